@@ -1,0 +1,65 @@
+# `make` lists the targets. All of them work in .venv, which `setup` builds from pinned, hashed wheels.
+PYTHON ?= python3
+SHELL  := /bin/bash
+UV     ?= $(or $(wildcard .venv/bin/uv),uv)
+BIN    := .venv/bin
+READY  := .venv/.ready
+
+.PHONY: help setup system lint types test demo bench docs lock clean
+.DELETE_ON_ERROR:
+
+help:  ## list the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# $(call debian,packages): install them as root on Debian; elsewhere print the line to run, and fail.
+debian = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+	then apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends $(1) >/dev/null; \
+	else echo "missing; run: sudo apt-get install -y $(1)" >&2; exit 1; fi
+
+setup: $(READY)  ## build .venv (once; again when pins change)
+	@:
+
+$(READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "sfumato needs Python 3.11 or newer; name one: make setup PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  version=$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'); $(call debian,python$$version-venv); }
+	@echo "setting up .venv: about a minute"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+system:  ## install what the tests need beyond Python: a C compiler
+	@command -v gcc >/dev/null || { $(call debian,gcc libc6-dev); }
+
+lint: setup  ## ruff: rules and format
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet || { echo "not formatted; run: $(BIN)/ruff format" >&2; exit 1; }
+
+types: setup  ## mypy --strict
+	@$(BIN)/mypy
+
+test: setup system lint types  ## everything that decides: lint, types, tests, doctests, README
+	@$(BIN)/pytest -n 2 -q
+
+demo: setup  ## a small private release, drawn in demo/
+	@$(BIN)/sfumato demo --out demo
+
+bench: setup  ## every benchmark in turn, one thread; kept in docs/reference/benchmarks.md
+	@echo "# Benchmarks" > docs/reference/benchmarks.md
+	@set -e -o pipefail; for file in benchmarks/*.py; do \
+	  OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python $$file | tee -a docs/reference/benchmarks.md; done
+
+docs: setup  ## the site, strictly, in site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+lock:  ## pin again after a change of pyproject.toml (remove requirements/dev.txt first to upgrade all)
+	@command -v $(UV) >/dev/null || { echo "make lock needs uv; run: $(BIN)/pip install uv" >&2; exit 1; }
+	@$(UV) pip compile --quiet pyproject.toml --group dev --group docs --output-file requirements/dev.txt \
+	  --universal --fork-strategy fewest --python-version 3.11 --only-binary :all: --emit-build-options \
+	  --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
+
+clean:  ## remove all that make has made, .venv too
+	@rm -rf .venv site demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

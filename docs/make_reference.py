@@ -1,0 +1,210 @@
+"""Write the reference pages from the code itself: `python docs/make_reference.py`.
+
+The command line's page comes from its own help, the library's from its signatures and docstrings. A test
+compares the committed pages with a fresh run.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import typer
+
+HERE = Path(__file__).parent / "reference"
+WIDTH = 100
+MADE = "<!-- Made by docs/make_reference.py; do not edit. -->"
+ROOMS = ["sfumato.privacy", "sfumato.spaces", "sfumato.figures", "sfumato.report"]
+EXAMPLES = """\
+The examples on this page run one after the other, after
+
+```python
+>>> import math
+>>> import numpy as np
+>>> from sfumato.privacy import *
+>>> from sfumato.spaces import *
+```"""
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page, by its path."""
+    return {HERE / "cli.md": command_page(), HERE / "api.md": library_page()}
+
+
+# -- the command line
+
+
+def command_page() -> str:
+    """The page of `sfumato`: each command with its arguments and options."""
+    from sfumato.cli.main import app
+
+    root = typer.main.get_command(app)
+    context = typer.Context(root, info_name="sfumato", **root.context_settings)
+    return "\n\n".join([MADE, "# Command line", *_command(root, context)]) + "\n"
+
+
+def _command(command: Any, context: Any) -> Iterator[str]:
+    yield f"## `{context.command_path}`"
+    yield escaped(inspect.cleandoc(command.help or ""))
+    hidden = {f"[{parameter.name}]..." for parameter in command.params if parameter.hidden}
+    pieces = [piece for piece in command.collect_usage_pieces(context) if piece not in hidden]
+    usage = " ".join([context.command_path, *pieces])
+    yield f"```text\n{usage}\n```"
+    rows = [row for parameter in command.params if (row := _row(parameter, context))]
+    if rows:
+        yield "\n".join(["| parameter | meaning | default | variable |", "|---|---|---|---|", *rows])
+    if command.epilog:
+        yield escaped(command.epilog)
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _command(below, typer.Context(below, info_name=name, parent=context))
+
+
+def _row(parameter: Any, context: Any) -> str:
+    """One line of a table, from what the help says of a parameter; nothing for a hidden one."""
+    if parameter.hidden:
+        return ""
+    spelling, said = parameter.get_help_record(context)
+    meaning, *rest = re.split(r"\s+\[(?=(?:env var|default|required|x>|x<)[^\]]*\]$)", said)
+    extras = rest[0].removesuffix("]").split("; ") if rest else []
+    facts = dict(extra.partition(": ")[::2] for extra in extras)
+    name, _, kind = spelling.partition(" <")
+    if "|" in kind:
+        meaning += " One of " + ", ".join(f"`{choice}`" for choice in kind.removesuffix(">").split("|")) + "."
+    elif kind.startswith("list["):
+        name += f" <{kind[5:-2].lower()}>"
+        meaning += " May be given more than once."
+    elif kind:
+        name += f" <{kind}"
+    default = "required" if "required" in facts or parameter.required else facts.get("default", "")
+    variable = f"`{facts['env var']}`" if "env var" in facts else ""
+    shown = f"`{default}`" if default and default != "required" else default
+    return f"| `{name}` | {escaped(meaning)} | {shown} | {variable} |"
+
+
+# -- the library
+
+
+def library_page() -> str:
+    """The page of the library: every public name with its signature and docstring."""
+    parts = [MADE, "# Library", EXAMPLES]
+    for room in ROOMS:
+        module = importlib.import_module(room)
+        parts += [f"## `{room}`", escaped(inspect.cleandoc(module.__doc__ or ""))]
+        for name in sorted(module.__all__, key=str.lower):
+            parts += _name(name, module)
+    errors = importlib.import_module("sfumato.errors")
+    parts += ["## `sfumato.errors`", *prose(errors.__doc__ or "")]
+    return "\n\n".join(parts) + "\n"
+
+
+def _name(name: str, module: ModuleType) -> Iterator[str]:
+    value = getattr(module, name)
+    yield f"### `{name}`"
+    if inspect.isclass(value):
+        yield from _class(name, value)
+    elif callable(value):
+        yield code(f"{name}{signature(value)}")
+        yield from prose(value.__doc__ or "")
+    else:
+        yield from _constant(name, value, module)
+
+
+def _class(name: str, value: type) -> Iterator[str]:
+    if getattr(value, "_is_protocol", False):
+        yield code(f"class {name}(Protocol)")
+    else:
+        yield code(f"class {name}{signature(value, returns=False)}")
+    yield from prose(value.__doc__ or "")
+    public = {key: member for key, member in vars(value).items() if not key.startswith("_")}
+    for key, member in public.items():
+        if isinstance(member, property):
+            yield code(f"{name}.{key}")
+            yield from prose(member.__doc__ or "")
+            continue
+        bare = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
+        if inspect.isfunction(bare):
+            first = 0 if isinstance(member, staticmethod) else 1
+            yield code(f"{name}.{key}{signature(bare, skip=first)}")
+            yield from prose(bare.__doc__ or "")
+
+
+def _constant(name: str, value: Any, module: ModuleType) -> Iterator[str]:
+    union = getattr(value, "__args__", ())
+    yield code(f"{name} = {' | '.join(part.__name__ for part in union) if union else repr(value)}")
+    for before, after in zip(*(_statements(module)[offset:] for offset in (0, 1)), strict=False):
+        match before, after:
+            case ast.Assign(targets=[ast.Name(id)]), ast.Expr(ast.Constant(str(text))) if id == name:
+                yield from prose(text)
+
+
+def _statements(module: ModuleType) -> list[ast.stmt]:
+    return ast.parse(inspect.getsource(module)).body
+
+
+class Written(str):
+    """An annotation as the source has it, without quotes round it."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def signature(function: Callable[..., Any], *, skip: int = 0, returns: bool = True) -> str:
+    """How to call a function, one parameter a line where a single line would be too long."""
+    found = inspect.signature(function)
+    parameters = [
+        parameter.replace(annotation=_written(parameter.annotation))
+        for parameter in list(found.parameters.values())[skip:]
+    ]
+    end = _written(found.return_annotation) if returns else inspect.Signature.empty
+    whole = str(inspect.Signature(parameters, return_annotation=end))
+    if len(whole) + len(function.__name__) <= WIDTH:
+        return whole
+    opening, _, rest = whole.partition("(")
+    inside, closing, tail = rest.rpartition(") ->") if ") ->" in rest else rest.rpartition(")")
+    lines = re.split(r", (?=\*|/|\w+:)", inside)
+    return f"{opening}(\n    " + ",\n    ".join(lines) + f",\n{closing}{tail}"
+
+
+def _written(annotation: Any) -> Any:
+    return Written(annotation) if isinstance(annotation, str) else annotation
+
+
+def prose(docstring: str) -> Iterator[str]:
+    """A docstring as Markdown: paragraphs, tables, drawings and examples."""
+    for block in re.split(r"\n\s*\n", inspect.cleandoc(docstring)):
+        if block.startswith(">>>"):
+            yield code(block)
+        elif block.startswith(" "):
+            yield f"```text\n{block}\n```"
+        elif block.startswith("|"):
+            yield block
+        elif block:
+            yield linked(escaped(block))
+
+
+def code(text: str) -> str:
+    """A block of Python."""
+    return f"```python\n{text}\n```"
+
+
+def escaped(text: str) -> str:
+    """Text whose stars, underscores, bars and angles are what they look like; code in backticks stays."""
+    parts = re.split(r"(`[^`]*`)", text)
+    plain = (re.sub(r"([*_|])", r"\\\1", part).replace("<", "&lt;") for part in parts[::2])
+    return "".join(part for pair in zip(plain, [*parts[1::2], ""], strict=True) for part in pair)
+
+
+def linked(text: str) -> str:
+    """Pages of this site that a docstring names become links."""
+    return re.sub(r"\bdocs/([a-z/-]+\.md)\b", r"[docs/\1](../\1)", text)
+
+
+if __name__ == "__main__":
+    for path, page in pages().items():
+        path.write_text(page, encoding="utf-8")

@@ -1,0 +1,87 @@
+"""How every command speaks: results on stdout, the rest on stderr, one exit code per kind of end."""
+
+from __future__ import annotations
+
+import json as json_
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
+
+import typer
+
+from sfumato.errors import (
+    BudgetExceeded,
+    InvalidParameter,
+    MissingPackage,
+    NotComparable,
+    SfumatoError,
+)
+
+DONE, FAILED, USAGE, REFUSED, INVALID, INCONCLUSIVE = range(6)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, with exact numbers.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only: no progress, no remarks.")]
+
+
+def exit_code(error: SfumatoError) -> int:
+    """2 usage, 3 budget refused, 4 input invalid; 0, 1 and 5 belong to results."""
+    match error:
+        case BudgetExceeded() | NotComparable():
+            return REFUSED
+        case InvalidParameter() | MissingPackage():
+            return USAGE
+        case _:
+            return INVALID
+
+
+def fail(message: str, *, code: int, json: bool) -> NoReturn:
+    """Say one sentence on stderr and end with a code; as a JSON object when JSON was asked for."""
+    error = {"error": {"message": message, "exit": code}}
+    print(json_.dumps(error) if json else f"sfumato: {message}", file=sys.stderr)  # noqa: T201
+    raise typer.Exit(code)
+
+
+def sentences(command: Callable[P, R]) -> Callable[P, R]:
+    """A command whose mistakes end in one sentence and an exit code, not in a traceback."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except SfumatoError as error:
+            fail(str(error), code=exit_code(error), json=bool(kwargs.get("json", False)))
+        except BrokenPipeError:  # whoever reads our results has seen enough
+            raise
+        except OSError as error:
+            what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            fail(what, code=INVALID, json=bool(kwargs.get("json", False)))
+
+    return run
+
+
+def say(message: str, *, quiet: bool) -> None:
+    """A remark or a step of progress, on stderr."""
+    if not quiet:
+        print(message, file=sys.stderr)  # noqa: T201
+
+
+def show(result: dict[str, Any], text: Any, *, json: bool) -> None:
+    """The result on stdout: the JSON object, or the text or rich table that says the same."""
+    if json:
+        print(json_.dumps(result, indent=1))  # noqa: T201
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    # Into a pipe or a file a long line stays one line; a terminal wraps it.
+    console = Console(
+        width=None if sys.stdout.isatty() else 200,
+        soft_wrap=not sys.stdout.isatty(),
+        highlight=False,
+        emoji=False,
+    )
+    console.print(escape(text) if isinstance(text, str) else text)

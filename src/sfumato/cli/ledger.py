@@ -1,0 +1,193 @@
+"""`sfumato ledger`: make, show and verify privacy ledgers."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.console import DONE, FAILED, Json, Quiet, fail, say, sentences, show
+from sfumato.errors import InvalidParameter, LedgerDamaged, LedgerMismatch
+
+if TYPE_CHECKING:
+    from sfumato.privacy import Loss, Neighbors, Statement
+
+app = typer.Typer(
+    help="Make, show and verify privacy ledgers: who paid, how much is left.", no_args_is_help=True
+)
+
+File = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
+
+
+class Relation(StrEnum):
+    """Names of neighbor relations on the command line."""
+
+    add_remove = "add-remove"
+    replace_ = "replace"
+    moved_mass = "moved-mass"
+    swapped_cells = "swapped-cells"
+    flipped_edge = "flipped-edge"
+
+
+class Trust(StrEnum):
+    """Who adds the noise: a trusted collector, or each device before it sends."""
+
+    central = "central"
+    local = "local"
+
+
+@app.command()
+@sentences
+def create(
+    file: File,
+    unit: Annotated[str, typer.Option(help="What is protected, e.g. user, household, user-day.")],
+    source: Annotated[str, typer.Option(help="Name of the data source this budget is for.")],
+    epsilon: Annotated[str, typer.Option(help="Budget: total epsilon, e.g. 1 or 1/3.")] = "",
+    delta: Annotated[
+        str, typer.Option(help="Budget: total delta, e.g. 1e-6; needed for Gaussian noise.")
+    ] = "0",
+    rho: Annotated[str, typer.Option(help="Budget: total rho of zCDP, instead of epsilon and delta.")] = "",
+    neighbors: Annotated[
+        Relation, typer.Option(help="Between which data sets nobody can tell.")
+    ] = Relation.add_remove,
+    radius: Annotated[str, typer.Option(help="Earth mover's distance, for moved-mass.")] = "",
+    metric: Annotated[str, typer.Option(help="Name of the metric, for moved-mass.")] = "",
+    upper: Annotated[str, typer.Option(help="Largest value of a cell, for swapped-cells.")] = "",
+    model: Annotated[Trust, typer.Option(help="Who adds the noise.")] = Trust.central,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a new ledger with a privacy budget; an existing file is never touched."""
+    from sfumato.privacy import Ledger
+
+    budget = _budget(epsilon, delta, rho)
+    relation = _relation(neighbors, radius=radius, metric=metric, upper=upper)
+    ledger = Ledger.create(file, budget, unit=unit, source=source, neighbors=relation, model=model.value)
+    say(f"made {file} with {budget} for each {unit} of {source}", quiet=quiet or json)
+    if json:
+        show(_summary(file, ledger.statement()), None, json=True)
+
+
+@app.command("show")
+@sentences
+def show_(file: File, json: Json = False) -> None:
+    """Show the budget, what is left, and every entry."""
+    from sfumato.privacy import Ledger
+
+    statement = Ledger(file).statement()
+    show(_summary(file, statement), _table(file, statement), json=json)
+
+
+@app.command()
+@sentences
+def verify(
+    file: File,
+    releases: Annotated[
+        list[Path] | None, typer.Argument(help="More releases, as after --against.", hidden=True)
+    ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(help="Published release(s) (JSON) whose entries must be in the ledger."),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check the hash chain, and that published releases were paid for; exit 1 if not.
+
+    A copied, rolled back or wholly rewritten file cannot be detected from itself: keep published releases and
+    check against them.
+    """
+    from sfumato.privacy import Ledger, read_release
+
+    published = [*(against or []), *(releases or [])]
+    read = {path: read_release(path) for path in published}
+    try:
+        ledger = Ledger(file)
+        for path, release in read.items():
+            try:
+                ledger.check(release)
+            except LedgerMismatch as problem:
+                fail(f"{path}: {problem}", code=FAILED, json=json)
+        statement = ledger.statement()
+    except LedgerDamaged as problem:
+        fail(str(problem), code=FAILED, json=json)
+    result = {"ledger": str(file), "entries": len(statement.entries), "head": statement.head, "whole": True}
+    checked = f", {len(published)} release(s) paid for" if published else ""
+    text = f"{file}: chain of {len(statement.entries)} entries is whole{checked}, head {statement.head[:16]}"
+    if not quiet or json:
+        show({**result, "releases": [str(path) for path in published]}, text, json=json)
+    raise typer.Exit(DONE)
+
+
+def _budget(epsilon: str, delta: str, rho: str) -> Loss:
+    from sfumato.privacy import ZCDP, ApproxDP, PureDP
+
+    if bool(epsilon) == bool(rho):
+        raise InvalidParameter("give the budget as --epsilon (with --delta for Gaussian noise) or as --rho")
+    if rho:
+        if delta != "0":
+            raise InvalidParameter("--rho stands alone: zCDP implies a delta for every epsilon")
+        return ZCDP(rho)
+    loss = ApproxDP(epsilon, delta)
+    return loss if loss.delta else PureDP(epsilon)
+
+
+def _relation(name: Relation, *, radius: str, metric: str, upper: str) -> Neighbors:
+    from sfumato.privacy import AddRemoveUser, FlippedEdge, MovedMass, ReplaceUser, SwappedCells
+
+    if name is not Relation.moved_mass and (radius or metric):
+        raise InvalidParameter("--radius and --metric go with --neighbors moved-mass")
+    if name is not Relation.swapped_cells and upper:
+        raise InvalidParameter("--upper goes with --neighbors swapped-cells")
+    match name:
+        case Relation.add_remove:
+            return AddRemoveUser()
+        case Relation.replace_:
+            return ReplaceUser()
+        case Relation.moved_mass:
+            return MovedMass(radius, metric)
+        case Relation.swapped_cells:
+            return SwappedCells(upper)
+        case Relation.flipped_edge:
+            return FlippedEdge()
+
+
+def _summary(file: Path, statement: Statement) -> dict[str, Any]:
+    from sfumato.privacy.codec import encode, parameters
+
+    return {
+        "ledger": str(file),
+        **statement.header.to_json(),
+        "spent": parameters(statement.spent),
+        "left": encode(statement.left),
+        "head": statement.head,
+        "entries": [entry.to_json() for entry in statement.entries],
+    }
+
+
+def _table(file: Path, statement: Statement) -> Any:
+    from rich.console import Group
+    from rich.markup import escape
+    from rich.table import Table
+
+    header = statement.header
+    lines = [
+        f"[bold]{escape(str(file))}[/bold]  {escape(header.source)}, per {escape(header.unit)}, "
+        f"{escape(str(header.neighbors))}, {header.model} model",
+        f"budget {header.budget}; spent {statement.spent}; [bold]left {statement.left}[/bold]",
+    ]
+    if not statement.entries:
+        return Group(*lines, "no entries yet")
+    table = Table("#", "time (UTC)", "mechanism", "cost", "note", "hash")
+    for entry in statement.entries:
+        table.add_row(
+            str(entry.number),
+            entry.time[:19],
+            escape(entry.mechanism),
+            str(entry.cost) + (" (keyed)" if entry.computational is not None else ""),
+            escape(entry.note),
+            entry.hash[:12],
+        )
+    return Group(*lines, table)

@@ -1,0 +1,55 @@
+"""The root command: what is common to all, and the list of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato import __version__
+from sfumato.cli import demo, ledger
+from sfumato.cli.config import defaults
+from sfumato.cli.console import INVALID, fail
+from sfumato.errors import InvalidInput
+
+app = typer.Typer(
+    name="sfumato",
+    help="Release where things are, privately: the geography survives, the exact places do not.",
+    epilog="Exit codes: 0 done, 1 claim refuted or check failed, 2 usage, 3 budget refused, 4 input invalid, "
+    "5 inconclusive. Every option can be set by a variable SFUMATO_COMMAND_OPTION or in sfumato.toml.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"auto_envvar_prefix": "SFUMATO", "help_option_names": ["-h", "--help"]},
+)
+app.add_typer(ledger.app, name="ledger")
+app.command("demo")(demo.demo)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"sfumato {__version__}")  # noqa: T201
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with defaults; ./sfumato.toml if there.", envvar="SFUMATO_CONFIG"),
+    ] = None,
+    version: Annotated[  # noqa: ARG001 - its callback acts before any command
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Read the config file before any command."""
+    try:
+        context.default_map = defaults(config, context.command)
+    except InvalidInput as problem:
+        fail(str(problem), code=INVALID, json=False)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

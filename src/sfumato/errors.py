@@ -1,0 +1,67 @@
+"""Every error sfumato raises on purpose.
+
+    SfumatoError
+    ├── InvalidParameter   (ValueError)   an argument breaks a stated rule
+    ├── InvalidInput       (ValueError)   a file or table cannot be read as what it should be
+    ├── NotComparable      (TypeError)    a loss cannot be expressed in the terms asked for
+    ├── Unguarded          (TypeError)    private data was about to leave without the ledger
+    ├── NoiseExhausted                    a keyed stream has no unused counter left
+    ├── MissingPackage     (ImportError)  an optional package is absent; the message is the install line
+    └── LedgerError
+        ├── BudgetExceeded                the budget does not allow it; nothing was read or released
+        ├── LedgerMismatch                the ledger accounts for another source, unit or neighbor relation
+        ├── LedgerBusy                    another process holds the ledger
+        └── LedgerDamaged                 the file is not a whole, unedited ledger
+
+A message states the rule, then the value, then what was *not* done.
+"""
+
+from __future__ import annotations
+
+
+class SfumatoError(Exception):
+    """Root of the tree: catch this to catch every mistake we can name."""
+
+
+class InvalidParameter(SfumatoError, ValueError):
+    """An argument breaks a stated rule."""
+
+
+class InvalidInput(SfumatoError, ValueError):
+    """A file or table cannot be read as what it should be."""
+
+
+class NotComparable(SfumatoError, TypeError):
+    """A loss cannot be expressed in the terms asked for."""
+
+
+class Unguarded(SfumatoError, TypeError):
+    """Private data was about to leave without the ledger."""
+
+
+class NoiseExhausted(SfumatoError):
+    """A keyed stream has no unused counter left."""
+
+
+class MissingPackage(SfumatoError, ImportError):
+    """An optional package is absent; the message is the install line."""
+
+
+class LedgerError(SfumatoError):
+    """Something about a ledger file stopped the work."""
+
+
+class BudgetExceeded(LedgerError):
+    """The budget does not allow it; nothing was read or released."""
+
+
+class LedgerMismatch(LedgerError):
+    """The ledger accounts for another source, unit or neighbor relation."""
+
+
+class LedgerBusy(LedgerError):
+    """Another process holds the ledger."""
+
+
+class LedgerDamaged(LedgerError):
+    """The file is not a whole, unedited ledger."""

@@ -1,0 +1,68 @@
+"""Losses, relations and mechanisms as JSON: exact fractions as text, one shape for files and `--json`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+from sfumato.errors import InvalidInput
+from sfumato.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
+from sfumato.privacy.neighbors import (
+    AddRemoveUser,
+    FlippedEdge,
+    MovedMass,
+    Neighbors,
+    ReplaceUser,
+    SwappedCells,
+)
+
+LOSSES: dict[str, type[Loss]] = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
+NEIGHBORS: dict[str, type[Neighbors]] = {
+    kind.__name__: kind for kind in (AddRemoveUser, ReplaceUser, MovedMass, SwappedCells, FlippedEdge)
+}
+
+
+def parameters(value: Any) -> dict[str, Any]:
+    """The fields of a frozen value; fractions as text.
+
+    >>> parameters(PureDP("1/3"))
+    {'epsilon': '1/3'}
+    """
+    found = ((field.name, getattr(value, field.name)) for field in fields(value))
+    return {name: str(item) if isinstance(item, Fraction) else item for name, item in found}
+
+
+def encode(value: Loss | Neighbors) -> dict[str, Any]:
+    """A loss or relation as a JSON object that says its own kind.
+
+    >>> encode(PureDP(1))
+    {'kind': 'PureDP', 'epsilon': '1'}
+    """
+    return {"kind": type(value).__name__, **parameters(value)}
+
+
+def decode_loss(data: Any) -> Loss:
+    """The loss a JSON object states."""
+    found: Loss = _decode(data, LOSSES, "loss")
+    return found
+
+
+def decode_neighbors(data: Any) -> Neighbors:
+    """The neighbor relation a JSON object states."""
+    found: Neighbors = _decode(data, NEIGHBORS, "neighbor relation")
+    return found
+
+
+def _decode(data: Any, kinds: dict[str, Any], what: str) -> Any:
+    try:
+        rest = dict(data)
+        return kinds[rest.pop("kind")](**rest)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise InvalidInput(f"not a {what}: {json.dumps(data, default=str)[:200]}") from problem
+
+
+def canonical(data: Any) -> str:
+    """JSON with one spelling only, so that it can be hashed."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

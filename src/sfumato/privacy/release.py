@@ -1,0 +1,149 @@
+"""What comes out of a ledger: values, the guarantee they carry, and the entry that paid for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from sfumato.errors import InvalidInput
+from sfumato.privacy.codec import decode_loss, decode_neighbors, encode
+from sfumato.privacy.guarantee import Guarantee
+from sfumato.privacy.guarded import FloatArray, IntArray, lattice
+from sfumato.privacy.losses import Loss
+
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+FORMAT = "sfumato-release/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a ledger: who paid, how much, for what. Its hash covers the entry before it."""
+
+    number: int
+    time: str
+    mechanism: str
+    parameters: dict[str, Any]
+    cost: Loss
+    computational: Fraction | None
+    note: str
+    hash: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as it is stored, with its hash."""
+        return {
+            "number": self.number,
+            "time": self.time,
+            "mechanism": self.mechanism,
+            "parameters": self.parameters,
+            "cost": encode(self.cost),
+            "computational": None if self.computational is None else str(self.computational),
+            "note": self.note,
+            "hash": self.hash,
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> Entry:
+        """The entry a JSON object states."""
+        try:
+            distance = data["computational"]
+            return Entry(
+                number=int(data["number"]),
+                time=str(data["time"]),
+                mechanism=str(data["mechanism"]),
+                parameters=dict(data["parameters"]),
+                cost=decode_loss(data["cost"]),
+                computational=None if distance is None else Fraction(distance),
+                note=str(data["note"]),
+                hash=str(data["hash"]),
+            )
+        except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
+            raise InvalidInput(f"not a ledger entry: {problem}") from problem
+
+
+@dataclass(frozen=True, slots=True)
+class Release(Generic[T_co]):
+    """Released values in lattice units of 2**exponent, with what was promised and the entry that paid.
+
+    `ledger` and `entry` let anyone check it against the ledger it came from: `sfumato ledger verify
+    --against`. A rehearsal spent nothing and protects nobody; it is marked.
+    """
+
+    value: T_co
+    exponent: int
+    guarantee: Guarantee
+    ledger: str
+    entry: Entry
+    rehearsal: bool
+
+    def numbers(self: Release[IntArray]) -> FloatArray:
+        """The released integers times 2**exponent, exactly."""
+        return lattice(self.value, self.exponent)
+
+    def then(self, function: Callable[[T_co], U]) -> Release[U]:
+        """Post-process: any function of a release keeps its guarantee at no cost [mcmillan18, prop. 2.3].
+
+        The function must not look at the private data again.
+        """
+        return replace(self, value=function(self.value))  # type: ignore[return-value, arg-type]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, with exact numbers as text."""
+        value = self.value.tolist() if isinstance(self.value, np.ndarray) else self.value
+        return {
+            "format": FORMAT,
+            "rehearsal": self.rehearsal,
+            "statement": str(self.guarantee),
+            "guarantee": {
+                "loss": encode(self.guarantee.loss),
+                "neighbors": encode(self.guarantee.neighbors),
+                "unit": self.guarantee.unit,
+                "model": self.guarantee.model,
+                "computational": None if (c := self.guarantee.computational) is None else str(c),
+            },
+            "ledger": self.ledger,
+            "entry": self.entry.to_json(),
+            "exponent": self.exponent,
+            "value": value,
+        }
+
+    def write(self, path: str | Path) -> None:
+        """Save as JSON."""
+        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n")
+
+
+def read_release(path: str | Path) -> Release[IntArray]:
+    """A release saved with `Release.write`."""
+    try:
+        data = json.loads(Path(path).read_text())
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}")
+        promised = data["guarantee"]
+        distance = promised["computational"]
+        value = np.array(data["value"], dtype=np.int64)
+        value.setflags(write=False)
+        return Release(
+            value=value,
+            exponent=int(data["exponent"]),
+            guarantee=Guarantee(
+                loss=decode_loss(promised["loss"]),
+                neighbors=decode_neighbors(promised["neighbors"]),
+                unit=promised["unit"],
+                model=promised["model"],
+                computational=None if distance is None else Fraction(distance),
+            ),
+            ledger=str(data["ledger"]),
+            entry=Entry.from_json(data["entry"]),
+            rehearsal=bool(data["rehearsal"]),
+        )
+    except OSError as problem:
+        raise InvalidInput(f"cannot read {path}: {problem.strerror}; nothing was checked") from None
+    except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
+        raise InvalidInput(f"{path} is not a whole release: {problem}; nothing was checked") from problem

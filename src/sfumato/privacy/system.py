@@ -1,0 +1,102 @@
+"""Noise from the system's randomness by OpenDP's exact samplers; no other module imports opendp."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import InvalidParameter
+from sfumato.privacy.exact import Number
+from sfumato.privacy.guarded import IntArray
+from sfumato.privacy.laws import GaussianLaw, LaplaceLaw, RoundedGaussianLaw
+from sfumato.privacy.lookup import look_up
+from sfumato.privacy.tables import BITS, erf_at, sampler
+
+
+class SystemNoise:
+    """Exact noise for releases: nobody chose it, nobody can draw it again."""
+
+    distance: Fraction | None = None
+    known = False
+
+    def laplace(self, scale: Number, size: int) -> IntArray:
+        """Draws of `LaplaceLaw(scale)` by OpenDP [canonne20, alg. 2]."""
+        return _draws(_opendp_laplace(float(LaplaceLaw(scale).scale)), size)
+
+    def gaussian(self, sigma: Number, size: int) -> IntArray:
+        """Draws of `GaussianLaw(sigma)` by OpenDP [canonne20, alg. 3]."""
+        return _draws(_opendp_gaussian(float(GaussianLaw(sigma).sigma)), size)
+
+    def rounded_gaussian(self, sigma: Number, size: int) -> IntArray:
+        """Draws of `RoundedGaussianLaw(sigma)`, exactly: the table decides unless 127 bits cannot.
+
+        127 random bits u stand for the reals [u, u + 1) / 2**127. Unless a threshold lies inside, all of them
+        give the same draw; where one does, more bits are drawn until none does. It happens once in 2**113
+        draws.
+        """
+        law = RoundedGaussianLaw(sigma)
+        _check(size)
+        built, raw = sampler(law), os.urandom(16 * size)
+        draws = look_up(raw, built)
+        thresholds = built.tables[0].thresholds
+        magnitudes = np.abs(draws)
+        tops = np.frombuffer(raw, dtype=">u8").reshape(-1, 2)[:, 0] & np.uint64(2**63 - 1)
+        # A tie agrees in the top half at least: only those few are looked at as whole integers.
+        upper = np.array([0, *(t >> 64 for t in thresholds)], dtype=np.uint64)
+        for i in np.flatnonzero(tops == upper[magnitudes]):
+            bits = int.from_bytes(raw[16 * i : 16 * i + 16], "big")
+            sign, u, k = bits >> BITS, bits & ((1 << BITS) - 1), int(magnitudes[i])
+            if k == len(thresholds) or (k and u == thresholds[k - 1]):
+                magnitude = refine(u, BITS, k - 1, law.sigma)
+                draws[i] = -magnitude if sign else magnitude
+        return draws
+
+    def uniform(self, below: int, size: int) -> list[int]:
+        """Integers from 0 to below - 1, exactly, by rejection."""
+        if below < 1:
+            raise InvalidParameter(f"integers below {below} do not exist; nothing was drawn")
+        return [secrets.randbelow(below) for _ in range(size)]
+
+
+def refine(u: int, bits: int, k: int, sigma: Fraction) -> int:
+    """The magnitude, at least k, of the rounded Gaussian whose first bits are u; draws more as it must."""
+    while True:
+        u, bits = u << 64 | secrets.randbits(64), bits + 64
+        while (threshold := erf_at(k, sigma, bits)) < u:
+            k += 1
+        if u < threshold:
+            return k
+
+
+def _check(size: int) -> None:
+    if size < 0:
+        raise InvalidParameter(f"the number of draws must be at least 0, got {size}; nothing was drawn")
+
+
+def _draws(measurement: Any, size: int) -> IntArray:
+    _check(size)
+    return np.array(measurement(np.zeros(size, dtype=np.int64)) if size else [], dtype=np.int64)
+
+
+@lru_cache(maxsize=128)
+def _opendp_laplace(scale: float) -> Any:
+    dp = _opendp()
+    return dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=scale)
+
+
+@lru_cache(maxsize=128)
+def _opendp_gaussian(sigma: float) -> Any:
+    dp = _opendp()
+    return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64"), scale=sigma)
+
+
+def _opendp() -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    return dp

@@ -1,0 +1,407 @@
+"""The command `sfumato`: quick to start, quiet about data, one sentence for a mistake, a real demo."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import sfumato
+from sfumato.cli import demo
+from sfumato.cli.main import app
+from sfumato.privacy import Ledger, PureDP, Spent, read_release
+
+pytestmark = pytest.mark.unit
+
+COMMAND = str(Path(sys.executable).parent / "sfumato")
+HEAVY = [
+    "cryptography", "dp_accounting", "matplotlib", "mpmath", "numba", "numpy", "opendp", "scipy", "sqlite3",
+]  # fmt: skip
+COLOR = re.compile(r"\x1b\[[0-9;]*[34][0-7]")
+CREATE = ["ledger", "create", "city.ledger", "--epsilon", "1"]
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative names, no config file and no variables from outside."""
+    monkeypatch.chdir(tmp_path)
+    for name in os.environ:
+        if name.startswith("SFUMATO_") or name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+            monkeypatch.delenv(name)
+
+
+def run(*words: str, **env: str) -> Result:
+    result = CliRunner().invoke(app, list(words), env=env)
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result
+
+
+def process(*words: str, before: tuple[str, ...] = (), **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*before, COMMAND, *words],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+# starting
+
+
+def test_help_starts_in_half_a_second_of_cpu() -> None:
+    """The one timed test: CPU of the child, the least of five, so that a busy machine does not matter."""
+
+    def cpu() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    spent = []
+    for _ in range(5):
+        before = cpu()
+        assert process("--help").returncode == 0
+        spent.append(cpu() - before)
+    assert min(spent) < 0.5, spent
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["ledger", "--help"], ["--version"], ["ledger", "show"]])
+def test_heavy_packages_wait_until_they_are_needed(words: list[str]) -> None:
+    script = (
+        "import sys, sfumato.cli\n"
+        "try:\n"
+        "    if len(sys.argv) > 1: sfumato.cli.main()\n"
+        "finally:\n"
+        "    print('loaded', *sorted(set(sys.modules)))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    *_, loaded = found.stdout.splitlines()
+    assert "sfumato.cli.main" in loaded.split()
+    assert not set(HEAVY) & set(loaded.split())
+
+
+def test_help_tells_of_every_command_and_exit_code() -> None:
+    result = run("--help", COLUMNS="100")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    for word in ("demo", "ledger", "0 done", "3 budget refused", "5 inconclusive", "sfumato.toml"):
+        assert word in " ".join(result.stdout.split())
+    assert run("-h").stdout == run("--help").stdout
+
+
+def test_a_bare_call_shows_the_help() -> None:
+    assert "Usage: " in run().output
+    assert "Usage: " in run("ledger").output
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert process("--version").stdout == f"sfumato {sfumato.__version__}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_complete_commands(shell: str) -> None:
+    found = process(_SFUMATO_COMPLETE=f"source_{shell}")
+    assert found.returncode == 0
+    assert "_SFUMATO_COMPLETE" in found.stdout
+    assert "sfumato" in found.stdout
+
+
+def test_completion_knows_the_commands() -> None:
+    found = process(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS="sfumato ledger ", COMP_CWORD="2")
+    assert found.stdout.split() == ["create", "show", "verify"]
+
+
+def test_color_is_an_offer() -> None:
+    assert COLOR.search(process("--help", FORCE_COLOR="1").stdout)
+    assert not COLOR.search(process("--help", FORCE_COLOR="1", NO_COLOR="1").stdout)
+    assert "\x1b" not in process("--help").stdout
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--no-such-option"], 2),
+        (["no-such-command"], 2),
+        (["ledger", "create", "x", "--epsilon", "much", "--unit", "u", "--source", "s"], 2),
+        (["demo", "--epsilon", "0"], 2),
+        (["ledger", "show", "no.ledger"], 4),
+        (["ledger", "show", "."], 4),
+        (["ledger", "create", "/", "--epsilon", "1", "--unit", "u", "--source", "s"], 4),
+        (["--config", "no.toml", "ledger", "show", "no.ledger"], 4),
+        (["ledger", "verify", "thesis.txt"], 1),
+        (["demo", "--out", "thesis.txt"], 4),
+        (["demo", "--out", "/proc/nowhere"], 4),
+    ],
+)
+def test_a_mistake_ends_without_a_traceback(words: list[str], code: int) -> None:
+    Path("thesis.txt").write_text("my thesis\n" * 1000)
+    found = process(*words)
+    assert found.returncode == code, found.stderr
+    assert found.stdout == ""
+    assert found.stderr
+    assert "Traceback" not in found.stderr
+    if code != 2:
+        assert len(found.stderr.splitlines()) == 1
+    assert [file.name for file in Path().iterdir()] == ["thesis.txt"]
+    assert Path("thesis.txt").read_text() == "my thesis\n" * 1000
+
+
+def test_an_unforeseen_error_shows_no_values() -> None:
+    """S16: a traceback may show our lines, never what the variables in them hold."""
+    script = (
+        "import sfumato.cli.demo as demo\n"
+        "def city(rng, people):\n"
+        "    secret = 987_654_321 * 1000\n"
+        "    raise RuntimeError('unforeseen')\n"
+        "demo.city = city\n"
+        "from sfumato.cli import main\n"
+        "main()"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script, "demo"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert found.returncode == 1
+    assert "RuntimeError: unforeseen" in found.stderr
+    assert "987654321000" not in found.stderr + found.stdout
+
+
+# defaults from a file and from variables
+
+
+def made(*words: str, **env: str) -> dict[str, Any]:
+    """The ledger a call makes."""
+    Path("city.ledger").unlink(missing_ok=True)
+    result = run(*words, **env)
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, Any] = json.loads(run("ledger", "show", "city.ledger", "--json").stdout)
+    return found
+
+
+def test_an_option_wins_over_a_variable_over_the_file_over_the_default() -> None:
+    variable = {"SFUMATO_LEDGER_CREATE_SOURCE": "variable"}
+    assert run(*CREATE, "--unit", "user").exit_code == 2  # no default for the source
+    Path("sfumato.toml").write_text('[ledger.create]\nsource = "file"\nunit = "household"\n')
+    assert made(*CREATE)["source"] == "file"
+    assert made(*CREATE, **variable)["source"] == "variable"
+    assert made(*CREATE, "--source", "option", **variable)["source"] == "option"
+    assert made(*CREATE)["unit"] == "household"
+    assert made(*CREATE)["model"] == "central"
+
+
+def test_the_file_can_be_named() -> None:
+    Path("sfumato.toml").write_text('[ledger.create]\nsource = "here"\nunit = "user"\n')
+    for name in ("a", "b"):
+        Path(f"{name}.toml").write_text(f'[ledger.create]\nsource = "{name}"\nunit = "user"\n')
+    assert made(*CREATE)["source"] == "here"
+    assert made(*CREATE, SFUMATO_CONFIG="a.toml")["source"] == "a"
+    assert made("--config", "b.toml", *CREATE, SFUMATO_CONFIG="a.toml")["source"] == "b"
+
+
+def test_numbers_in_the_file_are_exact() -> None:
+    Path("sfumato.toml").write_text(
+        '[ledger.create]\nunit = "user"\nsource = "city"\nepsilon = 0.1\ndelta = 1e-6\nmodel = "local"\n'
+    )
+    found = made("ledger", "create", "city.ledger")
+    assert found["budget"] == {"kind": "ApproxDP", "epsilon": "1/10", "delta": "1/1000000"}
+    assert found["model"] == "local"
+
+
+def test_the_file_may_set_what_is_printed() -> None:
+    Path("sfumato.toml").write_text(
+        '[ledger.create]\nunit = "user"\nsource = "city"\nquiet = true\n[ledger.show]\njson = true\n'
+    )
+    assert run(*CREATE).output == ""
+    assert json.loads(run("ledger", "show", "city.ledger").stdout)["source"] == "city"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("[ledger.create]\nsauce = 1", "sets 'ledger.create.sauce', which is no command or option"),
+        ("[ledger.spend]\nunit = 1", "sets 'ledger.spend', which is no command or option"),
+        ("[heat]\nmap = 1", "sets 'heat', which is no command or option"),
+        ("unit = 'user'", "sets 'unit', which is no command or option"),
+        ("config = 'other.toml'", "sets 'config', which is no command or option"),
+        ("[ledger\n", "is not TOML: "),
+    ],
+)
+def test_a_file_that_sets_what_does_not_exist_is_refused(content: str, sentence: str) -> None:
+    Path("sfumato.toml").write_text(content)
+    result = run(*CREATE, "--unit", "user", "--source", "city")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr.startswith(f"sfumato: the config file sfumato.toml {sentence}")
+    assert len(result.stderr.splitlines()) == 1
+    assert not Path("city.ledger").exists()
+
+
+def test_a_file_that_is_not_there_is_refused() -> None:
+    result = run("--config", "no.toml", *CREATE, "--unit", "user", "--source", "city")
+    assert result.exit_code == 4
+    assert result.stderr == "sfumato: cannot read the config file no.toml: No such file or directory\n"
+
+
+# the demo
+
+
+def no_network() -> tuple[str, ...]:
+    """What to put before a command so that it has no network, where the machine allows that."""
+    cut = ("unshare", "--net", "--map-root-user")
+    if (
+        shutil.which("unshare")
+        and not subprocess.run([*cut, "true"], capture_output=True, check=False).returncode
+    ):
+        return cut
+    return ()
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """One run of the demo in a process of its own, cut off from every network."""
+    out = tmp_path_factory.mktemp("demo") / "out"
+    clean = {name: "" for name in os.environ if name.startswith("SFUMATO_")}
+    return out, process("demo", "--out", str(out), "--json", before=no_network(), **clean)
+
+
+Shown = tuple[Path, "subprocess.CompletedProcess[str]"]
+
+
+def test_the_demo_leaves_a_report_a_picture_a_release_and_a_ledger(shown: Shown) -> None:
+    out, found = shown
+    assert found.returncode == 0, found.stderr
+    assert found.stderr == ""
+    result = json.loads(found.stdout)
+    assert list(result) == [
+        "report", "picture", "release", "ledger", "guarantee", "refused", "noise_per_person",
+    ]  # fmt: skip
+    assert sorted(file.name for file in out.iterdir()) == [
+        "city.ledger",
+        "map.png",
+        "release.json",
+        "report.html",
+    ]
+    assert all(Path(result[name]).parent == out for name in ("report", "picture", "release", "ledger"))
+    assert result["guarantee"] == "epsilon 1 for each user (one user added or removed), central model"
+    assert result["refused"] == f"asked epsilon 1, 0 left in {out / 'city.ledger'}; nothing was released"
+    assert (out / "map.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_the_demo_pays_exactly_for_what_it_releases(shown: Shown) -> None:
+    out, _ = shown
+    ledger, release = Ledger(out / "city.ledger"), read_release(out / "release.json")
+    statement = ledger.statement()
+    assert statement.spent == Spent(epsilon=Fraction(1))
+    assert statement.left == PureDP(0)
+    assert [entry.number for entry in statement.entries] == [release.entry.number] == [1]
+    assert release.value.shape == (4**demo.LEVELS,)
+    assert not release.rehearsal
+    result = run("ledger", "verify", str(out / "city.ledger"), "--against", str(out / "release.json"))
+    assert result.exit_code == 0, result.stderr
+
+
+def test_the_report_fetches_nothing(shown: Shown) -> None:
+    page = (shown[0] / "report.html").read_text()
+    policy = re.search(r'<meta http-equiv="Content-Security-Policy"\s+content="([^"]*)"', page)
+    assert policy is not None
+    assert policy[1].split() == [
+        "default-src",
+        "'none';",
+        "img-src",
+        "data:;",
+        "style-src",
+        "'unsafe-inline'",
+    ]
+    assert not re.search(
+        r"(?i)\b(https?|ftp|file|javascript):|url\(|@import|<(script|link|iframe|object)\b", page
+    )
+    sources = re.findall(r'(?i)\b(?:src|href|srcset|action|poster)\s*=\s*"?([^"\s>]*)', page)
+    assert sources
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+
+
+def test_the_demo_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise AssertionError("the demo reached for the network")
+
+    monkeypatch.setattr(socket, "socket", type("Closed", (socket.socket,), {"__init__": refuse}))
+    for name in ("create_connection", "getaddrinfo", "gethostbyname"):
+        monkeypatch.setattr(socket, name, refuse)
+    with pytest.raises(AssertionError, match="reached for the network"):
+        socket.socket()
+    result = run("demo", "--out", "out", "--quiet")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == f"report: {Path('out/report.html')}\n"
+    assert result.stderr == ""
+
+
+def test_the_demo_tells_its_steps_on_stderr() -> None:
+    result = run("demo", "--out", "out", "--epsilon", "1/2")
+    assert result.stdout == "report: out/report.html\n"
+    assert result.stderr.splitlines() == [
+        "a synthetic city of 20,000 people on 64 x 64 cells",
+        "released: epsilon 0.5 for each user (one user added or removed), central model",
+        "asked again, refused: asked epsilon 0.5, 0 left in out/city.ledger; nothing was released",
+    ]
+    assert Ledger("out/city.ledger").header.budget == PureDP("1/2")
+
+
+def test_the_demo_may_run_again_but_keeps_the_ledger_of_another_source() -> None:
+    first = [run("demo", "--out", "out", "--quiet").exit_code, Ledger("out/city.ledger").header.id]
+    again = [run("demo", "--out", "out", "--quiet").exit_code, Ledger("out/city.ledger").header.id]
+    assert first[0] == again[0] == 0
+    assert first[1] != again[1]
+    Path("mine").mkdir()
+    real = Ledger.create("mine/city.ledger", PureDP(1), unit="user", source="my city")
+    content = real.path.read_bytes()
+    result = run("demo", "--out", "mine")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "mine/city.ledger accounts for another source and is kept" in result.stderr
+    assert [file.name for file in Path("mine").iterdir()] == ["city.ledger"]
+    assert real.path.read_bytes() == content
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "much", "1/0", ""])
+def test_the_demo_needs_a_budget(epsilon: str) -> None:
+    result = run("demo", "--out", "out", "--epsilon", epsilon)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert not Path("out").exists()
+
+
+def crowd(people: int) -> Callable[..., Any]:
+    """A city whose people all stand on one spot."""
+    return lambda _rng, _people: np.full((people, 2), 0.3)
+
+
+def test_the_demo_writes_no_private_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S15, S16: two cities, the same words; a count is in no output and in no byte of the ledger."""
+    outputs = []
+    for out, people in (("one", 1), ("all", 123_457)):
+        monkeypatch.setattr(demo, "city", crowd(people))
+        result = run("demo", "--out", out, "--json")
+        assert result.exit_code == 0, result.stderr
+        page = re.sub(r'base64,[^"]*', "", Path(out, "report.html").read_text())
+        for text in (result.output, page, Path(out, "city.ledger").read_bytes().decode("latin-1")):
+            assert "123457" not in text
+            assert "123,457" not in text
+        found = json.loads(result.stdout)
+        del found["noise_per_person"]  # of a made-up city
+        outputs.append((json.dumps(found) + page).replace(f"{out}/", "out/"))
+        assert read_release(Path(out, "release.json")).value.shape == (4**demo.LEVELS,)
+    assert outputs[0] == outputs[1]

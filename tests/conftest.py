@@ -1,0 +1,40 @@
+"""Seeds nobody chose, one hypothesis profile, and the door through which saboteurs come in."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from tests import saboteurs
+
+EPOCH = os.environ.get("SFUMATO_TEST_EPOCH", "1")
+
+settings.register_profile(
+    "house",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("house")
+
+if name := os.environ.get("SFUMATO_SABOTEUR"):
+    saboteurs.SABOTEURS[name].strike()
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Simulation randomness from SHA-256(test id, epoch): nobody can shop for a seed."""
+    return np.random.default_rng(list(seed_of(request)))
+
+
+@pytest.fixture
+def key(request: pytest.FixtureRequest) -> bytes:
+    """A noise key of the test's own, from the same hash."""
+    return seed_of(request)
+
+
+def seed_of(request: pytest.FixtureRequest) -> bytes:
+    return hashlib.sha256(f"{request.node.nodeid}|{EPOCH}".encode()).digest()

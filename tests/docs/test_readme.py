@@ -1,0 +1,132 @@
+"""The README's commands do what the README says they do.
+
+Every ```console block is run, in order, in one empty directory, the environment's own commands first on
+the path. `# exit N` ends a command that must fail so. Lines under a command are its output, `...` standing
+for anything. `make X` must name a target; `pip install` and `git clone` must be sound shell; none is run.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.docs
+
+ROOT = Path(__file__).parent.parent.parent
+NOT_RUN = ("pip install ", "git clone ", "make ")
+
+
+def steps(text: str) -> list[tuple[str, int, str]]:
+    """Each command of the console blocks with the exit code and the output it promises."""
+    blocks = re.findall(r"^```console\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    found = []
+    for part in re.split(r"^\$ ", "\n".join(blocks).replace("\\\n", ""), flags=re.MULTILINE)[1:]:
+        line, _, output = part.partition("\n")
+        promise = re.search(r"\s# exit (\d+)\s*$", line)
+        command = line[: promise.start()] if promise else line
+        found.append((command.strip(), int(promise[1]) if promise else 0, output))
+    return found
+
+
+def tidy(output: str) -> str:
+    return "\n".join(line.rstrip() for line in output.strip("\n").splitlines()) + "\n"
+
+
+def broken(text: str, directory: Path) -> list[str]:
+    """What the commands in text do otherwise than promised."""
+    return [fault for step in steps(text) if (fault := fault_of(*step, directory))]
+
+
+def fault_of(command: str, code: int, output: str, directory: Path) -> str:
+    if f"{command} ".startswith(NOT_RUN):
+        return unsound(command)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("SFUMATO_")}
+    here = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "XDG_CONFIG_HOME": str(directory / "no-config"),
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "PYTHONIOENCODING": "utf-8",
+    }
+    run = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=directory,
+        env=clean | here,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    if run.returncode != code:
+        return f"$ {command}\nexits {run.returncode}, the README says {code}:\n{run.stdout}"
+    matches = doctest.OutputChecker().check_output(tidy(output), tidy(run.stdout), doctest.ELLIPSIS)
+    if output.strip() and not matches:
+        return f"$ {command}\nprints:\n{run.stdout}\nthe README says:\n{output}"
+    return ""
+
+
+def unsound(command: str) -> str:
+    """Why a command we do not run could not be run either."""
+    if subprocess.run(["bash", "-n", "-c", command], check=False).returncode:
+        return f"$ {command}\nis no sound shell"
+    wanted = [word for line in re.findall(r"\bmake ([^&|;]+)", command) for word in line.split()]
+    targets = re.findall(r"^([a-z]+):(?!=)", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    missing = [
+        word for word in wanted if word not in targets and not word.startswith("-") and "=" not in word
+    ]
+    return f"$ {command}\nthe Makefile has no target {', '.join(missing)}" if missing else ""
+
+
+def test_the_readme_keeps_its_word(tmp_path: Path) -> None:
+    readme = ROOT / "README.md"
+    assert readme.exists(), "there is no README.md"
+    assert steps(readme.read_text()), "README.md has no ```console block with a line beginning '$ '"
+    faults = broken(readme.read_text(), tmp_path)
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "$ true",
+        "$ exit 3  # exit 3",
+        "$ echo one; echo two >&2\none\ntwo",
+        "$ seq 9\n1\n...\n9",
+        "$ echo a > file\n$ cat file\na",
+        "$ echo a \\\n  b\na b",
+        "$ make test PYTHON=python3.12",
+        "$ git clone no-such-place sfumato && cd sfumato && make demo",
+        "$ python -c 'import sfumato'",
+    ],
+)
+def test_a_true_block_passes(block: str, tmp_path: Path) -> None:
+    assert not broken(f"Text.\n\n```console\n{block}\n```\n", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "$ false",
+        "$ true  # exit 3",
+        "$ false | true",
+        "$ echo one\ntwo",
+        "$ seq 9\n1\n...\n8",
+        "$ no-such-command",
+        "$ make tea",
+        "$ git clone no-such-place && make tea",
+        "$ pip install 'sfumato",
+    ],
+)
+def test_a_false_block_fails(block: str, tmp_path: Path) -> None:
+    assert broken(f"Text.\n\n```console\n{block}\n```\n", tmp_path)
+
+
+def test_other_blocks_are_not_commands() -> None:
+    assert not steps("```python\n$ false\n```\n```\n$ false\n```\n")

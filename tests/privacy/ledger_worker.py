@@ -1,0 +1,334 @@
+"""Lives and deaths of processes that release: run as a script, it reports as JSON what each left behind.
+
+A script of its own, because only a process without threads may fork safely, and one start serves all forks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from threading import BrokenBarrierError
+from typing import Any, NoReturn
+
+import numpy as np
+from tests import saboteurs
+
+from sfumato.errors import LedgerError, SfumatoError
+from sfumato.privacy import DiscreteLaplace, Guarded, Ledger, PureDP, histogram, ledger_file, mechanisms
+from sfumato.privacy import ledger as ledger_module
+from sfumato.privacy.guarded import open_for_release
+
+TRACED = {module.__file__ for module in (ledger_module, ledger_file, mechanisms)}
+COST = DiscreteLaplace(8)
+PTRACE_TRACEME, PTRACE_SYSCALL = 0, 24
+
+Record = dict[str, Any]
+
+
+def city() -> Any:
+    return histogram(np.array([0, 1, 1]), 4, source="city")
+
+
+def create(path: Path) -> Ledger:
+    return Ledger.create(path, PureDP(1), unit="user", source="city")
+
+
+def report_samples(pipe: int) -> None:
+    """Tell through the pipe as soon as a value exists: from then on it may have been seen."""
+    true = DiscreteLaplace.sample
+
+    def telling(self: DiscreteLaplace, exact: Any, noise: Any) -> Any:
+        value = true(self, exact, noise)
+        os.write(pipe, b"value\n")
+        return value
+
+    DiscreteLaplace.sample = telling  # type: ignore[method-assign]
+
+
+def in_child(work: Callable[[int], None]) -> tuple[int, int]:
+    """Fork a child that does the work with the end of a pipe to write to; its pid and our end."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(theirs)
+        return child, ours
+    try:
+        os.close(ours)
+        work(theirs)
+        os._exit(0)
+    except BaseException as problem:
+        os.write(2, f"{type(problem).__name__}: {problem}\n".encode())
+        os._exit(1)
+
+
+def told(pipe: int) -> str:
+    with os.fdopen(pipe) as file:
+        return file.read()
+
+
+# deaths by line: the process kills itself at the n-th line of our code
+
+
+def with_lines(work: Callable[[], Any], at: int) -> None:
+    """Do the work, dying at line number `at` of the traced files if it comes to that."""
+    seen = 0
+
+    def tracer(frame: Any, event: str, _: Any) -> Any:
+        nonlocal seen
+        if frame.f_code.co_filename not in TRACED:
+            return None
+        if event == "line":
+            seen += 1
+            if seen == at:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return tracer
+
+    sys.settrace(tracer)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+
+
+def deaths_by_line(path: Path) -> Iterator[Record]:
+    base = path.with_name("base.ledger")
+    create(base).release(COST, city())
+    for at in count(1):
+        shutil.copy(base, path)
+        ledger = Ledger(path)
+
+        def life(pipe: int, ledger: Ledger = ledger, at: int = at) -> None:
+            report_samples(pipe)
+            with_lines(lambda: ledger.release(COST, city()), at)
+
+        child, pipe = in_child(life)
+        _, status = os.waitpid(child, 0)
+        yield {"at": at, "status": status, "value": "value" in told(pipe), **aftermath(path)}
+        if status != signal.SIGKILL:
+            return
+
+
+def hot(path: Path) -> bool:
+    """Whether a journal lies there that the next process must roll back; one without its magic is void."""
+    journal = Path(f"{path}-journal")
+    return journal.exists() and journal.read_bytes().startswith(bytes.fromhex("d9d505f920a163d7"))
+
+
+def aftermath(path: Path) -> Record:
+    """What the next process finds, and how its own release fares."""
+    hot_before = hot(path)
+    found = Ledger(path)
+    before = found.statement()
+    hot_after = hot(path)
+    release = found.release(COST, city(), note="again")
+    after = found.statement()
+    found.check(release)
+    return {
+        "entries": len(before.entries),
+        "spent": str(before.spent.epsilon),
+        "hot": hot_before,
+        "still hot": hot_after,
+        "journal after retry": Path(f"{path}-journal").exists(),
+        "entries after retry": len(after.entries),
+        "spent after retry": str(after.spent.epsilon),
+    }
+
+
+def creations_by_line(path: Path) -> Iterator[Record]:
+    for at in count(1):
+
+        def life(_: int, at: int = at) -> None:
+            with_lines(lambda: create(path), at)
+
+        child, pipe = in_child(life)
+        _, status = os.waitpid(child, 0)
+        told(pipe)
+        made = path.exists()
+        if not made:
+            create(path)
+        ledger = Ledger(path)
+        ledger.release(COST, city())
+        yield {"at": at, "status": status, "made": made, "entries": len(ledger.statement().entries)}
+        for file in path.parent.iterdir():
+            file.unlink()
+        if status != signal.SIGKILL:
+            return
+
+
+# deaths by system call: the parent kills the child before its n-th call, inside SQLite's commit too
+
+
+def deaths_by_call(path: Path) -> Iterator[Record]:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    libc.ptrace.restype = ctypes.c_long
+    base = path.with_name("base.ledger")
+    create(base).release(COST, city())
+    for at in count(1):
+        shutil.copy(base, path)
+        ledger = Ledger(path)
+
+        def life(pipe: int, ledger: Ledger = ledger) -> None:
+            report_samples(pipe)
+            if libc.ptrace(PTRACE_TRACEME, 0, None, None) != 0:
+                os._exit(77)
+            os.kill(os.getpid(), signal.SIGSTOP)
+            ledger.release(COST, city())
+
+        child, pipe = in_child(life)
+        _, status = os.waitpid(child, 0)
+        stops = 0
+        while os.WIFSTOPPED(status):
+            if stops == 2 * at - 1:  # stops come in pairs, before and after a call
+                os.kill(child, signal.SIGKILL)
+            else:
+                libc.ptrace(PTRACE_SYSCALL, child, None, None)
+            _, status = os.waitpid(child, 0)
+            stops += 1
+        if status == 77 << 8:
+            yield {"refused": True}
+            return
+        yield {"at": at, "status": status, "value": "value" in told(pipe), **aftermath(path)}
+        if status != signal.SIGKILL:
+            return
+
+
+# races
+
+
+def outcome(work: Callable[[], Any]) -> str:
+    try:
+        work()
+    except SfumatoError as problem:
+        return type(problem).__name__
+    return "released"
+
+
+def races(path: Path, rounds: int = 20) -> Iterator[Record]:
+    """Two processes ask 0.6 of 1 at once; between its check and its entry each waits for the other a while.
+
+    The wait makes a race certain where nothing keeps the two apart; a lock lets it run out.
+    """
+    fork = multiprocessing.get_context("fork")
+    asked, append = DiscreteLaplace(5 / 3), ledger_file.append
+    for number in range(rounds):
+        file = path.with_name(f"{number}.ledger")
+        ledger = create(file)
+        start, inside = fork.Barrier(2), fork.Barrier(2)
+
+        def life(pipe: int, ledger: Ledger = ledger, start: Any = start, inside: Any = inside) -> None:
+            def meeting(*args: Any) -> str:
+                with suppress(BrokenBarrierError):
+                    inside.wait(0.02)
+                return append(*args)
+
+            ledger_file.append = meeting  # type: ignore[assignment]
+            start.wait()
+            os.write(pipe, outcome(lambda: ledger.release(asked, city())).encode())
+
+        children = [in_child(life) for _ in range(2)]
+        outcomes = sorted(told(pipe) for _, pipe in children)
+        statuses = [os.waitpid(child, 0)[1] for child, _ in children]
+        statement = ledger.statement()
+        yield {
+            "outcomes": outcomes,
+            "statuses": statuses,
+            "entries": len(statement.entries),
+            "spent": str(statement.spent.epsilon),
+        }
+
+
+def crowd(path: Path, people: int = 8) -> Iterator[Record]:
+    """Many processes take sixteenths until none is left."""
+    ledger = create(path)
+    start = multiprocessing.get_context("fork").Barrier(people)
+
+    def life(pipe: int) -> None:
+        start.wait()
+        for _ in range(100):
+            result = outcome(lambda: ledger.release(DiscreteLaplace(16), city()))
+            os.write(pipe, f"{result}\n".encode())
+            if result != "released":
+                return
+
+    children = [in_child(life) for _ in range(people)]
+    outcomes = " ".join(told(pipe) for _, pipe in children).split()
+    statuses = [os.waitpid(child, 0)[1] for child, _ in children]
+    statement = ledger.statement()
+    yield {
+        "outcomes": sorted(outcomes),
+        "statuses": statuses,
+        "entries": len(statement.entries),
+        "spent": str(statement.spent.epsilon),
+    }
+
+
+# a full disk
+
+
+def small_files(path: Path) -> Iterator[Record]:
+    """Release until no file may grow beyond 24 KiB; then let it grow again."""
+    ledger = Ledger.create(path, PureDP(1000), unit="user", source="city")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (24 * 1024, hard))
+    yield until_full(ledger, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard)))
+
+
+def until_full(ledger: Ledger, make_room: Callable[[], Any]) -> Record:
+    """Release until the ledger says there is no room; then make room and release once more."""
+    opened: list[int] = []
+
+    def counted(guarded: Guarded[Any]) -> Any:
+        opened.append(1)
+        return open_for_release(guarded)
+
+    setattr(ledger_module, "open_for_release", counted)  # noqa: B010
+    before, problem = ledger.statement(), ""
+    while not problem:
+        before = ledger.statement()
+        opened.clear()
+        try:
+            ledger.release(COST, city(), note="x" * 700)
+        except LedgerError as error:
+            problem = f"{type(error).__name__}: {error}"
+    setattr(ledger_module, "open_for_release", open_for_release)  # noqa: B010
+    full = ledger.statement()
+    make_room()
+    ledger.check(ledger.release(COST, city(), note="x" * 700))
+    after = ledger.statement()
+    return {
+        "problem": problem,
+        "opened": len(opened),
+        "releases": len(before.entries),
+        "spent": [str(s.spent.epsilon) for s in (before, full, after)],
+        "heads": [s.head for s in (before, full)],
+    }
+
+
+WORKS: dict[str, Callable[[Path], Iterator[Record]]] = {
+    work.__name__: work
+    for work in (deaths_by_line, deaths_by_call, creations_by_line, races, crowd, small_files)
+}
+
+
+def main() -> NoReturn:
+    if name := os.environ.get("SFUMATO_SABOTEUR"):
+        saboteurs.SABOTEURS[name].strike()
+    Ledger.rehearsal(PureDP(1)).release(COST, histogram([0], 1, source="rehearsal"))  # loads what is lazy
+    for record in WORKS[sys.argv[1]](Path(sys.argv[2]) / "city.ledger"):
+        print(json.dumps(record))
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

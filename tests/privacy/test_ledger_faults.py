@@ -1,0 +1,414 @@
+"""Whatever happens to a process, a disk or a file: spent never falls, and nothing is released uncharged.
+
+The processes that die or race live in `ledger_worker.py`; a saboteur strikes there too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.privacy.ledger_worker import city, until_full
+
+from sfumato.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerMismatch
+from sfumato.privacy import DiscreteLaplace, Ledger, PureDP, Release, Statement, ledger_file
+
+pytestmark = pytest.mark.fault
+
+ROOT = Path(__file__).parent.parent.parent
+EIGHTH = DiscreteLaplace(8)
+KILLED = 9
+
+
+def worker(work: str, folder: Path) -> list[dict[str, Any]]:
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.privacy.ledger_worker", work, str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "city.ledger"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Ledger:
+    return Ledger.create(path, PureDP(1), unit="user", source="city")
+
+
+# killed
+
+
+def assert_nothing_uncharged(deaths: list[dict[str, Any]]) -> None:
+    """Before each death one entry was paid for; what the next process found, and how it went on."""
+    *killed, last = deaths
+    assert len(killed) > 30
+    assert {death["status"] for death in killed} == {KILLED}
+    assert (last["status"], last["value"], last["entries"]) == (0, True, 2)
+    for death in deaths:
+        assert death["entries"] in (1, 2), death
+        assert Fraction(death["spent"]) == Fraction(death["entries"], 8), death
+        assert not (death["value"] and death["entries"] == 1), f"a value without an entry: {death}"
+        assert not death["still hot"], death
+        assert not death["journal after retry"], death
+        assert death["entries after retry"] == death["entries"] + 1, death
+        assert Fraction(death["spent after retry"]) == Fraction(death["entries"] + 1, 8), death
+    # Some died before the charge and some after it, and once charged it stays charged.
+    entries = [death["entries"] for death in deaths]
+    assert entries == sorted(entries)
+    assert set(entries) == {1, 2}
+
+
+def test_kill_at_every_step(tmp_path: Path) -> None:
+    deaths = worker("deaths_by_line", tmp_path)
+    assert_nothing_uncharged(deaths)
+    assert any(death["value"] for death in deaths[:-1]), "nobody died with a value in hand"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="steps through system calls with Linux's ptrace")
+def test_kill_at_every_system_call(tmp_path: Path) -> None:
+    deaths = worker("deaths_by_call", tmp_path)
+    if deaths == [{"refused": True}]:
+        pytest.skip("this machine does not let a process trace its child")
+    assert_nothing_uncharged(deaths)
+    # Inside the commit: the journal was hot, and the next process rolled it back.
+    assert any(death["hot"] for death in deaths)
+
+
+def test_a_ledger_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
+    *killed, last = worker("creations_by_line", tmp_path)
+    assert len(killed) > 30
+    assert {death["status"] for death in killed} == {KILLED}
+    assert last["status"] == 0
+    assert all(death["entries"] == 1 for death in [*killed, last])
+    assert {death["made"] for death in killed} == {False, True}
+
+
+# racing
+
+
+def test_two_racing_processes_cannot_overspend(tmp_path: Path) -> None:
+    rounds = worker("races", tmp_path)
+    assert len(rounds) == 20
+    for each in rounds:
+        assert each["statuses"] == [0, 0]
+        assert each["outcomes"] == ["BudgetExceeded", "released"], each
+        assert each["entries"] == 1
+        assert Fraction(each["spent"]) == 1 / Fraction(5 / 3)
+
+
+def test_a_crowd_gets_exactly_what_there_is(tmp_path: Path) -> None:
+    (found,) = worker("crowd", tmp_path)
+    assert found["statuses"] == [0] * 8
+    assert found["outcomes"] == ["BudgetExceeded"] * 8 + ["released"] * 16
+    assert (found["entries"], found["spent"]) == (16, "1")
+
+
+@pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE", "DEFERRED"])
+def test_a_held_ledger_is_busy_and_nothing_is_charged(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch, lock: str
+) -> None:
+    ledger.release(EIGHTH, city())
+    monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute(f"BEGIN {lock}")
+    other.execute("SELECT count(*) FROM chain").fetchone()  # a reader holds up the commit, not the charge
+    with pytest.raises(LedgerBusy) as busy:
+        ledger.release(EIGHTH, city())
+    assert str(busy.value) == (
+        f"{path} was held by another process for 0.05 s; nothing was charged or released, try again"
+    )
+    other.execute("ROLLBACK")
+    other.close()
+    assert ledger.statement().spent.epsilon == Fraction(1, 8)
+    ledger.release(EIGHTH, city())
+    assert ledger.statement().spent.epsilon == Fraction(1, 4)
+
+
+def test_a_ledger_can_be_read_while_another_process_is_about_to_write(ledger: Ledger, path: Path) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert Ledger(path).statement().entries == ()
+    other.close()
+
+
+def test_a_charge_waits_for_the_disk(ledger: Ledger) -> None:
+    with ledger._connected() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+# a full disk
+
+
+def assert_stopped_cleanly(found: dict[str, Any]) -> None:
+    assert found["releases"] > 3
+    assert found["opened"] == 0
+    before, full, after = map(Fraction, found["spent"])
+    assert before == full == Fraction(found["releases"], 8)
+    assert after == before + Fraction(1, 8)
+    assert found["heads"][0] == found["heads"][1]
+
+
+def test_a_file_that_may_not_grow_stops_the_release(tmp_path: Path) -> None:
+    (found,) = worker("small_files", tmp_path)
+    assert_stopped_cleanly(found)
+    assert found["problem"].startswith("LedgerError: the disk failed while writing ")
+    assert ": nothing was released; see with 'sfumato ledger show " in found["problem"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "sfumato-test", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small disk needs root")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_stops_the_release(small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(16 * 1024))
+    ledger = Ledger.create(small_disk / "city.ledger", PureDP(100), unit="user", source="city")
+    found = until_full(ledger, ballast.unlink)
+    assert_stopped_cleanly(found)
+    assert found["problem"] == (
+        f"LedgerError: no room to write {ledger.path}: nothing was charged or released; free some space"
+    )
+
+
+def test_a_full_disk_holds_no_half_ledger(small_disk: Path) -> None:
+    (small_disk / "ballast").write_bytes(bytes(56 * 1024))
+    with pytest.raises(LedgerError, match=r"^(no room to write|cannot create|cannot write) "):
+        Ledger.create(small_disk / "city.ledger", PureDP(1), unit="user", source="city")
+    assert [file.name for file in small_disk.iterdir()] == ["ballast"]
+
+
+# damaged files
+
+
+@cache
+def whole(entries: int) -> tuple[bytes, Statement]:
+    """A ledger file with some entries, and what it states."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger.create(Path(folder) / "l", PureDP(10), unit="user", source="city")
+        for number in range(entries):
+            ledger.release(EIGHTH, city(), note=f"entry {number + 1}")
+        return ledger.path.read_bytes(), ledger.statement()
+
+
+def stated(content: bytes) -> Statement | LedgerError:
+    """What a file with this content states, or how it is refused; a release is refused likewise."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "city.ledger"
+        path.write_bytes(content)
+        try:
+            ledger = Ledger(path)
+            return ledger.statement()
+        except LedgerError as damage:
+            return damage
+
+
+@pytest.mark.parametrize("entries", [3, 40])
+def test_a_cut_file_is_refused(entries: int) -> None:
+    content, _ = whole(entries)
+    lengths = {*range(120), *range(0, len(content), 97), *range(0, len(content), 512), len(content) - 1}
+    for length in lengths:
+        assert isinstance(stated(content[:length]), LedgerDamaged), length
+
+
+def page_heads(content: bytes) -> list[int]:
+    """Offsets of the file's head and of every page's: where one bit moves, hides or redirects whole rows."""
+    size = int.from_bytes(content[16:18], "big")
+    heads = [*range(108)]
+    for page in range(0, len(content), size):
+        start = page + (100 if page == 0 else 0)
+        cells = int.from_bytes(content[start + 3 : start + 5], "big")
+        heads += range(start, min(start + 12 + 2 * cells, page + size))
+    return sorted(set(heads))
+
+
+@pytest.mark.parametrize("entries", [3, 40])
+def test_a_flipped_bit_in_a_page_head_never_makes_another_statement(entries: int) -> None:
+    content, original = whole(entries)
+    assert len(content) // 4096 > (4 if entries == 40 else 1)
+    for offset in page_heads(content):
+        for bit in range(8) if entries == 3 else (0, offset % 8):
+            assert_same_or_refused(content, offset, 1 << bit, original)
+
+
+@pytest.mark.parametrize("entries", [3, 40])
+@given(data=st.data())
+@settings(max_examples=300)
+def test_a_damaged_byte_never_makes_another_statement(entries: int, data: st.DataObject) -> None:
+    content, original = whole(entries)
+    offset = data.draw(st.integers(0, len(content) - 1))
+    assert_same_or_refused(content, offset, data.draw(st.integers(1, 255)), original)
+
+
+def assert_same_or_refused(content: bytes, offset: int, mask: int, original: Statement) -> None:
+    damaged = bytearray(content)
+    damaged[offset] ^= mask
+    found = stated(bytes(damaged))
+    if not isinstance(found, LedgerError):
+        assert found == original, f"byte {offset} xor {mask} makes another statement"
+
+
+def edit(path: Path, *statements: str) -> None:
+    """Change a ledger as somebody with a database tool would, the triggers out of the way."""
+    connection = sqlite3.connect(path)
+    connection.executescript("DROP TRIGGER no_edit; DROP TRIGGER no_removal;" + ";".join(statements))
+    connection.commit()
+    connection.close()
+
+
+CHEAPER = """UPDATE chain SET body = replace(body, '"epsilon":"1/8"', '"epsilon":"1/9"')"""
+EDITS = {
+    "a cheaper cost": ([f"{CHEAPER} WHERE number = 2"], "entry 2 was edited, or one before it"),
+    "cheaper from here on": ([f"{CHEAPER} WHERE number >= 3"], "entry 3 was edited, or one before it"),
+    "another note": (
+        ["UPDATE chain SET body = replace(body, 'entry 1', 'entry I') WHERE number = 1"],
+        "entry 1 was edited, or one before it",
+    ),
+    "another hash": (
+        ["UPDATE chain SET hash = replace(hash, substr(hash, 1, 1), 'x') WHERE number = 4"],
+        "entry 4 was edited, or one before it",
+    ),
+    "a middle entry removed": (["DELETE FROM chain WHERE number = 2"], "entry 2 is missing"),
+    "a middle entry removed, the rest moved up": (
+        [
+            "DELETE FROM chain WHERE number = 2",
+            "UPDATE chain SET number = 2 WHERE number = 3",
+            "UPDATE chain SET number = 3 WHERE number = 4",
+        ],
+        "entry 2 was edited, or one before it",
+    ),
+    "two entries swapped": (
+        [
+            "UPDATE chain SET number = 9 WHERE number = 3",
+            "UPDATE chain SET number = 3 WHERE number = 2",
+            "UPDATE chain SET number = 2 WHERE number = 9",
+        ],
+        "entry 2 was edited, or one before it",
+    ),
+    "an entry repeated": (
+        ["INSERT INTO chain SELECT 5, body, hash FROM chain WHERE number = 4"],
+        "entry 5 was edited, or one before it",
+    ),
+    "a larger budget": (
+        ["""UPDATE chain SET body = replace(body, '"epsilon":"10"', '"epsilon":"99"') WHERE number = 0"""],
+        "the header was edited, or one before it",
+    ),
+    "no header": (["DELETE FROM chain WHERE number = 0"], "the header is missing"),
+    "nothing": (["DELETE FROM chain"], "it has no header"),
+    "no table": (["DROP TABLE chain"], "no such table"),
+    "bytes for text": (
+        # A STRICT table refuses the type; a table that is no longer strict does not.
+        [
+            "CREATE TABLE loose (number INTEGER PRIMARY KEY, body, hash)",
+            "INSERT INTO loose SELECT number, CAST(body AS BLOB), hash FROM chain",
+            "DROP TABLE chain",
+            "ALTER TABLE loose RENAME TO chain",
+        ],
+        "the header was edited",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edited_entry_is_named(path: Path, name: str) -> None:
+    path.write_bytes(whole(4)[0])
+    ledger = Ledger(path)
+    statements, words = EDITS[name]
+    edit(path, *statements)
+    edited = path.read_bytes()
+    for attempt in (lambda: Ledger(path), ledger.statement, lambda: ledger.release(EIGHTH, city())):
+        with pytest.raises(LedgerDamaged, match=f"{path} is damaged.*{words}"):
+            attempt()
+    assert path.read_bytes() == edited
+
+
+def tail_cut(path: Path) -> Release[Any]:
+    """Publish a second release, then remove its entry from the file; the release."""
+    ledger = Ledger.create(path, PureDP(1), unit="user", source="city")
+    ledger.release(EIGHTH, city())
+    published = ledger.release(EIGHTH, city())
+    edit(path, "DELETE FROM chain WHERE number = 2")
+    return published
+
+
+def test_a_lost_tail_shows_only_against_what_was_published(path: Path) -> None:
+    published = tail_cut(path)
+    # From the file alone nobody can tell: that is what the ledger id and entry in each release are for.
+    ledger = Ledger(path)
+    assert ledger.statement().spent.epsilon == Fraction(1, 8)
+    with pytest.raises(LedgerMismatch, match=r"^entry 2 of the release is missing"):
+        ledger.check(published)
+    ledger.release(EIGHTH, city())
+    with pytest.raises(LedgerMismatch, match=r"^entry 2 in .* differs"):
+        ledger.check(published)
+
+
+def test_a_ledger_written_anew_shows_only_against_what_was_published(path: Path) -> None:
+    ledger = Ledger.create(path, PureDP(1), unit="user", source="city")
+    published = ledger.release(EIGHTH, city())
+    rich = replace(ledger.header, budget=PureDP(100))
+    path.unlink()
+    ledger_file.create(path, rich.to_json())
+    forged = Ledger(path)
+    assert (forged.header.id, forged.statement().left) == (published.ledger, PureDP(100))
+    with pytest.raises(LedgerMismatch, match=r"^entry 1 of the release is missing"):
+        forged.check(published)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE chain SET body = 'x' WHERE number = 1",
+        "UPDATE chain SET number = 9",
+        "DELETE FROM chain WHERE number = 1",
+        "DELETE FROM chain",
+    ],
+)
+def test_plain_sql_cannot_edit_a_ledger(path: Path, statement: str) -> None:
+    path.write_bytes(whole(3)[0])
+    connection = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError, match=r"^a ledger is only appended to$"):
+        connection.execute(statement)
+    connection.close()
+    assert Ledger(path).statement() == whole(3)[1]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="making a file immutable needs root")
+def test_a_file_that_cannot_be_written_charges_nothing(ledger: Ledger, path: Path) -> None:
+    if shutil.which("chattr") is None or subprocess.run(["chattr", "+i", str(path)], check=False).returncode:
+        pytest.skip("this file system knows no immutable files")
+    try:
+        with pytest.raises(LedgerError, match="nothing was charged or released"):
+            ledger.release(EIGHTH, city())
+    finally:
+        subprocess.run(["chattr", "-i", str(path)], check=True)
+    assert ledger.statement().entries == ()

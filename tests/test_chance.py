@@ -1,0 +1,56 @@
+"""The statistical arms themselves: right laws pass, wrong ones fail, small samples are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.chance import assert_law, assert_share, p_value
+
+from sfumato.privacy import GaussianLaw, LaplaceLaw
+
+pytestmark = pytest.mark.statistical
+
+
+def draws(rng: np.random.Generator, sigma: float, size: int) -> np.ndarray:
+    return np.rint(rng.normal(scale=sigma, size=size)).astype(np.int64)
+
+
+def test_a_wrong_sample_fails_the_law_arm(rng: np.random.Generator) -> None:
+    law = GaussianLaw(1000)
+    with pytest.raises(AssertionError, match="does not follow"):
+        assert_law(draws(rng, 900, 60_000), law.cdf, rivals=[GaussianLaw(500).cdf])
+    with pytest.raises(AssertionError, match="does not follow"):
+        assert_law(draws(rng, 1100, 60_000), law.cdf, rivals=[GaussianLaw(500).cdf])
+
+
+def test_a_sample_too_small_is_refused(rng: np.random.Generator) -> None:
+    with pytest.raises(AssertionError, match="too small"):
+        assert_law(draws(rng, 1000, 300), GaussianLaw(1000).cdf, rivals=[GaussianLaw(900).cdf])
+
+
+def test_both_arms_reject_ten_percent_either_way(rng: np.random.Generator) -> None:
+    rivals = [GaussianLaw(900).cdf, GaussianLaw(1100).cdf]
+    assert_law(draws(rng, 1000, 60_000), GaussianLaw(1000).cdf, rivals=rivals)
+
+
+def test_an_assertion_without_a_rival_is_refused(rng: np.random.Generator) -> None:
+    with pytest.raises(AssertionError, match="without a rival"):
+        assert_law(draws(rng, 1000, 1000), GaussianLaw(1000).cdf, rivals=[])
+    with pytest.raises(AssertionError, match="without a rival"):
+        assert_share(500, 1000, 0.5, rivals=[])
+
+
+def test_p_values_of_a_right_law_are_uniform(rng: np.random.Generator) -> None:
+    law = LaplaceLaw(3)
+    share = 1 / (1 + np.exp(-1 / 3))
+
+    def laplace(size: int) -> np.ndarray:
+        # Difference of two geometrics with success 1 - q: the textbook route, foreign to the package.
+        success = 1 - np.exp(-1 / 3)
+        return rng.geometric(success, size) - rng.geometric(success, size)
+
+    assert 0.5 < share < 1
+    values = [p_value(laplace(2000), law.cdf) for _ in range(400)]
+    # 400 uniform values lie below 0.1 between 14 and 76 times but for a chance of 1e-6 (binomial).
+    assert 14 <= sum(value < 0.1 for value in values) <= 76
+    assert 14 <= sum(value > 0.9 for value in values) <= 76

@@ -1,0 +1,241 @@
+"""The house keeps its plan: who may import whom, names and lengths of files, where chance comes from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.unit
+
+HOUSE = Path(__file__).parent.parent / "src" / "sfumato"
+FILES = sorted(HOUSE.rglob("*.py"))
+
+# The doors of ARCHITECTURE. A room may also import itself and errors.
+CAPABILITIES = {"heatmap", "sensing", "audit", "online", "graphon"}
+GROUND = {"spaces", "transport", "privacy", "records", "figures"}
+DOORS: dict[str, set[str]] = {
+    "errors": set(),
+    "spaces": set(),
+    "privacy": set(),
+    "transport": {"spaces"},
+    "figures": {"spaces"},
+    "records": {"spaces", "privacy"},
+    "heatmap": {"spaces", "transport", "privacy", "records", "figures"},
+    "sensing": {"spaces", "transport", "privacy", "figures"},
+    "online": {"spaces", "transport", "privacy", "figures"},
+    "graphon": {"spaces", "transport", "privacy", "figures"},
+    "audit": {"privacy", "figures"},
+    "report": CAPABILITIES | {"figures"},
+    "cli": GROUND | CAPABILITIES | {"report", "web"},
+    "web": GROUND | CAPABILITIES | {"report", "cli"},
+}
+FRONT_DOORS = {"cli", "web"}
+BANNED_NAMES = {"utils", "common", "helpers", "core"}
+
+
+def module_path(file: Path) -> tuple[str, ...]:
+    """The dotted path of a file inside the house: spaces/line.py is ("spaces", "line")."""
+    parts = file.relative_to(HOUSE).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Every import below tree, in full: `from . import a` in package b is ("sfumato", "b", "a")."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names):
+                yield from (tuple(alias.name.split(".")) for alias in names)
+            case ast.ImportFrom(module, names, level):
+                above = ("sfumato", *package)[: len(package) + 2 - level] if level else ()
+                base = above + tuple(module.split(".") if module else ())
+                yield from ((*base, alias.name) for alias in names)
+            case ast.Call(ast.Name(name) | ast.Attribute(attr=name), [ast.Constant(str(target)), *_]) if (
+                name in {"import_module", "__import__"}
+            ):
+                yield tuple(target.split("."))
+
+
+def wrong_doors(source: str, path: tuple[str, ...], *, is_package: bool = False) -> list[str]:
+    """What source, as the module at path, imports against the plan."""
+    room, package = path[0], path if is_package else path[:-1]
+    wrong = []
+    for target in imported(ast.parse(source), package):
+        if target[0] != "sfumato" or target == ("sfumato", "__version__"):
+            continue
+        other, name = target[1] if len(target) > 1 else "", ".".join(target)
+        if other in {room, "errors"}:
+            continue
+        if other not in DOORS:  # the house itself, or a name it re-exports: a way round the table
+            if room not in FRONT_DOORS:
+                wrong.append(f"{room} imports {name}: name the room it comes from")
+        elif other not in DOORS.get(room, set()):
+            wrong.append(f"{room} imports {name}: there is no door from {room} to {other}")
+        elif any(part.startswith("_") and not part.endswith("__") for part in target):
+            wrong.append(f"{room} imports {name}: that is private to {other}")
+    return wrong
+
+
+def eager_rooms(source: str) -> list[str]:
+    """Rooms that sfumato/__init__.py would load at once, rather than in a function or for type checkers."""
+    statements = [node for node in ast.parse(source).body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    targets = [target for node in statements for target in imported(node, ())]
+    return [".".join(t) for t in targets if t[0] == "sfumato" and t[1:2] != ("errors",)]
+
+
+def foreign_chance(source: str) -> list[str]:
+    """Randomness that is not our noise; only a parameter's annotation may say np.random.Generator."""
+    tree = ast.parse(source)
+    found = [".".join(t) for t in imported(tree, ()) if t[0] == "random" or t[:2] == ("numpy", "random")]
+    nodes = list(ast.walk(tree))
+    imports = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    numpy = {"np", "numpy"} | {alias.asname for alias in imports if alias.name == "numpy"}
+    annotations = [node.annotation for node in nodes if isinstance(node, ast.arg) and node.annotation]
+    allowed = {
+        node.value
+        for annotation in annotations
+        for node in ast.walk(annotation)
+        if isinstance(node, ast.Attribute) and node.attr == "Generator"
+    }
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and node not in allowed:
+            of_numpy = isinstance(node.value, ast.Name) and node.value.id in numpy
+            # scipy's rvs draws from numpy.random
+            if node.attr == "rvs" or (node.attr == "random" and of_numpy):
+                found.append(f"{ast.unparse(node)} in line {node.lineno}")
+    return found
+
+
+def test_every_room_is_in_the_plan() -> None:
+    rooms = {module_path(file)[0] for file in FILES if module_path(file)}
+    assert rooms
+    assert rooms <= DOORS.keys()
+
+
+def test_rooms_import_only_through_their_doors() -> None:
+    inside = [file for file in FILES if module_path(file)]
+    wrong = {
+        str(file.relative_to(HOUSE)): wrong_doors(
+            file.read_text(), module_path(file), is_package=file.name == "__init__.py"
+        )
+        for file in inside
+    }
+    assert not {file: lines for file, lines in wrong.items() if lines}
+
+
+def test_the_package_itself_loads_no_room() -> None:
+    assert not eager_rooms((HOUSE / "__init__.py").read_text())
+
+
+def test_no_drawer_for_leftovers() -> None:
+    named = [file for file in FILES if {part.strip("_") for part in module_path(file)} & BANNED_NAMES]
+    assert not named
+
+
+def test_long_files_explain_themselves() -> None:
+    long = [file for file in FILES if too_long(file.read_text())]
+    assert not long
+
+
+def too_long(source: str) -> bool:
+    docstring = ast.get_docstring(ast.parse(source)) or ""
+    explained = any(line.startswith("Long because") for line in docstring.splitlines())
+    return len(source.splitlines()) > 400 and not explained
+
+
+def test_chance_comes_from_our_noise_alone() -> None:
+    # The demo makes up its people; it holds no private data. Everything else draws from a Noise.
+    judged = [file for file in FILES if module_path(file) != ("cli", "demo")]
+    found = {str(file.relative_to(HOUSE)): foreign_chance(file.read_text()) for file in judged}
+    assert not {file: lines for file, lines in found.items() if lines}
+
+
+@pytest.mark.parametrize(
+    ("room", "line"),
+    [
+        ("privacy", "import sfumato.heatmap"),
+        ("privacy", "import sfumato.heatmap as x"),
+        ("privacy", "from sfumato import heatmap"),
+        ("privacy", "from sfumato.heatmap import release"),
+        ("privacy", "from ..heatmap import release"),
+        ("privacy", "from .. import heatmap"),
+        ("privacy", "def f():\n    from sfumato.spaces import Grid"),
+        ("privacy", "if TYPE_CHECKING:\n    from sfumato.spaces import Grid"),
+        ("privacy", "importlib.import_module('sfumato.spaces')"),
+        ("privacy", "__import__('sfumato.spaces')"),
+        ("heatmap", "from sfumato.sensing import recover"),
+        ("heatmap", "import sfumato"),
+        ("heatmap", "from sfumato import Ledger"),
+        ("heatmap", "from sfumato import *"),
+        ("heatmap", "from sfumato.privacy._ledger import Ledger"),
+        ("heatmap", "from sfumato.privacy import _open"),
+        ("report", "from sfumato.privacy import Ledger"),
+        ("report", "from sfumato.cli import main"),
+        ("cli", "from sfumato.privacy._ledger import Ledger"),
+        ("errors", "from sfumato.spaces import Grid"),
+    ],
+)
+def test_a_wrong_door_is_seen(room: str, line: str) -> None:
+    path = (room,) if room == "errors" else (room, "module")
+    assert wrong_doors(line, path)
+
+
+@pytest.mark.parametrize(
+    ("room", "line"),
+    [
+        ("privacy", "import numpy as np\nfrom fractions import Fraction"),
+        ("privacy", "from sfumato.errors import InvalidParameter"),
+        ("privacy", "from sfumato.privacy._ledger import Ledger"),
+        ("privacy", "from . import _ledger\nfrom ._ledger import Ledger\nfrom ..errors import LedgerBusy"),
+        ("privacy", "from sfumato import __version__, errors"),
+        ("heatmap", "from sfumato.privacy import Ledger\nfrom ..spaces import Grid"),
+        ("cli", "import sfumato\nfrom sfumato import Ledger, web\nfrom sfumato.report import page"),
+    ],
+)
+def test_a_right_door_is_open(room: str, line: str) -> None:
+    assert not wrong_doors(line, (room, "module"))
+
+
+def test_relative_imports_of_a_package_start_at_itself() -> None:
+    assert not wrong_doors("from .heatmap import x", ("privacy",), is_package=True)
+    assert wrong_doors("from ..heatmap import x", ("privacy",), is_package=True)
+    assert wrong_doors("from ...heatmap import x", ("privacy", "noise"), is_package=True)
+
+
+def test_an_eager_room_is_seen() -> None:
+    assert eager_rooms("from sfumato.privacy import Ledger")
+    assert eager_rooms("from .privacy import Ledger")
+    assert not eager_rooms("def __getattr__(name):\n    from sfumato.privacy import Ledger")
+
+
+def test_an_unexplained_long_file_is_seen() -> None:
+    assert too_long('"""Promise."""\n' + "x = 1\n" * 400)
+    assert not too_long('"""Promise.\n\nLong because it is one table.\n"""\n' + "x = 1\n" * 400)
+    assert not too_long('"""Promise."""\n' + "x = 1\n" * 399)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import random",
+        "from random import gauss",
+        "import numpy.random",
+        "from numpy import random",
+        "from numpy.random import Generator",
+        "importlib.import_module('numpy.random')",
+        "import numpy as np\nnp.random.default_rng()",
+        "import numpy as np\nx = np.random.Generator(bits)",
+        "import numpy\nnumpy.random.normal()",
+        "import numpy as n\ndef f(rng=n.random.default_rng()): ...",
+        "import numpy as np\ndef f(rng: np.random.RandomState): ...",
+        "from scipy import stats\nstats.laplace.rvs(size=3)",
+    ],
+)
+def test_foreign_chance_is_seen(source: str) -> None:
+    assert foreign_chance(source)
+
+
+def test_a_generator_may_be_a_parameter() -> None:
+    assert not foreign_chance("import numpy as np\ndef f(*, rng: np.random.Generator | None): ...")

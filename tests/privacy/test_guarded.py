@@ -168,9 +168,9 @@ def test_values_are_clipped_to_leave_room_for_noise() -> None:
     low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
     values = np.array([low, -LARGEST - 1, -LARGEST, -1, LARGEST, LARGEST + 1, high])
     held = open_for_release(guard(values, Bound(AddRemoveUser(), 7, l1=1), source="city"))
-    assert held.tolist() == [-(2**62), -(2**62), -(2**62), -1, 2**62, 2**62, 2**62]
+    assert held.tolist() == [-(2**61), -(2**61), -(2**61), -1, 2**61, 2**61, 2**61]
     top = np.array([2**64 - 1, 3], dtype=np.uint64)
-    assert open_for_release(guard(top, Bound(AddRemoveUser(), 2, l1=1), source="city")).tolist() == [2**62, 3]
+    assert open_for_release(guard(top, Bound(AddRemoveUser(), 2, l1=1), source="city")).tolist() == [2**61, 3]
 
 
 @pytest.mark.unit

@@ -206,9 +206,19 @@ def test_the_distance_of_a_table_is_the_true_one() -> None:
 
 @pytest.mark.reference
 def test_the_rounded_table_is_erf() -> None:
-    for sigma in (Fraction(1, 4), Fraction(1), Fraction(7, 2), Fraction(201, 2)):
+    import mpmath
+
+    for number in (1 / 64, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 1.0, 3.5, 7.99, 8.0, 8.5, 100.5):
+        sigma = Fraction(number)
         thresholds = sampler(RoundedGaussianLaw(sigma)).tables[0].thresholds
         assert list(thresholds) == [erf_at(k, sigma, 127) for k in range(len(thresholds))]
+        # A third way, by the integral of the density, where it is neither tiny nor close to 1.
+        for k in range(0, len(thresholds), 1 + len(thresholds) // 7):
+            with mpmath.workdps(30):
+                top = (k + mpmath.mpf(0.5)) / mpmath.mpf(number)
+                area = 2 * mpmath.quad(mpmath.npdf, [0, min(top, 12) / 2, min(top, 12)])
+            assert thresholds[k] / 2**127 == pytest.approx(float(area), abs=1e-15)
+        assert thresholds[-1] == 2**127 - 1
 
 
 @pytest.mark.reference

@@ -37,12 +37,11 @@ def demo(
     import numpy as np
 
     from sfumato.figures import draw_maps
-    from sfumato.privacy import DiscreteLaplace, Ledger, PureDP, histogram, laplace_scale
+    from sfumato.privacy import DiscreteLaplace, Ledger, PureDP, histogram
     from sfumato.report import Section, write_report
     from sfumato.spaces import Grid
 
     budget = PureDP(epsilon)
-    mechanism = DiscreteLaplace(laplace_scale(epsilon))
     out.mkdir(parents=True, exist_ok=True)
     file = out / "city.ledger"
     if file.exists() and Ledger(file).header.source != SOURCE:
@@ -55,6 +54,7 @@ def demo(
     cells = grid.cells_of(points[:, 0], points[:, 1])
     guarded = histogram(cells, grid.size, source=SOURCE)
 
+    mechanism = DiscreteLaplace.within(budget, guarded.bound)
     ledger = Ledger.create(file, budget, unit="user", source=SOURCE)
     release = ledger.release(mechanism, guarded, note="people per cell")
     say(f"released: {release.guarantee}", quiet=quiet or json)

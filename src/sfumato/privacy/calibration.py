@@ -11,7 +11,7 @@ import mpmath
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.exact import WORKING, Number, double_above, exact, plain, real, up
-from sfumato.privacy.losses import nonnegative, probability
+from sfumato.privacy.losses import ApproxDP, nonnegative, probability
 
 # The difference of the two terms of a Gaussian delta cancels at most this many bits for epsilon, delta in
 # range.
@@ -50,12 +50,16 @@ def gaussian_sigma(
         raise InvalidParameter("Gaussian noise needs delta above 0, got 0; Laplace noise has delta 0")
     match method:
         case "analytic":
-            return _double_up(_smallest_sigma(wanted, target) * moved)
+            sigma = _double_up(_smallest_sigma(wanted, target) * moved)
+            # The search ends within 2**-70; should the promise fail by a hair, the next double keeps it.
+            while not gaussian_keeps(ApproxDP(wanted, target), sigma=sigma, sensitivity=moved):
+                sigma = math.nextafter(sigma, math.inf)
+            return sigma
         case "papers":
             with mpmath.workprec(WORKING):
                 sigma = _double_up(up(2 * mpmath.log(real(Fraction(5, 4) / target)) / real(wanted)) * moved)
-            reached = gaussian_delta(wanted, sigma=sigma, sensitivity=moved)
-            if reached > target:
+            if not gaussian_keeps(ApproxDP(wanted, target), sigma=sigma, sensitivity=moved):
+                reached = gaussian_delta(wanted, sigma=sigma, sensitivity=moved)
                 raise InvalidParameter(
                     f"the papers' formula promises delta {plain(target)} at epsilon {plain(wanted)}, "
                     f"but has delta {reached:.6g}; use method='analytic'"
@@ -63,6 +67,13 @@ def gaussian_sigma(
             return sigma
         case _:
             assert_never(method)
+
+
+def gaussian_keeps(promise: ApproxDP, *, sigma: Number, sensitivity: Number) -> bool:
+    """Whether Gaussian noise keeps a promise, decided in fractions with its delta rounded up."""
+    shift = _positive(sensitivity, "sensitivity") / double_above(sigma, name="sigma")
+    with mpmath.workprec(CANCELLING):
+        return up(_gaussian_delta(real(promise.epsilon), real(shift))) <= promise.delta
 
 
 def gaussian_delta(epsilon: Number, *, sigma: Number, sensitivity: Number = 1) -> float:

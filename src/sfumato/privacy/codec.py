@@ -31,7 +31,13 @@ def parameters(value: Any) -> dict[str, Any]:
     {'epsilon': '1/3'}
     """
     found = ((field.name, getattr(value, field.name)) for field in fields(value))
-    return {name: str(item) if isinstance(item, Fraction) else item for name, item in found}
+    return {name: _plain(item) for name, item in found}
+
+
+def _plain(item: Any) -> Any:
+    if isinstance(item, Fraction):
+        return str(item)
+    return encode(item) if type(item).__name__ in LOSSES else item
 
 
 def encode(value: Loss | Neighbors) -> dict[str, Any]:

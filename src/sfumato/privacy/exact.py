@@ -65,6 +65,12 @@ def exp_below(power: Fraction) -> Fraction:
         return down(mpmath.exp(real(power)))
 
 
+def sqrt_above(number: Fraction) -> Fraction:
+    """A fraction at or above the square root, by at most 2**-62 of it."""
+    with mpmath.workprec(WORKING):
+        return up(mpmath.sqrt(real(number)))
+
+
 def real(number: Fraction) -> Any:
     """The number as an mpmath real at the current precision."""
     return mpmath.mpf(number.numerator) / number.denominator

@@ -19,7 +19,7 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 # Room for noise below the ends of int64; clipping to it is 1-Lipschitz, so it can only lower a sensitivity.
-LARGEST = 2**62
+LARGEST = 2**61
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, assert_never, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
-from sfumato.privacy.exact import Number, exact, exp_below
+from sfumato.privacy.calibration import gaussian_keeps, gaussian_sigma, laplace_scale
+from sfumato.privacy.exact import Number, exact, exp_below, plain, sqrt_above
 from sfumato.privacy.guarded import LARGEST, Bound, FloatArray, IntArray
 from sfumato.privacy.laws import GaussianLaw, LaplaceLaw, RoundedGaussianLaw
-from sfumato.privacy.losses import ZCDP, Loss, PureDP
+from sfumato.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
 from sfumato.privacy.neighbors import ReplaceUser
 from sfumato.privacy.noise import Noise
 
@@ -36,9 +37,18 @@ class Mechanism(Protocol):
 
 
 def _saturated(exact: IntArray, noise: IntArray) -> IntArray:
-    """The sum, held inside the range of guarded values: post-processing, so it costs nothing."""
-    half = LARGEST // 2  # both halves fit, so the sum cannot wrap
-    return np.clip(exact, -half, half) + np.clip(noise, -half, half)
+    """The sum x + z clipped to the range of guarded values: a function of the sum alone, so it costs nothing.
+
+    z is clipped to twice that range first, so that nothing wraps; where that changes z, the sum is beyond the
+    range on either way.
+    """
+    return np.clip(exact + np.clip(noise, -2 * LARGEST, 2 * LARGEST), -LARGEST, LARGEST)
+
+
+def _sigma_within(loss: ZCDP, bound: Bound, *, by: str) -> Fraction:
+    if loss.rho == 0:
+        raise InvalidParameter(f"{by} cannot cost nothing; give a rho above 0")
+    return sqrt_above(bound.need("l2_squared", by=by) / (2 * loss.rho))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -53,6 +63,15 @@ class DiscreteLaplace:
 
     def __init__(self, scale: Number) -> None:
         object.__setattr__(self, "scale", LaplaceLaw(scale).scale)
+
+    @classmethod
+    def within(cls, loss: PureDP, bound: Bound) -> DiscreteLaplace:
+        """The least noise that costs at most this loss on data with this bound.
+
+        >>> DiscreteLaplace.within(PureDP("1/2"), Bound(ReplaceUser(), 4, l1=2)).scale
+        Fraction(4, 1)
+        """
+        return cls(laplace_scale(loss.epsilon, sensitivity=bound.need("l1", by="discrete Laplace noise")))
 
     @property
     def law(self) -> LaplaceLaw:
@@ -81,6 +100,11 @@ class DiscreteGaussian:
     def __init__(self, sigma: Number) -> None:
         object.__setattr__(self, "sigma", GaussianLaw(sigma).sigma)
 
+    @classmethod
+    def within(cls, loss: ZCDP, bound: Bound) -> DiscreteGaussian:
+        """The least noise that costs at most this loss on data with this bound."""
+        return cls(_sigma_within(loss, bound, by="discrete Gaussian noise"))
+
     @property
     def law(self) -> GaussianLaw:
         """The law of the noise on each entry."""
@@ -102,23 +126,55 @@ class RoundedGaussian:
     Rounding is post-processing, so every analysis of the continuous mechanism holds as it stands: the exact
     (epsilon, delta) of `gaussian_sigma`, and zCDP for ledgers.
 
-    Privacy: ZCDP(l2**2 / (2 sigma**2)), and the Gaussian profile. Proof: docs/proofs/rounded-gaussian.md
+    A release costs rho, which adds up best over many. With a `promise` it costs that (epsilon, delta), the
+    tightest statement for a single release; a promise the noise does not keep is refused.
+
+    Privacy: ZCDP(l2**2 / (2 sigma**2)) or the promise. Proof: docs/proofs/rounded-gaussian.md
     """
 
     sigma: Fraction
+    promise: ApproxDP | None
     name: ClassVar[str] = "rounded-gaussian/1"
 
-    def __init__(self, sigma: Number) -> None:
+    def __init__(self, sigma: Number, promise: ApproxDP | None = None) -> None:
         object.__setattr__(self, "sigma", RoundedGaussianLaw(sigma).sigma)
+        object.__setattr__(self, "promise", promise)
+
+    @classmethod
+    def within(cls, loss: ZCDP | ApproxDP, bound: Bound) -> RoundedGaussian:
+        """The least noise that costs at most this loss on data with this bound.
+
+        >>> RoundedGaussian.within(ApproxDP(1, "1e-6"), Bound(ReplaceUser(), 4, l1=2, linf=1)).promise
+        ApproxDP(epsilon=Fraction(1, 1), delta=Fraction(1, 1000000))
+        """
+        match loss:
+            case ZCDP():
+                return cls(_sigma_within(loss, bound, by="rounded Gaussian noise"))
+            case ApproxDP(epsilon, delta):
+                return cls(gaussian_sigma(epsilon, delta, sensitivity=cls._moved(bound)), loss)
+            case _:
+                assert_never(loss)
+
+    @staticmethod
+    def _moved(bound: Bound) -> Fraction:
+        return sqrt_above(bound.need("l2_squared", by="rounded Gaussian noise"))
 
     @property
     def law(self) -> RoundedGaussianLaw:
         """The law of the noise on each entry."""
         return RoundedGaussianLaw(self.sigma)
 
-    def cost(self, bound: Bound) -> ZCDP:
-        """l2**2 / (2 sigma**2), exactly [bun16, prop. 1.6]."""
-        return ZCDP(bound.need("l2_squared", by="rounded Gaussian noise") / (2 * self.sigma**2))
+    def cost(self, bound: Bound) -> ZCDP | ApproxDP:
+        """l2**2 / (2 sigma**2), exactly [bun16, prop. 1.6]; or the promise, checked [balle18, thm. 8]."""
+        square = bound.need("l2_squared", by="rounded Gaussian noise")
+        if self.promise is None:
+            return ZCDP(square / (2 * self.sigma**2))
+        if not gaussian_keeps(self.promise, sigma=float(self.sigma), sensitivity=self._moved(bound)):
+            raise InvalidParameter(
+                f"noise of sigma {plain(self.sigma)} does not keep {self.promise} for a change of "
+                f"{plain(self._moved(bound))}; nothing was charged"
+            )
+        return self.promise
 
     def sample(self, exact: IntArray, noise: Noise) -> IntArray:
         """The values with fresh noise on each."""
@@ -151,7 +207,7 @@ class RandomisedResponse:
     @property
     def weights(self) -> tuple[int, int]:
         """Integer weights of the truth and of each other category; ln(truth / other) <= epsilon."""
-        ratio = exp_below(self.epsilon)  # rounded down: less truth, more noise
+        ratio = max(Fraction(1), exp_below(self.epsilon))  # rounded down: less truth, more noise
         return ratio.numerator, ratio.denominator
 
     @property
@@ -211,6 +267,11 @@ class PermuteAndFlip:
 
     def __init__(self, scale: Number) -> None:
         object.__setattr__(self, "scale", LaplaceLaw(scale).scale)
+
+    @classmethod
+    def within(cls, loss: PureDP, bound: Bound) -> PermuteAndFlip:
+        """The sharpest choice that costs at most this loss on data with this bound."""
+        return cls(laplace_scale(loss.epsilon, sensitivity=2 * bound.need("linf", by="permute-and-flip")))
 
     def cost(self, bound: Bound) -> PureDP:
         """2 linf / scale, exactly."""

@@ -42,19 +42,19 @@ def demo(
     from sfumato.spaces import Grid
 
     budget = PureDP(epsilon)
-    out.mkdir(parents=True, exist_ok=True)
-    file = out / "city.ledger"
-    if file.exists() and Ledger(file).header.source != SOURCE:
-        raise InvalidInput(f"{file} accounts for another source and is kept; choose another --out")
-    file.unlink(missing_ok=True)
-
     grid = Grid(LEVELS)
-    say(f"a synthetic city of {PEOPLE:,} people on {grid.side} x {grid.side} cells", quiet=quiet or json)
     points = city(np.random.default_rng(), PEOPLE)
     cells = grid.cells_of(points[:, 0], points[:, 1])
     guarded = histogram(cells, grid.size, source=SOURCE)
 
     mechanism = DiscreteLaplace.within(budget, guarded.bound)
+
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / "city.ledger"
+    if file.exists() and Ledger(file).header.source != SOURCE:
+        raise InvalidInput(f"{file} accounts for another source and is kept; choose another --out")
+    file.unlink(missing_ok=True)
+    say(f"a synthetic city of {PEOPLE:,} people on {grid.side} x {grid.side} cells", quiet=quiet or json)
     ledger = Ledger.create(file, budget, unit="user", source=SOURCE)
     release = ledger.release(mechanism, guarded, note="people per cell")
     say(f"released: {release.guarantee}", quiet=quiet or json)

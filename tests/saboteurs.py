@@ -16,10 +16,11 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Saboteur:
-    """What is broken, how, and the test that must fail because of it."""
+    """What is broken, the test that must fail because of it, and words of the failure."""
 
     strike: Callable[[], None]
     caught_by: str
+    because: str
 
 
 def plant(place: Any, name: str, part: Any) -> None:
@@ -92,7 +93,7 @@ def _charged_after_sampling() -> None:
 
     def backwards(self: Any, mechanism: Any, guarded: Any, *, noise: Any = None, note: str = "") -> Any:
         source = noise or SystemNoise()
-        self._admit(guarded, source)
+        self._admit(guarded, source, note)
         value = mechanism.sample(open_for_release(guarded), source)
         cost = mechanism.cost(guarded.bound)
         entry = self._charge(mechanism, cost, None, note)
@@ -124,7 +125,7 @@ def _chain_without_the_body() -> None:
 def _counter_never_moves() -> None:
     from sfumato.privacy.keyed import KeyedNoise
 
-    plant(KeyedNoise, "_take", lambda self, law, size, blocks: 0)
+    plant(KeyedNoise, "_take", lambda self, law, size, blocks: (self.epoch, 0))
 
 
 def _parameters_not_in_the_key() -> None:
@@ -152,7 +153,7 @@ def _conversion_rounded_down() -> None:
 def _papers_formula_trusted() -> None:
     from sfumato.privacy import calibration
 
-    plant(calibration, "gaussian_delta", lambda *_, **__: 0.0)
+    plant(calibration, "gaussian_keeps", lambda *_, **__: True)
 
 
 def _gaussian_cost_without_the_half_turned_round() -> None:
@@ -164,60 +165,90 @@ def _gaussian_cost_without_the_half_turned_round() -> None:
 
 
 def _selection_at_twice_the_sharpness() -> None:
-    from sfumato.privacy import mechanisms
+    from sfumato.privacy.mechanisms import PermuteAndFlip
 
-    true = mechanisms._accepts
-    plant(mechanisms, "_accepts", lambda power, noise: true(2 * power, noise))
+    true = PermuteAndFlip.sample
+
+    def sharper(self: Any, values: Any, noise: Any) -> Any:
+        return true(PermuteAndFlip(self.scale / 2), values, noise)
+
+    plant(PermuteAndFlip, "sample", sharper)
 
 
 SABOTEURS: dict[str, Saboteur] = {
     "system noise 10 % too small": Saboteur(
-        _system_noise_too_small, "tests/privacy/test_noise_laws.py::test_system_laplace_has_its_law"
+        _system_noise_too_small,
+        "tests/privacy/test_noise_laws.py::test_system_laplace_has_its_law",
+        "does not follow its law",
     ),
     "keyed noise 10 % too small": Saboteur(
-        _keyed_noise_too_small, "tests/privacy/test_noise_laws.py::test_keyed_laplace_has_its_law"
+        _keyed_noise_too_small,
+        "tests/privacy/test_noise_laws.py::test_keyed_laplace_has_its_law",
+        "does not follow its law",
     ),
     "keyed draws pushed one step out": Saboteur(
-        _gaussian_off_by_one_table_entry, "tests/privacy/test_keyed.py::test_known_answers"
+        _gaussian_off_by_one_table_entry,
+        "tests/privacy/test_keyed.py::test_known_answers",
+        "At index 9 diff: -2 != -1",
     ),
     "float noise instead of lattice noise": Saboteur(
-        _float_noise, "tests/privacy/test_precision.py::test_the_low_bits_of_a_release_say_nothing"
+        _float_noise,
+        "tests/privacy/test_precision.py::test_the_low_bits_of_a_release_say_nothing",
+        ">= 1e-06",
     ),
     "a replaced user counted as an added one": Saboteur(
         _sensitivity_of_replacement_forgotten,
         "tests/privacy/test_guarded.py::test_a_neighbor_moves_a_histogram_within_its_bound",
+        "AssertionError: l1",
     ),
     "budget charged after sampling": Saboteur(
-        _charged_after_sampling, "tests/privacy/test_ledger_faults.py::test_kill_at_every_step"
+        _charged_after_sampling,
+        "tests/privacy/test_ledger_faults.py::test_kill_at_every_step",
+        "a value without an entry",
     ),
     "no lock between processes": Saboteur(
-        _no_lock, "tests/privacy/test_ledger_faults.py::test_two_racing_processes_cannot_overspend"
+        _no_lock,
+        "tests/privacy/test_ledger_faults.py::test_two_racing_processes_cannot_overspend",
+        "'outcomes'",
     ),
     "hash chain that skips the cost": Saboteur(
-        _chain_without_the_body, "tests/privacy/test_ledger_faults.py::test_an_edited_entry_is_named"
+        _chain_without_the_body,
+        "tests/privacy/test_ledger_faults.py::test_an_edited_entry_is_named",
+        "DID NOT RAISE LedgerDamaged",
     ),
     "a nonce reused": Saboteur(
-        _counter_never_moves, "tests/privacy/test_keyed.py::test_no_counter_is_used_twice"
+        _counter_never_moves,
+        "tests/privacy/test_keyed.py::test_no_counter_is_used_twice",
+        "array_equal",
     ),
     "parameters left out of the key": Saboteur(
-        _parameters_not_in_the_key, "tests/privacy/test_keyed.py::test_another_parameter_is_another_stream"
+        _parameters_not_in_the_key,
+        "tests/privacy/test_keyed.py::test_another_parameter_is_another_stream",
+        "< 0.11",
     ),
     "randomised response rounded towards the truth": Saboteur(
         _response_rounded_up,
         "tests/privacy/test_mechanisms.py::test_response_ratio_is_at_most_e_to_the_epsilon",
+        "assert mpf('1.0000000000000008",
     ),
     "Gaussian account 10 % too large": Saboteur(
-        _conversion_rounded_down, "tests/privacy/test_budget.py::test_the_gaussian_account_keeps_the_budget"
+        _conversion_rounded_down,
+        "tests/privacy/test_budget.py::test_the_gaussian_account_keeps_the_budget",
+        "<= (mpf(",
     ),
     "the papers' calibration trusted everywhere": Saboteur(
         _papers_formula_trusted,
         "tests/privacy/test_calibration.py::test_the_papers_formula_is_refused_where_it_fails",
+        "DID NOT RAISE InvalidParameter",
     ),
     "discrete Gaussian charged half": Saboteur(
         _gaussian_cost_without_the_half_turned_round,
         "tests/privacy/test_mechanisms.py::test_gaussian_cost_bounds_every_renyi_divergence",
+        "* (1 + 1e-09))",
     ),
     "selection twice as sharp as charged": Saboteur(
-        _selection_at_twice_the_sharpness, "tests/privacy/test_mechanisms.py::test_selection_has_its_law"
+        _selection_at_twice_the_sharpness,
+        "tests/privacy/test_mechanisms.py::test_selection_has_its_law",
+        "does not follow its law",
     ),
 }

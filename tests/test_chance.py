@@ -42,15 +42,26 @@ def test_an_assertion_without_a_rival_is_refused(rng: np.random.Generator) -> No
 
 def test_p_values_of_a_right_law_are_uniform(rng: np.random.Generator) -> None:
     law = LaplaceLaw(3)
-    share = 1 / (1 + np.exp(-1 / 3))
 
     def laplace(size: int) -> np.ndarray:
         # Difference of two geometrics with success 1 - q: the textbook route, foreign to the package.
         success = 1 - np.exp(-1 / 3)
         return rng.geometric(success, size) - rng.geometric(success, size)
 
-    assert 0.5 < share < 1
     values = [p_value(laplace(2000), law.cdf) for _ in range(400)]
     # 400 uniform values lie below 0.1 between 14 and 76 times but for a chance of 1e-6 (binomial).
     assert 14 <= sum(value < 0.1 for value in values) <= 76
     assert 14 <= sum(value > 0.9 for value in values) <= 76
+
+
+def test_the_last_bin_is_joined_and_every_count_is_used(rng: np.random.Generator) -> None:
+    """Moving mass between any two values must be seen, whichever bin it is in."""
+
+    def cdf(z: np.ndarray) -> np.ndarray:
+        sums: np.ndarray = np.array([0.0, 0.1, 0.899, 1.0])[np.clip(np.asarray(z) + 1, 0, 3)]
+        return sums
+
+    right = rng.choice(3, size=2500, p=[0.1, 0.799, 0.101])
+    assert p_value(right, cdf) >= 1e-6
+    for wrong in ([0.2, 0.699, 0.101], [0.1, 0.7, 0.2], [0.0, 0.899, 0.101]):
+        assert p_value(rng.choice(3, size=2500, p=wrong), cdf) < 1e-6

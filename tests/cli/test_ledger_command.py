@@ -43,7 +43,10 @@ from sfumato.privacy import (
 pytestmark = pytest.mark.unit
 
 NAMES = ["--unit", "user", "--source", "city"]
-EITHER = "give the budget as --epsilon (with --delta for Gaussian noise) or as --rho"
+EITHER = (
+    "give the budget as --epsilon (with --delta for Gaussian noise) or as --rho, not both; "
+    "a config file or a variable may have set one"
+)
 CANARY = 987_654_321_987
 
 
@@ -147,10 +150,10 @@ def test_every_relation_can_be_asked_for(words: list[str], neighbors: dict[str, 
         (["--epsilon", "1", "--delta", "1"], "delta must be below 1, got 1"),
         (["--epsilon", "1", "--radius", "1"], "--radius and --metric go with --neighbors moved-mass"),
         (["--epsilon", "1", "--upper", "1"], "--upper goes with --neighbors swapped-cells"),
-        (["--epsilon", "1", "--neighbors", "swapped-cells"], "upper must be a finite number, got ''"),
+        (["--epsilon", "1", "--neighbors", "swapped-cells"], "--neighbors swapped-cells needs --upper"),
         (
             ["--epsilon", "1", "--neighbors", "moved-mass", "--radius", "1"],
-            "metric must be named, e.g. 'line' or 'grid-l1', got an empty name",
+            "--neighbors moved-mass needs --radius and --metric",
         ),
         (["--rho", "1", "--unit", ""], "the unit of privacy must be named, e.g. 'user', got an empty name"),
     ],
@@ -215,7 +218,7 @@ def test_show_gives_the_whole_statement_as_json() -> None:
     }
     assert Fraction(found["left"]["rho"]) == statement.spent.account - Fraction(1, 20000)
     assert [list(entry) for entry in found["entries"]] == 2 * [
-        ["number", "time", "mechanism", "parameters", "cost", "computational", "note", "hash"]
+        ["number", "time", "mechanism", "parameters", "cost", "computational", "account", "note", "hash"]
     ]
     first, second = found["entries"]
     assert (first["cost"], first["note"], first["computational"]) == (

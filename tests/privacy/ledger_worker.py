@@ -47,8 +47,8 @@ def report_samples(pipe: int) -> None:
     """Tell through the pipe as soon as a value exists: from then on it may have been seen."""
     true = DiscreteLaplace.sample
 
-    def telling(self: DiscreteLaplace, exact: Any, noise: Any) -> Any:
-        value = true(self, exact, noise)
+    def telling(self: DiscreteLaplace, values: Any, noise: Any) -> Any:
+        value = true(self, values, noise)
         os.write(pipe, b"value\n")
         return value
 

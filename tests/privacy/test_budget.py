@@ -163,7 +163,7 @@ def test_a_ledger_refuses_word_for_word(tmp_path: Path, monkeypatch: pytest.Monk
     with_delta = Ledger.create("both.ledger", ApproxDP(1, "1e-6"), unit="user", source="city")
     with pytest.raises(BudgetExceeded) as gaussian:
         with_delta.release(DiscreteGaussian(2), data)
-    assert str(gaussian.value) == "asked rho 0.125, 0.024356 left in both.ledger; nothing was released"
+    assert str(gaussian.value) == "asked rho 0.125, 0.0243559 left in both.ledger; nothing was released"
     assert [ledger.statement().spent, with_delta.statement().spent] == [Spent(), Spent()]
 
 

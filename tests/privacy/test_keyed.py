@@ -6,9 +6,10 @@ import copy
 import hashlib
 import json
 import multiprocessing
-import os
 import pickle
 import subprocess
+import sys
+import threading
 from bisect import bisect_right
 from fractions import Fraction
 from itertools import pairwise
@@ -63,6 +64,12 @@ def table_hash(built: Sampler) -> str:
 def test_known_answers() -> None:
     assert len(answers()) >= 12
     for answer in answers():
+        if answer["law"] == "uniform":
+            noise = KeyedNoise(
+                bytes.fromhex(answer["key"]), context=answer["context"], epoch=bytes.fromhex(answer["epoch"])
+            )
+            assert noise.uniform(int(answer["parameter"]), 16) == [int(draw) for draw in answer["draws"]]
+            continue
         law = KINDS[answer["law"]](Fraction(answer["parameter"]))
         master, epoch = bytes.fromhex(answer["key"]), bytes.fromhex(answer["epoch"])
         assert derive_key(master, law, context=answer["context"]).hex() == answer["derived_key"]
@@ -265,8 +272,10 @@ def test_any_draw_can_be_reached_at_random(first: int, size: int) -> None:
 def test_the_holder_of_the_key_takes_the_noise_off_exactly(readings: list[int]) -> None:
     secret, law = bytes(range(32)), GaussianLaw(1024)
     noise = KeyedNoise(secret, context="sensor 7")
-    first = noise.reserve(law, 0)
-    sent = np.array(readings) + noise.gaussian(1024, len(readings))
+    epoch, first = noise.reserve(law, len(readings))
+    sent = np.array(readings) + keyed_draws(
+        secret, epoch, law, first=first, size=len(readings), context="sensor 7"
+    )
     again = keyed_draws(secret, noise.epoch, law, first=first, size=len(readings), context="sensor 7")
     assert (sent - again).tolist() == readings
 
@@ -279,6 +288,26 @@ def test_no_counter_is_used_twice(key: bytes) -> None:
         np.concatenate(pieces), keyed_draws(key, bytes(12), LaplaceLaw(2**20), first=0, size=200)
     )
     assert len({tuple(noise.uniform(2**60, 4)) for _ in range(20)}) == 20
+
+
+@pytest.mark.fault
+def test_threads_do_not_share_a_counter(key: bytes) -> None:
+    noise, law = KeyedNoise(key), LaplaceLaw(2**20)
+    seen: list[tuple[bytes, int]] = []
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [
+            threading.Thread(target=lambda: seen.extend(noise.reserve(law, 1) for _ in range(4000)))
+            for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(switch)
+    assert len(set(seen)) == len(seen) == 32_000
 
 
 @pytest.mark.unit
@@ -320,7 +349,7 @@ def test_a_fork_is_a_new_stream(key: bytes) -> None:
 @pytest.mark.unit
 def test_a_known_stream_does_not_survive_a_fork(key: bytes) -> None:
     noise = KeyedNoise(key, epoch=bytes(12))
-    noise._process = os.getpid() + 1
+    noise._forks -= 1
     with pytest.raises(NoiseExhausted, match="forked process"):
         noise.laplace(4, 1)
 

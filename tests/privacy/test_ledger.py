@@ -26,7 +26,6 @@ from sfumato.errors import (
     InvalidInput,
     InvalidParameter,
     LedgerDamaged,
-    LedgerError,
     LedgerMismatch,
     NotComparable,
 )
@@ -92,6 +91,7 @@ def spy(log: list[str], epsilon: str = "1/2", *, fault: BaseException | None = N
     class Spy:
         epsilon: Fraction
         name: ClassVar[str] = "spy/1"
+        additive: ClassVar[bool] = True
 
         def cost(self, bound: Bound) -> Loss:
             log.append("cost")
@@ -210,12 +210,12 @@ def test_any_file_name_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.unit
 def test_a_ledger_needs_a_place(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match=r"^cannot write .* or its folder"):
+    with pytest.raises(InvalidInput, match=r"^there is no folder .*; nothing was made"):
         Ledger.create(tmp_path / "no" / "city.ledger", PureDP(1), unit="user", source="city")
     for folder in (tmp_path, Path("/")):
         with pytest.raises(InvalidInput, match=r"exists already|is a folder"):
             Ledger.create(folder, PureDP(1), unit="user", source="city")
-        with pytest.raises(InvalidInput, match=r"^there is no ledger at "):
+        with pytest.raises(InvalidInput, match=r" is a folder, not a ledger"):
             Ledger(folder)
 
 
@@ -321,6 +321,7 @@ class Misfit:
 
     parameter: Any
     name: ClassVar[str] = "misfit/1"
+    additive: ClassVar[bool] = True
 
     def cost(self, bound: Bound) -> Loss:
         return PureDP(bound.need("l1", by="a misfit") / 2)
@@ -349,7 +350,7 @@ REFUSALS: list[tuple[Any, Any, Any, type[Exception], str]] = [
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize(("mechanism", "data", "noise", "kind", "words"), REFUSALS)
+@pytest.mark.parametrize(("mechanism", "data", "noise", "kind", "words"), REFUSALS, ids=range(len(REFUSALS)))
 def test_what_does_not_fit_is_refused_and_nothing_is_charged(
     ledger: Ledger, path: Path, mechanism: Any, data: Any, noise: Any, kind: type[Exception], words: str
 ) -> None:
@@ -394,6 +395,18 @@ def test_nobody_one_user_and_an_outlier_leave_the_same_traces(tmp_path: Path) ->
         found["entry"].update(hash=None, time=None)
         traces.append((found, (tmp_path / f"{number}.ledger").stat().st_size))
     assert all(trace == traces[0] for trace in traces)
+
+
+@pytest.mark.unit
+def test_a_promise_is_charged_and_written_down(path: Path) -> None:
+    ledger = Ledger.create(path, ApproxDP(1, "1e-6"), unit="user", source="city")
+    promise = ApproxDP("1/2", "1e-7")
+    release = ledger.release(RoundedGaussian.within(promise, city().bound), city())
+    assert release.guarantee.loss == release.entry.cost == promise
+    assert release.entry.parameters["promise"] == encode(promise)
+    assert ledger.statement().left == ApproxDP("1/2", "9e-7")
+    release.write(path.with_suffix(".json"))
+    Ledger(path).check(read_release(path.with_suffix(".json")))
 
 
 # the chain
@@ -648,7 +661,7 @@ def test_a_release_comes_back_from_its_file(
     rehearsal: bool,
 ) -> None:
     entry = Entry(
-        7, "2001-01-01T00:00:00+00:00", "spy/1", {"scale": "1/3", "size": 2}, loss, distance, note, "a"
+        7, "2001-01-01T00:00:00+00:00", "spy/1", {"scale": "1/3", "size": 2}, loss, distance, None, note, "a"
     )
     promise = Guarantee(loss, relation, "user", "local", distance)
     release = Release(np.array(value, dtype=np.int64), exponent, promise, "id", entry, rehearsal)
@@ -707,6 +720,7 @@ class Fixed:
 
     number: int
     name: ClassVar[str] = "fixed/1"
+    additive: ClassVar[bool] = True
     price: ClassVar[Loss] = PureDP(0)
     file: ClassVar[Path] = Path()
     broken: ClassVar[BaseException | None] = None

@@ -31,6 +31,8 @@ def defaults(path: Path | None, command: Any) -> dict[str, Any]:
             found = tomllib.load(file)
     except OSError as problem:
         raise InvalidInput(f"cannot read the config file {path}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"the config file {path} is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as problem:
         raise InvalidInput(f"the config file {path} is not TOML: {problem}") from None
     return _checked(found, command, path, "")
@@ -39,7 +41,8 @@ def defaults(path: Path | None, command: Any) -> dict[str, Any]:
 def _checked(table: dict[str, Any], command: Any, path: Path, where: str) -> dict[str, Any]:
     known: dict[str, Any] = {}
     commands = getattr(command, "commands", {})
-    options = {parameter.name.replace("_", "-"): parameter.name for parameter in command.params}
+    parameters = [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    options = {parameter.name.replace("_", "-"): parameter.name for parameter in parameters}
     for key, value in table.items():
         if key in commands and isinstance(value, dict):
             known[key] = _checked(value, commands[key], path, f"{where}{key}.")

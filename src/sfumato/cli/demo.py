@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,6 +76,7 @@ def demo(
         unit="people per cell",
     )
     (out / "map.png").write_bytes(picture)
+    (out / "release.json").unlink(missing_ok=True)  # of the city before
     release.write(out / "release.json")
     moved = float(np.abs(private - exact).sum() / exact.sum())
     statement = ledger.statement()
@@ -85,20 +87,21 @@ def demo(
             Section(
                 "The map",
                 f"{PEOPLE:,} made-up people, each in one of {grid.size} cells. Left, the truth, which may be "
-                "shown because nobody in it exists; right, what is released. The geography survives.",
+                "shown because nobody in it exists; right, what is released.",
                 picture=picture,
                 description="Two maps of the same city side by side, exact and private",
             ),
             Section(
                 "What was promised",
-                f"{release.guarantee}.\n\nWhoever sees the map cannot tell whether any one person was in the "
-                f"data: no event is more than e^{budget.epsilon} times likelier with them than without.",
+                f"{release.guarantee}.\n\nWhatever else they know, who sees it learns little from the map "
+                f"about any one person: nothing that follows is over {math.exp(budget.epsilon):.4g} times as "
+                "likely with them in the data as without.",
                 table=[
                     ["entry", "mechanism", "cost", "note"],
                     *[[str(e.number), e.mechanism, str(e.cost), e.note] for e in statement.entries],
                 ],
             ),
-            Section("What was refused", f"The same map was asked for a second time. {refused}."),
+            Section("What was refused", f"The same map was asked for a second time: {refused}."),
         ],
     )
     result = {

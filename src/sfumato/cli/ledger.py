@@ -18,7 +18,7 @@ app = typer.Typer(
     help="Make, show and verify privacy ledgers: who paid, how much is left.", no_args_is_help=True
 )
 
-File = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
+File = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False, readable=False)]
 
 
 class Relation(StrEnum):
@@ -97,11 +97,12 @@ def verify(
     """Check the hash chain, and that published releases were paid for; exit 1 if not.
 
     A copied, rolled back or wholly rewritten file cannot be detected from itself: keep published releases and
-    check against them.
+    check against them. What a release promises is checked; its values were drawn after the entry, and cannot
+    be.
     """
     from sfumato.privacy import Ledger, read_release
 
-    published = [*(against or []), *(releases or [])]
+    published = list(dict.fromkeys([*(against or []), *(releases or [])]))
     read = {path: read_release(path) for path in published}
     try:
         ledger = Ledger(file)
@@ -125,7 +126,10 @@ def _budget(epsilon: str, delta: str, rho: str) -> Loss:
     from sfumato.privacy import ZCDP, ApproxDP, PureDP
 
     if bool(epsilon) == bool(rho):
-        raise InvalidParameter("give the budget as --epsilon (with --delta for Gaussian noise) or as --rho")
+        raise InvalidParameter(
+            "give the budget as --epsilon (with --delta for Gaussian noise) or as --rho, not both; "
+            "a config file or a variable may have set one"
+        )
     if rho:
         if delta != "0":
             raise InvalidParameter("--rho stands alone: zCDP implies a delta for every epsilon")
@@ -139,6 +143,10 @@ def _relation(name: Relation, *, radius: str, metric: str, upper: str) -> Neighb
 
     if name is not Relation.moved_mass and (radius or metric):
         raise InvalidParameter("--radius and --metric go with --neighbors moved-mass")
+    if name is Relation.moved_mass and not (radius and metric):
+        raise InvalidParameter("--neighbors moved-mass needs --radius and --metric")
+    if name is Relation.swapped_cells and not upper:
+        raise InvalidParameter("--neighbors swapped-cells needs --upper")
     if name is not Relation.swapped_cells and upper:
         raise InvalidParameter("--upper goes with --neighbors swapped-cells")
     match name:

@@ -6,6 +6,7 @@ Proof that what it lets through keeps the budget: docs/proofs/ledger.md
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR
 from fractions import Fraction
 from typing import assert_never
 
@@ -36,8 +37,10 @@ class Spent:
         return str(ApproxDP(self.epsilon, self.delta) if self.delta else PureDP(self.epsilon))
 
 
-def charge(budget: Loss, spent: Spent, cost: Loss) -> Spent:
+def charge(budget: Loss, spent: Spent, cost: Loss, *, account: Fraction | None = None) -> Spent:
     """What will have been spent after a cost, or BudgetExceeded when the budget does not hold it.
+
+    `account` is the size of an account that this cost has opened already, when entries are read again.
 
     >>> charge(PureDP(1), Spent(epsilon=Fraction(1, 2)), PureDP("1/2")).epsilon
     Fraction(1, 1)
@@ -52,7 +55,7 @@ def charge(budget: Loss, spent: Spent, cost: Loss) -> Spent:
                 return _add(budget, spent, cost)
             # Pure DP bounds the loss so far; what is left is one (epsilon, delta) statement for all that
             # follows.
-            size = spent.account
+            size = account if spent.account is None else spent.account
             if size is None:
                 size = rho_within(epsilon - spent.epsilon, delta - spent.delta)
             return replace(_draw(size, spent, cost), account=size)
@@ -89,9 +92,9 @@ def _add(budget: PureDP | ApproxDP, spent: Spent, cost: Loss) -> Spent:
             assert_never(cost)
     allowed = budget.delta if isinstance(budget, ApproxDP) else Fraction(0)
     if spent.epsilon + epsilon > budget.epsilon:
-        raise BudgetExceeded(f"asked epsilon {plain(epsilon)}, {plain(budget.epsilon - spent.epsilon)} left")
+        raise BudgetExceeded(f"asked epsilon {plain(epsilon)}, {_left(budget.epsilon - spent.epsilon)} left")
     if spent.delta + delta > allowed:
-        raise BudgetExceeded(f"asked delta {plain(delta)}, {plain(allowed - spent.delta)} left")
+        raise BudgetExceeded(f"asked delta {plain(delta)}, {_left(allowed - spent.delta)} left")
     return replace(spent, epsilon=spent.epsilon + epsilon, delta=spent.delta + delta)
 
 
@@ -99,5 +102,9 @@ def _draw(size: Fraction, spent: Spent, cost: Loss) -> Spent:
     asked = as_zcdp(cost).rho
     if spent.rho + asked > size:
         meant = f" (for {cost})" if not isinstance(cost, ZCDP) else ""
-        raise BudgetExceeded(f"asked rho {plain(asked)}{meant}, {plain(size - spent.rho)} left")
+        raise BudgetExceeded(f"asked rho {plain(asked)}{meant}, {_left(size - spent.rho)} left")
     return replace(spent, rho=spent.rho + asked)
+
+
+def _left(amount: Fraction) -> str:
+    return plain(amount, rounding=ROUND_FLOOR)

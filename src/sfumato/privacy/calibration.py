@@ -10,8 +10,8 @@ from typing import Any, Literal, assert_never
 import mpmath
 
 from sfumato.errors import InvalidParameter
-from sfumato.privacy.exact import WORKING, Number, double_above, exact, plain, real, up
-from sfumato.privacy.losses import ApproxDP, nonnegative, probability
+from sfumato.privacy.exact import WORKING, Number, double_above, plain, real, up
+from sfumato.privacy.losses import ApproxDP, nonnegative, positive, probability
 
 # The difference of the two terms of a Gaussian delta cancels at most this many bits for epsilon, delta in
 # range.
@@ -116,7 +116,7 @@ def _double_up(number: Fraction) -> float:
 
 
 def _positive(number: Number, name: str) -> Fraction:
-    value = exact(number, name=name)
-    if value <= 0 or not math.isfinite(float(value)):
-        raise InvalidParameter(f"{name} must be above 0, got {number}")
+    value = positive(number, name)
+    if not Fraction(1, 10**300) < value < 10**300:
+        raise InvalidParameter(f"{name} must lie between 1e-300 and 1e300, got {number}")
     return value

@@ -1,7 +1,8 @@
 """What several releases cost together, what a guarantee means for groups and for consequences.
 
-A budget that is spent adaptively (a ledger) may only use `compose`; `advanced` and `pld` hold for schedules
-fixed in advance [whitehouse23, sec. 1].
+`advanced` and `pld` hold here for schedules fixed in advance. A ledger, whose releases are chosen as it goes,
+adds up pure losses and keeps a zCDP account (budget.py); tighter filters exist [whitehouse23] and are not
+used.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import astuple
 from fractions import Fraction
+from math import inf, nextafter
 from typing import TYPE_CHECKING, assert_never
 
 import mpmath
@@ -17,7 +19,7 @@ from sfumato.errors import InvalidParameter, NotComparable
 from sfumato.privacy.conversion import as_approx, as_zcdp
 from sfumato.privacy.exact import WORKING, Number, exact, real, up
 from sfumato.privacy.losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, probability
-from sfumato.privacy.neighbors import AddRemoveUser, Neighbors, ReplaceUser
+from sfumato.privacy.neighbors import AddRemoveUser, Neighbors
 
 if TYPE_CHECKING:
     from sfumato.privacy.guarded import Bound
@@ -85,16 +87,15 @@ def pld(schedule: Iterable[tuple[Mechanism, Bound]], *, delta: Number) -> Approx
 def parallel(losses: Iterable[Loss], neighbors: Neighbors) -> Loss:
     """The loss of releases that each see other users, by a public rule: the worst of them.
 
-    Replacing a user may move them from one part to another, so there the two worst add up.
+    For users added or removed. Replacing one may move them from part to part: that is a removal and an
+    addition, `replaced(parallel(...))`.
     """
-    match neighbors:
-        case AddRemoveUser():
-            worst = 1
-        case ReplaceUser():
-            worst = 2
-        case _:
-            raise NotComparable(f"parallel composition is about users; the relation is: {neighbors}")
-    return _combined(losses, lambda column: sum(sorted(column)[-worst:], Fraction(0)))
+    if not isinstance(neighbors, AddRemoveUser):
+        raise NotComparable(
+            f"parallel composition is for users added or removed, got: {neighbors}; for a replaced user take "
+            "replaced(parallel(...)) of the losses for one added or removed"
+        )
+    return _combined(losses, max)
 
 
 def group(loss: Loss, size: int) -> Loss:
@@ -112,7 +113,7 @@ def group(loss: Loss, size: int) -> Loss:
         case ApproxDP(epsilon, delta):
             with mpmath.workprec(WORKING):
                 growth = sum((mpmath.exp(i * real(epsilon)) for i in range(size)), mpmath.mpf(0))
-                # Rounded up, and capped at the largest statement that is still one.
+                # Rounded up; a delta of 1 or more says nothing, and is refused by the loss itself.
                 total = up(growth * real(delta)) if delta else Fraction(0)
             return ApproxDP(size * epsilon, total)
         case _:
@@ -143,7 +144,11 @@ def consequence(loss: PureDP | ApproxDP, expectation: Number, *, upper: Number =
         # The lemma for f, and for upper - f, each in both directions.
         high = min(top_, grow * x_ + slip, top_ - (top_ - x_ - slip) / grow)
         low = max(mpmath.mpf(0), top_ - grow * (top_ - x_) - slip, (x_ - slip) / grow)
-        return float(low), float(high)
+        # Outwards to the next double, where it is none: what is printed must not be tighter than what holds.
+        below, above = float(low), float(high)
+        return nextafter(below, -inf) if below > low else below, nextafter(
+            above, inf
+        ) if above < high else above
 
 
 def _count(number: int, name: str) -> None:

@@ -60,6 +60,7 @@ def rho_within(epsilon: Number, delta: Number) -> Fraction:
     wanted, target = nonnegative(epsilon, "epsilon"), probability(delta, "delta")
     if target == 0:
         return Fraction(0)
+    _representable(wanted, target)
     with mpmath.workprec(WORKING):
         order = _best(lambda a: -(float(wanted) - _overhead(a, float(target))) / a)
         return max(Fraction(0), down((real(wanted) - _overhead(mpmath.mpf(order), real(target))) / order))
@@ -70,9 +71,17 @@ def _epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
         return Fraction(0)
     if delta == 0:
         raise InvalidParameter("a zCDP loss implies no finite epsilon at delta 0; give a delta above 0")
+    _representable(rho, delta)
     with mpmath.workprec(WORKING):
         order = _best(lambda a: float(rho) * a + _overhead(a, float(delta)))
         return max(Fraction(0), up(real(rho) * order + _overhead(mpmath.mpf(order), real(delta))))
+
+
+def _representable(loss: Fraction, delta: Fraction) -> None:
+    if loss > 10**100 or delta < Fraction(1, 10**300):
+        raise InvalidParameter(
+            f"conversions reach to losses of 1e100 and deltas of 1e-300, got {plain(loss)}, {plain(delta)}"
+        )
 
 
 def _overhead(order: Any, delta: Any) -> Any:

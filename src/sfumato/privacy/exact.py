@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -25,19 +27,29 @@ def exact(number: Number, *, name: str = "number") -> Fraction:
     >>> exact(0.1), exact("1e-6"), exact("1/3")
     (Fraction(1, 10), Fraction(1, 1000000), Fraction(1, 3))
     """
+    if isinstance(number, str) and not _short(number):
+        raise InvalidParameter(f"{name} must be a number of at most 400 digits, got one of more")
     try:
         return Fraction(str(float(number))) if isinstance(number, float) else Fraction(number)
     except (ValueError, OverflowError, ZeroDivisionError, TypeError):
         raise InvalidParameter(f"{name} must be a finite number, got {number!r}") from None
 
 
-def plain(number: Fraction) -> str:
-    """A fraction as people read it, to 6 digits; the exact value is in the JSON.
+def _short(text: str) -> bool:
+    """Whether a number written out has few digits: 1e999999999 would be a billion of them."""
+    exponent = re.search(r"[eE]([+-]?\d+)", text)
+    return len(text) <= 400 and (exponent is None or (len(exponent[1]) < 6 and abs(int(exponent[1])) <= 400))
 
-    >>> plain(Fraction(1, 2)), plain(Fraction(1, 3)), plain(Fraction(1, 2**115))
-    ('0.5', '0.333333', '2.40741e-35')
+
+def plain(number: Fraction, *, rounding: str = ROUND_CEILING) -> str:
+    """A fraction as people read it, to 6 digits, never smaller than it is; the exact value is in the JSON.
+
+    >>> plain(Fraction(1, 2)), plain(Fraction(1, 3)), plain(Fraction(1, 3), rounding="ROUND_FLOOR")
+    ('0.5', '0.333334', '0.333333')
     """
-    return f"{float(number):.6g}"
+    digits = Context(prec=6, rounding=rounding).divide(Decimal(number.numerator), Decimal(number.denominator))
+    near = float(digits)
+    return f"{near:.6g}" if digits == 0 or 0 < abs(near) < math.inf else str(digits)
 
 
 def up(value: Any) -> Fraction:

@@ -19,8 +19,8 @@ class Guarantee:
     """What is promised: a loss, between which neighbors, per which unit, and who is trusted.
 
     `computational` is None when the noise has exactly the stated law. Otherwise it is the statistical
-    distance between what is drawn and that law, and the promise further assumes that AES-256 cannot be told
-    from a random permutation [mironov09, def. 3]: whoever holds the key can remove the noise.
+    distance between what is drawn and that law, and the promise further assumes that AES-256 in counter mode
+    and HKDF-SHA256 cannot be told from random [mironov09]: whoever holds the key can remove the noise.
     """
 
     loss: Loss

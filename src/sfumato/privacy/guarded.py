@@ -27,7 +27,9 @@ class Bound:
     """How far one step of the neighbor relation can move a vector of `size` integers, in lattice units.
 
     Give l1, l2_squared or linf, whichever are known; l1 bounds the others (l2**2 <= l1 * linf, linf <= l1). A
-    mechanism that needs a bound nobody gave refuses. `entries` is how many entries can change at once.
+    mechanism that needs a bound nobody gave refuses. `entries` is how many entries can change at once, `unit`
+    what one step adds, removes or replaces: a user, unless rows were bounded per household, user-day and so
+    on.
     """
 
     neighbors: Neighbors
@@ -36,6 +38,7 @@ class Bound:
     l2_squared: Fraction | None
     linf: Fraction | None
     entries: int
+    unit: str
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class Bound:
         l2_squared: Number | None = None,
         linf: Number | None = None,
         entries: int | None = None,
+        unit: str = "user",
     ) -> None:
         if size < 1:
             raise InvalidParameter(f"a guarded vector needs at least 1 entry, got {size}")
@@ -68,6 +72,7 @@ class Bound:
             ("l2_squared", square),
             ("linf", largest),
             ("entries", most if entries is None else entries),
+            ("unit", unit),
         ):
             object.__setattr__(self, name, value)
 
@@ -94,6 +99,11 @@ class Guarded(Generic[T_co]):
     exponent: int
 
     def __init__(self, value: T_co, bound: Bound, *, source: str, exponent: int = 0) -> None:
+        if isinstance(value, np.ndarray) and (value.dtype != np.int64 or value.shape != (bound.size,)):
+            raise InvalidParameter(
+                f"a guarded array holds {bound.size} int64 as bounded, got {value.shape} {value.dtype}; "
+                "use guard()"
+            )
         object.__setattr__(self, "_Guarded__value", value)
         object.__setattr__(self, "bound", bound)
         object.__setattr__(self, "source", source)
@@ -139,14 +149,19 @@ def guard(values: npt.ArrayLike, bound: Bound, *, source: str, exponent: int = 0
 
 
 def histogram(
-    cells: npt.ArrayLike, size: int, *, source: str, neighbors: AddRemoveUser | ReplaceUser | None = None
+    cells: npt.ArrayLike,
+    size: int,
+    *,
+    source: str,
+    neighbors: AddRemoveUser | ReplaceUser | None = None,
+    unit: str = "user",
 ) -> Guarded[IntArray]:
-    """Users per cell, guarded: one entry of `cells` per user, cells outside 0..size-1 count nowhere.
+    """Users per cell, guarded: one entry of `cells` per user; masked or outside 0..size-1 counts nowhere.
 
     Adding or removing a user changes one count by 1; replacing one changes two.
     """
     relation = AddRemoveUser() if neighbors is None else neighbors
-    array = np.asarray(cells)
+    array = np.asarray(cells.filled(-1) if isinstance(cells, np.ma.MaskedArray) else cells)
     if array.shape == (0,):
         array = array.astype(np.int64)  # NumPy takes an empty list for floats; nobody there is data too
     if array.dtype.kind not in "iu" or array.ndim != 1:
@@ -155,7 +170,9 @@ def histogram(
         raise InvalidParameter(f"a histogram needs at least 1 cell, got {size}")
     changes = 1 if isinstance(relation, AddRemoveUser) else 2
     counts = np.bincount(array[(array >= 0) & (array < size)].astype(np.int64), minlength=size)
-    bound = Bound(relation, size, l1=changes, l2_squared=changes, linf=1, entries=min(changes, size))
+    bound = Bound(
+        relation, size, l1=changes, l2_squared=changes, linf=1, entries=min(changes, size), unit=unit
+    )
     return guard(counts, bound, source=source)
 
 

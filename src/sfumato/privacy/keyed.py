@@ -7,6 +7,7 @@ docs/reference/keyed-noise.md, with known answers in contracts/keyed-noise-v1.js
 from __future__ import annotations
 
 import os
+import threading
 from fractions import Fraction
 from typing import NoReturn, assert_never
 
@@ -25,6 +26,17 @@ BLOCK = 16
 COUNTERS = 2**32  # blocks under one key and epoch
 CHUNK = 2**16  # blocks expanded at a time
 UNIFORM_BLOCKS = 4  # 512 bits: an integer below 2**340 is uniform within 2**-172
+
+
+_forks = 0  # how many forks lie between this process and the one that started
+
+
+def _forked() -> None:
+    global _forks  # a child must know itself from its parent, whatever its process number
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def keyed_draws(key: bytes, epoch: bytes, law: Law, *, first: int, size: int, context: str = "") -> IntArray:
@@ -100,6 +112,7 @@ class KeyedNoise:
         if not 0 <= boot < 2**32:
             raise InvalidParameter(f"boot must be a 32-bit counter, got {boot}; nothing was drawn")
         self._key, self._context, self._boot = bytes(key), context, boot
+        self._lock = threading.Lock()
         self.known = epoch is not None
         self._uniform_key = derive_key(self._key, None, context=context)
         self._start(epoch)
@@ -107,7 +120,7 @@ class KeyedNoise:
     def _start(self, epoch: bytes | None) -> None:
         self.epoch = self._boot.to_bytes(4, "big") + os.urandom(8) if epoch is None else bytes(epoch)
         self._used: dict[Law | None, int] = {}
-        self._process = os.getpid()
+        self._forks = _forks
 
     @property
     def distance(self) -> Fraction:
@@ -130,27 +143,29 @@ class KeyedNoise:
         """The next integers below a bound: floor(u below / 2**512), u of four blocks; no rejection."""
         if not 1 <= below <= 2**340:
             raise InvalidParameter(f"keyed integers lie below 1..2**340, got {below}; nothing was drawn")
-        first = self._take(None, size, UNIFORM_BLOCKS)
-        raw = keystream(
-            self._uniform_key, self.epoch, first=first * UNIFORM_BLOCKS, blocks=size * UNIFORM_BLOCKS
-        )
+        epoch, first = self._take(None, size, UNIFORM_BLOCKS)
+        raw = keystream(self._uniform_key, epoch, first=first * UNIFORM_BLOCKS, blocks=size * UNIFORM_BLOCKS)
         width = BLOCK * UNIFORM_BLOCKS
         return [
             int.from_bytes(raw[i : i + width], "big") * below >> 8 * width for i in range(0, len(raw), width)
         ]
 
-    def reserve(self, law: Law, size: int) -> int:
-        """Mark the next draws of a law as used and return the number of the first."""
+    def reserve(self, law: Law, size: int) -> tuple[bytes, int]:
+        """Mark the next draws of a law as used: their epoch and the number of the first."""
         return self._take(law, size, len(sampler(law).tables))
 
     def _next(self, law: Law, size: int) -> IntArray:
-        first = self.reserve(law, size)  # may begin a new epoch, so before it is read
-        return keyed_draws(self._key, self.epoch, law, first=first, size=size, context=self._context)
+        epoch, first = self.reserve(law, size)
+        return keyed_draws(self._key, epoch, law, first=first, size=size, context=self._context)
 
-    def _take(self, law: Law | None, size: int, blocks: int) -> int:
+    def _take(self, law: Law | None, size: int, blocks: int) -> tuple[bytes, int]:
+        with self._lock:
+            return self._take_alone(law, size, blocks)
+
+    def _take_alone(self, law: Law | None, size: int, blocks: int) -> tuple[bytes, int]:
         if size < 0:
             raise InvalidParameter(f"the number of draws must be at least 0, got {size}; nothing was drawn")
-        if os.getpid() != self._process:
+        if _forks != self._forks:
             self._renew("a forked process would repeat the stream of its parent")
         if (self._used.get(law, 0) + size) * blocks > COUNTERS:
             if size * blocks > COUNTERS:
@@ -160,7 +175,7 @@ class KeyedNoise:
             self._renew("all counters of this epoch are used")
         first = self._used.get(law, 0)
         self._used[law] = first + size
-        return first
+        return self.epoch, first
 
     def _renew(self, reason: str) -> None:
         if self.known:

@@ -32,6 +32,8 @@ from sfumato.privacy.noise import Noise
 from sfumato.privacy.release import Entry, Release
 from sfumato.privacy.system import SystemNoise
 
+REHEARSAL = "rehearsal"
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
@@ -105,20 +107,16 @@ class Ledger:
         return cls(path)
 
     @classmethod
-    def rehearsal(
-        cls,
-        budget: Loss,
-        *,
-        unit: str = "user",
-        source: str = "rehearsal",
-        neighbors: Neighbors | None = None,
-    ) -> Ledger:
-        """A ledger in memory for simulations on public data; its releases are marked, and protect nobody."""
+    def rehearsal(cls, budget: Loss, *, unit: str = "user", neighbors: Neighbors | None = None) -> Ledger:
+        """A ledger in memory for simulations on public data; its releases are marked, and protect nobody.
+
+        It takes data of the source "rehearsal" only, so that data under guard for a real ledger is refused.
+        """
         ledger = cls.__new__(cls)
         ledger.path = Path("rehearsal")
         ledger._memory = sqlite3.connect(":memory:", isolation_level=None)
         ledger._memory.executescript(ledger_file.SCHEMA)
-        header = _header(budget, unit, source, neighbors, "central", rehearsal=True)
+        header = _header(budget, unit, REHEARSAL, neighbors, "central", rehearsal=True)
         ledger_file.append(ledger._memory, 0, header.to_json(), ledger_file.GENESIS)
         ledger.header = header
         return ledger
@@ -138,14 +136,17 @@ class Ledger:
         standing.
         """
         source = SystemNoise() if noise is None else noise
-        self._admit(guarded, source)
+        self._admit(guarded, source, note)
+        if not isinstance(getattr(mechanism, "name", None), str):
+            raise InvalidParameter(f"release takes a mechanism, got {mechanism!r}; nothing was charged")
         cost = mechanism.cost(guarded.bound)
         distance = None if source.distance is None else source.distance * guarded.bound.size
         entry = self._charge(mechanism, cost, distance, note)
         value = mechanism.sample(open_for_release(guarded), source)
         value.setflags(write=False)
         guarantee = Guarantee(cost, self.header.neighbors, self.header.unit, self.header.model, distance)
-        return Release(value, guarded.exponent, guarantee, self.header.id, entry, self.header.rehearsal)
+        exponent = guarded.exponent if mechanism.additive else 0
+        return Release(value, exponent, guarantee, self.header.id, entry, self.header.rehearsal)
 
     def check(self, release: Release[Any]) -> None:
         """Refuse a release that this ledger did not pay for as it says."""
@@ -164,8 +165,12 @@ class Ledger:
             raise LedgerMismatch(
                 f"the release promises '{promised}', but entry {paid.number} paid for {paid.cost}"
             )
+        if release.rehearsal != header.rehearsal:
+            raise LedgerMismatch(f"the release hides that {self.path} is, or is not, a rehearsal")
 
-    def _admit(self, guarded: Guarded[IntArray], noise: Noise) -> None:
+    def _admit(self, guarded: Guarded[IntArray], noise: Noise, note: str) -> None:
+        if not note.isprintable():
+            raise InvalidParameter("a note must be printable on one line; nothing was charged")
         if not isinstance(guarded, Guarded):
             raise InvalidParameter(
                 f"release takes guarded data, got {type(guarded).__name__}; nothing was charged"
@@ -174,6 +179,11 @@ class Ledger:
             raise LedgerMismatch(
                 f"{self.path} accounts for '{self.header.neighbors}', the data is bounded for "
                 f"'{guarded.bound.neighbors}'; nothing was charged"
+            )
+        if guarded.bound.unit != self.header.unit:
+            raise LedgerMismatch(
+                f"{self.path} protects each {self.header.unit!r}, the data is bounded per "
+                f"{guarded.bound.unit!r}; nothing was charged"
             )
         if guarded.source != self.header.source:
             raise LedgerMismatch(
@@ -191,7 +201,7 @@ class Ledger:
             if now.header != self.header:
                 raise LedgerMismatch(f"{self.path} was replaced since it was opened; nothing was charged")
             try:
-                charge(now.header.budget, now.spent, cost)
+                after = charge(now.header.budget, now.spent, cost)
             except (BudgetExceeded, NotComparable) as refusal:
                 raise type(refusal)(f"{refusal} in {self.path}; nothing was released") from None
             entry = Entry(
@@ -201,6 +211,7 @@ class Ledger:
                 parameters=parameters(mechanism),
                 cost=cost,
                 computational=distance,
+                account=after.account if now.spent.account is None else None,
                 note=note,
                 hash="",
             )
@@ -222,7 +233,8 @@ class Ledger:
             entries = tuple(Entry.from_json({**body, "hash": head}) for body, head in rest)
             spent = Spent()
             for entry in entries:
-                spent = charge(header.budget, spent, entry.cost)
+                # The size of an account is what was written when it opened, not computed again.
+                spent = charge(header.budget, spent, entry.cost, account=entry.account)
         except (SfumatoError, KeyError, TypeError) as problem:
             raise LedgerDamaged(f"{self.path} is damaged: {problem}") from problem
         return Statement(header, entries, spent, rest[-1][1] if rest else genesis)
@@ -239,6 +251,12 @@ class Ledger:
 def _header(
     budget: Loss, unit: str, source: str, neighbors: Neighbors | None, model: Model, *, rehearsal: bool
 ) -> Header:
+    if not isinstance(budget, Loss):
+        raise InvalidParameter(
+            f"a budget is a PureDP, ApproxDP or ZCDP loss, got {budget!r}; nothing was made"
+        )
+    if not (source.isprintable() and unit.isprintable()):
+        raise InvalidParameter("source and unit must be printable on one line; nothing was made")
     if not source:
         raise InvalidParameter(
             "a ledger needs the name of its data source, got an empty name; nothing was made"

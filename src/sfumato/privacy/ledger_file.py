@@ -43,6 +43,8 @@ def create(path: Path, header: dict[str, Any]) -> None:
     """Make a new ledger file, whole or not at all; an existing file is never touched."""
     if not path.name:
         raise InvalidInput(f"{path} is a folder, not a name for a ledger; nothing was made")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"there is no folder {path.parent}; nothing was made")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
     try:
         with _reported(path):
@@ -68,6 +70,8 @@ def create(path: Path, header: dict[str, Any]) -> None:
 @contextmanager
 def connected(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection for one piece of work; waits up to BUSY_SECONDS for others, writes through to the disk."""
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder, not a ledger")
     if not path.is_file():
         raise InvalidInput(
             f"there is no ledger at {path}; make one with: "

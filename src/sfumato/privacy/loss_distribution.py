@@ -20,6 +20,9 @@ def compose_distributions(schedule: Iterable[tuple[Mechanism, Bound]], delta: fl
     steps = Counter(schedule)
     if not steps:
         raise InvalidParameter("a schedule needs at least one release, got none")
+    relations = {bound.neighbors for _, bound in steps}
+    if len(relations) > 1:
+        raise NotComparable(f"a schedule has one neighbor relation, got {', '.join(map(str, relations))}")
     total: Any = None
     for (mechanism, bound), times in steps.items():
         part = _distribution(mechanism, bound).self_compose(times)

@@ -20,6 +20,14 @@ def nonnegative(number: Number, name: str) -> Fraction:
     return value
 
 
+def positive(number: Number, name: str) -> Fraction:
+    """The number as a fraction, when it is above 0."""
+    value = exact(number, name=name)
+    if value <= 0:
+        raise InvalidParameter(f"{name} must be above 0, got {number}")
+    return value
+
+
 def probability(number: Number, name: str) -> Fraction:
     """The number as a fraction, when it lies in [0, 1)."""
     value = nonnegative(number, name)

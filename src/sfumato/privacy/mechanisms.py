@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol, assert_never, runtime_checkable
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,29 +23,39 @@ from sfumato.privacy.neighbors import ReplaceUser
 from sfumato.privacy.noise import Noise
 
 
-@runtime_checkable
 class Mechanism(Protocol):
     """A randomised map from private integers to released integers."""
 
     name: ClassVar[str]
+    additive: ClassVar[
+        bool
+    ]  # whether the output is on the lattice of the data, rather than a category or an index
 
     def cost(self, bound: Bound) -> Loss:
         """What one release costs when the data moves within the bound."""
 
-    def sample(self, exact: IntArray, noise: Noise) -> IntArray:
+    def sample(self, values: IntArray, noise: Noise) -> IntArray:
         """One release of these values."""
 
 
-def _saturated(exact: IntArray, noise: IntArray) -> IntArray:
+def _saturated(values: IntArray, noise: IntArray) -> IntArray:
     """The sum x + z clipped to the range of guarded values: a function of the sum alone, so it costs nothing.
 
     z is clipped to twice that range first, so that nothing wraps; where that changes z, the sum is beyond the
     range on either way.
     """
-    return np.clip(exact + np.clip(noise, -2 * LARGEST, 2 * LARGEST), -LARGEST, LARGEST)
+    return np.clip(values + np.clip(noise, -2 * LARGEST, 2 * LARGEST), -LARGEST, LARGEST)
+
+
+def _pure(loss: PureDP) -> Fraction:
+    if not isinstance(loss, PureDP):
+        raise InvalidParameter(f"this noise costs a pure epsilon, got {loss}")
+    return loss.epsilon
 
 
 def _sigma_within(loss: ZCDP, bound: Bound, *, by: str) -> Fraction:
+    if not isinstance(loss, ZCDP):
+        raise InvalidParameter(f"{by} costs rho, got {loss}")
     if loss.rho == 0:
         raise InvalidParameter(f"{by} cannot cost nothing; give a rho above 0")
     return sqrt_above(bound.need("l2_squared", by=by) / (2 * loss.rho))
@@ -60,6 +70,7 @@ class DiscreteLaplace:
 
     scale: Fraction
     name: ClassVar[str] = "discrete-laplace/1"
+    additive: ClassVar[bool] = True
 
     def __init__(self, scale: Number) -> None:
         object.__setattr__(self, "scale", LaplaceLaw(scale).scale)
@@ -71,7 +82,7 @@ class DiscreteLaplace:
         >>> DiscreteLaplace.within(PureDP("1/2"), Bound(ReplaceUser(), 4, l1=2)).scale
         Fraction(4, 1)
         """
-        return cls(laplace_scale(loss.epsilon, sensitivity=bound.need("l1", by="discrete Laplace noise")))
+        return cls(laplace_scale(_pure(loss), sensitivity=bound.need("l1", by="discrete Laplace noise")))
 
     @property
     def law(self) -> LaplaceLaw:
@@ -82,9 +93,9 @@ class DiscreteLaplace:
         """l1 / scale, exactly."""
         return PureDP(bound.need("l1", by="discrete Laplace noise") / self.scale)
 
-    def sample(self, exact: IntArray, noise: Noise) -> IntArray:
+    def sample(self, values: IntArray, noise: Noise) -> IntArray:
         """The values with fresh noise on each."""
-        return _saturated(exact, noise.laplace(self.scale, exact.size))
+        return _saturated(values, noise.laplace(self.scale, values.size))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -96,6 +107,7 @@ class DiscreteGaussian:
 
     sigma: Fraction
     name: ClassVar[str] = "discrete-gaussian/1"
+    additive: ClassVar[bool] = True
 
     def __init__(self, sigma: Number) -> None:
         object.__setattr__(self, "sigma", GaussianLaw(sigma).sigma)
@@ -114,9 +126,9 @@ class DiscreteGaussian:
         """l2**2 / (2 sigma**2), exactly [canonne20, thm. 14]."""
         return ZCDP(bound.need("l2_squared", by="discrete Gaussian noise") / (2 * self.sigma**2))
 
-    def sample(self, exact: IntArray, noise: Noise) -> IntArray:
+    def sample(self, values: IntArray, noise: Noise) -> IntArray:
         """The values with fresh noise on each."""
-        return _saturated(exact, noise.gaussian(self.sigma, exact.size))
+        return _saturated(values, noise.gaussian(self.sigma, values.size))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -135,6 +147,7 @@ class RoundedGaussian:
     sigma: Fraction
     promise: ApproxDP | None
     name: ClassVar[str] = "rounded-gaussian/1"
+    additive: ClassVar[bool] = True
 
     def __init__(self, sigma: Number, promise: ApproxDP | None = None) -> None:
         object.__setattr__(self, "sigma", RoundedGaussianLaw(sigma).sigma)
@@ -153,7 +166,7 @@ class RoundedGaussian:
             case ApproxDP(epsilon, delta):
                 return cls(gaussian_sigma(epsilon, delta, sensitivity=cls._moved(bound)), loss)
             case _:
-                assert_never(loss)
+                raise InvalidParameter(f"Gaussian noise costs rho, or epsilon and delta, not {loss}")
 
     @staticmethod
     def _moved(bound: Bound) -> Fraction:
@@ -176,9 +189,9 @@ class RoundedGaussian:
             )
         return self.promise
 
-    def sample(self, exact: IntArray, noise: Noise) -> IntArray:
+    def sample(self, values: IntArray, noise: Noise) -> IntArray:
         """The values with fresh noise on each."""
-        return _saturated(exact, noise.rounded_gaussian(self.sigma, exact.size))
+        return _saturated(values, noise.rounded_gaussian(self.sigma, values.size))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -194,6 +207,7 @@ class RandomisedResponse:
     epsilon: Fraction
     categories: int
     name: ClassVar[str] = "randomised-response/1"
+    additive: ClassVar[bool] = False
 
     def __init__(self, epsilon: Number, categories: int = 2) -> None:
         value = exact(epsilon, name="epsilon")
@@ -226,27 +240,29 @@ class RandomisedResponse:
             )
         return PureDP(bound.entries * self.epsilon)
 
-    def sample(self, exact: IntArray, noise: Noise) -> IntArray:
+    def sample(self, values: IntArray, noise: Noise) -> IntArray:
         """One answer for every entry."""
         truth, other = self.weights
-        inside = np.where((exact >= 0) & (exact < self.categories), exact, 0)
-        picks = noise.uniform(truth + (self.categories - 1) * other, exact.size)
+        inside = np.where((values >= 0) & (values < self.categories), values, 0)
+        picks = noise.uniform(truth + (self.categories - 1) * other, values.size)
         # Step 0 is the truth; steps 1..categories-1 walk round to the others.
         steps = np.array([0 if u < truth else 1 + (u - truth) // other for u in picks], dtype=np.int64)
         return (inside + steps) % self.categories
 
     def proportions(self, answers: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Unbiased estimates of the true proportions and of the variance of each [kairouz16, sec. 3].
+        """Unbiased estimates of the true proportions and of the variance of each [kairouzdiscrete16].
 
         With f the share of an answer and p, q its true and false probabilities: (f - q) / (p - q), of
-        variance f (1 - f) / ((n - 1) (p - q)**2), itself unbiased. Estimates may be negative; clipping them
-        would bias them.
+        variance f (1 - f) / ((n - 1) (p - q)**2), itself unbiased for people drawn at random from a
+        population. Estimates may be negative; clipping them would bias them.
         """
         n = answers.size
         if n < 2:
             raise InvalidParameter(f"proportions and their variance need at least 2 answers, got {n}")
         truth, other = self.law
         gap = float(truth - other)
+        if gap == 0:
+            raise InvalidParameter(f"answers at epsilon {plain(self.epsilon)} say nothing about proportions")
         share = np.bincount(answers, minlength=self.categories) / n
         variance: FloatArray = share * (1 - share) / ((n - 1) * gap**2)
         return (share - float(other)) / gap, variance
@@ -264,6 +280,7 @@ class PermuteAndFlip:
 
     scale: Fraction
     name: ClassVar[str] = "permute-and-flip/1"
+    additive: ClassVar[bool] = False
 
     def __init__(self, scale: Number) -> None:
         object.__setattr__(self, "scale", LaplaceLaw(scale).scale)
@@ -271,21 +288,21 @@ class PermuteAndFlip:
     @classmethod
     def within(cls, loss: PureDP, bound: Bound) -> PermuteAndFlip:
         """The sharpest choice that costs at most this loss on data with this bound."""
-        return cls(laplace_scale(loss.epsilon, sensitivity=2 * bound.need("linf", by="permute-and-flip")))
+        return cls(laplace_scale(_pure(loss), sensitivity=2 * bound.need("linf", by="permute-and-flip")))
 
     def cost(self, bound: Bound) -> PureDP:
         """2 linf / scale, exactly."""
         return PureDP(2 * bound.need("linf", by="permute-and-flip") / self.scale)
 
-    def sample(self, exact: IntArray, noise: Noise) -> IntArray:
+    def sample(self, values: IntArray, noise: Noise) -> IntArray:
         """The index chosen, as an array of one."""
-        largest, waiting = int(exact.max()), list(range(exact.size))
+        largest, waiting = int(values.max()), list(range(values.size))
         while True:
             # A step of a Fisher-Yates shuffle, made only when it is needed.
             at = noise.uniform(len(waiting), 1)[0]
             waiting[at], waiting[-1] = waiting[-1], waiting[at]
             chosen = waiting.pop()
-            if _accepts(Fraction(largest - int(exact[chosen])) / self.scale, noise):
+            if _accepts(Fraction(largest - int(values[chosen])) / self.scale, noise):
                 return np.array([chosen], dtype=np.int64)
 
     def law(self, scores: npt.ArrayLike) -> FloatArray:

@@ -9,14 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.errors import InvalidParameter
-from sfumato.privacy.exact import Number, exact, plain
-
-
-def _positive(number: Number, name: str) -> Fraction:
-    value = exact(number, name=name)
-    if value <= 0:
-        raise InvalidParameter(f"{name} must be above 0, got {number}")
-    return value
+from sfumato.privacy.exact import Number, plain
+from sfumato.privacy.losses import positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,7 @@ class MovedMass:
     def __init__(self, radius: Number, metric: str) -> None:
         if not metric:
             raise InvalidParameter("metric must be named, e.g. 'line' or 'grid-l1', got an empty name")
-        object.__setattr__(self, "radius", _positive(radius, "radius"))
+        object.__setattr__(self, "radius", positive(radius, "radius"))
         object.__setattr__(self, "metric", metric)
 
     def __str__(self) -> str:
@@ -59,7 +53,7 @@ class SwappedCells:
     upper: Fraction
 
     def __init__(self, upper: Number) -> None:
-        object.__setattr__(self, "upper", _positive(upper, "upper"))
+        object.__setattr__(self, "upper", positive(upper, "upper"))
 
     def __str__(self) -> str:
         return f"two adjacent cells with values in [0, {plain(self.upper)}] swapped"

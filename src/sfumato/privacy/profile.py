@@ -22,6 +22,8 @@ from sfumato.privacy.mechanisms import (
     RoundedGaussian,
 )
 
+LARGEST_SUMMED = 2**16
+
 Profiled = DiscreteLaplace | DiscreteGaussian | RoundedGaussian | RandomisedResponse | PermuteAndFlip
 
 
@@ -85,6 +87,10 @@ def _discrete_gaussian(epsilon: float, sigma: float, shift: int) -> float:
 
     The loss at y is (2 y - shift) shift / (2 sigma**2) with P centred at shift, Q at 0, seen from P.
     """
+    if sigma > LARGEST_SUMMED:
+        raise InvalidParameter(
+            f"profiles of discrete Gaussians are summed up to sigma {LARGEST_SUMMED}, got {sigma:g}"
+        )
     law = DiscreteGaussian(sigma).law
     first = math.floor(epsilon * sigma**2 / shift - shift / 2) + 1  # distance of y from shift
     if first > 40 * sigma:
@@ -101,7 +107,7 @@ def _response(epsilon: Fraction, mechanism: RandomisedResponse) -> float:
 
 
 def _pure(epsilon: Fraction, own: Fraction) -> float:
-    """What pure DP alone says: that of binary randomised response [kairouz16, thm. 3.1]."""
+    """What pure DP alone says: that of binary randomised response [kairouz15, thm. 3.3]."""
     with mpmath.workprec(CANCELLING):
         grown: Any = mpmath.exp(real(own))
         return float(max(mpmath.mpf(0), (grown - mpmath.exp(real(epsilon))) / (grown + 1)))

@@ -33,6 +33,7 @@ class Entry:
     parameters: dict[str, Any]
     cost: Loss
     computational: Fraction | None
+    account: Fraction | None
     note: str
     hash: str
 
@@ -45,6 +46,7 @@ class Entry:
             "parameters": self.parameters,
             "cost": encode(self.cost),
             "computational": None if self.computational is None else str(self.computational),
+            "account": None if self.account is None else str(self.account),
             "note": self.note,
             "hash": self.hash,
         }
@@ -53,7 +55,7 @@ class Entry:
     def from_json(data: Any) -> Entry:
         """The entry a JSON object states."""
         try:
-            distance = data["computational"]
+            distance, account = data["computational"], data["account"]
             return Entry(
                 number=int(data["number"]),
                 time=str(data["time"]),
@@ -61,6 +63,7 @@ class Entry:
                 parameters=dict(data["parameters"]),
                 cost=decode_loss(data["cost"]),
                 computational=None if distance is None else Fraction(distance),
+                account=None if account is None else Fraction(account),
                 note=str(data["note"]),
                 hash=str(data["hash"]),
             )
@@ -115,8 +118,16 @@ class Release(Generic[T_co]):
         }
 
     def write(self, path: str | Path) -> None:
-        """Save as JSON."""
-        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n")
+        """Save as JSON, in a new file: a release is a receipt, and one is never written over another."""
+        try:
+            with Path(path).open("x", encoding="utf-8") as file:
+                file.write(json.dumps(self.to_json(), indent=1) + "\n")
+        except FileExistsError:
+            raise InvalidInput(f"{path} exists already and is kept; write the release elsewhere") from None
+        except OSError as problem:
+            raise InvalidInput(
+                f"cannot write {path}: {problem.strerror}; the release was paid for, keep it"
+            ) from None
 
 
 def read_release(path: str | Path) -> Release[IntArray]:
@@ -127,23 +138,38 @@ def read_release(path: str | Path) -> Release[IntArray]:
             raise ValueError(f"its format is not {FORMAT}")
         promised = data["guarantee"]
         distance = promised["computational"]
-        value = np.array(data["value"], dtype=np.int64)
+        value = np.array(data["value"])
+        if value.size == 0:
+            value = value.astype(np.int64)
+        if value.dtype != np.int64:  # e.g. what `then` made of it
+            raise ValueError("its values are no integers")
         value.setflags(write=False)
+        guarantee = Guarantee(
+            loss=decode_loss(promised["loss"]),
+            neighbors=decode_neighbors(promised["neighbors"]),
+            unit=promised["unit"],
+            model=promised["model"],
+            computational=None if distance is None else Fraction(distance),
+        )
+        if data["statement"] != str(guarantee):
+            raise ValueError("its statement is not that of its guarantee")
+        if type(data["exponent"]) is not int or type(data["rehearsal"]) is not bool:
+            raise ValueError("its exponent is no integer, or its rehearsal neither true nor false")
         return Release(
             value=value,
-            exponent=int(data["exponent"]),
-            guarantee=Guarantee(
-                loss=decode_loss(promised["loss"]),
-                neighbors=decode_neighbors(promised["neighbors"]),
-                unit=promised["unit"],
-                model=promised["model"],
-                computational=None if distance is None else Fraction(distance),
-            ),
+            exponent=data["exponent"],
+            guarantee=guarantee,
             ledger=str(data["ledger"]),
             entry=Entry.from_json(data["entry"]),
-            rehearsal=bool(data["rehearsal"]),
+            rehearsal=data["rehearsal"],
         )
     except OSError as problem:
         raise InvalidInput(f"cannot read {path}: {problem.strerror}; nothing was checked") from None
-    except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
+    except KeyError as problem:
+        raise InvalidInput(
+            f"{path} is not a whole release: it has no {problem}; nothing was checked"
+        ) from problem
+    except UnicodeDecodeError as problem:
+        raise InvalidInput(f"{path} is not a whole release: it is no text; nothing was checked") from problem
+    except (TypeError, ValueError, ArithmeticError, RecursionError) as problem:
         raise InvalidInput(f"{path} is not a whole release: {problem}; nothing was checked") from problem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from bisect import bisect_left
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -51,8 +52,8 @@ class SystemNoise:
         for i in np.flatnonzero(tops == upper[magnitudes]):
             bits = int.from_bytes(raw[16 * i : 16 * i + 16], "big")
             sign, u, k = bits >> BITS, bits & ((1 << BITS) - 1), int(magnitudes[i])
-            if k == len(thresholds) or (k and u == thresholds[k - 1]):
-                magnitude = refine(u, BITS, k - 1, law.sigma)
+            if k and u == thresholds[k - 1]:  # beyond the last, u can only equal it
+                magnitude = refine(u, BITS, bisect_left(thresholds, u), law.sigma)
                 draws[i] = -magnitude if sign else magnitude
         return draws
 

@@ -20,7 +20,7 @@ import typer
 HERE = Path(__file__).parent / "reference"
 WIDTH = 100
 MADE = "<!-- Made by docs/make_reference.py; do not edit. -->"
-ROOMS = ["sfumato.privacy", "sfumato.spaces", "sfumato.figures", "sfumato.report"]
+ROOMS = ["sfumato.privacy", "sfumato.spaces", "sfumato.transport", "sfumato.figures", "sfumato.report"]
 EXAMPLES = """\
 The examples on this page run one after the other, after
 
@@ -29,6 +29,7 @@ The examples on this page run one after the other, after
 >>> import numpy as np
 >>> from sfumato.privacy import *
 >>> from sfumato.spaces import *
+>>> from sfumato.transport import *
 ```"""
 
 
@@ -118,6 +119,8 @@ def _name(name: str, module: ModuleType) -> Iterator[str]:
 def _class(name: str, value: type) -> Iterator[str]:
     if getattr(value, "_is_protocol", False):
         yield code(f"class {name}(Protocol)")
+    elif issubclass(value, Exception):
+        yield code(f"class {name}({value.__bases__[0].__name__})")
     else:
         yield code(f"class {name}{signature(value, returns=False)}")
     yield from prose(value.__doc__ or "")

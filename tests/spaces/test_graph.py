@@ -324,3 +324,11 @@ def test_networkx_finds_the_same_paths(seed: int) -> None:
     theirs_diameter = nx.diameter(main, weight="weight")
     ours = Graph.from_networkx(main).diameter
     assert ours == pytest.approx(theirs_diameter, rel=60 * np.finfo(float).eps, abs=0)
+
+
+@pytest.mark.unit
+def test_the_nearest_of_several() -> None:
+    graph = Graph([(0, 1), (1, 2), (2, 3), (3, 4)], [1, 2, 3, 4])
+    assert graph.distances_from_any([0, 4]).tolist() == [0, 1, 3, 4, 0]
+    with pytest.raises(InvalidParameter):
+        graph.distances_from_any([5])

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import demo, ledger
+from sfumato.cli import demo, emd, ledger
 from sfumato.cli.config import defaults
 from sfumato.cli.console import INVALID, fail
 from sfumato.errors import InvalidInput
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 app.add_typer(ledger.app, name="ledger")
 app.command("demo")(demo.demo)
+app.command("emd")(emd.emd)
 
 
 def _version(asked: bool) -> None:
@@ -40,7 +41,10 @@ def root(
         typer.Option(help="TOML file with defaults; ./sfumato.toml if there.", envvar="SFUMATO_CONFIG"),
     ] = None,
     version: Annotated[  # noqa: ARG001 - its callback acts before any command
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_version, allow_from_autoenv=False
+        ),
     ] = False,
 ) -> None:
     """Read the config file before any command."""

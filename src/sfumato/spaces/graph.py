@@ -155,6 +155,13 @@ class Graph:
         node = whole("node", node, low=0, high=self.size - 1)
         return np.asarray(csgraph.dijkstra(self._matrix, indices=[node])[0], dtype=np.float64)
 
+    def distances_from_any(self, nodes: npt.ArrayLike) -> FloatArray:
+        """How far every node is from the nearest of several; costs one Dijkstra for all of them."""
+        chosen = [
+            whole("node", node, low=0, high=self.size - 1) for node in np.asarray(nodes).ravel().tolist()
+        ]
+        return np.asarray(csgraph.dijkstra(self._matrix, indices=chosen, min_only=True), dtype=np.float64)
+
     def neighbors(self, i: int) -> IntArray:
         """The nodes that share an edge with node i, in increasing order.
 

@@ -1,0 +1,123 @@
+"""Masses as integers: validated once, rounded to a lattice, with what the rounding may cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidInput
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+BLOCK = 2**16
+LOW = 2**30 - 1
+BITS = 60  # the total of one sign stays below 2**60 units, so no sum of units overflows
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A signed mass in integer units of 2**-exponent, and how much mass (at most) rounding has misplaced."""
+
+    units: IntArray
+    exponent: int
+    misplaced: float
+
+    def mass(self, units: int) -> float:
+        """So many units as mass."""
+        return math.ldexp(units, -self.exponent)
+
+
+def checked(values: npt.ArrayLike, shape: tuple[int, ...], *, name: str, signed: bool = False) -> FloatArray:
+    """Masses as doubles: one finite number for each cell, none negative."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iufb":
+        raise InvalidInput(f"{name} must be numbers, got type {array.dtype}; no distance was computed")
+    if array.shape != shape:
+        raise InvalidInput(f"{name} must have shape {shape}, got {array.shape}; no distance was computed")
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mass = array.sum()
+    if not np.isfinite(mass):  # a sum that overflows is as bad as an infinite entry, and as fast to see
+        raise InvalidInput(
+            f"{name} must be finite, also in sum, got NaN or infinity; no distance was computed"
+        )
+    if not signed and array.size and array.min() < 0:
+        raise InvalidInput(f"{name} must not be negative, got {array.min():g}; no distance was computed")
+    return array
+
+
+def same_masses(p: FloatArray, q: FloatArray, *, normalize: bool) -> tuple[float, float]:
+    """The two masses, equal up to rounding unless they are to be normalised."""
+    masses = float(p.sum()), float(q.sum())
+    if normalize:
+        if min(masses) <= 0:
+            raise InvalidInput(f"a mass of 0 cannot be scaled to 1, got {masses[0]:g} and {masses[1]:g}")
+    # Sums of n doubles, each off by half a unit in the last place: beyond this the masses do differ.
+    elif abs(masses[0] - masses[1]) > (p.size + 15) * 2**-52 * max(masses):
+        raise InvalidInput(
+            f"masses must be equal, got {masses[0]:.17g} and {masses[1]:.17g}; "
+            "scale them, or let normalize=True scale both to 1"
+        )
+    return masses
+
+
+def difference(p: FloatArray, q: FloatArray, *, normalize: bool) -> FloatArray:
+    """The excess p - q, after both have been scaled to mass 1 if asked; unequal masses are an error."""
+    masses = same_masses(p, q, normalize=normalize)
+    return p / masses[0] - q / masses[1] if normalize else p - q
+
+
+def to_units(z: FloatArray, *, balanced: bool) -> Excess:
+    """A signed mass on the lattice 2**-exponent, the finest whose total fits; balanced ones sum to exactly 0.
+
+    The scale is a power of two, so scaling is exact and only the rounding misplaces mass: half a unit a cell,
+    the repair of the sum, and 2**-52 of the whole for the subtraction that made z.
+    """
+    total = float(np.abs(z).sum())
+    if total == 0:
+        return Excess(np.zeros(z.shape, np.int64), 0, 0.0)
+    exponent = BITS - math.frexp(total)[1]
+    scaled = np.ldexp(z, exponent)
+    units = np.rint(scaled).astype(np.int64)
+    if balanced:
+        _repair(units)
+    off = float(np.abs(scaled - units).sum())
+    # The sums themselves are rounded, by far less than the 2**-40 that is added.
+    return Excess(units, exponent, (math.ldexp(off, -exponent) + 2**-52 * total) * (1 + 2**-40))
+
+
+def _repair(units: IntArray) -> None:
+    """Make the sum 0 by a unit or a few on the largest entries."""
+    flat = units.reshape(-1)
+    rest = int(flat.sum())
+    if rest == 0:
+        return
+    count = min(abs(rest), flat.size)
+    largest = np.argpartition(-np.abs(flat), count - 1)[:count]
+    share, extra = divmod(abs(rest), count)
+    flat[largest] -= np.sign(rest) * share
+    flat[largest[:extra]] -= np.sign(rest)
+
+
+def dot(a: npt.NDArray[np.signedinteger], units: IntArray) -> int:
+    """The exact sum of a * units: in blocks and two halves of 30 bits, so that an int64 holds each."""
+    a, units = a.reshape(-1), units.reshape(-1)
+    if int(np.abs(a).max(initial=0)) >= 2**16:
+        return sum(x * y for x, y in zip(a.tolist(), units.tolist(), strict=True))
+    result = 0
+    for at in range(0, a.size, BLOCK):
+        wide, part = a[at : at + BLOCK].astype(np.int64), units[at : at + BLOCK]
+        result += (int(wide @ (part >> 30)) << 30) + int(wide @ (part & LOW))
+    return result
+
+
+def weight(units: IntArray, lengths: IntArray | int = 1) -> int:
+    """The exact sum of |units| * lengths."""
+    size = np.abs(units.reshape(-1))
+    if isinstance(lengths, int):
+        return lengths * ((int((size >> 30).sum()) << 30) + int((size & LOW).sum()))
+    return sum(x * y for x, y in zip(size.tolist(), lengths.tolist(), strict=True))

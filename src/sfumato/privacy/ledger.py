@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -115,6 +116,7 @@ class Ledger:
         ledger = cls.__new__(cls)
         ledger.path = Path("rehearsal")
         ledger._memory = sqlite3.connect(":memory:", isolation_level=None)
+        weakref.finalize(ledger, ledger._memory.close)
         ledger._memory.executescript(ledger_file.SCHEMA)
         header = _header(budget, unit, REHEARSAL, neighbors, "central", rehearsal=True)
         ledger_file.append(ledger._memory, 0, header.to_json(), ledger_file.GENESIS)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.spaces import Grid
-from sfumato.transport.distance import _image
+from sfumato.transport.distance import as_image, check_penalty
 
 
 def tree_bound(z: npt.ArrayLike, grid: Grid, *, penalty: float = 2.0) -> float:
@@ -19,7 +19,8 @@ def tree_bound(z: npt.ArrayLike, grid: Grid, *, penalty: float = 2.0) -> float:
     (proof: docs/explain/transport.md).
     """
     side = _square_side(grid)
-    level = _image(z, grid, "z", signed=True)
+    check_penalty(penalty, grid)
+    level = as_image(z, grid, "z", signed=True)
     surplus = abs(float(level.sum()))
     result = 0.0
     for i in range(grid.levels, -1, -1):
@@ -36,7 +37,7 @@ def normalized_error(error: float, mass: float) -> float:
     For |s - s'| <= mass / 2 in the norm with penalty 2 on the unit square, mass that of s [ghazi23, lem.
     2.1].
     """
-    if not 0 <= error <= mass / 2:
+    if not (mass > 0 and 0 <= error <= mass / 2):
         raise InvalidParameter(f"error must lie in [0, mass / 2 = {mass / 2:g}], got {error}")
     return 4 * error / mass
 

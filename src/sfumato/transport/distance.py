@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import assert_never
 
-import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.spaces import Graph, Grid, Line
-from sfumato.transport.masses import FloatArray, checked, difference
+from sfumato.transport.masses import FloatArray, as_array, checked, difference
 from sfumato.transport.on_graph import emd_graph
 from sfumato.transport.on_grid import emd_grid, norm_grid
 from sfumato.transport.on_line import emd_line
@@ -39,7 +39,7 @@ def emd(
             a, b = checked(p, shape, name="p"), checked(q, shape, name="q")
             return emd_line(a, b, space, normalize=normalize, flow=flow)
         case Grid():
-            z = difference(_image(p, space, "p"), _image(q, space, "q"), normalize=normalize)
+            z = difference(as_image(p, space, "p"), as_image(q, space, "q"), normalize=normalize)
             return emd_grid(z, space, flow=flow)
         case Graph():
             shape = (space.size,)
@@ -59,13 +59,21 @@ def emd_norm(w: npt.ArrayLike, grid: Grid, *, penalty: float = 2.0, flow: bool =
         raise InvalidParameter(
             f"emd_norm needs square cells, got {grid.cell_width:g} by {grid.cell_height:g}"
         )
-    if not penalty >= grid.diameter / 2:
-        raise InvalidParameter(f"penalty must be at least half the diameter {grid.diameter:g}, got {penalty}")
-    return norm_grid(_image(w, grid, "w", signed=True), grid, penalty=penalty, flow=flow)
+    check_penalty(penalty, grid)
+    return norm_grid(as_image(w, grid, "w", signed=True), grid, penalty=penalty, flow=flow)
 
 
-def _image(values: npt.ArrayLike, grid: Grid, name: str, *, signed: bool = False) -> FloatArray:
-    array = np.asarray(values)
+def check_penalty(penalty: float, grid: Grid) -> None:
+    """Refuse a penalty below which it can pay to leave mass on both sides."""
+    if not grid.diameter / 2 <= penalty < math.inf:
+        raise InvalidParameter(
+            f"penalty must be finite and at least half the diameter {grid.diameter:g}, got {penalty}"
+        )
+
+
+def as_image(values: npt.ArrayLike, grid: Grid, name: str, *, signed: bool = False) -> FloatArray:
+    """Masses as an image, whether they came as one or by cell code."""
+    array = as_array(values, name)
     if array.ndim == 1:
         return grid.image(checked(array, (grid.size,), name=name, signed=signed))
     return checked(array, (grid.side, grid.side), name=name, signed=signed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,8 @@ IntArray = npt.NDArray[np.int64]
 
 BLOCK = 2**16
 LOW = 2**30 - 1
-BITS = 60  # the total of one sign stays below 2**60 units, so no sum of units overflows
+BITS = 62  # all excess and want together stay below 2**62 units, so no sum of units overflows
+SMALLEST, LARGEST = 2.0**-300, 2.0**300
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +33,36 @@ class Excess:
         return math.ldexp(units, -self.exponent)
 
 
+def as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[np.generic]:
+    """Anything array-like as an array, not yet checked."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidInput(f"{name} must not be masked; fill it first; no distance was computed")
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InvalidInput(f"{name} must have rows of one length; no distance was computed") from None
+
+
 def checked(values: npt.ArrayLike, shape: tuple[int, ...], *, name: str, signed: bool = False) -> FloatArray:
     """Masses as doubles: one finite number for each cell, none negative."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "iufb":
-        raise InvalidInput(f"{name} must be numbers, got type {array.dtype}; no distance was computed")
-    if array.shape != shape:
-        raise InvalidInput(f"{name} must have shape {shape}, got {array.shape}; no distance was computed")
-    array = np.ascontiguousarray(array, dtype=np.float64)
+    given = as_array(values, name)
+    if given.dtype.kind not in "iufb":
+        raise InvalidInput(f"{name} must be numbers, got type {given.dtype}; no distance was computed")
+    if given.shape != shape:
+        raise InvalidInput(f"{name} must have shape {shape}, got {given.shape}; no distance was computed")
+    array: FloatArray = np.ascontiguousarray(given, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        mass = array.sum()
-    if not np.isfinite(mass):  # a sum that overflows is as bad as an infinite entry, and as fast to see
+        mass = float(array.sum() if not signed else np.abs(array).sum())
+    if not math.isfinite(mass):  # a sum that overflows is as bad as an infinite entry, and as fast to see
         raise InvalidInput(
             f"{name} must be finite, also in sum, got NaN or infinity; no distance was computed"
         )
     if not signed and array.size and array.min() < 0:
         raise InvalidInput(f"{name} must not be negative, got {array.min():g}; no distance was computed")
+    if mass and not SMALLEST < abs(mass) < LARGEST:
+        raise InvalidInput(
+            f"a mass must lie between 2**-300 and 2**300, got {mass:g}; no distance was computed"
+        )
     return array
 
 
@@ -65,39 +81,59 @@ def same_masses(p: FloatArray, q: FloatArray, *, normalize: bool) -> tuple[float
     return masses
 
 
-def difference(p: FloatArray, q: FloatArray, *, normalize: bool) -> FloatArray:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The excess p - q in doubles, p + q, and how much mass rounding may have misplaced so far."""
+
+    excess: FloatArray
+    whole: FloatArray
+    slip: float
+
+    @property
+    def mass(self) -> float:
+        """The mass of p, which is that of q."""
+        return float(self.whole.sum()) / 2
+
+
+def difference(p: FloatArray, q: FloatArray, *, normalize: bool) -> Difference:
     """The excess p - q, after both have been scaled to mass 1 if asked; unequal masses are an error."""
-    masses = same_masses(p, q, normalize=normalize)
-    return p / masses[0] - q / masses[1] if normalize else p - q
+    same_masses(p, q, normalize=normalize)
+    if normalize:
+        # Correctly rounded sums and quotients: each share is off by 2**-52 of itself, both masses by 2**-51
+        # together.
+        p, q = p / math.fsum(p.ravel()), q / math.fsum(q.ravel())
+        return Difference(p - q, p + q, 2**-50)
+    z = p - q
+    return Difference(z, p + q, 2**-50 * float(np.abs(z).sum()))
 
 
-def to_units(z: FloatArray, *, balanced: bool) -> Excess:
-    """A signed mass on the lattice 2**-exponent, the finest whose total fits; balanced ones sum to exactly 0.
+def to_units(z: FloatArray, slip: float, *, parts: Sequence[npt.NDArray[np.intp]] | None) -> Excess:
+    """A signed mass on the lattice 2**-exponent, the finest that fits; each part is made to sum to exactly 0.
 
-    The scale is a power of two, so scaling is exact and only the rounding misplaces mass: half a unit a cell,
-    the repair of the sum, and 2**-52 of the whole for the subtraction that made z.
+    The scale is a power of two, so scaling is exact and only rounding misplaces mass: half a unit a cell and
+    the repair of the sums, beside what had slipped before.
     """
     total = float(np.abs(z).sum())
     if total == 0:
-        return Excess(np.zeros(z.shape, np.int64), 0, 0.0)
+        return Excess(np.zeros(z.shape, np.int64), 0, slip)
     exponent = BITS - math.frexp(total)[1]
     scaled = np.ldexp(z, exponent)
     units = np.rint(scaled).astype(np.int64)
-    if balanced:
-        _repair(units)
+    for part in parts or ():
+        _repair(units.reshape(-1), part)
     off = float(np.abs(scaled - units).sum())
     # The sums themselves are rounded, by far less than the 2**-40 that is added.
-    return Excess(units, exponent, (math.ldexp(off, -exponent) + 2**-52 * total) * (1 + 2**-40))
+    return Excess(units, exponent, (math.ldexp(off, -exponent) + slip) * (1 + 2**-40))
 
 
-def _repair(units: IntArray) -> None:
-    """Make the sum 0 by a unit or a few on the largest entries."""
-    flat = units.reshape(-1)
-    rest = int(flat.sum())
+def _repair(flat: IntArray, part: npt.NDArray[np.intp]) -> None:
+    """Make the sum of a part 0 by a unit or a few on its largest entries."""
+    inside = flat[part]
+    rest = int(inside.sum())
     if rest == 0:
         return
-    count = min(abs(rest), flat.size)
-    largest = np.argpartition(-np.abs(flat), count - 1)[:count]
+    count = min(abs(rest), inside.size)
+    largest = part[np.argpartition(-np.abs(inside), count - 1)[:count]]
     share, extra = divmod(abs(rest), count)
     flat[largest] -= np.sign(rest) * share
     flat[largest[:extra]] -= np.sign(rest)

@@ -8,27 +8,31 @@ import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.spaces import Graph
-from sfumato.transport.masses import FloatArray, IntArray, dot, to_units, weight
+from sfumato.transport.masses import LARGEST, SMALLEST, Difference, IntArray, dot, to_units, weight
 from sfumato.transport.result import SolverFailed, Transport
 
 
-def emd_graph(z: FloatArray, graph: Graph, *, flow: bool, diameter: float | None = None) -> Transport:
+def emd_graph(z: Difference, graph: Graph, *, flow: bool, diameter: float | None = None) -> Transport:
     """Integer flow for integer lengths; lengths that are no integers are rounded to a lattice of their own.
 
-    With every length within a share s of the one used, the cost of the flow is within s of its value, and so
-    is what the potentials prove.
+    The flow is a flow whatever the lengths, so its cost at the true lengths bounds from above. Potentials
+    that are Lipschitz for lengths at most a share s too long prove 1 / (1 + s) of what they would.
     """
-    _check_components(z, graph)
-    excess = to_units(z, balanced=True)
-    _balance_components(excess.units, graph)
+    labels = graph.components()
+    _check_components(z, labels)
+    excess = to_units(
+        z.excess, z.slip, parts=[np.flatnonzero(labels == k) for k in range(int(labels.max()) + 1)]
+    )
     lengths, exponent, share = _whole_lengths(graph)
     steps, moved = _solved(excess.units, graph, lengths)
-    value = math.ldexp(excess.mass(steps), -exponent)
+    proved = math.ldexp(excess.mass(steps), -exponent) / (1 + share)
+    masses = np.ldexp(np.abs(moved).astype(np.float64), -excess.exponent)
+    value = math.fsum((masses * graph.lengths).tolist())
     # Misplaced mass travels at most twice as far as the farthest node of its part is from one node of it.
     longest = 2 * _farthest(graph) if diameter is None else diameter
-    slack = excess.misplaced * longest + share * value
+    slack = excess.misplaced * longest + 2**-50 * value
     scaled = np.ldexp(moved.astype(np.float64), -excess.exponent) if flow else None
-    return Transport(value, max(0.0, value - slack), value + slack, scaled)
+    return Transport(value, max(0.0, min(value, proved) - slack), value + slack, scaled)
 
 
 def _farthest(graph: Graph) -> float:
@@ -37,39 +41,33 @@ def _farthest(graph: Graph) -> float:
     return float(graph.distances_from_any(firsts).max())
 
 
-def _check_components(z: FloatArray, graph: Graph) -> None:
-    labels = graph.components()
-    masses = np.bincount(labels, weights=z)
-    allowed = (z.size + 15) * 2**-52 * np.bincount(labels, weights=np.abs(z))
-    wrong = np.flatnonzero(np.abs(masses) > allowed)
+def _check_components(z: Difference, labels: IntArray) -> None:
+    parts = int(labels.max()) + 1
+    if parts == 1:
+        return  # equal masses were checked already
+    rest = np.bincount(labels, weights=z.excess)
+    allowed = (labels.size + 15) * 2**-52 * np.bincount(labels, weights=z.whole) + z.slip
+    wrong = np.flatnonzero(np.abs(rest) > allowed)
     if wrong.size:
         raise InvalidInput(
-            f"no path joins the {labels.max() + 1} parts of the graph, so each must hold equal masses; part "
-            f"{wrong[0]} has {masses[wrong[0]]:+g} more on one side; no distance was computed"
+            f"no path joins the {parts} parts of the graph, so each must hold equal masses; part "
+            f"{wrong[0]} has {rest[wrong[0]]:+g} more on one side; no distance was computed"
         )
 
 
-def _balance_components(units: IntArray, graph: Graph) -> None:
-    """Rounding may leave a unit or a few in a part; they go to its largest entry."""
-    labels = graph.components()
-    if not labels.any():
-        return
-    for label in range(int(labels.max()) + 1):
-        inside = np.flatnonzero(labels == label)
-        rest = int(units[inside].sum())
-        if rest:
-            units[inside[np.argmax(np.abs(units[inside]))]] -= rest
-
-
 def _whole_lengths(graph: Graph) -> tuple[IntArray, int, float]:
-    """Lengths as integers times 2**-exponent, and the largest relative error: 0 for integers."""
-    total = float(graph.lengths.sum())
+    """Lengths as integers times 2**-exponent, and by which share one is too long at most: 0 for integers."""
+    if not graph.lengths.size:
+        return np.zeros(0, np.int64), 0, 0.0
+    total, least = float(graph.lengths.sum()), float(graph.lengths.min())
+    if not SMALLEST < least <= total < LARGEST:
+        raise InvalidInput(f"lengths must lie between 2**-300 and 2**300, got {least:g} and up to {total:g}")
     if total < 2**50 and np.array_equal(graph.lengths, np.rint(graph.lengths)):
         return graph.lengths.astype(np.int64), 0, 0.0
     exponent = 60 - math.frexp(total)[1]  # a path is at most the sum of all lengths: below 2**60
-    whole = np.maximum(1, np.rint(np.ldexp(graph.lengths, exponent))).astype(np.int64)
-    error = np.abs(whole / np.ldexp(graph.lengths, exponent) - 1)
-    return whole, exponent, float(error.max()) * (1 + 2**-40) + 2**-52
+    scaled = np.ldexp(graph.lengths, exponent)
+    whole = np.maximum(1, np.rint(scaled)).astype(np.int64)
+    return whole, exponent, max(0.0, float((whole / scaled).max()) * (1 + 2**-50) - 1)
 
 
 def _solved(units: IntArray, graph: Graph, lengths: IntArray) -> tuple[int, IntArray]:

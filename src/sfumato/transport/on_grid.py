@@ -6,25 +6,24 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.spaces import Graph, Grid
-from sfumato.transport.masses import Excess, FloatArray, IntArray, dot, to_units, weight
+from sfumato.transport.masses import Difference, Excess, FloatArray, IntArray, dot, to_units, weight
 from sfumato.transport.on_graph import emd_graph
 from sfumato.transport.result import GridFlow, SolverFailed, Transport
 
 
-def emd_grid(z: FloatArray, grid: Grid, *, flow: bool) -> Transport:
-    """Flow along the sides of cells; z is an image, [row, column].
+def emd_grid(z: Difference, grid: Grid, *, flow: bool) -> Transport:
+    """Flow along the sides of cells; masses are images, [row, column].
 
     Cells that are not square cost differently east and north: then the general solver for graphs is used.
     """
     if grid.cell_width != grid.cell_height:
         return _oblong(z, grid, flow=flow)
-    excess = to_units(z, balanced=True)
-    steps, potential, east, north = _solved(excess.units, 0)
+    excess = to_units(z.excess, z.slip, parts=[np.arange(grid.size)])
+    steps, east, north = _solved(excess.units, 0)
     cell = grid.cell_width
     value = excess.mass(steps) * cell
     slack = excess.misplaced * grid.diameter
     moved = _scaled(excess, east, north) if flow else None
-    del potential
     return Transport(value, max(0.0, value - slack), value + slack, moved)
 
 
@@ -36,19 +35,20 @@ def norm_grid(w: FloatArray, grid: Grid, *, penalty: float, flow: bool) -> Trans
     2.1].
     """
     sign = -1.0 if float(w.sum()) > 0 else 1.0  # so that there is more want than excess
-    excess = to_units(sign * w, balanced=False)
+    slip = 2**-50 * float(np.abs(w).sum())
+    excess = to_units(sign * w, slip, parts=None)
     surplus = -int(excess.units.sum())
     if surplus < 0:  # rounding of a balanced mass
-        excess = to_units(sign * w, balanced=True)
+        excess = to_units(sign * w, slip, parts=[np.arange(grid.size)])
         surplus = 0
-    steps, _, east, north = _solved(excess.units, surplus)
+    steps, east, north = _solved(excess.units, surplus)
     value = penalty * excess.mass(surplus) + excess.mass(steps) * grid.cell_width
     slack = excess.misplaced * max(grid.diameter, penalty)
     moved = _scaled(excess, sign * east, sign * north) if flow else None
     return Transport(value, max(0.0, value - slack), value + slack, moved)
 
 
-def _solved(units: IntArray, surplus: int) -> tuple[int, npt.NDArray[np.int32], IntArray, IntArray]:
+def _solved(units: IntArray, surplus: int) -> tuple[int, IntArray, IntArray]:
     """The least number of unit steps, proved: potentials and flow are checked here, and agree."""
     from sfumato.transport.scales import solve_scales  # numba: only when a grid is solved
 
@@ -66,7 +66,7 @@ def _solved(units: IntArray, surplus: int) -> tuple[int, npt.NDArray[np.int32], 
     lipschitz = all(np.abs(np.diff(potential, axis=axis)).max(initial=0) <= 1 for axis in (0, 1))
     if not (delivered and lipschitz and gain == steps):
         raise SolverFailed(f"flow costs {steps}, potentials prove {gain}; no distance was computed")
-    return steps, potential, east, north
+    return steps, east, north
 
 
 def _scaled(excess: Excess, east: npt.NDArray[np.number], north: npt.NDArray[np.number]) -> GridFlow:
@@ -76,14 +76,15 @@ def _scaled(excess: Excess, east: npt.NDArray[np.number], north: npt.NDArray[np.
     )
 
 
-def _oblong(z: FloatArray, grid: Grid, *, flow: bool) -> Transport:
+def _oblong(z: Difference, grid: Grid, *, flow: bool) -> Transport:
     side = grid.side
     cells = np.arange(side * side).reshape(side, side)
     across = np.column_stack([cells[:, :-1].ravel(), cells[:, 1:].ravel()])
     upward = np.column_stack([cells[:-1].ravel(), cells[1:].ravel()])
     lengths = np.repeat([grid.cell_width, grid.cell_height], [len(across), len(upward)])
     graph = Graph(np.concatenate([across, upward]), lengths, nodes=side * side)
-    found = emd_graph(z.ravel(), graph, flow=flow, diameter=grid.diameter)
+    flat = Difference(z.excess.ravel(), z.whole.ravel(), z.slip)
+    found = emd_graph(flat, graph, flow=flow, diameter=grid.diameter)
     if not flow or not isinstance(found.flow, np.ndarray):
         return found
     eastward = graph.edges[:, 1] - graph.edges[:, 0] == 1
@@ -91,8 +92,3 @@ def _oblong(z: FloatArray, grid: Grid, *, flow: bool) -> Transport:
         eastward = np.zeros(0, dtype=bool)
     east, north = found.flow[eastward].reshape(side, side - 1), found.flow[~eastward].reshape(side - 1, side)
     return Transport(found.value, found.lower, found.upper, GridFlow(east, north))
-
-
-def cells_as_image(values: FloatArray, grid: Grid) -> FloatArray:
-    """Masses as an image, whether they came as one or by cell code."""
-    return values if values.ndim == 2 else grid.image(values)

@@ -17,7 +17,7 @@ def emd_line(p: FloatArray, q: FloatArray, line: Line, *, normalize: bool, flow:
     """
     from sfumato.transport.line_kernel import cost
 
-    z = difference(p, q, normalize=normalize) if flow else None
+    z = difference(p, q, normalize=normalize).excess if flow else None
     masses = same_masses(p, q, normalize=normalize)
     scales = masses if normalize else (1.0, 1.0)
     value = float(cost(p, q, *scales, line.positions))

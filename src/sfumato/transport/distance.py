@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.spaces import Graph, Grid, Line
-from sfumato.transport.masses import FloatArray, as_array, checked, difference
+from sfumato.transport.masses import FloatArray, as_array, checked, difference, shaped
 from sfumato.transport.on_graph import emd_graph
 from sfumato.transport.on_grid import emd_grid, norm_grid
 from sfumato.transport.on_line import emd_line
@@ -36,7 +36,7 @@ def emd(
     match space:
         case Line():
             shape = (space.positions.size,)
-            a, b = checked(p, shape, name="p"), checked(q, shape, name="q")
+            a, b = shaped(p, shape, name="p"), shaped(q, shape, name="q")
             return emd_line(a, b, space, normalize=normalize, flow=flow)
         case Grid():
             z = difference(as_image(p, space, "p"), as_image(q, space, "q"), normalize=normalize)

@@ -45,40 +45,49 @@ def as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[np.generic]:
 
 def checked(values: npt.ArrayLike, shape: tuple[int, ...], *, name: str, signed: bool = False) -> FloatArray:
     """Masses as doubles: one finite number for each cell, none negative."""
+    array = shaped(values, shape, name=name)
+    weighed(array, name=name, signed=signed)
+    return array
+
+
+def shaped(values: npt.ArrayLike, shape: tuple[int, ...], *, name: str) -> FloatArray:
+    """Doubles of the right shape, whatever their values."""
     given = as_array(values, name)
     if given.dtype.kind not in "iufb":
         raise InvalidInput(f"{name} must be numbers, got type {given.dtype}; no distance was computed")
     if given.shape != shape:
         raise InvalidInput(f"{name} must have shape {shape}, got {given.shape}; no distance was computed")
-    array: FloatArray = np.ascontiguousarray(given, dtype=np.float64)
+    return np.ascontiguousarray(given, dtype=np.float64)
+
+
+def weighed(array: FloatArray, *, name: str, signed: bool = False) -> float:
+    """The mass, when every entry is finite and none negative (unless signed masses are meant)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        mass = float(array.sum() if not signed else np.abs(array).sum())
+        mass = float(np.abs(array).sum() if signed else array.sum())
     if not math.isfinite(mass):  # a sum that overflows is as bad as an infinite entry, and as fast to see
         raise InvalidInput(
             f"{name} must be finite, also in sum, got NaN or infinity; no distance was computed"
         )
     if not signed and array.size and array.min() < 0:
         raise InvalidInput(f"{name} must not be negative, got {array.min():g}; no distance was computed")
-    if mass and not SMALLEST < abs(mass) < LARGEST:
+    if mass and not SMALLEST < mass < LARGEST:
         raise InvalidInput(
             f"a mass must lie between 2**-300 and 2**300, got {mass:g}; no distance was computed"
         )
-    return array
+    return mass
 
 
-def same_masses(p: FloatArray, q: FloatArray, *, normalize: bool) -> tuple[float, float]:
-    """The two masses, equal up to rounding unless they are to be normalised."""
-    masses = float(p.sum()), float(q.sum())
+def same_masses(p: float, q: float, *, cells: int, normalize: bool) -> None:
+    """Refuse masses that are not equal up to rounding, or cannot be normalised."""
     if normalize:
-        if min(masses) <= 0:
-            raise InvalidInput(f"a mass of 0 cannot be scaled to 1, got {masses[0]:g} and {masses[1]:g}")
+        if min(p, q) <= 0:
+            raise InvalidInput(f"a mass of 0 cannot be scaled to 1, got {p:g} and {q:g}")
     # Sums of n doubles, each off by half a unit in the last place: beyond this the masses do differ.
-    elif abs(masses[0] - masses[1]) > (p.size + 15) * 2**-52 * max(masses):
+    elif abs(p - q) > (cells + 15) * 2**-52 * max(p, q):
         raise InvalidInput(
-            f"masses must be equal, got {masses[0]:.17g} and {masses[1]:.17g}; "
+            f"masses must be equal, got {p:.17g} and {q:.17g}; "
             "scale them, or let normalize=True scale both to 1"
         )
-    return masses
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,7 @@ class Difference:
 
 def difference(p: FloatArray, q: FloatArray, *, normalize: bool) -> Difference:
     """The excess p - q, after both have been scaled to mass 1 if asked; unequal masses are an error."""
-    same_masses(p, q, normalize=normalize)
+    same_masses(float(p.sum()), float(q.sum()), cells=p.size, normalize=normalize)
     if normalize:
         # Correctly rounded sums and quotients: each share is off by 2**-52 of itself, both masses by 2**-51
         # together.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.spaces import Line
-from sfumato.transport.masses import FloatArray, difference, same_masses
+from sfumato.transport.masses import FloatArray, difference, same_masses, weighed
 from sfumato.transport.result import Transport
 
 
@@ -17,8 +17,9 @@ def emd_line(p: FloatArray, q: FloatArray, line: Line, *, normalize: bool, flow:
     """
     from sfumato.transport.line_kernel import cost
 
+    masses = weighed(p, name="p"), weighed(q, name="q")
+    same_masses(*masses, cells=p.size, normalize=normalize)
     z = difference(p, q, normalize=normalize).excess if flow else None
-    masses = same_masses(p, q, normalize=normalize)
     scales = masses if normalize else (1.0, 1.0)
     value = float(cost(p, q, *scales, line.positions))
     mass = max(masses[0] / scales[0], masses[1] / scales[1])

@@ -19,22 +19,22 @@ LIMIT = 30.0
 SIDES = (32, 64, 128)
 
 
-def seconds(work: Callable[[], object], *, least: float = 0.2) -> float:
+def seconds(work: Callable[..., object], *given: object, least: float = 0.2) -> float:
     """CPU time of one call, repeated until the clock can tell."""
-    work()
+    work(*given)
     spent, count = 0.0, 0
     while spent < least:
         start = time.process_time()
-        work()
+        work(*given)
         spent += time.process_time() - start
         count += 1
     return spent / count
 
 
-def once(work: Callable[[], object]) -> float:
+def once(work: Callable[..., object], *given: object) -> float:
     """CPU time of a single call: for peers that take long."""
     start = time.process_time()
-    work()
+    work(*given)
     return time.process_time() - start
 
 
@@ -140,14 +140,14 @@ def grids(rng: np.random.Generator) -> None:
         for side in SIDES:
             p, q, grid = make(side, rng), make(side, rng), Grid(side.bit_length() - 1)
             found = emd(p, q, grid)
-            ours = seconds(lambda p=p, q=q, grid=grid: emd(p, q, grid))  # type: ignore[misc]
+            ours = seconds(emd, p, q, grid)
             shown = [name, str(side), f"{1e3 * ours:.2f}"]
             for peer, solve in (("ortools", by_ortools), ("POT", by_pot), ("networkx", by_networkx)):
                 if 16 * before.get(peer, 0.0) > LIMIT:
                     shown.append(f"not run (> {LIMIT:g} s)")
                     before[peer] = LIMIT
                     continue
-                before[peer] = once(lambda p=p, q=q, solve=solve: solve(p, q))  # type: ignore[misc]
+                before[peer] = once(solve, p, q)
                 shown.append(
                     f"{before[peer] / ours:.0f}x"
                     if before[peer] / ours >= 10
@@ -162,8 +162,8 @@ def wanted(rng: np.random.Generator) -> None:
     ratios = []
     for _ in range(6):
         p, q, grid = smooth(128, rng), smooth(128, rng), Grid(7)
-        ours = seconds(lambda p=p, q=q, grid=grid: emd(p, q, grid))  # type: ignore[misc]
-        ratios.append(once(lambda p=p, q=q: by_ortools(p, q)) / ours)  # type: ignore[misc]
+        ours = seconds(emd, p, q, grid)
+        ratios.append(once(by_ortools, p, q) / ours)
     mean = float(np.exp(np.mean(np.log(ratios))))
     print("| smooth, side 128, six instances | ortools / us | asked for |")
     print("|---|---|---|")
@@ -178,7 +178,7 @@ def large(rng: np.random.Generator) -> None:
     print("|---|---|")
     for side in (256, 512):
         p, q, grid = smooth(side, rng), smooth(side, rng), Grid(side.bit_length() - 1)
-        spent = seconds(lambda p=p, q=q, grid=grid: emd(p, q, grid))  # type: ignore[misc]
+        spent = seconds(emd, p, q, grid)
         print(f"| {side} | {spent:.3f} |", flush=True)
 
 
@@ -190,8 +190,8 @@ def norms(rng: np.random.Generator) -> None:
         ratios, grid = [], Grid(side.bit_length() - 1)
         for make in 2 * (smooth, noise, shapes, visits):
             p, q = make(side, rng), make(side, rng)
-            distance = seconds(lambda p=p, q=q, grid=grid: emd(p, q, grid), least=0.1)  # type: ignore[misc]
-            norm = seconds(lambda p=p, q=q, grid=grid: emd_norm(1.2 * p - q, grid), least=0.1)  # type: ignore[misc]
+            distance = seconds(emd, p, q, grid, least=0.1)
+            norm = seconds(emd_norm, 1.2 * p - q, grid, least=0.1)
             ratios.append(norm / distance)
         mean = float(np.exp(np.mean(np.log(ratios))))
         print(f"| {side} | {mean:.2f} | {max(ratios):.2f} | at most 2 |", flush=True)
@@ -207,7 +207,7 @@ def lines(rng: np.random.Generator) -> None:
     p, q = rng.random((2, n))
     p, q = p / p.sum(), q / q.sum()
     x = line.positions
-    ours = seconds(lambda: emd(p, q, line))
+    ours = seconds(emd, p, q, line)
     print("| line, n = 1e6 | ms | times ours | asked for |")
     print("|---|---|---|---|")
     print(f"| sfumato | {1e3 * ours:.2f} | 1 | |")
@@ -236,7 +236,7 @@ def graphs(rng: np.random.Generator) -> None:
         p, q = rng.integers(0, 100, (2, n))
         q[0] += max(0, int(p.sum() - q.sum()))
         p[0] += max(0, int(q.sum() - p.sum()))
-        ours = once(lambda p=p, q=q, graph=graph: emd(p, q, graph))  # type: ignore[misc]
+        ours = once(emd, p, q, graph)
         shown = "not run"
         if n <= 1000:
             both = nx.DiGraph()
@@ -246,7 +246,7 @@ def graphs(rng: np.random.Generator) -> None:
             for (a, b), length in zip(ends, lengths.tolist(), strict=True):
                 both.add_edge(a, b, weight=length)
                 both.add_edge(b, a, weight=length)
-            shown = f"{once(lambda both=both: nx.network_simplex(both)) / ours:.0f}x"  # type: ignore[misc]
+            shown = f"{once(nx.network_simplex, both) / ours:.0f}x"
         print(f"| {n} | {1e3 * ours:.0f} | {shown} |", flush=True)
 
 

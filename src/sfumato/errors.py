@@ -6,6 +6,7 @@
     ├── NotComparable      (TypeError)    a loss cannot be expressed in the terms asked for
     ├── Unguarded          (TypeError)    private data was about to leave without the ledger
     ├── NoiseExhausted                    a keyed stream has no unused counter left
+    ├── SolverFailed                      a solution did not pass its own check
     ├── MissingPackage     (ImportError)  an optional package is absent; the message is the install line
     └── LedgerError
         ├── BudgetExceeded                the budget does not allow it; nothing was read or released
@@ -41,6 +42,10 @@ class Unguarded(SfumatoError, TypeError):
 
 class NoiseExhausted(SfumatoError):
     """A keyed stream has no unused counter left."""
+
+
+class SolverFailed(SfumatoError):
+    """A solution did not pass its own check; no answer was given. Please report it."""
 
 
 class MissingPackage(SfumatoError, ImportError):

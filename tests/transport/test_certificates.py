@@ -13,10 +13,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter, SolverFailed
 from sfumato.spaces import Graph, Grid, Line
 from sfumato.transport import (
-    SolverFailed,
     Transport,
     emd,
     emd_euclidean,

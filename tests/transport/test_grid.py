@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.transport.referees import cheapest_flow, grid_edges, grid_steps, norm_steps
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter, SolverFailed
 from sfumato.spaces import Grid
 from sfumato.transport import GridFlow, Transport, emd, emd_norm
 
@@ -197,7 +197,7 @@ def test_bad_norms_are_refused() -> None:
 @pytest.mark.unit
 def test_a_wrong_solution_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Break the kernel's answer in each of its parts: the independent check refuses it."""
-    from sfumato.transport import SolverFailed, scales
+    from sfumato.transport import scales
 
     true = scales.solve_scales
     p, q = np.eye(4), np.fliplr(np.eye(4))

@@ -3,12 +3,11 @@
 from sfumato.transport.bounds import normalized_error, tree_bound
 from sfumato.transport.distance import emd, emd_norm
 from sfumato.transport.on_points import emd_euclidean
-from sfumato.transport.result import GridFlow, Plan, SolverFailed, Transport
+from sfumato.transport.result import GridFlow, Plan, Transport
 
 __all__ = [
     "GridFlow",
     "Plan",
-    "SolverFailed",
     "Transport",
     "emd",
     "emd_euclidean",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.errors import SolverFailed
 from sfumato.spaces import Graph, Grid
 from sfumato.transport.masses import Difference, Excess, FloatArray, IntArray, dot, to_units, weight
 from sfumato.transport.on_graph import emd_graph
-from sfumato.transport.result import GridFlow, SolverFailed, Transport
+from sfumato.transport.result import GridFlow, Transport
 
 
 def emd_grid(z: Difference, grid: Grid, *, flow: bool) -> Transport:

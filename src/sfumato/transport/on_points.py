@@ -7,9 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, SolverFailed
 from sfumato.transport.masses import checked, difference
-from sfumato.transport.result import Plan, SolverFailed, Transport
+from sfumato.transport.result import Plan, Transport
 
 LARGEST = 25_000_000  # pairs of points with excess and want: 200 MB of distances
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.errors import SfumatoError
 from sfumato.transport.masses import FloatArray
 
 
@@ -40,7 +39,3 @@ class Transport:
     lower: float
     upper: float
     flow: FloatArray | GridFlow | Plan | None = None
-
-
-class SolverFailed(SfumatoError):
-    """A solution did not pass its own check; no distance was returned. Please report it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp, log, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,7 +153,7 @@ def test_pld_of_repeated_readings() -> None:
 @pytest.mark.reference
 def test_pld_mixes_mechanisms_and_beats_the_sum() -> None:
     both = Bound(AddRemoveUser(), 8, l1=1, l2_squared=1)
-    schedule: list[tuple[Mechanism, Bound]] = [
+    schedule: list[tuple[Mechanism[Any, Any], Bound]] = [
         *[(DiscreteLaplace(10), ONE)] * 20,
         (DiscreteGaussian(20), ONE),
         (RoundedGaussian(20), both),

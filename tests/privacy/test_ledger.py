@@ -84,7 +84,7 @@ def city(*cells: int, source: str = "city") -> Guarded[Any]:
     return histogram(np.array(cells or (0, 1, 1), dtype=np.int64), 4, source=source)
 
 
-def spy(log: list[str], epsilon: str = "1/2", *, fault: BaseException | None = None) -> Mechanism:
+def spy(log: list[str], epsilon: str = "1/2", *, fault: BaseException | None = None) -> Mechanism[Any, Any]:
     """A mechanism that writes down what is asked of it, and may break while it samples."""
 
     @dataclass(frozen=True)
@@ -96,6 +96,9 @@ def spy(log: list[str], epsilon: str = "1/2", *, fault: BaseException | None = N
         def cost(self, bound: Bound) -> Loss:
             log.append("cost")
             return PureDP(self.epsilon * bound.need("l1", by="a spy"))
+
+        def draws(self, bound: Bound) -> int:
+            return bound.size
 
         def sample(self, exact: Any, noise: Any) -> Any:
             log.append("sample")
@@ -325,6 +328,9 @@ class Misfit:
 
     def cost(self, bound: Bound) -> Loss:
         return PureDP(bound.need("l1", by="a misfit") / 2)
+
+    def draws(self, bound: Bound) -> int:
+        return bound.size
 
     def sample(self, exact: Any, noise: Any) -> Any:
         raise AssertionError(f"sampled {exact} with {noise} and without a charge")
@@ -728,6 +734,9 @@ class Fixed:
     def cost(self, bound: Bound) -> Loss:
         bound.need("l1", by="a fixed price")
         return Fixed.price
+
+    def draws(self, bound: Bound) -> int:
+        return bound.size
 
     def sample(self, exact: Any, noise: Any) -> Any:
         assert not noise.known

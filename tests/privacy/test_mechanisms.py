@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 from math import exp
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -39,7 +40,7 @@ from sfumato.privacy.mechanisms import _accepts
 from sfumato.privacy.system import refine
 from sfumato.privacy.tables import erf_at, sampler
 
-ALL: list[Mechanism] = [
+ALL: list[Mechanism[Any, Any]] = [
     DiscreteLaplace(3),
     DiscreteGaussian(3),
     RoundedGaussian(3),
@@ -291,7 +292,7 @@ def test_coins_of_probability_e_to_minus_x() -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize("mechanism", ALL, ids=lambda m: m.name)
-def test_samples_are_integers_and_never_wrap(mechanism: Mechanism) -> None:
+def test_samples_are_integers_and_never_wrap(mechanism: Mechanism[Any, Any]) -> None:
     ends = np.array([-LARGEST, -LARGEST + 1, 0, LARGEST - 1, LARGEST])
     out = mechanism.sample(ends, SystemNoise())
     assert out.dtype == np.int64

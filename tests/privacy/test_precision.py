@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -44,7 +46,7 @@ def advantage(a: np.ndarray, b: np.ndarray) -> float:
     return float(stats.chi2_contingency(table).pvalue) if table.shape[1] > 1 else 1.0
 
 
-def released(mechanism: Mechanism, value: int, exponent: int) -> np.ndarray:
+def released(mechanism: Mechanism[Any, Any], value: int, exponent: int) -> np.ndarray:
     budget = PureDP(10**9) if isinstance(mechanism, DiscreteLaplace) else ZCDP(10**9)
     ledger = Ledger.rehearsal(budget)
     bound = Bound(AddRemoveUser(), SIZE, l1=UNITS)
@@ -55,7 +57,7 @@ def released(mechanism: Mechanism, value: int, exponent: int) -> np.ndarray:
 @pytest.mark.statistical
 def test_the_low_bits_of_a_release_say_nothing(rng: np.random.Generator) -> None:
     width = 2**12
-    cases: list[tuple[Mechanism, int]] = [
+    cases: list[tuple[Mechanism[Any, Any], int]] = [
         (DiscreteLaplace(UNITS), UNITS),
         (DiscreteGaussian(width), width),
         (RoundedGaussian(width), width),

@@ -37,6 +37,8 @@ def parameters(value: Any) -> dict[str, Any]:
 def _plain(item: Any) -> Any:
     if isinstance(item, Fraction):
         return str(item)
+    if isinstance(item, tuple):
+        return [_plain(part) for part in item]
     return encode(item) if type(item).__name__ in LOSSES else item
 
 

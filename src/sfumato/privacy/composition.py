@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import astuple
 from fractions import Fraction
 from math import inf, nextafter
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import mpmath
 
@@ -70,7 +70,7 @@ def advanced(loss: PureDP | ApproxDP, times: int, *, slack: Number) -> ApproxDP:
     return ApproxDP(min(total, times * epsilon), times * delta + extra)
 
 
-def pld(schedule: Iterable[tuple[Mechanism, Bound]], *, delta: Number) -> ApproxDP:
+def pld(schedule: Iterable[tuple[Mechanism[Any, Any], Bound]], *, delta: Number) -> ApproxDP:
     """The tightest known loss of a schedule fixed in advance: privacy loss distributions [doroshenko22].
 
     Computed by dp-accounting with pessimistic rounding. It answers infinity for composed Laplace noise at

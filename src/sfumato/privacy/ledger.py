@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from sfumato.errors import (
     BudgetExceeded,
@@ -25,13 +27,16 @@ from sfumato.privacy import ledger_file
 from sfumato.privacy.budget import Spent, charge, left
 from sfumato.privacy.codec import decode_loss, decode_neighbors, encode, parameters
 from sfumato.privacy.guarantee import Guarantee, Model
-from sfumato.privacy.guarded import Guarded, IntArray, open_for_release
+from sfumato.privacy.guarded import Guarded, open_for_release
 from sfumato.privacy.losses import Loss
 from sfumato.privacy.mechanisms import Mechanism
 from sfumato.privacy.neighbors import AddRemoveUser, Neighbors
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.release import Entry, Release
 from sfumato.privacy.system import SystemNoise
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 REHEARSAL = "rehearsal"
 
@@ -129,8 +134,8 @@ class Ledger:
             return self._read(connection)
 
     def release(
-        self, mechanism: Mechanism, guarded: Guarded[IntArray], *, noise: Noise | None = None, note: str = ""
-    ) -> Release[IntArray]:
+        self, mechanism: Mechanism[T, U], guarded: Guarded[T], *, noise: Noise | None = None, note: str = ""
+    ) -> Release[U]:
         """Pay for a mechanism, then run it on private data.
 
         Order: check the relation and the source; compute the cost; append the entry and wait for the disk;
@@ -142,10 +147,11 @@ class Ledger:
         if not isinstance(getattr(mechanism, "name", None), str):
             raise InvalidParameter(f"release takes a mechanism, got {mechanism!r}; nothing was charged")
         cost = mechanism.cost(guarded.bound)
-        distance = None if source.distance is None else source.distance * guarded.bound.size
+        distance = None if source.distance is None else source.distance * mechanism.draws(guarded.bound)
         entry = self._charge(mechanism, cost, distance, note)
         value = mechanism.sample(open_for_release(guarded), source)
-        value.setflags(write=False)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
         guarantee = Guarantee(cost, self.header.neighbors, self.header.unit, self.header.model, distance)
         exponent = guarded.exponent if mechanism.additive else 0
         return Release(value, exponent, guarantee, self.header.id, entry, self.header.rehearsal)
@@ -170,7 +176,7 @@ class Ledger:
         if release.rehearsal != header.rehearsal:
             raise LedgerMismatch(f"the release hides that {self.path} is, or is not, a rehearsal")
 
-    def _admit(self, guarded: Guarded[IntArray], noise: Noise, note: str) -> None:
+    def _admit(self, guarded: Guarded[Any], noise: Noise, note: str) -> None:
         if not note.isprintable():
             raise InvalidParameter("a note must be printable on one line; nothing was charged")
         if not isinstance(guarded, Guarded):
@@ -197,7 +203,9 @@ class Ledger:
                 "noise that can be drawn again is for rehearsals only; nothing was charged"
             )
 
-    def _charge(self, mechanism: Mechanism, cost: Loss, distance: Fraction | None, note: str) -> Entry:
+    def _charge(
+        self, mechanism: Mechanism[Any, Any], cost: Loss, distance: Fraction | None, note: str
+    ) -> Entry:
         with self._connected() as connection, ledger_file.locked(connection):
             now = self._read(connection)
             if now.header != self.header:

@@ -15,7 +15,7 @@ from sfumato.privacy.losses import ZCDP, ApproxDP, PureDP
 from sfumato.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, RoundedGaussian
 
 
-def compose_distributions(schedule: Iterable[tuple[Mechanism, Bound]], delta: float) -> Fraction:
+def compose_distributions(schedule: Iterable[tuple[Mechanism[Any, Any], Bound]], delta: float) -> Fraction:
     """The epsilon of a schedule at delta, pessimistically discretised: an upper bound up to rounding."""
     steps = Counter(schedule)
     if not steps:
@@ -33,7 +33,7 @@ def compose_distributions(schedule: Iterable[tuple[Mechanism, Bound]], delta: fl
     return exact(epsilon)
 
 
-def _distribution(mechanism: Mechanism, bound: Bound) -> Any:
+def _distribution(mechanism: Mechanism[Any, Any], bound: Bound) -> Any:
     """The exact one where one number moves or the noise is Gaussian; otherwise the worst of its cost."""
     from dp_accounting.pld import privacy_loss_distribution as distributions
     from dp_accounting.pld.common import DifferentialPrivacyParameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,12 @@ from sfumato.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
 from sfumato.privacy.neighbors import ReplaceUser
 from sfumato.privacy.noise import Noise
 
+T_contra = TypeVar("T_contra", contravariant=True)
+U_co = TypeVar("U_co", covariant=True)
 
-class Mechanism(Protocol):
-    """A randomised map from private integers to released integers."""
+
+class Mechanism(Protocol[T_contra, U_co]):
+    """A randomised map from private to released values, integers on both sides: vectors, or sparse cells."""
 
     name: ClassVar[str]
     additive: ClassVar[
@@ -34,7 +37,10 @@ class Mechanism(Protocol):
     def cost(self, bound: Bound) -> Loss:
         """What one release costs when the data moves within the bound."""
 
-    def sample(self, values: IntArray, noise: Noise) -> IntArray:
+    def draws(self, bound: Bound) -> int:
+        """How many numbers one release draws from the noise at most: each adds to a stream's distance."""
+
+    def sample(self, values: T_contra, noise: Noise) -> U_co:
         """One release of these values."""
 
 
@@ -93,6 +99,10 @@ class DiscreteLaplace:
         """l1 / scale, exactly."""
         return PureDP(bound.need("l1", by="discrete Laplace noise") / self.scale)
 
+    def draws(self, bound: Bound) -> int:
+        """One for each entry."""
+        return bound.size
+
     def sample(self, values: IntArray, noise: Noise) -> IntArray:
         """The values with fresh noise on each."""
         return _saturated(values, noise.laplace(self.scale, values.size))
@@ -125,6 +135,10 @@ class DiscreteGaussian:
     def cost(self, bound: Bound) -> ZCDP:
         """l2**2 / (2 sigma**2), exactly [canonne20, thm. 14]."""
         return ZCDP(bound.need("l2_squared", by="discrete Gaussian noise") / (2 * self.sigma**2))
+
+    def draws(self, bound: Bound) -> int:
+        """One for each entry."""
+        return bound.size
 
     def sample(self, values: IntArray, noise: Noise) -> IntArray:
         """The values with fresh noise on each."""
@@ -189,6 +203,10 @@ class RoundedGaussian:
             )
         return self.promise
 
+    def draws(self, bound: Bound) -> int:
+        """One for each entry."""
+        return bound.size
+
     def sample(self, values: IntArray, noise: Noise) -> IntArray:
         """The values with fresh noise on each."""
         return _saturated(values, noise.rounded_gaussian(self.sigma, values.size))
@@ -239,6 +257,10 @@ class RandomisedResponse:
                 f"got: {bound.neighbors}; nothing was charged"
             )
         return PureDP(bound.entries * self.epsilon)
+
+    def draws(self, bound: Bound) -> int:
+        """One for each entry."""
+        return bound.size
 
     def sample(self, values: IntArray, noise: Noise) -> IntArray:
         """One answer for every entry."""
@@ -293,6 +315,10 @@ class PermuteAndFlip:
     def cost(self, bound: Bound) -> PureDP:
         """2 linf / scale, exactly."""
         return PureDP(2 * bound.need("linf", by="permute-and-flip") / self.scale)
+
+    def draws(self, bound: Bound) -> int:
+        """One for each entry; the coins are exact."""
+        return bound.size
 
     def sample(self, values: IntArray, noise: Noise) -> IntArray:
         """The index chosen, as an array of one."""

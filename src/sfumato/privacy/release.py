@@ -99,7 +99,11 @@ class Release(Generic[T_co]):
 
     def to_json(self) -> dict[str, Any]:
         """Everything, with exact numbers as text."""
-        value = self.value.tolist() if isinstance(self.value, np.ndarray) else self.value
+        value: Any = self.value
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        elif hasattr(value, "to_json"):
+            value = value.to_json()
         return {
             "format": FORMAT,
             "rehearsal": self.rehearsal,

@@ -1,0 +1,1 @@
+"""Private heatmaps: rows of (user, place) in, a differentially private map out."""

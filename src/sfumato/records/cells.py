@@ -1,0 +1,57 @@
+"""What records become: integer mass per cell, sparse and sorted, so that any coarser cell is two searches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidInput
+from sfumato.privacy import AddRemoveUser, Bound, Guarded
+from sfumato.spaces import Grid
+
+IntArray = npt.NDArray[np.int64]
+
+# Every user owns this many indivisible units of mass.
+UNITS = 2**20
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CellSums:
+    """Units per cell, for one map or for several `groups` of them that share each user's mass.
+
+    `codes` increase; a code is group * grid.size + the Z-order code of the cell. Cells of level i of all
+    groups are then numbered group * 4**i + code, and the pyramid is implicit: the mass of any of them is a
+    difference of two prefix sums.
+    """
+
+    grid: Grid
+    codes: IntArray
+    units: IntArray
+    groups: int = 1
+    prefix: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.codes.shape != self.units.shape or np.any(np.diff(self.codes) <= 0):
+            raise InvalidInput("cell sums need increasing codes, one for each sum; nothing was charged")
+        object.__setattr__(self, "prefix", np.concatenate([[0], np.cumsum(self.units, dtype=np.int64)]))
+
+    def of_cells(self, level: int, codes: IntArray) -> IntArray:
+        """The units inside cells of a level, each in [group * 4**level, ...)."""
+        shift = 2 * (self.grid.levels - level)
+        first, last = np.searchsorted(self.codes, [codes << shift, (codes + 1) << shift])
+        return np.asarray(self.prefix[last] - self.prefix[first], dtype=np.int64)
+
+    def of_level(self, level: int) -> IntArray:
+        """The units of every cell of a level, by code: groups * 4**level numbers."""
+        return self.of_cells(level, np.arange(self.groups << 2 * level, dtype=np.int64))
+
+
+def guard_sums(sums: CellSums, *, source: str, unit: str = "user") -> Guarded[CellSums]:
+    """Put cell sums under guard.
+
+    The caller vouches that adding or removing one `unit` changes them by at most UNITS in l1.
+    """
+    bound = Bound(AddRemoveUser(), sums.groups * sums.grid.size, l1=UNITS, linf=UNITS, unit=unit)
+    return Guarded(sums, bound, source=source, exponent=-20)

@@ -4,6 +4,7 @@ SHELL  := /bin/bash
 UV     ?= $(or $(wildcard .venv/bin/uv),uv)
 BIN    := .venv/bin
 READY  := .venv/.ready
+JAVA   ?= default-jre-headless
 
 .PHONY: help setup system lint types test demo bench docs lock clean
 .DELETE_ON_ERROR:
@@ -26,12 +27,14 @@ $(READY): requirements/dev.txt pyproject.toml
 	  version=$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'); $(call debian,python$$version-venv); }
 	@echo "setting up .venv: about a minute"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/pip install -qq --disable-pip-version-check --only-binary :all: --no-binary pyspark --require-hashes \
+	  -r requirements/dev.txt
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-system:  ## install what the tests need beyond Python: a C compiler
+system:  ## install what the tests need beyond Python: a C compiler, Java for Spark
 	@command -v gcc >/dev/null || { $(call debian,gcc libc6-dev); }
+	@command -v java >/dev/null || { $(call debian,$(JAVA)); }
 
 lint: setup  ## ruff: rules and format
 	@$(BIN)/ruff check --quiet
@@ -56,8 +59,8 @@ docs: setup  ## the site, strictly, in site/
 
 lock:  ## pin again after a change of pyproject.toml (remove requirements/dev.txt first to upgrade all)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv; run: $(BIN)/pip install uv" >&2; exit 1; }
-	@$(UV) pip compile --quiet pyproject.toml --group dev --group docs --output-file requirements/dev.txt \
-	  --universal --fork-strategy fewest --python-version 3.11 --only-binary :all: --emit-build-options \
+	@$(UV) pip compile --quiet pyproject.toml --all-extras --group dev --group docs --output-file requirements/dev.txt \
+	  --universal --fork-strategy fewest --python-version 3.11 --only-binary :all: --no-binary pyspark \
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
 clean:  ## remove all that make has made, .venv too

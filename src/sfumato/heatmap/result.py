@@ -1,0 +1,81 @@
+"""A private map: tiles, the guarantee they carry, and the ledger entry that paid for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.heatmap.smooth import smooth
+from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
+from sfumato.privacy import Release
+from sfumato.privacy.codec import encode
+from sfumato.spaces import Area
+
+FloatArray = npt.NDArray[np.float64]
+
+FORMAT = "sfumato-heatmap/1"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeatmapRelease:
+    """What `release` gives back. Everything it holds was paid for; drawing and writing it cost nothing.
+
+    `tiles` hold mass in users as estimated; `receipt` the noisy counts they were made of, with guarantee and
+    ledger entry; `group` names the map when several share one release.
+    """
+
+    tiles: Tiles
+    area: Area
+    method: str
+    parameters: dict[str, Any]
+    receipt: Release[Any]
+    group: str = ""
+
+    @property
+    def statement(self) -> str:
+        """What was promised, in one sentence; a rehearsal says that it promises nothing."""
+        if self.receipt.rehearsal:
+            return f"REHEARSAL on public data, protects nobody: {self.receipt.guarantee}"
+        return str(self.receipt.guarantee)
+
+    def image(self, level: int | None = None, *, sigma: float = 0.0) -> FloatArray:
+        """Shares of the whole, adding up to 1, as a picture of the grid [row, column], row 0 at the lowest y.
+
+        With `sigma` (in sides of the grid, e.g. 0.02) the heatmap of [ghazi23, sec. 2.3].
+        """
+        chosen = min(self.tiles.grid.levels, FINEST_IMAGE) if level is None else level
+        shares = self.tiles.normalized().image(chosen)
+        return smooth(shares, sigma) if sigma else shares
+
+    def to_json(self) -> dict[str, Any]:
+        """The report: guarantee, unit, neighbors, method, parameters, ledger entry, area and tiles."""
+        promised = self.receipt.guarantee
+        return {
+            "format": FORMAT,
+            "rehearsal": self.receipt.rehearsal,
+            "statement": self.statement,
+            "guarantee": {
+                "loss": encode(promised.loss),
+                "neighbors": encode(promised.neighbors),
+                "unit": promised.unit,
+                "model": promised.model,
+                "computational": None if (c := promised.computational) is None else str(c),
+            },
+            "method": self.method,
+            "parameters": self.parameters,
+            "group": self.group,
+            "area": {
+                "kind": self.area.kind,
+                "bounds": list(self.area.bounds),
+                "grid": list(self.area.grid.bounds),
+                "levels": self.area.grid.levels,
+                "cell_size": list(self.area.cell_size),
+                "unit": self.area.unit,
+            },
+            "ledger": self.receipt.ledger,
+            "entry": self.receipt.entry.to_json(),
+            "tiles": self.tiles.to_json(),
+        }

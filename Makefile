@@ -4,7 +4,6 @@ SHELL  := /bin/bash
 UV     ?= $(or $(wildcard .venv/bin/uv),uv)
 BIN    := .venv/bin
 READY  := .venv/.ready
-JAVA   ?= default-jre-headless
 
 .PHONY: help setup system lint types test demo bench docs lock clean
 .DELETE_ON_ERROR:
@@ -25,16 +24,17 @@ $(READY): requirements/dev.txt pyproject.toml
 	  { echo "sfumato needs Python 3.11 or newer; name one: make setup PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  version=$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'); $(call debian,python$$version-venv); }
-	@echo "setting up .venv: about a minute"
+	@echo "setting up .venv: about two minutes"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/pip install -qq --disable-pip-version-check --only-binary :all: --no-binary pyspark --require-hashes \
 	  -r requirements/dev.txt
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-system:  ## install what the tests need beyond Python: a C compiler, Java for Spark
+system:  ## install what the tests need beyond Python: a C compiler, Java for Spark, a browser
 	@command -v gcc >/dev/null || { $(call debian,gcc libc6-dev); }
-	@command -v java >/dev/null || { $(call debian,$(JAVA)); }
+	@command -v java >/dev/null || { $(call debian,default-jre-headless); }
+	@command -v chromium >/dev/null || { $(call debian,chromium); }
 
 lint: setup  ## ruff: rules and format
 	@$(BIN)/ruff check --quiet

@@ -1,129 +1,193 @@
-"""`sfumato demo`: the main job on a synthetic city, from people to a private map with its report."""
+"""`sfumato demo` and `sfumato heatmap city`: people made up, and the main job done on them."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.area import four_numbers
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.errors import BudgetExceeded, InvalidInput
+from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
-    import numpy as np
+    from sfumato.heatmap import HeatmapRelease
 
-    from sfumato.privacy.guarded import FloatArray, IntArray
-
-LEVELS = 6
 PEOPLE = 20_000
-TOP = 60.0  # of the color scale, people per cell: chosen before any person was
+LEVELS = 8
+BOUNDS = (11.20, 43.74, 11.32, 43.81)
+SIGMA = 0.01
 SOURCE = "demo city (synthetic)"
+WIDTH = 100
+FILES = ("map.png", "map.html", "map.json", "map.geojson")
+
+
+class Family(StrEnum):
+    """Kinds of made-up people."""
+
+    town = "town"
+    street = "street"
+    gaze = "gaze"
 
 
 @sentences
 def demo(
     out: Annotated[
-        Path, typer.Option(help="Folder for the report, the picture, the release and the ledger.")
+        Path, typer.Option(help="Folder for the check-ins, the maps, the report and the ledger.")
     ] = Path("demo"),
     epsilon: Annotated[str, typer.Option(help="What the map may cost.")] = "1",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Release a map of a synthetic city with a ledger, and draw it.
+    """Release a private map of a synthetic city from its check-ins, and draw it.
 
     Each run makes a new city, so it starts a new ledger in the folder.
     """
-    import numpy as np
+    import pyarrow.parquet
 
-    from sfumato.figures import draw_maps
-    from sfumato.privacy import DiscreteLaplace, Ledger, PureDP, histogram
-    from sfumato.report import Section, write_report
-    from sfumato.spaces import Grid
+    from sfumato.heatmap import PyramidMethod, release
+    from sfumato.privacy import Ledger, PureDP
+    from sfumato.records import Columns
+    from sfumato.spaces import area_in_degrees
 
+    hush = quiet or json
     budget = PureDP(epsilon)
-    grid = Grid(LEVELS)
-    points = city(np.random.default_rng(), PEOPLE)
-    cells = grid.cells_of(points[:, 0], points[:, 1])
-    guarded = histogram(cells, grid.size, source=SOURCE)
-
-    mechanism = DiscreteLaplace.within(budget, guarded.bound)
-
+    area, columns = area_in_degrees(BOUNDS, LEVELS), Columns("user", "lon", "lat")
     out.mkdir(parents=True, exist_ok=True)
-    file = out / "city.ledger"
+    file, rows = out / "city.ledger", out / "checkins.parquet"
     if file.exists() and Ledger(file).header.source != SOURCE:
         raise InvalidInput(f"{file} accounts for another source and is kept; choose another --out")
     file.unlink(missing_ok=True)
-    say(f"a synthetic city of {PEOPLE:,} people on {grid.side} x {grid.side} cells", quiet=quiet or json)
+    pyarrow.parquet.write_table(made_up(PEOPLE, Family.town, BOUNDS), rows)
+    say(f"a synthetic city of {PEOPLE:,} people: {rows}", quiet=hush)
     ledger = Ledger.create(file, budget, unit="user", source=SOURCE)
-    release = ledger.release(mechanism, guarded, note="people per cell")
-    say(f"released: {release.guarantee}", quiet=quiet or json)
+    asked: dict[str, Any] = {
+        "ledger": ledger,
+        "epsilon": budget.epsilon,
+        "method": PyramidMethod(width=WIDTH),
+    }
+    released = release(rows, columns, area, **asked, note="the demo's map")
+    say(f"released: {released.statement}", quiet=hush)
     try:
-        ledger.release(mechanism, guarded, note="once more")
+        release(rows, columns, area, **asked, note="once more")
     except BudgetExceeded as refusal:
         refused = str(refusal)
-        say(f"asked again, refused: {refused}", quiet=quiet or json)
+        say(f"asked again, refused: {refused}", quiet=hush)
 
     # Everything from here on is post-processing of what was released: it costs nothing.
-    private = grid.image(np.clip(release.numbers(), 0, None))
-    # The exact map may be shown only because this city is made up.
-    exact = grid.image(np.bincount(cells[cells >= 0], minlength=grid.size).astype(np.float64))
+    for name in FILES:
+        released.write(out / name, overwrite=True)
+    errors = _report(out / "report.html", released, rows, refused, ledger)
+    result = {
+        "report": str(out / "report.html"),
+        "check_ins": str(rows),
+        "maps": [str(out / name) for name in FILES],
+        "ledger": str(file),
+        "guarantee": str(released.receipt.guarantee),
+        "refused": refused,
+        **errors,
+    }
+    show(result, f"report: {out / 'report.html'}", json=json)
+
+
+@sentences
+def city(
+    file: Annotated[Path, typer.Argument(help="A .parquet file to write.", show_default=False)],
+    users: Annotated[int, typer.Option(help="How many made-up people.", min=0)] = 2000,
+    family: Annotated[
+        Family, typer.Option(help="A town, streets (columns user, lon, lat, time), or gaze (user, x, y, ms).")
+    ] = Family.town,
+    bounds: Annotated[str, typer.Option(help="Where: west,south,east,north.")] = ",".join(map(str, BOUNDS)),
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make up a city: check-ins of people who do not exist, to try everything on."""
+    import pyarrow.parquet
+
+    if file.suffix != ".parquet" or file.exists():
+        raise InvalidParameter(f"a city is written to a new .parquet file, got {file}; nothing was made")
+    table = made_up(users, family, four_numbers(bounds))
+    pyarrow.parquet.write_table(table, file)
+    say(f"made up {users:,} people", quiet=quiet or json)
+    show({"written": str(file), "rows": table.num_rows, "users": users}, str(file), json=json)
+
+
+def made_up(users: int, family: Family, bounds: tuple[float, float, float, float]) -> Any:
+    """Rows of made-up people; others each time."""
+    import numpy as np
+
+    from sfumato.heatmap import check_ins
+
+    return check_ins(users, family=family.value, bounds=bounds, rng=np.random.default_rng())
+
+
+def _report(path: Path, released: HeatmapRelease, rows: Path, refused: str, ledger: Any) -> dict[str, Any]:
+    """Write the report; give back the errors of the map, known only because the city is made up."""
+    from sfumato.figures import draw_maps
+    from sfumato.heatmap import compare, public_tiles, smooth
+    from sfumato.records import Columns, open_table, sum_public_cells
+    from sfumato.report import Section, write_report
+
+    area = released.area
+    # The exact map may be shown only because nobody in this city exists.
+    exact = public_tiles(sum_public_cells(open_table(rows), Columns("user", "lon", "lat"), area))
+    truth = exact.normalized().image()
+    shown = [
+        ("the synthetic city", smooth(truth, SIGMA)),
+        ("what sfumato releases", released.image(sigma=SIGMA)),
+    ]
+    top = 100 * float(shown[0][1].max())
     picture = draw_maps(
-        [("the synthetic city", exact), ("what sfumato releases", private)],
-        top=TOP,
-        caption=str(release.guarantee),
-        unit="people per cell",
+        [(title, 100 * image) for title, image in shown],
+        top=top,
+        caption=released.statement,
+        unit="% of the people, per cell",
     )
-    (out / "map.png").write_bytes(picture)
-    (out / "release.json").unlink(missing_ok=True)  # of the city before
-    release.write(out / "release.json")
-    moved = float(np.abs(private - exact).sum() / exact.sum())
-    statement = ledger.statement()
+    errors = asdict(compare(truth, released.image(), area))
+    spots = [[f"{spot.x:.4f}", f"{spot.y:.4f}", f"{spot.share:.0%}"] for spot in released.hotspots(5)]
+    bound = math.exp(released.receipt.guarantee.loss.epsilon)  # type: ignore[union-attr]
     write_report(
-        out / "report.html",
+        path,
         "A private map of a synthetic city",
         sections=[
             Section(
                 "The map",
-                f"{PEOPLE:,} made-up people, each in one of {grid.size} cells. Left, the truth, which may be "
-                "shown because nobody in it exists; right, what is released.",
+                f"Check-ins of {PEOPLE:,} made-up people; each has mass 1, however many check-ins, on "
+                f"{area.grid.side} x {area.grid.side} cells of {area.cell_size[0]:.0f} m. Left, the truth, "
+                "which may be shown because nobody in it exists; right, what is released. map.html beside "
+                "this report pans and zooms.",
                 picture=picture,
                 description="Two maps of the same city side by side, exact and private",
             ),
             Section(
                 "What was promised",
-                f"{release.guarantee}.\n\nWhatever else they know, who sees it learns little from the map "
-                f"about any one person: nothing that follows is over {math.exp(budget.epsilon):.4g} times as "
-                "likely with them in the data as without.",
+                f"{released.statement}.\n\nWhatever else they know, who sees it learns little from the map "
+                f"about any one person: nothing that follows is over {bound:.4g} times as likely with them "
+                "in the data as without.",
                 table=[
                     ["entry", "mechanism", "cost", "note"],
-                    *[[str(e.number), e.mechanism, str(e.cost), e.note] for e in statement.entries],
+                    *[[str(e.number), e.mechanism, str(e.cost), e.note] for e in ledger.statement().entries],
                 ],
             ),
             Section("What was refused", f"The same map was asked for a second time: {refused}."),
+            Section(
+                "Where people are",
+                "The five places that best stand for the private map (k-median), and the share near each.",
+                table=[["longitude", "latitude", "share"], *spots],
+            ),
+            Section(
+                "How far it is off",
+                "Exact errors, known only because the city is made up. The earth mover's distance is how far "
+                "the average person's mass would have to move to turn one map into the other.",
+                table=[
+                    ["measure", "value"],
+                    *[[name.replace("_", " "), f"{value:.4g}"] for name, value in errors.items()],
+                ],
+            ),
         ],
     )
-    result = {
-        "report": str(out / "report.html"),
-        "picture": str(out / "map.png"),
-        "release": str(out / "release.json"),
-        "ledger": str(file),
-        "guarantee": str(release.guarantee),
-        "refused": refused,
-        "noise_per_person": moved,
-    }
-    show(result, f"report: {out / 'report.html'}", json=json)
-
-
-def city(rng: np.random.Generator, people: int) -> FloatArray:
-    """Where made-up people are: a few dense quarters along a river, and a thin spread everywhere."""
-    import numpy as np
-
-    centers = np.array([(0.30, 0.62), (0.42, 0.55), (0.60, 0.45), (0.72, 0.30), (0.22, 0.25)])
-    widths = np.array([0.05, 0.09, 0.07, 0.04, 0.06])
-    quarter: IntArray = rng.choice(6, size=people, p=[0.22, 0.25, 0.2, 0.1, 0.08, 0.15])
-    spread = rng.uniform(size=(people, 2))
-    dense = np.clip(quarter, 0, 4)
-    near = centers[dense] + widths[dense, None] * rng.standard_normal((people, 2))
-    return np.where(quarter[:, None] < 5, near, spread)
+    return errors

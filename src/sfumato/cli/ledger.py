@@ -180,11 +180,13 @@ def _table(file: Path, statement: Statement) -> Any:
     from rich.markup import escape
     from rich.table import Table
 
+    from sfumato.privacy.budget import at_most
+
     header = statement.header
     lines = [
         f"[bold]{escape(str(file))}[/bold]  {escape(header.source)}, per {escape(header.unit)}, "
         f"{escape(str(header.neighbors))}, {header.model} model",
-        f"budget {header.budget}; spent {statement.spent}; [bold]left {statement.left}[/bold]",
+        f"budget {header.budget}; spent {statement.spent}; [bold]left {at_most(statement.left)}[/bold]",
     ]
     if not statement.entries:
         return Group(*lines, "no entries yet")

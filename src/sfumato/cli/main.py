@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import demo, emd, ledger
+from sfumato.cli import demo, emd, heatmap, ledger
 from sfumato.cli.config import defaults
 from sfumato.cli.console import INVALID, fail
 from sfumato.errors import InvalidInput
@@ -22,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"auto_envvar_prefix": "SFUMATO", "help_option_names": ["-h", "--help"]},
 )
+app.add_typer(heatmap.app, name="heatmap")
 app.add_typer(ledger.app, name="ledger")
 app.command("demo")(demo.demo)
 app.command("emd")(emd.emd)

@@ -17,8 +17,8 @@ FloatArray = npt.NDArray[np.float64]
 # What the saliency benchmarks add to every share so that no logarithm is infinite [bylinskii19].
 TINY = 2.2204e-16
 
-# Distances are solved on 64 x 64 cells: exact there in a hundredth of a second, and a cell, 1/64 of a side, is
-# narrower than the blur of 0.02 sides that heatmaps usually have.
+# Distances are solved on 64 x 64 cells: exact there in a hundredth of a second, and a cell, 1/64 of a side,
+# is narrower than the blur of 0.02 sides that heatmaps usually have.
 POOLED = 6
 
 
@@ -37,7 +37,7 @@ class Comparison:
 
 
 def similarity(h: FloatArray, g: FloatArray) -> float:
-    """The mass that two maps share: the sum of min(h, g) over cells, 1 for equal maps [bylinskii19, sec. 4.2].
+    """The mass that two maps share: the sum of min(h, g) over cells, 1 for equal maps [bylinskii19, sec. 4].
 
     >>> similarity(np.array([[3.0, 1.0]]), np.array([[1.0, 1.0]]))
     0.75
@@ -47,17 +47,16 @@ def similarity(h: FloatArray, g: FloatArray) -> float:
 
 
 def pearson(h: FloatArray, g: FloatArray) -> float:
-    """The correlation of two maps, cell by cell; 0 when either is even [bylinskii19, sec. 4.2]."""
+    """The correlation of two maps, cell by cell; 0 when either is even [bylinskii19, sec. 4]."""
     h, g = _shares(h, g)
     a, b = h - h.mean(), g - g.mean()
-    spread = math.sqrt(float(np.vdot(a, a)) * float(np.vdot(b, b)))
     # What rounding leaves of an even map is no pattern.
-    even = spread <= (2**-50) ** 2
-    return 0.0 if even else float(np.clip(np.vdot(a, b) / spread, -1.0, 1.0))
+    even = any(np.vdot(c, c) <= 2**-98 * np.vdot(share, share) for c, share in ((a, h), (b, g)))
+    return 0.0 if even else float(np.clip(np.vdot(a, b) / np.sqrt(np.vdot(a, a) * np.vdot(b, b)), -1.0, 1.0))
 
 
 def kl(true: FloatArray, estimate: FloatArray) -> float:
-    """The divergence KL(true || estimate) in nats, kept finite by TINY [bylinskii19, sec. 4.2].
+    """The divergence KL(true || estimate) in nats, kept finite by TINY [bylinskii19, sec. 4].
 
     The sum of h log(TINY + h / (g + TINY)): what the estimate leaves out costs most, up to 36 nats.
     """

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.heatmap.hotspots import Hotspot, hotspots
 from sfumato.heatmap.smooth import smooth
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
 from sfumato.privacy import Release
@@ -49,6 +51,35 @@ class HeatmapRelease:
         chosen = min(self.tiles.grid.levels, FINEST_IMAGE) if level is None else level
         shares = self.tiles.normalized().image(chosen)
         return smooth(shares, sigma) if sigma else shares
+
+    def hotspots(self, k: int) -> tuple[Hotspot, ...]:
+        """The k places that best stand for the map, and the share of mass that is nearest to each."""
+        return hotspots(self.tiles, k)
+
+    def write(
+        self,
+        path: str | Path,
+        *,
+        over: str | Path | None = None,
+        level: int | None = None,
+        h3_resolution: int | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Save as what the suffix says: .png .tif .geojson .csv .h3.csv .h3.parquet .npz .html .json."""
+        from sfumato.heatmap.writers import write
+
+        write(self, path, over=over, level=level, h3_resolution=h3_resolution, overwrite=overwrite)
+
+    def to_geodataframe(self, level: int | None = None) -> Any:
+        """The cells as a GeoDataFrame with geometry, share, users and level."""
+        from sfumato.heatmap.writers import to_geodataframe
+
+        return to_geodataframe(self, level)
+
+    def _repr_html_(self) -> str:
+        from sfumato.heatmap.writers import html_repr
+
+        return html_repr(self)
 
     def to_json(self) -> dict[str, Any]:
         """The report: guarantee, unit, neighbors, method, parameters, ledger entry, area and tiles."""

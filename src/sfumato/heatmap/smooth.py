@@ -17,8 +17,8 @@ def smooth(image: FloatArray, sigma: float) -> FloatArray:
 
     H(x, y) = sum over cells (x', y') of p(x', y') / Z(x', y') exp(-|(x, y) - (x', y')|^2 / (2 sigma^2)), with
     Z(x', y') the sum of the Gaussian around that source over the whole image, so that no mass is lost at the
-    edges [ghazi23, sec. 2.3]; the paper prints the Z of (x, y), with which the heatmap of a distribution would
-    not be one. Sigma 0 leaves the image as it is.
+    edges [ghazi23, sec. 2.3]; the paper prints the Z of (x, y), with which the heatmap of a distribution is
+    none. Sigma 0 leaves the image as it is.
 
     >>> smooth(np.array([[1.0, 0.0], [0.0, 0.0]]), 0.5).round(3)
     array([[0.387, 0.235],
@@ -38,9 +38,10 @@ def smooth(image: FloatArray, sigma: float) -> FloatArray:
 
 
 def _spread(side: int, sigma: float) -> FloatArray:
-    """How the mass of each source (column) is shared among the cells of one axis; every column adds up to 1."""
+    """How each source (column) shares its mass among the cells of one axis; columns add up to 1."""
     steps = np.arange(side) / side
     # A deviation of 1e-12 sides is already the identity on any grid; its square must not vanish.
     gap = (steps[:, None] - steps[None, :]) / max(sigma, 1e-12)
     weights: FloatArray = np.exp(-(gap**2) / 2)
-    return weights / weights.sum(axis=0)
+    weights /= weights.sum(axis=0)
+    return weights

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.records import UNITS, CellSums
 from sfumato.spaces import Grid
 
 IntArray = npt.NDArray[np.int64]
@@ -85,3 +86,9 @@ def dense_tiles(grid: Grid, level: int, masses: FloatArray) -> Tiles:
     """Tiles of one whole level, from masses by Z-order code; cells without mass are left out."""
     some = np.flatnonzero(masses > 0)
     return Tiles(grid, np.full(some.size, level, dtype=np.int64), some.astype(np.int64), masses[some])
+
+
+def public_tiles(sums: CellSums) -> Tiles:
+    """The exact map of public or made-up sums of one group, in users: what a rehearsal is held to."""
+    levels = np.full(sums.codes.size, sums.grid.levels, dtype=np.int64)
+    return Tiles(sums.grid, levels, sums.codes, sums.units / UNITS)

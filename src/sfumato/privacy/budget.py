@@ -78,6 +78,23 @@ def left(budget: Loss, spent: Spent) -> Loss:
             assert_never(budget)
 
 
+def at_most(loss: Loss) -> str:
+    """A loss as people read it, to 6 digits, never more than it is: for what is left of a budget.
+
+    >>> at_most(PureDP("2/3")), str(PureDP("2/3"))
+    ('epsilon 0.666666', 'epsilon 0.666667')
+    """
+    match loss:
+        case PureDP(epsilon):
+            return f"epsilon {_left(epsilon)}"
+        case ApproxDP(epsilon, delta):
+            return f"epsilon {_left(epsilon)}, delta {_left(delta)}"
+        case ZCDP(rho):
+            return f"rho {_left(rho)}"
+        case _:
+            assert_never(loss)
+
+
 def _add(budget: PureDP | ApproxDP, spent: Spent, cost: Loss) -> Spent:
     match cost:
         case PureDP(epsilon):

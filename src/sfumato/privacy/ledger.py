@@ -28,7 +28,7 @@ from sfumato.privacy.budget import Spent, charge, left
 from sfumato.privacy.codec import decode_loss, decode_neighbors, encode, parameters
 from sfumato.privacy.guarantee import Guarantee, Model
 from sfumato.privacy.guarded import Guarded, open_for_release
-from sfumato.privacy.losses import Loss
+from sfumato.privacy.losses import Loss, PureDP
 from sfumato.privacy.mechanisms import Mechanism
 from sfumato.privacy.neighbors import AddRemoveUser, Neighbors
 from sfumato.privacy.noise import Noise
@@ -134,9 +134,18 @@ class Ledger:
             return self._read(connection)
 
     def release(
-        self, mechanism: Mechanism[T, U], guarded: Guarded[T], *, noise: Noise | None = None, note: str = ""
+        self,
+        mechanism: Mechanism[T, U],
+        guarded: Guarded[T],
+        *,
+        noise: Noise | None = None,
+        pay: PureDP | None = None,
+        note: str = "",
     ) -> Release[U]:
         """Pay for a mechanism, then run it on private data.
+
+        A mechanism costs a little less than was meant when its scales had to be rounded up; `pay` is then
+        what is charged and promised instead of its cost, which must not be more.
 
         Order: check the relation and the source; compute the cost; append the entry and wait for the disk;
         open the data; sample. A refusal comes before anything is read. A crash after the charge leaves it
@@ -146,7 +155,7 @@ class Ledger:
         self._admit(guarded, source, note)
         if not isinstance(getattr(mechanism, "name", None), str):
             raise InvalidParameter(f"release takes a mechanism, got {mechanism!r}; nothing was charged")
-        cost = mechanism.cost(guarded.bound)
+        cost = _paid(mechanism.cost(guarded.bound), pay)
         distance = None if source.distance is None else source.distance * mechanism.draws(guarded.bound)
         entry = self._charge(mechanism, cost, distance, note)
         value = mechanism.sample(open_for_release(guarded), source)
@@ -155,6 +164,14 @@ class Ledger:
         guarantee = Guarantee(cost, self.header.neighbors, self.header.unit, self.header.model, distance)
         exponent = guarded.exponent if mechanism.additive else 0
         return Release(value, exponent, guarantee, self.header.id, entry, self.header.rehearsal)
+
+    def afford(self, cost: Loss) -> None:
+        """Refuse a cost that the budget does not hold now; it charges nothing and reserves nothing."""
+        now = self.statement()
+        try:
+            charge(now.header.budget, now.spent, cost)
+        except (BudgetExceeded, NotComparable) as refusal:
+            raise type(refusal)(f"{refusal} in {self.path}; nothing was released") from None
 
     def check(self, release: Release[Any]) -> None:
         """Refuse a release that this ledger did not pay for as it says."""
@@ -256,6 +273,16 @@ class Ledger:
             return
         with ledger_file.connected(self.path) as connection:
             yield connection
+
+
+def _paid(cost: Loss, pay: PureDP | None) -> Loss:
+    if pay is None:
+        return cost
+    if not (isinstance(cost, PureDP) and cost.epsilon <= pay.epsilon):
+        raise InvalidParameter(
+            f"a release must pay its cost of {cost} at least, got {pay}; nothing was charged"
+        )
+    return pay
 
 
 def _header(

@@ -1,5 +1,19 @@
 """From rows to guarded sums: one expression for every engine."""
 
-from sfumato.records.cells import UNITS, CellSums, guard_sums
+from sfumato.privacy import UNITS
+from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
+from sfumato.records.columns import Columns
+from sfumato.records.sources import Engine, open_table
+from sfumato.records.sums import sum_cells, sum_public_cells
 
-__all__ = ["UNITS", "CellSums", "guard_sums"]
+__all__ = [
+    "UNITS",
+    "CellSums",
+    "Columns",
+    "Engine",
+    "bound_of_sums",
+    "guard_sums",
+    "open_table",
+    "sum_cells",
+    "sum_public_cells",
+]

@@ -8,13 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidInput
-from sfumato.privacy import AddRemoveUser, Bound, Guarded
+from sfumato.privacy import UNITS, AddRemoveUser, Bound, Guarded
 from sfumato.spaces import Grid
 
 IntArray = npt.NDArray[np.int64]
-
-# Every user owns this many indivisible units of mass.
-UNITS = 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -53,5 +50,10 @@ def guard_sums(sums: CellSums, *, source: str, unit: str = "user") -> Guarded[Ce
 
     The caller vouches that adding or removing one `unit` changes them by at most UNITS in l1.
     """
-    bound = Bound(AddRemoveUser(), sums.groups * sums.grid.size, l1=UNITS, linf=UNITS, unit=unit)
-    return Guarded(sums, bound, source=source, exponent=-20)
+    bound = bound_of_sums(sums.grid, sums.groups, unit=unit)
+    return Guarded(sums, bound, source=source, exponent=1 - UNITS.bit_length())
+
+
+def bound_of_sums(grid: Grid, groups: int = 1, *, unit: str = "user") -> Bound:
+    """How far adding or removing one `unit` can move cell sums: a public fact, known before any row is."""
+    return Bound(AddRemoveUser(), groups * grid.size, l1=UNITS, linf=UNITS, unit=unit)

@@ -1,0 +1,272 @@
+"""`sfumato heatmap`: from rows of (user, place) to a private map, its rehearsal, and drawing it again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli import demo, saved_map
+from sfumato.cli.area import Bounds, BoundsFile, Cells, Image, Levels, Outer, Plane, Shape, named_area
+from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.map_options import (
+    Alone,
+    Connection,
+    Delimiter,
+    Delta,
+    Engine,
+    EngineOption,
+    Epsilon,
+    Input,
+    MethodOption,
+    Out,
+    Over,
+    Overwrite,
+    User,
+    Users,
+    Way,
+    Weight,
+    WeightCap,
+    WeightStep,
+    Width,
+    X,
+    Y,
+    named_columns,
+    named_method,
+    write_maps,
+)
+from sfumato.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sfumato.heatmap import HeatmapRelease
+    from sfumato.spaces import Area
+
+app = typer.Typer(help="Private heatmaps: rows of (user, place) in, a private map out.", no_args_is_help=True)
+app.command("draw")(saved_map.draw)
+app.command("hotspots")(saved_map.hotspots)
+app.command("city")(demo.city)
+
+
+@app.command()
+@sentences
+def release(
+    input: Input,  # noqa: A002 - the name users see
+    epsilon: Epsilon,
+    ledger: Annotated[Path, typer.Option(help="The ledger that pays.", show_default=False)],
+    out: Out,
+    user: User = "",
+    x: X = "lon",
+    y: Y = "lat",
+    bounds: Bounds = "",
+    bounds_file: BoundsFile = None,
+    image: Image = None,
+    outer: Outer = "",
+    bounds_share: Annotated[
+        str, typer.Option(help="Share of epsilon that --bounds private may spend.")
+    ] = "1/10",
+    plane: Plane = False,
+    cells: Cells = Shape.square,
+    levels: Levels = 8,
+    method: MethodOption = Way.pyramid,
+    width: Width = 20,
+    delta: Delta = "1e-6",
+    users: Users = 1000,
+    weight: Weight = "",
+    weight_step: WeightStep = "1",
+    weight_cap: WeightCap = 2**20,
+    by: Annotated[str, typer.Option(help="Column of maps, e.g. image: one map for each value.")] = "",
+    values: Annotated[
+        str, typer.Option(help="The public values of --by, with commas; {by} in --out names the file.")
+    ] = "",
+    one_row_one_user: Alone = False,
+    engine: EngineOption = Engine.duckdb,
+    connection: Connection = "",
+    delimiter: Delimiter = ",",
+    over: Over = None,
+    note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
+    overwrite: Overwrite = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything but the data, say the cost, read nothing.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Release a private map of a table.
+
+    Every user has mass 1, however many rows; the area, the resolution and the colors are public. The ledger
+    pays first. Nothing printed or written depends on the rows, except through what was paid for.
+    """
+    from fractions import Fraction
+
+    from sfumato.heatmap import check_outputs, price, release_sums
+    from sfumato.privacy import Ledger, PureDP, compose
+    from sfumato.privacy.budget import at_most
+    from sfumato.privacy.codec import encode
+    from sfumato.privacy.exact import exact
+
+    hush = quiet or json
+    cost = exact(epsilon, name="epsilon")
+    groups = _groups(by, values)
+    targets = {group: _named(out, group) for group in groups}
+    columns = named_columns(user, x, y, weight, weight_step, weight_cap, by, one_row_one_user)
+    way = named_method(method, width=width, delta=delta, users=users)
+    private = bounds == "private"
+    area = named_area(
+        outer if private else bounds, bounds_file, image, plane=plane, cells=cells, levels=levels
+    )
+    files = [path for paths in targets.values() for path in paths]
+    check_outputs(files, area, over=over, overwrite=overwrite)
+    budget = Ledger(ledger)
+    spent_on_bounds = cost * exact(bounds_share, name="bounds share") if private else Fraction(0)
+    if not 0 <= spent_on_bounds < cost:
+        raise InvalidParameter(
+            f"the bounds share must lie in (0, 1), got {bounds_share}; nothing was charged"
+        )
+    whole = price(way, cost - spent_on_bounds, area, groups=len(groups))
+    if private:
+        whole = compose([PureDP(spent_on_bounds), whole])
+    budget.afford(whole)
+    if dry_run:
+        left = budget.statement().left
+        show(
+            {"cost": encode(whole), "left": encode(left), "area": list(area.bounds)},
+            f"would cost {whole}; {at_most(left)} left in {ledger}; nothing was read or charged",
+            json=json,
+        )
+        return
+
+    def summed(where: Area) -> Any:
+        from sfumato.records import open_table, sum_cells
+
+        table = open_table(input, engine=engine.value, connection=connection or None, delimiter=delimiter)
+        return sum_cells(
+            table,
+            columns,
+            where,
+            source=budget.header.source,
+            unit=budget.header.unit,
+            groups=list(groups) if by else None,
+        )
+
+    if private:
+        from sfumato.heatmap import find_bounds
+
+        say(f"finding the area inside {outer}", quiet=hush)
+        # Where people are is asked of all groups together.
+        found = find_bounds(summed, area, ledger=budget, epsilon=spent_on_bounds)
+        area = named_area(",".join(map(repr, found)), None, None, plane=plane, cells=cells, levels=levels)
+    say(f"counting {input} with {engine.value} on {area.grid.side} x {area.grid.side} cells", quiet=hush)
+    guarded = summed(area)
+    say(f"releasing by {way.name} from {ledger}", quiet=hush)
+    maps = release_sums(
+        guarded,
+        area,
+        ledger=budget,
+        epsilon=cost - spent_on_bounds,
+        method=way,
+        groups=groups,
+        note=note,
+    )
+    written = write_maps(maps, targets, over=over, overwrite=overwrite, hush=hush)
+    _finish(maps[0], written, budget, json=json)
+
+
+@app.command()
+@sentences
+def rehearse(
+    input: Input,  # noqa: A002
+    epsilon: Epsilon,
+    out: Out,
+    user: User = "",
+    x: X = "lon",
+    y: Y = "lat",
+    bounds: Bounds = "",
+    bounds_file: BoundsFile = None,
+    image: Image = None,
+    plane: Plane = False,
+    cells: Cells = Shape.square,
+    levels: Levels = 8,
+    method: MethodOption = Way.pyramid,
+    width: Width = 20,
+    delta: Delta = "1e-6",
+    users: Users = 1000,
+    weight: Weight = "",
+    weight_step: WeightStep = "1",
+    weight_cap: WeightCap = 2**20,
+    one_row_one_user: Alone = False,
+    engine: EngineOption = Engine.duckdb,
+    connection: Connection = "",
+    delimiter: Delimiter = ",",
+    over: Over = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try a release on PUBLIC data: the map is stamped, and its true errors are printed. No ledger pays.
+
+    Never run it on private data: the errors it prints are exact numbers about the rows.
+    """
+    from sfumato.heatmap import check_outputs, compare, rehearse_exactly
+    from sfumato.records import open_table
+
+    hush = quiet or json
+    columns = named_columns(user, x, y, weight, weight_step, weight_cap, "", one_row_one_user)
+    area = named_area(bounds, bounds_file, image, plane=plane, cells=cells, levels=levels)
+    check_outputs(out, area, over=over, overwrite=overwrite)
+    say(f"rehearsing on {input}, taken to be public", quiet=hush)
+    table = open_table(input, engine=engine.value, connection=connection or None, delimiter=delimiter)
+    way = named_method(method, width=width, delta=delta, users=users)
+    rehearsed, truth = rehearse_exactly(table, columns, area, epsilon=epsilon, method=way)
+    errors = asdict(compare(truth, rehearsed.image(), area))
+    written = write_maps((rehearsed,), {"": out}, over=over, overwrite=overwrite, hush=hush)
+    result = {"rehearsal": True, "statement": rehearsed.statement, "written": written, **errors}
+    show(result, _error_lines(errors), json=json)
+
+
+def _groups(by: str, values: str) -> tuple[str, ...]:
+    if bool(by) != bool(values):
+        raise InvalidParameter(
+            "--by needs its public values in --values, and --values a column in --by; nothing was charged"
+        )
+    if not by:
+        return ("",)
+    groups = tuple(value.strip() for value in values.split(","))
+    if len(set(groups)) < len(groups) or "" in groups:
+        raise InvalidParameter(f"--values must differ and not be empty, got {values!r}; nothing was charged")
+    return groups
+
+
+def _named(out: list[Path], group: str) -> list[Path]:
+    """Where a group's files go: {by} stands for its name."""
+    if not group:
+        return out
+    safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in group)
+    if any("{by}" not in path.name for path in out):
+        raise InvalidParameter(
+            "with --by every --out needs {by} in its name, e.g. map-{by}.png; nothing was charged"
+        )
+    return [path.with_name(path.name.replace("{by}", safe)) for path in out]
+
+
+def _finish(one: HeatmapRelease, written: list[str], ledger: Any, *, json: bool) -> None:
+    from sfumato.privacy.budget import at_most
+    from sfumato.privacy.codec import encode
+
+    left = ledger.statement().left
+    result = {
+        "statement": one.statement,
+        "method": one.method,
+        "parameters": one.parameters,
+        "entry": one.receipt.entry.to_json(),
+        "left": encode(left),
+        "written": written,
+    }
+    show(result, f"{one.statement}\nleft in {ledger.path}: {at_most(left)}", json=json)
+
+
+def _error_lines(errors: dict[str, Any]) -> str:
+    return "\n".join(
+        f"{name.replace('_', ' ')}: {value:.4g}" for name, value in errors.items() if value is not None
+    )

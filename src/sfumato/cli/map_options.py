@@ -1,0 +1,160 @@
+"""What the heatmap commands ask for: columns, method, engine and files, and the values made of them."""
+
+from __future__ import annotations
+
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.console import say
+from sfumato.errors import InvalidInput, SfumatoError
+
+if TYPE_CHECKING:
+    from sfumato.heatmap import HeatmapRelease, Method
+    from sfumato.records import Columns
+
+
+class Engine(StrEnum):
+    """Who counts the rows."""
+
+    duckdb = "duckdb"
+    polars = "polars"
+    spark = "spark"
+
+
+class Way(StrEnum):
+    """Names of methods on the command line."""
+
+    pyramid = "pyramid"
+    laplace = "laplace"
+    top = "top"
+    gaussian = "gaussian"
+    coarse = "coarse"
+    privtree = "privtree"
+    adaptive = "adaptive"
+    hierarchy = "hierarchy"
+
+
+Input = Annotated[
+    str,
+    typer.Argument(
+        help="CSV, Parquet or JSON file, a glob of them, file.duckdb::table, or a table of --connection.",
+        show_default=False,
+    ),
+]
+User = Annotated[str, typer.Option(help="Column that says whose row it is.", show_default=False)]
+X = Annotated[str, typer.Option(help="Column of longitudes, or of x.")]
+Y = Annotated[str, typer.Option(help="Column of latitudes, or of y.")]
+Weight = Annotated[
+    str,
+    typer.Option(help="Column of weights, e.g. fixation times; else every row counts 1.", show_default=False),
+]
+WeightStep = Annotated[str, typer.Option(help="Public lattice of the weights, e.g. 0.001 for seconds.")]
+WeightCap = Annotated[int, typer.Option(help="Public cap on one row's weight, in steps.")]
+Alone = Annotated[
+    bool, typer.Option("--one-row-one-user", help="There is no user column: each row is somebody else.")
+]
+Epsilon = Annotated[str, typer.Option(help="What the map may cost.", show_default=False)]
+EngineOption = Annotated[Engine, typer.Option(help="Who counts the rows.")]
+Connection = Annotated[
+    str, typer.Option(help="Ibis or Spark address of a database; INPUT is a table in it.", show_default=False)
+]
+Delimiter = Annotated[str, typer.Option(help="Between the fields of a CSV file.")]
+MethodOption = Annotated[Way, typer.Option(help="How the map is made; pyramid is [ghazi23].")]
+Width = Annotated[int, typer.Option(help="Cells kept at each level, for the pyramid.")]
+Delta = Annotated[str, typer.Option(help="Delta of the gaussian method.")]
+Users = Annotated[int, typer.Option(help="A public guess of the number of users, for the coarse method.")]
+Out = Annotated[
+    list[Path],
+    typer.Option(
+        help="A file to write; again for more. By suffix: .png .tif .geojson .csv .h3.csv .npz .html .json",
+        show_default=False,
+    ),
+]
+Over = Annotated[
+    Path | None, typer.Option(help="Draw the map over this image, in .png files.", show_default=False)
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+
+
+def named_columns(
+    user: str, x: str, y: str, weight: str, step: str, cap: int, by: str, alone: bool
+) -> Columns:
+    """The columns the options name."""
+    from sfumato.privacy.exact import exact
+    from sfumato.records import Columns
+
+    return Columns(
+        user or None,
+        x,
+        y,
+        weight=weight or None,
+        step=exact(step, name="weight step"),
+        cap=cap,
+        by=by or None,
+        one_row_one_user=alone,
+    )
+
+
+def named_method(way: Way, *, width: int, delta: str, users: int) -> Method[Any]:
+    """The method the options name, with the parameters it takes."""
+    from sfumato.heatmap import PyramidMethod, rivals
+    from sfumato.privacy.exact import exact
+
+    match way:
+        case Way.pyramid:
+            return PyramidMethod(width=width)
+        case Way.laplace:
+            return rivals.FlatMethod()
+        case Way.top:
+            return rivals.TopMethod()
+        case Way.gaussian:
+            return rivals.GaussianMethod(delta=exact(delta, name="delta"))
+        case Way.coarse:
+            return rivals.CoarseMethod(users=users)
+        case Way.privtree:
+            return rivals.PrivTreeMethod()
+        case Way.adaptive:
+            return rivals.AdaptiveGridMethod()
+        case Way.hierarchy:
+            return rivals.HierarchyMethod()
+
+
+def write_maps(
+    maps: tuple[HeatmapRelease, ...],
+    targets: dict[str, list[Path]],
+    *,
+    over: Path | None,
+    overwrite: bool,
+    hush: bool,
+) -> list[str]:
+    """Write each map to its files; what is paid for is kept, whatever goes wrong."""
+    written = []
+    for one in maps:
+        for path in targets[one.group]:
+            try:
+                one.write(path, over=over, overwrite=overwrite)
+            except Exception as problem:
+                raise _rescued(maps, path, problem) from problem
+            say(f"wrote {path}", quiet=hush)
+            written.append(str(path))
+    return written
+
+
+def _rescued(maps: tuple[HeatmapRelease, ...], path: Path, problem: Exception) -> InvalidInput:
+    """What was paid for is not lost with the file that could not be written."""
+    kept = []
+    for folder in (path.parent, Path(tempfile.gettempdir())):
+        try:
+            for number, one in enumerate(maps):
+                name = folder / f"{path.name}.{one.receipt.entry.hash[:12]}-{number}.json"
+                one.write(name)
+                kept.append(str(name))
+            break
+        except (OSError, SfumatoError):
+            kept = []
+    saved = f"kept in {', '.join(kept)}: draw it from there" if kept else "and it could not be kept anywhere"
+    return InvalidInput(f"could not write {path} ({problem}); the map is paid for, {saved}")

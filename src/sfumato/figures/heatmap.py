@@ -1,0 +1,361 @@
+"""One heatmap as a finished sheet: the map, its legend and scale bar, and the words under it, as PNG."""
+
+from __future__ import annotations
+
+import io
+import math
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FloatArray = npt.NDArray[np.float64]
+Pixels = npt.NDArray[np.uint8]
+
+# The sheet in inches: it is 8 wide, whatever is drawn, and letters keep their size on it.
+SHEET, LEFT, RIGHT, HEAD, TICKS, LEGEND, LINE = 8.0, 0.62, 0.38, 0.86, 0.34, 0.74, 0.155
+TALLEST = 8.0
+DPI = 200
+TOPS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # of color scales: little of the scale is left unused
+LETTERS = 16.8  # to an inch of small print
+WORDS = 5.2  # inches that words need at least
+INK, GREY, PAPER = "#1f2328", "#6a7078", "#ffffff"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a map lies: `extent` is that of its values, `window` the part to show.
+
+    Both are low x, low y, high x, high y. A step in y is `stretch` times as long as one in x; a step in x is
+    `meter` meters, where there are meters;
+    `degrees` draws longitudes and latitudes; `downward` puts the lowest y at the top, as images do.
+    """
+
+    extent: tuple[float, float, float, float]
+    window: tuple[float, float, float, float]
+    stretch: float = 1.0
+    meter: float | None = None
+    degrees: bool = False
+    downward: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is written on the sheet: above the map, at the legend, below, and across."""
+
+    title: str
+    subtitle: str
+    legend: str
+    caption: str
+    stamp: str = ""
+
+
+def draw_heatmap(
+    values: FloatArray,
+    frame: Frame,
+    *,
+    words: Words,
+    top: float,
+    floor: float = 0.0,
+    under: Pixels | None = None,
+) -> bytes:
+    """One PNG of a heatmap [row, column], row 0 at the lowest y, with legend, scale bar and caption.
+
+    Colors go up to `top` as `shades` says; the legend marks the `floor`. With `under`, an RGB image that
+    fills the window, the heat lies over it and every pixel of the image is a pixel of the picture.
+    """
+    if values.ndim != 2 or not np.isfinite(values).all():
+        raise InvalidParameter(f"a heatmap is finite [row, column], got shape {values.shape}; none was drawn")
+    if not top > 0:
+        raise InvalidParameter(f"the top of the color scale must be above 0, got {top}; nothing was drawn")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    wide, high, dpi = _size(frame, under)
+    sheet = max(round(SHEET * dpi), wide + round((LEFT + RIGHT) * dpi))
+    left = round(LEFT * dpi) + (sheet - round((LEFT + RIGHT) * dpi) - wide) // 2
+    # Words begin where the map does, unless it is so narrow that they would have no room.
+    edge = min(left / dpi, SHEET - RIGHT - WORDS)
+    letters = int(LETTERS * (SHEET - RIGHT - edge))
+    lines = [row for text in words.caption.split("\n") for row in textwrap.wrap(text, letters) or [""]]
+    foot = (TICKS if frame.degrees else 0.1) + LEGEND + LINE * len(lines) + 0.12
+    tall = high + round(HEAD * dpi) + round(foot * dpi)
+    # A hundredth of a pixel more: the canvas is cut down to whole pixels.
+    figure = Figure(figsize=((sheet + 0.01) / dpi, (tall + 0.01) / dpi), dpi=dpi, facecolor=PAPER)
+    FigureCanvasAgg(figure)
+    axis = figure.add_axes((left / sheet, round(foot * dpi) / tall, wide / sheet, high / tall))
+    _map(axis, values, frame, shade=(top, floor), under=under, size=(wide, high))
+    _places(axis, frame)
+    if frame.meter is not None:
+        _scale_bar(axis, frame, inches=wide / dpi)
+    if words.stamp:
+        axis.text(
+            0.5, 0.5, words.stamp, transform=axis.transAxes, ha="center", va="center", rotation=28,
+            fontsize=min(10 * wide, 20 * high) / dpi, fontweight="bold", color="#b3261e", alpha=0.16,
+            parse_math=False, clip_on=True,
+        )  # fmt: skip
+    _head(figure, words, x=edge / SHEET, letters=letters)
+    below = (TICKS if frame.degrees else 0.1) + 0.2
+    said, box = textwrap.shorten(words.legend, letters, placeholder=" …"), (edge, foot - below, 3.3, 0.13)
+    _legend(figure, said, box=box, shade=(top, floor), over=under is not None)
+    _foot(figure, lines, x=edge / SHEET)
+    out = io.BytesIO()
+    # No date and no version in the file: the same values give the same bytes.
+    figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})
+    return out.getvalue()
+
+
+def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
+    """How dark each value is drawn, from 0 (paper) to 1: the root of value / top, paler below the floor.
+
+    The root shows small places beside large ones. Below the floor, where values tell little, they fade in
+    proportion into the paper, so that what may well be noise does not look like a place.
+
+    >>> shades(np.array([0.0, 1.0, 4.0, 9.0]), top=4, floor=2)
+    array([0.  , 0.25, 1.  , 1.  ])
+    """
+    clear = np.clip(values, 0, None)
+    shade: FloatArray = np.sqrt(np.minimum(clear, top) / top)
+    return shade * (np.minimum(clear, floor) / floor) if 0 < floor < math.inf else shade * (floor <= 0)
+
+
+def palette(dark: bool = False) -> Pixels:
+    """256 colors from paper to ink: magma, whose lightness changes evenly, blended into the paper."""
+    from matplotlib import colormaps
+
+    steps = np.linspace(0, 1, 256)
+    if dark:
+        colors, paper = colormaps["magma"](0.1 + 0.9 * steps)[:, :3], np.array([20, 22, 26]) / 255
+    else:
+        colors, paper = colormaps["magma_r"](0.9 * steps)[:, :3], np.ones(3)
+    blend = np.clip(steps / 0.14, 0, 1)[:, None]
+    return np.asarray(np.round(255 * (paper * (1 - blend) + colors * blend)), dtype=np.uint8)
+
+
+def round_number(value: float, steps: tuple[float, ...] = (1, 2, 5)) -> float:
+    """The least of these steps times a power of ten that is at least the value: for scales and ticks.
+
+    >>> round_number(0.013), round_number(2.0), round_number(700), round_number(3.3, TOPS)
+    (0.02, 2.0, 1000.0, 4.0)
+    """
+    power = math.floor(math.log10(value))
+    # Through text, so that 2e-4 is the double 0.0002.
+    found = [float(f"{step}e{power + more}") for more in (0, 1) for step in steps]
+    return next(number for number in found if number >= value * (1 - 1e-9))
+
+
+def lay_over(image: Pixels, shade: FloatArray) -> Pixels:
+    """An image with heat on it: the stronger the shade, the less of the image shines through.
+
+    Both are [row, column] of one shape, row 0 at the top; where the shade is 0 the image is left as it is.
+    """
+    colors = _glow()[np.round(255 * shade).astype(np.int64)].astype(np.float64)
+    cover = np.minimum(1.6 * shade, 0.8)[..., None]
+    return np.asarray(np.round(image * (1 - cover) + colors * cover), dtype=np.uint8)
+
+
+def _glow() -> Pixels:
+    from matplotlib import colormaps
+
+    return np.asarray(np.round(255 * colormaps["inferno"](np.linspace(0.3, 1, 256))[:, :3]), dtype=np.uint8)
+
+
+def _size(frame: Frame, under: Pixels | None) -> tuple[int, int, float]:
+    """Width and height of the map in pixels, and pixels to the inch."""
+    low_x, low_y, high_x, high_y = frame.window
+    ratio = (high_y - low_y) * frame.stretch / (high_x - low_x)
+    inches = min(SHEET - LEFT - RIGHT, TALLEST / ratio)
+    if under is None:
+        return max(1, round(inches * DPI)), max(1, round(inches * ratio * DPI)), DPI
+    high, wide = under.shape[:2]
+    return wide, high, wide / inches
+
+
+def _map(
+    axis: Axes,
+    values: FloatArray,
+    frame: Frame,
+    *,
+    shade: tuple[float, float],
+    under: Pixels | None,
+    size: tuple[int, int],
+) -> None:
+    low_x, low_y, high_x, high_y = frame.window
+    axis.set_xlim(low_x, high_x)
+    axis.set_ylim(*((high_y, low_y) if frame.downward else (low_y, high_y)))
+    for spine in axis.spines.values():
+        spine.set_linewidth(0.6)
+        spine.set_color("#9aa0a6")
+    if under is not None:
+        heat = shades(_resampled(values, frame, size), top=shade[0], floor=shade[1])
+        axis.imshow(
+            lay_over(under, heat),
+            extent=(low_x, high_x, high_y, low_y),
+            aspect="auto",
+            interpolation="nearest",
+        )
+        for spine in axis.spines.values():
+            spine.set_visible(False)
+        return
+    west, south, east, north = frame.extent
+    colors = palette()[np.round(255 * shades(values, top=shade[0], floor=shade[1])).astype(np.int64)]
+    many = max(values.shape) > max(size)
+    axis.imshow(
+        colors, extent=(west, east, south, north), origin="lower", aspect="auto",
+        interpolation="antialiased" if many else "bilinear",
+    )  # fmt: skip
+
+
+def _resampled(values: FloatArray, frame: Frame, size: tuple[int, int]) -> FloatArray:
+    """The values at the pixels of an image that fills the window, row 0 at the top of it."""
+    from PIL import Image
+
+    low_x, low_y, high_x, high_y = frame.window
+    west, south, east, north = frame.extent
+    rows, columns = values.shape
+    box = (
+        (low_x - west) / (east - west) * columns, (low_y - south) / (north - south) * rows,
+        (high_x - west) / (east - west) * columns, (high_y - south) / (north - south) * rows,
+    )  # fmt: skip
+    found = Image.fromarray(values.astype(np.float32)).resize(size, Image.Resampling.BILINEAR, box=box)
+    heat = np.asarray(found, dtype=np.float64)
+    return heat if frame.downward else heat[::-1]
+
+
+def _places(axis: Axes, frame: Frame) -> None:
+    if not frame.degrees:
+        axis.set_xticks([])
+        axis.set_yticks([])
+        return
+    low_x, low_y, high_x, high_y = frame.window
+    # As far apart on the ground one way as the other, about six along the longer side.
+    step = round_number(max(high_x - low_x, high_y - low_y) / 6)
+    if step > 10:
+        step = next(one for one in (15, 20, 30, 45, 60) if 7 * one >= high_x - low_x or one == 60)
+    for low, high, put, letters in (
+        (low_x, high_x, axis.set_xticks, "EW"),
+        (low_y, high_y, axis.set_yticks, "NS"),
+    ):
+        marks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+        put(marks, [degrees(mark, letters, step=step) for mark in marks])
+    axis.tick_params(labelsize=7, colors=GREY, length=2.5, width=0.5, pad=2.5)
+    axis.grid(color="#5f6b7a", alpha=0.18, linewidth=0.5)
+
+
+def degrees(value: float, letters: str, *, step: float) -> str:
+    """A longitude or latitude as written on maps; 190 degrees east are 170 west.
+
+    >>> degrees(190, "EW", step=5), degrees(-0.25, "NS", step=0.25)
+    ('170°W', '0.25°S')
+    """
+    around = (value + 180) % 360 - 180 if letters == "EW" else value
+    if abs(around) < step / 100:
+        return "0°"
+    digits = max(0, -math.floor(math.log10(step) + 1e-9), len(f"{step:.10f}".rstrip("0").partition(".")[2]))
+    letter = "" if letters == "EW" and around == -180 else letters[0 if around > 0 else 1]
+    return f"{abs(around):.{digits}f}°{letter}"
+
+
+def _scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
+    from matplotlib.patches import Rectangle
+    from matplotlib.patheffects import withStroke
+
+    meters = (frame.window[2] - frame.window[0]) * (frame.meter or 1)
+    length = round_number(meters / 4)
+    length = (
+        length
+        if length <= meters / 3
+        else next(one for one in (round_number(meters / 8), round_number(meters / 20)) if one <= meters / 3)
+    )
+    high = axis.get_window_extent().height / axis.figure.dpi
+    x, y, wide, thick = 0.16 / inches, 0.16 / high, length / meters, 0.045 / high
+    style: dict[str, Any] = {"transform": axis.transAxes, "zorder": 5}
+    axis.add_patch(Rectangle((x, y), wide, thick, facecolor="white", edgecolor=INK, linewidth=0.7, **style))
+    axis.add_patch(Rectangle((x, y), wide / 2, thick, facecolor=INK, edgecolor=INK, linewidth=0.7, **style))
+    said = f"{length / 1000:,g} km" if length >= 1000 else f"{length:g} m"
+    axis.text(
+        x + wide, y + thick + 0.04 / high, said, ha="right", va="bottom", fontsize=7.5, color=INK,
+        path_effects=[withStroke(linewidth=2, foreground="white", alpha=0.85)], **style,
+    )  # fmt: skip
+
+
+def _head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
+    height = figure.get_size_inches()[1]
+    figure.text(
+        x, 1 - 0.36 / height, textwrap.shorten(words.title, letters // 2, placeholder=" …"), va="baseline",
+        fontsize=15, fontweight="bold", color=INK, parse_math=False,
+    )  # fmt: skip
+    figure.text(
+        x, 1 - 0.61 / height, textwrap.shorten(words.subtitle, letters * 7 // 8, placeholder=" …"), ha="left",
+        va="baseline", fontsize=8.5, color=GREY, parse_math=False,
+    )  # fmt: skip
+
+
+def _legend(
+    figure: Figure,
+    said: str,
+    *,
+    box: tuple[float, float, float, float],
+    shade: tuple[float, float],
+    over: bool,
+) -> None:
+    """A strip of colors, made by the same `shades` as the map, its values spaced by their root."""
+    width, height = figure.get_size_inches()
+    left, bottom, wide, high = box
+    axis = figure.add_axes((left / width, (bottom - high) / height, wide / width, high / height))
+    top, floor = shade
+    steps = np.linspace(0, 1, 512)
+    strip = shades(top * steps**2, top=top, floor=floor)[None, :]
+    colors = (
+        lay_over(np.full((1, 512, 3), 200, dtype=np.uint8), strip)
+        if over
+        else palette()[np.round(255 * strip).astype(np.int64)]
+    )
+    axis.imshow(colors, extent=(0, 1, 0, 1), aspect="auto", interpolation="nearest")
+    marks = [0, 0.05, 0.25, 0.5, 1]
+    axis.set_xticks([math.sqrt(mark) for mark in marks], [percent(mark * top) for mark in marks])
+    axis.set_yticks([])
+    axis.tick_params(labelsize=7, colors=INK, length=2, width=0.5, pad=2)
+    for spine in axis.spines.values():
+        spine.set_linewidth(0.5)
+        spine.set_color("#9aa0a6")
+    axis.text(0, 1.7, said, transform=axis.transAxes, fontsize=8, color=INK, va="bottom", parse_math=False)
+    if floor > 0:
+        at = math.sqrt(min(floor / top, 1))
+        axis.plot([at], [1.25], marker="v", markersize=3.5, color=INK, clip_on=False)
+        axis.set_xlim(0, 1)
+        axis.set_ylim(0, 1)
+        axis.annotate(
+            "below the mark: may be noise" if floor < top else "all of it may be noise", (at, 1),
+            xytext=(1.06, 0.5), textcoords="axes fraction", fontsize=7, color=GREY, va="center",
+        )  # fmt: skip
+
+
+def percent(share: float) -> str:
+    """A share as people read it.
+
+    >>> percent(0.0125), percent(0), percent(2e-7)
+    ('1.25%', '0', '0.00002%')
+    """
+    if share == 0:
+        return "0"
+    digits = max(0, 1 - math.floor(math.log10(100 * share)))
+    text = f"{100 * share:.{digits + 1}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
+
+
+def _foot(figure: Figure, lines: list[str], *, x: float) -> None:
+    height = figure.get_size_inches()[1]
+    for number, line in enumerate(reversed(lines)):
+        figure.text(
+            x, (0.16 + LINE * number) / height, line, fontsize=7.5, color=GREY, va="baseline",
+            parse_math=False,
+        )  # fmt: skip

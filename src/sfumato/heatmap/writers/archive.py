@@ -1,0 +1,107 @@
+"""Arrays and the whole report: what a program reads, and what a map can be drawn from again."""
+
+from __future__ import annotations
+
+import io
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.errors import InvalidInput
+from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
+from sfumato.heatmap.writers.geojson import report
+from sfumato.privacy import Entry, Guarantee, Release
+from sfumato.privacy.codec import decode_loss, decode_neighbors
+from sfumato.spaces import Area, Grid
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.result import HeatmapRelease
+
+
+def npz(release: HeatmapRelease, level: int | None = None) -> bytes:
+    """NumPy arrays, none of them pickled: the image of the whole grid, its bounds and the report as text.
+
+    `image` [row, column] holds shares that add up to 1, row 0 at the lowest y.
+    """
+    chosen = min(release.area.grid.levels, FINEST_IMAGE) if level is None else level
+    out = io.BytesIO()
+    np.savez_compressed(
+        out,
+        image=release.image(chosen),
+        level=np.int64(chosen),
+        levels=np.int64(release.area.grid.levels),
+        bounds=np.array(release.area.bounds),
+        grid_bounds=np.array(release.area.grid.bounds),
+        report=np.array(json.dumps(report(release), allow_nan=False)),
+    )
+    return out.getvalue()
+
+
+def report_json(release: HeatmapRelease) -> bytes:
+    """The whole report with its tiles: `read_heatmap` takes it back."""
+    return (json.dumps(release.to_json(), indent=1, allow_nan=False) + "\n").encode()
+
+
+def read_heatmap(path: str | Path) -> HeatmapRelease:
+    """A map saved as .json, to draw or write it again; nothing is paid twice.
+
+    The noisy counts it was made of are not in the file, so its receipt holds none.
+    """
+    from sfumato.heatmap.result import FORMAT, HeatmapRelease
+
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}")
+        area = data["area"]
+        grid = Grid(area["levels"], tuple(area["grid"]))
+        low_x, low_y, high_x, high_y = (float(bound) for bound in area["bounds"])
+        found = HeatmapRelease(
+            tiles=_tiles(grid, data["tiles"]),
+            area=Area(grid, (low_x, low_y, high_x, high_y), area["kind"]),
+            method=str(data["method"]),
+            parameters=dict(data["parameters"]),
+            receipt=_receipt(data),
+            group=str(data["group"]),
+        )
+        if data["statement"] != found.statement:
+            raise ValueError("its statement is not that of its guarantee")
+        return found
+    except OSError as problem:
+        raise InvalidInput(f"cannot read {path}: {problem.strerror}; nothing was drawn") from None
+    except KeyError as problem:
+        raise InvalidInput(f"{path} is not a whole map: it has no {problem}; nothing was drawn") from problem
+    except UnicodeDecodeError as problem:
+        raise InvalidInput(f"{path} is not a whole map: it is no text; nothing was drawn") from problem
+    except (TypeError, ValueError, ArithmeticError, RecursionError) as problem:
+        raise InvalidInput(f"{path} is not a whole map: {problem}; nothing was drawn") from problem
+
+
+def _tiles(grid: Grid, data: Any) -> Tiles:
+    levels, codes = (np.array(data[name]).reshape(-1) for name in ("levels", "codes"))
+    if any(array.size and array.dtype != np.int64 for array in (levels, codes)):
+        raise ValueError("its levels or codes are no integers")
+    if levels.size and not (levels.min() >= 0 and levels.max() <= grid.levels):
+        raise ValueError(f"its levels are not all in 0..{grid.levels}")
+    levels, codes = levels.astype(np.int64), codes.astype(np.int64)
+    if levels.shape == codes.shape and np.any((codes < 0) | (codes >> 2 * levels > 0)):
+        raise ValueError("it has codes of cells that are not in its grid")
+    return Tiles(grid, levels, codes, np.array(data["masses"], dtype=np.float64).reshape(-1))
+
+
+def _receipt(data: Any) -> Release[None]:
+    promised, distance = data["guarantee"], data["guarantee"]["computational"]
+    if type(data["rehearsal"]) is not bool:
+        raise ValueError("its rehearsal is neither true nor false")
+    guarantee = Guarantee(
+        loss=decode_loss(promised["loss"]),
+        neighbors=decode_neighbors(promised["neighbors"]),
+        unit=promised["unit"],
+        model=promised["model"],
+        computational=None if distance is None else Fraction(distance),
+    )
+    entry = Entry.from_json(data["entry"])
+    return Release(None, 0, guarantee, str(data["ledger"]), entry, data["rehearsal"])

@@ -1,0 +1,138 @@
+"""The map as one page that works offline: pan, zoom, read off shares, and see what was promised."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.figures.heatmap import TOPS, palette, round_number
+from sfumato.heatmap.writers.picture import cell_said, drawn, encoded, noise_share, plain_image, title
+from sfumato.heatmap.writers.shapes import Cells, cells_of
+from sfumato.spaces.area import DEGREE
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.result import HeatmapRelease
+
+MOST_TILES = 4**9  # 2.3 MB in the page; beyond, the finest cells are taken together
+
+
+def html(release: HeatmapRelease, level: int | None = None) -> bytes:
+    """One HTML file with the map, its tiles, and a script that draws them; it fetches nothing.
+
+    Its policy lets the browser run exactly this script and this style, and load nothing at all.
+    """
+    place = files("sfumato.heatmap.writers")
+    style, script, template = (
+        (place / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "page.html")
+    )
+    stamp = release.receipt.rehearsal
+    words = {
+        "STYLE_HASH": _digest(style),
+        "SCRIPT_HASH": _digest(script),
+        "STYLE": style,
+        "SCRIPT": script,
+        "TITLE": escape(title(release)),
+        "STAMP": '<span class="stamp">REHEARSAL</span>' if stamp else "",
+        "WATERMARK": '<div class="watermark" aria-hidden="true">REHEARSAL</div>' if stamp else "",
+        "STATEMENT": escape(release.statement),
+        "DESCRIPTION": escape(f"Heatmap: {title(release)}. Arrow keys move, + and - zoom."),
+        "ROWS": "".join(
+            f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
+            for name, value in facts(release)
+        ),
+        # In a script element only these could end it, or begin a comment in it.
+        "DATA": json.dumps(_data(release, level), allow_nan=False, separators=(",", ":"))
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026"),
+    }
+    # In one pass: what is put in is never looked at again, whatever it says.
+    return re.sub("@([A-Z_]+)@", lambda found: words[found[1]], template).encode()
+
+
+def facts(release: HeatmapRelease) -> list[tuple[str, str]]:
+    """What a reader should know of how a map was made, as names and values."""
+    area, promised, entry = release.area, release.receipt.guarantee, release.receipt.entry
+    side = area.grid.side
+    told = [
+        ("guarantee", str(promised.loss)),
+        ("for each", promised.unit),
+        ("neighbors", str(promised.neighbors)),
+        ("trust", f"{promised.model} model"),
+        ("method", release.method),
+        *((f"method: {name}", _plain(value)) for name, value in release.parameters.items()),
+        ("area", f"{', '.join(f'{bound:g}' for bound in area.bounds)} ({area.kind})"),
+        ("resolution", f"{side:,} × {side:,} cells of {cell_said(release, area.grid.levels)}"),
+        ("mechanism", entry.mechanism),
+        ("ledger", release.receipt.ledger),
+        ("entry", f"{entry.number}, {entry.hash}"),
+    ]
+    return [("map", release.group), *told] if release.group else told
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _data(release: HeatmapRelease, level: int | None) -> dict[str, Any]:
+    area, found = release.area, drawn(release, None if level is None else min(level, 10))
+    cells = _few(release, level)
+    middle = math.cos(math.radians((area.bounds[1] + area.bounds[3]) / 2)) if area.kind == "degrees" else 1.0
+    noise = noise_share(release)
+    densest = max(float(release.image(found.level).max()), 1e-12)
+    units = f"{release.receipt.guarantee.unit}s"
+    return {
+        "kind": area.kind,
+        "bounds": area.bounds,
+        "grid": area.grid.bounds,
+        "levels": area.grid.levels,
+        "level": found.level,
+        "window": area.window(found.level),
+        "extent": found.extent,
+        "stretch": 1 / middle,
+        "meter": DEGREE * middle if area.kind == "degrees" else None,
+        "unit": f"share of all {units} in a cell of {cell_said(release, found.level)}",
+        "units": units,
+        "noise": _finite(noise),
+        "scales": {
+            "smooth": {"top": found.top, "floor": _finite(found.floor)},
+            "cells": {"top": round_number(densest, TOPS), "floor": _finite(noise)},
+        },
+        "palettes": {name: _text(palette(name == "dark")) for name in ("light", "dark")},
+        "picture": encoded(plain_image(release, found)),
+        "tiles": {
+            "levels": _text(cells.levels.astype(np.uint8)),
+            "codes": _text(cells.codes.astype("<u4")),
+            "shares": _text(cells.shares.astype("<f4")),
+        },
+    }
+
+
+def _few(release: HeatmapRelease, level: int | None) -> Cells:
+    """The cells, the finest of them taken together until a page can hold them."""
+    finest = release.area.grid.levels if level is None else level
+    while (cells := cells_of(release.tiles, finest)).levels.size > MOST_TILES:
+        finest -= 1
+    return cells
+
+
+def _finite(value: float) -> float:
+    """A share, or 1 where there is none: JSON has no infinity, and no share is above 1."""
+    return value if math.isfinite(value) else 1.0
+
+
+def _text(values: npt.NDArray[Any]) -> str:
+    return base64.b64encode(values.tobytes()).decode()

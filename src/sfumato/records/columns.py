@@ -1,0 +1,63 @@
+"""Which columns of a table mean what, and the public rules by which rows become whole numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.errors import InvalidParameter
+
+# Per user and cell, counts are clamped to this: times UNITS = 2**20 they stay below 2**53, exact as doubles.
+MOST = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The names of the columns to count, and the public lattice of weights.
+
+    `user` says whose row it is. Without one, every row is counted as a user of its own, and
+    `one_row_one_user` must say so aloud: a person with many rows is then protected once per row only. A row
+    counts 1, or floor(weight / step) steps of its `weight`, at most `cap`. `by` names a column of text or
+    whole numbers that tells which of several maps a row belongs to.
+
+    >>> Columns("visitor", "lon", "lat").names
+    ('visitor', 'lon', 'lat')
+    >>> Columns("observer", "x", "y", weight="seconds", step=Fraction(1, 1000), cap=60_000).step
+    Fraction(1, 1000)
+    """
+
+    user: str | None
+    x: str
+    y: str
+    weight: str | None = None
+    by: str | None = None
+    one_row_one_user: bool = False
+    step: Fraction | float = 1
+    cap: int = 2**20
+
+    def __post_init__(self) -> None:
+        if self.user is None and not self.one_row_one_user:
+            raise InvalidParameter(
+                "a column must say whose row it is, got none; name it with --user, or say --one-row-one-user "
+                "if every row is another user; nothing was read"
+            )
+        if self.user is not None and self.one_row_one_user:
+            raise InvalidParameter(
+                f"--one-row-one-user is for tables without a user column, got {self.user!r} too; "
+                "nothing was read"
+            )
+        if not all(name for name in self.names):
+            raise InvalidParameter(f"columns must be named, got {self.names}; nothing was read")
+        # Steps between these keep cap * step and 1 / step far from the ends of a double.
+        if not 1e-100 <= self.step <= 1e100:
+            raise InvalidParameter(
+                f"step must lie between 1e-100 and 1e100, got {self.step}; nothing was read"
+            )
+        if not 1 <= self.cap <= MOST:
+            raise InvalidParameter(f"cap must lie in 1..2**30 steps, got {self.cap}; nothing was read")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        named = (self.user, self.x, self.y, self.weight, self.by)
+        return tuple(name for name in named if name is not None)

@@ -1,0 +1,48 @@
+"""Numbers that every engine reads alike: doubles from any column, and doubles written into a query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ibis
+import ibis.expr.operations as ops
+
+from sfumato.errors import InvalidInput
+
+# The decimal numbers every engine reads alike. Left to themselves, DuckDB takes "1_000" for a thousand, Spark
+# "1d" for one. Forty digits and three of exponent are more than a double has.
+DECIMAL = r"^[+-]?([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,3})?$"
+
+
+def double(value: float) -> Any:
+    """A double in a query, exactly.
+
+    Written as text: as a bare number with 17 digits some engines take it for a decimal, and round twice.
+    """
+    return ibis.literal(repr(float(value))).cast("float64")
+
+
+def as_double(column: Any, name: str) -> Any:
+    """A column as doubles, NULL where it holds no number; types that hold none raise.
+
+    Text is a number if it is one in decimal, with blanks around it or not. Decimals go through text too,
+    which is rounded once; engines that divide by a power of ten may round twice.
+    """
+    kind = column.type()
+    if kind.is_floating() or kind.is_integer():
+        return column.cast("float64")
+    if kind.is_decimal():
+        column = column.cast("string")
+    elif not kind.is_string():
+        raise InvalidInput(
+            f"column {name!r} must hold numbers or text, its type is {kind}; nothing was counted"
+        )
+    text = column.strip()
+    number = text.re_search(DECIMAL).ifelse(text, ibis.null("string"))
+    # Whatever passed is a number, so that a plain cast cannot fail where an engine has no other.
+    return number.try_cast("float64") if can(column, ops.TryCast) else number.cast("float64")
+
+
+def can(expression: Any, operation: type[ops.Value]) -> bool:
+    """Whether the engine of an expression knows an operation."""
+    return bool(expression.get_backend().has_operation(operation))

@@ -1,0 +1,203 @@
+"""Rows to guarded sums: one expression for every engine, the same integers on each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import ibis
+import numpy as np
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.privacy import UNITS, Guarded
+from sfumato.records.cells import CellSums, guard_sums
+from sfumato.records.columns import MOST, Columns
+from sfumato.records.numbers import as_double, double
+from sfumato.records.quiet import quietly
+from sfumato.spaces import Area, Grid
+
+LARGEST_CODE = 2**32
+
+
+def sum_cells(
+    table: Any,
+    columns: Columns,
+    area: Area,
+    *,
+    source: str,
+    unit: str = "user",
+    groups: Sequence[str] | None = None,
+) -> Guarded[CellSums]:
+    """The mass of every cell, guarded: each user's rows share UNITS indivisible units.
+
+    A user with n(c) rows (or steps of weight) in cell c gives it floor(n(c) * UNITS / sum of n) units; sums
+    of these do not depend on the order of rows, on threads or on the engine. Rows are left out, silently,
+    that have no user (NULL, NaN, empty text), no finite place inside the bounds of the area, a weight that
+    is no finite number or is below one step, or a group that is none of `groups`.
+
+    Privacy: adding or removing one user changes the sums by at most UNITS in l1, as their bound says.
+    """
+    return guard_sums(_counted(table, columns, area, source, groups), source=source, unit=unit)
+
+
+def sum_public_cells(
+    table: Any, columns: Columns, area: Area, *, groups: Sequence[str] | None = None
+) -> CellSums:
+    """The same sums of public or made-up rows, open to read: for rehearsals, never for private rows."""
+    return _counted(table, columns, area, "public rows", groups)
+
+
+def _counted(table: Any, columns: Columns, area: Area, source: str, groups: Sequence[str] | None) -> CellSums:
+    _check_columns(table, columns)
+    names = _check_groups(columns, area.grid, groups)
+    expression = _sums(table, columns, area, names)
+    found = quietly(
+        expression.to_pyarrow,
+        f"{table.get_backend().name} could not read or count the rows of {source}; nothing was charged",
+    )
+    return _as_cell_sums(found, area.grid, names)
+
+
+def _check_columns(table: Any, columns: Columns) -> None:
+    there = table.columns
+    for name in columns.names:
+        if name not in there:
+            known = ", ".join(repr(one) for one in there)
+            raise InvalidInput(f"there is no column {name!r}, only {known}; nothing was counted")
+
+
+def _check_groups(columns: Columns, grid: Grid, groups: Sequence[str] | None) -> tuple[str, ...] | None:
+    if (columns.by is None) != (groups is None):
+        raise InvalidParameter(
+            "a column to group by and the public list of groups go together, got only one of them; "
+            "nothing was counted"
+        )
+    if groups is None:
+        return None
+    names = tuple(groups)
+    if not names or len(set(names)) != len(names):
+        raise InvalidParameter(
+            f"groups must be one or more different names, got {names}; nothing was counted"
+        )
+    if len(names) * grid.size > LARGEST_CODE:
+        raise InvalidParameter(
+            f"groups times cells must be at most 2**32, got {len(names)} times {grid.size}; "
+            "nothing was counted"
+        )
+    return names
+
+
+def _sums(table: Any, columns: Columns, area: Area, groups: tuple[str, ...] | None) -> Any:
+    """Columns: cell (row * side + column), units, and group where there are several."""
+    rows = _rows(table, columns, area, groups)
+    place = ["cell"] if groups is None else ["group", "cell"]
+    if columns.user is None:
+        return rows.group_by(place).agg(units=rows.count() * UNITS)
+    count = rows.steps.sum() if columns.weight else rows.count()
+    visits = rows.group_by(["user", *place]).agg(count=ibis.least(count.cast("int64"), MOST))
+    # At most 2**32 cells of at most 2**30 each: a total stays below 2**63 on engines whose sums wrap.
+    totals = visits.group_by("user").agg(total=visits["count"].sum().cast("int64"))
+    joined = visits.join(totals, "user")
+    # Ibis divides in double and takes the floor, which is exact here. Let a = count * UNITS <= 2**50, b the
+    # total, n the least integer above a / b: then n - a / b >= 1 / b. Doubles below n lie less than
+    # n * 2**-52 apart, so rounding reaches n only if 1 / b <= n * 2**-53, that is n * b >= 2**53. But n * b
+    # <= a + b, at most 2**51 for b <= 2**50. For larger b, n is 1, and b >= 2**53 means a / b <= 2**-3.
+    shares = joined.select(*place, units=(joined["count"] * UNITS) // joined.total)
+    return shares.group_by(place).agg(units=shares.units.sum().cast("int64"))
+
+
+def _rows(table: Any, columns: Columns, area: Area, groups: tuple[str, ...] | None) -> Any:
+    """The rows that count: user, cell, group, steps, each where it is needed."""
+    x, y = as_double(table[columns.x], columns.x), as_double(table[columns.y], columns.y)
+    west, south, east, north = area.bounds
+    if area.crosses_antimeridian:
+        x = (x < double(west)).ifelse(x + double(360), x)
+    # NaN passes no upper bound on any engine, whether it is above all numbers there or beside them.
+    keep = (x >= double(west)) & (x <= double(east)) & (y >= double(south)) & (y <= double(north))
+    kept: dict[str, Any] = {"x": keep.ifelse(x, double(west)), "y": keep.ifelse(y, double(south))}
+    if columns.user is not None:
+        kept["user"] = table[columns.user]
+        keep &= _is_user(kept["user"], columns.user)
+    if columns.weight is not None:
+        heavy, kept["steps"] = _steps(table[columns.weight], columns)
+        keep &= heavy
+    if columns.by is not None and groups is not None:
+        kept["group"], public = _group(table[columns.by], columns.by, groups)
+        keep &= kept["group"].isin(public)
+    rows = table.filter(keep).select(**kept)
+    grid = area.grid
+    column = _slot(rows.x, grid.bounds[0], grid.cell_width, grid.side)
+    row = _slot(rows.y, grid.bounds[1], grid.cell_height, grid.side)
+    return rows.select(*(name for name in kept if name not in "xy"), cell=row * grid.side + column)
+
+
+def _slot(points: Any, low: float, width: float, side: int) -> Any:
+    """The last k with low + k * width <= point, at most side - 1: `Grid.cells_of`, operation by operation.
+
+    Every step is one rounding of IEEE arithmetic on every engine, so that all agree to the bit. Points were
+    moved inside the bounds before: no value of a row can overflow the cast.
+    """
+    guess = ibis.least(((points - double(low)) / double(width)).floor().cast("int64"), side - 1)
+    at = guess.cast("float64")
+    too_far = (points < double(low) + at * double(width)).ifelse(1, 0)
+    too_near = (points >= double(low) + (at + double(1)) * double(width)).ifelse(1, 0)
+    return ibis.least(guess - too_far + too_near, side - 1)
+
+
+def _is_user(user: Any, name: str) -> Any:
+    """Whether the row has a user: not NULL, not NaN, not empty (CSV readers differ in what is NULL)."""
+    kind = user.type()
+    if kind.is_nested() or kind.is_json() or kind.is_interval() or kind.is_geospatial():
+        raise InvalidInput(f"column {name!r} cannot name users, its type is {kind}; nothing was counted")
+    if kind.is_floating():
+        return user.notnull() & ~user.isnan()
+    return user.notnull() & (user != "") if kind.is_string() else user.notnull()
+
+
+def _steps(column: Any, columns: Columns) -> tuple[Any, Any]:
+    """Whether a weight counts, and its steps: floor(min(weight, cap * step) / step), at least 1.
+
+    A weight below step counts nothing and is left out: rounded or not, weight / step >= 1 only from step on.
+    """
+    if column.type().is_integer() and columns.step == 1:
+        return column >= 1, ibis.least(column, columns.cap).cast("int64")
+    weight, step = as_double(column, str(columns.weight)), float(columns.step)
+    keep = (weight >= double(step)) & (weight <= double(sys.float_info.max))
+    clipped = keep.ifelse(ibis.least(weight, double(columns.cap * step)), double(step))
+    return keep, ibis.least((clipped / double(step)).floor().cast("int64"), columns.cap)
+
+
+def _group(column: Any, name: str, groups: tuple[str, ...]) -> tuple[Any, list[str] | list[int]]:
+    """The column that tells the group, and the public values it is compared with."""
+    kind = column.type()
+    if kind.is_string():
+        return column, list(groups)
+    if kind.is_integer():
+        return column.cast("int64"), [int(one) for one in groups if _is_whole(one)]
+    raise InvalidInput(
+        f"column {name!r} must hold text or whole numbers to group by, its type is {kind}; "
+        "nothing was counted"
+    )
+
+
+def _is_whole(text: str) -> bool:
+    """Whether text is a 64-bit integer as it is printed."""
+    return text.removeprefix("-").isdecimal() and str(int(text)) == text and abs(int(text)) < 2**63
+
+
+def _as_cell_sums(found: Any, grid: Grid, groups: tuple[str, ...] | None) -> CellSums:
+    """Sorted Z-order codes; bits are interleaved here, once per cell, not once per row in SQL."""
+    cells = np.asarray(found["cell"].to_numpy(), dtype=np.int64)
+    units = np.asarray(found["units"].to_numpy(), dtype=np.int64)
+    codes = grid.encode(cells % grid.side, cells // grid.side)
+    if groups is not None:
+        index = {name: number for number, name in enumerate(groups)}
+        which = found["group"].dictionary_encode().combine_chunks()
+        # An engine may take 'A' for 'a'; what is not exactly a public name counts nowhere.
+        known = [index.get(str(name), -1) for name in which.dictionary.to_pylist()]
+        numbers = np.array(known, dtype=np.int64)[which.indices.to_numpy()]
+        codes, units = codes + grid.size * numbers, np.where(numbers < 0, 0, units)
+    order = np.argsort(codes)
+    order = order[units[order] > 0]
+    return CellSums(grid, codes[order], units[order], 1 if groups is None else len(groups))

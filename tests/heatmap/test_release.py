@@ -1,0 +1,185 @@
+"""From a table to a private map: paid before it is sampled, bounded per user, blind in its traces."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter, LedgerMismatch
+from sfumato.heatmap import (
+    HeatmapRelease,
+    PyramidMethod,
+    check_ins,
+    compare,
+    rehearse,
+    rehearse_exactly,
+    release,
+    release_each,
+    rivals,
+)
+from sfumato.privacy import KeyedNoise, Ledger, PureDP
+from sfumato.records import Columns
+from sfumato.spaces import area_in_degrees, area_of_image
+
+AREA = area_in_degrees((11.20, 43.74, 11.32, 43.81), 7)
+COLUMNS = Columns("user", "lon", "lat")
+METHODS: list[Any] = [
+    PyramidMethod(),
+    rivals.FlatMethod(),
+    rivals.TopMethod(),
+    rivals.CoarseMethod(users=1000),
+    rivals.PrivTreeMethod(),
+    rivals.AdaptiveGridMethod(),
+    rivals.HierarchyMethod(),
+]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "city.ledger", PureDP(1), unit="user", source="city")
+
+
+@pytest.fixture
+def city(rng: np.random.Generator) -> pa.Table:
+    return check_ins(2000, bounds=AREA.bounds, rng=rng)
+
+
+def rows(*people: tuple[str, float, float]) -> pa.Table:
+    users, lons, lats = zip(*people, strict=True) if people else ((), (), ())
+    return pa.table(
+        {
+            "user": pa.array(users, pa.string()),
+            "lon": pa.array(lons, pa.float64()),
+            "lat": pa.array(lats, pa.float64()),
+        }
+    )
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_a_map_costs_at_most_its_epsilon(ledger: Ledger, city: pa.Table, method: Any) -> None:
+    made = release(city, COLUMNS, AREA, ledger=ledger, epsilon="1/3", method=method)
+    (entry,) = ledger.statement().entries
+    assert made.receipt.entry == entry
+    assert isinstance(entry.cost, PureDP)
+    # Scales are rounded up to doubles, so the cost falls short of epsilon by a few parts in 2**53.
+    assert Fraction(1, 3) * (1 - Fraction(1, 2**40)) <= entry.cost.epsilon <= Fraction(1, 3)
+    assert made.method == method.name
+    assert made.image().shape == (128, 128)
+    assert made.image().sum() == pytest.approx(1, rel=1e-9)
+    assert "epsilon 0.333334 for each user" in made.statement
+
+
+@pytest.mark.unit
+def test_a_spent_ledger_refuses_and_nothing_is_charged(ledger: Ledger, city: pa.Table) -> None:
+    release(city, COLUMNS, AREA, ledger=ledger, epsilon="3/4")
+    with pytest.raises(BudgetExceeded, match=r"asked epsilon 0.5, .* nothing was released"):
+        release(city, COLUMNS, AREA, ledger=ledger, epsilon="1/2")
+    assert len(ledger.statement().entries) == 1
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("source", "columns", "kind", "words"),
+    [
+        ("nowhere.parquet", COLUMNS, InvalidInput, "nowhere.parquet"),
+        (rows(), Columns("person", "lon", "lat"), InvalidInput, "there is no column 'person'"),
+    ],
+)
+def test_a_bad_input_is_one_sentence_and_no_charge(
+    ledger: Ledger, source: Any, columns: Columns, kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        release(source, columns, AREA, ledger=ledger, epsilon=1)
+    assert not ledger.statement().entries
+
+
+@pytest.mark.unit
+def test_a_map_of_another_unit_is_refused(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", PureDP(1), unit="household", source="city")
+    made = release(rows(("a", 11.25, 43.77)), COLUMNS, AREA, ledger=ledger, epsilon=1)
+    assert "for each household" in made.statement
+
+
+@pytest.mark.unit
+def test_nobody_one_user_and_a_city_leave_the_same_traces(tmp_path: Path, city: pa.Table) -> None:
+    traces = []
+    for number, table in enumerate([rows(), rows(("a", 11.25, 43.77)), city]):
+        ledger = Ledger.create(tmp_path / f"{number}.ledger", PureDP(1), unit="user", source="city")
+        made = release(table, COLUMNS, AREA, ledger=ledger, epsilon=1).to_json()
+        entry = made.pop("entry")
+        del entry["time"], entry["hash"], made["ledger"], made["tiles"]
+        traces.append((made, entry))
+    assert traces[0] == traces[1] == traces[2]
+
+
+@pytest.mark.property
+def test_a_user_with_many_rows_has_the_mass_of_one() -> None:
+    here, there = (11.21, 43.75), (11.31, 43.80)
+    table = rows(*[("talker", *here)] * 1000, ("quiet", *there))
+    _, truth = rehearse_exactly(table, COLUMNS, AREA, epsilon=1)
+    assert sorted(truth[truth > 0]) == [0.5, 0.5]
+
+
+@pytest.mark.golden
+def test_known_noise_makes_the_same_map_again(city: pa.Table) -> None:
+    def again() -> HeatmapRelease:
+        noise = KeyedNoise(bytes(32), epoch=bytes(12))
+        return rehearse(city, COLUMNS, AREA, epsilon=1, noise=noise)
+
+    first, second = again(), again()
+    assert np.array_equal(first.image(), second.image())
+    assert first.receipt.rehearsal
+    assert first.statement.startswith("REHEARSAL")
+
+
+@pytest.mark.unit
+def test_known_noise_is_refused_on_a_real_ledger(ledger: Ledger, city: pa.Table) -> None:
+    from sfumato.heatmap import release_sums
+    from sfumato.records import open_table, sum_cells
+
+    guarded = sum_cells(open_table(city), COLUMNS, AREA, source="city")
+    noise = KeyedNoise(bytes(32), epoch=bytes(12))
+    with pytest.raises(InvalidParameter, match="rehearsals only"):
+        release_sums(guarded, AREA, ledger=ledger, epsilon=1, noise=noise)
+    with pytest.raises(LedgerMismatch):
+        release_sums(guarded, AREA, ledger=Ledger.rehearsal(PureDP(1)), epsilon=1)
+    assert not ledger.statement().entries
+
+
+@pytest.mark.unit
+def test_much_budget_gives_the_true_map(city: pa.Table) -> None:
+    rehearsed, truth = rehearse_exactly(city, COLUMNS, AREA, epsilon=10**6, method=PyramidMethod(width=4**7))
+    assert compare(truth, rehearsed.image(), AREA).similarity > 0.999
+
+
+@pytest.mark.unit
+def test_groups_share_a_user_and_one_charge(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "gaze.ledger", PureDP(10**6), unit="observer", source="lab")
+    table = pa.table(
+        {
+            "who": ["a", "a", "a", "b"],
+            "image": ["cat", "dog", "dog", "dog"],
+            "x": [10.0, 700.0, 700.0, 700.0],
+            "y": [10.0, 500.0, 500.0, 500.0],
+        }
+    )
+    maps = release_each(
+        table,
+        Columns("who", "x", "y", by="image"),
+        area_of_image(800, 600, 5),
+        groups=["cat", "dog", "fish"],
+        ledger=ledger,
+        epsilon=10**6,
+    )
+    assert list(maps) == ["cat", "dog", "fish"]
+    assert len(ledger.statement().entries) == 1
+    # Observer a has a third of a user's mass on the cat; two thirds and observer b are on the dog.
+    assert maps["cat"].tiles.total == pytest.approx(1 / 3, abs=1e-3)
+    assert maps["dog"].tiles.total == pytest.approx(5 / 3, abs=1e-3)
+    assert maps["fish"].tiles.total == pytest.approx(0, abs=1e-3)

@@ -1,0 +1,159 @@
+"""Tables that engines disagree about, if they are let."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+from tests.records.plain import Row
+
+from sfumato.records import Columns
+from sfumato.spaces import Area, area_in_degrees, area_of_image, area_of_plane
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table, what its columns mean, and where."""
+
+    table: pa.Table
+    columns: Columns
+    area: Area
+    groups: tuple[str, ...] | None = None
+
+    @property
+    def rows(self) -> list[Row]:
+        return [dict(row) for row in self.table.to_pylist()]
+
+
+PLANE = area_of_plane((-1.0, -1.0, 3.0, 2.0), 4)
+CITY = area_in_degrees((-74.3, 40.5, -73.7, 40.9), 8)
+PACIFIC = area_in_degrees((170, -20, -170, 0), 5)
+ODD = [math.nan, math.inf, -math.inf, None, 1e300, -1e300, 5e-324, -0.0, 0.0]
+TEXTS = [
+    "1", " 1.5", "1.5 ", "\t0.5", "1_000", "0x1", "1e0", "1E-3", "1d", "1f", "inf", "-inf", "nan", "NaN",
+    "+1", "1.", ".5", "1e-999", "1e400", "1,5", "", " ", "abc", None, "0.1234567890123456789012345",
+    "2.99999999999999999999", "1e1000", "--1", "1\n", "infinity", "true",
+    "٣", "9" * 50, "1" + "0" * 30 + "e-30",
+]  # fmt: skip
+
+
+def _edges(area: Area, rng: np.random.Generator, size: int) -> tuple[list[float], list[float]]:
+    """Points on the edges of cells, and a rounding before and after."""
+    x, y = area.grid.edges()
+    near = [-math.inf, math.inf]
+    across = [
+        float(np.nextafter(v, rng.choice(near))) if rng.random() < 0.6 else float(v)
+        for v in rng.choice(x, size)
+    ]
+    up = [
+        float(np.nextafter(v, rng.choice(near))) if rng.random() < 0.6 else float(v)
+        for v in rng.choice(y, size)
+    ]
+    return across, up
+
+
+def cases(rng: np.random.Generator) -> dict[str, Case]:
+    """All cases; the generator decides where points lie."""
+    n = 300
+    users = [None if u == 0 else int(u) for u in rng.integers(0, 12, n)]
+    x, y = rng.uniform(-1.5, 3.5, n), rng.uniform(-1.5, 2.5, n)
+    weights = [None, -1, 0, 1, 2, 2**40, 2**62, 7, 1000]
+    basic = Columns("user", "x", "y")
+    out = {
+        "points": Case(pa.table({"user": users, "x": x, "y": y}), basic, PLANE),
+        "text users": Case(
+            pa.table({"user": pa.array(["", "a", "A", "a ", None, "é"] * 50), "x": x, "y": y}), basic, PLANE
+        ),
+        "float users": Case(
+            pa.table({"user": [0.0, -0.0, math.nan, None, 1.5, 2.0] * 50, "x": x, "y": y}), basic, PLANE
+        ),
+        "odd places": Case(
+            pa.table(
+                {
+                    "user": [1, 2, 3] * 27,
+                    "x": pa.array([a for a in ODD for _ in ODD], pa.float64()),
+                    "y": pa.array([b for _ in ODD for b in ODD], pa.float64()),
+                }
+            ),
+            basic,
+            PLANE,
+        ),
+        "text places": Case(
+            pa.table(
+                {
+                    "user": [1, 2] * len(TEXTS),
+                    "x": TEXTS + ["0.5"] * len(TEXTS),
+                    "y": ["0.25"] * len(TEXTS) + TEXTS,
+                }
+            ),
+            basic,
+            PLANE,
+        ),
+        "weights": Case(
+            pa.table({"user": users, "x": x, "y": y, "w": pa.array((weights * n)[:n], pa.int64())}),
+            Columns("user", "x", "y", weight="w"),
+            PLANE,
+        ),
+        "heavy": Case(
+            pa.table({"user": [1] * n, "x": x, "y": y, "w": [2**40] * n}),
+            Columns("user", "x", "y", weight="w", cap=2**30),
+            PLANE,
+        ),
+        "seconds": Case(
+            pa.table(
+                {
+                    "user": users,
+                    "x": x,
+                    "y": y,
+                    "w": pa.array([[*ODD, 0.25, 1.75, 90.0][i % 12] for i in range(n)], pa.float64()),
+                }
+            ),
+            Columns("user", "x", "y", weight="w", step=Fraction(1, 1000), cap=60_000),
+            PLANE,
+        ),
+        "all cells": Case(
+            pa.table(
+                {
+                    "user": [7] * PLANE.grid.size + [8],
+                    "x": np.append(PLANE.grid.centers(np.arange(PLANE.grid.size))[:, 0], 0.0),
+                    "y": np.append(PLANE.grid.centers(np.arange(PLANE.grid.size))[:, 1], 0.0),
+                }
+            ),
+            basic,
+            PLANE,
+        ),
+        "groups": Case(
+            pa.table({"user": users, "x": x, "y": y, "image": ["b", "a", "secret", None, "A"] * 60}),
+            Columns("user", "x", "y", by="image"),
+            area_of_image(3, 2, 3),
+            ("a", "b", "never"),
+        ),
+        "numbered groups": Case(
+            pa.table({"user": users, "x": x, "y": y, "image": [i % 4 for i in range(n)]}),
+            Columns("user", "x", "y", by="image"),
+            area_of_image(3, 2, 3),
+            ("2", "0", "x", "03"),
+        ),
+        "rows are users": Case(
+            pa.table({"x": x, "y": y, "w": [0.0, -1.0, 2.5] * 100}),
+            Columns(None, "x", "y", weight="w", one_row_one_user=True),
+            PLANE,
+        ),
+        "antimeridian": Case(
+            pa.table({"user": users, "x": rng.uniform(-180, 180, n) // 2 * 2, "y": rng.uniform(-20, 0, n)}),
+            basic,
+            PACIFIC,
+        ),
+        "nothing": Case(pa.table({"user": [1], "x": [99.0], "y": [99.0]}), basic, PLANE),
+        "no rows": Case(pa.table({"user": [1], "x": [0.0], "y": [0.0]}).slice(1), basic, PLANE),
+    }
+    for name, area in (("edges", CITY), ("pacific edges", PACIFIC)):
+        across, up = _edges(area, rng, n)
+        out[name] = Case(pa.table({"user": users, "x": across, "y": up}), basic, area)
+    return out
+
+
+NAMES = tuple(cases(np.random.default_rng(list(b"only the names"))))

@@ -1,0 +1,79 @@
+"""The same conformance suite on a real Spark cluster: two workers, one core each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.records.nasty import NAMES, PLANE, cases
+from tests.records.plain import opened, plain_sums
+
+from sfumato.errors import InvalidInput
+from sfumato.records import Columns, open_table, sum_cells
+from sfumato.records.engines import spark_engine
+
+CLUSTER = "local-cluster[2,1,1024]"
+# Each job takes a second or two; these hold nothing the others do not, but for engines in process.
+LEFT_OUT = ("points", "all cells", "numbered groups", "nothing", "pacific edges", "rows are users")
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    """The session is started once; `open_table` finds it."""
+    engine: Any = spark_engine(CLUSTER)
+    engine._session.conf.set("spark.sql.shuffle.partitions", 2)
+    yield CLUSTER
+    engine._session.stop()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in LEFT_OUT])
+def test_sums_are_those_of_the_plain_program(name: str, cluster: str, rng: np.random.Generator) -> None:
+    case = cases(rng)[name]
+    table = open_table(case.table, engine="spark", connection=cluster)
+    found = opened(sum_cells(table, case.columns, case.area, source="test", groups=case.groups))
+    assert found == plain_sums(case.rows, case.columns, case.area, case.groups)
+
+
+@pytest.mark.engine
+def test_files_are_read_alike(cluster: str, rng: np.random.Generator, tmp_path: Path) -> None:
+    case = cases(rng)["points"]
+    pq.write_table(case.table.slice(0, 100), tmp_path / "a.parquet")
+    pq.write_table(case.table.slice(100), tmp_path / "b.parquet")
+    (tmp_path / "rows.csv").write_bytes(
+        b'\xef\xbb\xbfuser,x,y\r\n"a,b",0.5,0.5\r\n"a\nb",1,1\r\n,1,1\r\nshort,1\r\n"",1,1\r\n'
+        b" c ,x,1\r\nd,2,1\r\n"
+    )
+    (tmp_path / "rows.jsonl").write_text(
+        '{"user": "a", "x": 0.5, "y": "1"}\n{"user": 7, "x": 2e0, "y": 1}\nnot json\n{"x": 1, "y": 1}\n'
+    )
+    for source in ("*.parquet", "rows.csv", "rows.jsonl"):
+        here, there = (
+            opened(sum_cells(table, Columns("user", "x", "y"), PLANE, source="t"))
+            for table in (
+                open_table(str(tmp_path / source)),
+                open_table(str(tmp_path / source), engine="spark", connection=cluster),
+            )
+        )
+        assert here == there
+        assert here
+
+
+@pytest.mark.fault
+def test_a_failing_job_tells_nothing(cluster: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"user": ["canary"] * 5000, "x": [0.5] * 5000, "y": [0.5] * 5000}), path)
+    whole = path.read_bytes()
+    table = open_table(str(path), engine="spark", connection=cluster)
+    path.write_bytes(whole[:200] + bytes(200) + whole[400:])
+    with pytest.raises(InvalidInput) as caught:
+        sum_cells(table, Columns("user", "x", "y"), PLANE, source="city")
+    assert str(caught.value) == "pyspark could not read or count the rows of city; nothing was charged"
+    assert caught.value.__context__ is None
+    heard = capfd.readouterr()
+    assert heard.out + heard.err == ""

@@ -1,0 +1,203 @@
+"""Sums on the engines of this process equal the plain program, whatever the table, its order, its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.records.nasty import CITY, NAMES, PLANE, Case, cases
+from tests.records.plain import opened, plain_sums
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.records import UNITS, Columns, Engine, open_table, sum_cells
+from sfumato.spaces import Area, area_of_plane
+
+LOCAL: tuple[Engine, ...] = ("duckdb", "polars")
+
+
+def summed(case: Case, engine: Engine = "duckdb") -> dict[int, int]:
+    table = open_table(case.table, engine=engine)
+    return opened(sum_cells(table, case.columns, case.area, source="test", groups=case.groups))
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", LOCAL)
+@pytest.mark.parametrize("name", NAMES)
+def test_sums_are_those_of_the_plain_program(name: str, engine: Engine, rng: np.random.Generator) -> None:
+    case = cases(rng)[name]
+    expected = plain_sums(case.rows, case.columns, case.area, case.groups)
+    assert summed(case, engine) == expected
+    assert bool(expected) == (name not in ("nothing", "no rows"))
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", LOCAL)
+def test_order_files_and_threads_change_nothing(
+    engine: Engine, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    case = cases(rng)["points"]
+    mixed = case.table.take(rng.permutation(case.table.num_rows))
+    for part in range(5):
+        pq.write_table(mixed.slice(60 * part, 60), tmp_path / f"{part}.parquet", row_group_size=7)
+    table = open_table(str(tmp_path / "*.parquet"), engine=engine)
+    assert opened(sum_cells(table, case.columns, case.area, source="test")) == summed(case)
+    assert opened(sum_cells(open_table(tmp_path), case.columns, case.area, source="test")) == summed(case)
+
+
+@pytest.mark.engine
+def test_threads_change_nothing(rng: np.random.Generator) -> None:
+    n = 400_000
+    rows = pa.table(
+        {"user": rng.integers(0, 5000, n), "x": rng.uniform(-1, 3, n), "y": rng.uniform(-1, 2, n)}
+    )
+    found = []
+    for threads in (1, 2, 4):
+        table = open_table(rows)
+        table.get_backend().raw_sql(f"set threads = {threads}")
+        found.append(opened(sum_cells(table, Columns("user", "x", "y"), PLANE, source="t")))
+    assert found[0] == found[1] == found[2]
+    assert sum(found[0].values()) <= 5000 * UNITS
+
+
+place = st.one_of(
+    st.floats(-1.5, 3.5), st.sampled_from([None, float("nan"), float("inf"), -1.0, 3.0, 0.0, 1e300])
+)
+rows = st.lists(
+    st.tuples(st.integers(0, 4), place, place, st.one_of(st.none(), st.integers(-2, 2**62))), max_size=30
+)
+
+
+def _table(rows: list[tuple[int, float | None, float | None, int | None]]) -> pa.Table:
+    kinds = {"user": pa.int64(), "x": pa.float64(), "y": pa.float64(), "w": pa.int64()}
+    return pa.table(
+        {name: pa.array([row[i] for row in rows], kind) for i, (name, kind) in enumerate(kinds.items())}
+    )
+
+
+@pytest.mark.property
+@settings(max_examples=20)
+@given(rows=rows, user=st.integers(0, 4), weight=st.sampled_from([None, "w"]))
+def test_one_user_moves_the_sums_by_at_most_units(
+    rows: list[tuple[int, float | None, float | None, int | None]], user: int, weight: str | None
+) -> None:
+    columns = Columns("user", "x", "y", weight=weight)
+    with_them, without = (
+        summed(Case(_table(some), columns, SMALL)) for some in (rows, [row for row in rows if row[0] != user])
+    )
+    cells = with_them.keys() | without.keys()
+    assert sum(abs(with_them.get(cell, 0) - without.get(cell, 0)) for cell in cells) <= UNITS
+    assert with_them == plain_sums(Case(_table(rows), columns, SMALL).rows, columns, SMALL)
+
+
+SMALL = area_of_plane((-1.0, -1.0, 3.0, 2.0), 2)
+
+
+@pytest.mark.property
+@settings(max_examples=15)
+@given(
+    low=st.tuples(st.floats(-180, 100), st.floats(-90, 0)),
+    size=st.tuples(st.floats(1e-3, 80), st.floats(1e-3, 90)),
+    levels=st.integers(0, 16),
+    where=st.lists(
+        st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(-2, 2)), min_size=20, max_size=100
+    ),
+)
+def test_cells_are_those_of_the_grid(
+    low: tuple[float, float],
+    size: tuple[float, float],
+    levels: int,
+    where: list[tuple[float, float, int]],
+) -> None:
+    area = area_of_plane((*low, low[0] + size[0], low[1] + size[1]), levels, square=False)
+    west, south, _, _ = area.bounds
+    # Near the edges of cells, a few roundings to either side.
+    x = [west + round(a * area.grid.side) * area.grid.cell_width for a, _, _ in where]
+    y = [south + b * size[1] for _, b, _ in where]
+    x = [v + k * float(np.spacing(v)) for v, (_, _, k) in zip(x, where, strict=True)]
+    codes = area.grid.cells_of(x, y)
+    expected: dict[int, int] = {}
+    for code in codes[codes >= 0].tolist():
+        expected[code] = expected.get(code, 0) + UNITS
+    case = Case(pa.table({"x": x, "y": y}), Columns(None, "x", "y", one_row_one_user=True), area)
+    assert summed(case) == dict(sorted(expected.items()))
+
+
+@pytest.mark.unit
+def test_the_guard_carries_the_bound() -> None:
+    table = open_table(pa.table({"user": [1], "x": [0.0], "y": [0.0]}))
+    guarded = sum_cells(table, Columns("user", "x", "y"), CITY, source="city", unit="household")
+    assert guarded.bound.l1 == guarded.bound.linf == UNITS
+    assert guarded.bound.size == 4**8
+    assert (guarded.bound.unit, guarded.source, guarded.exponent) == ("household", "city", -20)
+
+
+@pytest.mark.unit
+def test_other_engines_work_by_connection(tmp_path: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "rows.db") as file:
+        file.execute("create table visits (user integer, x real, y text)")
+        file.executemany(
+            "insert into visits values (?, ?, ?)", [(1, 0.5, "0.5"), (1, 2.5, "x"), (2, 0.5, "1")]
+        )
+    for table in (
+        open_table("visits", connection=f"sqlite://{tmp_path / 'rows.db'}"),
+        open_table(f"{tmp_path / 'rows.db'}::visits"),
+    ):
+        found = opened(sum_cells(table, Columns("user", "x", "y"), SMALL, source="t"))
+        assert list(found.values()) == [2 * UNITS]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("columns", "groups", "area", "message"),
+    [
+        (Columns("user", "x", "y", by="x"), None, PLANE, "go together"),
+        (Columns("user", "x", "y"), ["a"], PLANE, "go together"),
+        (Columns("user", "x", "y", by="user"), [], PLANE, "one or more different names"),
+        (Columns("user", "x", "y", by="user"), ["a", "a"], PLANE, "one or more different names"),
+        (
+            Columns("user", "x", "y", by="user"),
+            ["a", "b"],
+            area_of_plane((0, 0, 1, 1), 16),
+            r"at most 2\*\*32",
+        ),
+    ],
+)
+def test_public_mistakes_are_parameters(
+    columns: Columns, groups: list[str] | None, area: Area, message: str
+) -> None:
+    table = open_table(pa.table({"user": ["1"], "x": [0.0], "y": [0.0]}))
+    with pytest.raises(InvalidParameter, match=message):
+        sum_cells(table, columns, area, source="t", groups=groups)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("column", "values", "columns"),
+    [
+        ("x", [True], Columns("user", "x", "y")),
+        ("user", [[1, 2]], Columns("user", "x", "y")),
+        ("by", [1.5], Columns("user", "x", "y", by="by")),
+    ],
+)
+def test_types_that_cannot_be_counted_are_named(column: str, values: list[object], columns: Columns) -> None:
+    rows = {"user": ["1"], "x": [0.0], "y": [0.0], "by": ["a"], column: values}
+    with pytest.raises(InvalidInput, match=f"column '{column}' .*; nothing was counted"):
+        sum_cells(
+            open_table(pa.table(rows)), columns, PLANE, source="t", groups=["a"] if columns.by else None
+        )
+
+
+@pytest.mark.unit
+def test_a_missing_column_is_named_with_those_there_are() -> None:
+    table = open_table(pa.table({"who": ["1"], "x": [0.0], "y": [0.0]}))
+    with pytest.raises(
+        InvalidInput, match=r"^there is no column 'user', only 'who', 'x', 'y'; nothing was counted$"
+    ):
+        sum_cells(table, Columns("user", "x", "y"), PLANE, source="t")

@@ -1,0 +1,102 @@
+"""Areas: cells square on the ground, windows that cover what was asked, clear refusals."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.errors import InvalidParameter
+from sfumato.spaces import Area, Grid, area_in_degrees, area_of_image, area_of_plane
+
+degrees = st.tuples(st.floats(-180, 170), st.floats(-70, 60), st.floats(0.01, 10), st.floats(0.01, 10)).map(
+    lambda t: (t[0], t[1], t[0] + t[2], t[1] + t[3])
+)
+
+
+@pytest.mark.property
+@given(degrees, st.integers(0, 10))
+def test_cells_are_square_in_metres_and_cover_what_was_asked(bounds: tuple[float, ...], levels: int) -> None:
+    area = area_in_degrees(bounds, levels)  # type: ignore[arg-type]
+    width, height = area.cell_size
+    assert math.isclose(width, height, rel_tol=1e-9)
+    west, south, east, north = area.grid.bounds
+    assert west <= bounds[0] < bounds[2] <= east
+    assert south <= bounds[1] < bounds[3] <= north
+
+
+@pytest.mark.property
+@given(degrees, st.integers(0, 10))
+def test_the_window_holds_the_bounds_and_no_whole_cell_more(bounds: tuple[float, ...], level: int) -> None:
+    area = area_in_degrees(bounds, 10)  # type: ignore[arg-type]
+    grid = area.grid.at_level(level)
+    column, row, column_end, row_end = area.window(level)
+    x, y = grid.edges()
+    slack = 2e-6 * grid.cell_width, 2e-6 * grid.cell_height
+    assert x[column] <= bounds[0] + slack[0]
+    assert x[column_end] >= bounds[2] - slack[0]
+    assert y[row] <= bounds[1] + slack[1]
+    assert y[row_end] >= bounds[3] - slack[1]
+    assert x[column + 1] > bounds[0]
+    assert x[column_end - 1] < bounds[2]
+    assert y[row + 1] > bounds[1]
+    assert y[row_end - 1] < bounds[3]
+
+
+@pytest.mark.unit
+def test_a_degree_is_111_km_at_the_equator_and_half_of_it_at_60_north() -> None:
+    assert area_in_degrees((0, -0.5, 1, 0.5), 0).cell_size == pytest.approx((111_195, 111_195), rel=1e-4)
+    north = area_in_degrees((0, 59.5, 1, 60.5), 0, square=False)
+    assert north.cell_size[0] / north.cell_size[1] == pytest.approx(0.5, rel=1e-9)
+
+
+@pytest.mark.unit
+def test_west_above_east_crosses_the_antimeridian() -> None:
+    area = area_in_degrees((179, -1, -179, 1), 3)
+    assert area.bounds == (179, -1, 181, 1)
+    assert area.crosses_antimeridian
+    assert not area_in_degrees((178, -1, 180, 1), 3).crosses_antimeridian
+
+
+@pytest.mark.unit
+def test_pixels_and_planes_keep_their_units() -> None:
+    assert area_of_image(800, 600, 0).cell_size == (800, 800)
+    assert area_of_image(800, 600, 3).window(3) == (0, 1, 8, 7)
+    assert area_of_image(800, 600, 3).unit == "px"
+    assert area_of_plane((0, 0, 4, 2), 0).grid.bounds == (0, -1, 4, 3)
+    assert area_of_plane((0, 0, 4, 2), 0, square=False).cell_size == (4, 2)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ((-190, 0, 10, 10), "longitudes must lie in -180..180, got -190 and 10"),
+        ((0, 10, 10, 10), "latitudes must rise"),
+        ((0, -91, 10, 10), "latitudes must rise"),
+        ((5, 0, 5, 10), "west and east must differ"),
+        ((-180, -90, 180, 90), "no square on the Earth"),
+        ((0, 89.5, 1, 90), "no square on the Earth"),
+        ((0, 0, math.nan, 1), "must be finite"),
+        ((0, 0, 1), "must be four numbers"),
+    ],
+)
+def test_impossible_areas_are_refused(bounds: tuple[float, ...], words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words) as refusal:
+        area_in_degrees(bounds, 4)  # type: ignore[arg-type]
+    assert str(refusal.value).endswith("no area was made")
+
+
+@pytest.mark.unit
+def test_the_whole_earth_can_be_stretched() -> None:
+    assert area_in_degrees((-180, -90, 180, 90), 4, square=False).window(4) == (0, 0, 16, 16)
+
+
+@pytest.mark.unit
+def test_a_grid_that_does_not_cover_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="must cover"):
+        Area(Grid(2, (0, 0, 1, 1)), (0, 0, 2, 1), "plane")
+    with pytest.raises(InvalidParameter, match="kind"):
+        Area(Grid(2), (0, 0, 1, 1), "miles")  # type: ignore[arg-type]

@@ -34,6 +34,7 @@ def make(path: Path, rows: int) -> None:
     west, south, east, north = AREA.bounds
     with duckdb.connect() as database:
         database.sql("set preserve_insertion_order = false")
+        database.sql("set enable_progress_bar = false")
         database.sql("set memory_limit = '2GB'")
         database.sql(
             f"""copy (
@@ -53,6 +54,7 @@ def by_hand(path: Path, area: Area, weight: str | None) -> Any:
     low_x, low_y, _, _ = grid.bounds
     database = duckdb.connect()
     database.sql("set preserve_insertion_order = false")
+    database.sql("set enable_progress_bar = false")
     return database.sql(
         f"""with visits as (
               select "user", n_row * {grid.side} + n_column as cell, {count} as n from (

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib import colormaps
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from sfumato.figures import arrows, flow_field
-from sfumato.spaces import Grid
+from sfumato.figures.heatmap import palette, shades
+from sfumato.heatmap import PyramidMethod, check_ins, rehearse_exactly
+from sfumato.privacy import KeyedNoise
+from sfumato.records import Columns
+from sfumato.spaces import Grid, area_of_plane
 from sfumato.transport import GridFlow, emd
 
 HERE = Path(__file__).parent / "pictures"
 PEOPLE = 10_000
 LEVELS = 6
+# Cells followed at each level, and the share at which the color of the city's cells ends.
+WIDTH = 20
+TOP = 0.02
 
 
 def town(quarters: list[tuple[float, float, float, float]]) -> npt.NDArray[np.float64]:
@@ -48,7 +61,56 @@ def flow() -> bytes:
     )
 
 
-PICTURES = {"flow.png": flow}
+def pyramid() -> bytes:
+    """A made-up city, the cells that the pyramid counts in it, and the map made of their counts."""
+    area = area_of_plane((0, 0, 1, 1), LEVELS)
+    people = check_ins(PEOPLE, rng=np.random.default_rng(0))
+    # Known noise, so that the picture comes again: for made-up people only.
+    made, truth = rehearse_exactly(
+        people,
+        Columns("user", "lon", "lat"),
+        area,
+        epsilon=1,
+        method=PyramidMethod(width=WIDTH),
+        noise=KeyedNoise(bytes(32), epoch=bytes(12)),
+    )
+    figure = Figure(figsize=(12.4, 4.75), layout="constrained", dpi=110)
+    FigureCanvasAgg(figure)
+    left, middle, right = figure.subplots(1, 3)
+    for axis, title, shares in (
+        (left, f"{PEOPLE:,} made-up people", truth),
+        (right, "the map made of the counts", made.image()),
+    ):
+        shade = shades(shares, top=TOP)
+        axis.imshow(palette()[np.round(255 * shade).astype(np.int64)], origin="lower", extent=(0, 1, 0, 1))
+        axis.set_title(title, fontsize=11)
+    levels = made.receipt.value.levels
+    colors = colormaps["viridis_r"](np.linspace(0.15, 1, len(levels)))
+    for one, color in zip(levels, colors, strict=True):
+        side = 1 / (1 << one.level)
+        columns, rows = area.grid.at_level(one.level).decode(one.codes)
+        corners = [(column * side, row * side) for column, row in zip(columns, rows, strict=True)]
+        middle.add_collection(
+            PatchCollection(
+                [Rectangle(corner, side, side) for corner in corners],
+                facecolor=(*color[:3], 0.25),
+                edgecolor=color,
+                linewidth=0.8,
+            )
+        )
+    handles = [Rectangle((0, 0), 1, 1, facecolor=(*color[:3], 0.35), edgecolor=color) for color in colors]
+    names = [f"level {one.level}: {one.codes.size} of {4**one.level:,}" for one in levels]
+    middle.set_title("the cells that are counted", fontsize=11)
+    middle.set_aspect("equal")
+    for axis in (left, middle, right):
+        axis.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[])
+    figure.legend(handles, names, loc="outside lower center", ncols=len(levels), fontsize=9, frameon=False)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", metadata={"Software": None})
+    return out.getvalue()
+
+
+PICTURES = {"flow.png": flow, "pyramid.png": pyramid}
 
 if __name__ == "__main__":
     for name, draw in PICTURES.items():

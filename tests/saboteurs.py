@@ -175,6 +175,155 @@ def _selection_at_twice_the_sharpness() -> None:
     plant(PermuteAndFlip, "sample", sharper)
 
 
+def _pay_below_the_cost() -> None:
+    from sfumato.privacy import ledger
+
+    plant(ledger, "_paid", lambda cost, pay: cost if pay is None else pay)
+
+
+def _pyramid_follows_exact_counts() -> None:
+    from sfumato.heatmap import pyramid
+    from sfumato.heatmap.method import NoisyLevel, NoisyTree
+    from sfumato.privacy import DiscreteLaplace
+    from sfumato.spaces import Grid
+
+    def exactly(self: Any, values: Any, noise: Any) -> Any:
+        cells, levels = np.arange(values.groups << 2 * self.first_level), []
+        for level, scale in enumerate(self.scales, start=self.first_level):
+            cells = Grid.children(cells).ravel() if levels else cells
+            counts = values.of_cells(level, cells)
+            noisy = DiscreteLaplace(scale).sample(counts, noise)
+            kept = pyramid._largest(counts, values.groups, self.width)
+            cells, noisy = cells[kept], noisy[kept]
+            levels.append(NoisyLevel(level, cells, noisy))
+        return NoisyTree(values.groups, tuple(levels))
+
+    plant(pyramid.Pyramid, "sample", exactly)
+
+
+def _pyramid_noise_too_small_on_one_level() -> None:
+    from sfumato.heatmap.pyramid import Pyramid
+
+    true = Pyramid.sample
+
+    def smaller(self: Any, values: Any, noise: Any) -> Any:
+        scales = (*self.scales[:-1], self.scales[-1] * Fraction(9, 10))
+        return true(Pyramid(scales, self.first_level, self.width), values, noise)
+
+    plant(Pyramid, "sample", smaller)
+
+
+def _every_row_a_user() -> None:
+    from sfumato.privacy import UNITS
+    from sfumato.records import sums
+
+    def unbounded(table: Any, columns: Any, area: Any, groups: Any) -> Any:
+        rows = sums._rows(table, columns, area, groups)
+        place = ["cell"] if groups is None else ["group", "cell"]
+        return rows.group_by(place).agg(units=rows.count() * UNITS)
+
+    plant(sums, "_sums", unbounded)
+
+
+def _every_group_a_user() -> None:
+    from sfumato.privacy import UNITS
+    from sfumato.records import sums
+
+    true = sums._sums
+
+    def apart(table: Any, columns: Any, area: Any, groups: Any) -> Any:
+        if groups is None:
+            return true(table, columns, area, groups)
+        rows = sums._rows(table, columns, area, groups)
+        visits = rows.group_by(["user", "group", "cell"]).agg(count=rows.count())
+        totals = visits.group_by(["user", "group"]).agg(total=visits["count"].sum())
+        joined = visits.join(totals, ["user", "group"])
+        shares = joined.select("group", "cell", units=(joined["count"] * UNITS) // joined.total)
+        return shares.group_by(["group", "cell"]).agg(units=shares.units.sum().cast("int64"))
+
+    plant(sums, "_sums", apart)
+
+
+def _bounds_from_the_data() -> None:
+    from dataclasses import replace
+    from importlib import import_module
+
+    from sfumato.privacy.guarded import open_for_release
+
+    module = import_module("sfumato.heatmap.release")  # its name in the package is the function's
+    true = module.release_sums
+
+    def fitted(guarded: Any, area: Any, **rest: Any) -> Any:
+        grid, codes = area.grid, open_for_release(guarded).codes
+        if codes.size:
+            columns, rows = grid.decode(codes % grid.size)
+            x, y = grid.edges()
+            low_x, low_y, high_x, high_y = area.bounds
+            box = (
+                max(low_x, float(x[columns.min()])),
+                max(low_y, float(y[rows.min()])),
+                min(high_x, float(x[columns.max() + 1])),
+                min(high_y, float(y[rows.max() + 1])),
+            )
+            area = replace(area, bounds=box)
+        return true(guarded, area, **rest)
+
+    plant(module, "release_sums", fitted)
+
+
+def _title_with_the_number_of_users() -> None:
+    from dataclasses import replace
+    from importlib import import_module
+
+    from sfumato.privacy import UNITS
+    from sfumato.privacy.guarded import open_for_release
+
+    module = import_module("sfumato.heatmap.release")
+    true = module.release_sums
+
+    def telling(guarded: Any, area: Any, **rest: Any) -> Any:
+        users = round(open_for_release(guarded).units.sum() / UNITS)
+        return tuple(replace(one, group=f"{users} users") for one in true(guarded, area, **rest))
+
+    plant(module, "release_sums", telling)
+
+
+def _reconstruct_with_a_sign_wrong() -> None:
+    import inspect
+
+    from sfumato.heatmap import reconstruct_kernel
+
+    # Beyond its count a cell costs more, not less: the bit of the slope is left out where it turns to plus.
+    source = inspect.getsource(reconstruct_kernel.solve.py_func)
+    right = "key | bit,"
+    assert source.count(right) == 1
+    _, _, body = source.partition("\n")
+    scope = dict(vars(reconstruct_kernel))
+    exec(body.replace(right, "key,"), scope)  # noqa: S102
+    plant(reconstruct_kernel, "solve", scope["solve"])
+
+
+def _privtree_without_the_decay() -> None:
+    from sfumato.heatmap.rivals.privtree import PrivTree
+
+    true = PrivTree.sample
+
+    class Undecayed(PrivTree):
+        decay = 0  # type: ignore[assignment]
+
+    def deeper(self: Any, values: Any, noise: Any) -> Any:
+        rest = {"leaf_scale": self.leaf_scale, "most_leaves": self.most_leaves}
+        return true(Undecayed(self.levels, scale=self.scale, **rest), values, noise)
+
+    plant(PrivTree, "sample", deeper)
+
+
+def _strips_charged_once() -> None:
+    from sfumato.heatmap.find_area import Strips
+
+    plant(Strips, "cost", lambda self, bound: self.law.cost(bound))
+
+
 SABOTEURS: dict[str, Saboteur] = {
     "system noise 10 % too small": Saboteur(
         _system_noise_too_small,
@@ -250,5 +399,55 @@ SABOTEURS: dict[str, Saboteur] = {
         _selection_at_twice_the_sharpness,
         "tests/privacy/test_mechanisms.py::test_selection_has_its_law",
         "does not follow its law",
+    ),
+    "a pay below the cost": Saboteur(
+        _pay_below_the_cost,
+        "tests/privacy/test_ledger_pay.py::test_a_pay_that_does_not_cover_the_cost_is_refused",
+        "DID NOT RAISE InvalidParameter",
+    ),
+    "top-w chosen on exact counts": Saboteur(
+        _pyramid_follows_exact_counts,
+        "tests/heatmap/test_pyramid.py::test_lazy_noise_has_the_law_of_noise_everywhere",
+        "does not follow its law",
+    ),
+    "pyramid noise 10 % too small on one level": Saboteur(
+        _pyramid_noise_too_small_on_one_level,
+        "tests/heatmap/test_privacy.py::test_every_level_of_a_pyramid_has_its_law",
+        "does not follow its law",
+    ),
+    "every row a whole user": Saboteur(
+        _every_row_a_user,
+        "tests/heatmap/test_privacy.py::test_a_user_more_moves_one_map_by_at_most_units",
+        "<= 1048576",
+    ),
+    "every map a whole user": Saboteur(
+        _every_group_a_user,
+        "tests/heatmap/test_privacy.py::test_a_user_more_moves_all_maps_together_by_at_most_units",
+        "<= 1048576",
+    ),
+    "bounds from the data": Saboteur(
+        _bounds_from_the_data,
+        "tests/heatmap/test_privacy.py::test_the_area_of_a_map_is_the_one_that_was_asked_for",
+        "the area follows the data",
+    ),
+    "a title with the number of users": Saboteur(
+        _title_with_the_number_of_users,
+        "tests/heatmap/test_release.py::test_nobody_one_user_and_a_city_leave_the_same_traces",
+        "0 users",
+    ),
+    "a reconstruct off by a sign": Saboteur(
+        _reconstruct_with_a_sign_wrong,
+        "tests/heatmap/test_reconstruct.py::test_the_recursion_is_the_linear_program",
+        "approx",
+    ),
+    "PrivTree without its decay": Saboteur(
+        _privtree_without_the_decay,
+        "tests/heatmap/rivals/test_privtree.py::test_a_level_below_is_biased_by_the_decay",
+        "is not a share of",
+    ),
+    "strips charged once": Saboteur(
+        _strips_charged_once,
+        "tests/heatmap/test_find_area.py::test_columns_and_rows_both_count_a_user",
+        "PureDP(epsilon=Fraction(1, 4)) == PureDP(epsilon=Fraction(1, 2))",
     ),
 }

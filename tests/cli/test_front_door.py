@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
 import sfumato
 from sfumato.cli import demo
 from sfumato.cli.main import app
-from sfumato.privacy import Ledger, PureDP, Spent, read_release
+from sfumato.heatmap import read_heatmap
+from sfumato.privacy import Ledger, PureDP, Spent
 
 pytestmark = pytest.mark.unit
 
@@ -168,10 +170,10 @@ def test_an_unforeseen_error_shows_no_values() -> None:
     """S16: a traceback may show our lines, never what the variables in them hold."""
     script = (
         "import sfumato.cli.demo as demo\n"
-        "def city(rng, people):\n"
+        "def made_up(users, family, bounds):\n"
         "    secret = 987_654_321 * 1000\n"
         "    raise RuntimeError('unforeseen')\n"
-        "demo.city = city\n"
+        "demo.made_up = made_up\n"
         "from sfumato.cli import main\n"
         "main()"
     )
@@ -280,6 +282,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Co
     return out, process("demo", "--out", str(out), "--json", before=no_network(), **clean)
 
 
+ERRORS = ("similarity", "pearson", "kl", "emd", "emd_metres")
 Shown = tuple[Path, "subprocess.CompletedProcess[str]"]
 
 
@@ -289,15 +292,13 @@ def test_the_demo_leaves_a_report_a_picture_a_release_and_a_ledger(shown: Shown)
     assert found.stderr == ""
     result = json.loads(found.stdout)
     assert list(result) == [
-        "report", "picture", "release", "ledger", "guarantee", "refused", "noise_per_person",
+        "report", "check_ins", "maps", "ledger", "guarantee", "refused", *ERRORS
     ]  # fmt: skip
     assert sorted(file.name for file in out.iterdir()) == [
-        "city.ledger",
-        "map.png",
-        "release.json",
-        "report.html",
-    ]
-    assert all(Path(result[name]).parent == out for name in ("report", "picture", "release", "ledger"))
+        "checkins.parquet", "city.ledger", "map.geojson", "map.html", "map.json", "map.png", "report.html",
+        "side-by-side.png",
+    ]  # fmt: skip
+    assert all(Path(result[name]).parent == out for name in ("report", "check_ins", "ledger"))
     assert result["guarantee"] == "epsilon 1 for each user (one user added or removed), central model"
     assert result["refused"] == f"asked epsilon 1, 0 left in {out / 'city.ledger'}; nothing was released"
     assert (out / "map.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
@@ -305,14 +306,14 @@ def test_the_demo_leaves_a_report_a_picture_a_release_and_a_ledger(shown: Shown)
 
 def test_the_demo_pays_exactly_for_what_it_releases(shown: Shown) -> None:
     out, _ = shown
-    ledger, release = Ledger(out / "city.ledger"), read_release(out / "release.json")
+    ledger, made = Ledger(out / "city.ledger"), read_heatmap(out / "map.json")
     statement = ledger.statement()
     assert statement.spent == Spent(epsilon=Fraction(1))
     assert statement.left == PureDP(0)
-    assert [entry.number for entry in statement.entries] == [release.entry.number] == [1]
-    assert release.value.shape == (4**demo.LEVELS,)
-    assert not release.rehearsal
-    result = run("ledger", "verify", str(out / "city.ledger"), "--against", str(out / "release.json"))
+    assert [entry.number for entry in statement.entries] == [made.receipt.entry.number] == [1]
+    assert made.area.grid.levels == demo.LEVELS
+    assert not made.receipt.rehearsal
+    result = run("ledger", "verify", str(out / "city.ledger"), "--against", str(out / "map.json"))
     assert result.exit_code == 0, result.stderr
 
 
@@ -355,7 +356,7 @@ def test_the_demo_tells_its_steps_on_stderr() -> None:
     result = run("demo", "--out", "out", "--epsilon", "1/2")
     assert result.stdout == "report: out/report.html\n"
     assert result.stderr.splitlines() == [
-        "a synthetic city of 20,000 people on 64 x 64 cells",
+        "a synthetic city of 20,000 people: out/checkins.parquet",
         "released: epsilon 0.5 for each user (one user added or removed), central model",
         "asked again, refused: asked epsilon 0.5, 0 left in out/city.ledger; nothing was released",
     ]
@@ -386,14 +387,21 @@ def test_the_demo_needs_a_budget(epsilon: str) -> None:
 
 def crowd(people: int) -> Callable[..., Any]:
     """A city whose people all stand on one spot."""
-    return lambda _rng, _people: np.full((people, 2), 0.3)
+    west, south, _, _ = demo.BOUNDS
+    return lambda *_: pa.table(
+        {
+            "user": np.arange(people),
+            "lon": np.full(people, west + 0.03),
+            "lat": np.full(people, south + 0.03),
+        }
+    )
 
 
 def test_the_demo_writes_no_private_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """S15, S16: two cities, the same words; a count is in no output and in no byte of the ledger."""
     outputs = []
     for out, people in (("one", 1), ("all", 123_457)):
-        monkeypatch.setattr(demo, "city", crowd(people))
+        monkeypatch.setattr(demo, "made_up", crowd(people))
         result = run("demo", "--out", out, "--json")
         assert result.exit_code == 0, result.stderr
         page = re.sub(r'base64,[^"]*', "", Path(out, "report.html").read_text())
@@ -401,7 +409,7 @@ def test_the_demo_writes_no_private_value(monkeypatch: pytest.MonkeyPatch) -> No
             assert "123457" not in text
             assert "123,457" not in text
         found = json.loads(result.stdout)
-        del found["noise_per_person"]  # of a made-up city
-        outputs.append((json.dumps(found) + page).replace(f"{out}/", "out/"))
-        assert read_release(Path(out, "release.json")).value.shape == (4**demo.LEVELS,)
+        # Exact errors of a made-up city, and noisy places: the tables of them have the same shape.
+        words = re.sub(r"<td>[-0-9.e%]*</td>", "<td></td>", page)
+        outputs.append((json.dumps({**found, **dict.fromkeys(ERRORS)}) + words).replace(f"{out}/", "out/"))
     assert outputs[0] == outputs[1]

@@ -6,8 +6,12 @@ import doctest
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from pyarrow import parquet
 from tests.docs.test_readme import broken, steps
+
+from sfumato.heatmap import check_ins
 
 pytestmark = pytest.mark.docs
 
@@ -41,6 +45,20 @@ def test_sessions_print_what_they_show(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     results = sessions(page)
+    assert results.attempted
+    assert not results.failed, capsys.readouterr().out
+
+
+def test_the_readmes_session_prints_what_it_shows(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    rng: np.random.Generator,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # What `sfumato heatmap city` has made before, in its console part.
+    parquet.write_table(check_ins(500, bounds=(11.20, 43.74, 11.32, 43.81), rng=rng), "checkins.parquet")
+    results = sessions(ROOT / "README.md")
     assert results.attempted
     assert not results.failed, capsys.readouterr().out
 

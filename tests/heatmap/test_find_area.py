@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.chance import assert_share
 
-from sfumato.heatmap.find_area import FALSE_STRIP, Strips, find_bounds
+from sfumato.heatmap.find_area import FALSE_STRIP, Strips, find_area
 from sfumato.privacy import AddRemoveUser, Bound, Guarded, Ledger, PureDP, SystemNoise
 from sfumato.records import UNITS, CellSums, guard_sums
 from sfumato.spaces import Area, Grid, area_of_plane
@@ -29,9 +29,8 @@ def test_the_box_holds_a_crowd_and_little_more(rng: np.random.Generator) -> None
     wide = 0
     for _ in range(41):
         ledger = Ledger.rehearsal(PureDP(1))
-        west, south, east, north = find_bounds(
-            lambda area: people(crowd, area), OUTER, ledger=ledger, epsilon=1
-        )
+        found = find_area(lambda area: people(crowd, area), OUTER, ledger=ledger, epsilon=1)
+        west, south, east, north = found.bounds
         inside = (crowd >= [west, south]) & (crowd <= [east, north])
         # Strips of fewer than 29 people are cut: under 2 % of a Gaussian crowd of 20,000. To lose more,
         # several strips of over 60 would each need noise below -31, which is 8 scales: under 1e-3 each.
@@ -46,9 +45,8 @@ def test_the_box_holds_a_crowd_and_little_more(rng: np.random.Generator) -> None
 @pytest.mark.unit
 def test_nobody_leaves_the_outer_box_as_it_is_or_a_box_inside_it() -> None:
     nobody = np.zeros((0, 2))
-    west, south, east, north = find_bounds(
-        lambda area: people(nobody, area), OUTER, ledger=Ledger.rehearsal(PureDP(1)), epsilon=1
-    )
+    found = find_area(lambda area: people(nobody, area), OUTER, ledger=Ledger.rehearsal(PureDP(1)), epsilon=1)
+    west, south, east, north = found.bounds
     assert 0 <= west < east <= 1
     assert 0 <= south < north <= 1
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json as json_
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
@@ -67,6 +68,22 @@ def say(message: str, *, quiet: bool) -> None:
     """A remark or a step of progress, on stderr."""
     if not quiet:
         print(message, file=sys.stderr)  # noqa: T201
+
+
+@contextmanager
+def working(message: str, *, quiet: bool) -> Iterator[None]:
+    """Say what is being done; on a terminal a clock runs beside it until it is."""
+    if quiet or not sys.stderr.isatty():
+        say(message, quiet=quiet)
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        progress.add_task(message, total=None)
+        yield
 
 
 def show(result: dict[str, Any], text: Any, *, json: bool) -> None:

@@ -49,7 +49,7 @@ def demo(
     """
     import pyarrow.parquet
 
-    from sfumato.heatmap import PyramidMethod, release
+    from sfumato.heatmap import PyramidMethod, price, release
     from sfumato.privacy import Ledger, PureDP
     from sfumato.records import Columns
     from sfumato.spaces import area_in_degrees
@@ -57,12 +57,13 @@ def demo(
     hush = quiet or json
     budget = PureDP(epsilon)
     area, columns = area_in_degrees(BOUNDS, LEVELS), Columns("user", "lon", "lat")
+    price(PyramidMethod(width=WIDTH), budget.epsilon, area)  # a bad epsilon is said before anything is made
     out.mkdir(parents=True, exist_ok=True)
     file, rows = out / "city.ledger", out / "checkins.parquet"
     if file.exists() and Ledger(file).header.source != SOURCE:
         raise InvalidInput(f"{file} accounts for another source and is kept; choose another --out")
     file.unlink(missing_ok=True)
-    pyarrow.parquet.write_table(made_up(PEOPLE, Family.town, BOUNDS), rows)
+    pyarrow.parquet.write_table(made_up(PEOPLE, Family.street, BOUNDS), rows)
     say(f"a synthetic city of {PEOPLE:,} people: {rows}", quiet=hush)
     ledger = Ledger.create(file, budget, unit="user", source=SOURCE)
     asked: dict[str, Any] = {
@@ -140,13 +141,14 @@ def _report(path: Path, released: HeatmapRelease, rows: Path, refused: str, ledg
         ("the synthetic city", smooth(truth, SIGMA)),
         ("what sfumato releases", released.image(sigma=SIGMA)),
     ]
-    top = 100 * float(shown[0][1].max())
+    top = 100 * float(shown[1][1].max())
     picture = draw_maps(
         [(title, 100 * image) for title, image in shown],
         top=top,
         caption=released.statement,
         unit="% of the people, per cell",
     )
+    path.with_name("side-by-side.png").write_bytes(picture)
     errors = asdict(compare(truth, released.image(), area))
     spots = [[f"{spot.x:.4f}", f"{spot.y:.4f}", f"{spot.share:.0%}"] for spot in released.hotspots(5)]
     bound = math.exp(released.receipt.guarantee.loss.epsilon)  # type: ignore[union-attr]

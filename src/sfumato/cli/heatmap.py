@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli import demo, saved_map
 from sfumato.cli.area import Bounds, BoundsFile, Cells, Image, Levels, Outer, Plane, Shape, named_area
-from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.map_options import (
     Alone,
     Connection,
@@ -140,7 +140,9 @@ def release(
     def summed(where: Area) -> Any:
         from sfumato.records import open_table, sum_cells
 
-        table = open_table(input, engine=engine.value, connection=connection or None, delimiter=delimiter)
+        table = open_table(
+            input, engine=engine.value, connection=connection or None, delimiter=delimiter, columns=columns
+        )
         return sum_cells(
             table,
             columns,
@@ -151,14 +153,14 @@ def release(
         )
 
     if private:
-        from sfumato.heatmap import find_bounds
+        from sfumato.heatmap import find_area
 
-        say(f"finding the area inside {outer}", quiet=hush)
         # Where people are is asked of all groups together.
-        found = find_bounds(summed, area, ledger=budget, epsilon=spent_on_bounds)
-        area = named_area(",".join(map(repr, found)), None, None, plane=plane, cells=cells, levels=levels)
-    say(f"counting {input} with {engine.value} on {area.grid.side} x {area.grid.side} cells", quiet=hush)
-    guarded = summed(area)
+        with working(f"finding the area inside {outer}", quiet=hush):
+            area = find_area(summed, area, ledger=budget, epsilon=spent_on_bounds)
+    side = area.grid.side
+    with working(f"counting {input} with {engine.value} on {side} x {side} cells", quiet=hush):
+        guarded = summed(area)
     say(f"releasing by {way.name} from {ledger}", quiet=hush)
     maps = release_sums(
         guarded,
@@ -167,6 +169,7 @@ def release(
         epsilon=cost - spent_on_bounds,
         method=way,
         groups=groups,
+        area_cost=PureDP(spent_on_bounds) if private else None,
         note=note,
     )
     written = write_maps(maps, targets, over=over, overwrite=overwrite, hush=hush)
@@ -216,7 +219,9 @@ def rehearse(
     area = named_area(bounds, bounds_file, image, plane=plane, cells=cells, levels=levels)
     check_outputs(out, area, over=over, overwrite=overwrite)
     say(f"rehearsing on {input}, taken to be public", quiet=hush)
-    table = open_table(input, engine=engine.value, connection=connection or None, delimiter=delimiter)
+    table = open_table(
+        input, engine=engine.value, connection=connection or None, delimiter=delimiter, columns=columns
+    )
     way = named_method(method, width=width, delta=delta, users=users)
     rehearsed, truth = rehearse_exactly(table, columns, area, epsilon=epsilon, method=way)
     errors = asdict(compare(truth, rehearsed.image(), area))

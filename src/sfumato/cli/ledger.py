@@ -12,7 +12,7 @@ from sfumato.cli.console import DONE, FAILED, Json, Quiet, fail, say, sentences,
 from sfumato.errors import InvalidParameter, LedgerDamaged, LedgerMismatch
 
 if TYPE_CHECKING:
-    from sfumato.privacy import Loss, Neighbors, Statement
+    from sfumato.privacy import Loss, Neighbors, Release, Statement
 
 app = typer.Typer(
     help="Make, show and verify privacy ledgers: who paid, how much is left.", no_args_is_help=True
@@ -100,10 +100,10 @@ def verify(
     check against them. What a release promises is checked; its values were drawn after the entry, and cannot
     be.
     """
-    from sfumato.privacy import Ledger, read_release
+    from sfumato.privacy import Ledger
 
     published = list(dict.fromkeys([*(against or []), *(releases or [])]))
-    read = {path: read_release(path) for path in published}
+    read = {path: _receipt(path) for path in published}
     try:
         ledger = Ledger(file)
         for path, release in read.items():
@@ -120,6 +120,20 @@ def verify(
     if not quiet or json:
         show({**result, "releases": [str(path) for path in published]}, text, json=json)
     raise typer.Exit(DONE)
+
+
+def _receipt(path: Path) -> Release[Any]:
+    """The receipt in a published file: a release, or a map made of one."""
+    from sfumato.heatmap import read_heatmap
+    from sfumato.heatmap.result import FORMAT
+    from sfumato.privacy import read_release
+
+    try:
+        with path.open(encoding="utf-8") as file:
+            is_map = f'"{FORMAT}"' in file.read(100)
+    except (OSError, UnicodeDecodeError):
+        is_map = False
+    return read_heatmap(path).receipt if is_map else read_release(path)
 
 
 def _budget(epsilon: str, delta: str, rho: str) -> Loss:

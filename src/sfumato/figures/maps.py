@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.figures.heatmap import palette
 
 
 def draw_maps(
@@ -29,13 +30,15 @@ def draw_maps(
     if not top > 0:
         raise InvalidParameter(f"the top of the color scale must be above 0, got {top}")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.2 * len(panels) + 1.2, 5.2), layout="constrained")
     FigureCanvasAgg(figure)
+    inks = ListedColormap(palette() / 255)
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axis, (title, values) in zip(axes, panels, strict=True):
-        drawn = axis.imshow(values, origin="lower", cmap="magma_r", vmin=0, vmax=top, interpolation="nearest")
+        drawn = axis.imshow(values, origin="lower", cmap=inks, vmin=0, vmax=top, interpolation="nearest")
         axis.set_title(title, fontsize=11)
         axis.set_xticks([])
         axis.set_yticks([])

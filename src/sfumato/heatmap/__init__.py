@@ -2,7 +2,7 @@
 
 from sfumato.heatmap import rivals
 from sfumato.heatmap.city import check_ins
-from sfumato.heatmap.find_area import Strips, find_bounds
+from sfumato.heatmap.find_area import Strips, find_area
 from sfumato.heatmap.hotspots import Hotspot, hotspots
 from sfumato.heatmap.method import Method, NoisyLevel, NoisyTree
 from sfumato.heatmap.metrics import Comparison, compare, emd_ground, emd_share, kl, pearson, similarity
@@ -32,7 +32,7 @@ __all__ = [
     "compare",
     "emd_ground",
     "emd_share",
-    "find_bounds",
+    "find_area",
     "hotspots",
     "kl",
     "objective",

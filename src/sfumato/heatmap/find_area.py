@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sfumato.privacy import Bound, DiscreteLaplace, Guarded, Ledger, Noise, PureDP
 from sfumato.privacy.exact import Number, exact
 from sfumato.records import UNITS, CellSums
-from sfumato.spaces import Area, Grid
+from sfumato.spaces import Area, Grid, part_of
 from sfumato.spaces.area import Bounds
 
 IntArray = npt.NDArray[np.int64]
@@ -59,9 +59,9 @@ class Strips:
         return self.law.sample(exact_strips, noise)
 
 
-def find_bounds(
+def find_area(
     sums: Callable[[Area], Guarded[CellSums]], outer: Area, *, ledger: Ledger, epsilon: Number
-) -> Bounds:
+) -> Area:
     """The part of a public outer area where clearly more users are than noise; costs at most epsilon.
 
     Two rounds, each on half of epsilon: the noisy mass of 64 columns and 64 rows of the box so far; the new
@@ -72,12 +72,12 @@ def find_bounds(
     share = exact(epsilon, name="epsilon") / ROUNDS
     box = outer.bounds
     for number in range(ROUNDS):
-        area = replace(outer, grid=Grid(LEVEL, box), bounds=box)
+        area = Area(Grid(LEVEL, box), box, outer.kind)
         mechanism = Strips(DiscreteLaplace(2 * UNITS / share).scale)
         note = f"bounds, round {number + 1} of {ROUNDS}"
         paid = ledger.release(mechanism, sums(area), pay=PureDP(share), note=note)
         box = _above(paid.value, float(mechanism.scale), area.grid)
-    return box
+    return part_of(outer, box, outer.grid.levels)
 
 
 def _above(strips: IntArray, scale: float, grid: Grid) -> Bounds:

@@ -51,7 +51,11 @@ def release(
     """
     ledger.afford(price(method, epsilon, area))
     guarded = sum_cells(
-        open_table(source), columns, area, source=ledger.header.source, unit=ledger.header.unit
+        open_table(source, columns=columns),
+        columns,
+        area,
+        source=ledger.header.source,
+        unit=ledger.header.unit,
     )
     return release_sums(guarded, area, ledger=ledger, epsilon=epsilon, method=method, note=note)[0]
 
@@ -73,7 +77,7 @@ def release_each(
     """
     ledger.afford(price(method, epsilon, area, groups=len(groups)))
     guarded = sum_cells(
-        open_table(source),
+        open_table(source, columns=columns),
         columns,
         area,
         source=ledger.header.source,
@@ -112,7 +116,7 @@ def rehearse_exactly(
     noise: Noise | None = None,
 ) -> tuple[HeatmapRelease, FloatArray]:
     """A rehearsal and beside it the exact picture, shares adding up to 1: for public or made-up data only."""
-    sums = sum_public_cells(open_table(source), columns, area)
+    sums = sum_public_cells(open_table(source, columns=columns), columns, area)
     ledger = Ledger.rehearsal(PureDP(exact(epsilon)))
     guarded = guard_sums(sums, source=ledger.header.source)
     (rehearsed,) = release_sums(guarded, area, ledger=ledger, epsilon=epsilon, method=method, noise=noise)
@@ -128,9 +132,13 @@ def release_sums(
     method: Method[Any] = DEFAULT,
     groups: Sequence[str] = ("",),
     noise: Noise | None = None,
+    area_cost: PureDP | None = None,
     note: str = "",
 ) -> tuple[HeatmapRelease, ...]:
-    """One private map for each group of guarded sums, as one release that costs at most epsilon."""
+    """One private map for each group of guarded sums, as one release that costs at most epsilon.
+
+    `area_cost` is what `find_area` was paid for the area, if it was asked: the maps say so.
+    """
     if guarded.bound.size != len(groups) * area.grid.size:
         raise InvalidParameter(
             f"sums of {len(groups)} group(s) on {area.grid.side} x {area.grid.side} cells are wanted, "
@@ -142,7 +150,7 @@ def release_sums(
     receipt = ledger.release(mechanism, guarded, noise=noise, pay=pay, note=note)
     # From here on everything is made of what was released: it costs nothing.
     return tuple(
-        HeatmapRelease(tiles, area, method.name, parameters(method), receipt, group)
+        HeatmapRelease(tiles, area, method.name, parameters(method), receipt, group, area_cost)
         for tiles, group in zip(method.estimate(receipt.value, area.grid), groups, strict=True)
     )
 

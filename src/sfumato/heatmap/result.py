@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sfumato.heatmap.hotspots import Hotspot, hotspots
 from sfumato.heatmap.smooth import smooth
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
-from sfumato.privacy import Release
+from sfumato.privacy import Guarantee, PureDP, Release, compose
 from sfumato.privacy.codec import encode
 from sfumato.spaces import Area
 
@@ -26,7 +26,8 @@ class HeatmapRelease:
     """What `release` gives back. Everything it holds was paid for; drawing and writing it cost nothing.
 
     `tiles` hold mass in users as estimated; `receipt` the noisy counts they were made of, with guarantee and
-    ledger entry; `group` names the map when several share one release.
+    ledger entry; `group` names the map when several share one release. `area_cost` was paid besides, when the
+    area itself was found in the data: whoever sees the map sees that too.
     """
 
     tiles: Tiles
@@ -35,13 +36,25 @@ class HeatmapRelease:
     parameters: dict[str, Any]
     receipt: Release[Any]
     group: str = ""
+    area_cost: PureDP | None = None
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised for the map and its area together."""
+        promised = self.receipt.guarantee
+        if self.area_cost is None:
+            return promised
+        return replace(promised, loss=compose([promised.loss, self.area_cost]))
 
     @property
     def statement(self) -> str:
         """What was promised, in one sentence; a rehearsal says that it promises nothing."""
+        sentence = str(self.guarantee)
+        if self.area_cost is not None:
+            sentence += f": {self.receipt.guarantee.loss} for the map, {self.area_cost} for finding its area"
         if self.receipt.rehearsal:
-            return f"REHEARSAL on public data, protects nobody: {self.receipt.guarantee}"
-        return str(self.receipt.guarantee)
+            return f"REHEARSAL on public data, protects nobody: {sentence}"
+        return sentence
 
     def image(self, level: int | None = None, *, sigma: float = 0.0) -> FloatArray:
         """Shares of the whole, adding up to 1, as a picture of the grid [row, column], row 0 at the lowest y.
@@ -105,6 +118,7 @@ class HeatmapRelease:
                 "levels": self.area.grid.levels,
                 "cell_size": list(self.area.cell_size),
                 "unit": self.area.unit,
+                "cost": None if self.area_cost is None else encode(self.area_cost),
             },
             "ledger": self.receipt.ledger,
             "entry": self.receipt.entry.to_json(),

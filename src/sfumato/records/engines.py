@@ -37,6 +37,8 @@ def duckdb_engine(database: Path | None = None) -> Any:
         ),
         f"{database} could not be opened as a DuckDB database; nothing was read",
     )
+    # A bar that grows with the rows tells of them.
+    connection.raw_sql("set enable_progress_bar = false")
     weakref.finalize(connection, shutil.rmtree, spill, ignore_errors=True)
     return connection
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, assert_never, get_args
 
 from sfumato.errors import InvalidParameter
 from sfumato.spaces.grid import Grid
@@ -133,6 +133,34 @@ def area_of_plane(bounds: Bounds, levels: int, *, square: bool = True) -> Area:
     if not (low_x < high_x and low_y < high_y):
         raise InvalidParameter(f"bounds must rise from low to high, got {asked}; no area was made")
     return Area(Grid(levels, _square(asked, 1.0) if square else asked), asked, "plane")
+
+
+def part_of(area: Area, bounds: Bounds, levels: int) -> Area:
+    """The part of an area within bounds, of the same kind; cells are square where a square fits on the Earth.
+
+    Bounds are in the coordinates of the area, where 181 is a longitude that was crossed to.
+
+    >>> part_of(area_in_degrees((170, -20, -170, 0), 4), (181, -9, 183, -8), 4).bounds
+    (-179.0, -9.0, -177.0, -8.0)
+    """
+    low_x, low_y, high_x, high_y = bounds
+    match area.kind:
+        case "degrees":
+            turned = (_turned(low_x, west=True), low_y, _turned(high_x, west=False), high_y)
+            try:
+                return area_in_degrees(turned, levels)
+            except InvalidParameter:
+                return area_in_degrees(turned, levels, square=False)
+        case "pixels" | "plane":
+            return Area(Grid(levels, _square(bounds, 1.0)), bounds, area.kind)
+        case _:
+            assert_never(area.kind)
+
+
+def _turned(longitude: float, *, west: bool) -> float:
+    """A longitude in -180..180; 180 itself stays where it begins or ends an area."""
+    beyond = longitude >= 180 if west else longitude > 180
+    return longitude - 360 if beyond else longitude
 
 
 def _numbers(bounds: Bounds) -> Bounds:

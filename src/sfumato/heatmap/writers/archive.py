@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
 from sfumato.heatmap.writers.geojson import report
-from sfumato.privacy import Entry, Guarantee, Release
+from sfumato.privacy import Entry, Guarantee, PureDP, Release
 from sfumato.privacy.codec import decode_loss, decode_neighbors
 from sfumato.spaces import Area, Grid
 
@@ -66,6 +66,7 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
             parameters=dict(data["parameters"]),
             receipt=_receipt(data),
             group=str(data["group"]),
+            area_cost=_area_cost(area["cost"]),
         )
         if data["statement"] != found.statement:
             raise ValueError("its statement is not that of its guarantee")
@@ -90,6 +91,13 @@ def _tiles(grid: Grid, data: Any) -> Tiles:
     if levels.shape == codes.shape and np.any((codes < 0) | (codes >> 2 * levels > 0)):
         raise ValueError("it has codes of cells that are not in its grid")
     return Tiles(grid, levels, codes, np.array(data["masses"], dtype=np.float64).reshape(-1))
+
+
+def _area_cost(data: Any) -> PureDP | None:
+    cost = None if data is None else decode_loss(data)
+    if not isinstance(cost, PureDP | None):
+        raise ValueError("the cost of its area is no epsilon")
+    return cost
 
 
 def _receipt(data: Any) -> Release[None]:

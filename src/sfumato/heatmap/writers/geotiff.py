@@ -68,13 +68,13 @@ def geotiff(release: HeatmapRelease, level: int | None = None) -> bytes:
 
 def tags(release: HeatmapRelease) -> dict[str, str]:
     """What a file should say of itself in a few plain words."""
-    loss = release.receipt.guarantee.loss
+    loss = release.guarantee.loss
     return {
         "statement": release.statement,
         "method": release.method,
         "loss": str(loss),
         "epsilon": "" if isinstance(loss, ZCDP) else f"{float(loss.epsilon):.12g}",
-        "unit": f"share of all mass per cell; each {release.receipt.guarantee.unit} is protected",
+        "unit": f"share of all mass per cell; each {release.guarantee.unit} is protected",
         "ledger": release.receipt.ledger,
         "entry": str(release.receipt.entry.number),
         "entry_hash": release.receipt.entry.hash,

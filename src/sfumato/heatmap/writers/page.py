@@ -61,7 +61,7 @@ def html(release: HeatmapRelease, level: int | None = None) -> bytes:
 
 def facts(release: HeatmapRelease) -> list[tuple[str, str]]:
     """What a reader should know of how a map was made, as names and values."""
-    area, promised, entry = release.area, release.receipt.guarantee, release.receipt.entry
+    area, promised, entry = release.area, release.guarantee, release.receipt.entry
     side = area.grid.side
     told = [
         ("guarantee", str(promised.loss)),
@@ -93,7 +93,7 @@ def _data(release: HeatmapRelease, level: int | None) -> dict[str, Any]:
     middle = math.cos(math.radians((area.bounds[1] + area.bounds[3]) / 2)) if area.kind == "degrees" else 1.0
     noise = noise_share(release)
     densest = max(float(release.image(found.level).max()), 1e-12)
-    units = f"{release.receipt.guarantee.unit}s"
+    units = f"{release.guarantee.unit}s"
     return {
         "kind": area.kind,
         "bounds": area.bounds,

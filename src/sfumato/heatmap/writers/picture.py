@@ -129,7 +129,7 @@ def title(release: HeatmapRelease) -> str:
 
 
 def _words(release: HeatmapRelease, found: Drawn) -> Words:
-    promised = release.receipt.guarantee
+    promised = release.guarantee
     side = release.area.grid.side
     return Words(
         title=title(release),

@@ -20,16 +20,29 @@ import typer
 HERE = Path(__file__).parent / "reference"
 WIDTH = 100
 MADE = "<!-- Made by docs/make_reference.py; do not edit. -->"
-ROOMS = ["sfumato.privacy", "sfumato.spaces", "sfumato.transport", "sfumato.figures", "sfumato.report"]
+ROOMS = [
+    "sfumato.privacy",
+    "sfumato.spaces",
+    "sfumato.transport",
+    "sfumato.records",
+    "sfumato.heatmap",
+    "sfumato.heatmap.rivals",
+    "sfumato.figures",
+    "sfumato.report",
+]
 EXAMPLES = """\
 The examples on this page run one after the other, after
 
 ```python
 >>> import math
+>>> from fractions import Fraction
 >>> import numpy as np
 >>> from sfumato.privacy import *
 >>> from sfumato.spaces import *
 >>> from sfumato.transport import *
+>>> from sfumato.records import *
+>>> from sfumato.heatmap import *
+>>> from sfumato.heatmap.rivals import *
 ```"""
 
 

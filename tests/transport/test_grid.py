@@ -166,6 +166,41 @@ def test_a_large_grid_is_certified(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("levels", [3, 7])
+def test_all_mass_from_corner_to_corner(levels: int) -> None:
+    """One long way for as many units as there can be."""
+    grid = Grid(levels)
+    p, q = np.zeros((2, grid.side, grid.side))
+    p[0, 0] = q[-1, -1] = 1
+    assert emd(p, q, grid).value == grid.diameter
+    assert emd_norm(1.5 * p - q, grid).value == grid.diameter + 1
+
+
+@pytest.mark.property
+@given(st.data())
+@settings(max_examples=40)
+def test_flow_is_carried_to_finer_cells_on_tight_arcs(data: st.DataObject) -> None:
+    from sfumato.transport.scales import carry
+
+    z = data.draw(hnp.arrays(np.int64, (8, 8), elements=st.integers(-9, 9)))
+    east = data.draw(hnp.arrays(np.int64, (4, 3), elements=st.integers(-9, 9)))
+    north = data.draw(hnp.arrays(np.int64, (3, 4), elements=st.integers(-9, 9)))
+    given = data.draw(hnp.arrays(np.int64, (4, 4), elements=st.integers(0, 3)))
+    u = data.draw(hnp.arrays(np.int32, (8, 8), elements=st.integers(0, 1)))
+    fine_east, fine_north, fine_given = carry(z, u, 0, east, north, given)
+    for flow, axis in ((fine_east, 1), (fine_north, 0)):
+        fall = -np.diff(u, axis=axis)
+        assert (np.sign(flow) == fall)[flow != 0].all()
+    assert ((u == 0) & (z < 0))[fine_given > 0].all()
+    rest = z + fine_given
+    rest[:, :-1] -= fine_east
+    rest[:, 1:] += fine_east
+    rest[:-1] -= fine_north
+    rest[1:] += fine_north
+    assert rest.clip(0).sum() <= z.clip(0).sum()
+
+
+@pytest.mark.unit
 @pytest.mark.parametrize(
     ("p", "q", "message"),
     [

@@ -73,30 +73,36 @@ def solve(first, heads, edge, sign, length, z):
         if excess[i] > 0:
             n_excess += 1
     while n_excess > 0:
-        # (a) Distances from the nodes in want under reduced costs, until all excess is settled.
+        # (a) Distances from the nodes in want under reduced costs, until half of the nodes with excess are
+        # settled: a few far ones would make every search a full one. Most steps cost nothing: they pass by
+        # the heap, first come first served, which also keeps hops few.
         heap = 0
+        head = 0
+        tail = 0
         for i in range(n):
             if excess[i] < 0:
                 reach[i] = 0
                 hops[i] = 0
-                keys[heap] = 0  # equal keys in any order are a heap
-                nodes[heap] = i
-                heap += 1
-        left = n_excess
+                queue[tail] = i
+                tail += 1
+        left = (n_excess + 1) // 2
         settled = 0
         d = np.int64(0)
         while left > 0:
-            key = keys[0]
-            j = nodes[0]
-            heap -= 1
-            if heap > 0:
-                _sink(keys, nodes, heap)
-            if place[j] >= 0 or key != reach[j]:
-                continue
+            if head < tail:
+                j = queue[head]
+                head += 1
+            else:
+                d = keys[0]
+                j = nodes[0]
+                heap -= 1
+                if heap > 0:
+                    _sink(keys, nodes, heap)
+                if place[j] >= 0 or d != reach[j]:
+                    continue
             place[j] = settled
             order[settled] = j
             settled += 1
-            d = key
             if excess[j] > 0:
                 left -= 1
                 if left == 0:
@@ -108,11 +114,15 @@ def solve(first, heads, edge, sign, length, z):
                 cost = length[edge[t]] - potential[i] + potential[j]
                 if sign[t] * flow[edge[t]] > 0:  # flow from j to i can be undone, for nothing
                     cost = np.int64(0)
-                if key + cost < reach[i]:
-                    reach[i] = key + cost
+                if d + cost < reach[i]:
+                    reach[i] = d + cost
                     hops[i] = hops[j] + 1
-                    _lift(keys, nodes, heap, key + cost, i)
-                    heap += 1
+                    if cost == 0:
+                        queue[tail] = i
+                        tail += 1
+                    else:
+                        _lift(keys, nodes, heap, d + cost, i)
+                        heap += 1
         for t in range(settled):
             potential[order[t]] += reach[order[t]] - d
 
@@ -204,11 +214,10 @@ def solve(first, heads, edge, sign, length, z):
             head = head + 1 if head < n else 0
 
         n_excess = 0
-        for t in range(settled):
-            i = order[t]
+        for i in range(n):
             if excess[i] > 0:
                 n_excess += 1
-            place[i] = -1
-            hops[i] = n + 1
+        place[:] = -1
+        hops[:] = n + 1
         reach[:] = FAR
     return potential, flow

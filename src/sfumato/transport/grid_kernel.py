@@ -15,9 +15,10 @@ from numba import njit
 
 FAR = 2**30
 # Columns of the records of a cell, kept together so that a visit touches few cache lines. PLACE is the order
-# of settlement: -1 before it, FAR on the frame.
+# of settlement: -1 before it, FAR on the frame. REACH is -1 on the frame, so that no search enters it. GIVEN
+# is what the ground gave, -1 in cells that it does not serve.
 POTENTIAL, PLACE, REACH, HOPS = 0, 1, 2, 3
-EXCESS, EAST, NORTH = 0, 1, 2
+EXCESS, EAST, NORTH, GIVEN = 0, 1, 2, 3
 
 
 @njit(cache=True)
@@ -45,9 +46,10 @@ def _push(mass, k, s, width, amount):
 
 
 @njit(cache=True)
-def solve(z, start, ground_start, surplus):
-    """Potentials and flows of an optimal transport of integer excess z to want, from feasible potentials.
+def solve(z, start, ground_start, surplus, east, north, given):
+    """Potentials and flows of an optimal transport of integer excess z to want.
 
+    Starts from feasible potentials and from flows on tight arcs (zeros do): east, north and from the ground.
     Returns (potential, ground potential, flow east, flow north, flow from the ground). `z` sums to -surplus.
     """
     side = z.shape[0]
@@ -56,6 +58,7 @@ def solve(z, start, ground_start, surplus):
     step = (1, -1, width, -width)
     cell = np.full((size, 4), FAR, np.int32)
     cell[:, POTENTIAL] = 0
+    cell[:, REACH] = -1
     mass = np.zeros((size, 4), np.int64)
     order = np.empty(size + 1, np.int32)
     wanting = np.empty(side * side, np.int32)
@@ -63,28 +66,43 @@ def solve(z, start, ground_start, surplus):
     soon = np.empty(4 * size + 8, np.int32)
     later = np.empty(4 * size + 8, np.int32)
     waiting = np.zeros(size, np.bool_)
-    from_ground = np.zeros(size if surplus > 0 else 1, np.int64)
     served = np.empty(side * side if surplus > 0 else 0, np.int32)  # cells the ground may serve
     n_served = 0
     n_wanting = 0
     n_excess = 0
+    ground_excess = np.int64(surplus)
     for i in range(side):
         for j in range(side):
             k = (i + 1) * width + j + 1
-            mass[k, EXCESS] = z[i, j]
             cell[k, POTENTIAL] = start[i, j]
             cell[k, PLACE] = -1
-            if z[i, j] < 0:
+            cell[k, REACH] = FAR
+            mass[k, GIVEN] = -1
+            if surplus > 0 and z[i, j] < 0:
+                served[n_served] = k
+                n_served += 1
+                mass[k, GIVEN] = given[i, j]
+                ground_excess -= given[i, j]
+            if j < side - 1:
+                mass[k, EAST] = east[i, j]
+            if i < side - 1:
+                mass[k, NORTH] = north[i, j]
+            e = (
+                z[i, j]
+                + given[i, j]
+                - mass[k, EAST]
+                + mass[k - 1, EAST]
+                - mass[k, NORTH]
+                + mass[k - width, NORTH]
+            )
+            mass[k, EXCESS] = e
+            if e < 0:
                 wanting[n_wanting] = k
                 n_wanting += 1
-                if surplus > 0:
-                    served[n_served] = k
-                    n_served += 1
-            elif z[i, j] > 0:
+            elif e > 0:
                 n_excess += 1
     ground = size
     ground_potential = np.int32(ground_start)
-    ground_excess = np.int64(surplus)
 
     while n_excess > 0 or ground_excess > 0:
         # (a) Distances from the cells in want under reduced costs 0, 1, 2, by buckets; stops when all excess
@@ -117,7 +135,7 @@ def solve(z, start, ground_start, surplus):
                 while head < n_now:
                     j = now[head]
                     head += 1
-                    if cell[j, PLACE] >= 0 or cell[j, REACH] != d:
+                    if cell[j, REACH] != d:
                         continue
                     cell[j, PLACE] = settled
                     order[settled] = j
@@ -128,14 +146,14 @@ def solve(z, start, ground_start, surplus):
                             break
                     u = cell[j, POTENTIAL]
                     h = cell[j, HOPS] + np.int32(1)
-                    if surplus > 0 and ground_place < 0 and z[j // width - 1, j % width - 1] < 0:
+                    if surplus > 0 and ground_place < 0 and mass[j, GIVEN] >= 0:
                         through = d + u - ground_potential
                         if through < ground_reach:
                             ground_reach = through
                             ground_hops = h
                     for s in range(4):
                         i = j + step[s]
-                        if cell[i, PLACE] >= 0:
+                        if cell[i, REACH] <= d:
                             continue
                         rise = u - cell[i, POTENTIAL]
                         cost = np.int32(1 + rise)
@@ -164,7 +182,7 @@ def solve(z, start, ground_start, surplus):
                         break
                 for t in range(n_served):  # what it has given can be taken back
                     k = served[t]
-                    if from_ground[k] > 0 and cell[k, PLACE] < 0 and cell[k, REACH] > d:
+                    if mass[k, GIVEN] > 0 and cell[k, REACH] > d:
                         cell[k, REACH] = d
                         cell[k, HOPS] = ground_hops + 1
                         now[n_now] = k
@@ -194,6 +212,7 @@ def solve(z, start, ground_start, surplus):
                     cell[k, POTENTIAL] += cell[k, REACH] - d
 
         # (b) One wave: in reverse order of settlement every node passes its whole excess on along tight arcs.
+        n_waiting = 0
         for t in range(settled - 1, -1, -1):
             i = order[t]
             if i == ground:
@@ -202,7 +221,6 @@ def solve(z, start, ground_start, surplus):
                         served[:n_served],
                         cell,
                         mass,
-                        from_ground,
                         t,
                         ground_potential,
                         ground_excess,
@@ -212,9 +230,9 @@ def solve(z, start, ground_start, surplus):
             if e <= 0:
                 continue
             u = cell[i, POTENTIAL]
-            if surplus > 0 and 0 <= ground_place < t and from_ground[i] > 0:
-                back = min(e, from_ground[i])
-                from_ground[i] -= back
+            if surplus > 0 and 0 <= ground_place < t and mass[i, GIVEN] > 0:
+                back = min(e, mass[i, GIVEN])
+                mass[i, GIVEN] -= back
                 ground_excess += back
                 e -= back
             tight = 0
@@ -243,16 +261,13 @@ def solve(z, start, ground_start, surplus):
                     mass[j, EXCESS] += part
                     _push(mass, i, s, width, part)
             mass[i, EXCESS] = e
+            if e > 0:
+                now[n_waiting] = i
+                waiting[i] = True
+                n_waiting += 1
 
         # (c) Local pushes on tight arcs towards fewer hops, with bounded work, before distances are computed
         # anew.
-        n_waiting = 0
-        for t in range(settled):
-            k = order[t]
-            if k != ground and mass[k, EXCESS] > 0:
-                now[n_waiting] = k
-                waiting[k] = True
-                n_waiting += 1
         capacity = now.size
         head = 0
         tail = n_waiting
@@ -266,6 +281,11 @@ def solve(z, start, ground_start, surplus):
             waiting[i] = False
             e = mass[i, EXCESS]
             u = cell[i, POTENTIAL]
+            if mass[i, GIVEN] > 0 and ground_place >= 0 and ground_hops < cell[i, HOPS]:
+                back = min(e, mass[i, GIVEN])  # the ground serves another cell with it, in the next wave
+                mass[i, GIVEN] -= back
+                ground_excess += back
+                e -= back
             while e > 0 and work > 0:
                 work -= 1
                 best = np.int32(FAR)
@@ -324,12 +344,12 @@ def solve(z, start, ground_start, surplus):
         ground_potential,
         mass[:, EAST].copy().reshape(width, width)[1:-1, 1:-2].copy(),
         mass[:, NORTH].copy().reshape(width, width)[1:-2, 1:-1].copy(),
-        from_ground,
+        np.maximum(mass[:, GIVEN], 0).reshape(width, width)[1:-1, 1:-1].copy(),
     )
 
 
 @njit(cache=True)
-def _ground_gives(served, cell, mass, from_ground, at, ground_potential, amount):
+def _ground_gives(served, cell, mass, at, ground_potential, amount):
     """The ground serves the cells in want on tight arcs, then spreads the rest over all tight ones."""
     tight = 0
     for t in range(served.size):
@@ -340,7 +360,7 @@ def _ground_gives(served, cell, mass, from_ground, at, ground_potential, amount)
         if mass[k, EXCESS] < 0 and amount > 0:
             part = min(amount, -mass[k, EXCESS])
             mass[k, EXCESS] += part
-            from_ground[k] += part
+            mass[k, GIVEN] += part
             amount -= part
     if amount > 0 and tight > 0:
         for t in range(served.size):
@@ -350,6 +370,6 @@ def _ground_gives(served, cell, mass, from_ground, at, ground_potential, amount)
             part = amount // tight
             tight -= 1
             mass[k, EXCESS] += part
-            from_ground[k] += part
+            mass[k, GIVEN] += part
             amount -= part
     return amount

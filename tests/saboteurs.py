@@ -188,7 +188,7 @@ def _pyramid_follows_exact_counts() -> None:
     from sfumato.spaces import Grid
 
     def exactly(self: Any, values: Any, noise: Any) -> Any:
-        cells, levels = np.arange(values.groups << 2 * self.first_level), []
+        cells, levels = np.arange(values.groups << 2 * self.first_level), list[NoisyLevel]()
         for level, scale in enumerate(self.scales, start=self.first_level):
             cells = Grid.children(cells).ravel() if levels else cells
             counts = values.of_cells(level, cells)
@@ -309,7 +309,7 @@ def _privtree_without_the_decay() -> None:
     true = PrivTree.sample
 
     class Undecayed(PrivTree):
-        decay = 0  # type: ignore[assignment]
+        decay = 0
 
     def deeper(self: Any, values: Any, noise: Any) -> Any:
         rest = {"leaf_scale": self.leaf_scale, "most_leaves": self.most_leaves}
@@ -417,13 +417,13 @@ SABOTEURS: dict[str, Saboteur] = {
     ),
     "every row a whole user": Saboteur(
         _every_row_a_user,
-        "tests/heatmap/test_privacy.py::test_a_user_more_moves_one_map_by_at_most_units",
-        "<= 1048576",
+        "tests/heatmap/test_privacy.py::test_a_user_with_two_rows_moves_one_map_by_all_of_units",
+        "assert 2097152 == 1048576",
     ),
     "every map a whole user": Saboteur(
         _every_group_a_user,
-        "tests/heatmap/test_privacy.py::test_a_user_more_moves_all_maps_together_by_at_most_units",
-        "<= 1048576",
+        "tests/heatmap/test_privacy.py::test_a_user_on_two_maps_moves_both_together_by_all_of_units",
+        "assert 2097152 == 1048576",
     ),
     "bounds from the data": Saboteur(
         _bounds_from_the_data,
@@ -438,7 +438,7 @@ SABOTEURS: dict[str, Saboteur] = {
     "a reconstruct off by a sign": Saboteur(
         _reconstruct_with_a_sign_wrong,
         "tests/heatmap/test_reconstruct.py::test_the_recursion_is_the_linear_program",
-        "approx",
+        "comparison failed",
     ),
     "PrivTree without its decay": Saboteur(
         _privtree_without_the_decay,

@@ -382,12 +382,18 @@ def test_a_user_more_moves_all_maps_together_by_at_most_units(
     assert moved(as_rows(others, own), weight, grouped=True) <= U
 
 
+HERE: list[tuple[Any, ...]] = [(0, 0.5, 0.5, "a", 1), (0, 2.5, 0.5, "b", 1), (1, 0.5, 0.5, "a", 1)]
+
+
 @pytest.mark.unit
-def test_a_user_can_move_them_by_all_of_units() -> None:
-    """The bound is not loose: rows in two maps, half the mass in each."""
-    here = [(0, 0.5, 0.5, group, 1) for group in ("a", "b")]
-    assert moved([*here, (1, 0.5, 0.5, "a", 1)], None, grouped=True) == U
-    assert moved(here, None, grouped=False) == U
+def test_a_user_with_two_rows_moves_one_map_by_all_of_units() -> None:
+    """The bound is kept, and not loose: half of the mass in each of two cells."""
+    assert moved(HERE, None, grouped=False) == U
+
+
+@pytest.mark.unit
+def test_a_user_on_two_maps_moves_both_together_by_all_of_units() -> None:
+    assert moved(HERE, None, grouped=True) == U
 
 
 # --- what a map shows besides ---

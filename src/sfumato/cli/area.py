@@ -75,13 +75,9 @@ def four_numbers(text: str) -> Four:
 
 
 def _pixels(path: Path) -> tuple[int, int]:
-    from matplotlib import image
+    from sfumato.heatmap.writers.picture import image_size
 
-    try:
-        height, width = image.imread(path).shape[:2]
-    except (OSError, ValueError, SyntaxError):
-        raise InvalidInput(f"cannot read {path} as an image; nothing was read") from None
-    return int(width), int(height)
+    return image_size(path)
 
 
 def _box(path: Path) -> Four:
@@ -90,7 +86,7 @@ def _box(path: Path) -> Four:
         found = list(_positions(json_.loads(path.read_text(encoding="utf-8"))))
     except OSError as problem:
         raise InvalidInput(f"cannot read {path}: {problem.strerror}; nothing was read") from None
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, ArithmeticError, RecursionError):
         found = []
     if not found:
         raise InvalidInput(f"{path} is no GeoJSON with coordinates; nothing was read")

@@ -37,10 +37,12 @@ from sfumato.cli.map_options import (
     named_method,
     write_maps,
 )
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, LedgerMismatch
 
 if TYPE_CHECKING:
     from sfumato.heatmap import HeatmapRelease
+    from sfumato.privacy import Guarded
+    from sfumato.records import CellSums
     from sfumato.spaces import Area
 
 app = typer.Typer(help="Private heatmaps: rows of (user, place) in, a private map out.", no_args_is_help=True)
@@ -101,13 +103,18 @@ def release(
     from fractions import Fraction
 
     from sfumato.heatmap import check_outputs, price, release_sums
-    from sfumato.privacy import Ledger, PureDP, compose
+    from sfumato.privacy import AddRemoveUser, Ledger, PureDP, compose
     from sfumato.privacy.budget import at_most
     from sfumato.privacy.codec import encode
     from sfumato.privacy.exact import exact
+    from sfumato.records import open_table, sum_cells
 
     hush = quiet or json
     cost = exact(epsilon, name="epsilon")
+    if not cost > 0:
+        raise InvalidParameter(f"epsilon must be above 0, got {epsilon}; nothing was charged")
+    if not note.isprintable():
+        raise InvalidParameter("a note must be printable on one line; nothing was charged")
     groups = _groups(by, values)
     targets = {group: _named(out, group) for group in groups}
     columns = named_columns(user, x, y, weight, weight_step, weight_cap, by, one_row_one_user)
@@ -116,11 +123,23 @@ def release(
     area = named_area(
         outer if private else bounds, bounds_file, image, plane=plane, cells=cells, levels=levels
     )
+    if private and over is not None:
+        raise InvalidParameter(
+            "an image lies under the area it shows, not one found in it: --over does not go "
+            "with --bounds private; nothing was charged"
+        )
     files = [path for paths in targets.values() for path in paths]
     check_outputs(files, area, over=over, overwrite=overwrite)
+    if {ledger.resolve(), Path(input).resolve()} & {path.resolve() for path in files}:
+        raise InvalidParameter("an output must not replace the ledger or the input; nothing was charged")
     budget = Ledger(ledger)
+    if budget.header.neighbors != AddRemoveUser():
+        raise LedgerMismatch(
+            f"{ledger} accounts for '{budget.header.neighbors}', a map for '{AddRemoveUser()}'; "
+            "nothing was charged"
+        )
     spent_on_bounds = cost * exact(bounds_share, name="bounds share") if private else Fraction(0)
-    if not 0 <= spent_on_bounds < cost:
+    if private and not 0 < spent_on_bounds < cost:
         raise InvalidParameter(
             f"the bounds share must lie in (0, 1), got {bounds_share}; nothing was charged"
         )
@@ -137,12 +156,11 @@ def release(
         )
         return
 
-    def summed(where: Area) -> Any:
-        from sfumato.records import open_table, sum_cells
+    table = open_table(
+        input, engine=engine.value, connection=connection or None, delimiter=delimiter, columns=columns
+    )
 
-        table = open_table(
-            input, engine=engine.value, connection=connection or None, delimiter=delimiter, columns=columns
-        )
+    def summed(where: Area) -> Guarded[CellSums]:
         return sum_cells(
             table,
             columns,
@@ -156,7 +174,7 @@ def release(
         from sfumato.heatmap import find_area
 
         # Where people are is asked of all groups together.
-        with working(f"finding the area inside {outer}", quiet=hush):
+        with working(f"finding the area inside {outer or image or bounds_file}", quiet=hush):
             area = find_area(summed, area, ledger=budget, epsilon=spent_on_bounds)
     side = area.grid.side
     with working(f"counting {input} with {engine.value} on {side} x {side} cells", quiet=hush):

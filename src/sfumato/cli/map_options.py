@@ -137,14 +137,18 @@ def write_maps(
         for path in targets[one.group]:
             try:
                 one.write(path, over=over, overwrite=overwrite)
-            except Exception as problem:
-                raise _rescued(maps, path, problem) from problem
+            except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
+                rescued = _rescued(maps, path, problem)
+                if isinstance(problem, Exception):
+                    raise rescued from problem
+                say(str(rescued), quiet=False)
+                raise
             say(f"wrote {path}", quiet=hush)
             written.append(str(path))
     return written
 
 
-def _rescued(maps: tuple[HeatmapRelease, ...], path: Path, problem: Exception) -> InvalidInput:
+def _rescued(maps: tuple[HeatmapRelease, ...], path: Path, problem: BaseException) -> InvalidInput:
     """What was paid for is not lost with the file that could not be written."""
     kept = []
     for folder in (path.parent, Path(tempfile.gettempdir())):
@@ -157,4 +161,6 @@ def _rescued(maps: tuple[HeatmapRelease, ...], path: Path, problem: Exception) -
         except (OSError, SfumatoError):
             kept = []
     saved = f"kept in {', '.join(kept)}: draw it from there" if kept else "and it could not be kept anywhere"
-    return InvalidInput(f"could not write {path} ({problem}); the map is paid for, {saved}")
+    return InvalidInput(
+        f"could not write {path} ({str(problem) or type(problem).__name__}); the map is paid for, {saved}"
+    )

@@ -25,8 +25,9 @@ def duckdb_engine(database: Path | None = None) -> Any:
     """A DuckDB of our own, in this process: bounded memory, files opened to be read only, no downloads."""
     # What is spilled is private: a folder nobody else may enter, gone with the connection.
     spill = tempfile.mkdtemp(prefix="sfumato-")
-    connection = quietly(
-        lambda: ibis.duckdb.connect(
+
+    def connect() -> Any:
+        connection = ibis.duckdb.connect(
             ":memory:" if database is None else str(database),
             read_only=database is not None,
             memory_limit=MEMORY,
@@ -34,13 +35,22 @@ def duckdb_engine(database: Path | None = None) -> Any:
             # Sums do not depend on the order of rows, and keeping it costs memory.
             preserve_insertion_order=False,
             autoinstall_known_extensions=False,
-        ),
-        f"{database} could not be opened as a DuckDB database; nothing was read",
+        )
+        # A bar that grows with the rows tells of them.
+        connection.raw_sql("set enable_progress_bar = false")
+        weakref.finalize(connection, shutil.rmtree, spill, ignore_errors=True)
+        return connection
+
+    what = (
+        "DuckDB could not be started"
+        if database is None
+        else f"{database} could not be opened as a DuckDB database"
     )
-    # A bar that grows with the rows tells of them.
-    connection.raw_sql("set enable_progress_bar = false")
-    weakref.finalize(connection, shutil.rmtree, spill, ignore_errors=True)
-    return connection
+    try:
+        return quietly(connect, f"{what}; nothing was read")
+    except InvalidInput:
+        shutil.rmtree(spill, ignore_errors=True)
+        raise
 
 
 def polars_engine() -> Any:

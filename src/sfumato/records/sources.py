@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import glob
 import itertools
 from collections.abc import Callable
@@ -147,9 +148,24 @@ def _files(source: str, delimiter: str, columns: Columns | None) -> Files:
             for other in paths[1:]:
                 if text_files.header(other, mark) != names:
                     raise InvalidInput(f"{other} must have the same header as {paths[0]}; nothing was read")
+            _check_header(source, names, columns)
             return Files(source, kind, paths, names, mark)
         case _:
             assert_never(kind)
+
+
+def _check_header(source: str, names: tuple[str, ...], columns: Columns | None) -> None:
+    """Refuse a header without the columns asked for; it may be a row, so only names alike are shown."""
+    for name in () if columns is None else columns.names:
+        if name not in names:
+            alike = difflib.get_close_matches(name, names, n=1) or [
+                one for one in names if one.lower() == name.lower()
+            ]
+            hint = f"did you mean {alike[0]!r}?" if alike else "is it the delimiter?"
+            raise InvalidInput(
+                f"there is no column {name!r} among the {len(names)} of the first line of {source}; {hint} "
+                "nothing was read"
+            )
 
 
 def _unreadable(files: Files) -> str:

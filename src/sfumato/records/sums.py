@@ -13,7 +13,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, Guarded
 from sfumato.records.cells import CellSums, guard_sums
 from sfumato.records.columns import MOST, Columns
-from sfumato.records.numbers import as_double, double
+from sfumato.records.numbers import as_double, double, without_nan
 from sfumato.records.quiet import quietly
 from sfumato.spaces import Area, Grid
 
@@ -113,12 +113,11 @@ def _rows(table: Any, columns: Columns, area: Area, groups: tuple[str, ...] | No
     west, south, east, north = area.bounds
     if area.crosses_antimeridian:
         x = (x < double(west)).ifelse(x + double(360), x)
-    # NaN passes no upper bound on any engine, whether it is above all numbers there or beside them.
     keep = (x >= double(west)) & (x <= double(east)) & (y >= double(south)) & (y <= double(north))
     kept: dict[str, Any] = {"x": keep.ifelse(x, double(west)), "y": keep.ifelse(y, double(south))}
     if columns.user is not None:
-        kept["user"] = table[columns.user]
-        keep &= _is_user(kept["user"], columns.user)
+        kept["user"] = _users(table[columns.user], columns.user)
+        keep &= kept["user"].notnull()
     if columns.weight is not None:
         heavy, kept["steps"] = _steps(table[columns.weight], columns)
         keep &= heavy
@@ -145,14 +144,14 @@ def _slot(points: Any, low: float, width: float, side: int) -> Any:
     return ibis.least(guess - too_far + too_near, side - 1)
 
 
-def _is_user(user: Any, name: str) -> Any:
-    """Whether the row has a user: not NULL, not NaN, not empty (CSV readers differ in what is NULL)."""
+def _users(user: Any, name: str) -> Any:
+    """The column that says whose row it is, NULL where nobody's: NaN, or empty (CSV readers differ there)."""
     kind = user.type()
     if kind.is_nested() or kind.is_json() or kind.is_interval() or kind.is_geospatial():
         raise InvalidInput(f"column {name!r} cannot name users, its type is {kind}; nothing was counted")
     if kind.is_floating():
-        return user.notnull() & ~user.isnan()
-    return user.notnull() & (user != "") if kind.is_string() else user.notnull()
+        return without_nan(user)
+    return user.nullif("") if kind.is_string() else user
 
 
 def _steps(column: Any, columns: Columns) -> tuple[Any, Any]:

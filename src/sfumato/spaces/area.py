@@ -136,23 +136,26 @@ def area_of_plane(bounds: Bounds, levels: int, *, square: bool = True) -> Area:
 
 
 def part_of(area: Area, bounds: Bounds, levels: int) -> Area:
-    """The part of an area within bounds, of the same kind; cells are square where a square fits on the Earth.
+    """The part of an area within bounds, of the same kind, its cells as square or stretched as before.
 
-    Bounds are in the coordinates of the area, where 181 is a longitude that was crossed to.
+    Bounds are in the coordinates of the area, where 181 is a longitude that was crossed to. Where no square
+    on the Earth holds them, cells are stretched.
 
     >>> part_of(area_in_degrees((170, -20, -170, 0), 4), (181, -9, 183, -8), 4).bounds
     (-179.0, -9.0, -177.0, -8.0)
     """
     low_x, low_y, high_x, high_y = bounds
+    width, height = area.cell_size
+    square = math.isclose(width, height, rel_tol=1e-6)
     match area.kind:
         case "degrees":
             turned = (_turned(low_x, west=True), low_y, _turned(high_x, west=False), high_y)
             try:
-                return area_in_degrees(turned, levels)
+                return area_in_degrees(turned, levels, square=square)
             except InvalidParameter:
                 return area_in_degrees(turned, levels, square=False)
         case "pixels" | "plane":
-            return Area(Grid(levels, _square(bounds, 1.0)), bounds, area.kind)
+            return Area(Grid(levels, _square(bounds, 1.0) if square else bounds), bounds, area.kind)
         case _:
             assert_never(area.kind)
 

@@ -324,6 +324,19 @@ def _strips_charged_once() -> None:
     plant(Strips, "cost", lambda self, bound: self.law.cost(bound))
 
 
+def _grid_potentials_not_checked() -> None:
+    from sfumato.transport import on_grid
+    from sfumato.transport.masses import weight
+
+    def trusting(units: Any, surplus: int) -> Any:
+        from sfumato.transport.scales import solve_scales
+
+        _, _, east, north, _ = solve_scales(units, surplus)
+        return weight(east) + weight(north), east, north
+
+    plant(on_grid, "_solved", trusting)
+
+
 SABOTEURS: dict[str, Saboteur] = {
     "system noise 10 % too small": Saboteur(
         _system_noise_too_small,
@@ -449,5 +462,10 @@ SABOTEURS: dict[str, Saboteur] = {
         _strips_charged_once,
         "tests/heatmap/test_find_area.py::test_columns_and_rows_both_count_a_user",
         "PureDP(epsilon=Fraction(1, 4)) == PureDP(epsilon=Fraction(1, 2))",
+    ),
+    "a flow on a grid trusted without its potentials": Saboteur(
+        _grid_potentials_not_checked,
+        "tests/transport/test_grid.py::test_a_wrong_solution_is_caught",
+        "DID NOT RAISE SolverFailed",
     ),
 }

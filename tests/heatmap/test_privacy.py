@@ -20,6 +20,7 @@ from tests.chance import LEVEL, assert_law
 from tests.heatmap.rivals.towns import sums_of, town
 from tests.records.plain import opened
 
+from sfumato.errors import InvalidParameter
 from sfumato.heatmap import Pyramid, PyramidMethod, Strips, check_ins, release, rivals
 from sfumato.heatmap.method import NoisyLevel, NoisyTree
 from sfumato.heatmap.rivals import AdaptiveGrid, FlatGaussian, FlatLaplace, HierarchyLaplace, PrivTree
@@ -411,3 +412,24 @@ def test_the_area_of_a_map_is_the_one_that_was_asked_for(
     made = release(rows, Columns("user", "lon", "lat"), AREA, ledger=ledger, epsilon=1)
     assert made.area == AREA, "the area follows the data"
     assert made.tiles.grid == AREA.grid, "the grid follows the data"
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        rivals.FlatLaplace(3, U),
+        rivals.HierarchyLaplace(0, 3, scale=U),
+        PrivTree(3, scale=U, leaf_scale=U),
+        AdaptiveGrid(3, total_scale=U, first_scale=U, second_scale=U),
+    ],
+    ids=lambda one: one.name,
+)
+def test_a_level_finer_than_the_data_is_refused_before_the_charge(mechanism: Any) -> None:
+    sums = CellSums(Grid(1), np.array([0]), np.array([U]))
+    ledger = Ledger.rehearsal(PureDP(9))
+    with pytest.raises(InvalidParameter, match="counts 64 cells, the data has 4; nothing was charged"):
+        ledger.release(mechanism, guard_sums(sums, source="rehearsal"))
+    assert not ledger.statement().entries
+    with pytest.raises(InvalidParameter, match="level must be"):
+        sums.of_level(3)

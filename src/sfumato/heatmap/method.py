@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.errors import InvalidParameter
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import Bound, Mechanism
 from sfumato.records import CellSums
@@ -28,6 +29,15 @@ class Method(Protocol[U]):
 
     def estimate(self, released: U, grid: Grid) -> tuple[Tiles, ...]:
         """One map for each group, from what was released alone: post-processing costs nothing."""
+
+
+def check_level(level: int, bound: Bound, *, by: str) -> None:
+    """Refuse to count cells of a level finer than any the data can have; asked when the cost is."""
+    if bound.size >> 2 * level == 0:
+        raise InvalidParameter(
+            f"{by} down to level {level} counts {4**level} cells, the data has {bound.size}; "
+            "nothing was charged"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

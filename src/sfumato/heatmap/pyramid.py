@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.method import NoisyLevel, NoisyTree
+from sfumato.heatmap.method import NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.reconstruct import reconstruct
 from sfumato.heatmap.split import DECAY, checked_decay, first_level, split_epsilon
 from sfumato.heatmap.tiles import Tiles
@@ -68,11 +68,7 @@ class Pyramid:
 
     def cost(self, bound: Bound) -> PureDP:
         """The sum of l1 / scale over all levels, exactly."""
-        if bound.size >> 2 * self.last_level == 0:
-            raise InvalidParameter(
-                f"a pyramid down to level {self.last_level} counts {4**self.last_level} cells, the data has "
-                f"{bound.size}; nothing was charged"
-            )
+        check_level(self.last_level, bound, by="a pyramid")
         moved = bound.need("l1", by="a pyramid")
         return PureDP(sum((moved / scale for scale in self.scales), Fraction(0)))
 

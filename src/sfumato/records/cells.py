@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sfumato.errors import InvalidInput
 from sfumato.privacy import UNITS, AddRemoveUser, Bound, Guarded
 from sfumato.spaces import Grid
+from sfumato.spaces.space import whole
 
 IntArray = npt.NDArray[np.int64]
 
@@ -36,7 +37,7 @@ class CellSums:
 
     def of_cells(self, level: int, codes: IntArray) -> IntArray:
         """The units inside cells of a level, each in [group * 4**level, ...)."""
-        shift = 2 * (self.grid.levels - level)
+        shift = 2 * (self.grid.levels - whole("level", level, low=0, high=self.grid.levels))
         first, last = np.searchsorted(self.codes, [codes << shift, (codes + 1) << shift])
         return np.asarray(self.prefix[last] - self.prefix[first], dtype=np.int64)
 

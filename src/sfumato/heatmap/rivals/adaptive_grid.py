@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.method import NoisyLevel, NoisyTree
+from sfumato.heatmap.method import NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.rivals.flat import FINEST_WHOLE, FloatArray, IntArray
 from sfumato.heatmap.rivals.privtree import maps_of_cells
 from sfumato.heatmap.tiles import Tiles
@@ -70,6 +70,7 @@ class AdaptiveGrid:
 
     def cost(self, bound: Bound) -> PureDP:
         """Three releases of disjoint cells, each moved by at most l1."""
+        check_level(self.levels, bound, by="an adaptive grid")
         scales = (self.total_scale, self.first_scale, self.second_scale)
         return PureDP(sum((DiscreteLaplace(scale).cost(bound).epsilon for scale in scales), Fraction(0)))
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.method import NoisyLevel, NoisyTree
+from sfumato.heatmap.method import NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles, dense_tiles
 from sfumato.privacy import (
     ApproxDP,
@@ -58,6 +58,7 @@ class FlatLaplace:
 
     def cost(self, bound: Bound) -> PureDP:
         """The loss l1 / scale, exactly."""
+        check_level(self.level, bound, by="a flat map")
         return DiscreteLaplace(self.scale).cost(bound)
 
     def draws(self, bound: Bound) -> int:
@@ -108,6 +109,7 @@ class FlatGaussian:
 
     def cost(self, bound: Bound) -> ApproxDP:
         """The promise, if rho = l2**2 / (2 sigma**2) implies it [canonne20, thm. 14, prop. 12]."""
+        check_level(self.level, bound, by="a flat map")
         rho = DiscreteGaussian(self.sigma).cost(bound).rho
         if rho > rho_within(self.promise.epsilon, self.promise.delta):
             raise InvalidParameter(

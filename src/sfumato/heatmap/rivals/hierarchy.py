@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.method import NoisyLevel, NoisyTree
+from sfumato.heatmap.method import NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.rivals.flat import FloatArray, whole_level, whole_maps
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
@@ -46,6 +46,7 @@ class HierarchyLaplace:
 
     def cost(self, bound: Bound) -> PureDP:
         """Each level moves by at most l1: levels * l1 / scale, exactly."""
+        check_level(self.last, bound, by="a hierarchy")
         return PureDP((self.last - self.first + 1) * DiscreteLaplace(self.scale).cost(bound).epsilon)
 
     def draws(self, bound: Bound) -> int:

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.method import NoisyLevel, NoisyTree
+from sfumato.heatmap.method import NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.rivals.flat import in_users
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
@@ -65,6 +65,7 @@ class PrivTree:
 
     def cost(self, bound: Bound) -> PureDP:
         """The tree costs split_factor * l1 / scale, its leaves l1 / leaf_scale."""
+        check_level(self.levels, bound, by="PrivTree")
         moved = bound.need("l1", by="PrivTree")
         return PureDP(split_factor(self.levels) * moved / self.scale + moved / self.leaf_scale)
 

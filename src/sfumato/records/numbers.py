@@ -23,16 +23,14 @@ def double(value: float) -> Any:
 
 
 def as_double(column: Any, name: str) -> Any:
-    """A column as doubles, NULL where it holds no number or NaN; types that hold none raise.
+    """A column as doubles, NULL where it holds no number; types that hold none raise.
 
     Text is a number if it is one in decimal, with blanks around it or not. Decimals go through text too,
     which is rounded once; engines that divide by a power of ten may round twice.
     """
     kind = column.type()
-    if kind.is_integer():
+    if kind.is_floating() or kind.is_integer():
         return column.cast("float64")
-    if kind.is_floating():
-        return without_nan(column.cast("float64"))
     if kind.is_decimal():
         column = column.cast("string")
     elif not kind.is_string():
@@ -45,15 +43,13 @@ def as_double(column: Any, name: str) -> Any:
     return number.try_cast("float64") if can(column, ops.TryCast) else number.cast("float64")
 
 
-def without_nan(column: Any) -> Any:
-    """A floating column with NULL for NaN.
+def finite(column: Any) -> Any:
+    """Whether a double is neither NaN nor infinite: x - x is 0 for the others alone, on every engine.
 
-    A comparison must not meet NaN: DuckDB 2.0 drops one that the minimum and maximum in a Parquet file
-    already answer, and these leave NaN out.
+    A filter must ask this beside any bounds: DuckDB 2.0 drops a comparison that the minimum and maximum in a
+    Parquet file already answer, and these leave NaN out.
     """
-    if not can(column, ops.IsNan):  # SQLite stores NaN as NULL
-        return column
-    return column.isnan().ifelse(ibis.null(column.type()), column)
+    return (column - column) == double(0)
 
 
 def can(expression: Any, operation: type[ops.Value]) -> bool:

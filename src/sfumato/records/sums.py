@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, Guarded
 from sfumato.records.cells import CellSums, guard_sums
 from sfumato.records.columns import MOST, Columns
-from sfumato.records.numbers import as_double, double, without_nan
+from sfumato.records.numbers import as_double, double, finite
 from sfumato.records.quiet import quietly
 from sfumato.spaces import Area, Grid
 
@@ -33,7 +32,7 @@ def sum_cells(
 
     A user with n(c) rows (or steps of weight) in cell c gives it floor(n(c) * UNITS / sum of n) units; sums
     of these do not depend on the order of rows, on threads or on the engine. Rows are left out, silently,
-    that have no user (NULL, NaN, empty text), no finite place inside the bounds of the area, a weight that
+    that have no user (NULL, NaN or infinite, empty text), no finite place inside the bounds of the area, a weight that
     is no finite number or is below one step, or a group that is none of `groups`.
 
     Privacy: adding or removing one user changes the sums by at most UNITS in l1, as their bound says.
@@ -113,11 +112,12 @@ def _rows(table: Any, columns: Columns, area: Area, groups: tuple[str, ...] | No
     west, south, east, north = area.bounds
     if area.crosses_antimeridian:
         x = (x < double(west)).ifelse(x + double(360), x)
-    keep = (x >= double(west)) & (x <= double(east)) & (y >= double(south)) & (y <= double(north))
+    keep = finite(x) & finite(y)
+    keep &= (x >= double(west)) & (x <= double(east)) & (y >= double(south)) & (y <= double(north))
     kept: dict[str, Any] = {"x": keep.ifelse(x, double(west)), "y": keep.ifelse(y, double(south))}
     if columns.user is not None:
-        kept["user"] = _users(table[columns.user], columns.user)
-        keep &= kept["user"].notnull()
+        kept["user"] = table[columns.user]
+        keep &= _is_user(kept["user"], columns.user)
     if columns.weight is not None:
         heavy, kept["steps"] = _steps(table[columns.weight], columns)
         keep &= heavy
@@ -144,14 +144,14 @@ def _slot(points: Any, low: float, width: float, side: int) -> Any:
     return ibis.least(guess - too_far + too_near, side - 1)
 
 
-def _users(user: Any, name: str) -> Any:
-    """The column that says whose row it is, NULL where nobody's: NaN, or empty (CSV readers differ there)."""
+def _is_user(user: Any, name: str) -> Any:
+    """Whether the row has a user: not NULL, if a number finite, not empty (CSV readers differ in NULL)."""
     kind = user.type()
     if kind.is_nested() or kind.is_json() or kind.is_interval() or kind.is_geospatial():
         raise InvalidInput(f"column {name!r} cannot name users, its type is {kind}; nothing was counted")
     if kind.is_floating():
-        return without_nan(user)
-    return user.nullif("") if kind.is_string() else user
+        return finite(user.cast("float64"))
+    return user.notnull() & (user != "") if kind.is_string() else user.notnull()
 
 
 def _steps(column: Any, columns: Columns) -> tuple[Any, Any]:
@@ -162,7 +162,7 @@ def _steps(column: Any, columns: Columns) -> tuple[Any, Any]:
     if column.type().is_integer() and columns.step == 1:
         return column >= 1, ibis.least(column, columns.cap).cast("int64")
     weight, step = as_double(column, str(columns.weight)), float(columns.step)
-    keep = (weight >= double(step)) & (weight <= double(sys.float_info.max))
+    keep = finite(weight) & (weight >= double(step))
     clipped = keep.ifelse(ibis.least(weight, double(columns.cap * step)), double(step))
     return keep, ibis.least((clipped / double(step)).floor().cast("int64"), columns.cap)
 

@@ -32,8 +32,8 @@ def sum_cells(
 
     A user with n(c) rows (or steps of weight) in cell c gives it floor(n(c) * UNITS / sum of n) units; sums
     of these do not depend on the order of rows, on threads or on the engine. Rows are left out, silently,
-    that have no user (NULL, NaN or infinite, empty text), no finite place inside the bounds of the area, a weight that
-    is no finite number or is below one step, or a group that is none of `groups`.
+    that have no user (NULL, NaN or infinite, empty text), no finite place inside the bounds of the area, a
+    weight that is no finite number or is below one step, or a group that is none of `groups`.
 
     Privacy: adding or removing one user changes the sums by at most UNITS in l1, as their bound says.
     """

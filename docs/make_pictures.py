@@ -70,6 +70,7 @@ def pyramid() -> bytes:
         people,
         Columns("user", "lon", "lat"),
         area,
+        public=True,
         epsilon=1,
         method=PyramidMethod(width=WIDTH),
         noise=KeyedNoise(bytes(32), epoch=bytes(12)),

@@ -70,6 +70,9 @@ FILES = {
 }
 FAMILIES: tuple[Family, ...] = ("town", "street", "gaze")
 
+# Beside the repository; nothing that a user runs needs it.
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
@@ -123,9 +126,7 @@ def options(description: str, argv: list[str] | None = None) -> Options:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="a small part, in seconds")
     parser.add_argument("--out", type=Path, default=Path("demo/heatmaps"), help="folder for what is made")
-    parser.add_argument(
-        "--data", type=Path, default=Path("/work/shared/data"), help="folder of check-ins; absent: made-up"
-    )
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of check-ins; absent: made-up")
     given = parser.parse_args(argv)
     chosen = Options(given.quick, given.out, given.data)
     chosen.out.mkdir(parents=True, exist_ok=True)

@@ -226,7 +226,16 @@ def test_one_weight_that_is_no_number_counts_nothing() -> None:
     save(rows, "rows.parquet")
     Ledger.create("town.ledger", PureDP(1000), unit="user", source="city")
     result = release(
-        "rows.parquet", "--weight", "s", "--ledger", "town.ledger", "--epsilon", "1000", outs=["map.json"]
+        "rows.parquet",
+        "--weight",
+        "s",
+        "--weight-step",
+        "1",
+        "--ledger",
+        "town.ledger",
+        "--epsilon",
+        "1000",
+        outs=["map.json"],
     )
     assert result.exit_code == 0, result.stderr
     (spot,) = json.loads(run("heatmap", "hotspots", "map.json", "-k", "1", "--json").stdout)["hotspots"]
@@ -320,6 +329,8 @@ def test_an_area_found_privately_leaves_the_same_words(
         result = release("rows.parquet", "--bounds", "private", "--outer", "10,43,12,45", outs=["map.json"])
         assert leaked(result.output, result.stderr) == set()
         costs = [entry.cost for entry in Ledger("city.ledger").statement().entries]
-        words.append((result.exit_code, result.stdout, result.stderr, costs, sorted(os.listdir())))
+        # The area that was found is paid for, and told.
+        told = re.sub(r"^area of .*$", "area", result.stderr, flags=re.MULTILINE)
+        words.append((result.exit_code, result.stdout, told, costs, sorted(os.listdir())))
     assert words[0][0] == 0, words[0][2]
     assert words[0] == words[1] == words[2]

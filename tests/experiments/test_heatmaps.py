@@ -30,7 +30,7 @@ from sfumato.records import UNITS
 from sfumato.spaces import Grid
 
 ROOT = Path(__file__).parents[2]
-DATA = Path("/work/shared/data")
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SOURCES = [
     pytest.param("city", id="city"),
     pytest.param(

@@ -16,6 +16,7 @@ from sfumato.heatmap import (
     PyramidMethod,
     check_ins,
     compare,
+    price,
     rehearse,
     rehearse_exactly,
     release,
@@ -122,7 +123,7 @@ def test_nobody_one_user_and_a_city_leave_the_same_traces(tmp_path: Path, city: 
 def test_a_user_with_many_rows_has_the_mass_of_one() -> None:
     here, there = (11.21, 43.75), (11.31, 43.80)
     table = rows(*[("talker", *here)] * 1000, ("quiet", *there))
-    _, truth = rehearse_exactly(table, COLUMNS, AREA, epsilon=1)
+    _, truth = rehearse_exactly(table, COLUMNS, AREA, public=True, epsilon=1)
     assert sorted(truth[truth > 0]) == [0.5, 0.5]
 
 
@@ -130,7 +131,7 @@ def test_a_user_with_many_rows_has_the_mass_of_one() -> None:
 def test_known_noise_makes_the_same_map_again(city: pa.Table) -> None:
     def again() -> HeatmapRelease:
         noise = KeyedNoise(bytes(32), epoch=bytes(12))
-        return rehearse(city, COLUMNS, AREA, epsilon=1, noise=noise)
+        return rehearse(city, COLUMNS, AREA, public=True, epsilon=1, noise=noise)
 
     first, second = again(), again()
     assert np.array_equal(first.image(), second.image())
@@ -154,7 +155,9 @@ def test_known_noise_is_refused_on_a_real_ledger(ledger: Ledger, city: pa.Table)
 
 @pytest.mark.unit
 def test_much_budget_gives_the_true_map(city: pa.Table) -> None:
-    rehearsed, truth = rehearse_exactly(city, COLUMNS, AREA, epsilon=10**6, method=PyramidMethod(width=4**7))
+    rehearsed, truth = rehearse_exactly(
+        city, COLUMNS, AREA, public=True, epsilon=10**6, method=PyramidMethod(width=4**7)
+    )
     assert compare(truth, rehearsed.image(), AREA).similarity > 0.999
 
 
@@ -183,3 +186,53 @@ def test_groups_share_a_user_and_one_charge(tmp_path: Path) -> None:
     assert maps["cat"].tiles.total == pytest.approx(1 / 3, abs=1e-3)
     assert maps["dog"].tiles.total == pytest.approx(5 / 3, abs=1e-3)
     assert maps["fish"].tiles.total == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("method", [*METHODS, rivals.GaussianMethod()], ids=lambda method: method.name)
+def test_every_method_can_be_rehearsed_and_puts_nobody_outside_the_bounds(
+    city: pa.Table, method: Any
+) -> None:
+    narrow = area_in_degrees((11.20, 43.76, 11.32, 43.78), 6)
+    made = rehearse(city, COLUMNS, narrow, public=True, epsilon=1, method=method)
+    column, row, column_end, row_end = narrow.window(6)
+    image = made.image()
+    assert image[row:row_end, column:column_end].sum() == pytest.approx(1, abs=1e-9)
+    west, south, east, north = narrow.bounds
+    slack = narrow.grid.cell_height
+    for spot in made.hotspots(3):
+        assert west - slack <= spot.x <= east + slack
+        assert south - slack <= spot.y <= north + slack
+
+
+@pytest.mark.unit
+def test_a_rehearsal_wants_it_said_that_rows_are_public(city: pa.Table) -> None:
+    with pytest.raises(InvalidParameter, match="said aloud"):
+        rehearse(city, COLUMNS, AREA, public=False, epsilon=1)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("method", "levels", "groups"),
+    [
+        (PyramidMethod(width=4**13), 16, 1),
+        (rivals.FlatMethod(), 10, 4096),
+        (rivals.AdaptiveGridMethod(), 10, 4096),
+    ],
+    ids=["pyramid", "laplace", "adaptive"],
+)
+def test_what_could_not_be_drawn_is_refused_before_it_is_charged(
+    method: Any, levels: int, groups: int
+) -> None:
+    area = area_in_degrees((11.20, 43.74, 11.32, 43.81), levels)
+    with pytest.raises(InvalidParameter, match="at most 33554432 numbers"):
+        price(method, 1, area, groups=groups)
+
+
+@pytest.mark.unit
+def test_rows_taken_for_users_are_told_of(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", PureDP(1), unit="visitor", source="city")
+    columns = Columns(None, "lon", "lat", one_row_one_user=True)
+    made = release(rows(("a", 11.25, 43.77)), columns, AREA, ledger=ledger, epsilon=1)
+    assert made.statement.endswith("; each row taken for another visitor")
+    assert made.to_json()["counted"]["one_row_one_user"] is True

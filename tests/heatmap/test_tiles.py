@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.tiles import Tiles, dense_tiles
-from sfumato.spaces import Grid
+from sfumato.heatmap.tiles import Tiles, dense_tiles, inside
+from sfumato.spaces import Area, Grid
 
 
 @pytest.fixture
@@ -55,3 +55,28 @@ def test_masses_are_finite_and_not_negative(mass: float) -> None:
 def test_a_level_too_fine_for_memory_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="at most 12"):
         Tiles(Grid(16), np.array([0]), np.array([0]), np.array([1.0])).values(13)
+
+
+@pytest.mark.property
+def test_a_map_cut_to_its_bounds_keeps_what_touches_them(tiles: Tiles, rng: np.random.Generator) -> None:
+    low = rng.uniform(0, 0.5, 2)
+    high = low + rng.uniform(0.1, 0.5, 2)
+    area = Area(Grid(6), (*low, *high), "plane")
+    cut = inside(tiles, area)
+    column, row, column_end, row_end = area.window(6)
+    before, after = tiles.image(6), cut.image(6)
+    window = np.zeros_like(before, dtype=bool)
+    window[row:row_end, column:column_end] = True
+    assert np.all(after[~window] == 0)
+    # Every tile that touches the bounds keeps its mass, every other is dropped.
+    touching = 0.0
+    for level, code, mass in zip(tiles.levels, tiles.codes, tiles.masses, strict=True):
+        one = Tiles(Grid(6), np.array([level]), np.array([code]), np.array([mass]))
+        touching += mass * bool(one.image(6)[window].any())
+    assert cut.total == pytest.approx(touching, rel=1e-12)
+
+
+@pytest.mark.unit
+def test_an_area_that_is_its_grid_cuts_nothing(tiles: Tiles) -> None:
+    same = inside(tiles, Area(Grid(6), (0, 0, 1, 1), "plane"))
+    assert np.allclose(same.image(6), tiles.image(6), rtol=1e-15)

@@ -185,7 +185,9 @@ def test_no_two_ledgers_share_a_name(tmp_path: Path) -> None:
 @pytest.mark.unit
 def test_an_existing_file_is_never_touched(path: Path) -> None:
     path.write_text("my thesis")
-    with pytest.raises(InvalidInput, match=r"exists already and is kept as it is; choose another name$"):
+    with pytest.raises(
+        InvalidInput, match=r"exists already and is kept as it is; open it, or choose another name$"
+    ):
         Ledger.create(path, PureDP(1), unit="user", source="city")
     assert path.read_text() == "my thesis"
     assert [file.name for file in path.parent.iterdir()] == ["city.ledger"]

@@ -94,12 +94,12 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
         ),
         "weights": Case(
             pa.table({"user": users, "x": x, "y": y, "w": pa.array((weights * n)[:n], pa.int64())}),
-            Columns("user", "x", "y", weight="w"),
+            Columns("user", "x", "y", weight="w", step=1),
             PLANE,
         ),
         "heavy": Case(
             pa.table({"user": [1] * n, "x": x, "y": y, "w": [2**40] * n}),
-            Columns("user", "x", "y", weight="w", cap=2**30),
+            Columns("user", "x", "y", weight="w", step=1, cap=2**30),
             PLANE,
         ),
         "seconds": Case(
@@ -137,15 +137,52 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
             area_of_image(3, 2, 3),
             ("2", "0", "x", "03"),
         ),
+        "unsigned": Case(
+            pa.table(
+                {
+                    "user": pa.array([2**64 - 1, 2**63, 2**63 + 1] * 100, pa.uint64()),
+                    "x": x,
+                    "y": y,
+                    "w": pa.array([2**63 + 5, 1, 2, 0] * 75, pa.uint64()),
+                    "image": pa.array([2**63 + 5, 1, 2**64 - 1, None, 2] * 60, pa.uint64()),
+                }
+            ),
+            Columns("user", "x", "y", weight="w", step=1, by="image"),
+            area_of_image(3, 2, 3),
+            ("1", "2", "-1", str(2**63 + 5), str(2**64)),
+        ),
+        "small groups": Case(
+            pa.table(
+                {"user": users, "x": x, "y": y, "image": pa.array([i % 4 - 1 for i in range(n)], pa.int8())}
+            ),
+            Columns("user", "x", "y", by="image"),
+            area_of_image(3, 2, 3),
+            ("-1", "2", "300", "255"),
+        ),
         "rows are users": Case(
             pa.table({"x": x, "y": y, "w": [0.0, -1.0, 2.5] * 100}),
-            Columns(None, "x", "y", weight="w", one_row_one_user=True),
+            Columns(None, "x", "y", weight="w", step=1, one_row_one_user=True),
             PLANE,
         ),
         "antimeridian": Case(
             pa.table({"user": users, "x": rng.uniform(-180, 180, n) // 2 * 2, "y": rng.uniform(-20, 0, n)}),
             basic,
             PACIFIC,
+        ),
+        "west of 180": Case(
+            pa.table({"user": users, "x": [180.0, -180.0, 175.0] * 100, "y": rng.uniform(0, 10, n)}),
+            basic,
+            area_in_degrees((170, 0, 180, 10), 4),
+        ),
+        "east of 180": Case(
+            pa.table({"user": users, "x": [180.0, -180.0, -175.0] * 100, "y": rng.uniform(0, 10, n)}),
+            basic,
+            area_in_degrees((-180, 0, -170, 10), 4),
+        ),
+        "the world": Case(
+            pa.table({"user": users, "x": [180.0, -180.0, 0.0] * 100, "y": rng.uniform(0, 10, n)}),
+            basic,
+            area_in_degrees((-180, -90, 180, 90), 4, square=False),
         ),
         "nothing": Case(pa.table({"user": [1], "x": [99.0], "y": [99.0]}), basic, PLANE),
         "no rows": Case(pa.table({"user": [1], "x": [0.0], "y": [0.0]}).slice(1), basic, PLANE),

@@ -39,6 +39,8 @@ def plain_sums(
             continue
         if area.crosses_antimeridian and x < west:
             x += 360
+        elif area.kind == "degrees" and abs(x) == 180 and not west <= x <= east:
+            x = -x
         if not (west <= x <= east and south <= y <= north):
             continue
         steps = 1
@@ -46,7 +48,7 @@ def plain_sums(
             weight = number(row[columns.weight])
             if weight is None or not math.isfinite(weight) or weight < 0:
                 continue
-            step = float(columns.step)
+            step = float(columns.step or 1)
             steps = math.floor(min(weight, columns.cap * step) / step)
         code = int(area.grid.cells_of([x], [y])[0])
         if columns.by is not None and groups is not None:

@@ -23,6 +23,7 @@ from sfumato.records.engines import connected, duckdb_engine
 
 BASIC = Columns("user", "x", "y")
 CANARY = "4711canary"
+JSON_LINE = b'{"user": "a", "x": 0.5, "y": 1}\n'
 GOOD = b"user,x,y\na,0.5,0.5\nb,0.5,0.5\n"
 
 
@@ -65,11 +66,14 @@ def test_no_line_of_a_csv_stops_the_reader(content: bytes, users: int, tmp_path:
 
 @pytest.mark.unit
 def test_delimiters_and_patterns(tmp_path: Path) -> None:
-    (tmp_path / "a[1].tsv").write_bytes(GOOD.replace(b",", b"\t"))
+    for name in ("a[1].tsv", "upper.TSV"):
+        (tmp_path / name).write_bytes(GOOD.replace(b",", b"\t"))
+        assert total(tmp_path / name) == 2
+    (tmp_path / "packed.TSV.GZ").write_bytes(gzip.compress(GOOD.replace(b",", b"\t")))
+    assert total(tmp_path / "packed.TSV.GZ") == 2
     (tmp_path / "b.csv").write_bytes(GOOD.replace(b",", b";"))
     (tmp_path / "c1.csv").write_bytes(GOOD)
     (tmp_path / "c2.csv").write_bytes(b"user,x,y\nc,0.5,0.5\na,0.5,0.5\n")
-    assert total(tmp_path / "a[1].tsv") == 2
     assert total(tmp_path / "b.csv", delimiter=";") == 2
     assert total(tmp_path / "c*.csv") == 3
     with pytest.raises(InvalidInput, match="must have the same header as"):
@@ -80,20 +84,60 @@ def test_delimiters_and_patterns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "users"),
     [
-        ("rows.json", '[{"user": "a", "x": 0.5, "y": 1}, {"user": "b", "x": "0.5", "y": 1, "z": {}}]', 2),
-        ("rows.jsonl", '{"user": 1, "x": 0.5, "y": 1}\n{"user": null}\n{"a\n{"user": 2, "x": []}\n', 1),
-        ("rows.ndjson", "", 0),
-        ("rows.json", "[]", 0),
+        ("rows.json", b'{"user": "a", "x": 0.5, "y": 1}\n{"user": "b", "x": "0.5", "y": 1, "z": {}}', 2),
+        ("rows.jsonl", b'{"user": 1, "x": 0.5, "y": 1}\n{"user": null}\n{"a\n{"user": 2, "x": []}\n', 1),
+        ("rows.ndjson", JSON_LINE + b'5\n[]\n{"user": "\xff", "x": 0, "y": 0}\n\x00\n' + JSON_LINE, 1),
+        ("rows.ndjson", JSON_LINE + b'{"user": "\\ud800", "x": 0, "y": 0}\n{"z": ' + b"[" * 9999, 1),
+        ("rows.ndjson", b'{"user": "\xff", "x": ' + b"9" * 5000 + b', "y": 0}\n' + JSON_LINE, 1),
+        ("rows.ndjson", b"\n \r\n" + JSON_LINE.replace(b"\n", b"\r\n"), 1),
+        ("rows.ndjson", b"", 0),
+        ("rows.json", b" \n", 0),
     ],
 )  # fmt: skip
-def test_json_has_the_columns_that_are_asked_for(name: str, content: str, users: int, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(content)
+def test_json_has_the_columns_that_are_asked_for(
+    name: str, content: bytes, users: int, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
     assert total(tmp_path / name, columns=BASIC) == users
     if users:
         assert total(tmp_path / name) == users
     else:
         with pytest.raises(InvalidInput, match="must begin with an object that names its columns"):
             open_table(tmp_path / name)
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("columns", [None, BASIC])
+@pytest.mark.parametrize(
+    "content",
+    [b"[]", b"[" + JSON_LINE + b"]", b'[\n{"user": "\\ud800", "x": 0, "y": 0}, 5]', b"\xef\xbb\xbf [{}]"],
+)
+def test_a_json_list_is_refused_whatever_it_holds(
+    content: bytes, columns: Columns | None, engine: Engine, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.json").write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"must hold one object per line \(NDJSON\), not a list of them"):
+        open_table(tmp_path / "rows.json", engine=engine, columns=columns)
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (JSON_LINE, "no column 'usr' among the 3 of the first line of .*; did you mean 'user'"),
+        (b'{"x": 1, "y": 1}', "no column 'usr' .*; the first object must have every key"),
+        (b'{"user": 1,\n"x": 1, "y": 1}', "the first line of .* must hold an object"),
+        (b'{"user": ' + b"[" * 9999 + b"]" * 9999 + b"}", "the first line of .* must hold an object"),
+        (b"5", "the first line of .* must hold an object"),
+    ],
+)
+def test_the_first_object_of_json_is_its_header(content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "0.json").write_bytes(b"")
+    (tmp_path / "1.json").write_bytes(content)
+    for source in ("1.json", "*.json"):
+        with pytest.raises(InvalidInput, match=message):
+            open_table(tmp_path / source, columns=Columns("usr", "x", "y"))
 
 
 @pytest.mark.unit
@@ -154,10 +198,18 @@ def test_damaged_files_are_one_sentence_without_a_row(
     rows = pa.table({"user": [CANARY] * 9000, "x": [0.5] * 9000, "y": [0.5] * 9000})
     pq.write_table(rows, tmp_path / "whole.parquet")
     whole = (tmp_path / "whole.parquet").read_bytes()
+    # Readers of Parquet refuse text that is no UTF-8; replaced, it could make one user of two.
+    text = pa.Array.from_buffers(
+        pa.string(), 2, pa.array([b"\xff" + CANARY.encode(), b"0.5"], pa.binary()).buffers()
+    )
+    pq.write_table(pa.table({"user": text, "x": [0.5] * 2, "y": [0.5] * 2}), tmp_path / "user.parquet")
+    pq.write_table(pa.table({"user": [1, 2], "x": text, "y": [0.5] * 2}), tmp_path / "x.parquet")
     packed = gzip.compress(b"user,x,y\n" + f"{CANARY},0.5,0.5\n".encode() * 9000)
     files = {
         "cut.parquet": whole[:-40],
         "holed.parquet": whole[:60] + bytes(300) + whole[360:],
+        "user.parquet": (tmp_path / "user.parquet").read_bytes(),
+        "x.parquet": (tmp_path / "x.parquet").read_bytes(),
         "text.parquet": f"{CANARY},1,2\n".encode() * 99,
         "empty.parquet": b"",
         "cut.csv.gz": packed[: len(packed) // 2],

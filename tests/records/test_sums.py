@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -153,6 +154,70 @@ def test_other_engines_work_by_connection(tmp_path: Path) -> None:
         assert list(found.values()) == [2 * UNITS]
 
 
+ODD_IN_SQLITE = [
+    "zz", "", None, b"\xff\x00", b"", b"1", "1", " 2\n", "٣", "1\x002", 1, 2.5, -3, float("inf"), 2**62,
+    "1_000", "0x1",
+]  # fmt: skip
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("kind", ["integer", "real", "text", "numeric"])
+def test_sqlite_rows_may_hold_any_type(kind: str, tmp_path: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "rows.db") as file:
+        file.execute(f"create table visits (user {kind}, x {kind}, y {kind}, w {kind})")
+        insert = "insert into visits values (?, ?, ?, ?)"
+        for number, value in enumerate(ODD_IN_SQLITE):
+            for place in range(4):
+                row: list[Any] = [number, 0.5, 1, 1]
+                row[place] = value
+                file.execute(insert, row)
+        rows = [dict(zip("uxyw", row, strict=True)) for row in file.execute("select * from visits")]
+        # Text that is no UTF-8 is no number, and what it names is a user like any other.
+        for place, name in enumerate(("user", "x", "y", "w")):
+            for value in (b"1\xff", b"1\0\xff"):
+                row = [77, 0.5, 1, 1]
+                row[place] = value
+                last = file.execute(insert, row).lastrowid
+                file.execute(f"update visits set {name} = cast({name} as text) where rowid = ?", (last,))  # noqa: S608
+        rows += [{"u": name, "x": 0.5, "y": 1, "w": 1} for name in ("broken", "broken too")]
+    for one in rows:
+        one |= {name: None for name in "xyw" if isinstance(one[name], bytes)}
+        one["u"] = None if one["u"] in (b"", float("inf")) else one["u"]
+    table = open_table(f"{tmp_path / 'rows.db'}::visits")
+    found = opened(sum_cells(table, Columns("user", "x", "y", weight="w", step=1, cap=3), PLANE, source="t"))
+    assert found == plain_sums(rows, Columns("u", "x", "y", weight="w", step=1, cap=3), PLANE)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("kind", "groups"), [("integer", ["1", "2"]), ("text", ["1", "zz"])])
+def test_sqlite_groups_may_hold_any_type(kind: str, groups: list[str], tmp_path: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "rows.db") as file:
+        file.execute(f"create table visits (user blob, x real, y real, image {kind})")
+        for value in (1, "zz", b"1", b"\xff", None, 2.5):
+            file.execute("insert into visits values (?, 0.5, 0.5, ?)", (repr(value).encode(), value))
+        file.execute("insert into visits values ('u', 0.5, 0.5, cast(x'31ff' as text))")
+    table = open_table(f"{tmp_path / 'rows.db'}::visits")
+    found = opened(sum_cells(table, Columns("user", "x", "y", by="image"), PLANE, source="t", groups=groups))
+    assert sum(found.values()) == (1 if kind == "integer" else 2) * UNITS
+
+
+@pytest.mark.unit
+def test_sqlite_columns_have_types(tmp_path: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "rows.db") as file:
+        file.execute("create table visits (user, x real, y real)")
+    for rows in (0, 1):
+        with sqlite3.connect(tmp_path / "rows.db") as file:
+            file.executemany("insert into visits values (?, 0.5, 0.5)", [(1,)] * rows)
+        with pytest.raises(InvalidInput, match=r"must have a declared type, 'user' of 'visits' has none"):
+            open_table(f"{tmp_path / 'rows.db'}::visits")
+
+
 @pytest.mark.unit
 @pytest.mark.parametrize(
     ("columns", "groups", "area", "message"),
@@ -183,10 +248,13 @@ def test_public_mistakes_are_parameters(
     [
         ("x", [True], Columns("user", "x", "y")),
         ("user", [[1, 2]], Columns("user", "x", "y")),
+        ("user", pa.array([2**62], pa.timestamp("ms")), Columns("user", "x", "y")),
         ("by", [1.5], Columns("user", "x", "y", by="by")),
     ],
 )
-def test_types_that_cannot_be_counted_are_named(column: str, values: list[object], columns: Columns) -> None:
+def test_types_that_cannot_be_counted_are_named(
+    column: str, values: list[object] | pa.Array, columns: Columns
+) -> None:
     rows = {"user": ["1"], "x": [0.0], "y": [0.0], "by": ["a"], column: values}
     with pytest.raises(InvalidInput, match=f"column '{column}' .*; nothing was counted"):
         sum_cells(

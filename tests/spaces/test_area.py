@@ -77,7 +77,8 @@ def test_pixels_and_planes_keep_their_units() -> None:
         ((0, 10, 10, 10), "latitudes must rise"),
         ((0, -91, 10, 10), "latitudes must rise"),
         ((5, 0, 5, 10), "west and east must differ"),
-        ((-180, -90, 180, 90), "no square on the Earth"),
+        ((180, 0, -180, 10), "west and east must differ, 180 and -180 are one meridian"),
+        ((-180, -90, 180, 90), r"no square on the Earth .* \(--cells stretched"),
         ((0, 89.5, 1, 90), "no square on the Earth"),
         ((0, 0, math.nan, 1), "must be finite"),
         ((0, 0, 1), "must be four numbers"),
@@ -92,6 +93,50 @@ def test_impossible_areas_are_refused(bounds: tuple[float, ...], words: str) -> 
 @pytest.mark.unit
 def test_the_whole_earth_can_be_stretched() -> None:
     assert area_in_degrees((-180, -90, 180, 90), 4, square=False).window(4) == (0, 0, 16, 16)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("bounds", "grid"),
+    [
+        ((19, 41, -169, 82), (19, 90 - 172 * math.cos(math.radians(61.5)), 191, 90)),  # Russia
+        ((-180, -90, 180, -60), (-180, -90, 180, 360 * math.cos(math.radians(75)) - 90)),  # Antarctica
+    ],
+)
+def test_a_square_beyond_a_pole_is_moved_back(
+    bounds: tuple[float, float, float, float], grid: tuple[float, ...]
+) -> None:
+    area = area_in_degrees(bounds, 8)
+    assert area.grid.bounds == pytest.approx(grid)
+    assert area.cell_size[0] == pytest.approx(area.cell_size[1])
+
+
+@pytest.mark.property
+@given(st.floats(-90, 89), st.floats(0.5, 180), st.floats(0.5, 360))
+def test_a_square_is_refused_only_if_there_is_none(south: float, height: float, width: float) -> None:
+    north = min(90.0, south + height)
+    bounds = (-180, south, -180 + width, north)
+    shrink = math.cos(math.radians((south + north) / 2))
+    side = max(north - south, width * shrink)  # in degrees of latitude
+    try:
+        grid = area_in_degrees(bounds, 4).grid.bounds
+    except InvalidParameter:
+        assert side > 180 - 1e-9 or side / shrink > 360 - 1e-9 or shrink < 0.01
+    else:
+        assert (grid[1] >= -90, grid[3] <= 90) == (True, True)
+        assert (grid[3] - grid[1]) == pytest.approx(side)
+
+
+@pytest.mark.unit
+def test_a_window_has_a_row_and_a_column_however_thin() -> None:
+    for bounds in ((0, 0, 1e7, 0.001), (0, 0, 0.001, 1e7)):
+        for level in range(9):
+            column, row, column_end, row_end = area_of_plane(bounds, 8).window(level)
+            assert max(column_end - column, row_end - row) == 2**level
+            # On both sides of a line between cells: both of them may hold mass.
+            assert min(column_end - column, row_end - row) == (1 if level == 0 else 2)
+    # Nothing but the last millionth of a cell.
+    assert Area(Grid(3), (1 - 1e-8, 0.5, 1, 0.5 + 1e-8), "plane").window(3) == (7, 4, 8, 5)
 
 
 @pytest.mark.unit

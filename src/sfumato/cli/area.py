@@ -30,18 +30,56 @@ Bounds = Annotated[
         help="Public area: west,south,east,north; west above east crosses the antimeridian. "
         "Or 'private', to find it inside --outer.",
         show_default=False,
+        rich_help_panel="Area",
+        show_envvar=False,
     ),
 ]
 BoundsFile = Annotated[
-    Path | None, typer.Option(help="Public area: the box around a GeoJSON file.", show_default=False)
+    Path | None,
+    typer.Option(
+        help="Public area: the box around a GeoJSON file.",
+        show_default=False,
+        rich_help_panel="Area",
+        show_envvar=False,
+    ),
 ]
 Image = Annotated[
-    Path | None, typer.Option(help="Public area: the pixels of this image, for gaze.", show_default=False)
+    Path | None,
+    typer.Option(
+        help="Public area: the pixels of this image, for gaze.",
+        show_default=False,
+        rich_help_panel="Area",
+        show_envvar=False,
+    ),
 ]
-Outer = Annotated[str, typer.Option(help="Public outer box of --bounds private.", show_default=False)]
-Plane = Annotated[bool, typer.Option("--plane", help="Coordinates are not degrees but any units.")]
-Cells = Annotated[Shape, typer.Option(help="Square on the ground, or as stretched as the bounds.")]
-Levels = Annotated[int, typer.Option(help="2**levels cells to a side.", min=0, max=16)]
+Outer = Annotated[
+    str,
+    typer.Option(
+        help="Public outer box of --bounds private.",
+        show_default=False,
+        rich_help_panel="Area",
+        show_envvar=False,
+    ),
+]
+Plane = Annotated[
+    bool,
+    typer.Option(
+        "--plane",
+        help="Coordinates are not degrees but any units.",
+        rich_help_panel="Area",
+        show_envvar=False,
+    ),
+]
+Cells = Annotated[
+    Shape,
+    typer.Option(
+        help="Square on the ground, or as stretched as the bounds.", rich_help_panel="Area", show_envvar=False
+    ),
+]
+Levels = Annotated[
+    int,
+    typer.Option(help="2**levels cells to a side.", min=0, max=16, rich_help_panel="Area", show_envvar=False),
+]
 
 
 def named_area(
@@ -61,6 +99,21 @@ def named_area(
     box = four_numbers(bounds) if bounds else _box(bounds_file or Path())
     make = area_of_plane if plane else area_in_degrees
     return make(box, levels, square=cells is Shape.square)
+
+
+def described(area: Area) -> str:
+    """An area in words, so that a slip is seen before it is paid for."""
+    low_x, low_y, high_x, high_y = area.bounds
+    width, height = area.cell_size
+    across, up = (high_x - low_x) / area.grid.cell_width, (high_y - low_y) / area.grid.cell_height
+    if area.kind != "degrees":
+        size = f"{high_x - low_x:g} x {high_y - low_y:g} {area.unit}".strip()
+        return f"area of {size}, cells of {width:.3g} x {height:.3g}"
+    x, y = (low_x + high_x) / 2, (low_y + high_y) / 2
+    x -= 360 * (x > 180)
+    place = f"{abs(y):.2f}{'N' if y >= 0 else 'S'} {abs(x):.2f}{'E' if x >= 0 else 'W'}"
+    size = f"{across * width / 1000:,.3g} x {up * height / 1000:,.3g} km"
+    return f"area of {size} around {place}, cells of {width:,.3g} x {height:,.3g} m"
 
 
 def four_numbers(text: str) -> Four:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -62,6 +61,9 @@ def demo(
     file, rows = out / "city.ledger", out / "checkins.parquet"
     if file.exists() and Ledger(file).header.source != SOURCE:
         raise InvalidInput(f"{file} accounts for another source and is kept; choose another --out")
+    there = [name for name in (rows.name, *FILES, "report.html", "side-by-side.png") if (out / name).exists()]
+    if there and not file.exists():
+        raise InvalidInput(f"{out / there[0]} is not of a demo and is kept; choose another --out")
     file.unlink(missing_ok=True)
     pyarrow.parquet.write_table(made_up(PEOPLE, Family.street, BOUNDS), rows)
     say(f"a synthetic city of {PEOPLE:,} people: {rows}", quiet=hush)
@@ -151,7 +153,6 @@ def _report(path: Path, released: HeatmapRelease, rows: Path, refused: str, ledg
     path.with_name("side-by-side.png").write_bytes(picture)
     errors = asdict(compare(truth, released.image(), area))
     spots = [[f"{spot.x:.4f}", f"{spot.y:.4f}", f"{spot.share:.0%}"] for spot in released.hotspots(5)]
-    bound = math.exp(released.receipt.guarantee.loss.epsilon)  # type: ignore[union-attr]
     write_report(
         path,
         "A private map of a synthetic city",
@@ -167,9 +168,7 @@ def _report(path: Path, released: HeatmapRelease, rows: Path, refused: str, ledg
             ),
             Section(
                 "What was promised",
-                f"{released.statement}.\n\nWhatever else they know, who sees it learns little from the map "
-                f"about any one person: nothing that follows is over {bound:.4g} times as likely with them "
-                "in the data as without.",
+                f"{released.statement}.\n\n{released.plainly}",
                 table=[
                     ["entry", "mechanism", "cost", "note"],
                     *[[str(e.number), e.mechanism, str(e.cost), e.note] for e in ledger.statement().entries],

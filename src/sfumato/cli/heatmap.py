@@ -9,9 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import demo, saved_map
-from sfumato.cli.area import Bounds, BoundsFile, Cells, Image, Levels, Outer, Plane, Shape, named_area
+from sfumato.cli.area import (
+    Bounds,
+    BoundsFile,
+    Cells,
+    Image,
+    Levels,
+    Outer,
+    Plane,
+    Shape,
+    described,
+    named_area,
+)
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.map_options import (
+    H3,
     Alone,
     Connection,
     Delimiter,
@@ -24,6 +36,8 @@ from sfumato.cli.map_options import (
     Out,
     Over,
     Overwrite,
+    Title,
+    Top,
     User,
     Users,
     Way,
@@ -33,6 +47,7 @@ from sfumato.cli.map_options import (
     Width,
     X,
     Y,
+    keep_apart,
     named_columns,
     named_method,
     write_maps,
@@ -66,7 +81,12 @@ def release(
     image: Image = None,
     outer: Outer = "",
     bounds_share: Annotated[
-        str, typer.Option(help="Share of epsilon that --bounds private may spend.")
+        str,
+        typer.Option(
+            help="Share of epsilon that --bounds private may spend.",
+            rich_help_panel="Area",
+            show_envvar=False,
+        ),
     ] = "1/10",
     plane: Plane = False,
     cells: Cells = Shape.square,
@@ -74,19 +94,34 @@ def release(
     method: MethodOption = Way.pyramid,
     width: Width = 20,
     delta: Delta = "1e-6",
-    users: Users = 1000,
+    users: Users = 200,
+    top: Top = "0.01",
     weight: Weight = "",
-    weight_step: WeightStep = "1",
+    weight_step: WeightStep = "",
     weight_cap: WeightCap = 2**20,
-    by: Annotated[str, typer.Option(help="Column of maps, e.g. image: one map for each value.")] = "",
+    by: Annotated[
+        str,
+        typer.Option(
+            help="Column of maps, e.g. image: one map for each value.",
+            rich_help_panel="Rows",
+            show_envvar=False,
+        ),
+    ] = "",
     values: Annotated[
-        str, typer.Option(help="The public values of --by, with commas; {by} in --out names the file.")
+        str,
+        typer.Option(
+            help="The public values of --by, with commas; {by} in --out names the file.",
+            rich_help_panel="Rows",
+            show_envvar=False,
+        ),
     ] = "",
     one_row_one_user: Alone = False,
     engine: EngineOption = Engine.duckdb,
     connection: Connection = "",
     delimiter: Delimiter = ",",
     over: Over = None,
+    h3_resolution: H3 = None,
+    title: Title = "",
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     overwrite: Overwrite = False,
     dry_run: Annotated[
@@ -118,7 +153,7 @@ def release(
     groups = _groups(by, values)
     targets = {group: _named(out, group) for group in groups}
     columns = named_columns(user, x, y, weight, weight_step, weight_cap, by, one_row_one_user)
-    way = named_method(method, width=width, delta=delta, users=users)
+    way = named_method(method, width=width, delta=delta, users=users, top=top)
     private = bounds == "private"
     area = named_area(
         outer if private else bounds, bounds_file, image, plane=plane, cells=cells, levels=levels
@@ -129,9 +164,8 @@ def release(
             "with --bounds private; nothing was charged"
         )
     files = [path for paths in targets.values() for path in paths]
-    check_outputs(files, area, over=over, overwrite=overwrite)
-    if {ledger.resolve(), Path(input).resolve()} & {path.resolve() for path in files}:
-        raise InvalidParameter("an output must not replace the ledger or the input; nothing was charged")
+    check_outputs(files, area, over=over, h3_resolution=h3_resolution, overwrite=overwrite)
+    keep_apart(files, [ledger, image, over, bounds_file], input)
     budget = Ledger(ledger)
     if budget.header.neighbors != AddRemoveUser():
         raise LedgerMismatch(
@@ -143,15 +177,16 @@ def release(
         raise InvalidParameter(
             f"the bounds share must lie in (0, 1), got {bounds_share}; nothing was charged"
         )
-    whole = price(way, cost - spent_on_bounds, area, groups=len(groups))
+    costs = [price(way, cost - spent_on_bounds, area, groups=len(groups))]
     if private:
-        whole = compose([PureDP(spent_on_bounds), whole])
-    budget.afford(whole)
+        costs = [PureDP(spent_on_bounds / 2)] * 2 + costs
+    budget.afford(*costs)
     if dry_run:
-        left = budget.statement().left
+        left, whole = budget.statement().left, compose(costs)
         show(
             {"cost": encode(whole), "left": encode(left), "area": list(area.bounds)},
-            f"would cost {whole}; {at_most(left)} left in {ledger}; nothing was read or charged",
+            f"would cost {whole}; {at_most(left)} left in {ledger}; {described(area)}; nothing was read or "
+            "charged",
             json=json,
         )
         return
@@ -176,8 +211,8 @@ def release(
         # Where people are is asked of all groups together.
         with working(f"finding the area inside {outer or image or bounds_file}", quiet=hush):
             area = find_area(summed, area, ledger=budget, epsilon=spent_on_bounds)
-    side = area.grid.side
-    with working(f"counting {input} with {engine.value} on {side} x {side} cells", quiet=hush):
+    say(described(area), quiet=hush)
+    with working(f"counting {input} with {engine.value}", quiet=hush):
         guarded = summed(area)
     say(f"releasing by {way.name} from {ledger}", quiet=hush)
     maps = release_sums(
@@ -188,9 +223,13 @@ def release(
         method=way,
         groups=groups,
         area_cost=PureDP(spent_on_bounds) if private else None,
+        columns=columns,
+        title=title,
         note=note,
     )
-    written = write_maps(maps, targets, over=over, overwrite=overwrite, hush=hush)
+    written = write_maps(
+        maps, targets, over=over, h3_resolution=h3_resolution, overwrite=overwrite, hush=hush
+    )
     _finish(maps[0], written, budget, json=json)
 
 
@@ -200,6 +239,9 @@ def rehearse(
     input: Input,  # noqa: A002
     epsilon: Epsilon,
     out: Out,
+    public: Annotated[
+        bool, typer.Option("--public", help="The rows are public or made up; exact errors may be shown.")
+    ] = False,
     user: User = "",
     x: X = "lon",
     y: Y = "lat",
@@ -212,15 +254,17 @@ def rehearse(
     method: MethodOption = Way.pyramid,
     width: Width = 20,
     delta: Delta = "1e-6",
-    users: Users = 1000,
+    users: Users = 200,
+    top: Top = "0.01",
     weight: Weight = "",
-    weight_step: WeightStep = "1",
+    weight_step: WeightStep = "",
     weight_cap: WeightCap = 2**20,
     one_row_one_user: Alone = False,
     engine: EngineOption = Engine.duckdb,
     connection: Connection = "",
     delimiter: Delimiter = ",",
     over: Over = None,
+    h3_resolution: H3 = None,
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -235,15 +279,23 @@ def rehearse(
     hush = quiet or json
     columns = named_columns(user, x, y, weight, weight_step, weight_cap, "", one_row_one_user)
     area = named_area(bounds, bounds_file, image, plane=plane, cells=cells, levels=levels)
-    check_outputs(out, area, over=over, overwrite=overwrite)
-    say(f"rehearsing on {input}, taken to be public", quiet=hush)
+    check_outputs(out, area, over=over, h3_resolution=h3_resolution, overwrite=overwrite)
+    keep_apart(out, [image, over, bounds_file], input)
+    if not public:
+        raise InvalidParameter(
+            "a rehearsal prints exact numbers of its rows: say --public if they are public or made up; "
+            "nothing was read"
+        )
+    say(f"rehearsing on {input}", quiet=hush)
     table = open_table(
         input, engine=engine.value, connection=connection or None, delimiter=delimiter, columns=columns
     )
-    way = named_method(method, width=width, delta=delta, users=users)
-    rehearsed, truth = rehearse_exactly(table, columns, area, epsilon=epsilon, method=way)
+    way = named_method(method, width=width, delta=delta, users=users, top=top)
+    rehearsed, truth = rehearse_exactly(table, columns, area, public=public, epsilon=epsilon, method=way)
     errors = asdict(compare(truth, rehearsed.image(), area))
-    written = write_maps((rehearsed,), {"": out}, over=over, overwrite=overwrite, hush=hush)
+    written = write_maps(
+        (rehearsed,), {"": out}, over=over, h3_resolution=h3_resolution, overwrite=overwrite, hush=hush
+    )
     result = {"rehearsal": True, "statement": rehearsed.statement, "written": written, **errors}
     show(result, _error_lines(errors), json=json)
 
@@ -284,12 +336,18 @@ def _finish(one: HeatmapRelease, written: list[str], ledger: Any, *, json: bool)
         "parameters": one.parameters,
         "entry": one.receipt.entry.to_json(),
         "left": encode(left),
+        "area": list(one.area.bounds),
         "written": written,
     }
     show(result, f"{one.statement}\nleft in {ledger.path}: {at_most(left)}", json=json)
 
 
 def _error_lines(errors: dict[str, Any]) -> str:
-    return "\n".join(
-        f"{name.replace('_', ' ')}: {value:.4g}" for name, value in errors.items() if value is not None
-    )
+    lines = [
+        f"similarity {errors['similarity']:.3f} and correlation {errors['pearson']:.3f}: 1 is a perfect map",
+        f"divergence (kl) {errors['kl']:.3f}: 0 is a perfect map",
+        f"earth mover's distance {errors['emd']:.4f} of the map's side: 0 is a perfect map",
+    ]
+    if errors["emd_metres"] is not None:
+        lines.append(f"on average, mass is {errors['emd_metres']:,.0f} m off")
+    return "\n".join(lines)

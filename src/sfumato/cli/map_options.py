@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import tempfile
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.console import say
-from sfumato.errors import InvalidInput, SfumatoError
+from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.heatmap import HeatmapRelease, Method
@@ -45,39 +46,142 @@ Input = Annotated[
         show_default=False,
     ),
 ]
-User = Annotated[str, typer.Option(help="Column that says whose row it is.", show_default=False)]
-X = Annotated[str, typer.Option(help="Column of longitudes, or of x.")]
-Y = Annotated[str, typer.Option(help="Column of latitudes, or of y.")]
+User = Annotated[
+    str,
+    typer.Option(
+        help="Column that says whose row it is.",
+        show_default=False,
+        rich_help_panel="Rows",
+        show_envvar=False,
+    ),
+]
+X = Annotated[
+    str, typer.Option(help="Column of longitudes, or of x.", rich_help_panel="Rows", show_envvar=False)
+]
+Y = Annotated[
+    str, typer.Option(help="Column of latitudes, or of y.", rich_help_panel="Rows", show_envvar=False)
+]
 Weight = Annotated[
     str,
-    typer.Option(help="Column of weights, e.g. fixation times; else every row counts 1.", show_default=False),
+    typer.Option(
+        help="Column of weights, e.g. fixation times; else every row counts 1.",
+        show_default=False,
+        rich_help_panel="Rows",
+        show_envvar=False,
+    ),
 ]
-WeightStep = Annotated[str, typer.Option(help="Public lattice of the weights, e.g. 0.001 for seconds.")]
-WeightCap = Annotated[int, typer.Option(help="Public cap on one row's weight, in steps.")]
+WeightStep = Annotated[
+    str,
+    typer.Option(
+        help="Public lattice of the weights, e.g. 0.001 for seconds.",
+        rich_help_panel="Rows",
+        show_envvar=False,
+    ),
+]
+WeightCap = Annotated[
+    int,
+    typer.Option(help="Public cap on one row's weight, in steps.", rich_help_panel="Rows", show_envvar=False),
+]
 Alone = Annotated[
-    bool, typer.Option("--one-row-one-user", help="There is no user column: each row is somebody else.")
+    bool,
+    typer.Option(
+        "--one-row-one-user",
+        help="There is no user column: each row is somebody else.",
+        rich_help_panel="Rows",
+        show_envvar=False,
+    ),
 ]
-Epsilon = Annotated[str, typer.Option(help="What the map may cost.", show_default=False)]
-EngineOption = Annotated[Engine, typer.Option(help="Who counts the rows.")]
+Epsilon = Annotated[
+    str, typer.Option(help="What the map may cost: 1 is usual, less is more private.", show_default=False)
+]
+EngineOption = Annotated[
+    Engine, typer.Option(help="Who counts the rows.", rich_help_panel="Rows", show_envvar=False)
+]
 Connection = Annotated[
-    str, typer.Option(help="Ibis or Spark address of a database; INPUT is a table in it.", show_default=False)
+    str,
+    typer.Option(
+        help="Ibis or Spark address of a database; INPUT is a table in it.",
+        show_default=False,
+        rich_help_panel="Rows",
+        show_envvar=False,
+    ),
 ]
-Delimiter = Annotated[str, typer.Option(help="Between the fields of a CSV file.")]
-MethodOption = Annotated[Way, typer.Option(help="How the map is made; pyramid is [ghazi23].")]
-Width = Annotated[int, typer.Option(help="Cells kept at each level, for the pyramid.")]
-Delta = Annotated[str, typer.Option(help="Delta of the gaussian method.")]
-Users = Annotated[int, typer.Option(help="A public guess of the number of users, for the coarse method.")]
+Delimiter = Annotated[
+    str, typer.Option(help="Between the fields of a CSV file.", rich_help_panel="Rows", show_envvar=False)
+]
+MethodOption = Annotated[
+    Way,
+    typer.Option(
+        help="How the map is made; privtree is often sharper for few users.",
+        rich_help_panel="Method",
+        show_envvar=False,
+    ),
+]
+Width = Annotated[
+    int,
+    typer.Option(
+        help="Cells kept at each level, for the pyramid.", rich_help_panel="Method", show_envvar=False
+    ),
+]
+Delta = Annotated[
+    str, typer.Option(help="Delta of the gaussian method.", rich_help_panel="Method", show_envvar=False)
+]
+Users = Annotated[
+    int,
+    typer.Option(
+        help="A public guess of the number of users, for the coarse method.",
+        rich_help_panel="Method",
+        show_envvar=False,
+    ),
+]
 Out = Annotated[
     list[Path],
     typer.Option(
-        help="A file to write; again for more. By suffix: .png .tif .geojson .csv .h3.csv .npz .html .json",
+        help="A file to write; again for more. By suffix: .png .tif .geojson .csv .h3.csv .h3.parquet .npz "
+        ".html .json",
         show_default=False,
+        rich_help_panel="Files",
+        show_envvar=False,
+    ),
+]
+Title = Annotated[
+    str,
+    typer.Option(
+        help="What the map is called, in pictures and pages.",
+        show_default=False,
+        rich_help_panel="Files",
+        show_envvar=False,
+    ),
+]
+Top = Annotated[
+    str,
+    typer.Option(
+        help="Per cent of the cells that the top method keeps.", rich_help_panel="Method", show_envvar=False
+    ),
+]
+H3 = Annotated[
+    int | None,
+    typer.Option(
+        help="Resolution of H3 tables; else about the size of a cell.",
+        min=0,
+        max=15,
+        rich_help_panel="Files",
+        show_envvar=False,
     ),
 ]
 Over = Annotated[
-    Path | None, typer.Option(help="Draw the map over this image, in .png files.", show_default=False)
+    Path | None,
+    typer.Option(
+        help="Draw the map over this image, in .png files.",
+        show_default=False,
+        rich_help_panel="Files",
+        show_envvar=False,
+    ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace files that exist.", rich_help_panel="Files", show_envvar=False),
+]
 
 
 def named_columns(
@@ -92,14 +196,14 @@ def named_columns(
         x,
         y,
         weight=weight or None,
-        step=exact(step, name="weight step"),
+        step=exact(step, name="weight step") if step else None,
         cap=cap,
         by=by or None,
         one_row_one_user=alone,
     )
 
 
-def named_method(way: Way, *, width: int, delta: str, users: int) -> Method[Any]:
+def named_method(way: Way, *, width: int, delta: str, users: int, top: str) -> Method[Any]:
     """The method the options name, with the parameters it takes."""
     from sfumato.heatmap import PyramidMethod, rivals
     from sfumato.privacy.exact import exact
@@ -110,7 +214,7 @@ def named_method(way: Way, *, width: int, delta: str, users: int) -> Method[Any]
         case Way.laplace:
             return rivals.FlatMethod()
         case Way.top:
-            return rivals.TopMethod()
+            return rivals.TopMethod(share=exact(top, name="top") / 100)
         case Way.gaussian:
             return rivals.GaussianMethod(delta=exact(delta, name="delta"))
         case Way.coarse:
@@ -128,6 +232,7 @@ def write_maps(
     targets: dict[str, list[Path]],
     *,
     over: Path | None,
+    h3_resolution: int | None,
     overwrite: bool,
     hush: bool,
 ) -> list[str]:
@@ -136,7 +241,7 @@ def write_maps(
     for one in maps:
         for path in targets[one.group]:
             try:
-                one.write(path, over=over, overwrite=overwrite)
+                one.write(path, over=over, h3_resolution=h3_resolution, overwrite=overwrite)
             except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
                 rescued = _rescued(maps, path, problem)
                 if isinstance(problem, Exception):
@@ -164,3 +269,14 @@ def _rescued(maps: tuple[HeatmapRelease, ...], path: Path, problem: BaseExceptio
     return InvalidInput(
         f"could not write {path} ({str(problem) or type(problem).__name__}); the map is paid for, {saved}"
     )
+
+
+def keep_apart(outputs: list[Path], others: list[Path | None], rows: str) -> None:
+    """Refuse outputs that would replace what a command reads: the ledger, an image, the rows themselves."""
+    read = [Path(rows), *map(Path, glob.glob(rows, recursive=True)), *(one for one in others if one)]
+    places = {path.resolve() for path in read}
+    for path in outputs:
+        if path.resolve() in places or path.resolve().parent == Path(rows).resolve():
+            raise InvalidParameter(
+                f"{path} must not replace the ledger, an image or rows that are read; nothing was charged"
+            )

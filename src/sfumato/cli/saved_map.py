@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sfumato.cli.console import Json, Quiet, sentences, show
-from sfumato.cli.map_options import Out, Over, Overwrite, write_maps
+from sfumato.cli.map_options import H3, Out, Over, Overwrite, Title, write_maps
 
 File = Annotated[Path, typer.Argument(help="A map saved as .json.", show_default=False)]
 
@@ -18,6 +19,8 @@ def draw(
     file: File,
     out: Out,
     over: Over = None,
+    h3_resolution: H3 = None,
+    title: Title = "",
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -26,8 +29,17 @@ def draw(
     from sfumato.heatmap import check_outputs, read_heatmap
 
     saved = read_heatmap(file)
-    check_outputs(out, saved.area, over=over, overwrite=overwrite)
-    written = write_maps((saved,), {saved.group: out}, over=over, overwrite=overwrite, hush=quiet or json)
+    if title:
+        saved = replace(saved, title=title)
+    check_outputs(out, saved.area, over=over, h3_resolution=h3_resolution, overwrite=overwrite)
+    written = write_maps(
+        (saved,),
+        {saved.group: out},
+        over=over,
+        h3_resolution=h3_resolution,
+        overwrite=overwrite,
+        hush=quiet or json,
+    )
     show({"statement": saved.statement, "written": written}, "\n".join(written), json=json)
 
 

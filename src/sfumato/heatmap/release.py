@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from sfumato.errors import InvalidParameter
 from sfumato.heatmap.method import Method
 from sfumato.heatmap.pyramid import PyramidMethod
 from sfumato.heatmap.result import HeatmapRelease
-from sfumato.heatmap.tiles import public_tiles
-from sfumato.privacy import Guarded, Ledger, Loss, Noise, PureDP
+from sfumato.heatmap.tiles import inside, public_tiles
+from sfumato.privacy import Bound, Guarded, Ledger, Loss, Mechanism, Noise, PureDP
 from sfumato.privacy.codec import parameters
 from sfumato.privacy.exact import Number, exact
 from sfumato.records import (
@@ -29,6 +30,8 @@ from sfumato.spaces import Area
 
 FloatArray = npt.NDArray[np.float64]
 
+# Some gigabytes of noise and a few minutes: what a machine can be asked for once a map is paid for.
+MOST_DRAWS = 2**25
 DEFAULT = PyramidMethod()
 
 
@@ -45,19 +48,12 @@ def release(
     """A private map of a table: everything `open_table` takes, or a table of Ibis.
 
     Every user has mass 1 over all cells, however many rows they have. Reading comes first and costs nothing;
-    then the ledger charges at most epsilon, and only then is anything sampled.
+    then the ledger charges epsilon, and only then is anything sampled.
 
-    Privacy: the cost of the method's mechanism, for each `unit` of the ledger added or removed.
+    Privacy: epsilon (with the delta of the method, if it has one) for each `unit` of the ledger added or
+    removed.
     """
-    ledger.afford(price(method, epsilon, area))
-    guarded = sum_cells(
-        open_table(source, columns=columns),
-        columns,
-        area,
-        source=ledger.header.source,
-        unit=ledger.header.unit,
-    )
-    return release_sums(guarded, area, ledger=ledger, epsilon=epsilon, method=method, note=note)[0]
+    return _released(source, columns, area, ledger, epsilon, method, None, note)[0]
 
 
 def release_each(
@@ -75,7 +71,22 @@ def release_each(
 
     A user's mass 1 is shared over all groups by where their rows lie, so the maps are one release.
     """
-    ledger.afford(price(method, epsilon, area, groups=len(groups)))
+    maps = _released(source, columns, area, ledger, epsilon, method, groups, note)
+    return dict(zip(groups, maps, strict=True))
+
+
+def _released(
+    source: Any,
+    columns: Columns,
+    area: Area,
+    ledger: Ledger,
+    epsilon: Number,
+    method: Method[Any],
+    groups: Sequence[str] | None,
+    note: str,
+) -> tuple[HeatmapRelease, ...]:
+    names = ("",) if groups is None else tuple(groups)
+    ledger.afford(price(method, epsilon, area, groups=len(names)))
     guarded = sum_cells(
         open_table(source, columns=columns),
         columns,
@@ -84,10 +95,16 @@ def release_each(
         unit=ledger.header.unit,
         groups=groups,
     )
-    maps = release_sums(
-        guarded, area, ledger=ledger, epsilon=epsilon, method=method, groups=groups, note=note
+    return release_sums(
+        guarded,
+        area,
+        ledger=ledger,
+        epsilon=epsilon,
+        method=method,
+        groups=names,
+        columns=columns,
+        note=note,
     )
-    return dict(zip(groups, maps, strict=True))
 
 
 def rehearse(
@@ -95,15 +112,20 @@ def rehearse(
     columns: Columns,
     area: Area,
     *,
+    public: bool,
     epsilon: Number,
     method: Method[Any] = DEFAULT,
     noise: Noise | None = None,
 ) -> HeatmapRelease:
     """What a release would look like, on public or made-up data only: marked, stamped, charged to nobody.
 
-    With `noise` of a known key the same map comes again; a ledger of real data would refuse it.
+    `public` says aloud that the rows are. With `noise` of a known key the same map comes again; a ledger of
+    real data would refuse it.
     """
-    return rehearse_exactly(source, columns, area, epsilon=epsilon, method=method, noise=noise)[0]
+    asked = rehearse_exactly(
+        source, columns, area, public=public, epsilon=epsilon, method=method, noise=noise
+    )
+    return asked[0]
 
 
 def rehearse_exactly(
@@ -111,15 +133,23 @@ def rehearse_exactly(
     columns: Columns,
     area: Area,
     *,
+    public: bool,
     epsilon: Number,
     method: Method[Any] = DEFAULT,
     noise: Noise | None = None,
 ) -> tuple[HeatmapRelease, FloatArray]:
     """A rehearsal and beside it the exact picture, shares adding up to 1: for public or made-up data only."""
+    if not public:
+        raise InvalidParameter(
+            "a rehearsal shows exact numbers of its rows: it takes rows that are public or made up, said "
+            "aloud by --public (public=True); nothing was read"
+        )
+    ledger = Ledger.rehearsal(price(method, epsilon, area))
     sums = sum_public_cells(open_table(source, columns=columns), columns, area)
-    ledger = Ledger.rehearsal(PureDP(exact(epsilon)))
     guarded = guard_sums(sums, source=ledger.header.source)
-    (rehearsed,) = release_sums(guarded, area, ledger=ledger, epsilon=epsilon, method=method, noise=noise)
+    (rehearsed,) = release_sums(
+        guarded, area, ledger=ledger, epsilon=epsilon, method=method, noise=noise, columns=columns
+    )
     return rehearsed, public_tiles(sums).normalized().image()
 
 
@@ -133,11 +163,14 @@ def release_sums(
     groups: Sequence[str] = ("",),
     noise: Noise | None = None,
     area_cost: PureDP | None = None,
+    columns: Columns | None = None,
+    title: str = "",
     note: str = "",
 ) -> tuple[HeatmapRelease, ...]:
     """One private map for each group of guarded sums, as one release that costs at most epsilon.
 
-    `area_cost` is what `find_area` was paid for the area, if it was asked: the maps say so.
+    `area_cost` is what `find_area` was paid for the area, if it was asked, and `columns` what was counted:
+    the maps say so.
     """
     if guarded.bound.size != len(groups) * area.grid.size:
         raise InvalidParameter(
@@ -145,18 +178,46 @@ def release_sums(
             f"got {guarded.bound.size} entries; nothing was charged"
         )
     meant = exact(epsilon, name="epsilon")
-    mechanism = method.mechanism(meant, guarded.bound, area.grid)
-    pay = PureDP(meant) if isinstance(mechanism.cost(guarded.bound), PureDP) else None
+    mechanism, cost = _priced(method, meant, guarded.bound, area)
+    pay = cost if isinstance(cost, PureDP) else None
     receipt = ledger.release(mechanism, guarded, noise=noise, pay=pay, note=note)
     # From here on everything is made of what was released: it costs nothing.
+    counted = {} if columns is None else parameters(columns)
     return tuple(
-        HeatmapRelease(tiles, area, method.name, parameters(method), receipt, group, area_cost)
+        HeatmapRelease(
+            tiles=inside(tiles, area),
+            area=area,
+            method=method.name,
+            parameters=parameters(method),
+            receipt=receipt,
+            group=group,
+            area_cost=area_cost,
+            counted=counted,
+            title=title,
+        )
         for tiles, group in zip(method.estimate(receipt.value, area.grid), groups, strict=True)
     )
 
 
 def price(method: Method[Any], epsilon: Number, area: Area, *, groups: int = 1) -> Loss:
     """What a release will be charged, known before any row is read."""
-    bound, meant = bound_of_sums(area.grid, groups), exact(epsilon, name="epsilon")
-    loss = method.mechanism(meant, bound, area.grid).cost(bound)
-    return PureDP(meant) if isinstance(loss, PureDP) else loss
+    bound = bound_of_sums(area.grid, groups)
+    return _priced(method, exact(epsilon, name="epsilon"), bound, area)[1]
+
+
+def _priced(
+    method: Method[Any], epsilon: Fraction, bound: Bound, area: Area
+) -> tuple[Mechanism[CellSums, Any], Loss]:
+    """The mechanism and what is charged for it; refused when it could not be run after the charge."""
+    if not hasattr(method, "mechanism"):
+        raise InvalidParameter(
+            f"a method is a value like PyramidMethod(width=60), got {method!r}; nothing was charged"
+        )
+    mechanism = method.mechanism(epsilon, bound, area.grid)
+    if mechanism.draws(bound) > MOST_DRAWS:
+        raise InvalidParameter(
+            f"a map may draw at most {MOST_DRAWS} numbers, this one could {mechanism.draws(bound)}; ask for "
+            "fewer levels, maps or cells a level; nothing was charged"
+        )
+    cost = mechanism.cost(bound)
+    return mechanism, PureDP(epsilon) if isinstance(cost, PureDP) else cost

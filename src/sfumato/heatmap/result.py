@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import numpy.typing as npt
 
 from sfumato.heatmap.hotspots import Hotspot, hotspots
 from sfumato.heatmap.smooth import smooth
-from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
-from sfumato.privacy import Guarantee, PureDP, Release, compose
-from sfumato.privacy.codec import encode
+from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
+from sfumato.privacy import ZCDP, ApproxDP, Guarantee, PureDP, Release, compose
+from sfumato.privacy.codec import encode, encode_guarantee
 from sfumato.spaces import Area
 
 FloatArray = npt.NDArray[np.float64]
@@ -21,13 +22,14 @@ FloatArray = npt.NDArray[np.float64]
 FORMAT = "sfumato-heatmap/1"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HeatmapRelease:
     """What `release` gives back. Everything it holds was paid for; drawing and writing it cost nothing.
 
     `tiles` hold mass in users as estimated; `receipt` the noisy counts they were made of, with guarantee and
     ledger entry; `group` names the map when several share one release. `area_cost` was paid besides, when the
-    area itself was found in the data: whoever sees the map sees that too.
+    area itself was found in the data: whoever sees the map sees that too. `counted` says which columns were
+    counted, and how. `title` is for people.
     """
 
     tiles: Tiles
@@ -37,6 +39,19 @@ class HeatmapRelease:
     receipt: Release[Any]
     group: str = ""
     area_cost: PureDP | None = None
+    counted: dict[str, Any] = field(default_factory=dict)
+    title: str = ""
+
+    def __repr__(self) -> str:
+        return f"HeatmapRelease({self.name!r}, {self.method}, {self.statement})"
+
+    @property
+    def name(self) -> str:
+        """What the map is called: its title, or which of several it is, or what it is."""
+        if self.title or self.group:
+            which = f"{self.counted.get('by') or ''} {self.group}".strip()
+            return ": ".join(part for part in (self.title, which) if part)
+        return "Rehearsal of a heatmap" if self.receipt.rehearsal else "Private heatmap"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -52,9 +67,32 @@ class HeatmapRelease:
         sentence = str(self.guarantee)
         if self.area_cost is not None:
             sentence += f": {self.receipt.guarantee.loss} for the map, {self.area_cost} for finding its area"
+        if self.counted.get("one_row_one_user"):
+            sentence += f"; each row taken for another {self.guarantee.unit}"
         if self.receipt.rehearsal:
             return f"REHEARSAL on public data, protects nobody: {sentence}"
         return sentence
+
+    @property
+    def plainly(self) -> str:
+        """What the guarantee means for one person, in words."""
+        if self.receipt.rehearsal:
+            return "Nobody is protected by a rehearsal: its rows are public, or made up."
+        unit, loss = self.guarantee.unit, self.guarantee.loss
+        if isinstance(loss, ZCDP):
+            return f"How much can be learned from this map about any one {unit} is bounded by {loss}."
+        times = math.exp(min(float(loss.epsilon), 700.0))
+        except_for = f", up to a chance of {float(loss.delta):.1g}" if isinstance(loss, ApproxDP) else ""
+        return (
+            f"Whatever else somebody knows, nothing that follows from this map is more than {times:.3g} "
+            f"times as likely with any one {unit} in the data as without{except_for}."
+        )
+
+    @property
+    def shares(self) -> Tiles:
+        """The map with mass 1; where nothing is left of it, even within the bounds."""
+        shares = self.tiles.normalized()
+        return shares if self.tiles.total > 0 else inside(shares, self.area)
 
     def image(self, level: int | None = None, *, sigma: float = 0.0) -> FloatArray:
         """Shares of the whole, adding up to 1, as a picture of the grid [row, column], row 0 at the lowest y.
@@ -62,12 +100,12 @@ class HeatmapRelease:
         With `sigma` (in sides of the grid, e.g. 0.02) the heatmap of [ghazi23, sec. 2.3].
         """
         chosen = min(self.tiles.grid.levels, FINEST_IMAGE) if level is None else level
-        shares = self.tiles.normalized().image(chosen)
+        shares = self.shares.image(chosen)
         return smooth(shares, sigma) if sigma else shares
 
     def hotspots(self, k: int) -> tuple[Hotspot, ...]:
         """The k places that best stand for the map, and the share of mass that is nearest to each."""
-        return hotspots(self.tiles, k)
+        return hotspots(self.shares, k)
 
     def write(
         self,
@@ -96,20 +134,17 @@ class HeatmapRelease:
 
     def to_json(self) -> dict[str, Any]:
         """The report: guarantee, unit, neighbors, method, parameters, ledger entry, area and tiles."""
-        promised = self.receipt.guarantee
         return {
             "format": FORMAT,
             "rehearsal": self.receipt.rehearsal,
+            "title": self.title,
             "statement": self.statement,
-            "guarantee": {
-                "loss": encode(promised.loss),
-                "neighbors": encode(promised.neighbors),
-                "unit": promised.unit,
-                "model": promised.model,
-                "computational": None if (c := promised.computational) is None else str(c),
-            },
+            "plainly": self.plainly,
+            "guarantee": encode_guarantee(self.guarantee),
+            "map_cost": encode(self.receipt.guarantee.loss),
             "method": self.method,
             "parameters": self.parameters,
+            "counted": self.counted,
             "group": self.group,
             "area": {
                 "kind": self.area.kind,

@@ -10,13 +10,15 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.records import UNITS, CellSums
-from sfumato.spaces import Grid
+from sfumato.spaces import Area, Grid
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 # A picture of 4096 x 4096 doubles is 128 MB; finer ones are looked at in parts.
 FINEST_IMAGE = 12
+# Tiles are cut along the bounds of an area in pieces no finer than this.
+FINEST_EDGE = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +88,40 @@ def dense_tiles(grid: Grid, level: int, masses: FloatArray) -> Tiles:
     """Tiles of one whole level, from masses by Z-order code; cells without mass are left out."""
     some = np.flatnonzero(masses > 0)
     return Tiles(grid, np.full(some.size, level, dtype=np.int64), some.astype(np.int64), masses[some])
+
+
+def inside(tiles: Tiles, area: Area) -> Tiles:
+    """The same map without what lies outside the bounds of its area, where nobody was counted.
+
+    A tile outside is dropped: it was noise. One across the edge keeps its mass, spread over its part inside;
+    its quarters are followed down to level FINEST_EDGE, where a cell that touches the bounds counts as
+    inside. The bounds are public, so this is post-processing.
+    """
+    edge = min(tiles.grid.levels, FINEST_EDGE)
+    window = np.array(area.window(edge)).reshape(2, 2)  # lows, then ends, of columns and rows
+    levels, codes, owners = [], [], []
+    pending_codes = np.zeros(0, dtype=np.int64)
+    pending_owners = np.zeros(0, dtype=np.int64)
+    for level in range(tiles.grid.levels + 1):
+        here = np.flatnonzero(tiles.levels == level)
+        now_codes = np.concatenate([pending_codes, tiles.codes[here]])
+        now_owners = np.concatenate([pending_owners, here])
+        places = np.stack(tiles.grid.at_level(level).decode(now_codes), axis=-1)
+        shift = edge - level
+        low = places << shift if shift >= 0 else places >> -shift
+        high = low + (1 << max(shift, 0))
+        within = np.all((low >= window[0]) & (high <= window[1]), axis=-1)
+        apart = np.any((high <= window[0]) | (low >= window[1]), axis=-1)
+        levels.append(np.full(int(within.sum()), level, dtype=np.int64))
+        codes.append(now_codes[within])
+        owners.append(now_owners[within])
+        across = ~within & ~apart
+        pending_codes = Grid.children(now_codes[across]).reshape(-1)
+        pending_owners = np.repeat(now_owners[across], 4)
+    kept, owner = np.concatenate(levels), np.concatenate(owners)
+    sizes = 0.25**kept
+    shares = sizes / np.bincount(owner, sizes, minlength=tiles.masses.size)[owner]
+    return Tiles(tiles.grid, kept, np.concatenate(codes), tiles.masses[owner] * shares)
 
 
 def public_tiles(sums: CellSums) -> Tiles:

@@ -1,4 +1,4 @@
-"""Losses, relations and mechanisms as JSON: exact fractions as text, one shape for files and `--json`."""
+"""Losses, relations, guarantees and mechanisms as JSON: exact fractions as text, one shape everywhere."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InvalidInput
+from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
 from sfumato.privacy.neighbors import (
     AddRemoveUser,
@@ -61,6 +62,36 @@ def decode_neighbors(data: Any) -> Neighbors:
     """The neighbor relation a JSON object states."""
     found: Neighbors = _decode(data, NEIGHBORS, "neighbor relation")
     return found
+
+
+def encode_guarantee(guarantee: Guarantee) -> dict[str, Any]:
+    """A guarantee as a JSON object, its numbers exact; its sentence is `str(guarantee)`.
+
+    >>> encode_guarantee(Guarantee(PureDP(1), AddRemoveUser(), "user"))["loss"]
+    {'kind': 'PureDP', 'epsilon': '1'}
+    """
+    distance = guarantee.computational
+    return {
+        "loss": encode(guarantee.loss),
+        "neighbors": encode(guarantee.neighbors),
+        "unit": guarantee.unit,
+        "model": guarantee.model,
+        "computational": None if distance is None else str(distance),
+    }
+
+
+def decode_guarantee(data: Any) -> Guarantee:
+    """The guarantee a JSON object states; a missing part is a KeyError that names it."""
+    distance = data["computational"]
+    if not isinstance(data["unit"], str):
+        raise InvalidInput(f"the unit of a guarantee is a name, got {json.dumps(data['unit'])[:200]}")
+    return Guarantee(
+        loss=decode_loss(data["loss"]),
+        neighbors=decode_neighbors(data["neighbors"]),
+        unit=data["unit"],
+        model=data["model"],
+        computational=None if distance is None else Fraction(distance),
+    )
 
 
 def _decode(data: Any, kinds: dict[str, Any], what: str) -> Any:

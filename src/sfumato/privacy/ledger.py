@@ -24,7 +24,7 @@ from sfumato.errors import (
     SfumatoError,
 )
 from sfumato.privacy import ledger_file
-from sfumato.privacy.budget import Spent, charge, left
+from sfumato.privacy.budget import Spent, at_most, charge, left
 from sfumato.privacy.codec import decode_loss, decode_neighbors, encode, parameters
 from sfumato.privacy.guarantee import Guarantee, Model
 from sfumato.privacy.guarded import Guarded, open_for_release
@@ -165,13 +165,17 @@ class Ledger:
         exponent = guarded.exponent if mechanism.additive else 0
         return Release(value, exponent, guarantee, self.header.id, entry, self.header.rehearsal)
 
-    def afford(self, cost: Loss) -> None:
-        """Refuse a cost that the budget does not hold now; it charges nothing and reserves nothing."""
+    def afford(self, *costs: Loss) -> None:
+        """Refuse costs that the budget does not hold now; it charges nothing and reserves nothing."""
         now = self.statement()
+        spent = now.spent
         try:
-            charge(now.header.budget, now.spent, cost)
+            for cost in costs:
+                spent = charge(now.header.budget, spent, cost)
         except (BudgetExceeded, NotComparable) as refusal:
-            raise type(refusal)(f"{refusal} in {self.path}; nothing was released") from None
+            several = f"asked {' and '.join(map(str, costs))}, {at_most(now.left)} left"
+            what = several if len(costs) > 1 else str(refusal)
+            raise type(refusal)(f"{what} in {self.path}; nothing was released") from None
 
     def check(self, release: Release[Any]) -> None:
         """Refuse a release that this ledger did not pay for as it says."""

@@ -59,7 +59,9 @@ def create(path: Path, header: dict[str, Any]) -> None:
         os.link(draft, path)
         _sync_folder(path.parent)
     except FileExistsError:
-        raise InvalidInput(f"{path} exists already and is kept as it is; choose another name") from None
+        raise InvalidInput(
+            f"{path} exists already and is kept as it is; open it, or choose another name"
+        ) from None
     except OSError as problem:
         raise LedgerError(f"cannot create {path}: {problem.strerror}") from None
     finally:

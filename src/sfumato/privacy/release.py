@@ -11,8 +11,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from sfumato.errors import InvalidInput
-from sfumato.privacy.codec import decode_loss, decode_neighbors, encode
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.privacy.codec import decode_guarantee, decode_loss, encode, encode_guarantee
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.guarded import FloatArray, IntArray, lattice
 from sfumato.privacy.losses import Loss
@@ -87,7 +87,11 @@ class Release(Generic[T_co]):
     rehearsal: bool
 
     def numbers(self: Release[IntArray]) -> FloatArray:
-        """The released integers times 2**exponent, exactly."""
+        """The released integers times 2**exponent, exactly; a release of anything else has none."""
+        if not _integers(self.value):
+            raise InvalidParameter(
+                f"only an array of integers has numbers, the value is {_named(self.value)}; use it as it is"
+            )
         return lattice(self.value, self.exponent)
 
     def then(self, function: Callable[[T_co], U]) -> Release[U]:
@@ -98,34 +102,31 @@ class Release(Generic[T_co]):
         return replace(self, value=function(self.value))  # type: ignore[return-value, arg-type]
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, with exact numbers as text."""
-        value: Any = self.value
-        if isinstance(value, np.ndarray):
-            value = value.tolist()
-        elif hasattr(value, "to_json"):
-            value = value.to_json()
+        """Everything, with exact numbers as text; a value that is no array of integers is under "data"."""
+        plain = _plain(self.value)
         return {
             "format": FORMAT,
             "rehearsal": self.rehearsal,
             "statement": str(self.guarantee),
-            "guarantee": {
-                "loss": encode(self.guarantee.loss),
-                "neighbors": encode(self.guarantee.neighbors),
-                "unit": self.guarantee.unit,
-                "model": self.guarantee.model,
-                "computational": None if (c := self.guarantee.computational) is None else str(c),
-            },
+            "guarantee": encode_guarantee(self.guarantee),
             "ledger": self.ledger,
             "entry": self.entry.to_json(),
             "exponent": self.exponent,
-            "value": value,
+            "value": plain if _integers(self.value) else {"data": plain},
         }
 
     def write(self, path: str | Path) -> None:
         """Save as JSON, in a new file: a release is a receipt, and one is never written over another."""
         try:
+            text = json.dumps(self.to_json(), indent=1, default=_inner, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as problem:
+            raise InvalidParameter(
+                f"a value of {_named(self.value)} cannot be saved as JSON ({problem}); nothing was written, "
+                "the release was paid for, keep it"
+            ) from problem
+        try:
             with Path(path).open("x", encoding="utf-8") as file:
-                file.write(json.dumps(self.to_json(), indent=1) + "\n")
+                file.write(text + "\n")
         except FileExistsError:
             raise InvalidInput(f"{path} exists already and is kept; write the release elsewhere") from None
         except OSError as problem:
@@ -134,33 +135,42 @@ class Release(Generic[T_co]):
             ) from None
 
 
-def read_release(path: str | Path) -> Release[IntArray]:
-    """A release saved with `Release.write`."""
+def _integers(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "iu" and np.can_cast(value.dtype, np.int64)
+
+
+def _named(value: Any) -> str:
+    return f"{value.dtype} array" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _plain(value: Any) -> Any:
+    """What JSON holds of an array, a number of NumPy, or anything that says so itself; others as they are."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return value.to_json() if hasattr(value, "to_json") else value
+
+
+def _inner(value: Any) -> Any:
+    """The same for what lies inside a value, where JSON has no word of its own for it."""
+    plain = _plain(value)
+    if plain is value:
+        raise TypeError(f"it holds a {type(value).__name__}")
+    return plain
+
+
+def read_release(path: str | Path) -> Release[Any]:
+    """A release saved with `Release.write`: integers as an array, any other value as plain JSON data."""
     try:
-        data = json.loads(Path(path).read_text())
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
-        promised = data["guarantee"]
-        distance = promised["computational"]
-        value = np.array(data["value"])
-        if value.size == 0:
-            value = value.astype(np.int64)
-        if value.dtype != np.int64:  # e.g. what `then` made of it
-            raise ValueError("its values are no integers")
-        value.setflags(write=False)
-        guarantee = Guarantee(
-            loss=decode_loss(promised["loss"]),
-            neighbors=decode_neighbors(promised["neighbors"]),
-            unit=promised["unit"],
-            model=promised["model"],
-            computational=None if distance is None else Fraction(distance),
-        )
+        guarantee = decode_guarantee(data["guarantee"])
         if data["statement"] != str(guarantee):
             raise ValueError("its statement is not that of its guarantee")
         if type(data["exponent"]) is not int or type(data["rehearsal"]) is not bool:
             raise ValueError("its exponent is no integer, or its rehearsal neither true nor false")
         return Release(
-            value=value,
+            value=_value(data["value"]),
             exponent=data["exponent"],
             guarantee=guarantee,
             ledger=str(data["ledger"]),
@@ -177,3 +187,15 @@ def read_release(path: str | Path) -> Release[IntArray]:
         raise InvalidInput(f"{path} is not a whole release: it is no text; nothing was checked") from problem
     except (TypeError, ValueError, ArithmeticError, RecursionError) as problem:
         raise InvalidInput(f"{path} is not a whole release: {problem}; nothing was checked") from problem
+
+
+def _value(data: Any) -> Any:
+    if isinstance(data, dict):
+        return data["data"]
+    value = np.array(data)
+    if value.size == 0:
+        value = value.astype(np.int64)
+    if value.dtype != np.int64:
+        raise ValueError("its values are no integers")
+    value.setflags(write=False)
+    return value

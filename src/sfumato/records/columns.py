@@ -17,8 +17,9 @@ class Columns:
 
     `user` says whose row it is. Without one, every row is counted as a user of its own, and
     `one_row_one_user` must say so aloud: a person with many rows is then protected once per row only. A row
-    counts 1, or floor(weight / step) steps of its `weight`, at most `cap`. `by` names a column of text or
-    whole numbers that tells which of several maps a row belongs to.
+    counts 1, or floor(weight / step) steps of its `weight`, at most `cap`; columns of whole numbers have step
+    1 unless it is said, others must say it. `by` names a column of text or whole numbers that tells which of
+    several maps a row belongs to.
 
     >>> Columns("visitor", "lon", "lat").names
     ('visitor', 'lon', 'lat')
@@ -32,7 +33,7 @@ class Columns:
     weight: str | None = None
     by: str | None = None
     one_row_one_user: bool = False
-    step: Fraction | float = 1
+    step: Fraction | float | None = None
     cap: int = 2**20
 
     def __post_init__(self) -> None:
@@ -49,7 +50,7 @@ class Columns:
         if not all(name for name in self.names):
             raise InvalidParameter(f"columns must be named, got {self.names}; nothing was read")
         # Steps between these keep cap * step and 1 / step far from the ends of a double.
-        if not 1e-100 <= self.step <= 1e100:
+        if self.step is not None and not 1e-100 <= self.step <= 1e100:
             raise InvalidParameter(
                 f"step must lie between 1e-100 and 1e100, got {self.step}; nothing was read"
             )

@@ -29,18 +29,55 @@ def as_double(column: Any, name: str) -> Any:
     which is rounded once; engines that divide by a power of ten may round twice.
     """
     kind = column.type()
-    if kind.is_floating() or kind.is_integer():
-        return column.cast("float64")
-    if kind.is_decimal():
-        column = column.cast("string")
-    elif not kind.is_string():
+    if not (kind.is_floating() or kind.is_integer() or kind.is_decimal() or kind.is_string()):
         raise InvalidInput(
             f"column {name!r} must hold numbers or text, its type is {kind}; nothing was counted"
         )
-    text = column.strip()
-    number = text.re_search(DECIMAL).ifelse(text, ibis.null("string"))
+    if types_are_hints(column):
+        is_number = column.typeof().isin(["integer", "real"])
+        return is_number.ifelse(column.cast("float64"), _read(_plain_text(column)))
+    if kind.is_floating() or kind.is_integer():
+        return column.cast("float64")
+    return _read(column.cast("string"))
+
+
+def types_are_hints(column: Any) -> bool:
+    """Whether a row may hold a value of another type than its column's: SQLite takes 'zz' for an integer."""
+    return bool(column.get_backend().name == "sqlite")
+
+
+def _read(text: Any) -> Any:
+    """The numbers that text is, NULL where it is none."""
+    bare = text.strip()
+    number = bare.re_search(DECIMAL).ifelse(bare, ibis.null("string"))
     # Whatever passed is a number, so that a plain cast cannot fail where an engine has no other.
-    return number.try_cast("float64") if can(column, ops.TryCast) else number.cast("float64")
+    return number.try_cast("float64") if can(text, ops.TryCast) else number.cast("float64")
+
+
+def _plain_text(column: Any) -> Any:
+    """The text in a column of SQLite that may be a number, NULL for other text, bytes and numbers.
+
+    Its regular expressions are Python's, which stop at text that is no UTF-8. So this asks SQLite alone; a
+    character 0 ends text for `glob` and `length`, not for the length in bytes.
+    """
+    text = column.cast("string")
+    plain = (column.typeof() == "text") & (text.length() == bytes_in(text))
+    return (plain & ~_glob("*[^-+.0-9eE \t\n\r\v\f]*", text)).ifelse(text, ibis.null("string"))
+
+
+def bytes_in(column: Any) -> Any:
+    """How many bytes a value of SQLite has as text, or as the bytes it is."""
+    return _length(column.cast("binary"))
+
+
+@ibis.udf.scalar.builtin(name="length")  # type: ignore[untyped-decorator]
+def _length(value: bytes) -> int:  # type: ignore[empty-body]
+    """SQLite's length of bytes."""
+
+
+@ibis.udf.scalar.builtin(name="glob")  # type: ignore[untyped-decorator]
+def _glob(pattern: str, text: str) -> bool:  # type: ignore[empty-body]
+    """SQLite's match of a pattern as in a shell."""
 
 
 def finite(column: Any) -> Any:

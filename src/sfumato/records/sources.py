@@ -64,8 +64,8 @@ def open_table(
 
     `source` is a path or pattern (CSV, TSV, JSON, Parquet, by suffix; .gz for text), `file.duckdb::table`, an
     Arrow, pandas or Polars table, or an Ibis table, which is taken as it is. `connection` is the URL of a
-    database that holds a table named `source`, or the master of a Spark cluster. JSON has no schema: its
-    columns are those of `columns`, or else the keys of its first object.
+    database that holds a table named `source`, or the master of a Spark cluster. JSON has one object per line
+    and no schema: the keys of its first object are public and stand for one.
     """
     if engine not in get_args(Engine):
         raise InvalidParameter(f"engine must be one of {get_args(Engine)}, got {engine!r}; nothing was read")
@@ -98,10 +98,20 @@ def _table_in(database: Any, name: Any, where: str) -> Any:
     if not isinstance(name, str):
         raise InvalidParameter(f"in {where} a table has a name, got {type(name).__name__}; nothing was read")
     schema, _, table = name.rpartition(".")
-    return quietly(
-        lambda: database.table(table, database=schema or None),
-        f"there is no table {name!r} in {where}; nothing was read",
-    )
+    missing = f"there is no table {name!r} in {where}; nothing was read"
+    if database.name == "sqlite":
+        quietly(lambda: _check_declared(database, table, schema or "main"), missing)
+    return quietly(lambda: database.table(table, database=schema or None), missing)
+
+
+def _check_declared(database: Any, table: str, schema: str) -> None:
+    """Refuse columns of SQLite without a type: Ibis would take that of the first row."""
+    query = "select name from pragma_table_info(?, ?) where type = ''"
+    for (name,) in database.con.execute(query, (table, schema)).fetchall():
+        raise InvalidInput(
+            f"every column of a SQLite table must have a declared type, {name!r} of {table!r} has none; "
+            "nothing was read"
+        )
 
 
 def _table_of_file(source: str) -> Any:
@@ -140,28 +150,39 @@ def _files(source: str, delimiter: str, columns: Columns | None) -> Files:
         case "Parquet":
             return Files(source, kind, paths)
         case "JSON":
-            names = text_files.keys(paths[0]) if columns is None else tuple(dict.fromkeys(columns.names))
-            return Files(source, kind, paths, names)
+            return Files(source, kind, paths, _json_names(paths, columns))
         case "CSV":
-            mark = "\t" if delimiter == "," and ".tsv" in path.suffixes else delimiter
+            mark = "\t" if delimiter == "," and suffixes[-1] == ".tsv" else delimiter
             names = text_files.header(paths[0], mark)
             for other in paths[1:]:
                 if text_files.header(other, mark) != names:
                     raise InvalidInput(f"{other} must have the same header as {paths[0]}; nothing was read")
-            _check_header(source, names, columns)
+            _check_header(source, names, columns, otherwise="is it the delimiter?")
             return Files(source, kind, paths, names, mark)
         case _:
             assert_never(kind)
 
 
-def _check_header(source: str, names: tuple[str, ...], columns: Columns | None) -> None:
+def _json_names(paths: tuple[Path, ...], columns: Columns | None) -> tuple[str, ...]:
+    """The columns asked for, which the first object of every file must name; or else its keys."""
+    found = [(path, names) for path in paths if (names := text_files.keys(path))]
+    if columns is not None:
+        for path, names in found:
+            _check_header(str(path), names, columns, otherwise="the first object must have every key;")
+        return tuple(dict.fromkeys(columns.names))
+    if not found:
+        raise InvalidInput(f"{paths[0]} must begin with an object that names its columns; nothing was read")
+    return found[0][1]
+
+
+def _check_header(source: str, names: tuple[str, ...], columns: Columns | None, *, otherwise: str) -> None:
     """Refuse a header without the columns asked for; it may be a row, so only names alike are shown."""
     for name in () if columns is None else columns.names:
         if name not in names:
             alike = difflib.get_close_matches(name, names, n=1) or [
                 one for one in names if one.lower() == name.lower()
             ]
-            hint = f"did you mean {alike[0]!r}?" if alike else "is it the delimiter?"
+            hint = f"did you mean {alike[0]!r}?" if alike else otherwise
             raise InvalidInput(
                 f"there is no column {name!r} among the {len(names)} of the first line of {source}; {hint} "
                 "nothing was read"
@@ -198,18 +219,13 @@ def _duckdb_files(database: Any, files: Files) -> Any:
             )
             return quietly(read, _unreadable(files))
         case "JSON":
-            lines = [] if not files.paths else [text_files.is_list(path) for path in files.paths]
-            if len(set(lines)) > 1:
-                raise InvalidInput(
-                    f"{files.source} must be all lists or all objects per line; nothing was read"
-                )
             return quietly(
                 lambda: database.read_json(
                     paths,
                     auto_detect=False,
                     columns=dict.fromkeys(files.names, "VARCHAR"),
-                    format="array" if lines[0] else "newline_delimited",
-                    ignore_errors=not lines[0],
+                    format="newline_delimited",
+                    ignore_errors=True,
                 ),
                 _unreadable(files),
             )
@@ -259,9 +275,7 @@ def _spark_files(database: Any, files: Files) -> Any:
                     multiLine=True, mode="DROPMALFORMED", maxCharsPerColumn=-1,
                 )  # fmt: skip
             case "JSON":
-                frame = reader.schema(text).json(
-                    paths, mode="DROPMALFORMED", multiLine=text_files.is_list(files.paths[0])
-                )
+                frame = reader.schema(text).json(paths, mode="DROPMALFORMED")
             case _:
                 assert_never(files.format)
         return _spark_view(database, frame)

@@ -12,7 +12,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, Guarded
 from sfumato.records.cells import CellSums, guard_sums
 from sfumato.records.columns import MOST, Columns
-from sfumato.records.numbers import as_double, double, finite
+from sfumato.records.numbers import as_double, bytes_in, double, finite, types_are_hints
 from sfumato.records.quiet import quietly
 from sfumato.spaces import Area, Grid
 
@@ -112,9 +112,15 @@ def _rows(table: Any, columns: Columns, area: Area, groups: tuple[str, ...] | No
     west, south, east, north = area.bounds
     if area.crosses_antimeridian:
         x = (x < double(west)).ifelse(x + double(360), x)
-    keep = finite(x) & finite(y)
-    keep &= (x >= double(west)) & (x <= double(east)) & (y >= double(south)) & (y <= double(north))
-    kept: dict[str, Any] = {"x": keep.ifelse(x, double(west)), "y": keep.ifelse(y, double(south))}
+    across = finite(x) & (x >= double(west)) & (x <= double(east))
+    upright = finite(y) & (y >= double(south)) & (y <= double(north))
+    edge = _edge_at_180(area)
+    # A point that is kept and not across lies on the edge, under its other name.
+    kept: dict[str, Any] = {
+        "x": across.ifelse(x, double(edge or west)),
+        "y": upright.ifelse(y, double(south)),
+    }
+    keep = (across if edge is None else across | (x == double(-edge))) & upright
     if columns.user is not None:
         kept["user"] = table[columns.user]
         keep &= _is_user(kept["user"], columns.user)
@@ -129,6 +135,14 @@ def _rows(table: Any, columns: Columns, area: Area, groups: tuple[str, ...] | No
     column = _slot(rows.x, grid.bounds[0], grid.cell_width, grid.side)
     row = _slot(rows.y, grid.bounds[1], grid.cell_height, grid.side)
     return rows.select(*(name for name in kept if name not in "xy"), cell=row * grid.side + column)
+
+
+def _edge_at_180(area: Area) -> int | None:
+    """Which of 180 and -180, one meridian, is an edge of an area that does not hold the other."""
+    west, _, east, _ = area.bounds
+    if area.kind != "degrees" or area.crosses_antimeridian or (west == -180) == (east == 180):
+        return None
+    return 180 if east == 180 else -180
 
 
 def _slot(points: Any, low: float, width: float, side: int) -> Any:
@@ -147,8 +161,12 @@ def _slot(points: Any, low: float, width: float, side: int) -> Any:
 def _is_user(user: Any, name: str) -> Any:
     """Whether the row has a user: not NULL, if a number finite, not empty (CSV readers differ in NULL)."""
     kind = user.type()
-    if kind.is_nested() or kind.is_json() or kind.is_interval() or kind.is_geospatial():
+    # Engines convert moments on reading, and fail at those that are out of their range.
+    moment = kind.is_timestamp() or kind.is_time() or kind.is_interval()
+    if moment or kind.is_nested() or kind.is_json() or kind.is_geospatial():
         raise InvalidInput(f"column {name!r} cannot name users, its type is {kind}; nothing was counted")
+    if types_are_hints(user):
+        return (user.typeof() == "real").ifelse(finite(user.cast("float64")), bytes_in(user) > 0)
     if kind.is_floating():
         return finite(user.cast("float64"))
     return user.notnull() & (user != "") if kind.is_string() else user.notnull()
@@ -159,21 +177,30 @@ def _steps(column: Any, columns: Columns) -> tuple[Any, Any]:
 
     A weight below step counts nothing and is left out: rounded or not, weight / step >= 1 only from step on.
     """
-    if column.type().is_integer() and columns.step == 1:
+    whole = column.type().is_integer()
+    if columns.step is None and not whole:
+        raise InvalidParameter(
+            f"weights in column {columns.weight!r} may have decimals: say their lattice, e.g. --weight-step "
+            "0.001 (1 for whole numbers); what is below one step counts nothing; nothing was counted"
+        )
+    if whole and columns.step in (None, 1) and not types_are_hints(column):
         return column >= 1, ibis.least(column, columns.cap).cast("int64")
-    weight, step = as_double(column, str(columns.weight)), float(columns.step)
+    weight, step = as_double(column, str(columns.weight)), float(columns.step or 1)
     keep = finite(weight) & (weight >= double(step))
     clipped = keep.ifelse(ibis.least(weight, double(columns.cap * step)), double(step))
     return keep, ibis.least((clipped / double(step)).floor().cast("int64"), columns.cap)
 
 
-def _group(column: Any, name: str, groups: tuple[str, ...]) -> tuple[Any, list[str] | list[int]]:
-    """The column that tells the group, and the public values it is compared with."""
+def _group(column: Any, name: str, groups: tuple[str, ...]) -> tuple[Any, list[Any]]:
+    """The column that tells the group, and the public values of its type it is compared with."""
     kind = column.type()
     if kind.is_string():
         return column, list(groups)
     if kind.is_integer():
-        return column.cast("int64"), [int(one) for one in groups if _is_whole(one)]
+        # The public values are made to fit the column: a row need not fit another type.
+        low, high = kind.bounds
+        numbers = [int(one) for one in groups if _is_whole(one)]
+        return column, [ibis.literal(one, kind) for one in numbers if low <= one <= high]
     raise InvalidInput(
         f"column {name!r} must hold text or whole numbers to group by, its type is {kind}; "
         "nothing was counted"
@@ -181,8 +208,8 @@ def _group(column: Any, name: str, groups: tuple[str, ...]) -> tuple[Any, list[s
 
 
 def _is_whole(text: str) -> bool:
-    """Whether text is a 64-bit integer as it is printed."""
-    return text.removeprefix("-").isdecimal() and str(int(text)) == text and abs(int(text)) < 2**63
+    """Whether text is a whole number as it is printed, of at most the 20 digits of 64 bits."""
+    return len(text) <= 20 and text.removeprefix("-").isdecimal() and str(int(text)) == text
 
 
 def _as_cell_sums(found: Any, grid: Grid, groups: tuple[str, ...] | None) -> CellSums:

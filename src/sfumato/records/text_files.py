@@ -38,20 +38,28 @@ def header(path: Path, delimiter: str) -> tuple[str, ...]:
 
 
 def keys(path: Path) -> tuple[str, ...]:
-    """The names of the columns of JSON, from its first object: a list of objects, or one per line."""
-    text = _beginning(path).decode("utf-8-sig", errors="replace").lstrip().removeprefix("[").lstrip()
+    """The names of the columns of JSON, from the object in its first line; none if the file is empty.
+
+    In a list no reader can tell where a broken object ends, so that one row could stop it.
+    """
+    text = _beginning(path).decode("utf-8-sig", errors="replace").lstrip()
+    if text.startswith("["):
+        raise InvalidInput(
+            f"{path} must hold one object per line (NDJSON), not a list of them; "
+            "jq -c '.[]' makes one of the other; nothing was read"
+        )
+    if not text:
+        return ()
     try:
-        first, _ = json.JSONDecoder().raw_decode(text)
-    except ValueError:
+        # Numbers stay text: one of too many digits is an error to Python.
+        first = json.loads(text.partition("\n")[0], parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
         first = None
     if not isinstance(first, dict) or not first:
-        raise InvalidInput(f"{path} must begin with an object that names its columns; nothing was read")
+        raise InvalidInput(
+            f"the first line of {path} must hold an object that names its columns; nothing was read"
+        )
     return tuple(first)
-
-
-def is_list(path: Path) -> bool:
-    """Whether a JSON file is one list, rather than an object per line."""
-    return _beginning(path).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
 
 
 def _beginning(path: Path) -> bytes:

@@ -61,25 +61,28 @@ class Area:
         return {"degrees": "m", "pixels": "px", "plane": ""}[self.kind]
 
     def window(self, level: int) -> tuple[int, int, int, int]:
-        """The columns and rows at a level that the bounds touch: first column, first row, and the ends."""
+        """The columns and rows at a level that the bounds touch: first column, first row, and the ends.
+
+        There is at least one of each.
+        """
         grid = self.grid.at_level(level)
         west, south, _, _ = grid.bounds
         low_x, low_y, high_x, high_y = self.bounds
-        # A sliver of a cell under a millionth, left by rounding, is no cell.
-        return (
-            math.floor((low_x - west) / grid.cell_width + 1e-6),
-            math.floor((low_y - south) / grid.cell_height + 1e-6),
-            min(grid.side, math.ceil((high_x - west) / grid.cell_width - 1e-6)),
-            min(grid.side, math.ceil((high_y - south) / grid.cell_height - 1e-6)),
+        first_column, end_column = _touched(
+            (low_x - west) / grid.cell_width, (high_x - west) / grid.cell_width, grid.side
         )
+        first_row, end_row = _touched(
+            (low_y - south) / grid.cell_height, (high_y - south) / grid.cell_height, grid.side
+        )
+        return first_column, first_row, end_column, end_row
 
 
 def area_in_degrees(bounds: Bounds, levels: int, *, square: bool = True) -> Area:
     """A map area given by longitudes and latitudes: west, south, east, north; cells square on the ground.
 
     West above east means the area crosses the antimeridian. With `square` the shorter side of the grid is
-    grown to both sides, at the scale of the middle latitude, until its cells are square in metres; without,
-    the grid is the bounds.
+    grown to both sides, at the scale of the middle latitude, until its cells are square in metres, and moved
+    back where it would reach beyond a pole; without, the grid is the bounds.
 
     >>> area = area_in_degrees((-74.3, 40.5, -73.7, 40.9), 8)
     >>> [round(length) for length in area.cell_size]
@@ -96,19 +99,21 @@ def area_in_degrees(bounds: Bounds, levels: int, *, square: bool = True) -> Area
         raise InvalidParameter(
             f"latitudes must rise from south to north in -90..90, got {south:g}, {north:g}; no area was made"
         )
-    if west == east:
-        raise InvalidParameter(f"west and east must differ, both are {west:g}; no area was made")
+    if west == east or (west, east) == (180, -180):
+        raise InvalidParameter(
+            f"west and east must differ, {west:g} and {east:g} are one meridian; no area was made"
+        )
     if west > east:
         east += 360
     asked = (west, south, east, north)
     if not square:
         return Area(Grid(levels, asked), asked, "degrees")
     shrink = _shrink(asked)
-    grown = _square(asked, 1 / shrink)
+    grown = _between_poles(_square(asked, 1 / shrink), asked)
     if grown[1] < -90 or grown[3] > 90 or grown[2] - grown[0] > 360 or shrink < 0.01:
         raise InvalidParameter(
-            f"no square on the Earth holds {west:g},{south:g},{east:g},{north:g}; "
-            "ask for stretched cells, or a smaller area; no area was made"
+            f"no square on the Earth holds {west:g},{south:g},{east:g},{north:g}; ask for stretched cells "
+            "(--cells stretched, in Python square=False), or a smaller area; no area was made"
         )
     return Area(Grid(levels, grown), asked, "degrees")
 
@@ -187,3 +192,26 @@ def _square(bounds: Bounds, stretch: float) -> Bounds:
     width, height = high_x - low_x, high_y - low_y
     more_x, more_y = max(0.0, stretch * height - width) / 2, max(0.0, width / stretch - height) / 2
     return low_x - more_x, low_y - more_y, high_x + more_x, high_y + more_y
+
+
+def _between_poles(grown: Bounds, asked: Bounds) -> Bounds:
+    """Grown bounds moved north or south until they end at a pole; they stay around what was asked."""
+    west, south, east, north = grown
+    height = north - south
+    if height > 180:
+        return grown
+    if south < -90:
+        return west, -90.0, east, max(height - 90, asked[3])
+    if north > 90:
+        return west, min(90 - height, asked[1]), east, 90.0
+    return grown
+
+
+def _touched(low: float, high: float, side: int) -> tuple[int, int]:
+    """The first cell from low to high, both in cells from the start of a line, and the one after the last."""
+    # A sliver of a cell under a millionth, left by rounding, is no cell, unless there is nothing else.
+    first, end = math.floor(low + 1e-6), min(side, math.ceil(high - 1e-6))
+    if first < end:
+        return first, end
+    first = min(side - 1, math.floor(low))
+    return first, min(side, max(first + 1, math.ceil(high)))

@@ -25,7 +25,7 @@ from sfumato.heatmap.result import HeatmapRelease
 from sfumato.heatmap.tiles import Tiles
 from sfumato.heatmap.writers import SUFFIXES, to_geodataframe, write
 from sfumato.heatmap.writers.shapes import cells_of
-from sfumato.heatmap.writers.tables import hexagon_area
+from sfumato.heatmap.writers.tables import check_h3, h3_resolution, hexagon_area, hexagons
 from sfumato.spaces import Grid
 from sfumato.spaces.area import area_in_degrees, area_of_plane
 
@@ -157,8 +157,6 @@ def test_cells_never_overlap_and_are_the_same_map(drawn: list[tuple[int, int, in
 def test_hexagons_hold_what_lies_in_them() -> None:
     """Against exact areas: no share is off by more than what its border's lattice squares hold."""
     release = heatmap(CITY, [tile_at(CITY, *HERE, level=3)])
-    from sfumato.heatmap.writers.tables import hexagons
-
     indices, shares = hexagons(release, resolution=7)
     tile = to_geodataframe(release).geometry.iloc[0]
     step = (hexagon_area(7) ** 0.5 / 3) / 111.195
@@ -181,6 +179,67 @@ def test_hexagons_are_about_as_large_as_cells(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="resolution 15 are too fine for this map"):
         write(town(), tmp_path / "b.h3.csv", h3_resolution=15)
     assert not (tmp_path / "b.h3.csv").exists()
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["wide", "tall"])
+def test_stretched_cells_are_known_to_hexagons_in_both_directions(turned: bool) -> None:
+    """240 km by 3 km: a column of cells is a thousand meters wide, a row thirteen, a hexagon 130."""
+    bounds = (11.48, 42.0, 11.52, 44.0) if turned else (10, 43.74, 13, 43.77)
+    area = area_in_degrees(bounds, 8, square=False)
+    assert h3_resolution(area) == 10
+    x, y = (11.5, 43.1) if turned else (11.3, 43.755)
+    indices, shares = hexagons(heatmap(area, [tile_at(area, x, y)]))
+    west, south, east, north = area.grid.boxes(area.grid.cells_of([x], [y]))[0]
+    assert shares.sum() == pytest.approx(1)
+    for latitude, longitude in map(h3.cell_to_latlng, indices):
+        assert west - 0.002 < longitude < east + 0.002
+        assert south - 0.002 < latitude < north + 0.002
+    long_side = north - south if turned else (east - west) * np.cos(np.radians(y))
+    assert len(indices) >= 0.7 * long_side * 111.195 / hexagon_area(10) ** 0.5
+
+
+def test_a_full_stretched_map_has_hexagons_by_default(tmp_path: Path) -> None:
+    area = area_in_degrees((10, 43.74, 13, 43.77), 8, square=False)
+    rows = rows_of(saved(heatmap(area, []), tmp_path, "a.h3.csv"))
+    expected = area.cell_size[0] * area.cell_size[1] * area.grid.size / 1e6 / hexagon_area(10)
+    assert len(rows) == pytest.approx(expected, rel=0.3)
+    assert sum(float(row["share"]) for row in rows) == pytest.approx(1)
+
+
+@pytest.mark.property
+@given(
+    st.tuples(st.floats(-180, 179), st.floats(-90, 89.9)),
+    st.floats(-4, 2.5).map(lambda power: 10**power),
+    st.floats(-4, 2.2).map(lambda power: 10**power),
+    st.integers(0, 16),
+)
+def test_the_default_resolution_never_fails(
+    corner: tuple[float, float], width: float, height: float, levels: int
+) -> None:
+    low_x, low_y = corner
+    bounds = (low_x, low_y, min(180.0, low_x + width), min(90.0, low_y + height))
+    area = area_in_degrees(bounds, levels, square=False)
+    check_h3(area, levels)
+    check_h3(area, levels, h3_resolution(area, levels))
+
+
+def test_hexagons_too_fine_are_refused_before_anything_is_known_of_the_map() -> None:
+    check_h3(CITY, 8, 10)
+    messages = set()
+    for attempt in (
+        lambda: check_h3(CITY, 8, 11),
+        lambda: hexagons(heatmap(CITY, [tile_at(CITY, *HERE)]), resolution=11),
+        lambda: hexagons(heatmap(CITY, []), resolution=11),
+    ):
+        with pytest.raises(InvalidParameter, match="resolution 11 are too fine for this map") as refusal:
+            attempt()
+        messages.add(str(refusal.value))
+    assert len(messages) == 1
+    for resolution in (-1, 16):
+        with pytest.raises(InvalidParameter, match=f"from 0 to 15, got {resolution}; nothing was written"):
+            check_h3(CITY, 8, resolution)
+    with pytest.raises(InvalidParameter, match="the map is in pixels"):
+        check_h3(SCENE, 5, None)
 
 
 def test_density_is_users_over_ground(tmp_path: Path) -> None:

@@ -75,8 +75,10 @@ class AdaptiveGrid:
         return PureDP(sum((DiscreteLaplace(scale).cost(bound).epsilon for scale in scales), Fraction(0)))
 
     def draws(self, bound: Bound) -> int:
-        """The total, and at most twice every cell."""
-        return 1 + 2 * bound.size
+        """The total, the cells of the first grid, and those they are cut into."""
+        groups = max(1, bound.size >> 2 * self.levels)
+        first = groups << 2 * min(self.levels, FINEST_WHOLE)
+        return 1 + first + min(bound.size, max(first, MOST_CELLS))
 
     def sample(self, values: CellSums, noise: Noise) -> NoisyTree:
         """The total, then the cells of the first grid, then those of the second, level by level."""

@@ -70,8 +70,10 @@ class PrivTree:
         return PureDP(split_factor(self.levels) * moved / self.scale + moved / self.leaf_scale)
 
     def draws(self, bound: Bound) -> int:
-        """One for each decision and one for each leaf: at most 4/3 + 1 of the finest level's cells."""
-        return 4 * bound.size // 3 + bound.size
+        """One for each decision and one for each leaf; a tree of n leaves has at most 4/3 n cells."""
+        groups = max(1, bound.size >> 2 * self.levels)
+        leaves = min(bound.size, max(self.most_leaves, groups))
+        return 4 * leaves // 3 + leaves
 
     def sample(self, values: CellSums, noise: Noise) -> NoisyTree:
         """The leaves, level by level, with fresh noise on each; noise only for cells that are visited."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from fractions import Fraction
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,8 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
 from sfumato.heatmap.writers.geojson import report
-from sfumato.privacy import Entry, Guarantee, PureDP, Release
-from sfumato.privacy.codec import decode_loss, decode_neighbors
+from sfumato.privacy import Entry, PureDP, Release
+from sfumato.privacy.codec import decode_guarantee, decode_loss
 from sfumato.spaces import Area, Grid
 
 if TYPE_CHECKING:
@@ -67,7 +67,11 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
             receipt=_receipt(data),
             group=str(data["group"]),
             area_cost=_area_cost(area["cost"]),
+            counted=dict(data["counted"]),
+            title=str(data["title"]),
         )
+        if found.guarantee.loss != decode_loss(data["guarantee"]["loss"]):
+            raise ValueError("its guarantee is not what was paid")
         if data["statement"] != found.statement:
             raise ValueError("its statement is not that of its guarantee")
         return found
@@ -101,15 +105,8 @@ def _area_cost(data: Any) -> PureDP | None:
 
 
 def _receipt(data: Any) -> Release[None]:
-    promised, distance = data["guarantee"], data["guarantee"]["computational"]
     if type(data["rehearsal"]) is not bool:
         raise ValueError("its rehearsal is neither true nor false")
-    guarantee = Guarantee(
-        loss=decode_loss(promised["loss"]),
-        neighbors=decode_neighbors(promised["neighbors"]),
-        unit=promised["unit"],
-        model=promised["model"],
-        computational=None if distance is None else Fraction(distance),
-    )
+    guarantee = replace(decode_guarantee(data["guarantee"]), loss=decode_loss(data["map_cost"]))
     entry = Entry.from_json(data["entry"])
     return Release(None, 0, guarantee, str(data["ledger"]), entry, data["rehearsal"])

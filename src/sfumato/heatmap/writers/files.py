@@ -46,7 +46,7 @@ def write(
     the heat of a map in pixels (.png); a .json is always whole.
     """
     target = Path(path)
-    check_outputs([target], release.area, over=over, overwrite=overwrite)
+    check_outputs([target], release.area, over=over, h3_resolution=h3_resolution, overwrite=overwrite)
     if level is not None:
         release.area.grid.at_level(level)
     match suffix_of(target):
@@ -76,6 +76,7 @@ def check_outputs(
     area: Area,
     *,
     over: str | Path | None = None,
+    h3_resolution: int | None = None,
     overwrite: bool = False,
 ) -> None:
     """Refuse outputs that could not be written, before anything is read or charged.
@@ -93,6 +94,8 @@ def check_outputs(
             )
         if any(importlib.util.find_spec(package) is None for package in SUFFIXES[suffix][1]):
             raise MissingPackage(geojson.GEO)
+        if suffix.startswith(".h3"):
+            tables.check_h3(area, area.grid.levels, h3_resolution)
         if not target.parent.is_dir():
             raise InvalidParameter(f"the folder of {target} must exist, it does not; nothing was written")
         if target.is_dir() or (target.exists() and not overwrite):

@@ -209,7 +209,7 @@
     const line = Math.min(511, Math.round(511 * Math.sqrt(Math.min(floor / top, 1))));
     brush.fillStyle = style("--ink");
     brush.fillRect(line, 0, 2, 1);
-    get("unit").textContent = data.unit;
+    get("unit").textContent = layer === "smooth" ? `smoothed ${data.legend}` : data.legend;
     get("marks").replaceChildren(...[0, 0.05, 0.25, 0.5, 1].map((part) => {
       const mark = document.createElement("li");
       mark.textContent = percent(part * top);
@@ -248,7 +248,7 @@
     const side = 2 ** levels[i], unit = data.meter === null ? 1 : data.meter;
     const size = `${length(((east - west) / side) * unit)} × ${length(((north - south) / side) * unit * data.stretch)}`;
     const noise = shares[i] < data.noise ? ", which may be noise" : "";
-    get("readout").textContent = `${place}: ${percent(shares[i])} of all ${data.units} in this cell of ${size}${noise}.`;
+    get("readout").textContent = `${place}: ${percent(shares[i])} of all ${data.units} in this cell of ${size}${layer === "smooth" ? ", before smoothing" : ""}${noise}.`;
   };
 
   // -- hands and keys

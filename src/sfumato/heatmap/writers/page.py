@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.figures.heatmap import TOPS, palette, round_number
-from sfumato.heatmap.writers.picture import cell_said, drawn, encoded, noise_share, plain_image, title
+from sfumato.heatmap.writers.picture import cell_said, drawn, encoded, noise_share, plain_image
 from sfumato.heatmap.writers.shapes import Cells, cells_of
 from sfumato.spaces.area import DEGREE
 
@@ -40,11 +40,12 @@ def html(release: HeatmapRelease, level: int | None = None) -> bytes:
         "SCRIPT_HASH": _digest(script),
         "STYLE": style,
         "SCRIPT": script,
-        "TITLE": escape(title(release)),
+        "TITLE": escape(release.name),
         "STAMP": '<span class="stamp">REHEARSAL</span>' if stamp else "",
         "WATERMARK": '<div class="watermark" aria-hidden="true">REHEARSAL</div>' if stamp else "",
         "STATEMENT": escape(release.statement),
-        "DESCRIPTION": escape(f"Heatmap: {title(release)}. Arrow keys move, + and - zoom."),
+        "PLAINLY": escape(release.plainly),
+        "DESCRIPTION": escape(f"Heatmap: {release.name}. Arrow keys move, + and - zoom."),
         "ROWS": "".join(
             f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
             for name, value in facts(release)
@@ -104,7 +105,7 @@ def _data(release: HeatmapRelease, level: int | None) -> dict[str, Any]:
         "extent": found.extent,
         "stretch": 1 / middle,
         "meter": DEGREE * middle if area.kind == "degrees" else None,
-        "unit": f"share of all {units} in a cell of {cell_said(release, found.level)}",
+        "legend": f"share of all {units} in a cell of {cell_said(release, found.level)}",
         "units": units,
         "noise": _finite(noise),
         "scales": {

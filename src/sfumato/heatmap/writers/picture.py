@@ -123,24 +123,24 @@ def cell_said(release: HeatmapRelease, level: int) -> str:
     return f"{across} × {up} {unit}".strip()
 
 
-def title(release: HeatmapRelease) -> str:
-    """The name of the map: its group, if it is one of several."""
-    return release.group or "Private heatmap"
-
-
 def _words(release: HeatmapRelease, found: Drawn) -> Words:
     promised = release.guarantee
     side = release.area.grid.side
     return Words(
-        title=title(release),
+        title=release.name,
         subtitle=f"method {release.method} · {promised.loss} · {side:,} × {side:,} cells of "
         f"{cell_said(release, release.area.grid.levels)}",
-        legend=f"share of all {promised.unit}s in a cell of {cell_said(release, found.level)}",
+        legend=f"smoothed share of all {promised.unit}s in a cell of {cell_said(release, found.level)}",
         caption=f"{'' if release.receipt.rehearsal else 'Guarantee: '}{release.statement}.\n"
-        f"Ledger {release.receipt.ledger}, entry {release.receipt.entry.number}. "
-        f"Smoothed by a Gaussian of {100 * SIGMA:g}% of the grid's side.",
+        f"{_paid(release)}Smoothed by a Gaussian of {100 * SIGMA:g}% of the grid's side.",
         stamp="REHEARSAL" if release.receipt.rehearsal else "",
     )
+
+
+def _paid(release: HeatmapRelease) -> str:
+    if release.receipt.rehearsal:
+        return ""
+    return f"Ledger {release.receipt.ledger}, entry {release.receipt.entry.number}. "
 
 
 def image_size(path: str | Path) -> tuple[int, int]:
@@ -221,7 +221,7 @@ def html_repr(release: HeatmapRelease) -> str:
         np.asarray(colors.resize((wide, max(1, round(wide * ratio))), Image.Resampling.BILINEAR))
     )
     stamp = "REHEARSAL · " if release.receipt.rehearsal else ""
-    said = f"{stamp}{title(release)} · method {release.method}"
+    said = f"{stamp}{release.name} · method {release.method}"
     return (
         '<figure style="display:inline-block;margin:0;max-width:480px;font:13px/1.4 system-ui,sans-serif">'
         f'<img alt="{escape(said)}" src="{picture}" style="max-width:100%;border:1px solid #ccc">'

@@ -283,7 +283,7 @@ def _title_with_the_number_of_users() -> None:
 
     def telling(guarded: Any, area: Any, **rest: Any) -> Any:
         users = round(open_for_release(guarded).units.sum() / UNITS)
-        return tuple(replace(one, group=f"{users} users") for one in true(guarded, area, **rest))
+        return tuple(replace(one, title=f"{users} users") for one in true(guarded, area, **rest))
 
     plant(module, "release_sums", telling)
 

@@ -1,6 +1,6 @@
 """Private heatmaps: rows of (user, place) in, a differentially private map out."""
 
-from sfumato.heatmap import rivals
+from sfumato.heatmap import rivals as rivals
 from sfumato.heatmap.city import check_ins
 from sfumato.heatmap.find_area import Strips, find_area
 from sfumato.heatmap.hotspots import Hotspot, hotspots
@@ -46,7 +46,6 @@ __all__ = [
     "release",
     "release_each",
     "release_sums",
-    "rivals",
     "similarity",
     "smooth",
     "split_epsilon",

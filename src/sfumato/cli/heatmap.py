@@ -137,7 +137,7 @@ def release(
     """
     from fractions import Fraction
 
-    from sfumato.heatmap import check_outputs, price, release_sums
+    from sfumato.heatmap import area_prices, check_outputs, find_area, price, release_sums
     from sfumato.privacy import AddRemoveUser, Ledger, PureDP, compose
     from sfumato.privacy.budget import at_most
     from sfumato.privacy.codec import encode
@@ -179,7 +179,7 @@ def release(
         )
     costs = [price(way, cost - spent_on_bounds, area, groups=len(groups))]
     if private:
-        costs = [PureDP(spent_on_bounds / 2)] * 2 + costs
+        costs = [*area_prices(spent_on_bounds), *costs]
     budget.afford(*costs)
     if dry_run:
         left, whole = budget.statement().left, compose(costs)
@@ -206,8 +206,6 @@ def release(
         )
 
     if private:
-        from sfumato.heatmap import find_area
-
         # Where people are is asked of all groups together.
         with working(f"finding the area inside {outer or image or bounds_file}", quiet=hush):
             area = find_area(summed, area, ledger=budget, epsilon=spent_on_bounds)

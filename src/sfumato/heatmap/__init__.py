@@ -2,7 +2,7 @@
 
 from sfumato.heatmap import rivals as rivals
 from sfumato.heatmap.city import check_ins
-from sfumato.heatmap.find_area import Strips, find_area
+from sfumato.heatmap.find_area import Strips, area_prices, find_area
 from sfumato.heatmap.hotspots import Hotspot, hotspots
 from sfumato.heatmap.method import Method, NoisyLevel, NoisyTree
 from sfumato.heatmap.metrics import Comparison, compare, emd_ground, emd_share, kl, pearson, similarity
@@ -27,6 +27,7 @@ __all__ = [
     "PyramidMethod",
     "Strips",
     "Tiles",
+    "area_prices",
     "check_ins",
     "check_outputs",
     "compare",

@@ -69,15 +69,19 @@ def find_area(
     counts as above when its noise alone would reach there with probability FALSE_STRIP over all strips of the
     round. Where no strip is, the box stays. `sums` reads the data on the grid of an area.
     """
-    share = exact(epsilon, name="epsilon") / ROUNDS
     box = outer.bounds
-    for number in range(ROUNDS):
+    for number, share in enumerate(area_prices(epsilon)):
         area = Area(Grid(LEVEL, box), box, outer.kind)
-        mechanism = Strips(DiscreteLaplace(2 * UNITS / share).scale)
+        mechanism = Strips(DiscreteLaplace(2 * UNITS / share.epsilon).scale)
         note = f"bounds, round {number + 1} of {ROUNDS}"
-        paid = ledger.release(mechanism, sums(area), pay=PureDP(share), note=note)
+        paid = ledger.release(mechanism, sums(area), pay=share, note=note)
         box = _above(paid.value, float(mechanism.scale), area.grid)
     return part_of(outer, box, outer.grid.levels)
+
+
+def area_prices(epsilon: Number) -> list[PureDP]:
+    """What `find_area` will be charged, round by round, known before any row is read."""
+    return [PureDP(exact(epsilon, name="epsilon") / ROUNDS)] * ROUNDS
 
 
 def _above(strips: IntArray, scale: float, grid: Grid) -> Bounds:

@@ -203,6 +203,14 @@ def test_the_other_commands_in_json() -> None:
     assert (made["users"], made["rows"]) == (7, pq.read_metadata("town.parquet").num_rows)
 
 
+def test_a_rehearsal_without_public_rows_is_refused() -> None:
+    command = ["rehearse", "rows.parquet", "--user", "user", "--bounds", BOX, "--epsilon", "1"]
+    result = run("heatmap", *command, "--out", "try.json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "said aloud by --public" in result.stderr
+    assert not Path("try.json").exists()
+
+
 def test_a_dry_run_reads_nothing_and_charges_nothing() -> None:
     before = listing()
     result = run(*words("nowhere.parquet", "--out", "map.png", "--dry-run"))

@@ -279,11 +279,6 @@ def rehearse(
     area = named_area(bounds, bounds_file, image, plane=plane, cells=cells, levels=levels)
     check_outputs(out, area, over=over, h3_resolution=h3_resolution, overwrite=overwrite)
     keep_apart(out, [image, over, bounds_file], input)
-    if not public:
-        raise InvalidParameter(
-            "a rehearsal prints exact numbers of its rows: say --public if they are public or made up; "
-            "nothing was read"
-        )
     say(f"rehearsing on {input}", quiet=hush)
     table = open_table(
         input, engine=engine.value, connection=connection or None, delimiter=delimiter, columns=columns

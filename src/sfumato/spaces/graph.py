@@ -119,6 +119,11 @@ class Graph:
         return partial(Graph, nodes=self.size), (self.edges, self.lengths)
 
     @property
+    def metric(self) -> str:
+        """What a neighbor relation calls this distance."""
+        return "graph"
+
+    @property
     def diameter(self) -> float:
         """The largest distance between two nodes, exact; inf if the graph is not connected.
 

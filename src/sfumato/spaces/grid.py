@@ -46,6 +46,11 @@ class Grid:
         object.__setattr__(self, "bounds", _checked_bounds(self.bounds, levels))
 
     @property
+    def metric(self) -> str:
+        """What a neighbor relation calls this distance."""
+        return "grid-l1"
+
+    @property
     def side(self) -> int:
         """How many cells lie along one side."""
         return 1 << self.levels

@@ -76,6 +76,11 @@ class Line:
         return Line.at, (self.positions,)
 
     @property
+    def metric(self) -> str:
+        """What a neighbor relation calls this distance."""
+        return "line"
+
+    @property
     def size(self) -> int:
         """How many cells there are."""
         return self.positions.size

@@ -23,6 +23,11 @@ class Space(Protocol):
     """
 
     @property
+    def metric(self) -> str:
+        """What a neighbor relation calls this distance."""
+        ...
+
+    @property
     def size(self) -> int:
         """How many cells there are."""
         ...

@@ -1,0 +1,91 @@
+"""Places in a plane, or in any number of dimensions, with the distance of a straight line or of a walk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial import distance as spatial
+
+from sfumato.errors import InvalidParameter
+from sfumato.spaces.space import FloatArray, IntArray, read_only, real_array, whole
+
+Norm = Literal["euclidean", "l1"]
+
+_SCIPY: dict[str, Literal["euclidean", "cityblock"]] = {"euclidean": "euclidean", "l1": "cityblock"}
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class Points:
+    """Places given one by one, as far apart as the norm says; every place is one step from every other.
+
+    Neighbors are all pairs, because no smaller set of steps realises a straight line: on a square grid, steps
+    to the next cell alone are up to sqrt(2) too long.
+
+    >>> corners = Points([(0, 0), (3, 0), (3, 4)])
+    >>> corners.distance(0, 2), corners.neighbors(0)
+    (5.0, array([1, 2]))
+    """
+
+    positions: FloatArray
+    norm: Norm
+
+    def __init__(self, positions: npt.ArrayLike, norm: Norm = "euclidean") -> None:
+        array = real_array("positions", positions)
+        if array.ndim != 2 or 0 in array.shape:
+            raise InvalidParameter(
+                "positions must be a list of at least one place, all with as many coordinates, got "
+                f"shape {array.shape}; no places were built"
+            )
+        if not np.isfinite(array).all():
+            raise InvalidParameter("positions must be finite, got one that is not; no places were built")
+        if norm not in get_args(Norm):
+            raise InvalidParameter(f"norm must be 'euclidean' or 'l1', got {norm!r}; no places were built")
+        if np.unique(array, axis=0).shape != array.shape:
+            raise InvalidParameter("each place must be given once, got one again; no places were built")
+        object.__setattr__(self, "positions", read_only(array + 0.0))
+        object.__setattr__(self, "norm", norm)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Points):
+            return NotImplemented
+        return self.norm == other.norm and np.array_equal(self.positions, other.positions)
+
+    def __hash__(self) -> int:
+        return hash((self.norm, self.positions.tobytes()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Copies and unpickled places are born again, so that their array is read-only too.
+        return Points, (self.positions, self.norm)
+
+    @property
+    def metric(self) -> str:
+        """What a neighbor relation calls this distance."""
+        return f"points-{self.norm}"
+
+    @property
+    def size(self) -> int:
+        """How many places there are."""
+        return len(self.positions)
+
+    @property
+    def diameter(self) -> float:
+        """The largest distance between two places."""
+        return max(float(self.distances_from(i).max()) for i in range(self.size))
+
+    def distance(self, i: int, j: int) -> float:
+        """How far place j is from place i."""
+        i, j = (whole("place", place, low=0, high=self.size - 1) for place in (i, j))
+        return float(self.distances_from(min(i, j))[max(i, j)])
+
+    def distances_from(self, i: int) -> FloatArray:
+        """How far every place is from place i."""
+        i = whole("place", i, low=0, high=self.size - 1)
+        return np.asarray(spatial.cdist(self.positions[i : i + 1], self.positions, _SCIPY[self.norm])[0])
+
+    def neighbors(self, i: int) -> IntArray:
+        """Every other place."""
+        i = whole("place", i, low=0, high=self.size - 1)
+        return np.delete(np.arange(self.size, dtype=np.int64), i)

@@ -27,6 +27,7 @@ ROOMS = [
     "sfumato.records",
     "sfumato.heatmap",
     "sfumato.heatmap.rivals",
+    "sfumato.sensing",
     "sfumato.figures",
     "sfumato.report",
 ]
@@ -35,6 +36,7 @@ The examples on this page run one after the other, after
 
 ```python
 >>> import math
+>>> from datetime import UTC, datetime, timedelta
 >>> from fractions import Fraction
 >>> import numpy as np
 >>> from sfumato.privacy import *
@@ -43,6 +45,7 @@ The examples on this page run one after the other, after
 >>> from sfumato.records import *
 >>> from sfumato.heatmap import *
 >>> from sfumato.heatmap.rivals import *
+>>> from sfumato.sensing import *
 ```"""
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from tests.sensing import saboteurs as sensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,5 +468,40 @@ SABOTEURS: dict[str, Saboteur] = {
         _grid_potentials_not_checked,
         "tests/transport/test_grid.py::test_a_wrong_solution_is_caught",
         "DID NOT RAISE SolverFailed",
+    ),
+    "rounding of readings not counted": Saboteur(
+        sensors.rounding_not_counted,
+        "tests/sensing/test_readings.py::test_rounding_and_the_sensors_step_are_counted",
+        "assert",
+    ),
+    "the step of a device never written": Saboteur(
+        sensors.step_never_written,
+        "tests/sensing/test_keys.py::test_each_start_takes_one_step_and_leaves_only_the_next",
+        "assert (0,",
+    ),
+    "an epoch without chance": Saboteur(
+        sensors.epoch_without_chance,
+        "tests/sensing/test_keys.py::test_no_draw_is_used_twice_after_kill_restart_fork_and_a_restored_file",
+        "assert",
+    ),
+    "changed readings unsealed": Saboteur(
+        sensors.changed_readings_unsealed,
+        "tests/sensing/test_readings.py::test_another_key_and_changed_readings_are_refused",
+        "DID NOT RAISE InvalidInput",
+    ),
+    "a ledger for any set of sensors": Saboteur(
+        sensors.any_sensors_in_the_ledger,
+        "tests/sensing/test_readings.py::test_a_release_says_what_was_promised_and_for_which_sensors",
+        'in "epsilon 1, delta 1e-06 for each source (',
+    ),
+    "sensitivity per step instead of per distance": Saboteur(
+        sensors.sensitivity_per_step,
+        "tests/sensing/test_sensitivity.py::test_steps_on_the_unit_line_are_not_of_length_one",
+        "assert",
+    ),
+    "a recovery whose residual nobody looks at": Saboteur(
+        sensors.residual_not_looked_at,
+        "tests/sensing/test_check.py::test_a_wrong_claim_is_refused",
+        "assert",
     ),
 }

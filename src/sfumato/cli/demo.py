@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli import demo_sensors
 from sfumato.cli.area import four_numbers
+from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
 
@@ -42,9 +44,9 @@ def demo(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Release a private map of a synthetic city from its check-ins, and draw it.
+    """Release a private map of a synthetic city, recover sources from private sensors, and draw it all.
 
-    Each run makes a new city, so it starts a new ledger in the folder.
+    Each run makes a new city and new sources, so it starts new ledgers in the folder.
     """
     import pyarrow.parquet
 
@@ -61,9 +63,11 @@ def demo(
     file, rows = out / "city.ledger", out / "checkins.parquet"
     if file.exists() and Ledger(file).header.source != SOURCE:
         raise InvalidInput(f"{file} accounts for another source and is kept; choose another --out")
-    there = [name for name in (rows.name, *FILES, "report.html", "side-by-side.png") if (out / name).exists()]
+    ours = (rows.name, *FILES, *demo_sensors.FILES, "report.html", "side-by-side.png")
+    there = [name for name in ours if (out / name).exists()]
     if there and not file.exists():
         raise InvalidInput(f"{out / there[0]} is not of a demo and is kept; choose another --out")
+    demo_sensors.keep_others(out)
     file.unlink(missing_ok=True)
     pyarrow.parquet.write_table(made_up(PEOPLE, Family.street, BOUNDS), rows)
     say(f"a synthetic city of {PEOPLE:,} people: {rows}", quiet=hush)
@@ -84,7 +88,9 @@ def demo(
     # Everything from here on is post-processing of what was released: it costs nothing.
     for name in FILES:
         released.write(out / name, overwrite=True)
-    errors = _report(out / "report.html", released, rows, refused, ledger)
+    sections, sensed = demo_sensors.sensors(out)
+    say("recovered a corridor and a network from private readings", quiet=hush)
+    errors = _report(out / "report.html", released, rows, refused, ledger, sections)
     result = {
         "report": str(out / "report.html"),
         "check_ins": str(rows),
@@ -93,6 +99,7 @@ def demo(
         "guarantee": str(released.receipt.guarantee),
         "refused": refused,
         **errors,
+        **sensed,
     }
     show(result, f"report: {out / 'report.html'}", json=json)
 
@@ -121,14 +128,14 @@ def city(
 
 def made_up(users: int, family: Family, bounds: tuple[float, float, float, float]) -> Any:
     """Rows of made-up people; others each time."""
-    import numpy as np
-
     from sfumato.heatmap import check_ins
 
-    return check_ins(users, family=family.value, bounds=bounds, rng=np.random.default_rng())
+    return check_ins(users, family=family.value, bounds=bounds, rng=chance())
 
 
-def _report(path: Path, released: HeatmapRelease, rows: Path, refused: str, ledger: Any) -> dict[str, Any]:
+def _report(
+    path: Path, released: HeatmapRelease, rows: Path, refused: str, ledger: Any, more: list[Any]
+) -> dict[str, Any]:
     """Write the report; give back the errors of the map, known only because the city is made up."""
     from sfumato.figures import draw_maps
     from sfumato.heatmap import compare, public_tiles, smooth
@@ -155,7 +162,7 @@ def _report(path: Path, released: HeatmapRelease, rows: Path, refused: str, ledg
     spots = [[f"{spot.x:.4f}", f"{spot.y:.4f}", f"{spot.share:.0%}"] for spot in released.hotspots(5)]
     write_report(
         path,
-        "A private map of a synthetic city",
+        "A private map of a synthetic city, and private sensors",
         sections=[
             Section(
                 "The map",
@@ -189,6 +196,7 @@ def _report(path: Path, released: HeatmapRelease, rows: Path, refused: str, ledg
                     *[[name.replace("_", " "), f"{value:.4g}"] for name, value in errors.items()],
                 ],
             ),
+            *more,
         ],
     )
     return errors

@@ -62,7 +62,7 @@ def create(
     """Make a new ledger with a privacy budget; an existing file is never touched."""
     from sfumato.privacy import Ledger
 
-    budget = _budget(epsilon, delta, rho)
+    budget = budget_of(epsilon, delta, rho)
     relation = _relation(neighbors, radius=radius, metric=metric, upper=upper)
     ledger = Ledger.create(file, budget, unit=unit, source=source, neighbors=relation, model=model.value)
     say(f"made {file} with {budget} for each {unit} of {source}", quiet=quiet or json)
@@ -103,10 +103,10 @@ def verify(
     from sfumato.privacy import Ledger
 
     published = list(dict.fromkeys([*(against or []), *(releases or [])]))
-    read = {path: _receipt(path) for path in published}
+    read = [(path, release) for path in published for release in _receipts(path)]
     try:
         ledger = Ledger(file)
-        for path, release in read.items():
+        for path, release in read:
             try:
                 ledger.check(release)
             except LedgerMismatch as problem:
@@ -115,28 +115,33 @@ def verify(
     except LedgerDamaged as problem:
         fail(str(problem), code=FAILED, json=json)
     result = {"ledger": str(file), "entries": len(statement.entries), "head": statement.head, "whole": True}
-    checked = f", {len(published)} release(s) paid for" if published else ""
+    checked = f", {len(read)} release(s) paid for" if published else ""
     text = f"{file}: chain of {len(statement.entries)} entries is whole{checked}, head {statement.head[:16]}"
     if not quiet or json:
         show({**result, "releases": [str(path) for path in published]}, text, json=json)
     raise typer.Exit(DONE)
 
 
-def _receipt(path: Path) -> Release[Any]:
-    """The receipt in a published file: a release, or a map made of one."""
+def _receipts(path: Path) -> list[Release[Any]]:
+    """The receipts in a published file: a release, a map made of one, or readings with one for each time."""
     from sfumato.heatmap import read_heatmap
-    from sfumato.heatmap.result import FORMAT
+    from sfumato.heatmap.result import FORMAT as MAP
     from sfumato.privacy import read_release
+    from sfumato.sensing.readings import FORMAT as READINGS
+    from sfumato.sensing.readings import read_readings
 
     try:
         with path.open(encoding="utf-8") as file:
-            is_map = f'"{FORMAT}"' in file.read(100)
+            head = file.read(100)
     except (OSError, UnicodeDecodeError):
-        is_map = False
-    return read_heatmap(path).receipt if is_map else read_release(path)
+        head = ""
+    if f'"{READINGS}"' in head:
+        return [snapshot.release for snapshot in read_readings(path).snapshots]
+    return [read_heatmap(path).receipt if f'"{MAP}"' in head else read_release(path)]
 
 
-def _budget(epsilon: str, delta: str, rho: str) -> Loss:
+def budget_of(epsilon: str, delta: str, rho: str) -> Loss:
+    """A budget or cost from what was asked for: epsilon and delta, or rho."""
     from sfumato.privacy import ZCDP, ApproxDP, PureDP
 
     if bool(epsilon) == bool(rho):

@@ -154,9 +154,14 @@ class KeyedNoise:
         """Mark the next draws of a law as used: their epoch and the number of the first."""
         return self._take(law, size, len(sampler(law).tables))
 
-    def _next(self, law: Law, size: int) -> IntArray:
+    def numbered(self, law: Law, size: int) -> tuple[IntArray, bytes, int]:
+        """The next draws of a law, with their epoch and the number of the first, to draw them again."""
         epoch, first = self.reserve(law, size)
-        return keyed_draws(self._key, epoch, law, first=first, size=size, context=self._context)
+        draws = keyed_draws(self._key, epoch, law, first=first, size=size, context=self._context)
+        return draws, epoch, first
+
+    def _next(self, law: Law, size: int) -> IntArray:
+        return self.numbered(law, size)[0]
 
     def _take(self, law: Law | None, size: int, blocks: int) -> tuple[bytes, int]:
         with self._lock:

@@ -158,25 +158,29 @@ def _inner(value: Any) -> Any:
     return plain
 
 
+def release_from_json(data: Any) -> Release[Any]:
+    """The release that a JSON object states: integers as an array, any other value as plain JSON data."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError(f"its format is not {FORMAT}")
+    guarantee = decode_guarantee(data["guarantee"])
+    if data["statement"] != str(guarantee):
+        raise ValueError("its statement is not that of its guarantee")
+    if type(data["exponent"]) is not int or type(data["rehearsal"]) is not bool:
+        raise ValueError("its exponent is no integer, or its rehearsal neither true nor false")
+    return Release(
+        value=_value(data["value"]),
+        exponent=data["exponent"],
+        guarantee=guarantee,
+        ledger=str(data["ledger"]),
+        entry=Entry.from_json(data["entry"]),
+        rehearsal=data["rehearsal"],
+    )
+
+
 def read_release(path: str | Path) -> Release[Any]:
-    """A release saved with `Release.write`: integers as an array, any other value as plain JSON data."""
+    """A release saved with `Release.write`."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ValueError(f"its format is not {FORMAT}")
-        guarantee = decode_guarantee(data["guarantee"])
-        if data["statement"] != str(guarantee):
-            raise ValueError("its statement is not that of its guarantee")
-        if type(data["exponent"]) is not int or type(data["rehearsal"]) is not bool:
-            raise ValueError("its exponent is no integer, or its rehearsal neither true nor false")
-        return Release(
-            value=_value(data["value"]),
-            exponent=data["exponent"],
-            guarantee=guarantee,
-            ledger=str(data["ledger"]),
-            entry=Entry.from_json(data["entry"]),
-            rehearsal=data["rehearsal"],
-        )
+        return release_from_json(json.loads(Path(path).read_text(encoding="utf-8")))
     except OSError as problem:
         raise InvalidInput(f"cannot read {path}: {problem.strerror}; nothing was checked") from None
     except KeyError as problem:

@@ -18,6 +18,7 @@ from scipy import sparse
 from scipy.special import ive
 
 from sfumato.errors import InvalidParameter
+from sfumato.sensing.diffuse_kernel import SIDE, chebyshev, chebyshev_side
 from sfumato.sensing.sensors import Sensors
 from sfumato.spaces import Graph, Grid, Line, Points
 from sfumato.spaces.space import FloatArray, IntArray
@@ -120,7 +121,7 @@ class HeatPlane:
 class GraphDiffusion:
     """Heat, or a rumour, on a graph: exp(-rate L), read at some nodes or all [gilbert18, sec. 5].
 
-    Computed as a Chebyshev series of the Laplacian L, whose spectrum lies in [0, 2 max degree]; its
+    Computed as a Chebyshev series of the Laplacian L on an interval that holds its spectrum; the
     coefficients are modified Bessel functions, and it is cut where they are below 1e-17.
     """
 
@@ -158,7 +159,7 @@ class GraphDiffusion:
 
     @cached_property
     def _series(self) -> tuple[float, FloatArray]:
-        half = float(self.laplacian.diagonal().max())  # half of Gershgorin's bound on the spectrum
+        half = self._half_spectrum
         reach = self.rate * half
         terms = np.arange(int(64 + 12 * math.sqrt(reach)))  # far past where they matter
         coefficients = 2 * (-1.0) ** terms * ive(terms, reach)
@@ -166,22 +167,57 @@ class GraphDiffusion:
         last = int(np.flatnonzero(np.abs(coefficients) > 1e-17)[-1])
         return half, np.asarray(coefficients[: max(2, last + 1)], dtype=np.float64)
 
+    @cached_property
+    def _half_spectrum(self) -> float:
+        """Half of a bound on the spectrum, a little above what it is.
+
+        The radius of D + A bounds that of L = D - A, and for every positive x it is at most the largest of
+        ((D + A) x / x): with x the degrees, a degree plus the mean degree around it [merris98]. Each further
+        product with D + A lowers it.
+        """
+        degrees = self.laplacian.diagonal()
+        if degrees.max() == 0:
+            return 0.0
+        x, bound = np.ones(degrees.size), 0.0
+        for _ in range(8):
+            spread = 2 * degrees * x - self.laplacian @ x  # (D + A) x
+            bound = float((spread / x).max())
+            x = spread / spread.max()
+        return bound * (1 + 1e-12) / 2
+
+    @cached_property
+    def _shifted(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """L / half - 1, whose spectrum lies in [-1, 1], as compressed rows."""
+        half, _ = self._series
+        shifted = sparse.csr_array(self.laplacian / half - sparse.eye_array(self.space.size, format="csr"))
+        return (
+            np.asarray(shifted.indptr, dtype=np.int64),
+            np.asarray(shifted.indices, dtype=np.int64),
+            np.asarray(shifted.data, dtype=np.float64),
+        )
+
     def diffuse(self, masses: FloatArray) -> FloatArray:
         """exp(-rate L) times one vector or the columns of a matrix, on all nodes."""
         half, coefficients = self._series
         if half == 0:
             return masses.copy()
-        shifted = self.laplacian / half - sparse.eye_array(self.space.size, format="csr")
-        before, now = masses, np.asarray(shifted @ masses)
-        out = coefficients[0] * before + coefficients[1] * now
-        for coefficient in coefficients[2:]:
-            before, now = now, np.asarray(2 * (shifted @ now) - before)
-            out += coefficient * now
-        return np.asarray(out)
+        if masses.ndim == 1:
+            return np.asarray(chebyshev(*self._shifted, coefficients, np.array(masses)))
+        out = np.empty(masses.shape)
+        for begin in range(0, masses.shape[1], SIDE):
+            part = np.zeros((masses.shape[0], SIDE))
+            wide = min(SIDE, masses.shape[1] - begin)
+            part[:, :wide] = masses[:, begin : begin + wide]
+            out[:, begin : begin + wide] = chebyshev_side(*self._shifted, coefficients, part)[:, :wide]
+        return out
 
     def columns(self, cells: npt.ArrayLike) -> FloatArray:
         """What one unit in each of these nodes reads: sensors by nodes."""
         chosen = np.asarray(cells, dtype=np.int64)
+        if self.nodes.size < chosen.size:  # exp(-rate L) is symmetric: units at the sensors are fewer
+            units = np.zeros((self.space.size, self.nodes.size))
+            units[self.nodes, np.arange(self.nodes.size)] = 1.0
+            return np.ascontiguousarray(self.diffuse(units)[chosen].T)
         units = np.zeros((self.space.size, chosen.size))
         units[chosen, np.arange(chosen.size)] = 1.0
         return self.diffuse(units)[self.nodes]

@@ -1,0 +1,12 @@
+"""Where made-up people and sources come from. Never noise: that is drawn in `sfumato.privacy`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def chance(seed: int | None = None) -> Any:
+    """A NumPy generator: the same for the same seed, otherwise another each time."""
+    import numpy as np
+
+    return np.random.default_rng(seed)

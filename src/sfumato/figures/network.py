@@ -1,0 +1,243 @@
+"""Sources recovered from noisy sensors on a graph, with its communities, as PNG."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial import ConvexHull, QhullError
+
+from sfumato.errors import InvalidParameter
+from sfumato.figures.heatmap import INK, TOPS, round_number
+from sfumato.figures.layout import community_numbers, graph_layout
+from sfumato.figures.sheet import (
+    FAINT,
+    FOUND,
+    LEFT,
+    RIGHT,
+    FloatArray,
+    blues,
+    color_bar,
+    crosses,
+    dots,
+    heading,
+    key,
+    panel,
+    places,
+    png,
+    sheet,
+    span,
+    stamp,
+    vector,
+    warm,
+)
+from sfumato.spaces import Graph
+from sfumato.spaces.space import IntArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDE, GAP = 11.0, 0.5  # inches: two panels side by side and what is between them
+FLATTEST, TALLEST = 0.5, 1.15  # panels: height over width
+# Communities; none is a blue of masses, a brown of readings or the red of sources.
+RINGS = ("#2e7d32", "#8e24aa", "#00acc1", "#ec407a", "#9e9d24", "#455a64")
+PLAIN = "#7d838b"
+CROWD = 10_000  # nodes: rings of more would be all there is to see
+NAMES, LONGEST = 3, 16  # names of communities in a row over one panel, and their letters
+
+
+def draw_graph_recovery(
+    graph: Graph,
+    estimate: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    positions: npt.ArrayLike | None = None,
+    sources: npt.ArrayLike | None = None,
+    readings: npt.ArrayLike | None = None,
+    sensors: npt.ArrayLike | None = None,
+    caption: str,
+    rehearsal: bool = False,
+) -> bytes:
+    """One PNG of a recovery on a graph: the noisy readings on its nodes, and beside them what was found.
+
+    `estimate` and `sources` (known in simulations only, red crosses) are one mass for each node; `readings`
+    one for each node, or for each of the nodes named by `sensors`. `labels` are communities, shown by the
+    color of nodes' rings and of the ground, where they lie apart. `positions` are [node, x and y], steps of x
+    drawn as long as of y (scale longitudes by the cosine of the latitude); without them `graph_layout` finds
+    some. Pass released values, or simulated ones: the color scales follow what is drawn.
+    """
+    found = vector("estimate", estimate, graph.size, "nodes")
+    true = None if sources is None else vector("sources", sources, graph.size, "nodes")
+    nodes = _nodes(sensors, graph.size)
+    read = None if readings is None else vector("readings", readings, nodes.size, "sensors")
+    groups = None if labels is None else community_numbers(labels, graph.size)
+    at = graph_layout(graph, groups) if positions is None else places("positions", positions, graph.size)
+    (low_x, high_x), (low_y, high_y) = span(at[:, 0]), span(at[:, 1])
+    ratio = min(max((high_y - low_y) / (high_x - low_x), FLATTEST), TALLEST)
+    wide = (WIDE - LEFT - RIGHT - GAP) / 2
+    high = wide * ratio
+    names = np.unique(np.asarray(labels)) if labels is not None else np.empty(0)
+    in_row = NAMES if read is None else 2 * NAMES
+    rows = math.ceil(names.size / in_row) if names.size <= len(RINGS) else 0
+    figure, foot = sheet(WIDE if read is not None else 2 * LEFT + wide, high + 1.1 + 0.2 * rows, caption)
+    boxes = [(LEFT + (wide + GAP) * k, foot + 0.62, wide, high) for k in range(1 if read is None else 2)]
+    axes = [panel(figure, box) for box in boxes]
+    rings = np.full(graph.size, PLAIN) if groups is None else np.take(RINGS, groups % len(RINGS))
+    for axis in axes:
+        _ground(axis, graph, at, groups)
+    if read is not None:
+        _readings(axes[0], at, nodes, read, rings)
+    _masses(axes[-1], at, found, rings)
+    if true is not None:
+        crosses(axes[-1], at[np.flatnonzero(true)])
+    if rows:
+        _name_communities(axes[0], names, in_row)
+    for axis in axes:
+        key(axis)
+        if rehearsal:
+            stamp(axis)
+    return png(figure)
+
+
+def _nodes(sensors: npt.ArrayLike | None, size: int) -> IntArray:
+    if sensors is None:
+        return np.arange(size, dtype=np.int64)
+    array = np.asarray(sensors)
+    if array.ndim == 2 and array.shape[1] == 1:  # as `Sensors.positions` has them
+        array = array[:, 0]
+    numbers = array.astype(np.int64) if array.dtype.kind in "iuf" else np.empty(0, dtype=np.int64)
+    if array.ndim != 1 or numbers.shape != array.shape or not array.size or (numbers != array).any():
+        raise InvalidParameter(f"sensors must be numbers of nodes, got {sensors!r}; nothing was drawn")
+    if numbers.min() < 0 or numbers.max() >= size:
+        raise InvalidParameter(
+            f"sensors must be nodes from 0 to {size - 1}, got {numbers.min()} to {numbers.max()}; "
+            "nothing was drawn"
+        )
+    return numbers
+
+
+def _ground(axis: Axes, graph: Graph, at: FloatArray, groups: IntArray | None) -> None:
+    """Edges, and under them the communities; no numbers, since places on a graph have no units."""
+    from matplotlib.collections import LineCollection
+
+    axis.set_xticks([])
+    axis.set_yticks([])
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+    for number, outline in enumerate(community_outlines(at, groups) if groups is not None else []):
+        axis.fill(*outline.T, facecolor=RINGS[number % len(RINGS)], alpha=0.13, edgecolor="none", zorder=0)
+    lines = at[graph.edges]
+    # The more ink, the paler: all edges together, laid end to end, over the size of the picture.
+    ink = float(np.hypot(*(lines[:, 1] - lines[:, 0]).T).sum() / np.ptp(at, axis=0).max(initial=1e-300))
+    axis.add_collection(
+        LineCollection(
+            list(lines), colors="#5f6670", linewidths=0.9 if len(lines) < 200 else 0.5,
+            alpha=float(np.clip(60 / max(1.0, ink), 0.04, 0.6)), zorder=1,
+        )
+    )  # fmt: skip
+    axis.set_aspect("equal", adjustable="datalim")
+    axis.margins(0.03)
+    axis.update_datalim(at)
+    axis.autoscale_view()
+
+
+def community_outlines(at: FloatArray, groups: IntArray) -> list[FloatArray]:
+    """Outlines around the communities, if they lie apart; none at all where they are mixed.
+
+    An outline holds the nearest 95 % of a community's nodes, with a margin; communities lie apart if at
+    most a tenth of all nodes are within another one's outline. One of fewer than 3 nodes has an empty one.
+    """
+    from matplotlib.path import Path
+
+    outlines, astray = [], 0
+    for group in range(int(groups.max(initial=0)) + 1):
+        own = at[groups == group]
+        outline = _outline(own)
+        outlines.append(outline)
+        if len(outline):
+            astray += int(Path(outline).contains_points(at[groups != group]).sum())
+    return outlines if astray <= len(at) / 10 else []
+
+
+def _outline(own: FloatArray) -> FloatArray:
+    middle = np.median(own, axis=0)
+    far = np.hypot(*(own - middle).T)
+    kept = own[far <= np.quantile(far, 0.95)] if len(own) > 20 else own
+    try:
+        corners = kept[ConvexHull(kept).vertices]
+    except (QhullError, ValueError):  # fewer than three places, or all on one line
+        return np.empty((0, 2))
+    return np.asarray(middle + 1.08 * (corners - middle))
+
+
+def _readings(
+    axis: Axes, at: FloatArray, nodes: IntArray, read: FloatArray, rings: npt.NDArray[np.str_]
+) -> None:
+    from matplotlib.colors import Normalize
+
+    heading(axis, "noisy readings")
+    size, width = _dot(len(at))
+    without = np.setdiff1d(np.arange(len(at)), nodes)
+    if without.size:
+        dots(axis, at[without], size=size / 5, fill=rings[without], edge="none", width=0, order=2)
+        axis.plot([], [], "o", color=PLAIN, markersize=3.5, markeredgewidth=0, label="no sensor")
+    scale = Normalize(*span(read))
+    order = np.argsort(read, kind="stable")  # high readings are not hidden under low ones
+    dots(
+        axis, at[nodes[order]], size=size, fill=read[order], edge=rings[nodes[order]], width=width, order=2,
+        cmap=warm(), norm=scale,
+    )  # fmt: skip
+    color_bar(axis, warm(), scale, label="noisy reading", part=(0.2, 0.6), drop=0.06)
+
+
+def _masses(axis: Axes, at: FloatArray, found: FloatArray, rings: npt.NDArray[np.str_]) -> None:
+    from matplotlib.colors import Normalize
+
+    heading(axis, "recovered sources")
+    size, width = _dot(len(at))
+    fill: Any = "white" if width else rings
+    dots(axis, at, size=size, fill=fill, edge=rings, width=width, order=2, alpha=1.0 if width else 0.35)
+    top = round_number(float(found.max(initial=0)) or 1.0, TOPS)
+    scale, share = Normalize(0, top), found / top
+    order = np.argsort(-share, kind="stable")  # small ones lie on large ones
+    shown = order[share[order] > FAINT]
+    dots(
+        axis, at[shown], size=1.3 * size + 200 * share[shown], fill=found[shown], edge="white", width=0.7,
+        order=3, cmap=blues(), norm=scale,
+    )  # fmt: skip
+    axis.plot([], [], "o", color=FOUND, markersize=8, markeredgewidth=0, label="estimate")
+    color_bar(axis, blues(), scale, label="mass", part=(0.2, 0.6), drop=0.06)
+
+
+def _dot(count: int) -> tuple[float, float]:
+    """The size in square points and the width of the ring of a node, one of so many; a crowd has no rings."""
+    if count > CROWD:
+        return float(np.clip(70_000 / count, 0.5, 7)), 0.0
+    return float(np.clip(9000 / count, 7, 90)), float(np.clip(300 / count, 0.35, 1.6))
+
+
+def _name_communities(axis: Axes, names: npt.NDArray[Any], in_row: int) -> None:
+    """Rows of names at the top of the figure, over whatever else is said there."""
+    from matplotlib.lines import Line2D
+
+    figure = cast("Figure", axis.figure)
+    width, height = figure.get_size_inches()
+    style: dict[str, Any] = {"marker": "o", "linestyle": "", "color": "white", "markersize": 7}
+    rings = [Line2D([], [], markeredgecolor=ring, markeredgewidth=2, **style) for ring in RINGS[: names.size]]
+    drawn = figure.legend(
+        rings, ["?"] * names.size, loc="upper left",
+        bbox_to_anchor=((LEFT - 0.12) / width, 1 - 0.1 / height), ncols=in_row, frameon=False, fontsize=8,
+        handletextpad=0.2, columnspacing=1.3, borderaxespad=0.1, labelcolor=INK,
+    )  # fmt: skip
+    # Afterwards, because matplotlib leaves out what begins with an underscore.
+    for text, name in zip(drawn.get_texts(), names.tolist(), strict=True):
+        text.set_parse_math(False)
+        text.set_text(_short(name))
+
+
+def _short(name: str | float) -> str:
+    said = name if isinstance(name, str) else f"community {name:g}"
+    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"

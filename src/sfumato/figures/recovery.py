@@ -1,0 +1,301 @@
+"""Sources recovered from noisy sensors, on a line and in a plane: what was found, what was read, as PNG."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidParameter
+from sfumato.figures.heatmap import INK, TOPS, round_number
+from sfumato.figures.sheet import (
+    FAINT,
+    FOUND,
+    LEFT,
+    READ,
+    RIGHT,
+    TRUE,
+    FloatArray,
+    blues,
+    color_bar,
+    crosses,
+    dots,
+    heading,
+    key,
+    panel,
+    places,
+    plain_numbers,
+    png,
+    sheet,
+    span,
+    stamp,
+    vector,
+    warm,
+)
+from sfumato.spaces import Grid, Line, Points
+from sfumato.spaces.space import IntArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Normalize
+
+WIDE = 8.0  # inches, as heatmaps are
+STEMS = 160  # along a line: closer ones cannot be told apart
+LEVEL = 5  # of a drawn grid: 32 x 32 squares are large enough to see one
+FLATTEST, TALLEST = 0.3, 1.3  # planes: height over width
+
+
+def draw_line_recovery(
+    line: Line,
+    estimate: npt.ArrayLike,
+    *,
+    sensors: npt.ArrayLike,
+    readings: npt.ArrayLike,
+    sigma: float,
+    fitted: npt.ArrayLike | None = None,
+    sources: npt.ArrayLike | None = None,
+    caption: str,
+    rehearsal: bool = False,
+) -> bytes:
+    """One PNG of what a recovery on a line found, over the noisy readings it was found from.
+
+    `estimate` and `sources` (known in simulations only) are one mass for each cell; cells closer than 1/160
+    of the line are drawn as one stem with their total. `sensors` are positions; `fitted` is what the estimate
+    would read there without noise, and around it lies the band of two `sigma` that holds 95 % of readings.
+    Without `fitted`, every reading has its own bar of that length. Pass released values, or simulated ones:
+    the axes follow what is drawn.
+    """
+    found = vector("estimate", estimate, line.size, "cells")
+    at = np.ravel(np.asarray(sensors, dtype=np.float64))
+    if not at.size:
+        raise InvalidParameter("a picture needs at least one sensor, got none; nothing was drawn")
+    at = vector("sensors", at, at.size, "sensors")
+    read = vector("readings", readings, at.size, "sensors")
+    fit = None if fitted is None else vector("fitted", fitted, at.size, "sensors")
+    true = None if sources is None else vector("sources", sources, line.size, "cells")
+    if not 0 <= sigma < np.inf:
+        raise InvalidParameter(f"sigma must be finite and at least 0, got {sigma}; nothing was drawn")
+    figure, foot = sheet(WIDE, 5.2, caption)
+    wide = WIDE - LEFT - RIGHT
+    lower = panel(figure, (LEFT, foot + 0.5, wide, 1.85))
+    upper = panel(figure, (LEFT, foot + 2.95, wide, 1.85), share=lower)
+    low, high = span(line.positions, at)
+    margin = 0.02 * (high - low)
+    lower.set_xlim(low - margin, high + margin)
+    _masses(upper, line, found, true)
+    _readings(lower, at, read, fit, sigma)
+    upper.tick_params(labelbottom=False)
+    lower.set_xlabel("position", fontsize=9, color=INK)
+    for axis, unit in ((upper, "mass"), (lower, "reading")):
+        plain_numbers(axis)
+        axis.set_ylabel(unit, fontsize=9, color=INK)
+        axis.yaxis.set_label_coords(-0.6 / wide, 0.5)
+        key(axis)
+        if rehearsal:
+            stamp(axis)
+    return png(figure)
+
+
+def gather(positions: FloatArray, masses: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+    """Places and masses of stems that can be told apart: cells within `width` become one, with their total.
+
+    Positions must increase. Empty cells have no stem. From left to right, a stem takes all cells closer than
+    `width` to its first; it stands at their center of mass.
+
+    >>> gather(np.array([0.1, 0.2, 0.201, 0.9]), np.array([0.0, 1.0, 3.0, 2.0]), 0.01)
+    (array([0.20075, 0.9    ]), array([4., 2.]))
+    """
+    kept = np.flatnonzero(masses)
+    x, mass = positions[kept], masses[kept]
+    first = []
+    begin = 0
+    while begin < x.size:
+        first.append(begin)
+        begin = int(np.searchsorted(x, x[begin] + width, side="left"))
+        begin = max(begin, first[-1] + 1)
+    if not first:
+        return x, mass
+    total = np.add.reduceat(mass, first)
+    # By the size of masses, so that a mass and its opposite have a place too.
+    weight = np.abs(mass)
+    center = np.add.reduceat(weight * x, first) / np.add.reduceat(weight, first)
+    return np.asarray(center), np.asarray(total)
+
+
+def _masses(axis: Axes, line: Line, found: FloatArray, true: FloatArray | None) -> None:
+    low, high = axis.get_xlim()
+    width = (high - low) / STEMS
+    heading(axis, "recovered sources")
+    x, mass = gather(line.positions, found, width)
+    true_x, true_mass = gather(line.positions, np.zeros(line.size) if true is None else true, width)
+    top = max(mass.max(initial=0), true_mass.max(initial=0)) or 1.0
+    shown = np.abs(mass) > FAINT * top
+    x, mass = x[shown], mass[shown]
+    axis.axhline(0, color="#9aa0a6", linewidth=0.6, zorder=1)
+    axis.set_ylim(1.12 * mass.min(initial=0), 1.12 * top)
+    if true is not None:
+        axis.vlines(true_x, 0, true_mass, colors=TRUE, linewidth=2.4, zorder=2)
+        axis.plot(true_x, true_mass, "o", color=TRUE, markersize=6, zorder=3)
+        axis.plot([], [], "-o", color=TRUE, linewidth=2.4, markersize=6, label="simulated sources")
+    said = "estimate" if width < _least_step(line, found) else f"estimate, cells within {width:.1g} together"
+    # Many stems are a curve: their heads would hide each other.
+    crowded = x.size > STEMS // 3
+    dashes = (0.0, () if crowded else (3.0, 1.6))
+    head = "" if crowded else "D"
+    axis.vlines(x, 0, mass, colors=FOUND, linewidth=1.4, linestyles=dashes, zorder=4)
+    axis.plot(
+        x, mass, marker=head, color=FOUND, linestyle="", markersize=4.5, markerfacecolor="white", zorder=5
+    )
+    axis.plot(
+        [], [], color=FOUND, linewidth=1.4, linestyle=dashes, marker=head, markersize=4.5,
+        markerfacecolor="white", label=said,
+    )  # fmt: skip
+    if not x.size:
+        axis.text(
+            0.5, 0.5, "no sources found", transform=axis.transAxes,
+            ha="center", va="center", fontsize=9, color=FOUND,
+        )  # fmt: skip
+
+
+def _least_step(line: Line, masses: FloatArray) -> float:
+    return float(np.diff(line.positions[np.flatnonzero(masses)]).min(initial=np.inf))
+
+
+def _readings(axis: Axes, at: FloatArray, read: FloatArray, fit: FloatArray | None, sigma: float) -> None:
+    heading(axis, "readings")
+    order = np.argsort(at, kind="stable")
+    x, y = at[order], read[order]
+    small = 4.5 if x.size <= 200 else 2.5 if x.size <= 1000 else 1.2
+    if fit is not None and np.unique(x).size > 1:
+        curve = fit[order]
+        axis.fill_between(
+            x, curve - 2 * sigma, curve + 2 * sigma, color=FOUND, alpha=0.14, linewidth=0,
+            label="noise: two sigma, 95 %",
+        )  # fmt: skip
+        axis.plot(x, curve, color=FOUND, linewidth=1.5, label="what the estimate would read", zorder=3)
+    else:
+        # No curve to lay a band around: each reading carries its noise itself.
+        middle = y if fit is None else fit[order]
+        axis.vlines(
+            x, middle - 2 * sigma, middle + 2 * sigma, colors=FOUND, alpha=0.35,
+            linewidth=1.2, label="noise: two sigma, 95 %",
+        )  # fmt: skip
+        if fit is not None:
+            axis.plot(x, middle, "_", color=FOUND, markersize=12, label="what the estimate would read")
+    axis.plot(x, y, "o", color=READ, markersize=small, markeredgewidth=0, label="noisy reading", zorder=4)
+    axis.margins(y=0.06)
+
+
+def draw_plane_recovery(
+    grid: Grid | Points,
+    estimate: npt.ArrayLike,
+    *,
+    sensors: npt.ArrayLike,
+    readings: npt.ArrayLike,
+    sources: npt.ArrayLike | None = None,
+    caption: str,
+    rehearsal: bool = False,
+) -> bytes:
+    """One PNG of what a recovery in a plane found: masses in blue, sensors colored by their noisy readings.
+
+    `estimate` and `sources` (known in simulations only, red crosses) are one mass for each cell; a grid finer
+    than 32 x 32 is drawn in squares of that size, each with the total of its cells. A step east is as long as
+    a step north, unless the plane is a strip (height over width below 0.3 or above 1.3), which is stretched.
+    Pass released values, or simulated ones: the color scales follow what is drawn.
+    """
+    if isinstance(grid, Points) and grid.positions.shape[1] != 2:
+        raise InvalidParameter(f"a plane has 2 coordinates, got {grid.positions.shape[1]}; nothing was drawn")
+    found = vector("estimate", estimate, grid.size, "cells")
+    spots = places("sensors", sensors)
+    read = vector("readings", readings, len(spots), "sensors")
+    true = None if sources is None else vector("sources", sources, grid.size, "cells")
+    low_x, low_y, high_x, high_y = _window(grid, spots)
+    shape = (high_y - low_y) / (high_x - low_x)
+    ratio = min(max(shape, FLATTEST), TALLEST)
+    wide = (WIDE - 2 * LEFT) / max(1.0, ratio)
+    figure, foot = sheet(WIDE, wide * ratio + 1.55, caption)
+    axis = panel(figure, ((WIDE - wide) / 2, foot + 1.02, wide, wide * ratio))
+    axis.set_xlim(low_x, high_x)
+    axis.set_ylim(low_y, high_y)
+    heading(axis, "recovered sources")
+    _spread(axis, grid, found)
+    _sensors(axis, spots, read)
+    if true is not None:
+        cells = np.flatnonzero(true)
+        crosses(axis, grid.centers(cells) if isinstance(grid, Grid) else grid.positions[cells])
+    if shape == ratio:
+        axis.set_aspect("equal", adjustable="datalim")
+    plain_numbers(axis)
+    axis.set_ylabel("position north", fontsize=9, color=INK)
+    axis.text(
+        1, -0.27 / (wide * ratio), "position east", transform=axis.transAxes, ha="right", va="top",
+        fontsize=9, color=INK,
+    )  # fmt: skip
+    key(axis)
+    if rehearsal:
+        stamp(axis)
+    return png(figure)
+
+
+def _window(grid: Grid | Points, spots: FloatArray) -> tuple[float, float, float, float]:
+    """All places of sources and sensors, with a margin."""
+    held = np.reshape(grid.bounds, (2, 2)) if isinstance(grid, Grid) else grid.positions
+    (low_x, high_x), (low_y, high_y) = (span(held[:, axis], spots[:, axis]) for axis in (0, 1))
+    aside, above = 0.02 * (high_x - low_x), 0.02 * (high_y - low_y)
+    return low_x - aside, low_y - above, high_x + aside, high_y + above
+
+
+def _spread(axis: Axes, grid: Grid | Points, found: FloatArray) -> None:
+    from matplotlib.colors import Normalize
+
+    mass, label, seen = found, "mass", grid
+    if isinstance(grid, Grid):
+        seen = grid.at_level(min(grid.levels, LEVEL))
+        # The last digits of a Z-order code are the way down from a coarser cell.
+        mass = found.reshape(seen.size, -1).sum(axis=1)
+        label = "mass in a cell" if seen == grid else f"mass in a square of 1/{seen.side} of the side"
+    top = round_number(float(mass.max(initial=0)) or 1.0, TOPS)
+    scale = Normalize(0, top)
+    cells = np.flatnonzero(mass > FAINT * top)
+    if isinstance(seen, Grid):
+        _squares(axis, seen, cells, mass[cells], scale)
+    else:
+        x, y = seen.positions.T
+        axis.plot(x, y, ".", color="#b4b8be", markersize=3, zorder=1, label="possible place")
+        dots(
+            axis, seen.positions[cells], size=30 + 170 * mass[cells] / top, fill=mass[cells], edge=FOUND,
+            width=0.4, order=2, cmap=blues(), norm=scale,
+        )  # fmt: skip
+        axis.plot([], [], "o", color=FOUND, markersize=7, label="estimate")
+    color_bar(axis, blues(), scale, label=label, part=(0.0, 0.46), drop=0.5)
+
+
+def _squares(axis: Axes, grid: Grid, cells: IntArray, mass: FloatArray, scale: Normalize) -> None:
+    from matplotlib.collections import PolyCollection
+
+    west, south, east, north = grid.bounds
+    axis.plot(
+        [west, east, east, west, west], [south, south, north, north, south], color="#9aa0a6", linewidth=0.6
+    )
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+    west, south, east, north = grid.boxes(cells).T
+    corners = np.array([[west, south], [east, south], [east, north], [west, north]]).transpose(2, 0, 1)
+    axis.add_collection(
+        PolyCollection(list(corners), array=mass, cmap=blues(), norm=scale, linewidths=0.3, edgecolors=FOUND)
+    )
+    axis.plot([], [], "s", color=FOUND, markersize=6, label="estimate")
+
+
+def _sensors(axis: Axes, spots: FloatArray, read: FloatArray) -> None:
+    from matplotlib.colors import Normalize
+
+    scale = Normalize(*span(read))
+    size = 34.0 if len(spots) <= 200 else 12.0
+    dots(axis, spots, size=size, fill=read, edge=READ, width=0.7, order=4, cmap=warm(), norm=scale)
+    axis.plot(
+        [], [], "o", color=warm()(0.5), markersize=6, markeredgecolor=READ, markeredgewidth=0.7,
+        label="sensor",
+    )  # fmt: skip
+    color_bar(axis, warm(), scale, label="noisy reading", part=(0.54, 0.46), drop=0.5)

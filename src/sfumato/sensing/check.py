@@ -1,0 +1,253 @@
+"""Check a recovery without trusting whoever made it: from its operator, readings and dual vector alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from sfumato.sensing.operators import CHUNK, GraphDiffusion, Matrix, Operator
+from sfumato.sensing.recovery import Recovery
+from sfumato.spaces.space import FloatArray, IntArray
+
+SLACK = 1e-9
+"""By what share of the radius a residual may exceed it."""
+
+EPS = float(np.finfo(np.float64).eps)
+LONG = np.longdouble
+LongArray = npt.NDArray[np.longdouble]
+LONG_EPS = float(np.finfo(np.longdouble).eps)  # 1e-19 on x86, that of a double where there is nothing longer
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a recovery proves: it holds, or why not.
+
+    `objective` is the total of the estimate and `residual` its distance to the readings. `bound` is the value
+    of the dual vector less all its rounding errors, so that no feasible sources have a smaller total;
+    `gap` is (objective - bound) / max(1, objective). Of an infeasible recovery `bound` is the value of the
+    ray less its rounding errors: above 0 it is a proof.
+    """
+
+    objective: float
+    residual: float
+    bound: float
+    gap: float
+    holds: bool
+    why: str
+
+
+def tolerance(cells: int) -> float:
+    """The relative gap that counts as optimal."""
+    return 1e-9 if cells <= 100_000 else 1e-7
+
+
+def check(recovery: Recovery) -> Check:
+    """Whether a recovery is what it says, computed anew from the columns of its operator.
+
+    For every z, y'z - radius |z| - upper sum (M'z - 1)_+ is at most the total of every f with 0 <= f <= upper
+    and |M f - y| <= radius; if the same without the 1 is above 0, there is no such f (weak duality). M is the
+    matrix that `operator.columns` gives, as it is rounded there; on a graph it is exp(-rate L) itself.
+
+    >>> from sfumato.sensing.build import linear
+    >>> from sfumato.spaces import Line
+    >>> one = linear([[1.0]], Line(1))
+    >>> y, f, z = np.array([3.0]), np.array([2.0]), np.array([1.0])
+    >>> check(Recovery(one, y, 1.0, 5.0, "optimal", f, 2.0, 0.0, z)).holds
+    True
+    """
+    wrong = _malformed(recovery)
+    if wrong:
+        return Check(math.nan, math.nan, math.nan, math.nan, False, wrong)
+    match recovery.status:
+        case "optimal":
+            return _optimal(recovery)
+        case "zero":
+            return _zero(recovery)
+        case "infeasible":
+            return _infeasible(recovery)
+
+
+def _malformed(recovery: Recovery) -> str:
+    m, n = recovery.operator.shape
+    for name, values, size in (
+        ("readings", recovery.readings, m),
+        ("estimate", recovery.estimate, n),
+        ("dual", recovery.dual, m),
+    ):
+        if np.shape(values) != (size,):
+            return f"{name} must be {size} numbers, got shape {np.shape(values)}"
+        if not np.isfinite(values).all():
+            return f"{name} must be finite, got a number that is not"
+    if not 0 <= recovery.radius < math.inf:
+        return f"radius must be finite and not negative, got {recovery.radius}"
+    if not 0 < recovery.upper < math.inf:
+        return f"upper must be positive and finite, got {recovery.upper}"
+    if recovery.status not in ("optimal", "zero", "infeasible"):
+        return f"status must be optimal, zero or infeasible, got {recovery.status!r}"
+    return ""
+
+
+def _optimal(recovery: Recovery) -> Check:
+    f = recovery.estimate
+    objective = math.fsum(f)
+    residual = _residual(recovery)
+    bound = _value(recovery, cost=1.0)
+    gap = (objective - bound) / max(1.0, objective)
+    allowed = tolerance(f.size)
+    why = ""
+    if not ((f >= 0).all() and (f <= recovery.upper).all()):
+        why = (
+            f"the estimate leaves the box: it goes from {f.min():g} to {f.max():g}, upper {recovery.upper:g}"
+        )
+    elif not residual <= recovery.radius * (1 + SLACK):
+        why = (
+            f"the estimate is {residual:.17g} from the readings, more than the radius {recovery.radius:.17g}"
+        )
+    elif not abs(recovery.objective - objective) <= 1e-12 * max(1.0, objective):
+        why = (
+            f"the objective is said to be {recovery.objective:.17g}, the estimate's total is {objective:.17g}"
+        )
+    elif not gap <= allowed:
+        why = f"the dual vector proves no total below {bound:.17g}, relative gap {gap:.1e} above {allowed:g}"
+    elif not gap >= -allowed:
+        # Only sources outside the radius undercut a bound; the slack of the radius does not excuse that.
+        why = (
+            f"the total {objective:.17g} is below the bound {bound:.17g}: the estimate is not feasible enough"
+        )
+    if why:
+        return Check(objective, residual, bound, gap, False, why)
+    why = f"no feasible sources have a total below {bound:.12g}: relative gap {max(gap, 0.0):.1g}"
+    return Check(objective, residual, bound, gap, True, why)
+
+
+def _zero(recovery: Recovery) -> Check:
+    size = float(_norm(recovery.readings))
+    # The norm as a double may be off by a unit in the last place for every reading.
+    holds = size <= recovery.radius * (1 + recovery.readings.size * EPS) and not recovery.estimate.any()
+    if recovery.estimate.any():
+        why = "the estimate is not zero everywhere"
+    elif not holds:
+        why = f"the readings are {size:.17g} from nothing, more than the radius {recovery.radius:.17g}"
+    else:
+        why = f"the readings are {size:.6g} from nothing, within the radius {recovery.radius:.6g}"
+    return Check(math.fsum(recovery.estimate), size, 0.0, 0.0, holds, why)
+
+
+def _infeasible(recovery: Recovery) -> Check:
+    value = _value(recovery, cost=0.0)
+    if recovery.estimate.any():
+        why = "an infeasible recovery has no sources, and this estimate is not zero everywhere"
+    elif not value > 0:
+        why = f"the ray proves nothing: its value less rounding errors is {value:.3g}, not above 0"
+    else:
+        why = f"no sources in the box come within the radius: the ray's value is {value:.3g} > 0"
+    holds = value > 0 and not recovery.estimate.any()
+    return Check(math.inf, float(_norm(recovery.readings)), value, math.inf, holds, why)
+
+
+def _residual(recovery: Recovery) -> float:
+    f, operator = recovery.estimate, recovery.operator
+    if isinstance(operator, GraphDiffusion):
+        return float(_norm(_diffuse(operator, f.astype(LONG))[0][operator.nodes] - recovery.readings))
+    left = -recovery.readings.astype(LONG)
+    for cells in _parts(operator, np.flatnonzero(f)):
+        left += operator.columns(cells).astype(LONG) @ f[cells].astype(LONG)
+    return float(_norm(left))
+
+
+def _value(recovery: Recovery, *, cost: float) -> float:
+    """The value y'z - radius |z| - upper sum (M'z - cost)_+, less a bound on everything rounded on the way.
+
+    A sum of k products in an arithmetic with unit eps is off by at most k eps sum |products|, to first
+    order [higham02, sec. 3.1]; the factors 4 below pay for the higher orders and for adding the three terms.
+    """
+    z, y = recovery.dual.astype(LONG), recovery.readings.astype(LONG)
+    length = _norm(recovery.dual)
+    over, over_error = _excess(recovery.operator, recovery.dual, cost)
+    value = y @ z - recovery.radius * length - recovery.upper * over
+    sizes = np.abs(y) @ np.abs(z) + recovery.radius * length + recovery.upper * over
+    error = 4 * (z.size + 4) * LONG_EPS * sizes + recovery.upper * over_error
+    return math.nextafter(float(value - error), -math.inf)
+
+
+def _excess(operator: Operator, dual: FloatArray, cost: float) -> tuple[np.longdouble, float]:
+    """The sum of (M'z - cost)_+ over all cells, and how far rounding may have moved it."""
+    if isinstance(operator, GraphDiffusion):
+        return _excess_on_graph(operator, dual, cost)
+    z = dual.astype(LONG)
+    over, error = LONG(0), 0.0
+    for cells in _parts(operator, np.arange(operator.shape[1])):
+        columns = operator.columns(cells)
+        values, sizes = dual @ columns, np.abs(dual) @ np.abs(columns)
+        # Doubles settle almost all cells: those whose value is below the cost beyond rounding add nothing.
+        near = np.flatnonzero(~(values + 2 * (z.size + 2) * EPS * (sizes + cost) < cost))
+        exact = z @ columns[:, near].astype(LONG) - cost
+        over += np.maximum(exact, 0).sum()
+        error += float(2 * (z.size + near.size + 2) * LONG_EPS * (sizes[near] + cost).sum())
+    return over, error
+
+
+def _excess_on_graph(operator: GraphDiffusion, dual: FloatArray, cost: float) -> tuple[np.longdouble, float]:
+    """The same on a graph, whose matrix is too large to form."""
+    spread = np.zeros(operator.space.size, dtype=LONG)
+    np.add.at(spread, operator.nodes, dual.astype(LONG))
+    values, error = _diffuse(operator, spread)
+    near = values + error - cost > 0
+    over = np.maximum(values[near] - cost, 0).sum()
+    # `error` bounds the length of the error vector, so its sum over k cells is at most sqrt(k) times that.
+    count = int(near.sum())
+    return over, math.sqrt(count) * error + 2 * count * LONG_EPS * (count * cost + float(over))
+
+
+def _diffuse(operator: GraphDiffusion, masses: LongArray) -> tuple[LongArray, float]:
+    """exp(-rate L) times masses, and how far that may be from the truth in length.
+
+    A Chebyshev series in S = L / half - 1, |S| <= 1, like that of the operator but in the longest arithmetic
+    there is. Its coefficients c_k are 2 exp(-reach) I_k(reach), reach = rate half, of alternating sign; their
+    sizes are a Skellam law: of total 1, with sum c_k k**2 = reach. They come from Miller's recurrence
+    [abramowitz64, sec. 9.12]. A step S x rounds by at most (entries of a row + 4) eps |x|, and a rounding at
+    step j reaches step k multiplied by at most k - j + 1 (Chebyshev polynomials of the second kind), so
+    (k**2 + k) / 2 in all.
+    """
+    half = float(operator.laplacian.diagonal().max())
+    if half == 0:
+        return masses, 0.0
+    reach = LONG(operator.rate) * LONG(half)
+    terms = 40 + math.ceil(12 * math.sqrt(reach))  # the law has standard deviation sqrt(reach)
+    c = np.zeros(terms + 2, dtype=LONG)
+    c[terms] = 1e-300
+    for k in range(terms, 0, -1):
+        c[k - 1] = c[k + 1] + 2 * k / reach * c[k]
+        if c[k - 1] > 1e100:
+            c /= c[k - 1]
+    c[1:] *= 2
+    c /= c.sum()
+    c[1::2] *= -1
+    shifted = operator.laplacian.astype(LONG) / LONG(half) - sparse.eye_array(masses.size, dtype=LONG)
+    before, now = masses, np.asarray(shifted @ masses)
+    out = c[0] * before + c[1] * now
+    for k in range(2, terms):
+        before, now = now, np.asarray(2 * (shifted @ now) - before)
+        out += c[k] * now
+    row = int(np.diff(operator.laplacian.indptr).max())
+    each = 2 * (row + 4) * float(reach + np.sqrt(reach)) + 4 * terms
+    return out, each * LONG_EPS * float(_norm(masses))
+
+
+def _parts(operator: Operator, cells: IntArray) -> Iterator[IntArray]:
+    m, n = operator.shape
+    # A matrix that is only a map makes its columns from units of n numbers each.
+    tall = max(m, n) if isinstance(operator, Matrix) and not isinstance(operator.map, np.ndarray) else m
+    yield from np.array_split(cells, max(1, math.ceil(tall * cells.size / CHUNK)))
+
+
+def _norm(vector: FloatArray | LongArray) -> np.longdouble:
+    long = vector.astype(LONG)
+    # Scaled, so that squares neither overflow nor vanish.
+    largest = LONG(np.abs(long).max())
+    return LONG(largest * np.sqrt(((long / largest) ** 2).sum())) if largest > 0 else largest

@@ -1,0 +1,231 @@
+"""Releasing readings: quantise, pay, add noise. What comes out may be sent to anybody."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.privacy import ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
+from sfumato.privacy.guarded import FloatArray, IntArray
+from sfumato.privacy.release import release_from_json
+from sfumato.sensing.keys import Device, MasterKey
+from sfumato.sensing.plan import Calibration, NoisePlan, plan_noise
+from sfumato.sensing.seal import Seal, SealedNoise, Unsealed, law_of, seal, unseal
+from sfumato.sensing.sensitivity import sensitivity
+from sfumato.sensing.site import Site
+
+FORMAT = "sfumato-readings/1"
+
+# Room below 2**53, so that every released number is exact as a double, noise included.
+LARGEST_READING = 2**52
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Noisy readings of some or all sensors of a site at one moment, with what was promised for them."""
+
+    names: tuple[str, ...]
+    release: Release[IntArray]
+    seal: Seal | None = None
+    time: str = ""
+
+    def numbers(self) -> FloatArray:
+        """The noisy readings in the order of the names, in the sensors' unit."""
+        return self.release.numbers()
+
+    @property
+    def sigma(self) -> float:
+        """The deviation of the noise on each reading, in the sensors' unit."""
+        return math.ldexp(law_of(self.release).deviation, self.release.exponent)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was promised."""
+        return self.release.guarantee
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, with exact numbers as text."""
+        return {
+            "time": self.time,
+            "names": list(self.names),
+            "release": self.release.to_json(),
+            "seal": None if self.seal is None else self.seal.to_json(),
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> Snapshot:
+        """The snapshot that a JSON object states."""
+        held = None if data["seal"] is None else Seal.from_json(data["seal"])
+        found = Snapshot(
+            tuple(map(str, data["names"])), release_from_json(data["release"]), held, str(data["time"])
+        )
+        if np.shape(found.release.value) != (len(found.names),):
+            raise InvalidInput("its readings are not one number for each name")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Snapshots of a site, as they are sent and kept: whole in itself, a collector needs nothing else."""
+
+    site: Site
+    snapshots: tuple[Snapshot, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The site and every snapshot."""
+        return {
+            "format": FORMAT,
+            "site": self.site.to_json(),
+            "snapshots": [snapshot.to_json() for snapshot in self.snapshots],
+        }
+
+    def table(self) -> str:
+        """The noisy readings as CSV: time (if any), sensor, its coordinates, value, sigma of the noise."""
+        places = dict(zip(self.site.sensors.names, self.site.sensors.positions.tolist(), strict=True))
+        timed = any(snapshot.time for snapshot in self.snapshots)
+        axes = "xyz"[: self.site.sensors.positions.shape[1]]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*(["time"] if timed else []), "sensor", *axes, "value", "sigma"])
+        for snapshot in self.snapshots:
+            for name, value in zip(snapshot.names, snapshot.numbers().tolist(), strict=True):
+                when = [snapshot.time] if timed else []
+                writer.writerow([*when, name, *places[name], value, snapshot.sigma])
+        return text.getvalue()
+
+    def write(self, path: str | Path) -> None:
+        """Save in a new file, .json (everything) or .csv (the numbers)."""
+        match Path(path).suffix:
+            case ".json":
+                text = json.dumps(self.to_json(), indent=1) + "\n"
+            case ".csv":
+                text = self.table()
+            case other:
+                raise InvalidParameter(
+                    f"readings are written as .json or .csv, got {other!r}; they were paid"
+                )
+        try:
+            with Path(path).open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            raise InvalidInput(f"{path} exists already and is kept; write the readings elsewhere") from None
+        except OSError as problem:
+            raise InvalidInput(
+                f"cannot write {path}: {problem.strerror}; the readings were paid for, keep them"
+            ) from None
+
+
+def read_readings(path: str | Path) -> Readings:
+    """Readings saved as .json."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}")
+        site = Site.from_json(data["site"])
+        snapshots = tuple(map(Snapshot.from_json, data["snapshots"]))
+        known = set(site.sensors.names)
+        if not snapshots or any(not known.issuperset(s.names) for s in snapshots):
+            raise ValueError("it has no snapshot, or one of a sensor that the site has not")
+        return Readings(site, snapshots)
+    except OSError as problem:
+        raise InvalidInput(f"cannot read {path}: {problem.strerror}") from None
+    except KeyError as problem:
+        raise InvalidInput(f"{path} is not a whole file of readings: it has no {problem}") from None
+    except (SfumatoError, TypeError, ValueError) as problem:
+        raise InvalidInput(f"{path} is not a whole file of readings: {problem}") from None
+
+
+def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analytic") -> NoisePlan:
+    """How much noise the sensors of a site add so that one reading of all costs at most this loss."""
+    found = sensitivity(site.operator, site.neighbors)
+    return plan_noise(site.sensors, found, loss, step=site.step, calibration=calibration)
+
+
+def release(
+    values: Mapping[str, float] | npt.ArrayLike,
+    site: Site,
+    noise: NoisePlan,
+    *,
+    ledger: Ledger,
+    device: Device | None = None,
+    window: str = "",
+    time: str = "",
+    note: str = "",
+) -> Snapshot:
+    """Pay for one reading of each sensor, add the noise, and seal it if a device's key is given.
+
+    `values` are the readings of all sensors in their order, or of some by name: each device may release its
+    own, and pays what all together cost, because the promise is made for the whole set. Which sensors send
+    must not depend on what they read.
+    """
+    if noise.sensors.digest != site.sensors.digest:
+        raise InvalidParameter("the plan is of another set of sensors; nothing was charged")
+    names, numbers = _named(values, site)
+    bound = noise.bound(len(names), window=window)
+    guarded = guard(
+        quantise(numbers, noise.exponent), bound, source=ledger.header.source, exponent=noise.exponent
+    )
+    about = note or f"{len(names)} readings"
+    if device is None:
+        return Snapshot(names, ledger.release(noise.mechanism, guarded, note=about), time=time)
+    stream = SealedNoise(device.noise)
+    paid = ledger.release(noise.mechanism, guarded, noise=stream, note=about)
+    return Snapshot(names, paid, seal(names, time, paid, stream, device), time)
+
+
+def quantise(values: FloatArray, exponent: int) -> IntArray:
+    """Readings in whole lattice units: to the nearest, so two of them differ by at most one unit more.
+
+    >>> quantise(np.array([0.3, -0.3]), -2)
+    array([ 1, -1])
+    """
+    # A reading too large for a double is cut like any other that is too large, and nobody is told.
+    with np.errstate(over="ignore"):
+        units = np.rint(np.ldexp(values, -exponent))
+    return np.asarray(np.clip(units, -LARGEST_READING, LARGEST_READING).astype(np.int64))
+
+
+def unseal_snapshot(snapshot: Snapshot, master: MasterKey) -> Unsealed:
+    """The readings of a snapshot without their noise, exactly, for the holder of the master key."""
+    if snapshot.seal is None:
+        raise InvalidInput(
+            "these readings were not sealed: their noise is gone for good; nothing was unsealed"
+        )
+    return unseal(snapshot.names, snapshot.time, snapshot.release, snapshot.seal, master)
+
+
+def _named(values: Mapping[str, float] | npt.ArrayLike, site: Site) -> tuple[tuple[str, ...], FloatArray]:
+    names = site.sensors.names
+    if isinstance(values, Mapping):
+        known = set(names)
+        for name in values:
+            if name not in known:
+                raise InvalidParameter(f"site {site.name!r} has no sensor {name!r}; nothing was charged")
+        names = tuple(name for name in names if name in values)
+        values = [values[name] for name in names]
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameter("readings must be numbers, got something else; nothing was charged") from None
+    if numbers.shape != (len(names),) or not names:
+        raise InvalidParameter(
+            f"there must be one reading for each of {len(site.sensors)} sensors, got shape {numbers.shape}; "
+            "nothing was charged"
+        )
+    # That a sensor is broken is said; what it read is not.
+    broken = np.flatnonzero(~np.isfinite(numbers))
+    if broken.size:
+        raise InvalidParameter(
+            f"a reading must be a finite number, sensor {names[broken[0]]!r} has none; nothing was charged"
+        )
+    return names, numbers

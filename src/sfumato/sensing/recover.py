@@ -1,0 +1,163 @@
+"""Recover sparse sources from noisy readings, with a certificate anyone can check."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidParameter, SolverFailed
+from sfumato.sensing.operators import Operator
+from sfumato.sensing.radius import default_radius, papers_radius
+from sfumato.sensing.recovery import Recovery
+from sfumato.sensing.solver.certify import FEASIBLE, Answer, certify, ray_margin
+from sfumato.sensing.solver.exchange import Problem, exchange, fits
+from sfumato.spaces.space import FloatArray, read_only, real_array
+
+
+def recover(
+    operator: Operator,
+    y: npt.ArrayLike,
+    *,
+    sigma: float | None = None,
+    radius: float | Literal["papers"] | None = None,
+    upper: float = 1.0,
+) -> Recovery:
+    """The least total of sources that explains noisy readings, with the proof that none is smaller.
+
+    argmin |f|_1 subject to |M f - y|_2 <= radius and 0 <= f <= upper [gilbert17, algorithm 1]. Give sigma,
+    the noise of one reading, for the default radius, or with radius="papers" for theirs, sigma sqrt(m); or
+    give a radius of your own.
+
+    >>> from sfumato.sensing.build import heat_line
+    >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+    >>> truth = np.zeros(100)
+    >>> truth[30] = 1
+    >>> found = recover(line, line.readings(truth), radius=0.1)
+    >>> found.status, found.support
+    ('optimal', array([30, 31]))
+    """
+    readings = _readings(operator, y)
+    ceiling = _number("upper", upper, "positive", zero=False)
+    within = _radius(operator, readings, sigma, radius, ceiling)
+    problem = Problem(operator, readings, within, ceiling)
+    if math.sqrt(readings @ readings) <= within:
+        return _nothing(problem, "zero", 0.0, np.zeros_like(readings))
+    failure = "the exchange of cells did not settle"
+    for everywhere in (False, True):
+        if everywhere and not fits(operator):
+            break
+        vertex = exchange(problem, everywhere=everywhere)
+        match vertex.kind:
+            case "found":
+                answer = certify(problem, vertex)
+                failure = _flaw(problem, answer)
+                if not failure:
+                    return _optimal(problem, answer)
+            case "ray":
+                ray = vertex.dual / math.sqrt(vertex.dual @ vertex.dual)
+                if ray_margin(problem, ray) > 0:
+                    return _nothing(problem, "infeasible", math.inf, ray)
+                failure = "the readings seem out of reach, without a proof"
+            case "lost":
+                failure = "the exchange of cells did not settle"
+    raise SolverFailed(f"an answer must prove itself, but {failure}; no estimate was made")
+
+
+def _flaw(problem: Problem, answer: Answer) -> str:
+    """Why an answer may not be given, or nothing."""
+    if not answer.miss <= problem.radius * (1 + FEASIBLE):
+        return (
+            f"the estimate is {answer.miss:.17g} from the readings, outside the radius {problem.radius:.17g}"
+        )
+    allowed = 1e-9 if problem.operator.space.size <= 100_000 else 1e-7
+    size = max(1.0, answer.objective)
+    if not abs(answer.objective - answer.bound) <= allowed * size:
+        return f"its relative gap is {(answer.objective - answer.bound) / size:.1e}, above {allowed:g}"
+    return ""
+
+
+def _optimal(problem: Problem, answer: Answer) -> Recovery:
+    f = np.zeros(problem.operator.space.size)
+    f[answer.cells] = answer.values
+    return Recovery(
+        problem.operator,
+        problem.readings,
+        problem.radius,
+        problem.upper,
+        "optimal",
+        read_only(f),
+        answer.objective,
+        answer.gap,
+        read_only(answer.dual),
+    )
+
+
+def _nothing(
+    problem: Problem, status: Literal["infeasible", "zero"], value: float, dual: FloatArray
+) -> Recovery:
+    estimate = read_only(np.zeros(problem.operator.space.size))
+    return Recovery(
+        problem.operator,
+        problem.readings,
+        problem.radius,
+        problem.upper,
+        status,
+        estimate,
+        value,
+        value,
+        read_only(dual),
+    )
+
+
+def _radius(
+    operator: Operator,
+    y: FloatArray,
+    sigma: float | None,
+    radius: float | Literal["papers"] | None,
+    upper: float,
+) -> float:
+    if radius is not None and radius != "papers":
+        if sigma is not None:
+            raise InvalidParameter(
+                f"give sigma or a radius, not both, got sigma {sigma} and radius {radius}; "
+                "nothing was recovered"
+            )
+        return _number("radius", radius, "0 or more, or 'papers'", zero=True)
+    if sigma is None:
+        raise InvalidParameter(
+            "a recovery needs the noise sigma of a reading or a radius, got neither; nothing was recovered"
+        )
+    noise = _number("sigma", sigma, "0 or more", zero=True)
+    if radius == "papers":
+        return papers_radius(operator, noise)
+    return default_radius(operator, y, noise, upper=upper)
+
+
+def _readings(operator: Operator, y: npt.ArrayLike) -> FloatArray:
+    readings = real_array("readings", y)
+    m = operator.shape[0]
+    if readings.shape != (m,):
+        raise InvalidParameter(
+            f"readings must be one number for each of {m} sensors, got shape {readings.shape}; "
+            "nothing was recovered"
+        )
+    wrong = np.flatnonzero(~np.isfinite(readings))
+    if wrong.size:
+        raise InvalidParameter(
+            f"readings must be finite, got {readings[wrong[0]]} from sensor "
+            f"{operator.sensors.names[wrong[0]]!r}; nothing was recovered"
+        )
+    return read_only(readings)
+
+
+def _number(name: str, value: float, rule: str, *, zero: bool) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (0 < number < math.inf or (zero and number == 0)):
+        raise InvalidParameter(f"{name} must be {rule} and finite, got {value}; nothing was recovered")
+    return number

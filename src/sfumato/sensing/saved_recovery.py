@@ -1,0 +1,164 @@
+"""A recovery in a file: whole in itself, so that anybody can check it again, or draw it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.sensing.recovery import Recovery
+from sfumato.sensing.site import Site, part_of_site
+from sfumato.spaces import Grid, Line, Points
+from sfumato.spaces.space import read_only
+
+FORMAT = "sfumato-recovery/1"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRecovery:
+    """A recovery with the site it is of, the sensors it is from, and what was promised for their readings."""
+
+    site: Site
+    names: tuple[str, ...]
+    recovery: Recovery
+    sigma: float | None
+    statement: str
+    rehearsal: bool = False
+    time: str = ""
+
+    def sources(self) -> list[dict[str, Any]]:
+        """The places with a source: cell, its name or coordinates, mass, and share of all mass."""
+        found = self.recovery
+        return [
+            {
+                "cell": int(cell),
+                **self._place(int(cell)),
+                "mass": float(found.estimate[cell]),
+                "share": float(found.estimate[cell] / found.objective),
+            }
+            for cell in found.support
+        ]
+
+    def _place(self, cell: int) -> dict[str, Any]:
+        space = self.site.operator.space
+        match space:
+            case Line():
+                return {"x": float(space.positions[cell])}
+            case Grid():
+                x, y = space.centers(np.array([cell]))[0].tolist()
+                return {"x": x, "y": y}
+            case Points():
+                return dict(zip("xyz", space.positions[cell].tolist(), strict=False))
+            case _:
+                return {"name": self.site.cell(cell)}
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that a check needs; numbers as doubles, which JSON keeps to the bit."""
+        found = self.recovery
+        solved = found.status != "infeasible"
+        return {
+            "format": FORMAT,
+            "rehearsal": self.rehearsal,
+            "statement": self.statement,
+            "status": found.status,
+            "objective": found.objective if solved else None,
+            "gap": found.gap if solved else None,
+            "radius": found.radius,
+            "upper": found.upper,
+            "sigma": self.sigma,
+            "time": self.time,
+            "sources": self.sources(),
+            "readings": dict(zip(self.names, found.readings.tolist(), strict=True)),
+            "dual": found.dual.tolist(),
+            "site": self.site.to_json(),
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> SavedRecovery:
+        """The recovery that a JSON object states; nothing is recomputed or believed."""
+        try:
+            if not isinstance(data, dict) or data.get("format") != FORMAT:
+                raise ValueError(f"its format is not {FORMAT}")
+            site = Site.from_json(data["site"])
+            names = tuple(map(str, data["readings"]))
+            estimate = np.zeros(site.operator.space.size)
+            for source in data["sources"]:
+                cell = source["cell"]
+                if type(cell) is not int or not 0 <= cell < estimate.size or estimate[cell]:
+                    raise ValueError(f"its sources are in cells 0..{estimate.size - 1}, each given once")
+                estimate[cell] = float(source["mass"])
+            if data["status"] not in ("optimal", "infeasible", "zero"):
+                raise ValueError(f"no status {data['status']!r}")
+            recovery = Recovery(
+                operator=part_of_site(site, names),
+                readings=read_only(np.array(list(data["readings"].values()), dtype=np.float64)),
+                radius=float(data["radius"]),
+                upper=float(data["upper"]),
+                status=data["status"],
+                estimate=read_only(estimate),
+                objective=np.inf if data["objective"] is None else float(data["objective"]),
+                gap=np.inf if data["gap"] is None else float(data["gap"]),
+                dual=read_only(np.array(data["dual"], dtype=np.float64)),
+            )
+            if recovery.dual.shape != recovery.readings.shape:
+                raise ValueError("its dual vector is not one number for each sensor")
+            return SavedRecovery(
+                site=site,
+                names=names,
+                recovery=recovery,
+                sigma=None if data["sigma"] is None else float(data["sigma"]),
+                statement=str(data["statement"]),
+                rehearsal=bool(data["rehearsal"]),
+                time=str(data["time"]),
+            )
+        except KeyError as problem:
+            raise InvalidInput(f"not a whole recovery: it has no {problem}") from None
+        except (SfumatoError, AttributeError, TypeError, ValueError) as problem:
+            raise InvalidInput(f"not a whole recovery: {problem}") from None
+
+    def table(self) -> str:
+        """The recovered sources as CSV."""
+        rows = self.sources()
+        text = io.StringIO()
+        places = list(self._place(0))
+        writer = csv.DictWriter(text, ["cell", *places, "mass", "share"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+
+    def write(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Save as .json (everything, so that it can be checked) or .csv (the sources)."""
+        match Path(path).suffix:
+            case ".json":
+                text = json.dumps(self.to_json(), indent=1) + "\n"
+            case ".csv":
+                text = self.table()
+            case other:
+                raise InvalidParameter(
+                    f"a recovery is written as .json or .csv, got {other!r}; nothing was written"
+                )
+        try:
+            with Path(path).open("w" if overwrite else "x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            raise InvalidInput(f"{path} exists already and is kept; choose another or --overwrite") from None
+        except OSError as problem:
+            raise InvalidInput(f"cannot write {path}: {problem.strerror}") from None
+
+
+def read_recovery(path: str | Path) -> SavedRecovery:
+    """A recovery saved as .json."""
+    try:
+        return SavedRecovery.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+    except OSError as problem:
+        raise InvalidInput(f"cannot read {path}: {problem.strerror}") from None
+    except InvalidInput as problem:
+        raise InvalidInput(f"{path} is {problem}") from None
+    except ValueError:
+        raise InvalidInput(f"{path} is not a whole recovery: it is no JSON") from None

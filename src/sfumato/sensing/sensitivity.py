@@ -1,0 +1,158 @@
+"""How far readings move when sources move: the number that noise is calibrated to, never too small.
+
+A unit that moves from cell i to cell j changes the readings by the difference of two columns of the operator
+M, and moving masses is moving units: |M (f - f')|_2 <= EMD(f, f') max |M_i - M_j|_2 / distance(i, j), which
+one pair of cells attains. Pairs one step apart suffice where steps realise the metric (line, grid, graph);
+for `Points` these are all pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtri
+
+from sfumato.errors import InvalidParameter
+from sfumato.privacy import MovedMass, SwappedCells, gaussian_delta
+from sfumato.privacy.exact import Number, double_above
+from sfumato.privacy.losses import positive, probability
+from sfumato.sensing.changes import Largest, grid_changes, line_changes, matrix_changes, points_changes
+from sfumato.sensing.graph_sensitivity import graph_changes
+from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
+from sfumato.spaces import Grid
+from sfumato.spaces.space import FloatArray, read_only
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sensitivity:
+    """How far readings can move between neighbors: all of them together in l2, and each of them alone.
+
+    `exact`: l2 is what the pair of cells `worst` attains, above it by rounding only; if not, l2 is a proven
+    upper bound, and `worst` the pair that came nearest to it. `per_sensor` is the same for each reading
+    alone, the papers' Problem 2 [gilbert17, sec. 2.3]; on graphs too large to look at every sensor it is l2
+    itself, which bounds it. All numbers are rounded up.
+    """
+
+    l2: float
+    per_sensor: FloatArray
+    exact: bool
+    worst: tuple[int, int]
+    neighbors: MovedMass | SwappedCells
+
+
+def sensitivity(operator: Operator, neighbors: MovedMass | SwappedCells) -> Sensitivity:
+    """The largest change of the readings between neighbors, in l2 and sensor by sensor, rounded up.
+
+    `MovedMass`: radius times the largest |M_i - M_j| / distance(i, j), in the metric of the operator's space;
+    the papers have it for steps of length 1 [gilbert18, prop. 5]. `SwappedCells`: upper times the largest
+    |M_i - M_j| over cells one step apart [gilbert17, prop. 4].
+
+    >>> from sfumato.sensing.build import heat_line
+    >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+    >>> found = sensitivity(hall, MovedMass(0.1, "line"))
+    >>> round(found.l2, 4), found.exact
+    (1.359, True)
+    """
+    over_distance, factor = _scale(operator, neighbors)
+    found = _changes(operator, over_distance=over_distance)
+    if not (math.isfinite(found.l2) and np.isfinite(found.per_sensor).all()):
+        raise InvalidParameter(
+            "readings must change by finite amounts, got one beyond any double; no sensitivity was computed"
+        )
+    factor *= 1 + Fraction(found.error)
+    return Sensitivity(
+        _up(max(found.l2, found.floor), factor),
+        read_only(np.array([_up(max(size, found.floor), factor) for size in found.per_sensor.tolist()])),
+        found.exact,
+        found.worst,
+        neighbors,
+    )
+
+
+def per_sensor_loss(sensitivity: Sensitivity, sigma: Number, delta: Number) -> FloatArray:
+    """The epsilon at which Gaussian noise hides each reading alone, rounded up; all of them lose more.
+
+    The smallest epsilon with gaussian_delta(epsilon) <= delta [balle18, thm. 8], to 1e-8 of it; 0 for a
+    reading that never moves, or so little that delta alone covers it.
+    """
+    noise, target = double_above(sigma, name="sigma"), probability(delta, "delta")
+    positive(noise, "sigma")
+    if target == 0:
+        raise InvalidParameter("Gaussian noise needs delta above 0, got 0; no loss was computed")
+    moved, where = np.unique(sensitivity.per_sensor, return_inverse=True)
+    return np.array([_loss(Fraction(size), noise, target) for size in moved.tolist()])[where]
+
+
+def _changes(operator: Operator, *, over_distance: bool) -> Largest:
+    if operator.space.size == 1:
+        return Largest(0.0, np.zeros(len(operator.sensors)), (0, 0), 0.0)
+    match operator:
+        case HeatLine():
+            return line_changes(operator, over_distance=over_distance)
+        case HeatPlane():
+            space = operator.space
+            if isinstance(space, Grid):
+                return grid_changes(operator, space, over_distance=over_distance)
+            return points_changes(operator, space, over_distance=over_distance)
+        case GraphDiffusion():
+            return graph_changes(operator, over_distance=over_distance)
+        case Matrix():
+            return matrix_changes(operator, over_distance=over_distance)
+        case HeatPlane():
+            assert_never(operator.space)
+        case _:
+            assert_never(operator)
+
+
+def _scale(operator: Operator, neighbors: MovedMass | SwappedCells) -> tuple[bool, Fraction]:
+    """Whether changes count over distance, and what they are multiplied by."""
+    match neighbors:
+        case MovedMass():
+            if neighbors.metric != operator.space.metric:
+                raise InvalidParameter(
+                    f"neighbors must move mass in the metric of the sources, {operator.space.metric!r}, "
+                    f"got {neighbors.metric!r}; no sensitivity was computed"
+                )
+            return True, neighbors.radius
+        case SwappedCells():
+            return False, neighbors.upper
+        case _:
+            raise InvalidParameter(
+                f"neighbors of sources are MovedMass or SwappedCells, got {neighbors!r}; "
+                "no sensitivity was computed"
+            )
+
+
+def _up(value: float, factor: Fraction) -> float:
+    """A double above value times factor, by one step more than it need be.
+
+    Rooms that take numbers exactly read the shortest decimal of a float, which may lie half a step below it.
+    """
+    return math.nextafter(float(double_above(Fraction(value) * factor)), math.inf) if value else 0.0
+
+
+def _loss(moved: Fraction, sigma: Fraction, delta: Fraction) -> float:
+    if moved == 0:
+        return 0.0
+    moved = max(moved, Fraction(1, 10**290))  # gaussian_delta takes none much smaller; more is safe
+    if gaussian_delta(0, sigma=sigma, sensitivity=moved) <= delta:
+        return 0.0
+    shift, log_delta = float(moved / sigma), math.log(delta)
+
+    def excess(epsilon: float) -> float:
+        near, far = log_ndtr(shift / 2 - epsilon / shift), log_ndtr(-shift / 2 - epsilon / shift)
+        return float(near + np.log(-np.expm1(min(epsilon + float(far - near), -1e-300)))) - log_delta
+
+    # Where its first term alone is delta, the exact delta is less.
+    end = shift * (shift / 2 - float(ndtri(float(delta))))
+    found = float(brentq(excess, 0.0, end, rtol=1e-12)) if excess(0.0) > 0 > excess(end) else end
+    # A root in doubles is a guess; what counts is the delta that `privacy` computes and rounds up.
+    step = found * 1e-10
+    while gaussian_delta(Fraction(found), sigma=sigma, sensitivity=moved) > delta:
+        found, step = found + step, 2 * step
+    return math.nextafter(found, math.inf)

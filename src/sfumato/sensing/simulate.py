@@ -1,0 +1,46 @@
+"""Made-up sites and sources, to try everything on: nobody in them exists."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.errors import InvalidParameter
+from sfumato.spaces import Graph, Grid, Line, Points
+from sfumato.spaces.space import FloatArray, IntArray, whole
+
+
+def made_up_sources(
+    space: Line | Grid | Graph | Points, count: int, *, rng: np.random.Generator
+) -> FloatArray:
+    """Unit sources in so many different cells, chosen at random."""
+    count = whole("sources", count, low=1, high=space.size)
+    masses = np.zeros(space.size)
+    masses[rng.choice(space.size, count, replace=False)] = 1.0
+    return masses
+
+
+def block_graph(
+    sizes: list[int], *, inside: float, across: float, rng: np.random.Generator
+) -> tuple[Graph, IntArray]:
+    """A network of communities and the community of each node: a stochastic block model, made connected.
+
+    Two nodes share an edge with probability `inside` within a community, `across` between two. Parts that
+    end up alone are tied by one edge to a random node, of their own community where there is one.
+    """
+    for name, share in (("inside", inside), ("across", across)):
+        if not 0 <= share <= 1:
+            raise InvalidParameter(f"{name} must be a probability, got {share}; no graph was made")
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    low, high = np.triu_indices(labels.size, 1)
+    chosen = rng.random(low.size) < np.where(labels[low] == labels[high], inside, across)
+    edges = np.column_stack([low[chosen], high[chosen]])
+    graph = Graph(edges, nodes=labels.size)
+    while (parts := graph.components()).any():
+        # Tie the part of the first node that node 0 does not reach to another part, at home if possible.
+        lonely = int(np.flatnonzero(parts != 0)[0])
+        others = np.flatnonzero((parts != parts[lonely]) & (labels == labels[lonely]))
+        if not others.size:
+            others = np.flatnonzero(parts != parts[lonely])
+        edges = np.concatenate([edges, [[lonely, int(rng.choice(others))]]])
+        graph = Graph(edges, nodes=labels.size)
+    return graph, labels

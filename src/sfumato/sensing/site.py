@@ -1,0 +1,227 @@
+"""A site: where sources may be, where sensors are, how the one spreads to the other, and what is protected.
+
+All of it is public. It is one JSON file, whole in itself, that everybody who releases, recovers or checks
+works from.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, assert_never
+
+import numpy as np
+
+from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.privacy import MovedMass, SwappedCells
+from sfumato.privacy.codec import decode_neighbors, encode
+from sfumato.privacy.losses import nonnegative
+from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
+from sfumato.sensing.sensors import Sensors
+from sfumato.spaces import Graph, Grid, Line, Points
+
+FORMAT = "sfumato-site/1"
+MOST_ENTRIES = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Sources, sensors, and the operator between them; with whom the promise is made, and a name.
+
+    `step` is the sensors' own resolution in the readings' unit, 0 if it is negligible beside the lattice;
+    `cells` are names of the places of sources, where they have any (the nodes of a graph).
+    """
+
+    name: str
+    operator: Operator
+    neighbors: MovedMass | SwappedCells
+    step: Fraction = Fraction(0)
+    cells: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.name.isprintable():
+            raise InvalidParameter(f"a site needs a printable name, got {self.name!r}; nothing was built")
+        object.__setattr__(self, "step", nonnegative(self.step, "step"))
+        metric = self.operator.space.metric
+        if isinstance(self.neighbors, MovedMass) and self.neighbors.metric != metric:
+            raise InvalidParameter(
+                f"sources of this site move in the metric {metric!r}, the relation is of "
+                f"{self.neighbors.metric!r}; nothing was built"
+            )
+        if self.cells is not None and len(self.cells) != self.operator.space.size:
+            raise InvalidParameter(
+                f"every cell needs one name, got {len(self.cells)} for {self.operator.space.size}; "
+                "nothing was built"
+            )
+
+    @property
+    def sensors(self) -> Sensors:
+        """The named set of sensors."""
+        return self.operator.sensors
+
+    def cell(self, number: int) -> str:
+        """The name of a cell, or its number."""
+        return str(number) if self.cells is None else self.cells[number]
+
+    def to_json(self) -> dict[str, Any]:
+        """The site, whole."""
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "operator": _operator_json(self.operator),
+            "sources": _space_json(self.operator.space),
+            "sensors": {
+                "names": list(self.sensors.names),
+                "positions": self.sensors.positions.tolist(),
+                "set": self.sensors.digest,
+            },
+            "neighbors": encode(self.neighbors),
+            "step": str(self.step),
+            **({} if self.cells is None else {"cells": list(self.cells)}),
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> Site:
+        """The site that a JSON object states."""
+        try:
+            if not isinstance(data, dict) or data.get("format") != FORMAT:
+                raise ValueError(f"its format is not {FORMAT}")
+            neighbors = decode_neighbors(data["neighbors"])
+            if not isinstance(neighbors, MovedMass | SwappedCells):
+                raise ValueError(f"its relation is not of sources: {neighbors}")
+            sensors = Sensors(data["sensors"]["positions"], data["sensors"]["names"])
+            if data["sensors"]["set"] != sensors.digest:
+                raise ValueError("its sensors are not those of its hash")
+            space = _space(data["sources"])
+            cells = data.get("cells")
+            return Site(
+                name=str(data["name"]),
+                operator=_operator(data["operator"], space, sensors),
+                neighbors=neighbors,
+                step=Fraction(data["step"]),
+                cells=None if cells is None else tuple(map(str, cells)),
+            )
+        except KeyError as problem:
+            raise InvalidInput(f"not a whole site: it has no {problem}") from None
+        except (SfumatoError, TypeError, ValueError, ArithmeticError) as problem:
+            raise InvalidInput(f"not a whole site: {problem}") from None
+
+    def write(self, path: str | Path) -> None:
+        """Save in a new file; a site is never written over another."""
+        try:
+            with Path(path).open("x", encoding="utf-8") as file:
+                file.write(json.dumps(self.to_json(), indent=1) + "\n")
+        except FileExistsError:
+            raise InvalidInput(f"{path} exists already and is kept; write the site elsewhere") from None
+        except OSError as problem:
+            raise InvalidInput(f"cannot write {path}: {problem.strerror}") from None
+
+
+def read_site(path: str | Path) -> Site:
+    """A site from its file."""
+    try:
+        return Site.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+    except OSError as problem:
+        raise InvalidInput(f"cannot read {path}: {problem.strerror}") from None
+    except InvalidInput as problem:
+        raise InvalidInput(f"{path} is {problem}") from None
+    except ValueError:
+        raise InvalidInput(f"{path} is not a whole site: it is no JSON") from None
+
+
+def part_of_site(site: Site, names: tuple[str, ...]) -> Operator:
+    """The operator to the sensors of these names only, in their order: what can be recovered from a part."""
+    if names == site.sensors.names:
+        return site.operator
+    number = {name: i for i, name in enumerate(site.sensors.names)}
+    unknown = [name for name in names if name not in number]
+    if unknown:
+        raise InvalidParameter(f"site {site.name!r} has no sensor {unknown[0]!r}; nothing was recovered")
+    rows = [number[name] for name in names]
+    some = Sensors(site.sensors.positions[rows], names)
+    match site.operator:
+        case HeatLine(space, _, time):
+            return HeatLine(space, some, time)
+        case HeatPlane(space, _, time):
+            return HeatPlane(space, some, time)
+        case GraphDiffusion(space, _, rate, weights):
+            return GraphDiffusion(space, some, rate, weights)
+        case Matrix(space, _, _) as whole:
+            return linear(whole.columns(np.arange(space.size))[rows], space, sensors=some)
+        case _:
+            assert_never(site.operator)
+
+
+def _operator_json(operator: Operator) -> dict[str, Any]:
+    match operator:
+        case HeatLine() | HeatPlane():
+            return {"kind": "heat", "diffusion_time": operator.diffusion_time}
+        case GraphDiffusion():
+            weights = operator.weights
+            return {
+                "kind": "graph-diffusion",
+                "rate": operator.rate,
+                "weights": None if weights is None else weights.tolist(),
+            }
+        case Matrix():
+            if np.prod(operator.shape) > MOST_ENTRIES:
+                raise InvalidParameter(
+                    f"a site file holds a matrix of at most {MOST_ENTRIES} entries, got "
+                    f"{np.prod(operator.shape)}; work in Python instead"
+                )
+            return {"kind": "matrix", "rows": operator.columns(np.arange(operator.space.size)).tolist()}
+        case _:
+            assert_never(operator)
+
+
+def _operator(data: Any, space: Line | Grid | Graph | Points, sensors: Sensors) -> Operator:
+    match data["kind"], space:
+        case "heat", Line():
+            return heat_line(sources=space, sensors=sensors, diffusion_time=data["diffusion_time"])
+        case "heat", Grid() | Points():
+            return heat_plane(sources=space, sensors=sensors, diffusion_time=data["diffusion_time"])
+        case "graph-diffusion", Graph():
+            return graph_diffusion(space, data["rate"], sensors=sensors, weights=data["weights"])
+        case "matrix", _:
+            return linear(data["rows"], space, sensors=sensors)
+        case kind, _:
+            raise ValueError(f"no operator {kind!r} on {type(space).__name__}")
+
+
+def _space_json(space: Line | Grid | Graph | Points) -> dict[str, Any]:
+    match space:
+        case Line():
+            even = Line(space.size, float(space.positions[-1])) if space.positions[-1] > 0 else None
+            if even == space:
+                return {"kind": "line", "cells": space.size, "length": float(space.positions[-1])}
+            return {"kind": "line", "positions": space.positions.tolist()}
+        case Grid():
+            return {"kind": "grid", "levels": space.levels, "bounds": list(space.bounds)}
+        case Points():
+            return {"kind": "points", "positions": space.positions.tolist(), "norm": space.norm}
+        case Graph():
+            return {
+                "kind": "graph",
+                "nodes": space.size,
+                "edges": space.edges.tolist(),
+                "lengths": None if (space.lengths == 1).all() else space.lengths.tolist(),
+            }
+        case _:
+            assert_never(space)
+
+
+def _space(data: Any) -> Line | Grid | Graph | Points:
+    match data["kind"]:
+        case "line":
+            return Line.at(data["positions"]) if "positions" in data else Line(data["cells"], data["length"])
+        case "grid":
+            return Grid(data["levels"], tuple(data["bounds"]))
+        case "points":
+            return Points(data["positions"], data["norm"])
+        case "graph":
+            return Graph(data["edges"], data["lengths"], nodes=data["nodes"])
+        case kind:
+            raise ValueError(f"no space {kind!r}")

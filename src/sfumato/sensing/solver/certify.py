@@ -1,0 +1,177 @@
+"""From a vertex to an answer that proves itself: values and dual vector from the operator's own columns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lapack
+
+from sfumato.sensing.operators import CHUNK, GraphDiffusion, Operator
+from sfumato.sensing.solver.exchange import Problem, Vertex
+from sfumato.sensing.solver.price import prices
+from sfumato.spaces.space import FloatArray, IntArray
+
+FEASIBLE = 1e-10
+"""The share of the radius by which rounding may overstep it."""
+
+LONG = np.longdouble
+LONG_EPS = float(np.finfo(np.longdouble).eps)
+EPS = float(np.finfo(np.float64).eps)
+LongArray = npt.NDArray[np.longdouble]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Sources, a dual vector, and what the two prove.
+
+    `miss` is the distance to the readings, `bound` what the dual vector says no total is below.
+    """
+
+    cells: IntArray
+    values: FloatArray
+    dual: FloatArray
+    objective: float
+    miss: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """How much smaller another total might be."""
+        return max(self.objective - self.bound, 0.0)
+
+
+def certify(problem: Problem, vertex: Vertex) -> Answer:
+    """The answer at a vertex, without compression: one more solution of its equations, then the proof."""
+    upper, radius = problem.upper, problem.radius
+    full = np.full(vertex.full.size, upper)
+    base = (problem.readings - _spread(problem.operator, vertex.full, full)).astype(np.float64)
+    within = radius
+    for _ in range(3):
+        free, z = _polish(vertex, base, within, upper)
+        inside = free > 0
+        cells = np.concatenate([vertex.free[inside], vertex.full])
+        values = np.concatenate([free[inside], full])
+        miss = _distance(problem, cells, values)
+        if miss <= radius * (1 + FEASIBLE / 2):
+            break
+        within -= 2 * (miss - radius)  # a tiny radius is overstepped by the rounding of the values
+    objective = math.fsum(values.tolist())
+    z, bound = _bound(problem, z, objective)
+    return Answer(cells, values, z, objective, miss, bound)
+
+
+def _polish(vertex: Vertex, base: FloatArray, radius: float, upper: float) -> tuple[FloatArray, FloatArray]:
+    """Values of the free cells and the dual vector (see `crossover_kernel` for the formulas)."""
+    basis, triangle = vertex.basis, vertex.triangle
+    if vertex.free.size == 0:  # every cell at an end of the box: the multiplier has a range of its own
+        return np.zeros(0), vertex.dual
+    inside = basis.T @ base
+    left = base - basis @ inside
+    again = basis.T @ left
+    left -= basis @ again
+    w, _ = lapack.dtrtrs(triangle, np.ones(vertex.free.size), trans=1)
+    size = math.sqrt(left @ left)
+    mu = math.sqrt(max((radius - size) * (radius + size), 0.0) / (w @ w))
+    values, _ = lapack.dtrtrs(triangle, inside + again - mu * w)
+    return np.clip(values, 0.0, upper), left / mu + basis @ w if mu > 0 else vertex.dual
+
+
+def _bound(problem: Problem, z: FloatArray, objective: float) -> tuple[FloatArray, float]:
+    """The dual vector, perhaps a little shorter, and the lower bound on all totals that it proves.
+
+    A cell at the level of 1 is above it by rounding half of the time. That costs upper for each such cell;
+    shrinking z by as much costs no more than that share of the bound. What is shorter is rounded anew, so it
+    is weighed anew.
+    """
+    best, bound, above = z, *_weigh(problem, z)
+    shrink = 0.0
+    for _ in range(3):
+        if bound >= objective - 1e-10 * max(1.0, objective) or above == 0:
+            break
+        shrink += above
+        shorter = z / (1 + shrink)
+        proved, above = _weigh(problem, shorter)
+        if proved > bound:
+            best, bound = shorter, proved
+    return best, bound
+
+
+def _weigh(problem: Problem, z: FloatArray) -> tuple[float, float]:
+    """What z proves, and by how much it lifts cells above 1 that rounding may have lifted."""
+    priced, error = _long_prices(problem.operator, z, 1.0)
+    over = priced[priced > 1] - 1
+    slight = over[over < 1e-7]
+    return _proved(problem, z, over.sum(), error), float(slight.max()) if slight.size else 0.0
+
+
+def ray_margin(problem: Problem, ray: FloatArray) -> float:
+    """What a ray proves: above 0, no sources in the box come within the radius."""
+    priced, error = _long_prices(problem.operator, ray, 0.0)
+    return _proved(problem, ray, priced[priced > 0].sum(), error)
+
+
+def _proved(problem: Problem, z: FloatArray, over: np.longdouble, error: float) -> float:
+    """The value y'z - radius |z| - upper over, less what rounding may have added to it.
+
+    A sum of k products is off by at most k units of rounding of the sum of their sizes [higham02, sec. 3.1].
+    """
+    y, long = problem.readings.astype(LONG), z.astype(LONG)
+    length = np.sqrt(long @ long)
+    sizes = np.abs(y) @ np.abs(long) + problem.radius * length + problem.upper * over
+    error = 4 * (z.size + 4) * LONG_EPS * float(sizes) + problem.upper * error
+    return float(y @ long - problem.radius * length - problem.upper * over) - error
+
+
+def _long_prices(operator: Operator, z: FloatArray, level: float) -> tuple[LongArray, float]:
+    """The prices that may reach a level, and how far rounding may have moved their sum.
+
+    Doubles tell which those are; long doubles, of few columns, how high.
+    """
+    priced = prices(operator, z, level)
+    if isinstance(operator, GraphDiffusion):
+        return priced.values.astype(LONG), math.sqrt(priced.cells.size) * _graph_rounding(operator, z)
+    values, sizes = [np.zeros(0, dtype=LONG)], level * priced.cells.size
+    for part in np.array_split(priced.cells, 1 + z.size * priced.cells.size // CHUNK):
+        columns = operator.columns(part)
+        sizes += float((np.abs(z) @ np.abs(columns)).sum())
+        values.append(z.astype(LONG) @ columns.astype(LONG))
+    return np.concatenate(values), 2 * (z.size + priced.cells.size + 2) * LONG_EPS * sizes
+
+
+def _graph_rounding(operator: GraphDiffusion, z: FloatArray) -> float:
+    """A bound on the length of all rounding errors of the prices on a graph.
+
+    A step of the recurrence on x, in a matrix S of norm 1, rounds by at most (entries of a row + 4) EPS |x|;
+    the error of step j reaches step k multiplied by at most k - j + 1 (Chebyshev polynomials of the second
+    kind), so by k**2 in all, and the coefficients are a law on k with mean square reach = rate half.
+    """
+    half, coefficients = operator._series
+    reach = operator.rate * half
+    row = int(np.diff(operator.laplacian.indptr).max())
+    shared = math.sqrt(int(np.bincount(operator.nodes).max()))  # sensors on one node add up there
+    steps = 2 * (row + 4) * (reach + math.sqrt(reach)) + coefficients.size + 64
+    return steps * EPS * shared * math.sqrt(z @ z)
+
+
+def _distance(problem: Problem, cells: IntArray, values: FloatArray) -> float:
+    left = _spread(problem.operator, cells, values) - problem.readings
+    return float(np.sqrt(left @ left))
+
+
+def _spread(operator: Operator, cells: IntArray, values: FloatArray) -> LongArray:
+    """The readings of these cells.
+
+    Summed in long double: many sources may cancel to a radius a million times smaller than their readings.
+    """
+    m, n = operator.shape
+    if isinstance(operator, GraphDiffusion):
+        f = np.zeros(n)
+        f[cells] = values
+        return operator.readings(f).astype(LONG)
+    out = np.zeros(m, dtype=LONG)
+    for part in np.array_split(np.arange(cells.size), 1 + m * cells.size // CHUNK):
+        out += operator.columns(cells[part]).astype(LONG) @ values[part].astype(LONG)
+    return out

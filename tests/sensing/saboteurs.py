@@ -1,0 +1,49 @@
+"""Broken sensors, one way each; `tests/saboteurs.py` lists them with the test that must catch them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+
+def sensing(name: str) -> Any:
+    """The module itself: the room's door hands out functions of the same names."""
+    return import_module(f"sfumato.sensing.{name}")
+
+
+def rounding_not_counted() -> None:
+    from sfumato.privacy.exact import sqrt_above
+
+    def smooth(sensitivity: Any, step: Any, exponent: int, readings: int) -> Any:
+        return (Fraction(sensitivity.l2) + step * sqrt_above(Fraction(readings))) / Fraction(2) ** exponent
+
+    sensing("plan")._moved = smooth
+
+
+def step_never_written() -> None:
+    sensing("keys")._replace = lambda path, data: None
+
+
+def epoch_without_chance() -> None:
+    import_module("sfumato.privacy.keyed").os = SimpleNamespace(urandom=bytes)  # type: ignore[attr-defined]
+
+
+def changed_readings_unsealed() -> None:
+    sensing("seal").hmac = SimpleNamespace(compare_digest=lambda one, other: True)
+
+
+def any_sensors_in_the_ledger() -> None:
+    sensing("plan").unit_of = lambda sensors, window="": "source"
+
+
+def residual_not_looked_at() -> None:
+    sensing("check").SLACK = float("inf")
+
+
+def sensitivity_per_step() -> None:
+    """The papers' formula on the line: neighbors one step apart, not one unit of distance."""
+    module = sensing("sensitivity")
+    true = module._changes
+    module._changes = lambda operator, *, over_distance: true(operator, over_distance=False)

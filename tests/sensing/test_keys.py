@@ -1,0 +1,244 @@
+"""Keys: derived, not stored; a ratchet that only goes forward; and no draw that is used twice."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import json
+import multiprocessing
+import os
+import pickle
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
+from sfumato.sensing.keys import (
+    MOST_STEPS,
+    Device,
+    MasterKey,
+    new_master_key,
+    noise_key,
+    read_master_key,
+    write_device_key,
+    write_master_key,
+)
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def master(key: bytes) -> MasterKey:
+    return MasterKey(key)
+
+
+@pytest.mark.unit
+def test_a_master_key_comes_back_from_its_file_which_only_its_owner_reads(tmp_path: Path) -> None:
+    master = new_master_key()
+    write_master_key(tmp_path / "m.key", master)
+    assert read_master_key(tmp_path / "m.key") == master
+    assert stat.S_IMODE((tmp_path / "m.key").stat().st_mode) == 0o600
+    with pytest.raises(InvalidInput, match="exists already and is kept"):
+        write_master_key(tmp_path / "m.key", master)
+
+
+@pytest.mark.unit
+def test_no_repr_tells_a_key(master: MasterKey, tmp_path: Path) -> None:
+    write_device_key(tmp_path / "d.key", master, "door")
+    device = Device(tmp_path / "d.key")
+    for secret in (master.key, master.device("door"), master.device("door", step=1)):
+        assert secret.hex() not in repr(master) + repr(device) + repr(device.noise)
+
+
+@pytest.mark.golden
+def test_the_derivation_is_a_contract() -> None:
+    # HKDF-SHA256 by hand (RFC 5869 with no salt), so that a device in another language can do the same.
+    import hashlib
+    import hmac
+
+    def hkdf(key: bytes, purpose: str) -> bytes:
+        inner = hmac.new(bytes(32), key, hashlib.sha256).digest()
+        return hmac.new(inner, f"sfumato.seal.v1|{purpose}".encode() + b"\x01", hashlib.sha256).digest()
+
+    key = bytes(range(32))
+    zero = hkdf(key, "device|" + b"door".hex())
+    assert MasterKey(key).device("door") == zero
+    assert MasterKey(key).device("door", step=2) == hkdf(hkdf(zero, "step"), "step")
+    assert noise_key(zero) == hkdf(zero, "noise")
+    assert MasterKey(key).id == hashlib.sha256(hkdf(key, "id")).hexdigest()[:16]
+
+
+@pytest.mark.unit
+def test_each_start_takes_one_step_and_leaves_only_the_next(master: MasterKey, tmp_path: Path) -> None:
+    path = tmp_path / "d.key"
+    write_device_key(path, master, "door")
+    for step in range(3):
+        assert Device(path).step == step
+        left = json.loads(path.read_text())
+        assert (left["step"], left["key"]) == (step + 1, master.device("door", step=step + 1).hex())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.unit
+def test_the_epoch_names_the_step(master: MasterKey, tmp_path: Path) -> None:
+    write_device_key(tmp_path / "d.key", master, "door")
+    Device(tmp_path / "d.key")
+    assert Device(tmp_path / "d.key").noise.epoch[:4] == b"\0\0\0\1"
+
+
+@pytest.mark.unit
+def test_devices_and_masters_do_not_share_keys(master: MasterKey) -> None:
+    other = MasterKey(bytes(reversed(master.key)))
+    keys = {m.device(name, step=step) for m in (master, other) for name in ("a", "b") for step in (0, 1)}
+    assert len(keys) == 8
+    assert master.id != other.id
+
+
+@pytest.mark.unit
+def test_a_device_is_not_copied(master: MasterKey, tmp_path: Path) -> None:
+    write_device_key(tmp_path / "d.key", master, "door")
+    device = Device(tmp_path / "d.key")
+    for copier in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(Unguarded, match="would repeat its noise"):
+            copier(device)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is not a device key"),
+        ("[]", "is not a device key"),
+        ('{"format": "sfumato-master-key/1"}', "is not a device key"),
+        ('{"format": "sfumato-device-key/1"}', "not a whole device key"),
+        (
+            '{"format": "sfumato-device-key/1", "id": "a", "device": "d", "step": -1, "key": "'
+            + "0" * 64
+            + '"}',
+            "not a whole device key",
+        ),
+        (
+            '{"format": "sfumato-device-key/1", "id": "a", "device": "d", "step": 1, "key": "00"}',
+            "not a whole device key",
+        ),
+    ],
+)
+def test_a_damaged_device_key_is_refused_and_kept(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "d.key"
+    path.write_text(content)
+    with pytest.raises(InvalidInput, match=message):
+        Device(path)
+    assert path.read_text() == content
+
+
+@pytest.mark.unit
+def test_other_refusals(master: MasterKey, tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match="32 bytes"):
+        MasterKey(b"short")
+    with pytest.raises(InvalidParameter, match="printable"):
+        master.device("")
+    with pytest.raises(InvalidParameter, match="rotate"):
+        master.device("door", step=MOST_STEPS + 1)
+    with pytest.raises(InvalidInput, match="No such file"):
+        read_master_key(tmp_path / "none")
+    with pytest.raises(InvalidInput, match="No such file"):
+        Device(tmp_path / "none")
+    damaged = {"format": "sfumato-master-key/1", "id": "0" * 16, "key": master.key.hex()}
+    (tmp_path / "m.key").write_text(json.dumps(damaged))
+    with pytest.raises(InvalidInput, match="its id is another's"):
+        read_master_key(tmp_path / "m.key")
+    worn = {"format": "sfumato-device-key/1", "id": "a", "device": "d", "step": MOST_STEPS + 1}
+    (tmp_path / "d.key").write_text(json.dumps({**worn, "key": master.key.hex()}))
+    with pytest.raises(NoiseExhausted, match="rotate"):
+        Device(tmp_path / "d.key")
+
+
+def _start(path: Path, count: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.sensing.seal_worker", str(path), str(count)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _used(lines: list[str]) -> list[tuple[Any, ...]]:
+    """Every single draw as (step, law, epoch, number); a line cut by the kill is not one."""
+    used = []
+    for line in lines:
+        if line.endswith("\n"):
+            said = json.loads(line)
+            where = said["step"], said["law"], said["epoch"]
+            used += [(*where, said["first"] + i) for i in range(said["size"])]
+    return used
+
+
+@pytest.mark.fault
+def test_no_draw_is_used_twice_after_kill_restart_fork_and_a_restored_file(
+    master: MasterKey, tmp_path: Path
+) -> None:
+    path, backup = tmp_path / "d.key", tmp_path / "backup"
+    write_device_key(path, master, "door")
+    shutil.copy(path, backup)
+    used: list[tuple[Any, ...]] = []
+    for life in range(6):
+        if life in (2, 4):
+            shutil.copy(backup, path)  # a snapshot of the disk is put back: the step repeats
+        endless = life % 2 == 1
+        with _start(path, 10**9 if endless else 20) as process:
+            assert process.stdout is not None
+            lines = [process.stdout.readline() for _ in range(15 if endless else 1)]
+            if endless:
+                process.send_signal(signal.SIGKILL)
+            used += _used(lines + process.stdout.readlines())
+    steps = [use[0] for use in used]
+    assert len(used) > 300
+    assert max(steps) >= 1
+    # Put back twice, so step 0 was walked three times: only the random part of the epoch kept them apart.
+    assert len({use[2] for use in used if use[0] == 0}) >= 3
+    assert len(set(used)) == len(used)
+    # A changed width never shares a block either: it is another key (tests/privacy/test_keyed.py).
+    assert len({use[1] for use in used}) == 2
+
+
+def _open(path: str, queue: Any) -> None:
+    queue.put(Device(path).step)
+
+
+@pytest.mark.fault
+def test_processes_that_race_get_different_steps(master: MasterKey, tmp_path: Path) -> None:
+    write_device_key(tmp_path / "d.key", master, "door")
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    racers = [context.Process(target=_open, args=(str(tmp_path / "d.key"), queue)) for _ in range(4)]
+    for racer in racers:
+        racer.start()
+    steps = sorted(queue.get(timeout=60) for _ in racers)
+    for racer in racers:
+        racer.join()
+    assert steps == [0, 1, 2, 3]
+
+
+@pytest.mark.fault
+def test_a_device_that_cannot_write_its_step_does_not_seal(
+    master: MasterKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "d.key"
+    write_device_key(path, master, "door")
+    before = path.read_text()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InvalidInput, match=r"No space left.*nothing was sealed"):
+        Device(path)
+    assert path.read_text() == before
+    assert list(tmp_path.iterdir()) == [path]

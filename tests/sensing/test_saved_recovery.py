@@ -1,0 +1,285 @@
+"""A recovery in a file is the recovery, and its check says the same; made-up sites are what they say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.chance import assert_share
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.privacy import MovedMass
+from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.check import check
+from sfumato.sensing.error import emd_of
+from sfumato.sensing.operators import Operator
+from sfumato.sensing.recover import recover
+from sfumato.sensing.saved_recovery import FORMAT, SavedRecovery, read_recovery
+from sfumato.sensing.sensors import Sensors
+from sfumato.sensing.simulate import block_graph, made_up_sources
+from sfumato.sensing.site import Site
+from sfumato.spaces import Graph, Grid, Line, Points
+
+PLACES = [(0.1, 0.2), (0.8, 0.3), (0.4, 0.9), (0.6, 0.6)]
+
+
+def operator_of(kind: str) -> Operator:
+    match kind:
+        case "line":
+            return heat_line(sources=Line.at([0.1, 0.25, 0.7, 0.9]), sensors=6, diffusion_time=0.01)
+        case "grid":
+            return heat_plane(sources=Grid(2), sensors=PLACES, diffusion_time=0.02)
+        case "points":
+            return heat_plane(sources=Points(PLACES), sensors=PLACES, diffusion_time=0.02)
+        case "graph":
+            return graph_diffusion(Graph([(0, 1), (1, 2), (2, 3)]), 0.4, weights=[1, 2, 3])
+        case _:
+            return linear([[1, 0.5, 0, 0], [0, 0.25, 1, 1]], Line(4), sensors=Sensors([0.0, 1.0], ["p", "q"]))
+
+
+KINDS = ["line", "grid", "points", "graph", "matrix"]
+
+
+def saved_of(kind: str, *, status: str = "optimal") -> SavedRecovery:
+    operator = operator_of(kind)
+    names = tuple("abcd") if kind == "graph" else None
+    site = Site("here", operator, MovedMass(1, operator.space.metric), cells=names)
+    masses = np.zeros(operator.space.size)
+    masses[1] = 0.7
+    exact = operator.readings(masses)
+    size = float(np.linalg.norm(exact))
+    match status:
+        case "optimal":
+            found = recover(operator, exact, radius=size / 7)
+        case "zero":
+            found = recover(operator, exact, radius=2 * size)
+        case _:
+            found = recover(operator, exact, radius=size / 7, upper=0.01)
+    assert found.status == status
+    return SavedRecovery(site, site.sensors.names, found, 0.1, "promised", True, "noon")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("status", ["optimal", "zero", "infeasible"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_recovery_is_the_same_recovery(kind: str, status: str, tmp_path: Path) -> None:
+    saved = saved_of(kind, status=status)
+    saved.write(tmp_path / "rec.json")
+    again = read_recovery(tmp_path / "rec.json")
+    assert again.to_json() == saved.to_json()
+    for name in ("readings", "estimate", "dual"):
+        assert np.array_equal(getattr(again.recovery, name), getattr(saved.recovery, name)), name
+    for name in ("radius", "upper", "status", "objective", "gap"):
+        assert getattr(again.recovery, name) == getattr(saved.recovery, name), name
+    assert (again.names, again.sigma, again.statement, again.rehearsal, again.time) == (
+        saved.names,
+        0.1,
+        "promised",
+        True,
+        "noon",
+    )
+    assert check(again.recovery) == check(saved.recovery)
+    assert check(again.recovery).holds
+    json.loads((tmp_path / "rec.json").read_text(), parse_constant=pytest.fail)  # no NaN, no Infinity
+
+
+@pytest.mark.unit
+def test_sources_say_where_they_are() -> None:
+    keys = {kind: list(saved_of(kind).sources()[0]) for kind in KINDS}
+    assert keys == {
+        "line": ["cell", "x", "mass", "share"],
+        "grid": ["cell", "x", "y", "mass", "share"],
+        "points": ["cell", "x", "y", "mass", "share"],
+        "graph": ["cell", "name", "mass", "share"],
+        "matrix": ["cell", "x", "mass", "share"],
+    }
+    for kind in KINDS:
+        saved = saved_of(kind)
+        rows = saved.sources()
+        assert sum(row["share"] for row in rows) == pytest.approx(1, abs=1e-12)
+        assert [row["mass"] for row in rows] == saved.recovery.estimate[saved.recovery.support].tolist()
+    line = max(saved_of("line").sources(), key=lambda row: row["mass"])
+    assert (line["cell"], line["x"]) == (1, 0.25)
+    assert max(saved_of("graph").sources(), key=lambda row: row["mass"])["name"] == "b"
+    assert max(saved_of("points").sources(), key=lambda row: row["mass"])["x"] == 0.8
+
+
+@pytest.mark.unit
+def test_tables_have_a_header_even_of_nothing() -> None:
+    assert saved_of("graph", status="zero").table() == "cell,name,mass,share\n"
+    head, *lines = saved_of("points").table().splitlines()
+    assert head == "cell,x,y,mass,share"
+    assert len(lines) == len(saved_of("points").recovery.support)
+
+
+@pytest.mark.unit
+def test_a_recovery_from_some_sensors_is_checked_with_those(tmp_path: Path) -> None:
+    site = saved_of("line").site
+    some = replace(site.operator, sensors=Sensors(site.sensors.positions[[4, 1, 2]], ["4", "1", "2"]))
+    found = recover(some, some.readings([0, 1, 0, 0]), radius=0.1)
+    SavedRecovery(site, ("4", "1", "2"), found, None, "").write(tmp_path / "part.json")
+    again = read_recovery(tmp_path / "part.json")
+    assert (again.names, again.sigma) == (("4", "1", "2"), None)
+    assert np.array_equal(again.recovery.operator.columns([0, 1, 2, 3]), some.columns([0, 1, 2, 3]))
+    assert check(again.recovery).holds
+
+
+@pytest.mark.unit
+def test_files_are_kept_unless_one_says_otherwise(tmp_path: Path) -> None:
+    saved = saved_of("line")
+    for name in ("rec.json", "rec.csv"):
+        (tmp_path / name).write_text("kept")
+        with pytest.raises(InvalidInput, match="exists already and is kept"):
+            saved.write(tmp_path / name)
+        assert (tmp_path / name).read_text() == "kept"
+        saved.write(tmp_path / name, overwrite=True)
+        assert (tmp_path / name).read_text() != "kept"
+    with pytest.raises(InvalidParameter, match=r"written as .json or .csv, got '.txt'; nothing was written"):
+        saved.write(tmp_path / "rec.txt")
+    with pytest.raises(InvalidInput, match=r"cannot write .*: No such file or directory"):
+        saved.write(tmp_path / "none" / "rec.json")
+
+
+def _without(name: str) -> Any:
+    return lambda data: data.pop(name)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda data: data.update(format="sfumato-recovery/2"), f"its format is not {FORMAT}"),
+        (_without("dual"), "it has no 'dual'"),
+        (_without("sigma"), "it has no 'sigma'"),
+        (lambda data: data["dual"].pop(), "its dual vector is not one number for each sensor"),
+        (lambda data: data.update(status="perfect"), "no status 'perfect'"),
+        (lambda data: data["sources"].append({"cell": 4, "mass": 1}), "in cells 0..3, each given once"),
+        (lambda data: data["sources"].append({"mass": 1}), "it has no 'cell'"),
+        (lambda data: data["sources"].append("all"), ""),
+        (lambda data: data["readings"].update(roof=1.0), "has no sensor 'roof'"),
+        (lambda data: data["readings"].update({"0": "warm"}), "could not convert"),
+        (lambda data: data.update(readings=[1, 2]), ""),
+        (lambda data: data["site"].update(format=""), "not a whole site"),
+        (lambda data: data.update(radius=None), ""),
+    ],
+)
+def test_damaged_recoveries_are_refused(change: Any, why: str, tmp_path: Path) -> None:
+    data = saved_of("line").to_json()
+    change(data)
+    (tmp_path / "bad.json").write_text(json.dumps(data))
+    with pytest.raises(InvalidInput) as refusal:
+        read_recovery(tmp_path / "bad.json")
+    assert str(refusal.value).startswith(f"{tmp_path / 'bad.json'} is not a whole recovery: ")
+    assert why in str(refusal.value)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("text", ["", "[]", "null", "{", "\x00", '"recovery"'])
+def test_what_is_no_recovery_is_not_read(text: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text(text)
+    with pytest.raises(InvalidInput, match=r"bad.json is not a whole recovery: "):
+        read_recovery(tmp_path / "bad.json")
+    with pytest.raises(InvalidInput, match=r"cannot read .*: No such file"):
+        read_recovery(tmp_path / "none.json")
+
+
+@pytest.mark.unit
+def test_a_negative_cell_is_no_cell(tmp_path: Path) -> None:
+    """NumPy counts cells from the end as well; a file that did would move a source."""
+    data = saved_of("line").to_json()
+    data["sources"][0]["cell"] -= 4
+    (tmp_path / "bad.json").write_text(json.dumps(data))
+    with pytest.raises(InvalidInput):
+        read_recovery(tmp_path / "bad.json")
+
+
+# how far off
+
+
+@pytest.mark.unit
+def test_the_error_is_the_mean_distance_mass_must_move() -> None:
+    for kind, moved in (("line", 0.6), ("points", np.hypot(0.2, 0.3)), ("graph", 2.0)):
+        saved = saved_of(kind)
+        estimate = np.zeros(4)
+        estimate[1] = 0.5  # of mass 0.5 there, 3 here: only shares count
+        off = replace(saved.recovery, estimate=estimate, objective=0.5)
+        truth = np.zeros(4)
+        truth[3] = 3
+        assert emd_of(off, truth) == pytest.approx({"line": 0.65}.get(kind, moved), rel=1e-12)
+    for status in ("zero", "infeasible"):
+        with pytest.raises(InvalidParameter, match=f"the status is {status}"):
+            emd_of(saved_of("line", status=status).recovery, [0, 1, 0, 0])
+
+
+@pytest.mark.unit
+def test_between_points_only_straight_lines_are_moved_over() -> None:
+    operator = heat_plane(sources=Points(PLACES, "l1"), sensors=PLACES, diffusion_time=0.02)
+    found = recover(operator, operator.readings([0, 1, 0, 0]), radius=0.1)
+    with pytest.raises(InvalidParameter, match="only Euclidean distances"):
+        emd_of(found, [0, 1, 0, 0])
+
+
+# made-up sites
+
+
+@pytest.mark.property
+@given(st.integers(1, 30), st.data())
+def test_made_up_sources_are_units_in_different_cells(size: int, data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, size))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    masses = made_up_sources(Line(size), count, rng=rng)
+    assert sorted(set(masses.tolist())) == ([1.0] if count == size else [0.0, 1.0])
+    assert masses.sum() == count
+
+
+@pytest.mark.unit
+def test_more_sources_than_cells_are_refused(rng: np.random.Generator) -> None:
+    for count in (0, 6):
+        with pytest.raises(InvalidParameter, match="sources"):
+            made_up_sources(Line(5), count, rng=rng)
+
+
+@pytest.mark.statistical
+def test_every_cell_is_as_likely(rng: np.random.Generator) -> None:
+    trials = 4000
+    hits = sum(int(made_up_sources(Line(10), 3, rng=rng)[7]) for _ in range(trials))
+    assert_share(hits, trials, 0.3, rivals=[0.2, 0.4])
+
+
+@pytest.mark.statistical
+def test_block_graphs_have_their_edges_and_hold_together(rng: np.random.Generator) -> None:
+    inside = across = 0
+    for _ in range(20):
+        graph, labels = block_graph([40, 60], inside=0.3, across=0.05, rng=rng)
+        assert labels.tolist() == [0] * 40 + [1] * 60
+        assert not graph.components().any()
+        same = labels[graph.edges[:, 0]] == labels[graph.edges[:, 1]]
+        inside, across = inside + int(same.sum()), across + int((~same).sum())
+    # At these shares a node without an edge has a chance below 1e-6, so no edge was added to hold it.
+    assert_share(inside, 20 * (40 * 39 + 60 * 59) // 2, 0.3, rivals=[0.28, 0.32])
+    assert_share(across, 20 * 40 * 60, 0.05, rivals=[0.043, 0.057])
+
+
+@pytest.mark.property
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.floats(0, 1), st.integers(0, 2**32))
+def test_block_graphs_are_connected_with_as_few_edges_as_that_takes(
+    sizes: list[int], share: float, seed: int
+) -> None:
+    graph, labels = block_graph(sizes, inside=share, across=0, rng=np.random.default_rng(seed))
+    assert graph.size == labels.size == sum(sizes)
+    assert not graph.components().any()
+    empty, _ = block_graph(sizes, inside=0, across=0, rng=np.random.default_rng(seed))
+    assert len(empty.edges) == labels.size - 1  # a tree: each edge joined two parts
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("inside", "across"), [(1.5, 0), (0.5, -0.1), (float("nan"), 0)])
+def test_shares_of_edges_are_probabilities(inside: float, across: float, rng: np.random.Generator) -> None:
+    with pytest.raises(InvalidParameter, match=r"must be a probability, got .*; no graph was made"):
+        block_graph([2, 2], inside=inside, across=across, rng=rng)

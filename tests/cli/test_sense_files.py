@@ -136,7 +136,9 @@ def test_snapshots_are_grouped_by_time(site: Site) -> None:
     ):
         read_snapshots(path, site)
     table("r.csv", ["sensor", "value"], [("b", 2), ("b", 2)])
-    with pytest.raises(InvalidInput, match=r"^r\.csv reads sensor 'b' twice; nothing was charged$"):
+    with pytest.raises(
+        InvalidInput, match=r"^row 2 of r\.csv reads sensor 'b' again at its time; nothing was charged$"
+    ):
         read_snapshots(path, site)
 
 
@@ -157,5 +159,5 @@ def test_lengths_and_weights_are_positive() -> None:
         read_graph(Path("e.csv"), largest_part=False)
     table("e.csv", ["u", "v", "weight"], [("a", "b", 0)])
     graph, _, weights = read_graph(Path("e.csv"), largest_part=False)
-    with pytest.raises(InvalidParameter, match="weights must be one positive number"):
+    with pytest.raises(InvalidParameter, match="weights must be one number between"):
         graph_diffusion(graph, 1.0, weights=weights)

@@ -48,9 +48,13 @@ def changed(**values: Any) -> list[tuple[str, Any]]:
         (
             "sensor,value",
             changed()[:3],
-            "readings.csv has no reading of sensor 'wall'; --some releases a part",
+            "readings.csv has no reading of sensor 'wall' at time 1 of 1; --some releases a part",
         ),
-        ("sensor,value", [*changed(), ("door", 1)], "readings.csv reads sensor 'door' twice"),
+        (
+            "sensor,value",
+            [*changed(), ("door", 1)],
+            "row 5 of readings.csv reads sensor 'door' again at its time",
+        ),
         (
             "sensor,value",
             [*changed(), ("roof", 1)],
@@ -78,8 +82,8 @@ def test_wrong_readings_cost_nothing(header: str, lines: list[tuple[Any, ...]], 
     ("lines", "sentence"),
     [
         ([("1", "wall", "nan")], "the value in row 8 of readings.csv is not a finite number"),
-        ([], "readings.csv has no reading of sensor 'wall' at 1; --some releases a part"),
-        ([("1", "left", 3)], "readings.csv reads sensor 'left' twice at 1"),
+        ([], "readings.csv has no reading of sensor 'wall' at time 2 of 2; --some releases a part"),
+        ([("1", "left", 3)], "row 8 of readings.csv reads sensor 'left' again at its time"),
         ([("", "wall", 3)], "readings.csv has no 'time' in row 8"),
     ],
 )

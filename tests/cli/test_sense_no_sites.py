@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (2, "--radius 1 --line 9 --diffusion-time 1", "say where sensors are: --sensors TABLE"),
         (2, "--radius 1 --line 9 --sensors sensors.csv", "this site needs --diffusion-time"),
         (2, "--radius 1 --graph edges.csv", "this site needs --rate"),
-        (2, "--radius 1 --graph edges.csv --rate -1", "rate must be positive and finite, got -1.0"),
+        (2, "--radius 1 --graph edges.csv --rate -1", "rate must lie between 1e-20 and 1e20, got -1.0"),
         (2, "--radius 1 --graph edges.csv --rate 1 --matrix m.csv", "--matrix goes with"),
         (2, "--radius 1 --graph parts.csv --rate 1", "a graph for diffusion must be connected"),
         (4, "--radius 1 --graph sensors.csv --rate 1", "there is no column 'u' among the 2"),
@@ -54,12 +54,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (
             2,
             "--radius 1 --line 9 --sensors sensors.csv --diffusion-time -0.5",
-            "diffusion_time must be positive and finite, got -0.5",
+            "diffusion_time must lie between 1e-20 and 1e20, got -0.5",
         ),
         (
             2,
             "--radius 1 --line 9 --sensors sensors.csv --diffusion-time nan",
-            "diffusion_time must be positive and finite",
+            "diffusion_time must lie between 1e-20 and 1e20",
         ),
         (2, "--radius -1 --line 9 --sensors sensors.csv --diffusion-time 1", "radius"),
         (2, "--radius 1 --line 9 --sensors sensors.csv --diffusion-time 1 --step -1", "step must"),
@@ -128,7 +128,7 @@ def test_a_site_is_written_once_and_called_something() -> None:
 def test_sites_are_made_up_in_new_folders() -> None:
     Path("there").mkdir()
     assert "there exists already and is kept" in refused(4, "simulate", "there")
-    assert "diffusion_time must be positive" in refused(2, "simulate", "new", "--diffusion-time", "-1")
+    assert "diffusion_time must lie between" in refused(2, "simulate", "new", "--diffusion-time", "-1")
     assert "sources" in refused(2, "simulate", "new", "--sources", "101")
     assert not Path("new").exists()
 

@@ -67,7 +67,7 @@ def test_every_time_is_paid_for_and_all_can_be_averaged() -> None:
     assert refused(2, "recover", "r.json", "--time", "10:00").startswith("there is no reading at '10:00'")
     one = answer("recover", "r.json", "--time", "09:10", "--out", "one.json", *ROOMY)
     mean = answer("recover", "r.json", "--average", "--out", "mean.json", *ROOMY)
-    assert (one["time"], mean["time"]) == ("09:10", "average")
+    assert (one["time"], one["averaged"], mean["time"], mean["averaged"]) == ("09:10", False, "", True)
     assert mean["sigma"] == pytest.approx(one["sigma"] / 2, rel=1e-12)
     assert mean["statement"] == f"4 readings, each {one['statement']}"
     snapshots = read_readings("r.json").snapshots

@@ -21,8 +21,11 @@ import pytest
 from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
 from sfumato.sensing.keys import (
     MOST_STEPS,
+    STRIDE,
     Device,
     MasterKey,
+    _milestones,
+    _next_step,
     new_master_key,
     noise_key,
     read_master_key,
@@ -52,8 +55,10 @@ def test_a_master_key_comes_back_from_its_file_which_only_its_owner_reads(tmp_pa
 def test_no_repr_tells_a_key(master: MasterKey, tmp_path: Path) -> None:
     write_device_key(tmp_path / "d.key", master, "door")
     device = Device(tmp_path / "d.key")
+    shown = repr(master) + repr(device) + repr(device.noise)
     for secret in (master.key, master.device("door"), master.device("door", step=1)):
-        assert secret.hex() not in repr(master) + repr(device) + repr(device.noise)
+        assert secret.hex() not in shown
+        assert repr(secret)[2:-1] not in shown  # as a dataclass would show bytes
 
 
 @pytest.mark.golden
@@ -84,6 +89,62 @@ def test_each_start_takes_one_step_and_leaves_only_the_next(master: MasterKey, t
         assert (left["step"], left["key"]) == (step + 1, master.device("door", step=step + 1).hex())
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.fault
+def test_what_a_crash_leaves_is_gone_after_the_next_start(
+    master: MasterKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "d.key"
+    write_device_key(path, master, "door")
+    with monkeypatch.context() as patch:
+
+        def killed(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Device(path)
+    assert len(list(tmp_path.iterdir())) == 2  # the draft of step 1 is there, as after kill -9
+    assert Device(path).step == 0
+    Device(path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert master.device("door", step=1).hex() not in path.read_text()
+
+
+@pytest.mark.unit
+def test_a_key_behind_a_link_moves_forward_itself(master: MasterKey, tmp_path: Path) -> None:
+    path, link = tmp_path / "d.key", tmp_path / "link.key"
+    write_device_key(path, master, "door")
+    link.symlink_to(path)
+    assert [Device(link).step, Device(path).step, Device(link).step] == [0, 1, 2]
+    assert link.is_symlink()
+    os.link(path, tmp_path / "second.key")
+    with pytest.raises(InvalidInput, match="second name"):
+        Device(path)
+
+
+@pytest.mark.unit
+def test_far_steps_are_walked_once(master: MasterKey) -> None:
+    step = 3 * STRIDE + 5
+    key = master.device("far")
+    for _ in range(step):
+        key = _next_step(key)
+    assert master.device("far", step=step) == key
+    assert master.device("far", step=STRIDE) == _milestones[master.device("far")][1]
+
+
+@pytest.mark.fault
+def test_a_fork_while_another_thread_draws_does_not_hang(master: MasterKey, tmp_path: Path) -> None:
+    write_device_key(tmp_path / "d.key", master, "door")
+    noise = Device(tmp_path / "d.key").noise
+    noise._lock.acquire()  # as a thread does that is drawing at the moment of the fork
+    child = os.fork()
+    if not child:
+        noise.gaussian(10, 1)
+        os._exit(7)
+    noise._lock.release()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 @pytest.mark.unit
@@ -140,8 +201,9 @@ def test_a_damaged_device_key_is_refused_and_kept(content: str, message: str, tm
 
 @pytest.mark.unit
 def test_other_refusals(master: MasterKey, tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match="32 bytes"):
-        MasterKey(b"short")
+    for wrong in (b"short", "x" * 32):
+        with pytest.raises(InvalidParameter, match="32 bytes"):
+            MasterKey(wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="printable"):
         master.device("")
     with pytest.raises(InvalidParameter, match="rotate"):
@@ -238,6 +300,8 @@ def test_a_device_that_cannot_write_its_step_does_not_seal(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InvalidInput, match=r"No space left.*no key was made"):
+        write_device_key(tmp_path / "other.key", master, "window")
     with pytest.raises(InvalidInput, match=r"No space left.*nothing was sealed"):
         Device(path)
     assert path.read_text() == before

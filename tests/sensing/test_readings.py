@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -34,14 +35,14 @@ from sfumato.privacy import (
     PureDP,
     RoundedGaussianLaw,
     SwappedCells,
+    gaussian_delta,
     gaussian_sigma,
 )
 from sfumato.privacy.laws import LARGEST_ROUNDED
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.keys import Device, MasterKey, write_device_key
-from sfumato.sensing.plan import NoisePlan, plan_noise, unit_of
+from sfumato.sensing.plan import LARGEST_READING, NoisePlan, plan_noise, unit_of
 from sfumato.sensing.readings import (
-    LARGEST_READING,
     Readings,
     Snapshot,
     plan,
@@ -51,7 +52,7 @@ from sfumato.sensing.readings import (
     unseal_snapshot,
 )
 from sfumato.sensing.seal import law_of
-from sfumato.sensing.sensitivity import Sensitivity
+from sfumato.sensing.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.sensors import Sensors
 from sfumato.sensing.site import Site
 from sfumato.spaces import Graph, Grid, Line
@@ -114,11 +115,13 @@ def test_rounding_and_the_sensors_step_are_counted() -> None:
     for step in ("0", "1/16", "3"):
         made = plan(hall(step), LOSS)
         root3 = math.sqrt(3)
-        by_hand = (made.sensitivity.l2 + float(Fraction(step)) * root3) / 2.0**made.exponent + root3
+        by_hand = (made.sensitivity.l2 + float(Fraction(step)) * root3) / 2.0**made.exponent + 17 / 16 * root3
         assert float(made.moved) == pytest.approx(by_hand, rel=1e-12)
         # And in fractions it is no less: (moved - l2 / g)**2 >= 3 (step / g + 1)**2.
         g = Fraction(2) ** made.exponent
-        assert (made.moved - Fraction(made.sensitivity.l2) / g) ** 2 >= 3 * (Fraction(step) / g + 1) ** 2
+        assert (made.moved - Fraction(made.sensitivity.l2) / g) ** 2 >= 3 * (
+            Fraction(step) / g + Fraction(17, 16)
+        ) ** 2
         assert float(made.mechanism.sigma) == pytest.approx(
             gaussian_sigma(1, "1e-6", sensitivity=made.moved), rel=1e-15
         )
@@ -139,6 +142,44 @@ def test_the_papers_calibration_is_wider_and_refused_where_it_fails() -> None:
     assert plan(hall(), LOSS, calibration="papers").sigma > 5 * plan(hall(), LOSS).sigma
     with pytest.raises(InvalidParameter, match="analytic"):
         plan(hall(), ApproxDP(40, "0.1"), calibration="papers")
+
+
+@pytest.mark.unit
+def test_the_loss_of_one_sensor_counts_its_step_and_rounding() -> None:
+    made = plan(hall("1"), LOSS)
+    alone = made.per_sensor_loss("1e-6")
+    moved = made.sensitivity.per_sensor + 1 + 2.0**made.exponent
+    for epsilon, change in zip(alone, moved, strict=True):
+        assert gaussian_delta(epsilon, sigma=made.sigma, sensitivity=change) <= 1e-6
+        # Without the step it would be far less: what the plan said before.
+    bare = per_sensor_loss(made.sensitivity, made.sigma, "1e-6")
+    assert (alone > 2 * bare).all()
+
+
+@pytest.mark.unit
+def test_a_calibration_that_does_not_apply_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="of epsilon and delta"):
+        plan(hall(), ZCDP("1/100"), calibration="papers")
+    with pytest.raises(InvalidParameter, match="'analytic' or 'papers'"):
+        plan(hall(), LOSS, calibration="best")  # type: ignore[arg-type]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("time", [5, "two\nlines", None])
+def test_a_time_that_is_no_line_of_text_is_not_charged(
+    time: Any, site: Site, noise: NoisePlan, book: Ledger
+) -> None:
+    with pytest.raises(InvalidParameter, match="nothing was charged"):
+        release([1, 2, 3], site, noise, ledger=book, time=time)
+    assert not book.statement().entries
+
+
+@pytest.mark.unit
+def test_coordinates_beyond_three_have_numbers(tmp_path: Path, book: Ledger) -> None:
+    places = Sensors([[1, 2, 3, 4], [5, 6, 7, 8]])
+    deep = Site("deep", linear(np.eye(2), Line(2), sensors=places), MovedMass(1, "line"))
+    paid = release([1, 2], deep, plan(deep, LOSS), ledger=ledger_of(deep, tmp_path / "deep.ledger"))
+    assert Readings(deep, (paid,)).table().splitlines()[0] == "sensor,x1,x2,x3,x4,value,sigma"
 
 
 @pytest.mark.unit
@@ -273,7 +314,12 @@ def test_readings_have_the_noise_that_was_planned(site: Site, noise: NoisePlan, 
         ([1.0, 2.0], "one reading for each of 3 sensors"),
         ([1.0, math.nan, 3.0], "sensor 'b' has none"),
         ([1.0, 2.0, math.inf], "sensor 'c' has none"),
-        ({"a": 1.0, "x": 2.0}, "has no sensor 'x'"),
+        ({"a": 1.0, "x": 2.0}, "has no sensor of the 2. name given"),
+        ({21.4371: "a"}, "has no sensor of the 1. name given"),
+        (["1", "2", "3"], "must be numbers"),
+        ([1j, 2, 3], "must be numbers"),
+        ([10**400, 2, 3], "must be numbers"),
+        (np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False]), "must not be masked"),
         ({}, "one reading for each"),
         (["warm", 2, 3], "must be numbers"),
     ],
@@ -296,8 +342,16 @@ def test_ledgers_and_plans_of_others_are_refused(
         heat_line(sources=40, sensors=Sensors([0.1, 0.4, 0.8], ["a", "b", "c"]), diffusion_time=0.05),
         site.neighbors,
     )
-    with pytest.raises(InvalidParameter, match="another set of sensors"):
-        release([1, 2, 3], moved, noise, ledger=book)
+    hot = Site("hall", heat_line(sources=40, sensors=site.sensors, diffusion_time=50), site.neighbors)
+    fine = replace(site, step=Fraction(1, 2))
+    for other in (moved, hot, fine, replace(site, neighbors=MovedMass("1/5", "line"))):
+        with pytest.raises(InvalidParameter, match="another site"):
+            release([1, 2, 3], other, noise, ledger=book)
+    with pytest.raises(LedgerMismatch, match="accounts for the source 'hall'"):
+        release([1, 2, 3], replace(site, name="clinic"), noise, ledger=book)
+    free = Ledger.rehearsal(LOSS, unit=unit_of(site.sensors), neighbors=site.neighbors)
+    with pytest.raises(LedgerMismatch, match="accounts for the source 'rehearsal'"):
+        release([1, 2, 3], site, noise, ledger=free)
     with pytest.raises(LedgerMismatch, match="nothing was charged"):
         release([1, 2, 3], moved, plan(moved, LOSS), ledger=book)
     poor = ledger_of(site, tmp_path / "poor.ledger", ApproxDP("1/2", "1e-4"))
@@ -321,7 +375,7 @@ def test_unsealing_is_exact(values: list[float], rho: str, tmp_path_factory: Any
     write_device_key(folder / "d.key", master, "gateway")
     book = ledger_of(site, folder / "l.ledger")
     snapshot = release(values, site, made, ledger=book, device=Device(folder / "d.key"))
-    back = unseal_snapshot(Snapshot.from_json(json.loads(json.dumps(snapshot.to_json()))), master)
+    back = unseal_snapshot(Snapshot.from_json(json.loads(json.dumps(snapshot.to_json()))), site, master)
     expected = np.ldexp(quantise(np.array(values), made.exponent).astype(float), made.exponent)
     assert np.array_equal(back.reveal(), expected)
     assert back.names == site.sensors.names
@@ -353,9 +407,9 @@ def test_another_key_and_changed_readings_are_refused(
     snapshot = sealed(site, noise, book, device)
     assert snapshot.seal is not None
     with pytest.raises(InvalidInput, match="sealed under key"):
-        unseal_snapshot(snapshot, MasterKey(bytes(32)))
+        unseal_snapshot(snapshot, site, MasterKey(bytes(32)))
     master = MasterKey(key)
-    unseal_snapshot(snapshot, master)
+    unseal_snapshot(snapshot, site, master)
     shifted = snapshot.release.value.copy()
     shifted[0] += 1
     stronger = replace(snapshot.release.entry, parameters={"sigma": "1000", "promise": None})
@@ -371,11 +425,13 @@ def test_another_key_and_changed_readings_are_refused(
         replace(snapshot, seal=replace(snapshot.seal, epoch="00" * 12)),
         replace(snapshot, seal=replace(snapshot.seal, code="00" * 32)),
     ]
+    with pytest.raises(InvalidInput, match="changed since they were sealed"):
+        unseal_snapshot(snapshot, replace(site, step=Fraction(1)), master)
     for other in changed:
         with pytest.raises(InvalidInput, match="changed since they were sealed"):
-            unseal_snapshot(other, master)
+            unseal_snapshot(other, site, master)
     with pytest.raises(InvalidInput, match="gone for good"):
-        unseal_snapshot(replace(snapshot, seal=None), master)
+        unseal_snapshot(replace(snapshot, seal=None), site, master)
 
 
 @pytest.mark.unit
@@ -383,7 +439,7 @@ def test_unsealed_readings_are_another_type_that_nothing_exports(
     site: Site, noise: NoisePlan, book: Ledger, device: Device, key: bytes, tmp_path: Path
 ) -> None:
     snapshot = sealed(site, noise, book, device)
-    found: Any = unseal_snapshot(snapshot, MasterKey(key))
+    found: Any = unseal_snapshot(snapshot, site, MasterKey(key))
     assert repr(found) == "Unsealed(3 private readings)"
     attempts: list[Any] = [
         lambda: json.dumps(found, default=lambda value: value.to_json()),
@@ -464,11 +520,31 @@ def test_a_file_that_is_not_whole_is_refused(
         path.write_text(json.dumps(broken))
         with pytest.raises(InvalidInput, match="not a whole file of readings"):
             read_readings(path)
+    changes: list[Callable[[Any], Any]] = [
+        lambda data: data["snapshots"][0].update(names=["a", "a", "b"]),
+        lambda data: data["snapshots"][0]["release"]["entry"].update(computational="1/0"),
+        lambda data: data["site"].update(step="1e99999999"),
+        lambda data: data.update(site=SITES[0].to_json() | {"sensors": other_sensors()}),
+    ]
+    for change in changes:
+        broken = json.loads(json.dumps(whole))
+        change(broken)
+        path.write_text(json.dumps(broken))
+        with pytest.raises(InvalidInput, match="not a whole file of readings"):
+            read_readings(path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(InvalidInput, match="it is no JSON"):
+        read_readings(path)
     stranger = json.loads(json.dumps(whole))
     stranger["snapshots"][0]["names"] = ["a", "b", "x"]
     path.write_text(json.dumps(stranger))
     with pytest.raises(InvalidInput, match="not a whole file of readings"):
         read_readings(path)
+
+
+def other_sensors() -> dict[str, Any]:
+    sensors = Sensors([0.9, 0.4, 0.1], ["a", "b", "c"])
+    return {"names": ["a", "b", "c"], "positions": sensors.positions.tolist(), "set": sensors.digest}
 
 
 SITES = [

@@ -17,7 +17,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import MovedMass
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.check import check
-from sfumato.sensing.error import emd_of
+from sfumato.sensing.distance import emd_of
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.recover import recover
 from sfumato.sensing.saved_recovery import FORMAT, SavedRecovery, read_recovery

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
@@ -83,8 +83,8 @@ def test_a_spent_window_refuses_and_the_next_one_pays(tmp_path: Path, site: Site
     snapshot = release(np.zeros(5), site, noise, ledger=tomorrow, window=later)
     assert "within 1d from 2026-11-17T00:00Z" in str(snapshot.guarantee)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "20261116T0000Z.ledger",
-        "20261117T0000Z.ledger",
+        "20261116T0000Z-1d.ledger",
+        "20261117T0000Z-1d.ledger",
     ]
 
 
@@ -94,6 +94,34 @@ def test_the_ledger_of_another_window_is_refused(tmp_path: Path, site: Site, noi
     with pytest.raises(LedgerMismatch, match="nothing was charged"):
         release(np.zeros(5), site, noise, ledger=ledger(tmp_path, site))
     assert not ledger(tmp_path, site).statement().entries
+
+
+def test_a_folder_has_windows_of_one_length(tmp_path: Path, site: Site) -> None:
+    ledger(tmp_path, site)
+    with pytest.raises(InvalidParameter, match=r"another length.*nothing was charged"):
+        window_ledger(
+            tmp_path,
+            NOON,
+            length=timedelta(hours=6),
+            budget=BUDGET,
+            sensors=site.sensors,
+            source=site.name,
+            neighbors=site.neighbors,
+        )
+
+
+@pytest.mark.parametrize("length", [timedelta(0), timedelta(seconds=90), timedelta(days=-1)])
+def test_lengths_that_are_no_whole_minutes_are_refused(length: timedelta) -> None:
+    with pytest.raises(InvalidParameter, match="whole minutes"):
+        window_of(NOON, length)
+    with pytest.raises(InvalidParameter, match="whole minutes"):
+        describe_window(NOON, length)
+
+
+def test_the_ends_of_time_are_refused() -> None:
+    early = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
+    with pytest.raises(InvalidParameter, match="years 1 to 9999"):
+        window_of(early, timedelta(days=3000))
 
 
 def test_a_window_keeps_its_budget(tmp_path: Path, site: Site) -> None:

@@ -102,13 +102,13 @@ def release(
         show(result, f"would cost {promise}; nothing was read or charged", json=json)
         return
     snapshots = read_snapshots(readings, found)
-    for time, values in snapshots:
+    for number, (_, values) in enumerate(snapshots, 1):
         missing = [name for name in found.sensors.names if name not in values]
         if missing and not some:
-            when = f" at {time}" if time else ""
+            # The time is not quoted: where columns are mixed up it is a reading.
             raise InvalidInput(
-                f"{readings} has no reading of sensor {missing[0]!r}{when}; --some releases a part; "
-                "nothing was charged"
+                f"{readings} has no reading of sensor {missing[0]!r} at time {number} of {len(snapshots)}; "
+                "--some releases a part; nothing was charged"
             )
     paid_by = [payer(time) for time, _ in snapshots]
     for file in {one.path for one, _ in paid_by}:
@@ -170,7 +170,7 @@ def unseal(
         {"time": snapshot.time, "sensor": name, "value": value}
         for snapshot in found.snapshots
         for name, value in zip(
-            snapshot.names, unseal_snapshot(snapshot, master).reveal().tolist(), strict=True
+            snapshot.names, unseal_snapshot(snapshot, found.site, master).reveal().tolist(), strict=True
         )
     ]
     if out is None:
@@ -269,6 +269,11 @@ def _pays_for(book: Ledger, site: Site, window: str) -> None:
     from sfumato.sensing import unit_of
 
     unit = unit_of(site.sensors, window=window)
+    if book.header.source != site.name:
+        raise LedgerMismatch(
+            f"{book.path} accounts for the source {book.header.source!r}, the site is {site.name!r}; "
+            "nothing was charged"
+        )
     if (book.header.neighbors, book.header.unit) != (site.neighbors, unit):
         raise LedgerMismatch(
             f"{book.path} accounts for each {book.header.unit} ({book.header.neighbors}), the site for each "
@@ -278,17 +283,22 @@ def _pays_for(book: Ledger, site: Site, window: str) -> None:
 
 def _moment(time: str) -> datetime:
     """When a reading was taken: as its table says, in UTC unless it names a zone; or now."""
-    from datetime import UTC, datetime
+    from datetime import UTC, datetime, timedelta
 
+    now = datetime.now(UTC)
     if not time:
-        return datetime.now(UTC)
+        return now
+    # A time is not quoted: where columns are mixed up it is a reading.
     try:
         found = datetime.fromisoformat(time)
-    except ValueError:
+        moment = (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise InvalidInput(
-            f"with --windows a time is written like 2026-11-16T09:30Z, got {time!r}; nothing was charged"
+            "with --windows every time is written like 2026-11-16T09:30Z, got another; nothing was charged"
         ) from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+    if moment > now + timedelta(minutes=5):
+        raise InvalidInput("a reading cannot be of a time to come, got one; nothing was charged")
+    return moment
 
 
 def _loss(budget: Loss, epsilon: str, delta: str, rho: str, share: int | None) -> ZCDP | ApproxDP:

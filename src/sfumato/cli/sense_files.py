@@ -61,6 +61,11 @@ def column(rows: Rows, name: str, path: Path) -> list[Any]:
     return [row[name] for row in rows]
 
 
+def has(rows: Rows, name: str) -> bool:
+    """Whether any row has this column; then all must."""
+    return any(name in row for row in rows)
+
+
 def numbers(rows: Rows, name: str, path: Path) -> list[float]:
     """One column of finite numbers; a text that is none is refused by its row, and not quoted."""
     found: list[float] = []
@@ -81,7 +86,7 @@ def read_sensors(path: Path) -> Sensors:
     from sfumato.sensing import Sensors
 
     rows = read_rows(path)
-    axes = [axis for axis in AXES if axis in rows[0]]
+    axes = [axis for axis in AXES if has(rows, axis)]
     if not axes:
         raise InvalidInput(f"{path} needs the places of sensors in columns x, or x and y; nothing was built")
     names = [str(name) for name in column(rows, "sensor", path)]
@@ -96,8 +101,8 @@ def read_graph(path: Path, *, largest_part: bool) -> tuple[Graph, tuple[str, ...
 
     rows = read_rows(path)
     ends = [(str(u), str(v)) for u, v in zip(column(rows, "u", path), column(rows, "v", path), strict=True)]
-    lengths = np.array(numbers(rows, "length", path)) if "length" in rows[0] else np.ones(len(rows))
-    weights = np.array(numbers(rows, "weight", path)) if "weight" in rows[0] else np.ones(len(rows))
+    lengths = np.array(numbers(rows, "length", path)) if has(rows, "length") else np.ones(len(rows))
+    weights = np.array(numbers(rows, "weight", path)) if has(rows, "weight") else np.ones(len(rows))
     names = _in_order(name for pair in ends for name in pair)
     number = {name: i for i, name in enumerate(names)}
     kept: dict[tuple[int, int], int] = {}
@@ -123,7 +128,7 @@ def read_snapshots(path: Path, site: Site) -> list[tuple[str, dict[str, float]]]
     rows = read_rows(path)
     names = [str(name) for name in column(rows, "sensor", path)]
     values = numbers(rows, "value", path)
-    times = [str(time) for time in column(rows, "time", path)] if "time" in rows[0] else [""] * len(rows)
+    times = [str(time) for time in column(rows, "time", path)] if has(rows, "time") else [""] * len(rows)
     found: dict[str, dict[str, float]] = {}
     known = set(site.sensors.names)
     for row, (time, name, value) in enumerate(zip(times, names, values, strict=True), 1):
@@ -133,8 +138,9 @@ def read_snapshots(path: Path, site: Site) -> list[tuple[str, dict[str, float]]]
             )
         at = found.setdefault(time, {})
         if name in at:
-            when = f" at {time}" if time else ""
-            raise InvalidInput(f"{path} reads sensor {name!r} twice{when}; nothing was charged")
+            raise InvalidInput(
+                f"row {row} of {path} reads sensor {name!r} again at its time; nothing was charged"
+            )
         at[name] = value
     return list(found.items())
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from sfumato.spaces.space import FloatArray
 
 PAPERS = "papers"
-AVERAGE = "average"
 
 _REMARKS = {
     "optimal": "",
@@ -171,12 +170,20 @@ class _Noisy:
     statement: str
     rehearsal: bool
     time: str
+    averaged: bool = False
 
     def saved(self, found: Recovery) -> SavedRecovery:
         from sfumato.sensing import SavedRecovery
 
         return SavedRecovery(
-            self.site, self.names, found, self.sigma, self.statement, self.rehearsal, self.time
+            self.site,
+            self.names,
+            found,
+            self.sigma,
+            self.statement,
+            self.rehearsal,
+            self.time,
+            self.averaged,
         )
 
 
@@ -221,8 +228,13 @@ def _joined(read: list[Readings], *, time: str, average: bool) -> _Noisy:
     if any(other.site.to_json() != ground.to_json() for other in read[1:]):
         raise InvalidInput("the files are of different sites; nothing was recovered")
     moments: dict[str, list[Snapshot]] = {}
+    paid: set[tuple[str, str]] = set()
     for snapshot in (snapshot for other in read for snapshot in other.snapshots):
         moments.setdefault(snapshot.time, []).append(snapshot)
+        receipt = snapshot.release.ledger, snapshot.release.entry.hash
+        if receipt in paid:
+            raise InvalidInput("a reading is there twice, with the same receipt; nothing was recovered")
+        paid.add(receipt)
     if time:
         if time not in moments:
             raise InvalidParameter(f"there is no reading at {time!r}; nothing was recovered")
@@ -256,7 +268,8 @@ def _joined(read: list[Readings], *, time: str, average: bool) -> _Noisy:
         sigma=float(np.sqrt(np.sum(np.square(noises))) / len(noises)),
         statement=(f"{len(moments)} readings, each " if len(moments) > 1 else "") + "; or ".join(promises),
         rehearsal=any(s.release.rehearsal for group in moments.values() for s in group),
-        time=AVERAGE if len(moments) > 1 else next(iter(moments)),
+        time="" if len(moments) > 1 else next(iter(moments)),
+        averaged=len(moments) > 1,
     )
 
 
@@ -264,9 +277,8 @@ def _made_from(saved: SavedRecovery, read: list[Readings]) -> bool:
     """Whether these readings, joined as the recovery says, are those in it."""
     import numpy as np
 
-    average = saved.time == AVERAGE
     try:
-        again = _joined(read, time="" if average else saved.time, average=average)
+        again = _joined(read, time=saved.time, average=saved.averaged)
     except (InvalidInput, InvalidParameter):  # no such time, or another number of them
         return False
     same_site = again.site.to_json() == saved.site.to_json()

@@ -134,7 +134,7 @@ def plan(
 ) -> None:
     """Say how much noise sensors would add, and what physics hides already; nothing is read or charged."""
     from sfumato.privacy.codec import encode
-    from sfumato.sensing import conditioning, per_sensor_loss, read_site
+    from sfumato.sensing import conditioning, read_site
 
     check_outputs([plot] if plot else [], {".png"}, reads=[site])
     found = read_site(site)
@@ -142,7 +142,7 @@ def plan(
         wanted = reading_loss(epsilon, delta, rho)
         planned = planned_noise(found, wanted, calibration)
         physics = conditioning(found.operator)
-        alone = per_sensor_loss(planned.sensitivity, planned.sigma, _delta_of(wanted))
+        alone = planned.per_sensor_loss(_delta_of(wanted))
     if plot is not None:
         from sfumato.figures.spectrum import draw_conditioning
 

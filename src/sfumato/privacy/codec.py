@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InvalidInput
+from sfumato.privacy.exact import exact
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
 from sfumato.privacy.neighbors import (
@@ -90,7 +91,7 @@ def decode_guarantee(data: Any) -> Guarantee:
         neighbors=decode_neighbors(data["neighbors"]),
         unit=data["unit"],
         model=data["model"],
-        computational=None if distance is None else Fraction(distance),
+        computational=None if distance is None else exact(distance),
     )
 
 

@@ -112,7 +112,7 @@ class KeyedNoise:
         if not 0 <= boot < 2**32:
             raise InvalidParameter(f"boot must be a 32-bit counter, got {boot}; nothing was drawn")
         self._key, self._context, self._boot = bytes(key), context, boot
-        self._lock = threading.Lock()
+        self._lock, self._lock_forks = threading.Lock(), _forks
         self.known = epoch is not None
         self._uniform_key = derive_key(self._key, None, context=context)
         self._start(epoch)
@@ -164,6 +164,8 @@ class KeyedNoise:
         return self.numbered(law, size)[0]
 
     def _take(self, law: Law | None, size: int, blocks: int) -> tuple[bytes, int]:
+        if self._lock_forks != _forks:  # a thread of the parent may hold it, and is not in this child
+            self._lock, self._lock_forks = threading.Lock(), _forks
         with self._lock:
             return self._take_alone(law, size, blocks)
 

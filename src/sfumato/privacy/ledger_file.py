@@ -57,7 +57,7 @@ def create(path: Path, header: dict[str, Any]) -> None:
                 connection.close()
         # A hard link appears at once and refuses to replace: two creators cannot both succeed.
         os.link(draft, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except FileExistsError:
         raise InvalidInput(
             f"{path} exists already and is kept as it is; open it, or choose another name"
@@ -169,7 +169,8 @@ def _reported(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Wait until the disk holds the names in a folder."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -13,6 +13,7 @@ import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy.codec import decode_guarantee, decode_loss, encode, encode_guarantee
+from sfumato.privacy.exact import exact
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.guarded import FloatArray, IntArray, lattice
 from sfumato.privacy.losses import Loss
@@ -62,8 +63,8 @@ class Entry:
                 mechanism=str(data["mechanism"]),
                 parameters=dict(data["parameters"]),
                 cost=decode_loss(data["cost"]),
-                computational=None if distance is None else Fraction(distance),
-                account=None if account is None else Fraction(account),
+                computational=None if distance is None else exact(distance),
+                account=None if account is None else exact(account),
                 note=str(data["note"]),
                 hash=str(data["hash"]),
             )

@@ -5,7 +5,7 @@ from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.check import Check, check
 from sfumato.sensing.community import CommunityAnswer, communities, community_of
 from sfumato.sensing.conditioning import Conditioning, conditioning
-from sfumato.sensing.error import emd_of
+from sfumato.sensing.distance import emd_of
 from sfumato.sensing.keys import (
     Device,
     MasterKey,

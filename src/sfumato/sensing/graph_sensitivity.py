@@ -88,8 +88,11 @@ def by_bounds(operator: GraphDiffusion, lengths: FloatArray) -> Largest:
     def climb(chosen: IntArray, level: int) -> None:
         nonlocal work
         found = _rules(operator, begin[chosen], end[chosen], LADDER[level])
-        lower[chosen] = np.maximum(lower[chosen], np.sqrt(found.lower) / lengths[chosen])
-        upper[chosen] = np.minimum(upper[chosen], np.sqrt(found.upper) / lengths[chosen])
+        # |e_i - e_j|**2 = 2 is always a bound; where the recurrence broke down it is the only one.
+        least = np.where(np.isfinite(found.lower), found.lower, 0.0)
+        most = np.fmin(found.upper, 2.0)
+        lower[chosen] = np.maximum(lower[chosen], np.sqrt(least) / lengths[chosen])
+        upper[chosen] = np.minimum(upper[chosen], np.sqrt(most) / lengths[chosen])
         rung[chosen] = level
         work += found.work
 
@@ -188,4 +191,5 @@ def _rule(diagonal: FloatArray, beside: FloatArray, time: float, off: FloatArray
     nodes, vectors = np.linalg.eigh(stack)
     weights = np.square(vectors[:, 0, :])
     weights /= weights.sum(axis=1, keepdims=True)
-    return np.asarray((weights * np.exp(-time * (nodes + off[:, np.newaxis]))).sum(axis=1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray((weights * np.exp(-time * (nodes + off[:, np.newaxis]))).sum(axis=1))

@@ -15,7 +15,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,11 +23,13 @@ from typing import Any, NoReturn
 from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
 from sfumato.privacy import KeyedNoise
 from sfumato.privacy.keyed import KEY_BYTES
+from sfumato.privacy.ledger_file import sync_folder
+from sfumato.sensing.files import read_json
 
 MASTER_FORMAT = "sfumato-master-key/1"
 DEVICE_FORMAT = "sfumato-device-key/1"
-LAST_STEP = 2**32 - 1  # the step is the first four bytes of the epoch
-MOST_STEPS = 2**22  # an unsealing walks the ratchet from step 0: a second or so for a hundred thousand
+MOST_STEPS = 2**22  # below the four bytes that a step has in the epoch; walking there takes half a minute
+STRIDE = 2**10  # steps between the keys that are remembered while unsealing
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class MasterKey:
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        if len(self.key) != KEY_BYTES:
-            raise InvalidParameter(f"a master key has {KEY_BYTES} bytes, got {len(self.key)}")
+        if type(self.key) is not bytes or len(self.key) != KEY_BYTES:
+            raise InvalidParameter(f"a master key is {KEY_BYTES} bytes, got something else")
 
     @property
     def id(self) -> str:
@@ -51,10 +53,8 @@ class MasterKey:
             raise InvalidParameter(f"a device's name must be printable and not empty, got {name!r}")
         if not 0 <= step <= MOST_STEPS:
             raise InvalidParameter(f"a device's step lies in 0..{MOST_STEPS}, got {step}; rotate its key")
-        key = _derive(self.key, f"device|{name.encode().hex()}")
-        for _ in range(step):
-            key = _next_step(key)
-        return key
+        first = _derive(self.key, f"device|{name.encode().hex()}")
+        return _walk(_milestone(first, step // STRIDE), step % STRIDE)
 
 
 def new_master_key() -> MasterKey:
@@ -97,12 +97,13 @@ class Device:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        with _locked(self.path) as data:
+        # Behind a link, the file itself must move forward, not the link.
+        self.path = Path(path).resolve()
+        with _locked(self.path, str(path)) as data:
             try:
                 self.key_id, self.name, self.step = str(data["id"]), str(data["device"]), int(data["step"])
                 key = bytes.fromhex(data["key"])
-                if len(key) != KEY_BYTES or not 0 <= self.step <= LAST_STEP:
+                if len(key) != KEY_BYTES or self.step < 0:
                     raise ValueError
             except (KeyError, TypeError, ValueError):
                 raise InvalidInput(f"{path} is not a whole device key; nothing was sealed") from None
@@ -152,6 +153,23 @@ def _next_step(key: bytes) -> bytes:
     return _derive(key, "step")
 
 
+def _walk(key: bytes, steps: int) -> bytes:
+    for _ in range(steps):
+        key = _next_step(key)
+    return key
+
+
+def _milestone(first: bytes, number: int) -> bytes:
+    """The key STRIDE * number steps on; remembered, so that many readings are not walked to one by one."""
+    passed = _milestones.setdefault(first, [first])
+    while len(passed) <= number:
+        passed.append(_walk(passed[-1], STRIDE))
+    return passed[number]
+
+
+_milestones: dict[bytes, list[bytes]] = {}
+
+
 def _derive(key: bytes, purpose: str) -> bytes:
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -164,12 +182,7 @@ def _device_json(key_id: str, name: str, step: int, key: bytes) -> dict[str, Any
 
 
 def _read(path: Path, form: str, what: str) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise InvalidInput(f"cannot read {path}: {problem.strerror}") from None
-    except ValueError:
-        data = None
+    data = read_json(path, what)
     if not isinstance(data, dict) or data.get("format") != form:
         raise InvalidInput(f"{path} is not {what} ({form})")
     return data
@@ -182,57 +195,60 @@ def _write_new(path: Path, data: dict[str, Any]) -> None:
         raise InvalidInput(f"{path} exists already and is kept; write the key elsewhere") from None
     except OSError as problem:
         raise InvalidInput(f"cannot write {path}: {problem.strerror}; no key was made") from None
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        _write_through(file, data)
-    _sync_folder(path.parent)
+    try:
+        _write_through(handle, data)
+        sync_folder(path.parent)
+    except OSError as problem:
+        path.unlink(missing_ok=True)
+        raise InvalidInput(f"cannot write {path}: {problem.strerror}; no key was made") from None
 
 
 def _replace(path: Path, data: dict[str, Any]) -> None:
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    # One name for all drafts, under the lock: what a crash leaves is overwritten by the next start, and no
+    # old key stays behind.
+    draft = path.with_name(f".{path.name}.next")
     try:
-        with os.fdopen(
-            os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-        ) as file:
-            _write_through(file, data)
+        _write_through(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), data)
         draft.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as problem:
+        draft.unlink(missing_ok=True)
         raise InvalidInput(f"cannot write {path}: {problem.strerror}; nothing was sealed") from None
-    finally:
-        with suppress(OSError):
-            draft.unlink()
 
 
-def _write_through(file: Any, data: dict[str, Any]) -> None:
-    file.write(json.dumps(data, indent=1) + "\n")
-    file.flush()
-    os.fsync(file.fileno())
+def _write_through(handle: int, data: dict[str, Any]) -> None:
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(json.dumps(data, indent=1) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+@contextmanager
+def _locked(path: Path, called: str) -> Iterator[dict[str, Any]]:
+    """The device's file, to ourselves: a second process waits, and then sees what we wrote."""
+    handle = _lock(path, called)
     try:
-        os.fsync(handle)
+        yield _read(Path(called), DEVICE_FORMAT, "a device key")
     finally:
         os.close(handle)
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[dict[str, Any]]:
-    """The device's file, to ourselves: a second process waits, and then sees what we wrote."""
+def _lock(path: Path, called: str) -> int:
     import fcntl
 
-    while True:
-        try:
+    try:
+        while True:
             handle = os.open(path, os.O_RDONLY)
-        except OSError as problem:
-            raise InvalidInput(f"cannot read {path}: {problem.strerror}; nothing was sealed") from None
-        try:
             fcntl.flock(handle, fcntl.LOCK_EX)
+            held, there = os.fstat(handle), os.stat(path)
+            if there.st_nlink > 1:
+                os.close(handle)
+                raise InvalidInput(
+                    f"{called} has a second name, which would keep its old key; remove it; nothing was sealed"
+                )
             # Whoever waited holds the lock of a file that was replaced meanwhile: look again.
-            if os.fstat(handle).st_ino != os.stat(path).st_ino:
-                continue
-            yield _read(path, DEVICE_FORMAT, "a device key")
-            return
-        finally:
+            if held.st_ino == there.st_ino:
+                return handle
             os.close(handle)
+    except OSError as problem:
+        raise InvalidInput(f"cannot read {called}: {problem.strerror}; nothing was sealed") from None

@@ -8,7 +8,7 @@ All four give readings, the adjoint and single columns without forming the matri
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -117,7 +117,7 @@ class HeatPlane:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GraphDiffusion:
     """Heat, or a rumour, on a graph: exp(-rate L), read at some nodes or all [gilbert18, sec. 5].
 
@@ -128,7 +128,18 @@ class GraphDiffusion:
     space: Graph
     sensors: Sensors
     rate: float
-    weights: FloatArray | None = field(default=None, compare=False)
+    weights: FloatArray | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GraphDiffusion):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return self.space, self.sensors, self.rate, None if self.weights is None else self.weights.tobytes()
 
     @property
     def shape(self) -> tuple[int, int]:

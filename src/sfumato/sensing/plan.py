@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, get_args
+
+import numpy as np
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP, Bound, DiscreteGaussian, RoundedGaussian, gaussian_sigma
-from sfumato.privacy.exact import Number, sqrt_above
+from sfumato.privacy.exact import Number, double_above, sqrt_above
+from sfumato.privacy.guarded import FloatArray
 from sfumato.privacy.laws import LARGEST_ROUNDED
 from sfumato.privacy.losses import nonnegative
-from sfumato.sensing.sensitivity import Sensitivity
+from sfumato.sensing.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.sensors import Sensors
 
 Calibration = Literal["analytic", "papers"]
 
 LARGEST_DISCRETE = 2**16  # two small tables draw it, which a device can hold
+
+LARGEST_READING = 2**48  # lattice units; further readings are clipped, which moves them closer
+SLIP = 2.0**-4  # a double of that size is off by up to 2**-6 units before it is rounded, two of them by 2**-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,7 @@ class NoisePlan:
 
     Readings become whole multiples of 2**exponent; noise of `mechanism` is added to each. Two source vectors
     that are neighbors move all readings together by at most `moved` lattice units in l2: the sensitivity of
-    the operator, the sensor's own step and the rounding included.
+    the operator, the sensor's own step and the rounding included. `site` is the digest of the site it is for.
     """
 
     sensors: Sensors
@@ -34,6 +40,7 @@ class NoisePlan:
     step: Fraction
     exponent: int
     mechanism: RoundedGaussian | DiscreteGaussian
+    site: str = ""
 
     @property
     def sigma(self) -> float:
@@ -49,6 +56,17 @@ class NoisePlan:
     def moved(self) -> Fraction:
         """How far neighbors move all readings, in lattice units of l2."""
         return _moved(self.sensitivity, self.step, self.exponent, len(self.sensors))
+
+    def per_sensor_loss(self, delta: Number) -> FloatArray:
+        """The epsilon of each sensor alone, the papers' local loss: its own change, step and rounding.
+
+        Computed for continuous noise of the same deviation, rounded, which on these lattices is the same to
+        many digits for the discrete kind.
+        """
+        alone = self.sensitivity.per_sensor + float(double_above(self.step)) + 2.0**self.exponent * (1 + SLIP)
+        # Three roundings in doubles are below two steps up.
+        alone = np.nextafter(np.nextafter(alone, np.inf), np.inf)
+        return per_sensor_loss(replace(self.sensitivity, per_sensor=alone), self.sigma, delta)
 
     def bound(self, readings: int | None = None, *, window: str = "") -> Bound:
         """The bound of this many of the readings; some of them move no further than all together."""
@@ -82,8 +100,8 @@ def plan_noise(
 
     `step` is the sensor's own resolution, e.g. 1/16 of a degree: a reading is rounded to it before anybody
     sees it, so neighbors may differ by one step more in every reading. The lattice is the finest on which the
-    noise can be drawn: rounding to it costs one more unit in each reading. In l2, with m readings:
-    (sensitivity + step sqrt(m)) / 2**exponent + sqrt(m).
+    noise can be drawn: rounding to it, and to a double before, costs 17/16 of a unit more in each reading. In
+    l2, with m readings: (sensitivity + step sqrt(m)) / 2**exponent + 17/16 sqrt(m).
 
     `papers` is that of [gilbert18, lem. 4], too noisy where it holds and refused where it does not.
     """
@@ -97,6 +115,10 @@ def plan_noise(
             f"sensors add Gaussian noise, which costs rho, or epsilon and delta; got {loss}; "
             "nothing was planned"
         )
+    if calibration not in get_args(Calibration):
+        raise InvalidParameter(f"calibration is 'analytic' or 'papers', got {calibration!r}")
+    if calibration == "papers" and not isinstance(loss, ApproxDP):
+        raise InvalidParameter(f"the papers' calibration is of epsilon and delta, got {loss}")
     own = nonnegative(step, "step")
     if sensitivity.l2 == 0 and own == 0:
         raise InvalidParameter("no reading moves with the sources, so there is nothing to protect by noise")
@@ -126,7 +148,8 @@ def _mechanism(loss: ZCDP | ApproxDP, sigma: Fraction) -> RoundedGaussian | Disc
 
 def _moved(sensitivity: Sensitivity, step: Fraction, exponent: int, readings: int) -> Fraction:
     root = sqrt_above(Fraction(readings))
-    return (Fraction(sensitivity.l2) + step * root) / Fraction(2) ** exponent + root
+    rounding = root * (1 + Fraction(SLIP))
+    return (Fraction(sensitivity.l2) + step * root) / Fraction(2) ** exponent + rounding
 
 
 def _sigma(loss: ZCDP | ApproxDP, moved: Fraction, calibration: Calibration) -> Fraction:

@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,14 @@ from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.privacy import ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
 from sfumato.privacy.guarded import FloatArray, IntArray
 from sfumato.privacy.release import release_from_json
+from sfumato.sensing.files import read_json
 from sfumato.sensing.keys import Device, MasterKey
-from sfumato.sensing.plan import Calibration, NoisePlan, plan_noise
+from sfumato.sensing.plan import LARGEST_READING, Calibration, NoisePlan, plan_noise
 from sfumato.sensing.seal import Seal, SealedNoise, Unsealed, law_of, seal, unseal
 from sfumato.sensing.sensitivity import sensitivity
 from sfumato.sensing.site import Site
 
 FORMAT = "sfumato-readings/1"
-
-# Room below 2**53, so that every released number is exact as a double, noise included.
-LARGEST_READING = 2**52
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +67,8 @@ class Snapshot:
         found = Snapshot(
             tuple(map(str, data["names"])), release_from_json(data["release"]), held, str(data["time"])
         )
+        if len(set(found.names)) != len(found.names):
+            raise InvalidInput("it reads a sensor twice")
         if np.shape(found.release.value) != (len(found.names),):
             raise InvalidInput("its readings are not one number for each name")
         return found
@@ -93,7 +93,8 @@ class Readings:
         """The noisy readings as CSV: time (if any), sensor, its coordinates, value, sigma of the noise."""
         places = dict(zip(self.site.sensors.names, self.site.sensors.positions.tolist(), strict=True))
         timed = any(snapshot.time for snapshot in self.snapshots)
-        axes = "xyz"[: self.site.sensors.positions.shape[1]]
+        count = self.site.sensors.positions.shape[1]
+        axes = list("xyz"[:count]) if count <= 3 else [f"x{axis + 1}" for axis in range(count)]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([*(["time"] if timed else []), "sensor", *axes, "value", "sigma"])
@@ -126,35 +127,36 @@ class Readings:
 
 
 def read_readings(path: str | Path) -> Readings:
-    """Readings saved as .json."""
+    """Readings saved as .json; each snapshot must promise for the sensors of the site beside it."""
+    data = read_json(path, "a whole file of readings")
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
         site = Site.from_json(data["site"])
         snapshots = tuple(map(Snapshot.from_json, data["snapshots"]))
-        known = set(site.sensors.names)
-        if not snapshots or any(not known.issuperset(s.names) for s in snapshots):
+        known, named = set(site.sensors.names), f"(set {site.sensors.digest[:16]})"
+        if not snapshots or any(not known.issuperset(snapshot.names) for snapshot in snapshots):
             raise ValueError("it has no snapshot, or one of a sensor that the site has not")
+        if any(named not in snapshot.guarantee.unit for snapshot in snapshots):
+            raise ValueError("its promise is for other sensors than those of its site")
         return Readings(site, snapshots)
-    except OSError as problem:
-        raise InvalidInput(f"cannot read {path}: {problem.strerror}") from None
     except KeyError as problem:
         raise InvalidInput(f"{path} is not a whole file of readings: it has no {problem}") from None
-    except (SfumatoError, TypeError, ValueError) as problem:
+    except (SfumatoError, TypeError, ValueError, ArithmeticError) as problem:
         raise InvalidInput(f"{path} is not a whole file of readings: {problem}") from None
 
 
 def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analytic") -> NoisePlan:
     """How much noise the sensors of a site add so that one reading of all costs at most this loss."""
     found = sensitivity(site.operator, site.neighbors)
-    return plan_noise(site.sensors, found, loss, step=site.step, calibration=calibration)
+    made = plan_noise(site.sensors, found, loss, step=site.step, calibration=calibration)
+    return replace(made, site=site.digest)
 
 
 def release(
     values: Mapping[str, float] | npt.ArrayLike,
     site: Site,
-    noise: NoisePlan,
+    noise_plan: NoisePlan,
     *,
     ledger: Ledger,
     device: Device | None = None,
@@ -168,19 +170,20 @@ def release(
     own, and pays what all together cost, because the promise is made for the whole set. Which sensors send
     must not depend on what they read.
     """
-    if noise.sensors.digest != site.sensors.digest:
-        raise InvalidParameter("the plan is of another set of sensors; nothing was charged")
+    if noise_plan.site != site.digest:
+        raise InvalidParameter("the plan was made for another site; nothing was charged")
+    if type(time) is not str or not time.isprintable():
+        raise InvalidParameter("a time must be text that is printable on one line; nothing was charged")
     names, numbers = _named(values, site)
-    bound = noise.bound(len(names), window=window)
-    guarded = guard(
-        quantise(numbers, noise.exponent), bound, source=ledger.header.source, exponent=noise.exponent
-    )
+    bound = noise_plan.bound(len(names), window=window)
+    exponent, mechanism = noise_plan.exponent, noise_plan.mechanism
+    guarded = guard(quantise(numbers, exponent), bound, source=site.name, exponent=exponent)
     about = note or f"{len(names)} readings"
     if device is None:
-        return Snapshot(names, ledger.release(noise.mechanism, guarded, note=about), time=time)
+        return Snapshot(names, ledger.release(mechanism, guarded, note=about), time=time)
     stream = SealedNoise(device.noise)
-    paid = ledger.release(noise.mechanism, guarded, noise=stream, note=about)
-    return Snapshot(names, paid, seal(names, time, paid, stream, device), time)
+    paid = ledger.release(mechanism, guarded, noise=stream, note=about)
+    return Snapshot(names, paid, seal(_sealed(site, names, time), paid, stream, device), time)
 
 
 def quantise(values: FloatArray, exponent: int) -> IntArray:
@@ -195,28 +198,42 @@ def quantise(values: FloatArray, exponent: int) -> IntArray:
     return np.asarray(np.clip(units, -LARGEST_READING, LARGEST_READING).astype(np.int64))
 
 
-def unseal_snapshot(snapshot: Snapshot, master: MasterKey) -> Unsealed:
+def unseal_snapshot(snapshot: Snapshot, site: Site, master: MasterKey) -> Unsealed:
     """The readings of a snapshot without their noise, exactly, for the holder of the master key."""
     if snapshot.seal is None:
         raise InvalidInput(
             "these readings were not sealed: their noise is gone for good; nothing was unsealed"
         )
-    return unseal(snapshot.names, snapshot.time, snapshot.release, snapshot.seal, master)
+    about = _sealed(site, snapshot.names, snapshot.time)
+    return unseal(snapshot.names, about, snapshot.release, snapshot.seal, master)
+
+
+def _sealed(site: Site, names: tuple[str, ...], time: str) -> list[Any]:
+    """What a seal covers beside the release: the site, the sensors and the time."""
+    return [site.digest, list(names), time]
 
 
 def _named(values: Mapping[str, float] | npt.ArrayLike, site: Site) -> tuple[tuple[str, ...], FloatArray]:
     names = site.sensors.names
     if isinstance(values, Mapping):
         known = set(names)
-        for name in values:
+        # Not quoted: where a mapping is the wrong way round, a name is a reading.
+        for place, name in enumerate(values, 1):
             if name not in known:
-                raise InvalidParameter(f"site {site.name!r} has no sensor {name!r}; nothing was charged")
+                raise InvalidParameter(
+                    f"site {site.name!r} has no sensor of the {place}. name given; nothing was charged"
+                )
         names = tuple(name for name in names if name in values)
         values = [values[name] for name in names]
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidParameter("readings must not be masked; nothing was charged")
     try:
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidParameter("readings must be numbers, got something else; nothing was charged") from None
+        array = np.asarray(values)
+        numbers = array.astype(np.float64) if array.dtype.kind in "biuf" else None
+    except (TypeError, ValueError, OverflowError):
+        numbers = None
+    if numbers is None:
+        raise InvalidParameter("readings must be numbers, got something else; nothing was charged")
     if numbers.shape != (len(names),) or not names:
         raise InvalidParameter(
             f"there must be one reading for each of {len(site.sensors)} sensors, got shape {numbers.shape}; "

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.sensing.files import read_json, write_text
 from sfumato.sensing.recovery import Recovery
 from sfumato.sensing.site import Site, part_of_site
 from sfumato.spaces import Grid, Line, Points
@@ -31,6 +32,7 @@ class SavedRecovery:
     statement: str
     rehearsal: bool = False
     time: str = ""
+    averaged: bool = False
 
     def sources(self) -> list[dict[str, Any]]:
         """The places with a source: cell, its name or coordinates, mass, and share of all mass."""
@@ -73,6 +75,7 @@ class SavedRecovery:
             "upper": found.upper,
             "sigma": self.sigma,
             "time": self.time,
+            "averaged": self.averaged,
             "sources": self.sources(),
             "readings": dict(zip(self.names, found.readings.tolist(), strict=True)),
             "dual": found.dual.tolist(),
@@ -116,6 +119,7 @@ class SavedRecovery:
                 statement=str(data["statement"]),
                 rehearsal=bool(data["rehearsal"]),
                 time=str(data["time"]),
+                averaged=bool(data["averaged"]),
             )
         except KeyError as problem:
             raise InvalidInput(f"not a whole recovery: it has no {problem}") from None
@@ -143,22 +147,13 @@ class SavedRecovery:
                 raise InvalidParameter(
                     f"a recovery is written as .json or .csv, got {other!r}; nothing was written"
                 )
-        try:
-            with Path(path).open("w" if overwrite else "x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            raise InvalidInput(f"{path} exists already and is kept; choose another or --overwrite") from None
-        except OSError as problem:
-            raise InvalidInput(f"cannot write {path}: {problem.strerror}") from None
+        write_text(path, text, overwrite=overwrite)
 
 
 def read_recovery(path: str | Path) -> SavedRecovery:
     """A recovery saved as .json."""
+    data = read_json(path, "a whole recovery")
     try:
-        return SavedRecovery.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-    except OSError as problem:
-        raise InvalidInput(f"cannot read {path}: {problem.strerror}") from None
+        return SavedRecovery.from_json(data)
     except InvalidInput as problem:
         raise InvalidInput(f"{path} is {problem}") from None
-    except ValueError:
-        raise InvalidInput(f"{path} is not a whole recovery: it is no JSON") from None

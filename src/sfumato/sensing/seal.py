@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from typing import Any, NoReturn
 
-from sfumato.errors import InvalidInput, SfumatoError, Unguarded
+from sfumato.errors import InvalidInput, InvalidParameter, Unguarded
 from sfumato.privacy import GaussianLaw, KeyedNoise, Law, Release, RoundedGaussianLaw, keyed_draws
 from sfumato.privacy.codec import canonical
-from sfumato.privacy.exact import Number
+from sfumato.privacy.exact import Number, exact
 from sfumato.privacy.guarded import FloatArray, IntArray, lattice
 from sfumato.privacy.keyed import EPOCH_BYTES
 from sfumato.privacy.laws import LaplaceLaw
@@ -90,10 +89,9 @@ class Unsealed:
 class SealedNoise:
     """The stream of a device for one snapshot; remembers which draws it gave."""
 
-    known = False
-
     def __init__(self, noise: KeyedNoise) -> None:
         self._noise = noise
+        self.known = noise.known
         self.distance = noise.distance
         self.drawn: list[tuple[bytes, int]] = []
 
@@ -119,17 +117,15 @@ class SealedNoise:
         return draws
 
 
-def seal(
-    names: tuple[str, ...], time: str, release: Release[IntArray], noise: SealedNoise, device: Device
-) -> Seal:
-    """The seal of a snapshot that was just released with a device's noise."""
+def seal(about: list[Any], release: Release[IntArray], noise: SealedNoise, device: Device) -> Seal:
+    """The seal of what was just released with a device's noise; `about` is what else it covers."""
     ((epoch, first),) = noise.drawn
     blank = Seal(device.key_id, device.name, device.step, epoch.hex(), first, "")
-    return Seal(*_parts(blank), device.sign(_message(names, time, release, blank)))
+    return Seal(*_parts(blank), device.sign(_message(about, release, blank)))
 
 
 def unseal(
-    names: tuple[str, ...], time: str, release: Release[IntArray], seal: Seal, master: MasterKey
+    names: tuple[str, ...], about: list[Any], release: Release[IntArray], seal: Seal, master: MasterKey
 ) -> Unsealed:
     """The quantised readings, exactly, for the holder of the master key; on any machine.
 
@@ -140,9 +136,11 @@ def unseal(
             f"the readings are sealed under key {seal.key_id}, this one is {master.id}; nothing was unsealed"
         )
     key = master.device(seal.device, step=seal.step)
-    code = mac(mac_key(key), _message(names, time, release, seal))
+    code = mac(mac_key(key), _message(about, release, seal))
     epoch = bytes.fromhex(seal.epoch)
-    if not hmac.compare_digest(code, seal.code) or epoch[:4] != seal.step.to_bytes(4, "big"):
+    if not hmac.compare_digest(code.encode(), seal.code.encode()) or epoch[:4] != seal.step.to_bytes(
+        4, "big"
+    ):
         raise InvalidInput("the readings were changed since they were sealed; nothing was unsealed")
     noise = keyed_draws(noise_key(key), epoch, law_of(release), first=seal.first, size=release.value.size)
     return Unsealed(names, release.value - noise, release.exponent)
@@ -151,24 +149,22 @@ def unseal(
 def law_of(release: Release[IntArray]) -> GaussianLaw | RoundedGaussianLaw:
     """The law of the noise on each reading, from the entry that paid for it."""
     try:
-        sigma = Fraction(release.entry.parameters["sigma"])
-        match release.entry.mechanism:
-            case "rounded-gaussian/1":
-                return RoundedGaussianLaw(sigma)
-            case "discrete-gaussian/1":
-                return GaussianLaw(sigma)
-            case name:
-                raise InvalidInput(f"readings have Gaussian noise, the entry says {name}")
-    except SfumatoError:
-        raise
-    except (KeyError, TypeError, ValueError, ArithmeticError):
+        sigma = exact(release.entry.parameters["sigma"], name="sigma")
+    except (KeyError, InvalidParameter):
         raise InvalidInput("the entry of these readings does not say how wide the noise is") from None
+    match release.entry.mechanism:
+        case "rounded-gaussian/1":
+            return RoundedGaussianLaw(sigma)
+        case "discrete-gaussian/1":
+            return GaussianLaw(sigma)
+        case name:
+            raise InvalidInput(f"readings have Gaussian noise, the entry says {name}")
 
 
 def _parts(seal: Seal) -> tuple[str, str, int, str, int]:
     return seal.key_id, seal.device, seal.step, seal.epoch, seal.first
 
 
-def _message(names: tuple[str, ...], time: str, release: Release[IntArray], seal: Seal) -> bytes:
-    """All of a snapshot, with one spelling: names, time, release, and seal without its code."""
-    return canonical([list(names), time, release.to_json(), list(_parts(seal))]).encode()
+def _message(about: list[Any], release: Release[IntArray], seal: Seal) -> bytes:
+    """All that is sent, with one spelling: what it is about, the release, and the seal without its code."""
+    return canonical([*about, release.to_json(), list(_parts(seal))]).encode()

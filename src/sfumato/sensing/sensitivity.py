@@ -103,8 +103,6 @@ def _changes(operator: Operator, *, over_distance: bool) -> Largest:
             return graph_changes(operator, over_distance=over_distance)
         case Matrix():
             return matrix_changes(operator, over_distance=over_distance)
-        case HeatPlane():
-            assert_never(operator.space)
         case _:
             assert_never(operator)
 

@@ -6,6 +6,7 @@ works from.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,15 +17,20 @@ import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.privacy import MovedMass, SwappedCells
-from sfumato.privacy.codec import decode_neighbors, encode
+from sfumato.privacy.codec import canonical, decode_neighbors, encode
+from sfumato.privacy.exact import exact
 from sfumato.privacy.losses import nonnegative
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.files import read_json, write_text
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
 from sfumato.sensing.sensors import Sensors
 from sfumato.spaces import Graph, Grid, Line, Points
 
 FORMAT = "sfumato-site/1"
 MOST_ENTRIES = 4_000_000
+LARGEST_STEP = 10**100
+
+_PROMISED = ("operator", "sources", "sensors", "neighbors", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,8 @@ class Site:
         if not self.name or not self.name.isprintable():
             raise InvalidParameter(f"a site needs a printable name, got {self.name!r}; nothing was built")
         object.__setattr__(self, "step", nonnegative(self.step, "step"))
+        if self.step > LARGEST_STEP:
+            raise InvalidParameter("step must be at most 1e100, got more; nothing was built")
         metric = self.operator.space.metric
         if isinstance(self.neighbors, MovedMass) and self.neighbors.metric != metric:
             raise InvalidParameter(
@@ -56,6 +64,12 @@ class Site:
                 f"every cell needs one name, got {len(self.cells)} for {self.operator.space.size}; "
                 "nothing was built"
             )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all that a plan rests on: sources, sensors, operator, relation and step."""
+        parts = self.to_json()
+        return hashlib.sha256(canonical([parts[name] for name in _PROMISED]).encode()).hexdigest()
 
     @property
     def sensors(self) -> Sensors:
@@ -101,7 +115,7 @@ class Site:
                 name=str(data["name"]),
                 operator=_operator(data["operator"], space, sensors),
                 neighbors=neighbors,
-                step=Fraction(data["step"]),
+                step=exact(data["step"], name="step"),
                 cells=None if cells is None else tuple(map(str, cells)),
             )
         except KeyError as problem:
@@ -111,25 +125,16 @@ class Site:
 
     def write(self, path: str | Path) -> None:
         """Save in a new file; a site is never written over another."""
-        try:
-            with Path(path).open("x", encoding="utf-8") as file:
-                file.write(json.dumps(self.to_json(), indent=1) + "\n")
-        except FileExistsError:
-            raise InvalidInput(f"{path} exists already and is kept; write the site elsewhere") from None
-        except OSError as problem:
-            raise InvalidInput(f"cannot write {path}: {problem.strerror}") from None
+        write_text(path, json.dumps(self.to_json(), indent=1) + "\n")
 
 
 def read_site(path: str | Path) -> Site:
     """A site from its file."""
+    data = read_json(path, "a whole site")
     try:
-        return Site.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-    except OSError as problem:
-        raise InvalidInput(f"cannot read {path}: {problem.strerror}") from None
+        return Site.from_json(data)
     except InvalidInput as problem:
         raise InvalidInput(f"{path} is {problem}") from None
-    except ValueError:
-        raise InvalidInput(f"{path} is not a whole site: it is no JSON") from None
 
 
 def part_of_site(site: Site, names: tuple[str, ...]) -> Operator:

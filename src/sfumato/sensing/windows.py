@@ -35,8 +35,12 @@ def parse_window(text: str) -> timedelta:
 def window_of(moment: datetime, length: timedelta) -> datetime:
     """When the window began that holds this moment: windows tile time from 1970 on, in UTC."""
     if moment.tzinfo is None:
-        raise InvalidParameter(f"a moment needs its time zone, got {moment.isoformat()}; nothing was charged")
-    return _EPOCH + (moment - _EPOCH) // length * length
+        raise InvalidParameter("a moment needs its time zone, got one without; nothing was charged")
+    _checked(length)
+    try:
+        return _EPOCH + (moment - _EPOCH) // length * length
+    except OverflowError:
+        raise InvalidParameter("a moment must lie in years 1 to 9999 in UTC; nothing was charged") from None
 
 
 def describe_window(start: datetime, length: timedelta) -> str:
@@ -45,11 +49,20 @@ def describe_window(start: datetime, length: timedelta) -> str:
     >>> describe_window(datetime(2026, 11, 16, tzinfo=UTC), timedelta(days=1))
     'within 1d from 2026-11-16T00:00Z'
     """
-    minutes = length // timedelta(minutes=1)
-    span = next(
+    return f"within {_span(length)} from {start.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
+
+
+def _span(length: timedelta) -> str:
+    minutes = _checked(length) // timedelta(minutes=1)
+    return next(
         f"{minutes // size}{name}" for name, size in (("d", 1440), ("h", 60), ("m", 1)) if minutes % size == 0
     )
-    return f"within {span} from {start.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
+
+
+def _checked(length: timedelta) -> timedelta:
+    if length <= timedelta(0) or length % timedelta(minutes=1):
+        raise InvalidParameter(f"a window is some whole minutes long, got {length}; nothing was charged")
+    return length
 
 
 def window_ledger(
@@ -65,12 +78,19 @@ def window_ledger(
 ) -> Ledger:
     """The ledger of the window that holds a moment: opened, or made if this is its first reading.
 
-    Its unit names the window, so a ledger of another one is refused.
+    Its unit names the window, so a ledger of another one is refused. A folder holds windows of one length:
+    others would be more budgets for the same time.
     """
     start = window_of(moment, length)
     where = Path(folder)
     where.mkdir(parents=True, exist_ok=True)
-    path = where / f"{start:%Y%m%dT%H%MZ}.ledger"
+    path = where / f"{start:%Y%m%dT%H%MZ}-{_span(length)}.ledger"
+    for other in where.glob("*.ledger"):
+        if not other.stem.endswith(f"-{_span(length)}"):
+            raise InvalidParameter(
+                f"{where} has windows of another length ({other.name}), asked for {_span(length)}; "
+                "nothing was charged"
+            )
     unit = unit_of(sensors, window=describe_window(start, length))
     if not path.exists():
         try:

@@ -39,8 +39,11 @@ class Points:
                 "positions must be a list of at least one place, all with as many coordinates, got "
                 f"shape {array.shape}; no places were built"
             )
-        if not np.isfinite(array).all():
-            raise InvalidParameter("positions must be finite, got one that is not; no places were built")
+        # Beyond this, squares leave the doubles and a distance would be inf.
+        if not (np.abs(array) <= 1e150).all():
+            raise InvalidParameter(
+                "positions must be finite and within 1e150, got one that is not; no places were built"
+            )
         if norm not in get_args(Norm):
             raise InvalidParameter(f"norm must be 'euclidean' or 'l1', got {norm!r}; no places were built")
         if np.unique(array, axis=0).shape != array.shape:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, assert_never
 
 import numpy as np
+from experiments.sensors.intervals import (
+    LEVEL,
+    Interval,
+    Trials,
+    difference,
+    fitted,
+    floor,
+    slope,
+    trials_of,
+    unpaired,
+)
 from experiments.sensors.points import Metric, Point, Table
+from experiments.sensors.protocol import Draw
 
-Kind = Literal["slope", "within", "spread", "rises", "falls", "peak", "valley", "below"]
+Kind = Literal["slope", "floor", "within", "rises", "falls", "peak", "valley", "below"]
+Verdict = Literal["holds", "undecided", "not attained", "does not hold"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +34,18 @@ class Claim:
 
     Of the points of `series` in `figure`, at `values` of the axis if some are named:
     "slope": the least-squares slope of log value against log x lies in [low, high];
+    "floor": a + b / sqrt(x) has a above 0; undecided where it does not fit;
     "within": every value lies in [low, high];
-    "spread": the largest is at most `high` times the smallest;
-    "rises", "falls": the last differs from the first, and their intervals do not meet;
-    "peak", "valley": some point between lies above (below) both ends, and its interval meets neither;
+    "rises", "falls": the last differs from the first;
+    "peak", "valley": some point between lies above (below) both ends;
     "below": every value is at most `high` times that of the series `than`.
+
+    It holds if 95 % intervals lie where it says, does not if one lies elsewhere, and else is undecided. Two
+    points are compared on draws that both answered, draw by draw. Where one point of several is enough to
+    decide (one above both ends, one where `than` is less), 5 % are shared among them.
+
+    A bound O(.) is not contradicted by less: `slack` is the side of [low, high] on which a slope keeps it, and
+    one that lies there as a whole is "not attained".
     """
 
     name: str
@@ -33,27 +54,27 @@ class Claim:
     text: str
     kind: Kind
     series: str
-    agrees: bool
+    verdict: Verdict
     note: str = ""
     metric: Metric = "emd"
     than: str = ""
     values: tuple[float, ...] = ()
     low: float = 0.0
-    high: float = float("inf")
+    high: float = math.inf
+    slack: Literal["", "above", "below"] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A claim after the run: whether it held, and the numbers that decided."""
+    """A claim after the run: the verdict, and the numbers that decided."""
 
     claim: Claim
-    held: bool
+    verdict: Verdict
     measured: str
 
-    @property
-    def expected(self) -> bool:
-        """Whether the run found what expected.toml says."""
-        return self.held == self.claim.agrees
+    def expected(self, *, quick: bool) -> bool:
+        """Whether the run found what expected.toml says; few draws may leave it undecided."""
+        return self.verdict == self.claim.verdict or (quick and self.verdict == "undecided")
 
 
 def read_claims(*, quick: bool) -> list[Claim]:
@@ -70,41 +91,126 @@ def _fields(table: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def decide(claim: Claim, points: Sequence[Point]) -> Finding:
+def decide(claim: Claim, points: Sequence[Point], draws: Sequence[Draw] = ()) -> Finding:
     """Whether a claim held in these points; values that were not run are left out."""
     mine = _points(claim, points, claim.series)
-    values = np.array([point.middle for point in mine])
+    trials = _trials(claim, draws, claim.series)
     first, last = mine[0], mine[-1]
     span = f"{first.axis} {first.x:g} to {last.x:g}" if len(mine) > 1 else f"{first.axis} {first.x:g}"
     match claim.kind:
         case "slope":
-            slope = float(np.polyfit(np.log([point.x for point in mine]), np.log(values), 1)[0])
-            return Finding(claim, claim.low <= slope <= claim.high, f"slope {slope:.3f} for {span}")
+            if not trials and any(point.low < point.high for point in mine):
+                raise SystemExit(f"the slope of claim {claim.name} has no draws; it was not decided")
+            logs, values = np.log([point.x for point in mine]), np.array([point.middle for point in mine])
+            exact = float(fitted(logs, values))
+            found = slope(trials, claim.name) if trials else Interval(exact, exact, exact)
+            said = f"slope {found}" if trials else f"slope {exact:.3f}"
+            return Finding(claim, _judge(claim, found), f"{said} for {span}")
+        case "floor":
+            found, fits = floor(trials)
+            verdict = _sign(found, 1) if fits >= 1 - LEVEL else "undecided"
+            said = f"a + b/√{first.axis} has a = {found}, and fits with p = {fits:.2g}"
+            return Finding(claim, verdict, f"{said}, for {span}")
         case "within":
-            held = bool(((claim.low <= values) & (values <= claim.high)).all())
-            return Finding(claim, held, f"{_range(values)} for {span}")
-        case "spread":
-            ratio = float(values.max() / values.min())
-            return Finding(claim, ratio <= claim.high, f"{_range(values)}, a factor {ratio:.3g}, for {span}")
-        case "rises":
-            return Finding(claim, first.high < last.low, f"{_said(first)} to {_said(last)} for {span}")
-        case "falls":
-            return Finding(claim, last.high < first.low, f"{_said(first)} to {_said(last)} for {span}")
+            answers = {_judge(claim, Interval(point.middle, point.low, point.high)) for point in mine}
+            return Finding(claim, _all(answers), f"{_range(mine)} for {span}")
+        case "rises" | "falls":
+            apart, told = _apart(last, first, trials)
+            verdict = _sign(apart, 1 if claim.kind == "rises" else -1)
+            return Finding(claim, verdict, f"{_said(first)} to {_said(last)}{told} for {span}")
         case "peak" | "valley":
-            top = max(mine, key=lambda point: point.middle if claim.kind == "peak" else -point.middle)
-            held = all(
-                end.high < top.low if claim.kind == "peak" else top.high < end.low for end in (first, last)
-            )
-            said = f"{_said(first)}, then {_said(top)} at {top.x:g}, then {_said(last)}; {span}"
-            return Finding(claim, held, said)
+            return _turn(claim, mine, trials, span)
         case "below":
-            other = {point.x: point.middle for point in _points(claim, points, claim.than)}
-            ratios = np.array([point.middle / other[point.x] for point in mine if point.x in other])
-            if not ratios.size:
-                raise SystemExit(f"claim {claim.name} compares nothing that was run; it was not decided")
-            return Finding(claim, bool((ratios <= claim.high).all()), f"ratio {_range(ratios)} for {span}")
+            return _below(claim, mine, trials, _trials(claim, draws, claim.than), span)
         case _:
             assert_never(claim.kind)
+
+
+def _judge(claim: Claim, found: Interval) -> Verdict:
+    """Where an interval lies: in [low, high], outside, or across an end."""
+    if found.high < claim.low:
+        return "not attained" if claim.slack == "below" else "does not hold"
+    if found.low > claim.high:
+        return "not attained" if claim.slack == "above" else "does not hold"
+    inside = (claim.low <= found.low or claim.slack == "below") and (
+        found.high <= claim.high or claim.slack == "above"
+    )
+    return "holds" if inside else "undecided"
+
+
+def _all(answers: set[Verdict]) -> Verdict:
+    """What holds of all if these hold of each."""
+    if "does not hold" in answers:
+        return "does not hold"
+    return "holds" if answers == {"holds"} else "undecided"
+
+
+def _sign(apart: Interval, sign: int) -> Verdict:
+    """Whether a difference has this sign."""
+    low, high = sorted((sign * apart.low, sign * apart.high))
+    return "holds" if low > 0 else "does not hold" if high < 0 else "undecided"
+
+
+def _apart(
+    one: Point, other: Point, trials: Mapping[float, Trials], level: float = LEVEL
+) -> tuple[Interval, str]:
+    """The difference of two points, draw by draw where there are draws, and how it was found."""
+    if not trials:
+        return unpaired(one, other), ""
+    apart, count = difference(trials[one.x], trials[other.x], level=level)
+    return apart, f", paired {apart.middle:+.3g} [{apart.low:+.3g}, {apart.high:+.3g}] on {count} draws,"
+
+
+def _turn(claim: Claim, mine: Sequence[Point], trials: Mapping[float, Trials], span: str) -> Finding:
+    """Whether some point between is above (below) both ends, by the one that is farthest from the nearer."""
+    first, last = mine[0], mine[-1]
+    sign = 1 if claim.kind == "peak" else -1
+    between = mine[1:-1]
+    if not between:
+        raise SystemExit(f"claim {claim.name} has no points between its ends; it was not decided")
+    level = 1 - (1 - LEVEL) / len(between)
+    answers: dict[Point, set[Verdict]] = {
+        point: {_sign(_apart(point, end, trials, level)[0], sign) for end in (first, last)}
+        for point in between
+    }
+    top = max(between, key=lambda point: (answers[point] == {"holds"}, sign * point.middle))
+    verdict: Verdict = "undecided"
+    if answers[top] == {"holds"}:
+        verdict = "holds"
+    elif all("does not hold" in found for found in answers.values()):
+        verdict = "does not hold"
+    said = f"{_said(first)}, then {_said(top)} at {top.x:g}, then {_said(last)}; {span}"
+    return Finding(claim, verdict, said)
+
+
+def _below(
+    claim: Claim,
+    mine: Sequence[Point],
+    trials: Mapping[float, Trials],
+    others: Mapping[float, Trials],
+    span: str,
+) -> Finding:
+    """Whether one series is at most `high` times another, on the draws that both answered."""
+    shared = [point.x for point in mine if trials.get(point.x) and others.get(point.x)]
+    shared = [x for x in shared if trials[x].keys() & others[x].keys()]
+    if not shared:
+        raise SystemExit(f"claim {claim.name} compares nothing that was run; it was not decided")
+    level = 1 - (1 - LEVEL) / len(shared)
+    ratios: list[float] = []
+    answers: set[Verdict] = set()
+    more: list[str] = []
+    for x in shared:
+        both = trials[x].keys() & others[x].keys()
+        ratios.append(sum(trials[x][t] for t in both) / sum(others[x][t] for t in both))
+        apart, _ = difference(trials[x], others[x], share=claim.high)
+        sure, _ = difference(trials[x], others[x], share=claim.high, level=level)
+        answers.add("holds" if apart.high < 0 else "does not hold" if sure.low > 0 else "undecided")
+        if sure.low > 0:
+            more.append(f"{x:g}")
+    said = f"paired ratio {min(ratios):.3g} to {max(ratios):.3g} for {span}"
+    if more:
+        said += f", above {claim.high:g} by more than chance at {mine[0].axis} {', '.join(more)}"
+    return Finding(claim, _all(answers), said)
 
 
 def _points(claim: Claim, points: Sequence[Point], series: str) -> list[Point]:
@@ -119,9 +225,18 @@ def _points(claim: Claim, points: Sequence[Point], series: str) -> list[Point]:
     return sorted(some, key=lambda point: point.x)
 
 
-def _range(values: np.typing.NDArray[np.float64]) -> str:
-    low, high = f"{values.min():.3g}", f"{values.max():.3g}"
-    return low if low == high else f"{low} to {high}"
+def _trials(claim: Claim, draws: Sequence[Draw], series: str) -> dict[float, dict[int, float]]:
+    found = trials_of(draws, claim.figure, series, claim.metric) if series else {}
+    return {x: some for x, some in found.items() if some and (not claim.values or x in claim.values)}
+
+
+def _range(mine: Sequence[Point]) -> str:
+    """The values, and how far their intervals reach together."""
+    low, high = (min(p.middle for p in mine), max(p.middle for p in mine))
+    said = f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"
+    if all(point.low == point.high for point in mine):
+        return said
+    return f"{said} [{min(p.low for p in mine):.3g}, {max(p.high for p in mine):.3g}]"
 
 
 def _said(point: Point) -> str:
@@ -133,7 +248,7 @@ def verdicts(findings: Sequence[Finding]) -> Table:
     rows = [["claim", "place", "here", "measured, and our note"]]
     for finding in findings:
         claim = finding.claim
-        answer = "holds" if finding.held else "**does not hold**"
+        answer = "**does not hold**" if finding.verdict == "does not hold" else finding.verdict
         remark = ". ".join(part for part in (finding.measured, claim.note) if part)
         rows.append([claim.text, claim.where, answer, remark])
     return rows
@@ -147,10 +262,14 @@ def as_json(findings: Sequence[Finding]) -> list[dict[str, object]]:
             "figure": finding.claim.figure,
             "where": finding.claim.where,
             "text": finding.claim.text,
-            "held": finding.held,
-            "agrees": finding.claim.agrees,
+            "verdict": finding.verdict,
+            "expected": finding.claim.verdict,
             "measured": finding.measured,
-            "claim": {key: value for key, value in asdict(finding.claim).items() if value != float("inf")},
+            "claim": {
+                key: value
+                for key, value in asdict(finding.claim).items()
+                if value not in (math.inf, -math.inf)
+            },
         }
         for finding in findings
     ]

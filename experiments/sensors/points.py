@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -45,7 +46,10 @@ class Picture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """What one script found: a heading, some words, points, tables, pictures, and all its draws."""
+    """What one script found: a heading, some words, points, tables, pictures, and all its draws.
+
+    `unsolved` has, for each panel without draws here, how many recoveries failed and how many were tried.
+    """
 
     name: str
     heading: str
@@ -54,14 +58,21 @@ class Part:
     tables: tuple[tuple[str, Table], ...] = ()
     pictures: tuple[Picture, ...] = ()
     draws: tuple[Draw, ...] = ()
+    unsolved: tuple[tuple[str, int, int], ...] = ()
+
+    def failures(self) -> tuple[tuple[str, int, int], ...]:
+        """For each panel: how many recoveries ended without a proven answer, and how many were tried."""
+        tried = Counter(draw.figure for draw in self.draws)
+        failed = Counter(draw.figure for draw in self.draws if draw.status == "failed")
+        return tuple((figure, failed[figure], count) for figure, count in tried.items()) + self.unsolved
 
 
-def mean(values: FloatArray) -> tuple[float, float, float]:
-    """The mean and its 95 % interval by Student's t; the interval of one value is that value."""
+def mean(values: FloatArray, level: float = 0.95) -> tuple[float, float, float]:
+    """The mean and its interval by Student's t; the interval of one value is that value."""
     middle = float(values.mean())
     if values.size < 2:
         return middle, middle, middle
-    half = float(stats.t.ppf(0.975, values.size - 1) * values.std(ddof=1) / math.sqrt(values.size))
+    half = float(stats.t.ppf((1 + level) / 2, values.size - 1) * values.std(ddof=1) / math.sqrt(values.size))
     return middle, middle - half, middle + half
 
 

@@ -48,7 +48,7 @@ def run(*, quick: bool) -> Part:
 
 def rates(found: tuple[Point, ...]) -> Table:
     """The papers' asymptotic bounds, what follows from the corrected ones, and measured exponents."""
-    rows = [["variable", "printed", "follows from the corrected bound", "papers, measured", "ours, measured"]]
+    rows = [["variable", "printed", "follows from the corrected proof", "papers, measured", "ours, measured"]]
     figures = {"n": "6a", "m": "6b", "T": "6c"}
     for row in tables():
         if row.table == "private":

@@ -270,7 +270,8 @@ def test_a_missing_ledger_is_invalid_input() -> None:
         sentence = error(run(command, "no.ledger"), 4)
         assert sentence == (
             "there is no ledger at no.ledger; make one with: "
-            "sfumato ledger create no.ledger --epsilon 1 --unit user --source NAME"
+            "sfumato ledger create no.ledger --epsilon 1 --unit user --source NAME, "
+            "for sensors with: sfumato sense ledger"
         )
 
 

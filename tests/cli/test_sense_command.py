@@ -8,6 +8,7 @@ import stat
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,9 @@ def test_from_a_made_up_site_to_a_checked_recovery(kind: str, rng: np.random.Gen
     assert found["site"] == f"simulated {kind}"
     checked = done("check", "rec.json", "--ledger", "sim.ledger", "--readings", "r.json")
     assert checked.stdout.startswith("rec.json: optimal, no feasible sources have a total below ")
-    assert checked.stdout.endswith("; its readings were paid for in sim.ledger\n")
+    assert checked.stdout.endswith(
+        "; releases of these sensors were paid for in sim.ledger (no receipt vouches for their values)\n"
+    )
     assert Path("sim.ledger").read_bytes() == before
 
 
@@ -239,10 +242,18 @@ def test_a_plan_says_what_the_library_plans() -> None:
         f"readings move by {wanted.sensitivity.l2:.4g} together, so each sensor adds noise of sigma "
         f"{wanted.sigma:.4g} for epsilon 1, delta 1e-06"
     )
-    assert text.stdout.splitlines()[3] == (
-        "where mass is, is hidden up to the radius; how much there is in all is not"
+    lines = text.stdout.splitlines()
+    # Two Gaussians a distance d apart: the best guess is right with probability Phi(d / (2 sigma)).
+    best = NormalDist().cdf(float(wanted.moved / wanted.mechanism.sigma) / 2)
+    assert told["best_guess"] == pytest.approx(best)
+    assert (
+        lines[2]
+        == f"who must guess between two places the radius apart is right at most {best:.0%} of the time"
     )
-    assert text.stdout.splitlines()[4:] == told["physics"]
+    assert lines[5] == "where mass is, is hidden up to the radius; how much there is in all is not"
+    assert lines[6:] == ["--details says what physics hides already"]
+    more = done("plan", "site.json", "--epsilon", "1", "--quiet", "--details")
+    assert more.stdout.splitlines()[6:] == told["physics"]
 
 
 def test_a_plan_can_be_drawn() -> None:

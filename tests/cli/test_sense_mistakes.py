@@ -152,7 +152,7 @@ def test_files_that_are_no_tables_cost_nothing(name: str, data: bytes | None, se
             "say who pays: --ledger FILE or --windows FOLDER; nothing was charged",
         ),
         (2, release("--epsilon", "1"), "give the budget as --epsilon"),
-        (2, release(rho=""), "give the budget as --epsilon"),
+        (2, release(rho=""), "say what one reading costs: --epsilon with --delta, or --rho, or a --share"),
         (
             2,
             release("--epsilon", "1", "--delta", "0", rho=""),
@@ -204,7 +204,7 @@ def test_a_budget_for_one_time_does_not_pay_for_two() -> None:
     hall()
     table("readings.csv", ["time", "sensor", "value"], [(time, *pair) for time in "01" for pair in changed()])
     sentence = refused(3, *release(rho="60"))
-    assert sentence == "asked rho 60 and rho 60, rho 100 left in hall.ledger; nothing was released"
+    assert sentence == "asked 2 times rho 60, rho 100 left, enough for 1 in hall.ledger; nothing was released"
     assert entries() == ()
 
 

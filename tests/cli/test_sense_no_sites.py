@@ -11,6 +11,7 @@ from tests.cli.sense_runs import (
     HALL,
     ROOMY,
     alone,
+    answer,
     clear,
     done,
     hall,
@@ -158,7 +159,7 @@ def test_a_damaged_site_is_refused(change: str) -> None:
 @pytest.mark.parametrize(
     ("code", "words", "sentence"),
     [
-        (2, "plan site.json", "give the budget as --epsilon"),
+        (2, "plan site.json", "say what one reading costs"),
         (
             2,
             "plan site.json --epsilon 1 --delta 0",
@@ -183,14 +184,14 @@ def test_plans_and_ledgers_of_nothing(code: int, words: str, sentence: str) -> N
     [
         (2, "r.csv", "readings in a .csv come as one file, with --site; nothing was recovered"),
         (2, "r.csv r.json --site site.json", "readings in a .csv come as one file, with --site"),
-        (2, "r.csv --site site.json", "readings in a .csv need --sigma, or a --radius"),
+        (2, "plain.csv --site site.json", "readings in a .csv need --sigma, or a --radius"),
         (2, "r.csv --site site.json --sigma -1", "sigma must be 0 or more and finite, got -1.0"),
         (2, "r.json --sigma 1", "--sigma goes with .csv readings"),
         (2, "r.json --radius wide", "--radius is a number or 'papers', got 'wide'"),
         (2, "r.json --radius -1", "radius must be 0 or more"),
         (2, "r.json --radius nan", "radius must be 0 or more"),
         (2, "r.json --upper 0", "upper must be positive and finite, got 0.0"),
-        (2, "r.json --time noon", "there is no reading at 'noon'; nothing was recovered"),
+        (2, "r.json --time noon", "there is no reading at 'noon', only "),
         (2, "r.json --out x.txt", "this is written as .csv or .json, got x.txt"),
         (2, "r.json --plot x.jpg", "this is written as .png, got x.jpg"),
         (4, "r.json --out none/x.json", "the folder of none/x.json must exist"),
@@ -208,7 +209,40 @@ def test_recoveries_of_nothing(code: int, words: str, sentence: str) -> None:
     Path("cut.json").write_bytes(Path("r.json").read_bytes()[:-100])
     table("far.csv", ["cell", "mass"], [(20, 1)])
     table("part.csv", ["sensor", "value"], [("roof", 1)])
+    table("plain.csv", ["sensor", "value"], [("door", 1)])
     assert refused(code, "recover", *words.split()).startswith(sentence)
+
+
+def test_a_line_in_the_wrong_unit_is_not_a_site() -> None:
+    table("far.csv", ["sensor", "x"], [("a", 1.25), ("b", 28.75)])
+    words = [
+        "site",
+        "far.json",
+        "--name",
+        "far",
+        "--line",
+        "60",
+        "--sensors",
+        "far.csv",
+        "--diffusion-time",
+        "9",
+    ]
+    assert refused(2, *words, "--radius", "1").startswith(
+        "no sensor lies where sources may be (0 to 1); is --length missing? nothing was built"
+    )
+    assert "at 0 to 30: far.json" in done(*words, "--radius", "1", "--length", "30").stderr
+    assert refused(2, "site", "far.txt", *words[2:], "--radius", "1").startswith(
+        "a site is written to a .json"
+    )
+
+
+def test_noisy_tables_say_their_own_sigma() -> None:
+    clear(5)
+    with_json, with_csv = (
+        answer("recover", *words) for words in (["r.json"], ["r.csv", "--site", "site.json"])
+    )
+    assert with_csv["status"] == with_json["status"] == "optimal"
+    assert with_csv["sigma"] == pytest.approx(with_json["sigma"])
 
 
 def test_files_of_different_sites_are_not_joined() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sfumato.privacy import ZCDP, ApproxDP, Ledger, Loss
-    from sfumato.sensing import Site
+    from sfumato.sensing import Site, Snapshot
 
 app = typer.Typer(
     help="Private sensors: release noisy readings, recover where sources are, take noise off with a key.",
@@ -53,7 +53,7 @@ def release(
     ] = None,
     window: Annotated[str, typer.Option(help="Length of a window: 30m, 6h, 1d.")] = "1d",
     budget_epsilon: Annotated[str, typer.Option(help="Budget of each window.", show_default=False)] = "",
-    budget_delta: Annotated[str, typer.Option(help="And its delta.")] = "1e-6",
+    budget_delta: Annotated[str, typer.Option(help="And its delta.")] = "1e-5",
     epsilon: Annotated[
         str, typer.Option(help="What one reading of all sensors costs.", show_default=False)
     ] = "",
@@ -84,7 +84,7 @@ def release(
     """
     from sfumato.privacy import Ledger
     from sfumato.privacy.codec import encode
-    from sfumato.sensing import Device, Readings, Snapshot, read_site, unit_of
+    from sfumato.sensing import Device, Readings, read_site, unit_of
     from sfumato.sensing import release as release_snapshot
 
     hush = quiet or json
@@ -135,13 +135,13 @@ def release(
             raise type(stopped)(f"{stopped}; {part}") from stopped
         say(part, quiet=quiet)
         raise stopped
-    guarantee = released[0].guarantee
-    say(f"released {len(released)} reading(s), {guarantee}", quiet=hush)
+    statement = _promised(released)
+    say(f"released {'1 reading, ' if len(released) == 1 else ''}{statement}", quiet=hush)
     result = {
         "written": [str(path) for path in out],
         "readings": len(released),
         "sigma": planned.sigma,
-        "statement": str(guarantee),
+        "statement": statement,
         "sealed": sealer is not None,
         "ledgers": sorted({str(one.path) for one, _ in paid_by}),
     }
@@ -223,6 +223,25 @@ def key_device(
     write_device_key(file, key, name)
     say(f"made a key for device {name!r} under master key {key.id}", quiet=quiet or json)
     show({"key": str(file), "device": name, "id": key.id}, str(file), json=json)
+
+
+def _promised(released: list[Snapshot]) -> str:
+    """What was promised: of several readings each, and all together for those of one ledger."""
+    from sfumato.privacy import ZCDP, ApproxDP, as_approx, compose
+
+    one = str(released[0].guarantee)
+    if len(released) == 1:
+        return one
+    largest = max(
+        sum(snapshot.release.ledger == ledger for snapshot in released)
+        for ledger in {snapshot.release.ledger for snapshot in released}
+    )
+    whole = compose([released[0].guarantee.loss] * largest)
+    about = f" (epsilon {float(as_approx(whole, '1e-6').epsilon):.3g} at delta 1e-06)"
+    meant = about if isinstance(whole, ZCDP) else ""
+    windows = "" if largest == len(released) else ", the most in one window"
+    assert isinstance(whole, ZCDP | ApproxDP)  # noqa: S101 - sums of what sensors cost
+    return f"{len(released)} readings, each {one}; {largest} together {whole}{meant}{windows}"
 
 
 def _payer(

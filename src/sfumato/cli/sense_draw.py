@@ -9,8 +9,15 @@ from sfumato.cli.sense_files import numbers, read_rows
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from sfumato.sensing import Recovery, SavedRecovery, Site
+    from sfumato.sensing import SavedRecovery, Site
     from sfumato.spaces.space import FloatArray
+
+
+_REMARKS = {
+    "optimal": "",
+    "zero": "nothing can be told from the noise",
+    "infeasible": "no answer: the readings do not fit the site",
+}
 
 
 def draw(
@@ -25,8 +32,9 @@ def draw(
     common: dict[str, Any] = {
         "sources": truth,
         "readings": found.readings,
-        "caption": saved.statement,
+        "caption": f"{saved.site.name}{f', {saved.time}' if saved.time else ''}: {saved.statement}",
         "rehearsal": saved.rehearsal,
+        "remark": _REMARKS[found.status],
     }
     match space:
         case Line():
@@ -44,20 +52,14 @@ def draw(
                 found.estimate,
                 labels=labels,
                 positions=None if layout is None else _layout(layout, saved.site),
-                **{**common, "readings": _on_all_nodes(found)},
+                sensors=found.operator.sensors.positions,
+                names=None if saved.site.cells is None else saved.site.cells,
+                **common,
             )
         case _:
             return draw_plane_recovery(
                 space, found.estimate, sensors=found.operator.sensors.positions, **common
             )
-
-
-def _on_all_nodes(found: Recovery) -> FloatArray:
-    import numpy as np
-
-    spread = np.full(found.operator.space.size, np.nan)
-    spread[found.operator.sensors.positions[:, 0].astype(np.int64)] = found.readings
-    return spread
 
 
 def _layout(path: Path, site: Site) -> FloatArray:

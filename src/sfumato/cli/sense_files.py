@@ -58,7 +58,9 @@ def column(rows: Rows, name: str, path: Path) -> list[Any]:
     for number, row in enumerate(rows, 1):
         if row.get(name) in (None, ""):
             raise InvalidInput(f"{path} has no {name!r} in row {number}; nothing was charged")
-    return [row[name] for row in rows]
+    found = [row[name] for row in rows]
+    # Blanks around a word are of the writing, not of the name.
+    return [value.strip() if isinstance(value, str) else value for value in found]
 
 
 def has(rows: Rows, name: str) -> bool:
@@ -143,6 +145,12 @@ def read_snapshots(path: Path, site: Site) -> list[tuple[str, dict[str, float]]]
             )
         at[name] = value
     return list(found.items())
+
+
+def read_sigma(path: Path) -> float | None:
+    """The deviation of the noise that a table of noisy readings states, if it does: the largest."""
+    rows = read_rows(path)
+    return max(numbers(rows, "sigma", path)) if has(rows, "sigma") else None
 
 
 def read_sources(path: Path, site: Site) -> FloatArray:

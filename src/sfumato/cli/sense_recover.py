@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli.console import FAILED, Json, Quiet, fail, say, sentences, show, working
 from sfumato.cli.sense_draw import draw
-from sfumato.cli.sense_files import read_snapshots, read_sources
+from sfumato.cli.sense_files import read_sigma, read_snapshots, read_sources
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from sfumato.spaces.space import FloatArray
 
 PAPERS = "papers"
+BADLY = 1.5  # noise of 12 readings is as large as that in one of 1,000 draws; of more readings, in fewer
 
 _REMARKS = {
     "optimal": "",
-    "zero": "the readings are within their noise of no sources at all: nothing can be told from them",
-    "infeasible": "no sources in the box explain the readings within the radius (this is proved); "
-    "a larger --radius or --upper may",
+    "zero": "the readings are within the radius of no sources at all: nothing can be told from them",
+    "infeasible": "no sources in the box explain the readings within the radius (this is proved): the site "
+    "does not fit, or --radius or --upper is too small",
 }
 
 
@@ -93,6 +94,7 @@ def recover(
     truth = None if sources is None else read_sources(sources, read.site)
     result = {**saved.to_json(), "site": read.site.name}
     del result["dual"], result["readings"]
+    result["expected_noise"] = None if read.sigma is None else read.sigma * len(read.names) ** 0.5
     if truth is not None and found.status == "optimal":
         result["emd"] = emd_of(found, truth)
     _communities(saved, communities, result)
@@ -102,6 +104,13 @@ def recover(
         plot.write_bytes(draw(saved, truth, layout=layout, labels=result.get("labels")))
     result.pop("labels", None)
     say(_REMARKS[found.status], quiet=quiet or json or found.status == "optimal")
+    expected = result["expected_noise"]
+    if expected and found.radius > BADLY * expected:
+        say(
+            f"the readings fit this site badly: they are allowed {found.radius:.3g} from the answer, their "
+            f"noise is about {expected:.3g}; are the diffusion time and the unit of the readings right?",
+            quiet=quiet or json,
+        )
     show(result, _told(saved, result), json=json)
 
 
@@ -109,7 +118,7 @@ def recover(
 def check(
     file: Annotated[Path, typer.Argument(help="A recovery (.json).", show_default=False)],
     ledger: Annotated[
-        Path | None, typer.Option(help="Also check that --readings were paid for here.")
+        list[Path] | None, typer.Option(help="Also check that --readings were paid for, in these ledgers.")
     ] = None,
     readings: Annotated[
         list[Path] | None,
@@ -122,7 +131,7 @@ def check(
     from sfumato.sensing import check as verify
     from sfumato.sensing import read_readings, read_recovery
 
-    if (ledger is None) != (not readings):
+    if bool(ledger) != bool(readings):
         raise InvalidParameter("--ledger and --readings go together; nothing was checked")
     saved = read_recovery(file)
     found = verify(saved.recovery)
@@ -143,19 +152,21 @@ def check(
     if not found.holds:
         fail(f"{file}: {found.why}", code=FAILED, json=json)
     text = f"{file}: {saved.recovery.status}, {found.why}"
-    if ledger is not None and readings:
-        book = Ledger(ledger)
+    if ledger and readings:
+        books = {book.header.id: book for book in map(Ledger, ledger)}
         read = [read_readings(path) for path in readings]
         if not _made_from(saved, read):
             fail(f"{file} was not made from these readings", code=FAILED, json=json)
         for path, one in zip(readings, read, strict=True):
             try:
                 for snapshot in one.snapshots:
-                    book.check(snapshot.release)
+                    # One that is of none of them is told so by the first.
+                    books.get(snapshot.release.ledger, next(iter(books.values()))).check(snapshot.release)
             except LedgerMismatch as problem:
                 fail(f"{path}: {problem}", code=FAILED, json=json)
         result["paid"] = True
-        text += f"; its readings were paid for in {ledger}"
+        paid = " and ".join(map(str, ledger))
+        text += f"; releases of these sensors were paid for in {paid} (no receipt vouches for their values)"
     show(result, text, json=json)
 
 
@@ -209,7 +220,7 @@ def _noisy(files: list[Path], *, site: Path | None, sigma: float | None, time: s
             ground,
             names,
             np.array([values[name] for name in names]),
-            sigma=sigma,
+            sigma=read_sigma(files[0]) if sigma is None else sigma,
             statement="nothing was promised by sfumato for these readings",
             rehearsal=False,
             time=when,
@@ -237,7 +248,11 @@ def _joined(read: list[Readings], *, time: str, average: bool) -> _Noisy:
         paid.add(receipt)
     if time:
         if time not in moments:
-            raise InvalidParameter(f"there is no reading at {time!r}; nothing was recovered")
+            there = ", ".join(when or "one without a time" for when in list(moments)[:5])
+            more = ", ..." if len(moments) > 5 else ""
+            raise InvalidParameter(
+                f"there is no reading at {time!r}, only {there}{more}; nothing was recovered"
+            )
         moments = {time: moments[time]}
     if len(moments) > 1 and not average:
         raise InvalidParameter(
@@ -299,6 +314,7 @@ def _communities(saved: SavedRecovery, count: int, result: dict[str, Any]) -> No
     result["community"] = {
         "label": int(answer.label),
         "nodes": int((labels == answer.label).sum()),
+        "members": [saved.site.cell(int(node)) for node in (labels == answer.label).nonzero()[0]],
         "shares": [float(share) for share in answer.shares],
     }
 
@@ -325,6 +341,9 @@ def _told(saved: SavedRecovery, result: dict[str, Any]) -> Any:
     if found.status == "optimal":
         cells = f"{len(found.support)} cells with a source"
         head += f", {cells}, total mass {found.objective:.4g}, gap {found.gap:.1e}"
+    head += f"; radius {found.radius:.4g}"
+    if result["expected_noise"]:
+        head += f", noise about {result['expected_noise']:.4g}"
     lines: list[Any] = [head]
     rows = sorted(saved.sources(), key=lambda row: -row["mass"])[:20]
     if rows:
@@ -339,8 +358,9 @@ def _told(saved: SavedRecovery, result: dict[str, Any]) -> Any:
     if "community" in result:
         best = result["community"]
         lines.append(
-            f"community {best['label']} of {best['nodes']} nodes, {max(best['shares']):.0%} of the mass"
+            f"community {best['label']} of {best['nodes']} nodes, {max(best['shares']):.0%} of the mass: "
+            + escape(", ".join(best["members"][:12]) + (", ..." if best["nodes"] > 12 else ""))
         )
     if "emd" in result:
-        lines.append(f"earth mover's distance to the true sources: {result['emd']:.4g}")
+        lines.append(f"earth mover's distance to the true sources, both scaled to 1: {result['emd']:.4g}")
     return Group(*lines)

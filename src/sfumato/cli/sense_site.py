@@ -58,7 +58,9 @@ def site(
         ),
     ] = None,
     line: Annotated[int | None, typer.Option(help="Sources on a line of so many cells.")] = None,
-    length: Annotated[float, typer.Option(help="Length of the line; cells end at it.")] = 1.0,
+    length: Annotated[
+        float, typer.Option(help="Length of the line: cells are at length/n, 2 length/n, ..., length.")
+    ] = 1.0,
     grid: Annotated[
         int | None, typer.Option(help="Sources in a plane: 2**GRID by 2**GRID cells of --bounds.")
     ] = None,
@@ -92,6 +94,8 @@ def site(
     """Describe a site: where sources may be, where sensors are, how heat spreads, what is protected."""
     from sfumato.sensing import Site, graph_diffusion
 
+    if file.suffix != ".json":
+        raise InvalidParameter(f"a site is written to a .json file, got {file}; nothing was built")
     kinds = [line is not None, grid is not None, places is not None, graph is not None]
     if sum(kinds) != 1:
         raise InvalidParameter("say where sources may be: one of --line, --grid, --places, --graph")
@@ -114,8 +118,12 @@ def site(
         else:
             operator = _heat(ground, placed, _needed(diffusion_time, "--diffusion-time"))
     made = Site(name, operator, _relation(radius, swapped, operator), step, cells)  # type: ignore[arg-type]
+    where = _extent(made)
     made.write(file)
-    say(f"a site of {len(made.sensors)} sensors and {operator.space.size} cells: {file}", quiet=quiet or json)
+    say(
+        f"a site of {len(made.sensors)} sensors and {operator.space.size} cells{where}: {file}",
+        quiet=quiet or json,
+    )
     show({"site": str(file), "set": made.sensors.digest}, str(file), json=json)
 
 
@@ -129,10 +137,16 @@ def plan(
     plot: Annotated[
         Path | None, typer.Option(help="Draw what physics hides beside the noise: a .png file.")
     ] = None,
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="Say what physics hides: spectrum, coherence, the papers' lemmas."),
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Say how much noise sensors would add, and what physics hides already; nothing is read or charged."""
+    from statistics import NormalDist
+
     from sfumato.privacy.codec import encode
     from sfumato.sensing import conditioning, read_site
 
@@ -143,6 +157,9 @@ def plan(
         planned = planned_noise(found, wanted, calibration)
         physics = conditioning(found.operator)
         alone = planned.per_sensor_loss(_delta_of(wanted))
+        # Two Gaussians a distance d apart are told apart with probability Phi(d / (2 sigma)), and no better.
+        guess = NormalDist().cdf(float(planned.moved / planned.mechanism.sigma) / 2)
+        peak = _peak(found.operator)
     if plot is not None:
         from sfumato.figures.spectrum import draw_conditioning
 
@@ -164,6 +181,8 @@ def plan(
         "sigma": planned.sigma,
         "lattice": 2.0**planned.exponent,
         "epsilon_of_one_sensor": {"largest": float(alone.max()), "delta": float(_delta_of(wanted))},
+        "best_guess": guess,
+        "largest_reading_of_one_source": peak,
         "physics": list(physics.sentences),
     }
     kind = "" if planned.sensitivity.exact else " at most"
@@ -171,9 +190,12 @@ def plan(
         f"{found.name}: {len(found.sensors)} sensors, {found.operator.space.size} cells; {found.neighbors}",
         f"readings move by{kind} {planned.sensitivity.l2:.4g} together, so each sensor adds noise of "
         f"sigma {planned.sigma:.4g} for {planned.cost}",
-        f"one sensor alone would tell no more than epsilon {alone.max():.4g} at delta {_delta_of(wanted)}",
+        f"who must guess between two places the radius apart is right at most {guess:.0%} of the time",
+        f"one source is read as up to {peak:.4g} by a sensor",
+        f"one sensor alone would tell no more than epsilon {alone.max():.4g} at delta "
+        f"{float(_delta_of(wanted)):g}",
         "where mass is, is hidden up to the radius; how much there is in all is not",
-        *physics.sentences,
+        *(physics.sentences if details else ["--details says what physics hides already"]),
     ]
     show(result, "\n".join(lines), json=json)
 
@@ -209,6 +231,11 @@ def reading_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP:
     """What one reading may cost, as asked for."""
     from sfumato.privacy import ZCDP, ApproxDP
 
+    if not epsilon and not rho:
+        raise InvalidParameter(
+            "say what one reading costs: --epsilon with --delta, or --rho, or a --share of the ledger; "
+            "nothing was charged"
+        )
     asked: Loss = budget_of(epsilon, "0" if rho else delta, rho)
     if not isinstance(asked, ZCDP | ApproxDP):
         raise InvalidParameter("sensors add Gaussian noise, which needs --delta above 0; nothing was planned")
@@ -220,6 +247,14 @@ def planned_noise(site: Site, loss: ZCDP | ApproxDP, calibration: Calibrations) 
     from sfumato.sensing import plan as plan_site
 
     return plan_site(site, loss, calibration=calibration.value)
+
+
+def _peak(operator: Operator) -> float:
+    """The most that a sensor reads of one unit, of some cells all over the site."""
+    import numpy as np
+
+    cells = np.unique(np.linspace(0, operator.space.size - 1, 64).astype(np.int64))
+    return float(operator.columns(cells).max())
 
 
 def _delta_of(loss: ZCDP | ApproxDP) -> Any:
@@ -236,6 +271,28 @@ def _relation(radius: str, swapped: str, operator: Operator) -> MovedMass | Swap
     if bool(radius) == bool(swapped):
         raise InvalidParameter("say what is protected: --radius (mass moved so far) or --swapped, not both")
     return SwappedCells(swapped) if swapped else MovedMass(radius, operator.space.metric)
+
+
+def _extent(site: Site) -> str:
+    """Where sources may be, in words; sensors that all lie elsewhere are a mistake of units."""
+    from sfumato.spaces import Grid, Line
+
+    space = site.operator.space
+    if not isinstance(space, Line | Grid) or site.sensors.positions.shape[1] > 2:
+        return ""
+    if isinstance(space, Line):
+        low, high = [min(0.0, float(space.positions[0]))], [float(space.positions[-1])]
+    else:
+        low, high = list(space.bounds[:2]), list(space.bounds[2:])
+    places = site.sensors.positions
+    if places.shape[1] != len(low):
+        return ""
+    words = " by ".join(f"{a:g} to {b:g}" for a, b in zip(low, high, strict=True))
+    if not ((places >= low) & (places <= high)).all(axis=1).any():
+        raise InvalidParameter(
+            f"no sensor lies where sources may be ({words}); is --length missing? nothing was built"
+        )
+    return f" at {words}"
 
 
 def _needed(value: float | None, name: str) -> float:

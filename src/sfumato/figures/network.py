@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -27,6 +28,7 @@ from sfumato.figures.sheet import (
     panel,
     places,
     png,
+    remark_on,
     sheet,
     span,
     stamp,
@@ -49,6 +51,10 @@ CROWD = 10_000  # nodes: rings of more would be all there is to see
 NAMES, LONGEST = 3, 16  # names of communities in a row over one panel, and their letters
 
 
+FEW = 30  # nodes that all get their names
+NAMED = 8  # of more, those with the most mass
+
+
 def draw_graph_recovery(
     graph: Graph,
     estimate: npt.ArrayLike,
@@ -60,6 +66,8 @@ def draw_graph_recovery(
     sensors: npt.ArrayLike | None = None,
     caption: str,
     rehearsal: bool = False,
+    names: Sequence[str] | None = None,
+    remark: str = "",
 ) -> bytes:
     """One PNG of a recovery on a graph: the noisy readings on its nodes, and beside them what was found.
 
@@ -67,7 +75,9 @@ def draw_graph_recovery(
     one for each node, or for each of the nodes named by `sensors`. `labels` are communities, shown by the
     color of nodes' rings and of the ground, where they lie apart. `positions` are [node, x and y], steps of x
     drawn as long as of y (scale longitudes by the cosine of the latitude); without them `graph_layout` finds
-    some. Pass released values, or simulated ones: the color scales follow what is drawn.
+    some. `names` are written beside the nodes with the most mass, or beside all where there are few; `remark`
+    over the sources: why there are none. Pass released values, or simulated ones: the color scales follow
+    what is drawn.
     """
     found = vector("estimate", estimate, graph.size, "nodes")
     true = None if sources is None else vector("sources", sources, graph.size, "nodes")
@@ -79,9 +89,9 @@ def draw_graph_recovery(
     ratio = min(max((high_y - low_y) / (high_x - low_x), FLATTEST), TALLEST)
     wide = (WIDE - LEFT - RIGHT - GAP) / 2
     high = wide * ratio
-    names = np.unique(np.asarray(labels)) if labels is not None else np.empty(0)
+    kinds = np.unique(np.asarray(labels)) if labels is not None else np.empty(0)
     in_row = NAMES if read is None else 2 * NAMES
-    rows = math.ceil(names.size / in_row) if names.size <= len(RINGS) else 0
+    rows = math.ceil(kinds.size / in_row) if kinds.size <= len(RINGS) else 0
     figure, foot = sheet(WIDE if read is not None else 2 * LEFT + wide, high + 1.1 + 0.2 * rows, caption)
     boxes = [(LEFT + (wide + GAP) * k, foot + 0.62, wide, high) for k in range(1 if read is None else 2)]
     axes = [panel(figure, box) for box in boxes]
@@ -94,12 +104,26 @@ def draw_graph_recovery(
     if true is not None:
         crosses(axes[-1], at[np.flatnonzero(true)])
     if rows:
-        _name_communities(axes[0], names, in_row)
+        _name_communities(axes[0], kinds, in_row)
     for axis in axes:
         key(axis)
         if rehearsal:
             stamp(axis)
+    if names is not None:
+        _name_nodes(axes[-1], at, found, names)
+    if remark:
+        remark_on(axes[-1], remark)
     return png(figure)
+
+
+def _name_nodes(axis: Axes, at: FloatArray, found: FloatArray, names: Sequence[str]) -> None:
+    """The names of the nodes with the most mass, or of all where there is room, to the right of each."""
+    chosen = np.arange(len(at)) if len(at) <= FEW else np.argsort(-found, kind="stable")[:NAMED]
+    for node in chosen[(found[chosen] > 0) | (len(at) <= FEW)].tolist():
+        axis.annotate(
+            names[node], at[node], xytext=(6, 3), textcoords="offset points", fontsize=7, color=INK,
+            zorder=22, parse_math=False,
+        )  # fmt: skip
 
 
 def _nodes(sensors: npt.ArrayLike | None, size: int) -> IntArray:

@@ -27,6 +27,7 @@ from sfumato.figures.sheet import (
     places,
     plain_numbers,
     png,
+    remark_on,
     sheet,
     span,
     stamp,
@@ -57,8 +58,11 @@ def draw_line_recovery(
     sources: npt.ArrayLike | None = None,
     caption: str,
     rehearsal: bool = False,
+    remark: str = "",
 ) -> bytes:
     """One PNG of what a recovery on a line found, over the noisy readings it was found from.
+
+    `remark` is written over the sources: why there are none.
 
     `estimate` and `sources` (known in simulations only) are one mass for each cell; cells closer than 1/160
     of the line are drawn as one stem with their total. `sensors` are positions; `fitted` is what the estimate
@@ -94,6 +98,8 @@ def draw_line_recovery(
         key(axis)
         if rehearsal:
             stamp(axis)
+    if remark:
+        remark_on(upper, remark)
     return png(figure)
 
 
@@ -196,6 +202,7 @@ def draw_plane_recovery(
     sources: npt.ArrayLike | None = None,
     caption: str,
     rehearsal: bool = False,
+    remark: str = "",
 ) -> bytes:
     """One PNG of what a recovery in a plane found: masses in blue, sensors colored by their noisy readings.
 
@@ -235,6 +242,8 @@ def draw_plane_recovery(
     key(axis)
     if rehearsal:
         stamp(axis)
+    if remark:
+        remark_on(axis, remark)
     return png(figure)
 
 

@@ -193,6 +193,14 @@ def stamp(axis: Axes) -> None:
     )  # fmt: skip
 
 
+def remark_on(axis: Axes, words: str) -> None:
+    """Write in the middle of a panel why it shows nothing, so that nobody takes it for an empty place."""
+    axis.text(
+        0.5, 0.55, words, transform=axis.transAxes, ha="center", va="center", fontsize=11, color="#b3261e",
+        fontweight="bold", zorder=21, bbox={"facecolor": "white", "edgecolor": "#b3261e", "pad": 6},
+    )  # fmt: skip
+
+
 def png(figure: Figure) -> bytes:
     """The finished picture."""
     out = io.BytesIO()

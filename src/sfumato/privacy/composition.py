@@ -135,6 +135,8 @@ def consequence(loss: PureDP | ApproxDP, expectation: Number, *, upper: Number =
     >>> consequence(PureDP(0), "1/4")
     (0.25, 0.25)
     """
+    if not isinstance(loss, PureDP | ApproxDP):
+        raise NotComparable(f"a consequence follows from epsilon and delta, got {loss}; use as_approx first")
     x, top = exact(expectation, name="expectation"), nonnegative(upper, "upper")
     if not 0 <= x <= top:
         raise InvalidParameter(f"expectation must lie in [0, upper = {top}], got {x}")

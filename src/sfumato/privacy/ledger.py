@@ -169,12 +169,18 @@ class Ledger:
         """Refuse costs that the budget does not hold now; it charges nothing and reserves nothing."""
         now = self.statement()
         spent = now.spent
+        fit = 0
         try:
             for cost in costs:
                 spent = charge(now.header.budget, spent, cost)
+                fit += 1
         except (BudgetExceeded, NotComparable) as refusal:
-            several = f"asked {' and '.join(map(str, costs))}, {at_most(now.left)} left"
-            what = several if len(costs) > 1 else str(refusal)
+            if len(costs) == 1:
+                what = str(refusal)
+            elif len(set(costs)) == 1:
+                what = f"asked {len(costs)} times {costs[0]}, {at_most(now.left)} left, enough for {fit}"
+            else:
+                what = f"asked {' and '.join(map(str, costs))}, {at_most(now.left)} left"
             raise type(refusal)(f"{what} in {self.path}; nothing was released") from None
 
     def check(self, release: Release[Any]) -> None:

@@ -77,7 +77,8 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
     if not path.is_file():
         raise InvalidInput(
             f"there is no ledger at {path}; make one with: "
-            f"sfumato ledger create {path} --epsilon 1 --unit user --source NAME"
+            f"sfumato ledger create {path} --epsilon 1 --unit user --source NAME, "
+            "for sensors with: sfumato sense ledger"
         )
     with _reported(path):
         connection = sqlite3.connect(

@@ -12,13 +12,16 @@ from scipy import sparse
 
 from sfumato.sensing.operators import CHUNK, GraphDiffusion, Matrix, Operator
 from sfumato.sensing.recovery import Recovery
+from sfumato.sensing.solver.lengths import LONG, length
 from sfumato.spaces.space import FloatArray, IntArray
 
 SLACK = 1e-9
 """By what share of the radius a residual may exceed it."""
 
+SWALLOWED = 1e-3
+"""Totals below this share of what the whole readings take at best count as that: the rest is rounding."""
+
 EPS = float(np.finfo(np.float64).eps)
-LONG = np.longdouble
 LongArray = npt.NDArray[np.longdouble]
 LONG_EPS = float(np.finfo(np.longdouble).eps)  # 1e-19 on x86, that of a double where there is nothing longer
 
@@ -29,8 +32,8 @@ class Check:
 
     `objective` is the total of the estimate and `residual` its distance to the readings. `bound` is the value
     of the dual vector less all its rounding errors, so that no feasible sources have a smaller total;
-    `gap` is (objective - bound) / max(1, objective). Of an infeasible recovery `bound` is the value of the
-    ray less its rounding errors: above 0 it is a proof.
+    `gap` is (objective - bound) / objective, but see `relative_gap`. Of an infeasible recovery `bound` is the
+    value of the ray less its rounding errors: above 0 it is a proof.
     """
 
     objective: float
@@ -46,12 +49,36 @@ def tolerance(cells: int) -> float:
     return 1e-9 if cells <= 100_000 else 1e-7
 
 
+def relative_gap(operator: Operator, y: FloatArray, objective: float, bound: float) -> float:
+    """How much smaller than the objective a total may be, as a share of it.
+
+    With the dual vector y / max M'y no total is below (1 - radius / |y|) |y|^2 / max M'y. Where the radius
+    swallows all but a thousandth of the readings, rounding of the readings is felt: then the share is of a
+    thousandth of |y|^2 / max M'y.
+    """
+    apart = objective - bound
+    if abs(apart) <= tolerance(operator.space.size) * objective:
+        return apart / objective if apart else 0.0
+    return apart / max(objective, SWALLOWED * _whole_total(operator, y), 5e-324)
+
+
+def _whole_total(operator: Operator, y: FloatArray) -> float:
+    """|y|^2 / max M'y, 0 where no cell fits the readings."""
+    size = float(length(y))
+    if size == 0:
+        return 0.0
+    top = float(operator.adjoint(y / size).max())
+    return size / top if top > 0 else 0.0
+
+
 def check(recovery: Recovery) -> Check:
     """Whether a recovery is what it says, computed anew from the columns of its operator.
 
     For every z, y'z - radius |z| - upper sum (M'z - 1)_+ is at most the total of every f with 0 <= f <= upper
     and |M f - y| <= radius; if the same without the 1 is above 0, there is no such f (weak duality). M is the
     matrix that `operator.columns` gives, as it is rounded there; on a graph it is exp(-rate L) itself.
+    Sources of a larger total than the estimate's need no bound. For all others f'(M'z - 1)_+ is at most that
+    total times the largest (M'z - 1)_+, which is taken where upper is so large that it is less.
 
     >>> from sfumato.sensing.build import linear
     >>> from sfumato.spaces import Line
@@ -96,8 +123,9 @@ def _optimal(recovery: Recovery) -> Check:
     f = recovery.estimate
     objective = math.fsum(f)
     residual = _residual(recovery)
-    bound = _value(recovery, cost=1.0)
-    gap = (objective - bound) / max(1.0, objective)
+    value = _value(recovery, cost=1.0, most=objective)
+    bound = min(value, objective)
+    gap = relative_gap(recovery.operator, recovery.readings, objective, value)
     allowed = tolerance(f.size)
     why = ""
     if not ((f >= 0).all() and (f <= recovery.upper).all()):
@@ -108,7 +136,7 @@ def _optimal(recovery: Recovery) -> Check:
         why = (
             f"the estimate is {residual:.17g} from the readings, more than the radius {recovery.radius:.17g}"
         )
-    elif not abs(recovery.objective - objective) <= 1e-12 * max(1.0, objective):
+    elif not abs(recovery.objective - objective) <= 1e-12 * objective:
         why = (
             f"the objective is said to be {recovery.objective:.17g}, the estimate's total is {objective:.17g}"
         )
@@ -117,8 +145,10 @@ def _optimal(recovery: Recovery) -> Check:
     elif not gap >= -allowed:
         # Only sources outside the radius undercut a bound; the slack of the radius does not excuse that.
         why = (
-            f"the total {objective:.17g} is below the bound {bound:.17g}: the estimate is not feasible enough"
+            f"the total {objective:.17g} is below the bound {value:.17g}: the estimate is not feasible enough"
         )
+    elif not (recovery.gap >= 0 and gap <= _share(recovery.gap, objective - value, gap) + 1e-3 * allowed):
+        why = f"the gap is said to be {recovery.gap:.3g}, the dual vector proves {objective - bound:.3g}"
     if why:
         return Check(objective, residual, bound, gap, False, why)
     why = f"no feasible sources have a total below {bound:.12g}: relative gap {max(gap, 0.0):.1g}"
@@ -126,82 +156,95 @@ def _optimal(recovery: Recovery) -> Check:
 
 
 def _zero(recovery: Recovery) -> Check:
-    size = float(_norm(recovery.readings))
-    # The norm as a double may be off by a unit in the last place for every reading.
-    holds = size <= recovery.radius * (1 + recovery.readings.size * EPS) and not recovery.estimate.any()
+    size = float(length(recovery.readings))
+    holds = False
     if recovery.estimate.any():
         why = "the estimate is not zero everywhere"
-    elif not holds:
+    elif not size <= recovery.radius * (1 + recovery.readings.size * EPS):
+        # The length as a double may be off by a unit in the last place for every reading.
         why = f"the readings are {size:.17g} from nothing, more than the radius {recovery.radius:.17g}"
+    elif not recovery.objective == recovery.gap == 0:
+        why = f"no sources have the total 0 and the gap 0, not {recovery.objective:g} and {recovery.gap:g}"
     else:
+        holds = True
         why = f"the readings are {size:.6g} from nothing, within the radius {recovery.radius:.6g}"
     return Check(math.fsum(recovery.estimate), size, 0.0, 0.0, holds, why)
 
 
 def _infeasible(recovery: Recovery) -> Check:
-    value = _value(recovery, cost=0.0)
+    value = _value(recovery, cost=0.0, most=math.inf)
+    holds = False
     if recovery.estimate.any():
         why = "an infeasible recovery has no sources, and this estimate is not zero everywhere"
     elif not value > 0:
         why = f"the ray proves nothing: its value less rounding errors is {value:.3g}, not above 0"
+    elif not recovery.objective == recovery.gap == math.inf:
+        why = f"without an answer total and gap are inf, not {recovery.objective:g} and {recovery.gap:g}"
     else:
+        holds = True
         why = f"no sources in the box come within the radius: the ray's value is {value:.3g} > 0"
-    holds = value > 0 and not recovery.estimate.any()
-    return Check(math.inf, float(_norm(recovery.readings)), value, math.inf, holds, why)
+    return Check(math.inf, float(length(recovery.readings)), value, math.inf, holds, why)
 
 
 def _residual(recovery: Recovery) -> float:
     f, operator = recovery.estimate, recovery.operator
     if isinstance(operator, GraphDiffusion):
-        return float(_norm(_diffuse(operator, f.astype(LONG))[0][operator.nodes] - recovery.readings))
+        return float(length(_diffuse(operator, f.astype(LONG))[0][operator.nodes] - recovery.readings))
     left = -recovery.readings.astype(LONG)
     for cells in _parts(operator, np.flatnonzero(f)):
         left += operator.columns(cells).astype(LONG) @ f[cells].astype(LONG)
-    return float(_norm(left))
+    return float(length(left))
 
 
-def _value(recovery: Recovery, *, cost: float) -> float:
+def _value(recovery: Recovery, *, cost: float, most: float) -> float:
     """The value y'z - radius |z| - upper sum (M'z - cost)_+, less a bound on everything rounded on the way.
 
+    It is one for sources of a total up to `most`: they gain at most that times the largest (M'z - cost)_+.
     A sum of k products in an arithmetic with unit eps is off by at most k eps sum |products|, to first
     order [higham02, sec. 3.1]; the factors 4 below pay for the higher orders and for adding the three terms.
     """
     z, y = recovery.dual.astype(LONG), recovery.readings.astype(LONG)
-    length = _norm(recovery.dual)
-    over, over_error = _excess(recovery.operator, recovery.dual, cost)
-    value = y @ z - recovery.radius * length - recovery.upper * over
-    sizes = np.abs(y) @ np.abs(z) + recovery.radius * length + recovery.upper * over
-    error = 4 * (z.size + 4) * LONG_EPS * sizes + recovery.upper * over_error
-    return math.nextafter(float(value - error), -math.inf)
+    held = recovery.radius * length(recovery.dual)
+    over, top, over_error = _excess(recovery.operator, recovery.dual, cost)
+    paid = recovery.upper * (over + over_error)
+    if most < math.inf:
+        paid = min(paid, most * (top + over_error))
+    error = 4 * (z.size + 4) * LONG_EPS * (np.abs(y) @ np.abs(z) + held + paid)
+    return math.nextafter(float(y @ z - held - paid - error), -math.inf)
 
 
-def _excess(operator: Operator, dual: FloatArray, cost: float) -> tuple[np.longdouble, float]:
-    """The sum of (M'z - cost)_+ over all cells, and how far rounding may have moved it."""
+def _excess(operator: Operator, dual: FloatArray, cost: float) -> tuple[np.longdouble, np.longdouble, float]:
+    """The sum of (M'z - cost)_+ over all cells, the largest, and how far rounding may have moved either."""
     if isinstance(operator, GraphDiffusion):
         return _excess_on_graph(operator, dual, cost)
     z = dual.astype(LONG)
-    over, error = LONG(0), 0.0
+    over, top, error = LONG(0), LONG(0), 0.0
     for cells in _parts(operator, np.arange(operator.shape[1])):
         columns = operator.columns(cells)
         values, sizes = dual @ columns, np.abs(dual) @ np.abs(columns)
         # Doubles settle almost all cells: those whose value is below the cost beyond rounding add nothing.
         near = np.flatnonzero(~(values + 2 * (z.size + 2) * EPS * (sizes + cost) < cost))
-        exact = z @ columns[:, near].astype(LONG) - cost
-        over += np.maximum(exact, 0).sum()
+        exact = np.maximum(z @ columns[:, near].astype(LONG) - cost, 0)
+        over += exact.sum()
+        top = max(top, exact.max(initial=0))
         error += float(2 * (z.size + near.size + 2) * LONG_EPS * (sizes[near] + cost).sum())
-    return over, error
+    return over, top, error
 
 
-def _excess_on_graph(operator: GraphDiffusion, dual: FloatArray, cost: float) -> tuple[np.longdouble, float]:
+def _excess_on_graph(
+    operator: GraphDiffusion, dual: FloatArray, cost: float
+) -> tuple[np.longdouble, np.longdouble, float]:
     """The same on a graph, whose matrix is too large to form."""
     spread = np.zeros(operator.space.size, dtype=LONG)
     np.add.at(spread, operator.nodes, dual.astype(LONG))
     values, error = _diffuse(operator, spread)
     near = values + error - cost > 0
-    over = np.maximum(values[near] - cost, 0).sum()
+    exact = np.maximum(values[near] - cost, 0)
+    over = exact.sum()
     # `error` bounds the length of the error vector, so its sum over k cells is at most sqrt(k) times that.
     count = int(near.sum())
-    return over, math.sqrt(count) * error + 2 * count * LONG_EPS * (count * cost + float(over))
+    rounding = math.sqrt(count) * error + 2 * count * LONG_EPS * (count * cost + float(over))
+    return over, LONG(exact.max(initial=0)), rounding
 
 
 def _diffuse(operator: GraphDiffusion, masses: LongArray) -> tuple[LongArray, float]:
@@ -236,7 +279,7 @@ def _diffuse(operator: GraphDiffusion, masses: LongArray) -> tuple[LongArray, fl
         out += c[k] * now
     row = int(np.diff(operator.laplacian.indptr).max())
     each = 2 * (row + 4) * float(reach + np.sqrt(reach)) + 4 * terms
-    return out, each * LONG_EPS * float(_norm(masses))
+    return out, each * LONG_EPS * float(length(masses))
 
 
 def _parts(operator: Operator, cells: IntArray) -> Iterator[IntArray]:
@@ -244,10 +287,3 @@ def _parts(operator: Operator, cells: IntArray) -> Iterator[IntArray]:
     # A matrix that is only a map makes its columns from units of n numbers each.
     tall = max(m, n) if isinstance(operator, Matrix) and not isinstance(operator.map, np.ndarray) else m
     yield from np.array_split(cells, max(1, math.ceil(tall * cells.size / CHUNK)))
-
-
-def _norm(vector: FloatArray | LongArray) -> np.longdouble:
-    long = vector.astype(LONG)
-    # Scaled, so that squares neither overflow nor vanish.
-    largest = LONG(np.abs(long).max())
-    return LONG(largest * np.sqrt(((long / largest) ** 2).sum())) if largest > 0 else largest

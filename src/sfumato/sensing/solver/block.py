@@ -11,6 +11,7 @@ from scipy import linalg
 
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, Operator
 from sfumato.sensing.solver.compress import CUT, range_of
+from sfumato.sensing.solver.kept import kept
 from sfumato.sensing.solver.price import most_promising
 from sfumato.spaces.space import FloatArray, IntArray
 
@@ -46,11 +47,7 @@ def first_block(operator: Operator, y: FloatArray) -> Block:
     if n > FEW and not isinstance(operator, HeatLine):
         fit = operator.adjoint(y)
         return wider(operator, None, most_promising(operator, fit, -math.inf, np.zeros(0, dtype=np.int64)))
-    held = operator.__dict__.get("_first_block")
-    if held is None:  # the same for all readings, so kept as a cached property would be
-        cells = np.arange(n) if n <= FEW else _comb(cast(HeatLine, operator))
-        held = operator.__dict__["_first_block"] = wider(operator, None, cells)
-    return cast(Block, held)
+    return kept(operator, "first block", lambda: wider(operator, None, _first_cells(operator)))
 
 
 def wider(operator: Operator, block: Block | None, new: IntArray) -> Block:
@@ -97,6 +94,11 @@ def factored(operator: Operator, block: Block, places: IntArray) -> tuple[FloatA
         return block.basis @ small, triangle
     basis, triangle = np.linalg.qr(operator.columns(block.cells[places]))
     return basis, triangle
+
+
+def _first_cells(operator: Operator) -> IntArray:
+    n = operator.space.size
+    return np.arange(n) if n <= FEW else _comb(cast(HeatLine, operator))
 
 
 def _comb(operator: HeatLine) -> IntArray:

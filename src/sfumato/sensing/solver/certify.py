@@ -11,15 +11,14 @@ from scipy.linalg import lapack
 
 from sfumato.sensing.operators import CHUNK, GraphDiffusion, Operator
 from sfumato.sensing.solver.exchange import Problem, Vertex
-from sfumato.sensing.solver.price import prices
+from sfumato.sensing.solver.lengths import LONG, length, power_of_two
+from sfumato.sensing.solver.price import graph_rounding, prices
 from sfumato.spaces.space import FloatArray, IntArray
 
 FEASIBLE = 1e-10
 """The share of the radius by which rounding may overstep it."""
 
-LONG = np.longdouble
 LONG_EPS = float(np.finfo(np.longdouble).eps)
-EPS = float(np.finfo(np.float64).eps)
 LongArray = npt.NDArray[np.longdouble]
 
 
@@ -68,15 +67,19 @@ def _polish(vertex: Vertex, base: FloatArray, radius: float, upper: float) -> tu
     basis, triangle = vertex.basis, vertex.triangle
     if vertex.free.size == 0:  # every cell at an end of the box: the multiplier has a range of its own
         return np.zeros(0), vertex.dual
+    unit = power_of_two(radius) if radius > 0 else 1.0  # squares of what is left must not overflow or vanish
     inside = basis.T @ base
     left = base - basis @ inside
     again = basis.T @ left
     left -= basis @ again
     w, _ = lapack.dtrtrs(triangle, np.ones(vertex.free.size), trans=1)
-    size = math.sqrt(left @ left)
-    mu = math.sqrt(max((radius - size) * (radius + size), 0.0) / (w @ w))
-    values, _ = lapack.dtrtrs(triangle, inside + again - mu * w)
-    return np.clip(values, 0.0, upper), left / mu + basis @ w if mu > 0 else vertex.dual
+    scaled, within = left / unit, radius / unit
+    size = math.sqrt(scaled @ scaled)
+    steep = power_of_two(float(np.abs(w).max()))
+    unit_w = w / steep
+    mu = math.sqrt(max((within - size) * (within + size), 0.0) / (unit_w @ unit_w))
+    values, _ = lapack.dtrtrs(triangle, inside + again - mu * unit * unit_w)
+    return np.clip(values, 0.0, upper), scaled * (steep / mu) + basis @ w if mu > 0 else vertex.dual
 
 
 def _bound(problem: Problem, z: FloatArray, objective: float) -> tuple[FloatArray, float]:
@@ -86,43 +89,48 @@ def _bound(problem: Problem, z: FloatArray, objective: float) -> tuple[FloatArra
     shrinking z by as much costs no more than that share of the bound. What is shorter is rounded anew, so it
     is weighed anew.
     """
-    best, bound, above = z, *_weigh(problem, z)
+    best, bound, above = z, *_weigh(problem, z, objective)
     shrink = 0.0
     for _ in range(3):
-        if bound >= objective - 1e-10 * max(1.0, objective) or above == 0:
+        if bound >= objective * (1 - 1e-10) or above == 0:
             break
         shrink += above
         shorter = z / (1 + shrink)
-        proved, above = _weigh(problem, shorter)
+        proved, above = _weigh(problem, shorter, objective)
         if proved > bound:
             best, bound = shorter, proved
     return best, bound
 
 
-def _weigh(problem: Problem, z: FloatArray) -> tuple[float, float]:
+def _weigh(problem: Problem, z: FloatArray, objective: float) -> tuple[float, float]:
     """What z proves, and by how much it lifts cells above 1 that rounding may have lifted."""
     priced, error = _long_prices(problem.operator, z, 1.0)
     over = priced[priced > 1] - 1
     slight = over[over < 1e-7]
-    return _proved(problem, z, over.sum(), error), float(slight.max()) if slight.size else 0.0
+    proved = _proved(problem, z, over, error, objective)
+    return proved, float(slight.max()) if slight.size else 0.0
 
 
 def ray_margin(problem: Problem, ray: FloatArray) -> float:
     """What a ray proves: above 0, no sources in the box come within the radius."""
     priced, error = _long_prices(problem.operator, ray, 0.0)
-    return _proved(problem, ray, priced[priced > 0].sum(), error)
+    return _proved(problem, ray, priced[priced > 0], error, math.inf)
 
 
-def _proved(problem: Problem, z: FloatArray, over: np.longdouble, error: float) -> float:
-    """The value y'z - radius |z| - upper over, less what rounding may have added to it.
+def _proved(problem: Problem, z: FloatArray, over: LongArray, error: float, objective: float) -> float:
+    """The value y'z - radius |z| - upper sum over, less what rounding may have added to it.
 
     A sum of k products is off by at most k units of rounding of the sum of their sizes [higham02, sec. 3.1].
+    Sources of a total above the objective need no bound; others have f'over <= objective max over, which is
+    less where upper is large.
     """
     y, long = problem.readings.astype(LONG), z.astype(LONG)
-    length = np.sqrt(long @ long)
-    sizes = np.abs(y) @ np.abs(long) + problem.radius * length + problem.upper * over
-    error = 4 * (z.size + 4) * LONG_EPS * float(sizes) + problem.upper * error
-    return float(y @ long - problem.radius * length - problem.upper * over) - error
+    size = problem.radius * length(z)
+    paid = problem.upper * (over.sum() + error)
+    if objective < math.inf:
+        paid = min(paid, objective * (over.max(initial=0) + error))
+    rounding = 4 * (z.size + 4) * LONG_EPS * (np.abs(y) @ np.abs(long) + size + paid)
+    return float(y @ long - size - paid - rounding)
 
 
 def _long_prices(operator: Operator, z: FloatArray, level: float) -> tuple[LongArray, float]:
@@ -132,7 +140,7 @@ def _long_prices(operator: Operator, z: FloatArray, level: float) -> tuple[LongA
     """
     priced = prices(operator, z, level)
     if isinstance(operator, GraphDiffusion):
-        return priced.values.astype(LONG), math.sqrt(priced.cells.size) * _graph_rounding(operator, z)
+        return priced.values.astype(LONG), math.sqrt(priced.cells.size) * graph_rounding(operator, z)
     values, sizes = [np.zeros(0, dtype=LONG)], level * priced.cells.size
     for part in np.array_split(priced.cells, 1 + z.size * priced.cells.size // CHUNK):
         columns = operator.columns(part)
@@ -141,24 +149,8 @@ def _long_prices(operator: Operator, z: FloatArray, level: float) -> tuple[LongA
     return np.concatenate(values), 2 * (z.size + priced.cells.size + 2) * LONG_EPS * sizes
 
 
-def _graph_rounding(operator: GraphDiffusion, z: FloatArray) -> float:
-    """A bound on the length of all rounding errors of the prices on a graph.
-
-    A step of the recurrence on x, in a matrix S of norm 1, rounds by at most (entries of a row + 4) EPS |x|;
-    the error of step j reaches step k multiplied by at most k - j + 1 (Chebyshev polynomials of the second
-    kind), so by k**2 in all, and the coefficients are a law on k with mean square reach = rate half.
-    """
-    half, coefficients = operator._series
-    reach = operator.rate * half
-    row = int(np.diff(operator.laplacian.indptr).max())
-    shared = math.sqrt(int(np.bincount(operator.nodes).max()))  # sensors on one node add up there
-    steps = 2 * (row + 4) * (reach + math.sqrt(reach)) + coefficients.size + 64
-    return steps * EPS * shared * math.sqrt(z @ z)
-
-
 def _distance(problem: Problem, cells: IntArray, values: FloatArray) -> float:
-    left = _spread(problem.operator, cells, values) - problem.readings
-    return float(np.sqrt(left @ left))
+    return float(length(_spread(problem.operator, cells, values) - problem.readings))
 
 
 def _spread(operator: Operator, cells: IntArray, values: FloatArray) -> LongArray:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from scipy.linalg import lapack
 
-from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
+from sfumato.sensing.operators import CHUNK, GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
+from sfumato.sensing.solver.kept import kept
 from sfumato.spaces import Grid
-from sfumato.spaces.space import FloatArray
+from sfumato.spaces.space import FloatArray, IntArray
 
 CUT = 1e-15
 """Directions below this share of the strongest are rounding."""
+
+SPANNED = 1e-13
+"""A column that leaves a basis by less than this share of the largest column is in its span."""
 
 LARGE = 1 << 22
 """Entries above which a matrix is not formed to find its range."""
@@ -31,27 +34,14 @@ class Range:
     basis: FloatArray | None
     rank: int
 
-    def project(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Coordinates of y, and what is left of it outside the range."""
-        if self.basis is None:
-            return y, np.zeros_like(y)
-        b = self.basis.T @ y
-        rest = y - self.basis @ b
-        again = self.basis.T @ rest
-        return b + again, rest - self.basis @ again
-
     def into(self, columns: FloatArray) -> FloatArray:
         """Columns of the operator in coordinates, one row for each: cells by directions."""
         return np.ascontiguousarray(columns.T if self.basis is None else columns.T @ self.basis)
 
 
 def range_of(operator: Operator) -> Range:
-    """The range of an operator, kept on it as a cached property would be: every recovery asks for it."""
-    held = operator.__dict__.get("_range")
-    if held is None:
-        held = _find(operator)
-        operator.__dict__["_range"] = held
-    return cast(Range, held)
+    """The range of an operator, found once: every recovery asks for it."""
+    return kept(operator, "range", lambda: _find(operator))
 
 
 def _find(operator: Operator) -> Range:
@@ -59,8 +49,10 @@ def _find(operator: Operator) -> Range:
     match operator:
         case HeatLine():
             return _basis(_line_sample(operator), m)
+        case HeatPlane(space=Grid()):
+            return _basis(_grid_sample(operator), m)
         case HeatPlane():
-            return _basis(_plane_sample(operator), m)
+            return _points_range(operator)
         case GraphDiffusion() | Matrix():
             # exp(-rate L) is symmetric and positive: with every node sensed it has no kernel.
             if m * n > LARGE or m <= 2 or (isinstance(operator, GraphDiffusion) and operator.everywhere):
@@ -95,16 +87,38 @@ def _line_sample(operator: HeatLine) -> FloatArray:
     return operator.kernel(operator.sensors.positions - points)
 
 
-def _plane_sample(operator: HeatPlane) -> FloatArray:
+def _points_range(operator: HeatPlane) -> Range:
+    """From every so many-th point where there are many, and from those that turn out not to be spanned."""
+    m, n = operator.shape
+    cells = np.arange(0, n, max(1, math.ceil(m * n / LARGE)))
+    while True:
+        found = _basis(operator.columns(cells), m)
+        if found.basis is None or cells.size == n:
+            return found
+        outside = _outside(operator, found.basis)
+        if not outside.size:
+            return found
+        cells = np.union1d(cells, outside)
+
+
+def _outside(operator: HeatPlane, basis: FloatArray) -> IntArray:
+    """The cells, those furthest out, that read by more than SPANNED of the largest outside a basis."""
+    m, n = operator.shape
+    left, size = np.empty(n), 0.0
+    for part in np.array_split(np.arange(n), math.ceil(m * n / CHUNK)):
+        columns = operator.columns(part)
+        size = max(size, float(np.linalg.norm(columns, axis=0).max()))
+        left[part] = np.linalg.norm(columns - basis @ (basis.T @ columns), axis=0)
+    out = np.flatnonzero(left > SPANNED * size)
+    return out if out.size <= 4 * m else np.sort(out[np.argpartition(-left[out], 4 * m)[: 4 * m]])
+
+
+def _grid_sample(operator: HeatPlane) -> FloatArray:
     """A small matrix with the range, and the singular values, of the operator on a grid.
 
     With the factors E = U S V' and N of columns and rows, the operator is K (V_E x V_N)', where K has the
     products of entries of U_E S_E and U_N S_N; the second factor is orthonormal.
     """
-    m, n = operator.shape
-    if not isinstance(operator.space, Grid):
-        step = max(1, math.ceil(m * n / LARGE))
-        return operator.columns(np.arange(0, n, step))
     east, north = (_scaled(factor) for factor in operator._factors)
     weights = np.linalg.norm(east, axis=0)[:, np.newaxis] * np.linalg.norm(north, axis=0)
     a, b = np.nonzero(weights > 1e-17 * weights.max())

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.solver.block import Block, factored, first_block, wider
 from sfumato.sensing.solver.compress import range_of
 from sfumato.sensing.solver.crossover_kernel import FOUND, FULL, INFEASIBLE, LOST, crossover
 from sfumato.sensing.solver.interior_kernel import interior
+from sfumato.sensing.solver.lengths import length, power_of_two
 from sfumato.sensing.solver.price import SLACK, worth_adding
 from sfumato.spaces.space import FloatArray, IntArray
 
 WORK = 1 << 32
 """Products in one step of the interior point up to which a block may have all cells."""
+
+WIDE = 1e4
+"""How many times the total that explains readings at best a box may be, before a smaller one is tried."""
 
 NONE: IntArray = np.zeros(0, dtype=np.int64)
 _EMPTY: FloatArray = np.zeros((0, 0))
@@ -49,8 +54,16 @@ class Vertex:
 
 
 @dataclass(frozen=True, slots=True)
+class _Units:
+    """Powers of two near the largest reading and near a total that explains it: what is solved is near 1."""
+
+    reading: float
+    source: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Solved:
-    """An optimum over a block; the residual is one of the sensors."""
+    """An optimum over a block; f, mu and the residual, which is one of the sensors, in units."""
 
     status: int
     f: FloatArray
@@ -68,13 +81,17 @@ def exchange(problem: Problem, *, everywhere: bool = False, rounds: int = 60) ->
     operator = problem.operator
     n = operator.space.size
     block = wider(operator, None, np.arange(n)) if everywhere else first_block(operator, problem.readings)
+    units = _units(problem, block)
     guess, mu = np.zeros(0), 0.0
     for _ in range(rounds):
-        found = _solve(problem, block, guess, mu)
+        found = _solve(problem, block, units, guess, mu)
         if found.status == LOST:
             break
         optimal = found.status == FOUND
-        dual = found.residual / (found.mu if optimal else float(np.linalg.norm(found.residual)))
+        if optimal:
+            dual = found.residual / found.mu * (units.source / units.reading)
+        else:
+            dual = found.residual / float(length(found.residual))
         if block.cells.size < n:
             if 4 * found.full.size > block.cells.size + 64 and fits(operator):
                 # Where the box holds whole stretches of cells, all of them are needed.
@@ -98,27 +115,49 @@ def fits(operator: Operator) -> bool:
     return operator.space.size * range_of(operator).rank ** 2 <= WORK
 
 
-def _solve(problem: Problem, block: Block, guess: FloatArray, mu: float) -> _Solved:
-    """The optimum over a block: from the last one if there is a guess, else from an interior point."""
-    upper, rows = problem.upper, block.rows
-    b, rest = block.split(problem.readings)
-    left = problem.radius**2 - float(rest @ rest)
-    if left <= 0:  # a radius of 0 that nothing is outside of proves nothing
+def _units(problem: Problem, block: Block) -> _Units:
+    """No total is below (|y| - radius) |y| / max M'y, by the dual vector y / max M'y; upper if that is less."""
+    reading = power_of_two(float(np.abs(problem.readings).max()))
+    b, rest = block.split(problem.readings / reading)
+    top = float((b @ block.rows).max())
+    least = reading * (float(b @ b + rest @ rest) / top) if top > 0 else math.inf
+    return _Units(reading, power_of_two(min(least, problem.upper)))
+
+
+def _solve(problem: Problem, block: Block, units: _Units, guess: FloatArray, mu: float) -> _Solved:
+    """The optimum over a block, at first in a smaller box where the box is far wider than sources are high."""
+    rows = np.multiply(block.rows, units.source / units.reading)
+    b, rest = block.split(problem.readings / units.reading)
+    radius, size = problem.radius / units.reading, math.sqrt(rest @ rest)
+    if size >= radius:  # what nothing is outside of proves nothing
         status = INFEASIBLE if rest.any() else LOST
         return _Solved(status, np.zeros(block.cells.size), rest, 0.0, NONE, NONE)
-    radius = math.sqrt(left)
+    left = math.sqrt((radius - size) * (radius + size))
+    upper = problem.upper / units.source
+    if upper > WIDE:
+        status, f, inner, mu_found, free, state = _walk(rows, b, left, WIDE, guess, mu)
+        if status == FOUND and not (state == FULL).any():
+            return _Solved(status, f, block.out(inner, rest), mu_found, free, NONE)
+    status, f, inner, mu, free, state = _walk(rows, b, left, upper, guess, mu)
+    return _Solved(status, f, block.out(inner, rest), mu, free, np.flatnonzero(state == FULL))
+
+
+def _walk(
+    rows: FloatArray, b: FloatArray, radius: float, upper: float, guess: FloatArray, mu: float
+) -> tuple[int, FloatArray, FloatArray, float, IntArray, npt.NDArray[np.int8]]:
+    """From the last optimum if there is a guess, else from an interior point."""
     near = radius
     status = LOST
     if guess.size:
         status, f, inner, mu, free, state, _ = crossover(rows, b, radius, upper, guess, mu, SLACK, 1000)
     if status == LOST:
-        _, guess, z, _, near = interior(rows, b, radius, upper, 1e-7, 80)
+        guess, z, near = interior(rows, b, radius, upper, 1e-7, 80)
         mu = radius / max(math.sqrt(z @ z), 1e-300)
         status, f, inner, mu, free, state, _ = crossover(rows, b, radius, upper, guess, mu, SLACK, 1000)
     if status == LOST:
         # The radius leaves no room, or hardly any: walk from a wider one that surely does.
         room = 1.01 * max(near, radius)
-        _, guess, z, _, _ = interior(rows, b, room, upper, 1e-10, 80)
+        guess, z, _ = interior(rows, b, room, upper, 1e-10, 80)
         mu = room / max(math.sqrt(z @ z), 1e-300)
         status, f, inner, mu, free, state, _ = crossover(rows, b, radius, upper, guess, mu, SLACK, 20_000)
-    return _Solved(status, f, block.out(inner, rest), mu, free, np.flatnonzero(state == FULL))
+    return status, f, inner, mu, free, state

@@ -13,8 +13,6 @@ from numba import njit
 
 from sfumato.sensing.solver.dense_kernel import LOOSE, across, along, dot, factor, gram, solve
 
-SOLVED, STALLED, INFEASIBLE = 0, 1, 2
-
 
 @njit(cache=True, fastmath=LOOSE, error_model="numpy")
 def _scale(sign, v0, k0, wv, d0, dv, by, out):
@@ -92,7 +90,7 @@ def _reach(f, low, high, upper, df, dlow, dhigh):
 
 @njit(cache=True, fastmath=LOOSE, error_model="numpy")
 def interior(given, readings, radius, upper, tolerance, limit):
-    """A guess of f, the best dual vector met, its bound, and the least distance of B f to b that was met.
+    """A guess of f, the best dual vector met, and the least distance of B f to b that was met.
 
     Columns are given as directions by cells.
     The guess is nearly optimal but for cells that are likely at an end of the box: they are put there.
@@ -125,7 +123,7 @@ def interior(given, readings, radius, upper, tolerance, limit):
         sv[i] = b[i] - start * image[i]
     s0 = max(1.0, 1.1 * sqrt(dot(sv, sv)))
     z0 = max(1.0, sqrt(dot(b, b))) / peak
-    best_bound, last, worse, status, steps, nearest = -np.inf, np.inf, 0, STALLED, 0, np.inf
+    best_bound, last, worse, steps, nearest = -np.inf, np.inf, 0, 0, np.inf
     while steps < limit:
         steps += 1
         across(rows, zv, dots)
@@ -152,10 +150,7 @@ def interior(given, readings, radius, upper, tolerance, limit):
                 best_dual[i] = -zv[i] / radius
         nearest = min(nearest, sqrt(miss))
         gap = abs(primal - best_bound) / max(1.0, primal) + max(sqrt(miss) - 1.0, 0.0)
-        if best_bound > upper * n * (1 + 1e-6) + 1:
-            status = INFEASIBLE
-            break
-        if not isfinite(gap):
+        if best_bound > upper * n * (1 + 1e-6) + 1 or not isfinite(gap):  # infeasible, or lost
             break
         if gap < last:
             last, worse = gap, 0
@@ -167,10 +162,7 @@ def interior(given, readings, radius, upper, tolerance, limit):
                     best_f[j] = upper
         else:
             worse += 1
-        if gap <= tolerance:
-            status = SOLVED
-            break
-        if worse > 6:
+        if gap <= tolerance or worse > 6:
             break
         sn = sqrt(dot(sv, sv))
         s_size = sqrt(max((s0 - sn) * (s0 + sn), 1e-300))
@@ -253,4 +245,4 @@ def interior(given, readings, radius, upper, tolerance, limit):
         for i in range(r):
             sv[i] += length * work[0, i]
             zv[i] += length * work[1, i]
-    return status, best_f, best_dual, best_bound, nearest * radius
+    return best_f, best_dual, nearest * radius

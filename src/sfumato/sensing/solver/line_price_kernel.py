@@ -19,19 +19,27 @@ HALF = 0.25
 """Half of a piece, in units of w."""
 
 FAR = 12.0
-"""Sensors further than this many w do not reach: exp(-72) is 5e-32."""
+"""Sensors further than this many w from the middle of a piece are left out, with a bound on what they add."""
+
+LEFT_OUT = exp(-((FAR - HALF) ** 2) / 2)
+"""The most that a sensor left out reads of a cell of the piece, as a share of the peak: 1e-30."""
 
 
 @njit(cache=True, fastmath=LOOSE, error_model="numpy")
 def series(sensors, z, first, width, count, half):
-    """Coefficients of t^k on each piece, and the absolute sum that rounding and the rest are shares of.
+    """Coefficients of t^k on each piece, and how far a price there may be from them.
 
-    Sensors must increase; piece p is centered at first + (2 p + 1) half w, half at most HALF.
+    That is the rest of the series and rounding, a share of the absolute sum, and what the sensors left out
+    may add. Sensors must increase; piece p is centered at first + (2 p + 1) half w, half at most HALF.
     """
-    out, sums = np.zeros((count, TERMS)), np.zeros(count)
+    out, errors = np.zeros((count, TERMS)), np.zeros(count)
+    total = 0.0
+    for i in range(sensors.size):
+        total += abs(z[i])
     peak = 1.0 / (width * 2.5066282746310002)  # g(0) = 1 / (w sqrt(2 pi))
     begin = 0
     for p in range(count):
+        reached, sums = 0, 0.0
         center = first + (2 * p + 1) * half * width
         while begin < sensors.size and sensors[begin] < center - FAR * width:
             begin += 1
@@ -39,12 +47,16 @@ def series(sensors, z, first, width, count, half):
             v = (sensors[i] - center) / width
             if v > FAR:
                 break
-            sums[p] += abs(z[i]) * peak * exp(-v * v / 4)
+            reached += 1
+            sums += abs(z[i]) * peak * exp(-v * v / 4)
             before, now = 0.0, z[i] * peak * exp(-v * v / 2)
             for k in range(TERMS):  # now = z g(0) exp(-v^2 / 2) He_k(v) / k!
                 out[p, k] += now
                 before, now = now, (v * now - before) / (k + 1)
-    return out, sums
+        errors[p] = 4e-15 * sums
+        if reached < sensors.size:
+            errors[p] += 1.01 * total * peak * LEFT_OUT
+    return out, errors
 
 
 @njit(cache=True, fastmath=LOOSE, error_model="numpy")
@@ -144,7 +156,7 @@ def peaks(coefficients, first, width, half, positions, level, slack):
 
 
 @njit(cache=True, fastmath=LOOSE, error_model="numpy")
-def unsettled(coefficients, sums, first, width, half, positions, level, most):
+def unsettled(coefficients, errors, first, width, half, positions, level, most):
     """All cells whose price is not below level for certain; at most so many, and whether these are all.
 
     An interval of cells with middle t and half-width h is settled when
@@ -163,8 +175,8 @@ def unsettled(coefficients, sums, first, width, half, positions, level, most):
         for k in range(2, TERMS):
             bend += k * (k - 1) * abs(c[k]) * power
             power *= half * 1.01
-        bend += 1e-13 * sums[p]
-        rounding = 4e-15 * sums[p]
+        bend += 25 * errors[p]
+        rounding = errors[p]
         starts[0], ends[0], depth = begin, after, 1
         while depth > 0:
             depth -= 1

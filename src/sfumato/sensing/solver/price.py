@@ -12,13 +12,22 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.sensing.operators import GraphDiffusion, HeatLine, Operator
-from sfumato.sensing.solver.line_price_kernel import HALF, peaks, series, unsettled
+from sfumato.sensing.operators import CHUNK, GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
+from sfumato.sensing.solver.lengths import length
+from sfumato.sensing.solver.line_price_kernel import HALF, LEFT_OUT, peaks, series, unsettled
 from sfumato.spaces import Graph, Grid
 from sfumato.spaces.space import FloatArray, IntArray
 
 SLACK = 1e-11
 """A cell this little above its level is not worth another round."""
+
+MOST_LEFT_OUT = 1e-12
+"""What sensors left out of a series may add to a price, at most."""
+
+MOST_ERROR = 1e-6
+"""Series that may be further off than this tell nothing of prices about 1."""
+
+EPS = float(np.finfo(np.float64).eps)
 
 MOST = 200_000
 """Cells whose prices are computed one by one on a line, before all of them are."""
@@ -35,32 +44,80 @@ class Prices:
 def prices(operator: Operator, dual: FloatArray, level: float) -> Prices:
     """All prices that may reach a level, from the operator's own columns."""
     if isinstance(operator, HeatLine):
-        pieces = _pieces(operator)
-        if pieces is not None:
-            first, width, _, half = pieces
-            coefficients, sums = _series(operator, dual, pieces)
+        found = _series(operator, dual)
+        if found is not None:
             cells, all_of_them = unsettled(
-                coefficients, sums, first, width, half, operator.space.positions, level, MOST
+                found.coefficients,
+                found.errors,
+                found.first,
+                found.width,
+                found.half,
+                operator.space.positions,
+                level,
+                MOST,
             )
             if all_of_them:
                 return Prices(cells, dual @ operator.columns(cells))
-    values = operator.adjoint(dual)
-    # No answer holds whose prices are rounded by as much as this.
-    cells = np.flatnonzero(values >= level - 1e-8)
+    if isinstance(operator, GraphDiffusion):
+        values = operator.adjoint(dual)
+        rounding: FloatArray | float = graph_rounding(operator, dual)
+    elif isinstance(operator, HeatPlane) and isinstance(operator.space, Grid):
+        # From factors at places rounded another way than in columns: by a share of the sizes, well below 1e-8.
+        values = operator.adjoint(dual)
+        rounding = 1e-8 * (operator.adjoint(np.abs(dual)) + level)
+    else:
+        values, sizes = _priced_columns(operator, dual)
+        # Off by (m + 2) units of all that was added up [higham02, sec. 3.1].
+        rounding = 2 * (dual.size + 2) * EPS * (sizes + level)
+    cells = np.flatnonzero(~(values + rounding < level))
     return Prices(cells, values[cells])
+
+
+def graph_rounding(operator: GraphDiffusion, z: FloatArray) -> float:
+    """A bound on the length of all rounding errors of the prices on a graph.
+
+    A step of the recurrence on x, in a matrix S of norm 1, rounds by at most (entries of a row + 4) EPS |x|;
+    the error of step j reaches step k multiplied by at most k - j + 1 (Chebyshev polynomials of the second
+    kind), so by k**2 in all, and the coefficients are a law on k with mean square reach = rate half.
+    """
+    half, coefficients = operator._series
+    reach = operator.rate * half
+    row = int(np.diff(operator.laplacian.indptr).max())
+    shared = math.sqrt(int(np.bincount(operator.nodes).max()))  # sensors on one node add up there
+    steps = 2 * (row + 4) * (reach + math.sqrt(reach)) + coefficients.size + 64
+    return steps * EPS * shared * float(length(z))
+
+
+def _priced_columns(operator: Operator, dual: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The prices of all cells, and the sums of the sizes of their terms."""
+    m, n = operator.shape
+    # A matrix that is only a map makes its columns from units of n numbers each.
+    tall = max(m, n) if isinstance(operator, Matrix) and not isinstance(operator.map, np.ndarray) else m
+    values, sizes, absolute = np.empty(n), np.empty(n), np.abs(dual)
+    for part in np.array_split(np.arange(n), max(1, math.ceil(tall * n / CHUNK))):
+        columns = operator.columns(part)
+        values[part] = dual @ columns
+        sizes[part] = absolute @ (np.abs(columns) if isinstance(operator, Matrix) else columns)
+    return values, sizes
 
 
 def worth_adding(operator: Operator, dual: FloatArray, level: float, known: IntArray) -> IntArray:
     """Cells above a level and not known yet, a few dozen of the best; none only where there are none."""
     if isinstance(operator, HeatLine):
-        pieces = _pieces(operator)
-        if pieces is not None:
-            first, width, _, half = pieces
-            coefficients, _ = _series(operator, dual, pieces)
-            found: IntArray = peaks(coefficients, first, width, half, operator.space.positions, level, SLACK)
-            found = found[~np.isin(found, known)]
-            if found.size:
-                return np.unique(found)
+        found = _series(operator, dual)
+        if found is not None:
+            tips: IntArray = peaks(
+                found.coefficients,
+                found.first,
+                found.width,
+                found.half,
+                operator.space.positions,
+                level,
+                SLACK,
+            )
+            tips = tips[~np.isin(tips, known)]
+            if tips.size:
+                return np.unique(tips)
             priced = prices(operator, dual, level)
             new = (priced.values > level + SLACK) & ~np.isin(priced.cells, known)
             return _best(priced.values[new], priced.cells[new], 48)
@@ -106,10 +163,7 @@ def _peaks(operator: Operator, values: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def _pieces(operator: HeatLine) -> tuple[float, float, int, float] | None:
-    """First place, width w, number of pieces and half of one in units of w.
-
-    None where looking at every cell is less work.
-    """
+    """First place, width w, number of pieces and half of one in units of w; None where that is more work."""
     places = operator.space.positions
     width = math.sqrt(2 * operator.diffusion_time)
     length = float(places[-1] - places[0]) / width
@@ -117,10 +171,26 @@ def _pieces(operator: HeatLine) -> tuple[float, float, int, float] | None:
     return (float(places[0]), width, count, length / (2 * count)) if 16 * count < places.size else None
 
 
-def _series(
-    operator: HeatLine, dual: FloatArray, pieces: tuple[float, float, int, float]
-) -> tuple[FloatArray, FloatArray]:
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """Prices on a line as series on pieces, from the first place on, 2 half widths each."""
+
+    coefficients: FloatArray
+    errors: FloatArray
+    first: float
+    width: float
+    half: float
+
+
+def _series(operator: HeatLine, dual: FloatArray) -> _Series | None:
+    """None where looking at every cell is less work, or sensors far away weigh too much to be left out."""
+    pieces = _pieces(operator)
+    if pieces is None:
+        return None
+    first, width, _, half = pieces
+    if np.abs(dual).sum() * operator.kernel(np.zeros(1))[0] * LEFT_OUT > MOST_LEFT_OUT:
+        return None
     places = operator.sensors.positions[:, 0]
     order = np.argsort(places)
-    coefficients, sums = series(places[order], dual[order], *pieces)
-    return coefficients, sums
+    coefficients, errors = series(places[order], dual[order], *pieces)
+    return _Series(coefficients, errors, first, width, half) if errors.max() <= MOST_ERROR else None

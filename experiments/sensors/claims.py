@@ -44,8 +44,8 @@ class Claim:
     points are compared on draws that both answered, draw by draw. Where one point of several is enough to
     decide (one above both ends, one where `than` is less), 5 % are shared among them.
 
-    A bound O(.) is not contradicted by less: `slack` is the side of [low, high] on which a slope keeps it, and
-    one that lies there as a whole is "not attained".
+    A bound O(.) is not contradicted by less: `slack` is the side of [low, high] on which a slope keeps it;
+    where all of its interval lies there the bound is "not attained".
     """
 
     name: str
@@ -103,7 +103,9 @@ def decide(claim: Claim, points: Sequence[Point], draws: Sequence[Draw] = ()) ->
                 raise SystemExit(f"the slope of claim {claim.name} has no draws; it was not decided")
             logs, values = np.log([point.x for point in mine]), np.array([point.middle for point in mine])
             exact = float(fitted(logs, values))
-            found = slope(trials, claim.name) if trials else Interval(exact, exact, exact)
+            found = (
+                slope(trials, f"{claim.figure} {claim.series}") if trials else Interval(exact, exact, exact)
+            )
             said = f"slope {found}" if trials else f"slope {exact:.3f}"
             return Finding(claim, _judge(claim, found), f"{said} for {span}")
         case "floor":

@@ -48,6 +48,4 @@ def run(*, quick: bool) -> Part:
         "that none are is proved by a ray."
     )
     unsolved = (("coverage", failed, total),)
-    return Part(
-        "coverage", "Is the truth feasible?", about, tuple(found), (("", rows),), unsolved=unsolved
-    )
+    return Part("coverage", "Is the truth feasible?", about, tuple(found), (("", rows),), unsolved=unsolved)

@@ -32,7 +32,9 @@ class Interval:
         return f"{self.middle:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
 
-def trials_of(draws: Sequence[Draw], figure: str, series: str, metric: Metric) -> dict[float, dict[int, float]]:
+def trials_of(
+    draws: Sequence[Draw], figure: str, series: str, metric: Metric
+) -> dict[float, dict[int, float]]:
     """What each draw of a series measured, by place on the axis and trial; draws without an answer are out.
 
     Empty where there are no draws: points that were computed, or counted in another way.
@@ -54,7 +56,9 @@ def trials_of(draws: Sequence[Draw], figure: str, series: str, metric: Metric) -
     return out
 
 
-def difference(one: Trials, other: Trials, *, share: float = 1.0, level: float = LEVEL) -> tuple[Interval, int]:
+def difference(
+    one: Trials, other: Trials, *, share: float = 1.0, level: float = LEVEL
+) -> tuple[Interval, int]:
     """The mean of one - share * other over the trials that have both, by Student's t, and their number."""
     both = sorted(one.keys() & other.keys())
     if len(both) < 2:
@@ -64,7 +68,7 @@ def difference(one: Trials, other: Trials, *, share: float = 1.0, level: float =
 
 
 def unpaired(one: Point, other: Point) -> Interval:
-    """one - other for points without draws to pair: from end to end, which is wider than need be."""
+    """The first less the second, for points without draws: from end to end, wider than need be."""
     return Interval(one.middle - other.middle, one.low - other.high, one.high - other.low)
 
 

@@ -45,9 +45,10 @@ with an answer, and the share of these is in brackets; ± is half of a 95 % inte
 so, a draw without an answer counts as mass spread evenly, which is what can be said without readings.
 
 **Verdicts.** A claim holds if 95 % intervals lie where it says, does not hold if one lies elsewhere, and is
-undecided otherwise. Points that share sources and noise are compared draw by draw, on draws that both answered.
-Intervals of slopes come from drawing the trials again 2,000 times. A bound O(.) that grows faster than what is
-measured is kept, and *not attained*. Some sixty claims at 95 % are enough for one or two to be decided wrongly.
+undecided otherwise. Points that share sources and noise are compared draw by draw, on draws that both
+answered. Intervals of slopes come from drawing the trials again 2,000 times. A bound O(.) that grows faster
+than what is measured is kept, and *not attained*. With some sixty claims at 95 %, one or two may be decided
+wrongly.
 
 **Left open by our copies of the papers, and chosen here**: the values on all axes, the sources of Figures 1
 and 2a, which of σ and ε Figure 5 uses where and what "enough sensors" are, the panels of Figure 6 but for m,
@@ -56,7 +57,7 @@ the number and sizes of communities.
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run, write, print, and fail when a claim does not come out as expected or the solver fails too often."""
+    """Run, write, print; fail if a claim comes out otherwise than expected or the solver fails too often."""
     parser = argparse.ArgumentParser(description="The papers' experiments on private sensors", prog="sensors")
     parser.add_argument("--quick", action="store_true", help="a small part, in seconds")
     parser.add_argument("--out", type=Path, default=Path("demo/sensors"), help="folder for what is made")
@@ -129,7 +130,7 @@ def sections(parts: Sequence[Part], findings: Sequence[Finding]) -> list[Section
 def listed(findings: Sequence[Finding], verdict: Verdict, *, ours: bool = False) -> str:
     """Sentences of the papers, or of ours, with one verdict and the numbers that decided."""
     some = [
-        f"- {claim.text} ({claim.where}): {'. '.join(part for part in (finding.measured, claim.note) if part)}."
+        f"- {claim.text} ({claim.where}): {finding.measured}.{f' {claim.note}.' if claim.note else ''}"
         for finding in findings
         if finding.verdict == verdict and ((claim := finding.claim).where == "ours") == ours
     ]

@@ -22,6 +22,7 @@ from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.check import Check, check
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.recovery import Recovery, Status
+from sfumato.sensing.solver.lengths import LONG, length
 from sfumato.spaces import Graph, Grid, Line, Points
 from sfumato.spaces.space import FloatArray
 
@@ -40,6 +41,8 @@ OPERATORS = {
     "zero columns": 0.02,
     "map": 0.01,
 }
+WILD = {"far sensors": 0.05, "scaled columns": 0.02, "scaled rows": 0.02, "": 0.91}
+SIZES = {"as it is": 0.8, "huge upper": 0.07, "tiny upper": 0.03, "other units": 0.1}
 SOURCES = {"unit": 0.3, "random": 0.3, "at the box": 0.2, "saturated": 0.2}
 RADII = {
     "chi": 0.25,
@@ -55,7 +58,10 @@ RADII = {
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Readings to recover sources from; `status` is None where nobody knows it beforehand."""
+    """Readings to recover sources from; `status` is None where nobody knows it beforehand.
+
+    Wild ones are of sizes at which other solvers err.
+    """
 
     seed: int
     label: str
@@ -64,6 +70,7 @@ class Problem:
     radius: float
     upper: float
     status: Status | None
+    wild: bool
 
     @property
     def matrix(self) -> FloatArray:
@@ -76,26 +83,45 @@ def problems(rng: np.random.Generator, count: int) -> Iterator[Problem]:
         yield problem(seed)
 
 
-def problem(seed: int) -> Problem:
-    """The problem of one seed, always the same."""
-    rng = np.random.default_rng(seed)
+def problem(seed: int, *, wild: bool = True) -> Problem:
+    """The problem of one seed, always the same; without wild ones it is as it was before there were any."""
+    rng, other = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     kind, sources, kind_of_radius = (_pick(rng, table) for table in (OPERATORS, SOURCES, RADII))
-    operator = _operator(kind, rng)
+    odd, sizes = (_pick(other, WILD), _pick(other, SIZES)) if wild else ("", "as it is")
+    kind = odd or kind
+    operator = _operator(kind, other if odd else rng)
     m, n = operator.shape
     upper = float(rng.choice([1.0, 1.0, 1.0, 0.1, 0.5, 3.0]))
-    masses = _sources(sources, n, upper, rng)
-    sigma = _log_uniform(rng, 1e-3, 1.0)
+    unit = 1.0
+    if sizes == "other units" and not odd:
+        unit = _log_uniform(other, 1e-140, 1e140)
+    upper *= unit
+    masses = _sources(sources, n, upper, unit, rng)
+    sigma = unit * _log_uniform(rng, 1e-3, 1.0)
     exact = operator.readings(masses)
+    if odd and exact.any():
+        sigma *= float(length(exact)) / math.sqrt(m)
     y = exact + sigma * rng.standard_normal(m)
-    made = Problem(seed, "", operator, y, math.inf, upper, None)
-    noise, size = float(np.linalg.norm(y - exact)), float(np.linalg.norm(y))
+    if sizes == "huge upper":
+        upper *= _log_uniform(other, 10, 1e12)
+    elif sizes == "tiny upper":
+        upper /= _log_uniform(other, 10, 1e12)
+    noise, size = _distance(operator, masses, y), float(length(y))
+    made = Problem(seed, "", operator, y, math.inf, upper, None, False)
     radius, status = _radius(kind_of_radius, made, sigma, noise, rng)
     if radius > size * (1 + 1e-12):
         status = "zero"
-    elif status is None and noise * (1 + 1e-12) < radius < size * (1 - 1e-12):
+    elif status is None and masses.max() <= upper and noise * (1 + 1e-12) < radius < size * (1 - 1e-12):
         status = "optimal"  # the sources that made the readings are feasible
-    label = f"{kind}, m={m}, n={n}, {sources} <= {upper:g}, sigma={sigma:.1e}, {kind_of_radius} radius"
-    return Problem(seed, label, operator, y, radius, upper, status)
+    label = (
+        f"{kind}, m={m}, n={n}, {sources} <= {upper:g}, {sizes}, sigma={sigma:.1e}, {kind_of_radius} radius"
+    )
+    return Problem(seed, label, operator, y, radius, upper, status, sizes != "as it is" or bool(odd))
+
+
+def _distance(operator: Operator, masses: FloatArray, y: FloatArray) -> float:
+    cells = np.flatnonzero(masses)
+    return float(length(operator.columns(cells).astype(LONG) @ masses[cells].astype(LONG) - y))
 
 
 def _operator(kind: str, rng: np.random.Generator) -> Operator:
@@ -111,6 +137,14 @@ def _operator(kind: str, rng: np.random.Generator) -> Operator:
             )
         case "line of 3 sensors":
             return heat_line(sources=n, sensors=3, diffusion_time=spread)
+        case "far sensors":
+            width = math.sqrt(2 * _log_uniform(rng, 5e-4, 5e-3))
+            out = width * rng.uniform(1, 20, size=max(1, m // 10))
+            places = np.where(rng.random(out.size) < 0.5, -out, 1 + out)
+            near = rng.random(int(rng.integers(3)))
+            return heat_line(
+                sources=n, sensors=np.concatenate([places, near]), diffusion_time=width * width / 2
+            )
         case "long line":
             if rng.random() < 0.2:
                 return heat_line(sources=100_000, sensors=min(m, 50), diffusion_time=spread)
@@ -137,6 +171,10 @@ def _operator(kind: str, rng: np.random.Generator) -> Operator:
 def _matrix(kind: str, n: int, m: int, rng: np.random.Generator) -> Operator:
     matrix = rng.standard_normal((m, n)) * _log_uniform(rng, 0.1, 10)
     match kind:
+        case "scaled columns":
+            matrix *= 10.0 ** rng.uniform(-8, 8, n)
+        case "scaled rows":
+            matrix = np.abs(matrix) * 10.0 ** rng.uniform(-8, 8, (m, 1))
         case "sparse":
             kept = rng.random((m, n)) < max(0.05, 3 / m)
             return linear(sparse.csr_array(matrix * kept), Line(n))
@@ -158,12 +196,12 @@ def _graph(n: int, rng: np.random.Generator) -> Graph:
     return Graph(sorted(tree | more), nodes=n)
 
 
-def _sources(kind: str, n: int, upper: float, rng: np.random.Generator) -> FloatArray:
+def _sources(kind: str, n: int, upper: float, unit: float, rng: np.random.Generator) -> FloatArray:
     masses = np.zeros(n)
     cells = rng.integers(n, size=int(rng.integers(1, 11)))
     match kind:
         case "unit":
-            masses[cells] = min(1.0, upper)
+            masses[cells] = min(unit, upper)
         case "random":
             masses[cells] = upper * rng.random(cells.size)
         case "at the box":
@@ -179,7 +217,7 @@ def _sources(kind: str, n: int, upper: float, rng: np.random.Generator) -> Float
 def _radius(
     kind: str, made: Problem, sigma: float, noise: float, rng: np.random.Generator
 ) -> tuple[float, Status | None]:
-    m, size = made.y.size, float(np.linalg.norm(made.y))
+    m, size = made.y.size, float(length(made.y))
     if kind.startswith("barely"):
         matrix = made.matrix
         low, high = hull_distance(matrix, made.y, made.upper) if matrix.size <= 100_000 else (0.0, 0.0)
@@ -209,7 +247,7 @@ def _chi_radius(matrix: FloatArray, y: FloatArray, sigma: float) -> float:
     basis, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
     basis = basis[:, sizes > 1e-12 * sizes.max()]
     left = y - basis @ (basis.T @ y)
-    return math.sqrt(sigma**2 * float(stats.chi2.ppf(0.9, max(1, basis.shape[1]))) + float(left @ left))
+    return math.hypot(sigma * math.sqrt(stats.chi2.ppf(0.9, max(1, basis.shape[1]))), float(length(left)))
 
 
 def _pick(rng: np.random.Generator, table: dict[str, float]) -> str:

@@ -9,7 +9,10 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
+from sfumato.sensing.solver.lengths import LONG, length
 from sfumato.spaces.space import FloatArray
+
+Program = tuple[FloatArray, Any, FloatArray, list[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +42,18 @@ def clarabel_solution(
 def clarabel_solver(
     matrix: FloatArray, y: FloatArray, *, radius: float, upper: float, accuracy: float = 1e-8
 ) -> Any:
-    """The program as Clarabel wants it: A x + s = b, s in cones."""
+    """Clarabel with the program, ready to solve."""
+    return clarabel_setup(clarabel_program(matrix, y, radius=radius, upper=upper), accuracy)
+
+
+def clarabel_program(matrix: FloatArray, y: FloatArray, *, radius: float, upper: float) -> Program:
+    """The program as Clarabel wants it: least cost'x with A x + s = b, s in cones."""
     m, n = matrix.shape
     a = sparse.vstack(
         [-sparse.eye_array(n), sparse.eye_array(n), sparse.csc_array((1, n)), sparse.csc_array(matrix)], "csc"
     )
     b = np.concatenate([np.zeros(n), np.full(n, upper), [radius], y])
-    cones = [clarabel.NonnegativeConeT(2 * n), clarabel.SecondOrderConeT(m + 1)]
-    return _solver(np.ones(n), a, b, cones, accuracy)
+    return np.ones(n), a, b, [clarabel.NonnegativeConeT(2 * n), clarabel.SecondOrderConeT(m + 1)]
 
 
 def hull_distance(matrix: FloatArray, y: FloatArray, upper: float) -> tuple[float, float]:
@@ -54,7 +61,8 @@ def hull_distance(matrix: FloatArray, y: FloatArray, upper: float) -> tuple[floa
 
     Above by an f in the box, below by r'(y - M f) <= |y - M f| for a unit vector r and every f in the box.
     """
-    n = matrix.shape[1]
+    n, unit = matrix.shape[1], float(length(y))
+    matrix, y, upper = matrix * (upper / unit), y / unit, 1.0  # of f / upper and y / |y|, so near 1
     basis, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
     basis = basis[:, sizes > 1e-13 * sizes[0]] if sizes[0] > 0 else basis[:, :0]
     small, b = basis.T @ matrix, basis.T @ y
@@ -70,21 +78,24 @@ def hull_distance(matrix: FloatArray, y: FloatArray, upper: float) -> tuple[floa
     )
     b_all = np.concatenate([np.zeros(n), np.full(n, upper), [0.0], b])
     cones = [clarabel.NonnegativeConeT(2 * n), clarabel.SecondOrderConeT(r + 1)]
-    solution = _solver(np.append(np.zeros(n), 1.0), a, b_all, cones, 1e-11).solve()
-    f = np.clip(np.array(solution.x)[:n], 0, upper)
-    left = y - matrix @ f
-    high = float(np.linalg.norm(left))
-    if high <= 1e-9 * np.linalg.norm(y):
-        return 0.0, high
+    solution = clarabel_setup((np.append(np.zeros(n), 1.0), a, b_all, cones), 1e-11).solve()
+    f = np.nan_to_num(np.clip(np.array(solution.x)[:n], 0, upper))
+    long = matrix.astype(LONG)
+    left = np.asarray(y - long @ f, dtype=np.float64)
+    high = float(length(left))
+    if high <= 1e-9:
+        return 0.0, unit * high
     low = 0.0
     inside = -np.array(solution.x)[n] * (basis @ np.array(solution.z)[-r:])
     for ray in (left, inside + (y - basis @ b)):
-        unit = ray / np.linalg.norm(ray)
-        low = max(low, float(y @ unit - upper * np.maximum(matrix.T @ unit, 0).sum()))
-    return low, high
+        along = ray / float(length(ray))
+        low = max(low, float(y @ along - upper * np.maximum(along @ long, 0).sum()))
+    return unit * low, unit * high
 
 
-def _solver(cost: FloatArray, a: Any, b: FloatArray, cones: list[Any], accuracy: float) -> Any:
+def clarabel_setup(program: Program, accuracy: float = 1e-8) -> Any:
+    """Clarabel on one thread, and silent."""
+    cost, a, b, cones = program
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1

@@ -142,7 +142,11 @@ def test_theorems_speak_of_incoherent_columns_only() -> None:
     assert (clear.coherence, clear.sparsity, clear.condition_number) == (0.0, 8, 1.0)
     assert clear.coherence_speaks(8)
     assert clear.isometry_speaks(4)
-    assert not clear.isometry_speaks(5)  # ten columns of eight numbers are dependent
+    assert clear.isometry_speaks(5)  # there are no ten columns, and all eight are orthogonal
+    assert conditioning(linear(np.eye(3), Line(3))).isometry(2) == 0
+    wide = conditioning(linear(np.column_stack([np.eye(8), np.ones(8), np.arange(8)]), Line(10)))
+    assert wide.isometry(5) == 1  # ten columns of eight numbers are dependent
+    assert wide.isometry(4) == wide.coherence
     cosine = 0.1
     pair = conditioning(linear([[1, cosine], [0, math.sqrt(1 - cosine**2)]], Line(2)))
     assert pair.coherence == pytest.approx(cosine)
@@ -259,6 +263,11 @@ def test_one_cell_and_one_sensor() -> None:
         found = conditioning(operator)
         assert found.condition_number == 1
         assert (found.almost_rank_one.tail, found.almost_rank_one.ceiling) == (0, 0)
+        assert found.almost_rank_one.step == 0
+        assert found.almost_rank_one.floor is None, (
+            "sqrt(2) times the one singular value is above a step of 0"
+        )
+        assert any(s.endswith("says nothing here: there is one cell.") for s in found.sentences)
     nothing = conditioning(linear([[0, 0]], Line(2)))
     assert nothing.condition_number == math.inf
     assert (nothing.rank, nothing.unread) == (0, 2)

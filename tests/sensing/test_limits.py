@@ -112,7 +112,8 @@ def test_the_steps_of_theorem_9_have_other_exponents() -> None:
         ]
         assert constants == pytest.approx([constants[0]] * 3, rel=0.05), step
     for time, m, (c2, c3, _, _) in zip(times, sensors, found, strict=True):
-        assert c2 > 6 / (2 * math.sqrt(4 * math.pi * time))  # printed: at most 1 / (2 sqrt(4 pi T))
+        printed = 1 / (2 * math.sqrt(4 * math.pi * time))  # "at most"; at T = 0.01, 1e-6: 6 and 600 times it
+        assert c2 / printed == pytest.approx(0.616 / math.sqrt(time), rel=0.01)
         root = m * math.sqrt(time / 2)
         # Lemma 16 as printed, without its constant: the share falls as T, so no constant will do.
         assert c3 / (root * (root + 1) ** 2 / m**2 / time**3.5) == pytest.approx(0.0057 * time, rel=0.1)
@@ -158,6 +159,23 @@ def test_theorem_9_as_printed_fails_for_noise_of_the_stated_norm() -> None:
     assert ratios[-1] > 10
     assert max(sound) < 0.05
     assert sound == sorted(sound, reverse=True)
+
+
+@pytest.mark.reference
+def test_one_source_away_from_the_ends_has_a_smaller_c() -> None:
+    """|M(f - f0)| <= 2 sigma sqrt(m), tried on the column of the source, with sensors summing an integral.
+
+    sum f_j (1 - rho_j) <= 2 sigma sqrt(m) / |M_x| for f of total 1 at most, rho_j = exp(-(x_j - x)^2 / 8T).
+    """
+    for time in (1e-3, 1e-4, 1e-5):
+        operator, sources, estimate = answer_to_hostile_noise(time, 0.1)
+        x = operator.space.positions[int(np.argmax(sources))]
+        column = operator.columns([int(np.argmax(sources))])[:, 0]
+        # 4,096 sensors are 18 or more for each sqrt(2T): sums of a Gaussian are then integrals.
+        assert column @ column == pytest.approx(4096 / math.sqrt(8 * math.pi * time), rel=1e-6)
+        far = 1 - np.exp(-((operator.space.positions - x) ** 2) / (8 * time))
+        smaller = 2 * 0.1 * (8 * math.pi * time) ** 0.25
+        assert 0.1 * smaller < estimate @ far <= smaller
 
 
 def exponent(low: float, high: float, ratio: float) -> float:
@@ -228,7 +246,9 @@ def test_hypotheses_are_checked() -> None:
     assert failing() == []
     assert failing(sensors=6) == [0]  # 6 sqrt(0.025) = 0.95
     assert failing(sensors=7) == []
-    assert failing(diffusion_time=0.5, separation=2) == [1]
+    assert failing(diffusion_time=0.5, separation=2) == [1, 3]
+    assert failing(separation=1) == []
+    assert failing(separation=1.01) == [3]  # two sources 1.01 apart are not both in [0, 1]
     assert failing(separation=0.31) == [2]  # sqrt(0.1) = 0.316
     assert failing(margin=0.09) == []  # 0.316 + 0.18 < 0.5
     assert failing(margin=0.1) == [2]
@@ -238,12 +258,14 @@ def test_hypotheses_are_checked() -> None:
 @pytest.mark.unit
 def test_other_sources_cost_what_their_distance_leaves() -> None:
     far = recovery_bound(sources=2, sensors=50, diffusion_time=0.01, sigma=0.1, separation=5)
+    assert not far.applies, "a limit to compare with: no such sources are in [0, 1]"
     near = recovery_bound(sources=2, sensors=50, diffusion_time=0.01, sigma=0.1, separation=0.5)
     # A = (0.5 - sqrt(0.02)) / 2; C = 0.1 + 2 exp(-A^2 / 0.04), by hand.
     c = 0.1 + 2 * math.exp(-(((0.5 - math.sqrt(0.02)) / 2) ** 2) / 0.04)
     assert near.bracket == pytest.approx((math.sqrt(0.01 * c / 2) + 2 * c + c / 2) / (1 - c))
     assert far.bracket == pytest.approx((math.sqrt(0.01 * 0.1 / 2) + 0.2 + 0.05) / 0.9)
-    assert recovery_bound(sources=2, sensors=50, diffusion_time=0.01, sigma=2).bracket == math.inf
+    loud = recovery_bound(sources=2, sensors=50, diffusion_time=0.01, sigma=2, separation=0.5)
+    assert loud.bracket == math.inf
 
 
 # --- lower bounds ---
@@ -383,6 +405,24 @@ def test_bad_input_gets_one_sentence() -> None:
             ),
             "delta must be",
         ),
+        (
+            lambda: recovery_bound(sources=2, sensors=50, diffusion_time=0.01, sigma=0.1),
+            "separation must be given for 2 sources",
+        ),
+        (
+            lambda: recovery_bound(sources=2, sensors=5, diffusion_time=1, sigma=1, separation=math.inf),
+            "separation must be positive and finite",
+        ),
+        (
+            lambda: recovery_bound(
+                sources=2, sensors=5, diffusion_time=1, sigma=1, separation=1, margin=math.nan
+            ),
+            "margin must be finite",
+        ),
+        (
+            lambda: recovery_bound(sources=1, sensors=5, diffusion_time=1, sigma=1, margin=-0.1),
+            "margin must be finite",
+        ),
         (lambda: recovery_lower_bound(line, 0), "sigma must be positive"),
         (lambda: recovery_lower_bound(uneven, 1), "evenly spaced"),
         (lambda: recovery_lower_bound(points, 1), "evenly spaced"),
@@ -392,6 +432,8 @@ def test_bad_input_gets_one_sentence() -> None:
             call()
     with pytest.raises(InvalidInput, match="masses must be equal"):
         two_point_lower_bound(line, ends[0], 2 * ends[1], sigma=1)
+    with pytest.raises(InvalidInput, match="at most 1 in each cell, got 2"):
+        two_point_lower_bound(line, 2 * ends[0], 2 * ends[1], sigma=1)
 
 
 # --- the papers' lemmas on sensitivity and conditioning, by plain arithmetic ---
@@ -473,16 +515,37 @@ def test_closed_forms_for_complete_and_star_graphs(nodes: int, rate: float) -> N
 
 
 @pytest.mark.unit
-def test_orthogonality_gives_more_than_lemma_18() -> None:
+def test_too_little_noise_on_a_star() -> None:
+    """At n = 8, rate 0.5: 0.2804 for 0.3157, so that sigma is 6 % too small."""
+    star = [(0, i) for i in range(1, 8)]
+    q = (math.exp(-4) - math.exp(-0.5)) / 7
+    printed = math.exp(-8) + (q + math.exp(-0.5)) ** 2 + q**2
+    true = largest_edge_change(star, 8, 0.5) ** 2
+    assert (printed, true) == pytest.approx((0.2804, 0.3157), abs=5e-5)
+    assert 1 - math.sqrt(printed / true) == pytest.approx(0.06, abs=0.005)
+
+
+@pytest.mark.unit
+def test_orthogonality_gives_more_than_lemma_18(rng: np.random.Generator) -> None:
+    """Rows of U without the constant are sqrt(2) apart in l2, so at least that in l1, on every graph.
+
+    Of the star, where s_2 = 1 has 14 eigenvectors that may be chosen: the last one alone gives sqrt(16/15),
+    the others have sqrt(14/15) in l2, so e^-rate times their sum is the least of all choices and edges.
+    """
     nodes, rate = 16, 0.05
     star = [(0, i) for i in range(1, nodes)]
     values, vectors = np.linalg.eigh(laplacian(star, nodes))
     simple = math.sqrt(2) * math.exp(-rate * values[1])
-    printed = math.exp(-rate * values[1]) * float(np.abs(vectors[0, 1:] - vectors[1, 1:]).sum())
+    least = math.exp(-rate) * (math.sqrt(16 / 15) + math.sqrt(14 / 15))
+    assert least == pytest.approx(1.90, abs=5e-3)
+    for turn in (np.eye(14), np.linalg.qr(rng.normal(size=(14, 14)))[0]):
+        chosen = np.column_stack([vectors[:, 1:15] @ turn, vectors[:, 15]])
+        sums = math.exp(-rate * values[1]) * np.abs(chosen[0] - chosen[1:]).sum(axis=1)
+        assert sums.min() >= least * (1 - 1e-12)
     true = largest_edge_change(star, nodes, rate)
     assert true == pytest.approx(1.030, abs=1e-3)
     assert simple == pytest.approx(1.345, abs=1e-3)
-    assert true < simple < printed
+    assert true < simple < least
 
 
 @pytest.mark.unit
@@ -507,7 +570,9 @@ def test_the_almost_rank_one_lemma_both_ways() -> None:
     matrix = columns_on_a_line(cells=100, sensors=50, time=0.05)
     step = largest_step(matrix)
     away = float(np.linalg.norm(matrix - matrix[:, :1]))
-    assert away > 100 * step  # printed: at most n nu
+    assert away / step == pytest.approx(349, abs=0.5)  # printed: at most n nu = 100 nu
+    steady = np.outer(u, np.arange(100))  # columns i u, as far as steps can lead
+    assert np.linalg.norm(steady) / largest_step(steady) == pytest.approx(573, abs=0.5)
     assert int(np.argmax(np.linalg.norm(matrix, axis=0))) != 0  # "without loss of generality" is not
     # Weyl and Hoelder: the rest of the spectrum is at most n^1.5 nu / sqrt(2).
     assert np.linalg.svd(matrix, compute_uv=False)[1:].sum() <= 100**1.5 * step / math.sqrt(2)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
+from scipy.sparse.linalg import aslinearoperator
+from scipy.stats import chi2
 from tests.chance import assert_share
 
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
@@ -11,6 +15,8 @@ from sfumato.sensing.operators import Operator
 from sfumato.sensing.radius import default_radius, papers_radius
 from sfumato.sensing.simulate import block_graph
 from sfumato.spaces import Graph, Grid, Line
+
+RADIUS = importlib.import_module("sfumato.sensing.radius")
 
 
 def coverage(
@@ -49,17 +55,26 @@ def test_nine_of_ten_in_a_plane_and_on_a_graph(rng: np.random.Generator) -> None
     assert_share(coverage(network, 0.02, 1000, rng)[0], 1000, 0.915, rivals=[0.8, 0.99])
 
 
+@pytest.mark.statistical
+def test_the_worst_signal_outside_costs_a_little(rng: np.random.Generator) -> None:
+    # One strong direction, and a signal of sigma in the other: 0.8754 +- 0.0045 in another run of 20,000.
+    two = linear([[10.0, 0.0], [0.0, 1.0]], Line(2))
+    hits = 0
+    for _ in range(4000):
+        noise = rng.standard_normal(2)
+        hits += float(np.linalg.norm(noise)) <= default_radius(two, np.array([10.0, 1.0]) + noise, 1.0)
+    assert_share(hits, 4000, 0.876, rivals=[0.8, 0.93])
+
+
 @pytest.mark.unit
 def test_by_hand() -> None:
-    # One direction is strong, the other moves by a hundredth of sigma: q is the 0.9 quantile with one degree.
     two = linear([[1.0, 0.0], [0.0, 0.01]], Line(2))
-    assert default_radius(two, np.array([5.0, 3.0]), 1.0, upper=2.0) == pytest.approx(
-        np.sqrt(2.705543454095404 + 9.0)
+    # One direction is strong, the other moves by a hundredth of sigma: q is the 0.9 quantile with one degree.
+    assert default_radius(two, np.array([5.0, 3.0]), 0.5) == pytest.approx(
+        np.sqrt(0.25 * 2.705543454095404 + 9)
     )
-    # A hundred times the mass makes it strong as well: two degrees, 2 ln 10.
-    assert default_radius(two, np.array([5.0, 3.0]), 1.0, upper=200.0) == pytest.approx(
-        np.sqrt(2 * np.log(10))
-    )
+    # Noise below a hundredth leaves both: two degrees, 2 ln 10.
+    assert default_radius(two, np.array([5.0, 3.0]), 0.001) == pytest.approx(0.001 * np.sqrt(2 * np.log(10)))
     assert papers_radius(two, 3.0) == pytest.approx(3 * np.sqrt(2))
 
 
@@ -73,10 +88,56 @@ def test_cells_may_be_as_fine_as_one_likes() -> None:
     assert coarse == pytest.approx(fine, rel=1e-2)
 
 
+@pytest.mark.reference
+def test_the_radius_does_not_jump_where_not_all_directions_are_found(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RADIUS, "MOST_READINGS", 500)
+    over = []
+    for n in (500, 501):
+        ring = graph_diffusion(Graph([(i, (i + 1) % n) for i in range(n)]), 30.0)
+        f = np.zeros(n)
+        f[[100, 400]] = 1.0
+        noise = 0.2 * rng.standard_normal(n)
+        radius = default_radius(ring, ring.readings(f) + noise, 0.2)
+        over.append((radius**2 - float(noise @ noise)) / 0.2**2)
+    # No direction of the ring is moved by sigma: 2.7, and the signal's own square with its cross term, a
+    # normal of deviation 2 |s| / sigma = 2.7 around |s|^2 / sigma^2 = 1.8: within 4.5 +- 14 but once in 5e6.
+    # All 501 directions would add 0.9 quantile and mean of chi-square apart, 41, and the noise's own spread.
+    assert max(abs(value - 4.5) for value in over) < 14
+
+
+@pytest.mark.reference
+def test_leading_directions_are_those_of_the_whole_matrix(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 10 strong directions of 400: the same radius from all of them as from the leading ones.
+    left, right = (np.linalg.qr(rng.standard_normal((n, 10)))[0] for n in (400, 300))
+    weak = 1e-3 * rng.standard_normal((400, 300))
+    matrix = (left * np.geomspace(1000, 100, 10)) @ right.T + weak
+    y = rng.standard_normal(400)
+    whole = default_radius(linear(matrix, Line(300)), y, 1.0)
+    monkeypatch.setattr(RADIUS, "MOST_READINGS", 50)
+    assert default_radius(linear(matrix, Line(300)), y, 1.0) == pytest.approx(whole, rel=1e-6)
+    plain = default_radius(linear(aslinearoperator(matrix), Line(300)), y, 1.0)
+    assert plain == pytest.approx(whole, rel=1e-6)
+    # At a hundred-thousandth of the noise the 64th direction is strong: all count.
+    assert default_radius(linear(matrix, Line(300)), y, 1e-5) ** 2 == pytest.approx(
+        1e-10 * chi2.ppf(0.9, 400), rel=1e-9
+    )
+
+
 @pytest.mark.unit
-def test_a_large_graph_counts_every_direction() -> None:
+def test_a_large_graph_with_no_strong_direction() -> None:
+    # A ring of 2,000 nodes moves no direction by sigma = 1: one degree of freedom.
     ring = Graph([(i, (i + 1) % 2000) for i in range(2000)])
-    found = default_radius(graph_diffusion(ring, 1.0), np.zeros(2000), 1.0)
+    assert default_radius(graph_diffusion(ring, 1.0), np.zeros(2000), 1.0) ** 2 == pytest.approx(2.7055, 1e-4)
+
+
+@pytest.mark.unit
+def test_a_large_graph_counts_every_direction_where_64_are_strong() -> None:
+    ring = Graph([(i, (i + 1) % 2000) for i in range(2000)])
+    found = default_radius(graph_diffusion(ring, 1.0), np.zeros(2000), 1e-3) / 1e-3
     # The 0.9 quantile of chi-square with 2000 degrees by Wilson and Hilferty, true to 1e-4 there.
     wanted = 2000 * (1 - 2 / 18000 + 1.2815515655 * np.sqrt(2 / 18000)) ** 3
     assert found**2 == pytest.approx(wanted, rel=1e-4)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.operators import Operator
+from sfumato.sensing.operators import CHUNK, Operator
 from sfumato.spaces.space import FloatArray, read_only, real_array, whole
 
 GAP = 1e-9
@@ -77,6 +77,11 @@ def bregman(
         if value is not None and not 0 < value < math.inf:
             raise InvalidParameter(f"{name} must be positive and finite, got {value}; nothing was computed")
     count = whole("steps", steps, low=1)
+    if m * n > 8 * CHUNK:
+        raise InvalidParameter(
+            f"Bregman iteration forms the whole matrix, at most {8 * CHUNK} entries, got {m} sensors by {n} "
+            "cells; nothing was computed"
+        )
     matrix = operator.columns(np.arange(n))
     if weight is None:
         largest = float((matrix.T @ y).max())

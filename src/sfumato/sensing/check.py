@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 
-from sfumato.sensing.operators import CHUNK, GraphDiffusion, Matrix, Operator
+from sfumato.sensing.operators import GraphDiffusion, Operator
 from sfumato.sensing.recovery import Recovery
-from sfumato.sensing.solver.lengths import LONG, length
-from sfumato.spaces.space import FloatArray, IntArray
+from sfumato.sensing.solver.lengths import LONG, LONG_EPS, length
+from sfumato.sensing.solver.long_diffusion import diffuse_long
+from sfumato.sensing.solver.parts import parts
+from sfumato.spaces.space import FloatArray
 
 SLACK = 1e-9
 """By what share of the radius a residual may exceed it."""
@@ -22,8 +21,6 @@ SWALLOWED = 1e-3
 """Totals below this share of what the whole readings take at best count as that: the rest is rounding."""
 
 EPS = float(np.finfo(np.float64).eps)
-LongArray = npt.NDArray[np.longdouble]
-LONG_EPS = float(np.finfo(np.longdouble).eps)  # 1e-19 on x86, that of a double where there is nothing longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,7 @@ class Check:
 
     `objective` is the total of the estimate and `residual` its distance to the readings. `bound` is the value
     of the dual vector less all its rounding errors, so that no feasible sources have a smaller total;
-    `gap` is (objective - bound) / objective, but see `relative_gap`. Of an infeasible recovery `bound` is the
+    `gap` is (objective - bound) / objective, but see `gap_unit`. Of an infeasible recovery `bound` is the
     value of the ray less its rounding errors: above 0 it is a proof.
     """
 
@@ -49,17 +46,16 @@ def tolerance(cells: int) -> float:
     return 1e-9 if cells <= 100_000 else 1e-7
 
 
-def relative_gap(operator: Operator, y: FloatArray, objective: float, bound: float) -> float:
-    """How much smaller than the objective a total may be, as a share of it.
+def gap_unit(operator: Operator, y: FloatArray, objective: float, bound: float) -> float:
+    """What the gap between objective and bound is a share of: the objective.
 
     With the dual vector y / max M'y no total is below (1 - radius / |y|) |y|^2 / max M'y. Where the radius
-    swallows all but a thousandth of the readings, rounding of the readings is felt: then the share is of a
-    thousandth of |y|^2 / max M'y.
+    swallows all but a thousandth of the readings, their rounding is felt: then it is a share of a thousandth
+    of |y|^2 / max M'y.
     """
-    apart = objective - bound
-    if abs(apart) <= tolerance(operator.space.size) * objective:
-        return apart / objective if apart else 0.0
-    return apart / max(objective, SWALLOWED * _whole_total(operator, y), 5e-324)
+    if objective > 0 and abs(objective - bound) <= tolerance(operator.space.size) * objective:
+        return objective  # the rest need not be computed
+    return max(objective, SWALLOWED * _whole_total(operator, y), 5e-324)
 
 
 def _whole_total(operator: Operator, y: FloatArray) -> float:
@@ -125,7 +121,8 @@ def _optimal(recovery: Recovery) -> Check:
     residual = _residual(recovery)
     value = _value(recovery, cost=1.0, most=objective)
     bound = min(value, objective)
-    gap = relative_gap(recovery.operator, recovery.readings, objective, value)
+    unit = gap_unit(recovery.operator, recovery.readings, objective, value)
+    gap = (objective - value) / unit
     allowed = tolerance(f.size)
     why = ""
     if not ((f >= 0).all() and (f <= recovery.upper).all()):
@@ -147,7 +144,7 @@ def _optimal(recovery: Recovery) -> Check:
         why = (
             f"the total {objective:.17g} is below the bound {value:.17g}: the estimate is not feasible enough"
         )
-    elif not (recovery.gap >= 0 and gap <= _share(recovery.gap, objective - value, gap) + 1e-3 * allowed):
+    elif not (recovery.gap >= 0 and objective - value <= recovery.gap + 1e-3 * allowed * unit):
         why = f"the gap is said to be {recovery.gap:.3g}, the dual vector proves {objective - bound:.3g}"
     if why:
         return Check(objective, residual, bound, gap, False, why)
@@ -189,9 +186,9 @@ def _infeasible(recovery: Recovery) -> Check:
 def _residual(recovery: Recovery) -> float:
     f, operator = recovery.estimate, recovery.operator
     if isinstance(operator, GraphDiffusion):
-        return float(length(_diffuse(operator, f.astype(LONG))[0][operator.nodes] - recovery.readings))
+        return float(length(diffuse_long(operator, f.astype(LONG))[0][operator.nodes] - recovery.readings))
     left = -recovery.readings.astype(LONG)
-    for cells in _parts(operator, np.flatnonzero(f)):
+    for cells in parts(operator, np.flatnonzero(f)):
         left += operator.columns(cells).astype(LONG) @ f[cells].astype(LONG)
     return float(length(left))
 
@@ -219,7 +216,7 @@ def _excess(operator: Operator, dual: FloatArray, cost: float) -> tuple[np.longd
         return _excess_on_graph(operator, dual, cost)
     z = dual.astype(LONG)
     over, top, error = LONG(0), LONG(0), 0.0
-    for cells in _parts(operator, np.arange(operator.shape[1])):
+    for cells in parts(operator, np.arange(operator.shape[1])):
         columns = operator.columns(cells)
         values, sizes = dual @ columns, np.abs(dual) @ np.abs(columns)
         # Doubles settle almost all cells: those whose value is below the cost beyond rounding add nothing.
@@ -227,7 +224,8 @@ def _excess(operator: Operator, dual: FloatArray, cost: float) -> tuple[np.longd
         exact = np.maximum(z @ columns[:, near].astype(LONG) - cost, 0)
         over += exact.sum()
         top = max(top, exact.max(initial=0))
-        error += float(2 * (z.size + near.size + 2) * LONG_EPS * (sizes[near] + cost).sum())
+        error += float(2 * (z.size + 2) * LONG_EPS * (sizes[near] + cost).sum())
+        error += float(2 * near.size * LONG_EPS * exact.sum())
     return over, top, error
 
 
@@ -237,7 +235,7 @@ def _excess_on_graph(
     """The same on a graph, whose matrix is too large to form."""
     spread = np.zeros(operator.space.size, dtype=LONG)
     np.add.at(spread, operator.nodes, dual.astype(LONG))
-    values, error = _diffuse(operator, spread)
+    values, error = diffuse_long(operator, spread)
     near = values + error - cost > 0
     exact = np.maximum(values[near] - cost, 0)
     over = exact.sum()
@@ -245,45 +243,3 @@ def _excess_on_graph(
     count = int(near.sum())
     rounding = math.sqrt(count) * error + 2 * count * LONG_EPS * (count * cost + float(over))
     return over, LONG(exact.max(initial=0)), rounding
-
-
-def _diffuse(operator: GraphDiffusion, masses: LongArray) -> tuple[LongArray, float]:
-    """exp(-rate L) times masses, and how far that may be from the truth in length.
-
-    A Chebyshev series in S = L / half - 1, |S| <= 1, like that of the operator but in the longest arithmetic
-    there is. Its coefficients c_k are 2 exp(-reach) I_k(reach), reach = rate half, of alternating sign; their
-    sizes are a Skellam law: of total 1, with sum c_k k**2 = reach. They come from Miller's recurrence
-    [abramowitz64, sec. 9.12]. A step S x rounds by at most (entries of a row + 4) eps |x|, and a rounding at
-    step j reaches step k multiplied by at most k - j + 1 (Chebyshev polynomials of the second kind), so
-    (k**2 + k) / 2 in all.
-    """
-    half = float(operator.laplacian.diagonal().max())
-    if half == 0:
-        return masses, 0.0
-    reach = LONG(operator.rate) * LONG(half)
-    terms = 40 + math.ceil(12 * math.sqrt(reach))  # the law has standard deviation sqrt(reach)
-    c = np.zeros(terms + 2, dtype=LONG)
-    c[terms] = 1e-300
-    for k in range(terms, 0, -1):
-        c[k - 1] = c[k + 1] + 2 * k / reach * c[k]
-        if c[k - 1] > 1e100:
-            c /= c[k - 1]
-    c[1:] *= 2
-    c /= c.sum()
-    c[1::2] *= -1
-    shifted = operator.laplacian.astype(LONG) / LONG(half) - sparse.eye_array(masses.size, dtype=LONG)
-    before, now = masses, np.asarray(shifted @ masses)
-    out = c[0] * before + c[1] * now
-    for k in range(2, terms):
-        before, now = now, np.asarray(2 * (shifted @ now) - before)
-        out += c[k] * now
-    row = int(np.diff(operator.laplacian.indptr).max())
-    each = 2 * (row + 4) * float(reach + np.sqrt(reach)) + 4 * terms
-    return out, each * LONG_EPS * float(length(masses))
-
-
-def _parts(operator: Operator, cells: IntArray) -> Iterator[IntArray]:
-    m, n = operator.shape
-    # A matrix that is only a map makes its columns from units of n numbers each.
-    tall = max(m, n) if isinstance(operator, Matrix) and not isinstance(operator.map, np.ndarray) else m
-    yield from np.array_split(cells, max(1, math.ceil(tall * cells.size / CHUNK)))

@@ -47,8 +47,8 @@ class AlmostRankOne:
     first, `uneven` the largest difference of the norms of adjacent columns (None on a graph too large to have
     them all), `share` that of the tail in the whole spectrum.
 
-    `floor`: step >= sqrt(2) times the least singular value, which needs no more cells than sensors; None if
-    there are more, where the papers' lemma is false. Tried on (e_i - e_j) / sqrt(2).
+    `floor`: step >= sqrt(2) times the least singular value, which needs no more cells than sensors, and two
+    cells; None if there are more, where the papers' lemma is false, or one. Tried on (e_i - e_j) / sqrt(2).
     `ceiling`: tail <= this, whatever the operator. With c a cell in the middle, M - M_c 1' has the column
     M_j - M_c, of norm <= slope distance(j, c), so by Weyl and Hoelder tail <= |M - M_c 1'|_tr
     <= sqrt(min(m, n - 1) sum distance(j, c)**2) slope; on a line also (n - 1) sqrt(n / 2) step, as a product
@@ -103,9 +103,11 @@ class Conditioning:
         """A lower bound on the restricted isometry constant delta_2k of the normalised columns, k sources.
 
         Two columns with cosine c have a Gram matrix with eigenvalues 1 - c and 1 + c, so delta_2k >= delta_2
-        >= coherence; more columns than sensors are dependent, so delta_2k >= 1.
+        >= coherence; more columns than sensors are dependent, so delta_2k >= 1. Of n cells no more than n
+        columns can be taken.
         """
-        return 1.0 if self.unread or 2 * sources > self.shape[0] else self.coherence
+        m, n = self.shape
+        return 1.0 if self.unread or min(2 * sources, n) > m else self.coherence
 
     def isometry_speaks(self, sources: int) -> bool:
         """Whether Theorem 12 (Candes, delta_2k < sqrt(2) - 1) can say anything [gilbert18, thm. 12].
@@ -150,7 +152,7 @@ def conditioning(operator: Operator) -> Conditioning:
             tail,
             columns.uneven,
             tail / (tail + first) if first else 0.0,
-            math.sqrt(2) * max(0.0, least - lost) if complete and n <= m else None,
+            math.sqrt(2) * max(0.0, least - lost) if complete and 1 < n <= m else None,
             _ceiling(operator, step),
             4 * max(tail, columns.uneven or 0.0) if complete and nonnegative else None,
         ),
@@ -313,10 +315,12 @@ def _sentences(found: Conditioning) -> Iterator[str]:
         f"Noise must hide: one unit in the next cell moves the readings by up to {rank_one.step:.3g} in l2; "
         "a large condition number does not make that small."
     )
-    if rank_one.floor is None:
+    if n == 1:
+        yield "Lemma 5 (little noise needs bad conditioning) says nothing here: there is one cell."
+    elif rank_one.floor is None:
         yield (
             "Lemma 5 (little noise needs bad conditioning) says nothing here: it needs no more cells than "
-            "sensors."
+            "sensors, and all singular values."
         )
     else:
         yield f"Lemma 5: the step is at least {rank_one.floor:.3g}, from the least singular value."

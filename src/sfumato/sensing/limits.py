@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import MovedMass
 from sfumato.privacy.concentration import fano_error
 from sfumato.sensing.build import heat_line
@@ -64,19 +64,24 @@ def recovery_bound(
     sensors: int,
     diffusion_time: float,
     sigma: float,
-    separation: float = math.inf,
+    separation: float | None = None,
     margin: float | None = None,
 ) -> RecoveryBound:
     """How the error of l1 recovery on [0, 1] grows, up to a constant, for k unit sources under noise.
 
     1/(1 - min{1,C}) [sqrt(T C / k) + k min{1,C} + C/k] with C = min{k, sigma + k exp(-A**2 / 4T)}, for both
-    vectors scaled to mass 1. Sources are at least `separation` apart; the margin A is what that leaves,
-    (separation - sqrt(2T)) / 2, unless given. It needs noise within the radius: `papers_radius_coverage`.
+    vectors scaled to mass 1. Sources are at least `separation` apart, which must be given for more than one;
+    the margin A is what that leaves, (separation - sqrt(2T)) / 2, unless given. It needs noise within the
+    radius: `papers_radius_coverage`.
 
     [gilbert17, thm. 9] [gilbert18, thm. 14] [mcmillan18, thm. 8.6] print sqrt(T^1.5 C / (sqrt(T) + 1)) / k +
     k min{1,C} + T^2 C / ((T + 1) k) and a factor sqrt(T) in C. Their proof bounds -g' by a multiple of
     T^-1/2 where T^-1 is right (C_2), keeps a factor g' that cancels (C_3), puts m = 1 in m / (m sqrt(T) + 1),
     and sums k square roots as if their masses summed to 1; docs/errata.md has them one by one.
+
+    The proof is lossy, and so are powers of T that follow from it. For one source x away from the ends,
+    |M(f - f0)| <= 2 sigma sqrt(m) tried on the column of x gives sum of f_j (1 - exp(-(x_j - x)**2 / 8T))
+    <= 2 sigma (8 pi T)^(1/4) up to how well sensors sum the integral: a C that falls as T^(1/4).
 
     >>> bound = recovery_bound(sources=1, sensors=50, diffusion_time=0.05, sigma=0.1)
     >>> round(bound.bracket, 4), round(bound.printed, 4), bound.applies
@@ -85,7 +90,6 @@ def recovery_bound(
     k, m = whole("sources", sources, low=1), whole("sensors", sensors, low=1)
     _positive("diffusion_time", diffusion_time)
     _positive("sigma", sigma)
-    _positive("separation", separation, finite=False)
     cross, hypotheses = _setting(k, m, diffusion_time, separation, margin)
     root = math.sqrt(diffusion_time)
     return RecoveryBound(
@@ -103,7 +107,7 @@ def private_recovery_bound(
     diffusion_time: float,
     epsilon: float,
     delta: float,
-    separation: float = math.inf,
+    separation: float | None = None,
     margin: float | None = None,
 ) -> RecoveryBound:
     """The same when the noise is the papers' own, sigma = 2 ln(1.25/delta) Delta / epsilon.
@@ -120,7 +124,6 @@ def private_recovery_bound(
     n = whole("cells", cells, low=2)
     _positive("diffusion_time", diffusion_time)
     _positive("epsilon", epsilon)
-    _positive("separation", separation, finite=False)
     if not 0 < delta < 1:
         raise InvalidParameter(f"delta must be above 0 and below 1, got {delta}; nothing was computed")
     cross, hypotheses = _setting(k, m, diffusion_time, separation, margin)
@@ -135,20 +138,27 @@ def private_recovery_bound(
 
 
 def _setting(
-    k: int, m: int, time: float, separation: float, margin: float | None
+    k: int, m: int, time: float, separation: float | None, margin: float | None
 ) -> tuple[float, tuple[tuple[str, bool], ...]]:
-    """What other sources add, k exp(-A**2 / 4T), and the theorem's three hypotheses."""
-    width = math.sqrt(2 * time)
-    apart = k == 1 or separation > width + 2 * (margin or 0.0)
+    """What other sources add, k exp(-A**2 / 4T), and the theorem's hypotheses."""
+    if separation is not None:
+        _positive("separation", separation)
+    elif k > 1:
+        raise InvalidParameter(f"separation must be given for {k} sources; nothing was computed")
+    if margin is not None and not 0 <= margin < math.inf:
+        raise InvalidParameter(f"margin must be finite and not negative, got {margin}; nothing was computed")
+    width, gap = math.sqrt(2 * time), separation or 0.0
+    apart = k == 1 or gap > width + 2 * (margin or 0.0)
     hypotheses = (
         ("m sqrt(T/2) > 1: sensors near every source", m * math.sqrt(time / 2) > 1),
         ("sqrt(2T) < 1: read before the heat leaves the interval", width < 1),
         ("separation > sqrt(2T) + 2A, A > 0: sources far apart", apart and (margin is None or margin > 0)),
+        ("(k - 1) separation <= 1: such sources fit into [0, 1]", (k - 1) * gap <= 1),
     )
     if k == 1:
         return 0.0, hypotheses
     # The bracket is continuous in A, so the largest A that is not quite allowed may stand for those that are.
-    free = max(0.0, (separation - width) / 2) if margin is None else margin
+    free = max(0.0, (gap - width) / 2) if margin is None else margin
     return k * math.exp(-(free**2) / (4 * time)), hypotheses
 
 
@@ -217,7 +227,8 @@ def two_point_lower_bound(
 
     The largest t d Phi(-t D / 2 sigma) for t in [0, 1]: vectors that differ by the share t of first - second
     are t d apart, their readings t D, and no test errs with a smaller chance than Phi(-t D / 2 sigma) on
-    both [yu97, lem. 1]. Two near peaks and one between them give far more than `recovery_lower_bound`.
+    both [yu97, lem. 1]. Two near peaks and one between them give far more than `recovery_lower_bound`. Of
+    sources in [0, 1]^n, as there, so larger entries are refused.
 
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> one, two = np.zeros(100), np.zeros(100)
@@ -231,6 +242,11 @@ def two_point_lower_bound(
             "this bound is for sources on a line, a grid or a graph, got points; nothing was computed"
         )
     apart = emd(first, second, operator.space).lower
+    largest = float(max(np.max(first), np.max(second)))
+    if largest > 1:
+        raise InvalidInput(
+            f"this bound is for sources of at most 1 in each cell, got {largest}; nothing was computed"
+        )
     change = operator.readings(np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64))
     u = float(np.linalg.norm(change)) / (2 * sigma)
     t = min(1.0, HARDEST / u) if u > 0 else 1.0
@@ -239,7 +255,10 @@ def two_point_lower_bound(
 
 @dataclass(frozen=True, slots=True)
 class Asymptotic:
-    """One row of the papers' tables: how a bound moves with one variable when the others are held."""
+    """One row of the papers' tables: how a bound moves with one variable when the others are held.
+
+    `follows` is what the corrected proof gives: an upper bound, which a better proof may lower.
+    """
 
     table: str
     variable: str
@@ -249,7 +268,7 @@ class Asymptotic:
 
 
 def tables() -> tuple[Asymptotic, ...]:
-    """Tables 1 (private recovery) and 2 (noisy recovery) as printed, and what follows from the bounds.
+    """Tables 1 (private recovery) and 2 (noisy recovery) as printed, and what follows from the proof.
 
     [gilbert17, tables 1, 2] [gilbert18, table 1] [mcmillan18, table 8.1] [gilbertheat17, tables I, II].
     The theorem assumes T < 1/2, so what grows with T means nothing; only small T does. An error on [0, 1] is
@@ -272,7 +291,8 @@ def tables() -> tuple[Asymptotic, ...]:
             "T",
             "min{1, O(1 + 1/T + T^2.5 exp(-A^2/4T))}",
             "min{1, O(1 + T^-3/4)}",
-            "The sensitivity grows as T^-3/4 for small T, not as T^-3/2.",
+            "From this proof; the sensitivity grows as T^-3/4 for small T, not as T^-3/2. For one source "
+            "away from the ends T^-1/2 can be had.",
         ),
         Asymptotic("noisy", "n", "O(1)", "O(1)", ""),
         Asymptotic("noisy", "m", "O(1)", "O(1)", "Experiments find 1 + 1/sqrt(m)."),
@@ -281,7 +301,8 @@ def tables() -> tuple[Asymptotic, ...]:
             "T",
             "min{1, O(T^1.5 + sqrt(T))}",
             "min{1, O(1 + sqrt(T))}",
-            "C has no factor sqrt(T); Table I of the abstract has O(sqrt(T) + T^2).",
+            "From this proof, whose C has no factor sqrt(T); for one source away from the ends a C with "
+            "T^1/4 can be had. Table I of the abstract has O(sqrt(T) + T^2).",
         ),
         Asymptotic(
             "noisy",
@@ -303,7 +324,6 @@ def _even(line: Line) -> bool:
     return bool(np.allclose(steps, steps[0], rtol=1e-9, atol=0))
 
 
-def _positive(name: str, value: float, *, finite: bool = True) -> None:
-    if not (0 < value < math.inf or (not finite and value == math.inf)):
-        rule = "positive and finite" if finite else "positive"
-        raise InvalidParameter(f"{name} must be {rule}, got {value}; nothing was computed")
+def _positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise InvalidParameter(f"{name} must be positive and finite, got {value}; nothing was computed")

@@ -9,11 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter, SolverFailed
+from sfumato.sensing.check import gap_unit, tolerance
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.radius import default_radius, papers_radius
 from sfumato.sensing.recovery import Recovery
 from sfumato.sensing.solver.certify import FEASIBLE, Answer, certify, ray_margin
 from sfumato.sensing.solver.exchange import Problem, exchange, fits
+from sfumato.sensing.solver.kept import afresh
+from sfumato.sensing.solver.lengths import length
 from sfumato.spaces.space import FloatArray, read_only, real_array
 
 
@@ -29,7 +32,7 @@ def recover(
 
     argmin |f|_1 subject to |M f - y|_2 <= radius and 0 <= f <= upper [gilbert17, algorithm 1]. Give sigma,
     the noise of one reading, for the default radius, or with radius="papers" for theirs, sigma sqrt(m); or
-    give a radius of your own.
+    give a radius of your own. Only readings that are all 0 can be explained within a radius, or noise, of 0.
 
     >>> from sfumato.sensing.build import heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
@@ -41,9 +44,10 @@ def recover(
     """
     readings = _readings(operator, y)
     ceiling = _number("upper", upper, "positive", zero=False)
-    within = _radius(operator, readings, sigma, radius, ceiling)
+    afresh(operator)
+    within = _radius(operator, readings, sigma, radius)
     problem = Problem(operator, readings, within, ceiling)
-    if math.sqrt(readings @ readings) <= within:
+    if length(readings) <= within:
         return _nothing(problem, "zero", 0.0, np.zeros_like(readings))
     failure = "the exchange of cells did not settle"
     for everywhere in (False, True):
@@ -57,9 +61,8 @@ def recover(
                 if not failure:
                     return _optimal(problem, answer)
             case "ray":
-                ray = vertex.dual / math.sqrt(vertex.dual @ vertex.dual)
-                if ray_margin(problem, ray) > 0:
-                    return _nothing(problem, "infeasible", math.inf, ray)
+                if ray_margin(problem, vertex.dual) > 0:
+                    return _nothing(problem, "infeasible", math.inf, vertex.dual)
                 failure = "the readings seem out of reach, without a proof"
             case "lost":
                 failure = "the exchange of cells did not settle"
@@ -72,11 +75,10 @@ def _flaw(problem: Problem, answer: Answer) -> str:
         return (
             f"the estimate is {answer.miss:.17g} from the readings, outside the radius {problem.radius:.17g}"
         )
-    allowed = 1e-9 if problem.operator.space.size <= 100_000 else 1e-7
-    size = max(1.0, answer.objective)
-    if not abs(answer.objective - answer.bound) <= allowed * size:
-        return f"its relative gap is {(answer.objective - answer.bound) / size:.1e}, above {allowed:g}"
-    return ""
+    allowed = tolerance(problem.operator.space.size)
+    unit = gap_unit(problem.operator, problem.readings, answer.objective, answer.bound)
+    gap = (answer.objective - answer.bound) / unit
+    return "" if abs(gap) <= allowed else f"its relative gap is {gap:.1e}, above {allowed:g}"
 
 
 def _optimal(problem: Problem, answer: Answer) -> Recovery:
@@ -117,7 +119,6 @@ def _radius(
     y: FloatArray,
     sigma: float | None,
     radius: float | Literal["papers"] | None,
-    upper: float,
 ) -> float:
     if radius is not None and radius != "papers":
         if sigma is not None:
@@ -125,15 +126,15 @@ def _radius(
                 f"give sigma or a radius, not both, got sigma {sigma} and radius {radius}; "
                 "nothing was recovered"
             )
-        return _number("radius", radius, "0 or more, or 'papers'", zero=True)
+        return _number("radius", radius, "positive, or 'papers',", zero=not y.any())
     if sigma is None:
         raise InvalidParameter(
             "a recovery needs the noise sigma of a reading or a radius, got neither; nothing was recovered"
         )
-    noise = _number("sigma", sigma, "0 or more", zero=True)
+    noise = _number("sigma", sigma, "positive", zero=not y.any())
     if radius == "papers":
         return papers_radius(operator, noise)
-    return default_radius(operator, y, noise, upper=upper)
+    return default_radius(operator, y, noise)
 
 
 def _readings(operator: Operator, y: npt.ArrayLike) -> FloatArray:
@@ -158,6 +159,11 @@ def _number(name: str, value: float, rule: str, *, zero: bool) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
+    if number == 0 and not zero and name != "upper":
+        raise InvalidParameter(
+            f"{name} may be 0 only where all readings are 0: nothing explains others to the last digit; "
+            "nothing was recovered"
+        )
     if not (0 < number < math.inf or (zero and number == 0)):
         raise InvalidParameter(f"{name} must be {rule} and finite, got {value}; nothing was recovered")
     return number

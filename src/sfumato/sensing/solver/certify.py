@@ -6,20 +6,18 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lapack
 
-from sfumato.sensing.operators import CHUNK, GraphDiffusion, Operator
+from sfumato.sensing.operators import GraphDiffusion, Operator
 from sfumato.sensing.solver.exchange import Problem, Vertex
-from sfumato.sensing.solver.lengths import LONG, length, power_of_two
+from sfumato.sensing.solver.lengths import LONG, LONG_EPS, LongArray, length, power_of_two
+from sfumato.sensing.solver.long_diffusion import diffuse_long
+from sfumato.sensing.solver.parts import parts
 from sfumato.sensing.solver.price import graph_rounding, prices
 from sfumato.spaces.space import FloatArray, IntArray
 
 FEASIBLE = 1e-10
 """The share of the radius by which rounding may overstep it."""
-
-LONG_EPS = float(np.finfo(np.longdouble).eps)
-LongArray = npt.NDArray[np.longdouble]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +104,23 @@ def _weigh(problem: Problem, z: FloatArray, objective: float) -> tuple[float, fl
     """What z proves, and by how much it lifts cells above 1 that rounding may have lifted."""
     priced, error = _long_prices(problem.operator, z, 1.0)
     over = priced[priced > 1] - 1
-    slight = over[over < 1e-7]
     proved = _proved(problem, z, over, error, objective)
+    if isinstance(problem.operator, GraphDiffusion) and proved < objective * (1 - 1e-10):
+        priced, error = _longer_prices(problem.operator, z, 1.0)
+        over = priced[priced > 1] - 1
+        proved = _proved(problem, z, over, error, objective)
+    slight = over[over < 1e-7]
     return proved, float(slight.max()) if slight.size else 0.0
 
 
 def ray_margin(problem: Problem, ray: FloatArray) -> float:
     """What a ray proves: above 0, no sources in the box come within the radius."""
     priced, error = _long_prices(problem.operator, ray, 0.0)
-    return _proved(problem, ray, priced[priced > 0], error, math.inf)
+    proved = _proved(problem, ray, priced[priced > 0], error, math.inf)
+    if isinstance(problem.operator, GraphDiffusion) and proved <= 0:
+        priced, error = _longer_prices(problem.operator, ray, 0.0)
+        proved = _proved(problem, ray, priced[priced > 0], error, math.inf)
+    return proved
 
 
 def _proved(problem: Problem, z: FloatArray, over: LongArray, error: float, objective: float) -> float:
@@ -142,11 +148,22 @@ def _long_prices(operator: Operator, z: FloatArray, level: float) -> tuple[LongA
     if isinstance(operator, GraphDiffusion):
         return priced.values.astype(LONG), math.sqrt(priced.cells.size) * graph_rounding(operator, z)
     values, sizes = [np.zeros(0, dtype=LONG)], level * priced.cells.size
-    for part in np.array_split(priced.cells, 1 + z.size * priced.cells.size // CHUNK):
+    for part in parts(operator, priced.cells):
         columns = operator.columns(part)
         sizes += float((np.abs(z) @ np.abs(columns)).sum())
         values.append(z.astype(LONG) @ columns.astype(LONG))
-    return np.concatenate(values), 2 * (z.size + priced.cells.size + 2) * LONG_EPS * sizes
+    found = np.concatenate(values)
+    over = float(np.maximum(found - level, 0).sum())
+    return found, 2 * LONG_EPS * ((z.size + 2) * sizes + found.size * over)
+
+
+def _longer_prices(operator: GraphDiffusion, z: FloatArray, level: float) -> tuple[LongArray, float]:
+    """The same on a graph where doubles are too coarse; it takes some ten times as long."""
+    spread = np.zeros(operator.space.size, dtype=LONG)
+    np.add.at(spread, operator.nodes, z.astype(LONG))
+    values, error = diffuse_long(operator, spread)
+    near = values[values + error > level]
+    return near, math.sqrt(near.size) * error + 2 * near.size * LONG_EPS * float(np.abs(near).sum())
 
 
 def _distance(problem: Problem, cells: IntArray, values: FloatArray) -> float:
@@ -163,7 +180,8 @@ def _spread(operator: Operator, cells: IntArray, values: FloatArray) -> LongArra
         f = np.zeros(n)
         f[cells] = values
         return operator.readings(f).astype(LONG)
-    out = np.zeros(m, dtype=LONG)
-    for part in np.array_split(np.arange(cells.size), 1 + m * cells.size // CHUNK):
-        out += operator.columns(cells[part]).astype(LONG) @ values[part].astype(LONG)
+    out, done = np.zeros(m, dtype=LONG), 0
+    for part in parts(operator, cells):
+        out += operator.columns(part).astype(LONG) @ values[done : done + part.size].astype(LONG)
+        done += part.size
     return out

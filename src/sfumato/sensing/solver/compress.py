@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from sfumato.sensing.operators import CHUNK, GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
+from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
 from sfumato.sensing.solver.kept import kept
+from sfumato.sensing.solver.parts import parts
 from sfumato.spaces import Grid
 from sfumato.spaces.space import FloatArray, IntArray
 
@@ -105,7 +106,7 @@ def _outside(operator: HeatPlane, basis: FloatArray) -> IntArray:
     """The cells, those furthest out, that read by more than SPANNED of the largest outside a basis."""
     m, n = operator.shape
     left, size = np.empty(n), 0.0
-    for part in np.array_split(np.arange(n), math.ceil(m * n / CHUNK)):
+    for part in parts(operator, np.arange(n)):
         columns = operator.columns(part)
         size = max(size, float(np.linalg.norm(columns, axis=0).max()))
         left[part] = np.linalg.norm(columns - basis @ (basis.T @ columns), axis=0)

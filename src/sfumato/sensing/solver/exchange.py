@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.solver.block import Block, factored, first_block, wider
@@ -20,9 +19,6 @@ from sfumato.spaces.space import FloatArray, IntArray
 
 WORK = 1 << 32
 """Products in one step of the interior point up to which a block may have all cells."""
-
-WIDE = 1e4
-"""How many times the total that explains readings at best a box may be, before a smaller one is tried."""
 
 NONE: IntArray = np.zeros(0, dtype=np.int64)
 _EMPTY: FloatArray = np.zeros((0, 0))
@@ -116,7 +112,7 @@ def fits(operator: Operator) -> bool:
 
 
 def _units(problem: Problem, block: Block) -> _Units:
-    """No total is below (|y| - radius) |y| / max M'y, by the dual vector y / max M'y; upper if that is less."""
+    """A source is upper, or |y|^2 / max M'y if that is less: no total explains all readings with less."""
     reading = power_of_two(float(np.abs(problem.readings).max()))
     b, rest = block.split(problem.readings / reading)
     top = float((b @ block.rows).max())
@@ -125,28 +121,15 @@ def _units(problem: Problem, block: Block) -> _Units:
 
 
 def _solve(problem: Problem, block: Block, units: _Units, guess: FloatArray, mu: float) -> _Solved:
-    """The optimum over a block, at first in a smaller box where the box is far wider than sources are high."""
+    """The optimum over a block: from the last one if there is a guess, else from an interior point."""
     rows = np.multiply(block.rows, units.source / units.reading)
     b, rest = block.split(problem.readings / units.reading)
-    radius, size = problem.radius / units.reading, math.sqrt(rest @ rest)
-    if size >= radius:  # what nothing is outside of proves nothing
+    whole, size = problem.radius / units.reading, math.sqrt(rest @ rest)
+    if size >= whole:  # what nothing is outside of proves nothing
         status = INFEASIBLE if rest.any() else LOST
         return _Solved(status, np.zeros(block.cells.size), rest, 0.0, NONE, NONE)
-    left = math.sqrt((radius - size) * (radius + size))
+    radius = near = math.sqrt((whole - size) * (whole + size))
     upper = problem.upper / units.source
-    if upper > WIDE:
-        status, f, inner, mu_found, free, state = _walk(rows, b, left, WIDE, guess, mu)
-        if status == FOUND and not (state == FULL).any():
-            return _Solved(status, f, block.out(inner, rest), mu_found, free, NONE)
-    status, f, inner, mu, free, state = _walk(rows, b, left, upper, guess, mu)
-    return _Solved(status, f, block.out(inner, rest), mu, free, np.flatnonzero(state == FULL))
-
-
-def _walk(
-    rows: FloatArray, b: FloatArray, radius: float, upper: float, guess: FloatArray, mu: float
-) -> tuple[int, FloatArray, FloatArray, float, IntArray, npt.NDArray[np.int8]]:
-    """From the last optimum if there is a guess, else from an interior point."""
-    near = radius
     status = LOST
     if guess.size:
         status, f, inner, mu, free, state, _ = crossover(rows, b, radius, upper, guess, mu, SLACK, 1000)
@@ -160,4 +143,4 @@ def _walk(
         guess, z, _ = interior(rows, b, room, upper, 1e-10, 80)
         mu = room / max(math.sqrt(z @ z), 1e-300)
         status, f, inner, mu, free, state, _ = crossover(rows, b, radius, upper, guess, mu, SLACK, 20_000)
-    return status, f, inner, mu, free, state
+    return _Solved(status, f, block.out(inner, rest), mu, free, np.flatnonzero(state == FULL))

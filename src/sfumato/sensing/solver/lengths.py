@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 LONG = np.longdouble
+LongArray = npt.NDArray[np.longdouble]
+LONG_EPS = float(np.finfo(np.longdouble).eps)  # 1e-19 on x86, that of a double where there is nothing longer
 
 
 def length(vector: npt.NDArray[Any]) -> np.longdouble:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.sensing.operators import CHUNK, GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
+from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
 from sfumato.sensing.solver.lengths import length
 from sfumato.sensing.solver.line_price_kernel import HALF, LEFT_OUT, peaks, series, unsettled
+from sfumato.sensing.solver.parts import parts
 from sfumato.spaces import Graph, Grid
 from sfumato.spaces.space import FloatArray, IntArray
 
@@ -62,7 +63,7 @@ def prices(operator: Operator, dual: FloatArray, level: float) -> Prices:
         values = operator.adjoint(dual)
         rounding: FloatArray | float = graph_rounding(operator, dual)
     elif isinstance(operator, HeatPlane) and isinstance(operator.space, Grid):
-        # From factors at places rounded another way than in columns: by a share of the sizes, well below 1e-8.
+        # From factors at places rounded another way than in columns: by well below 1e-8 of the sizes.
         values = operator.adjoint(dual)
         rounding = 1e-8 * (operator.adjoint(np.abs(dual)) + level)
     else:
@@ -90,11 +91,9 @@ def graph_rounding(operator: GraphDiffusion, z: FloatArray) -> float:
 
 def _priced_columns(operator: Operator, dual: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The prices of all cells, and the sums of the sizes of their terms."""
-    m, n = operator.shape
-    # A matrix that is only a map makes its columns from units of n numbers each.
-    tall = max(m, n) if isinstance(operator, Matrix) and not isinstance(operator.map, np.ndarray) else m
+    n = operator.shape[1]
     values, sizes, absolute = np.empty(n), np.empty(n), np.abs(dual)
-    for part in np.array_split(np.arange(n), max(1, math.ceil(tall * n / CHUNK))):
+    for part in parts(operator, np.arange(n)):
         columns = operator.columns(part)
         values[part] = dual @ columns
         sizes[part] = absolute @ (np.abs(columns) if isinstance(operator, Matrix) else columns)

@@ -73,7 +73,10 @@ def test_by_hand() -> None:
     assert default_radius(two, np.array([5.0, 3.0]), 0.5) == pytest.approx(
         np.sqrt(0.25 * 2.705543454095404 + 9)
     )
-    # Noise below a hundredth leaves both: two degrees, 2 ln 10.
+    # A hundred times the mass makes both strong, and so does noise below a hundredth: two degrees, 2 ln 10.
+    assert default_radius(two, np.array([5.0, 3.0]), 0.5, upper=100.0) == pytest.approx(
+        0.5 * np.sqrt(2 * np.log(10))
+    )
     assert default_radius(two, np.array([5.0, 3.0]), 0.001) == pytest.approx(0.001 * np.sqrt(2 * np.log(10)))
     assert papers_radius(two, 3.0) == pytest.approx(3 * np.sqrt(2))
 

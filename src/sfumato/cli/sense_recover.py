@@ -58,7 +58,12 @@ def recover(
             show_default=False,
         ),
     ] = "",
-    upper: Annotated[float, typer.Option(help="Largest mass of one source.")] = 1.0,
+    upper: Annotated[
+        float,
+        typer.Option(
+            help="Largest mass of one source; the default radius takes for noise what it could not tell."
+        ),
+    ] = 1.0,
     sources: Annotated[
         Path | None, typer.Option(help="True sources of a simulation: table of cell, mass.")
     ] = None,

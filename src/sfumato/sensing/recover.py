@@ -45,7 +45,7 @@ def recover(
     readings = _readings(operator, y)
     ceiling = _number("upper", upper, "positive", zero=False)
     afresh(operator)
-    within = _radius(operator, readings, sigma, radius)
+    within = _radius(operator, readings, sigma, radius, upper=ceiling)
     problem = Problem(operator, readings, within, ceiling)
     if length(readings) <= within:
         return _nothing(problem, "zero", 0.0, np.zeros_like(readings))
@@ -119,6 +119,8 @@ def _radius(
     y: FloatArray,
     sigma: float | None,
     radius: float | Literal["papers"] | None,
+    *,
+    upper: float,
 ) -> float:
     if radius is not None and radius != "papers":
         if sigma is not None:
@@ -134,7 +136,7 @@ def _radius(
     noise = _number("sigma", sigma, "positive", zero=not y.any())
     if radius == "papers":
         return papers_radius(operator, noise)
-    return default_radius(operator, y, noise)
+    return default_radius(operator, y, noise, upper=upper)
 
 
 def _readings(operator: Operator, y: npt.ArrayLike) -> FloatArray:

@@ -227,7 +227,7 @@ def key_device(
 
 def _promised(released: list[Snapshot]) -> str:
     """What was promised: of several readings each, and all together for those of one ledger."""
-    from sfumato.privacy import ZCDP, ApproxDP, as_approx, compose
+    from sfumato.privacy import ZCDP, as_approx, compose
 
     one = str(released[0].guarantee)
     if len(released) == 1:
@@ -237,10 +237,10 @@ def _promised(released: list[Snapshot]) -> str:
         for ledger in {snapshot.release.ledger for snapshot in released}
     )
     whole = compose([released[0].guarantee.loss] * largest)
-    about = f" (epsilon {float(as_approx(whole, '1e-6').epsilon):.3g} at delta 1e-06)"
-    meant = about if isinstance(whole, ZCDP) else ""
+    meant = ""
+    if isinstance(whole, ZCDP):  # rho means little to most people
+        meant = f" (epsilon {float(as_approx(whole, '1e-6').epsilon):.3g} at delta 1e-06)"
     windows = "" if largest == len(released) else ", the most in one window"
-    assert isinstance(whole, ZCDP | ApproxDP)  # noqa: S101 - sums of what sensors cost
     return f"{len(released)} readings, each {one}; {largest} together {whole}{meant}{windows}"
 
 

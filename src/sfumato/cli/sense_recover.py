@@ -344,7 +344,7 @@ def _told(saved: SavedRecovery, result: dict[str, Any]) -> Any:
     found = saved.recovery
     head = f"{escape(saved.site.name)}: {found.status}"
     if found.status == "optimal":
-        cells = f"{len(found.support)} cells with a source"
+        cells = f"{len(found.support)} cell{'s' * (len(found.support) > 1)} with a source"
         head += f", {cells}, total mass {found.objective:.4g}, gap {found.gap:.1e}"
     head += f"; radius {found.radius:.4g}"
     if result["expected_noise"]:

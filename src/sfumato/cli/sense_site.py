@@ -92,6 +92,7 @@ def site(
     quiet: Quiet = False,
 ) -> None:
     """Describe a site: where sources may be, where sensors are, how heat spreads, what is protected."""
+    from sfumato.privacy.exact import exact
     from sfumato.sensing import Site, graph_diffusion
 
     if file.suffix != ".json":
@@ -117,7 +118,8 @@ def site(
             raise InvalidParameter("say where sensors are: --sensors TABLE; nothing was built")
         else:
             operator = _heat(ground, placed, _needed(diffusion_time, "--diffusion-time"))
-    made = Site(name, operator, _relation(radius, swapped, operator), step, cells)  # type: ignore[arg-type]
+    relation = _relation(radius, swapped, operator)
+    made = Site(name, operator, relation, exact(step, name="step"), cells)
     where = _extent(made)
     made.write(file)
     say(
@@ -324,7 +326,11 @@ def _ground(
 
     if line is not None:
         return Line(line, length)
-    return _places(places) if grid is None else Grid(grid, four_numbers(bounds))
+    if grid is not None:
+        return Grid(grid, four_numbers(bounds))
+    if places is not None:
+        return _places(places)
+    raise InvalidParameter("say where sources may be: one of --line, --grid, --places, --graph")
 
 
 def _heat(ground: Line | Grid | Points, sensors: Sensors, time: float) -> Operator:
@@ -336,10 +342,9 @@ def _heat(ground: Line | Grid | Points, sensors: Sensors, time: float) -> Operat
     return heat_plane(sources=ground, sensors=sensors, diffusion_time=time)
 
 
-def _places(path: Path | None) -> Points:
+def _places(path: Path) -> Points:
     from sfumato.spaces import Points
 
-    assert path is not None  # noqa: S101 - one of the kinds was given
     rows = read_rows(path)
     return Points(list(zip(numbers(rows, "x", path), numbers(rows, "y", path), strict=True)))
 

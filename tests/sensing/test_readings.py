@@ -39,7 +39,7 @@ from sfumato.privacy import (
     gaussian_sigma,
 )
 from sfumato.privacy.laws import LARGEST_ROUNDED
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.build import heat_line, linear
 from sfumato.sensing.keys import Device, MasterKey, write_device_key
 from sfumato.sensing.plan import LARGEST_READING, NoisePlan, plan_noise, unit_of
 from sfumato.sensing.readings import (
@@ -55,7 +55,7 @@ from sfumato.sensing.seal import law_of
 from sfumato.sensing.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.sensors import Sensors
 from sfumato.sensing.site import Site
-from sfumato.spaces import Graph, Grid, Line
+from sfumato.spaces import Line
 
 LOSS = ApproxDP(1, "1e-6")
 
@@ -524,7 +524,7 @@ def test_a_file_that_is_not_whole_is_refused(
         lambda data: data["snapshots"][0].update(names=["a", "a", "b"]),
         lambda data: data["snapshots"][0]["release"]["entry"].update(computational="1/0"),
         lambda data: data["site"].update(step="1e99999999"),
-        lambda data: data.update(site=SITES[0].to_json() | {"sensors": other_sensors()}),
+        lambda data: data.update(site=hall().to_json() | {"sensors": other_sensors()}),
     ]
     for change in changes:
         broken = json.loads(json.dumps(whole))
@@ -545,80 +545,3 @@ def test_a_file_that_is_not_whole_is_refused(
 def other_sensors() -> dict[str, Any]:
     sensors = Sensors([0.9, 0.4, 0.1], ["a", "b", "c"])
     return {"names": ["a", "b", "c"], "positions": sensors.positions.tolist(), "set": sensors.digest}
-
-
-SITES = [
-    hall("1/16"),
-    Site("uneven", heat_line(sources=[0.0, 0.1, 0.7], sensors=[0.3], diffusion_time=1), SwappedCells(2)),
-    Site(
-        "plane",
-        heat_plane(sources=Grid(2, (0, 0, 3, 2)), sensors=[(1, 1), (2, 0.5)], diffusion_time=0.1),
-        MovedMass(1, "grid-l1"),
-    ),
-    Site(
-        "places",
-        heat_plane(sources=[(0, 0), (1, 2)], sensors=[(1, 1)], diffusion_time=0.1),
-        MovedMass(1, "points-euclidean"),
-    ),
-    Site(
-        "friends",
-        graph_diffusion(Graph([(0, 1), (1, 2)], [1, 2]), 0.5, sensors=[2, 0], weights=[1, 3]),
-        MovedMass(1, "graph"),
-        cells=("ann", "bob", "eve"),
-    ),
-    Site("any", linear([[1, 0.5], [0, -2]], Line(2)), MovedMass(1, "line")),
-]
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize("site", SITES, ids=lambda site: site.name)
-def test_a_site_comes_back_from_its_file(site: Site, tmp_path: Path, rng: np.random.Generator) -> None:
-    from sfumato.sensing.site import read_site
-
-    site.write(tmp_path / "s.json")
-    again = read_site(tmp_path / "s.json")
-    assert (again.name, again.neighbors, again.step, again.cells) == (
-        site.name,
-        site.neighbors,
-        site.step,
-        site.cells,
-    )
-    assert again.operator.space == site.operator.space
-    assert again.sensors == site.sensors
-    masses = rng.random(site.operator.space.size)
-    assert np.array_equal(again.operator.readings(masses), site.operator.readings(masses))
-    with pytest.raises(InvalidInput, match="kept"):
-        site.write(tmp_path / "s.json")
-    data = site.to_json()
-    for part in ("format", "name", "operator", "sources", "sensors", "neighbors", "step"):
-        with pytest.raises(InvalidInput, match="not a whole site"):
-            Site.from_json({name: value for name, value in data.items() if name != part})
-    tampered = json.loads(json.dumps(data))
-    tampered["sensors"]["positions"][0][0] += 1
-    with pytest.raises(InvalidInput, match="not those of its hash"):
-        Site.from_json(tampered)
-
-
-@pytest.mark.unit
-def test_sites_that_cannot_be_are_refused() -> None:
-    operator = heat_line(sources=4, sensors=2, diffusion_time=1)
-    with pytest.raises(InvalidParameter, match="move in the metric 'line'"):
-        Site("hall", operator, MovedMass(1, "graph"))
-    with pytest.raises(InvalidParameter, match="printable name"):
-        Site("", operator, MovedMass(1, "line"))
-    with pytest.raises(InvalidParameter, match="every cell needs one name"):
-        Site("hall", operator, MovedMass(1, "line"), cells=("a",))
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize("site", SITES, ids=lambda site: site.name)
-def test_a_part_of_the_sensors_reads_the_same(site: Site, rng: np.random.Generator) -> None:
-    from sfumato.sensing.site import part_of_site
-
-    masses = rng.random(site.operator.space.size)
-    whole = dict(zip(site.sensors.names, site.operator.readings(masses), strict=True))
-    names = tuple(reversed(site.sensors.names))
-    part = part_of_site(site, names)
-    assert part.readings(masses) == pytest.approx([whole[name] for name in names], rel=1e-12)
-    with pytest.raises(InvalidParameter, match="has no sensor 'nobody'"):
-        part_of_site(site, ("nobody",))

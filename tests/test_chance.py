@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.chance import assert_law, assert_share, p_value
+from scipy.stats import binomtest
+from tests.chance import LEVEL, assert_law, assert_share, miss_chance, miss_chance_of_share, p_value
 
 from sfumato.privacy import GaussianLaw, LaplaceLaw
 
@@ -24,8 +25,23 @@ def test_a_wrong_sample_fails_the_law_arm(rng: np.random.Generator) -> None:
 
 
 def test_a_sample_too_small_is_refused(rng: np.random.Generator) -> None:
-    with pytest.raises(AssertionError, match="too small"):
+    with pytest.raises(AssertionError, match="lets rival 0 pass"):
         assert_law(draws(rng, 1000, 300), GaussianLaw(1000).cdf, rivals=[GaussianLaw(900).cdf])
+
+
+def test_the_chance_of_missing_a_rival_is_what_it_says(rng: np.random.Generator) -> None:
+    """At sizes where about half of all samples miss the rival, the share of those that do is as computed."""
+    law, rival, size, runs = GaussianLaw(1000).cdf, GaussianLaw(950).cdf, 13_000, 400
+    stated = miss_chance(law, rival, size)
+    assert 0.2 < stated < 0.8
+    misses = sum(p_value(draws(rng, 1000, size), rival) >= LEVEL for _ in range(runs))
+    # 400 coins stay within five deviations of 0.025 but for a chance of 1e-6; 0.03 is the approximation's.
+    assert abs(misses / runs - stated) < 5 * 0.025 + 0.03
+    assert miss_chance(law, rival, 4 * size) < LEVEL
+    stated = miss_chance_of_share(0.3, 0.35, 2500)
+    assert 0.2 < stated < 0.8
+    misses = sum(binomtest(int(hits), 2500, 0.35).pvalue >= LEVEL for hits in rng.binomial(2500, 0.3, runs))
+    assert misses / runs - stated < 5 * 0.025
 
 
 def test_both_arms_reject_ten_percent_either_way(rng: np.random.Generator) -> None:

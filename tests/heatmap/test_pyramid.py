@@ -252,7 +252,7 @@ def test_sixteen_levels(rng: np.random.Generator, key: bytes) -> None:
 # --- the law of lazy noise ---
 
 LAW = LaplaceLaw(4)
-MAPS = 40_000
+MAPS = 60_000
 # Counts of 16 cells in units comparable with the noise, so that selection errs often.
 COUNTS = np.array([3, 0, 5, 1, 0, 9, 0, 2, 6, 6, 0, 0, 1, 1, 1, 1])
 RANGE = np.arange(-400, 401)

@@ -302,7 +302,7 @@ def test_readings_have_the_noise_that_was_planned(site: Site, noise: NoisePlan, 
     )
     law = RoundedGaussianLaw(made.mechanism.sigma)
     rivals = [
-        RoundedGaussianLaw(made.mechanism.sigma * share) for share in (Fraction(9, 10), Fraction(19, 20))
+        RoundedGaussianLaw(made.mechanism.sigma * share) for share in (Fraction(9, 10), Fraction(23, 25))
     ]
     assert_law(drawn, law.cdf, rivals=[rival.cdf for rival in rivals])
 

@@ -40,7 +40,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class FunctionBox:
-    """A Python function of the data; with a parameter `runs` (or `n`, `size`) it gives many outputs at once."""
+    """A Python function of the data; with a parameter `runs` (or `n`, `size`) it gives many at once."""
 
     function: Callable[..., Any]
     name: str

@@ -28,8 +28,10 @@ class Encoder:
         """One row for each output: width + 1 numbers."""
         array = _numeric(outputs)
         if array is not None and not self.words and array.shape[1] == self.width:
-            odd = np.asarray(~np.isfinite(array).all(axis=1))
-            return np.column_stack([np.where(odd[:, np.newaxis], 0.0, array), odd.astype(np.float64)])
+            rows = np.column_stack([array, np.zeros(len(array))])
+            for odd in np.flatnonzero(~(np.abs(array) <= _exact(outputs)).all(axis=1)).tolist():
+                rows[odd] = self._row(outputs[odd])
+            return rows
         rows = np.zeros((len(outputs), self.width + 1))
         for row, output in zip(rows, outputs, strict=True):
             row[:] = self._row(output)
@@ -39,7 +41,11 @@ class Encoder:
         row = np.zeros(self.width + 1)
         if not self.words:
             array = _numeric([output])
-            if array is not None and array.shape[1] == self.width and np.isfinite(array).all():
+            if (
+                array is not None
+                and array.shape[1] == self.width
+                and (np.abs(array) <= _exact([output])).all()
+            ):
                 row[:-1] = array[0]
                 return row
             row[-1] = 1.0
@@ -67,6 +73,11 @@ def _numeric(outputs: Sequence[Any] | npt.NDArray[Any]) -> FloatArray | None:
     if array.dtype.kind not in "biuf" or array.ndim == 0:
         return None
     return np.ascontiguousarray(array.reshape(len(array), -1), dtype=np.float64)
+
+
+def _exact(outputs: Sequence[Any] | npt.NDArray[Any]) -> float:
+    """Up to where a double tells two outputs apart: whole numbers to 2**53, floats as far as they go."""
+    return 2.0**53 if np.asarray(outputs).dtype.kind in "iu" else float(np.finfo(np.float64).max)
 
 
 def _code(output: Any) -> float:

@@ -7,6 +7,7 @@
     ├── Unguarded          (TypeError)    private data was about to leave without the ledger
     ├── NoiseExhausted                    a keyed stream has no unused counter left
     ├── SolverFailed                      a solution did not pass its own check
+    ├── Unverifiable                      no number of samples can establish the claim asked about
     ├── MissingPackage     (ImportError)  an optional package is absent; the message is the install line
     └── LedgerError
         ├── BudgetExceeded                the budget does not allow it; nothing was read or released
@@ -46,6 +47,10 @@ class NoiseExhausted(SfumatoError):
 
 class SolverFailed(SfumatoError):
     """A solution did not pass its own check; no answer was given. Please report it."""
+
+
+class Unverifiable(SfumatoError):
+    """No number of samples can establish the claim asked about; the message says which theorem."""
 
 
 class MissingPackage(SfumatoError, ImportError):

@@ -21,7 +21,7 @@ from sfumato.privacy.divergences import (
     renyi_divergence,
     total_variation,
 )
-from sfumato.privacy.guarantee import Claim, Guarantee, RandomApproxDP, RandomPureDP
+from sfumato.privacy.guarantee import Claim, GaussianDP, Guarantee, RandomApproxDP, RandomPureDP
 from sfumato.privacy.guarded import Bound, Guarded, guard, histogram
 from sfumato.privacy.keyed import KeyedNoise, keyed_draws
 from sfumato.privacy.laws import GaussianLaw, LaplaceLaw, Law, RoundedGaussianLaw
@@ -62,6 +62,7 @@ __all__ = [
     "DiscreteLaplace",
     "Entry",
     "FlippedEdge",
+    "GaussianDP",
     "GaussianLaw",
     "Guarantee",
     "Guarded",

@@ -80,11 +80,24 @@ class RandomApproxDP:
         )
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class GaussianDP:
+    """No test tells neighbors better than it tells N(0, 1) from N(mu, 1) [dong22, def. 4]: a claim only."""
+
+    mu: Fraction
+
+    def __init__(self, mu: Number) -> None:
+        object.__setattr__(self, "mu", nonnegative(mu, "mu"))
+
+    def __str__(self) -> str:
+        return f"Gaussian DP with mu {plain(self.mu)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A guarantee somebody else states, to be audited; it may be random DP, which we never promise."""
+    """A guarantee somebody else states, to be audited; it may be random or Gaussian DP."""
 
-    loss: Loss | RandomPureDP | RandomApproxDP
+    loss: Loss | GaussianDP | RandomPureDP | RandomApproxDP
     neighbors: Neighbors
 
     def __str__(self) -> str:

@@ -1,0 +1,1 @@
+"""Given only black-box access, refute or bound somebody's privacy claim, with stated confidence."""

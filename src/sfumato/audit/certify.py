@@ -1,0 +1,375 @@
+"""Certify a claim for stated pairs, or for random data, up to a proximity, by the thesis' testers.
+
+A certificate is about distance: had the claim been further off than the proximity, this audit would have
+rejected it with the stated confidence. A refutation is about the claim itself: had it been true, this audit
+would have accepted it with the stated confidence.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.audit.boxes import Box, Outputs, Pair, SampleBox
+from sfumato.audit.claims import Statement, above
+from sfumato.audit.limits import require_verifiable
+from sfumato.audit.samples import Encoder, FloatArray, encoder_of
+from sfumato.audit.testers import (
+    Decision,
+    Repetition,
+    amplified,
+    approx_samples,
+    approx_test,
+    laws_are_private,
+    majority_error,
+    random_plan,
+    specified_approx_samples,
+    specified_approx_test,
+    specified_pure_samples,
+    specified_pure_test,
+)
+from sfumato.audit.verdict import Event, Kind, Verdict, Witness
+from sfumato.errors import InvalidInput, InvalidParameter, NotComparable, Unverifiable
+from sfumato.privacy import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, RandomApproxDP, RandomPureDP
+
+Specification = Callable[[Any], Sequence[float] | FloatArray]
+IntArray = npt.NDArray[np.int64]
+
+
+class PairSource(Protocol):
+    """Draws two random neighboring inputs."""
+
+    def __call__(self, rng: np.random.Generator, /) -> Pair:
+        """One pair, with the randomness given."""
+
+
+def certify(
+    box: Box,
+    claim: Claim,
+    *,
+    proximity: float,
+    outputs: int | Sequence[Any],
+    gamma: float = 0.0,
+    weight: float = 1.0,
+    pairs: Sequence[Pair] = (),
+    data: PairSource | None = None,
+    specification: Specification | None = None,
+    rng: np.random.Generator | None = None,
+    confidence: float = 2 / 3,
+    budget: int | None = None,
+) -> Verdict:
+    """Whether a claim holds up to a proximity: in delta of approximate claims, in epsilon of pure ones.
+
+    Either for all of `pairs`, or for `data`, a function that draws a random neighboring pair: then the claim
+    may fail on a share of gamma (of a random claim: its own), and is certified to fail on no more than gamma
+    + proximity / weight. `outputs` are all possible outputs, or how many there are. With a `specification`,
+    the masses of these outputs for an input, fewer runs do, and pure claims can be certified; without, they
+    raise `Unverifiable`. `budget` is the most runs allowed; where it is too small nothing is run, and the
+    verdict says how many are needed.
+    """
+    begin = time.monotonic()
+    tester = _tester(claim, outputs, proximity, specification)
+    if not 1 / 2 < confidence < 1:
+        raise InvalidParameter(f"confidence must be above 1/2 and below 1, got {confidence}; nothing was run")
+    if (data is None) == (not pairs):
+        raise InvalidParameter("certify takes either pairs or data; nothing was run")
+    if isinstance(box, SampleBox) and budget is None:
+        budget = 2 * min(len(box.first) - box.taken[0], len(box.second) - box.taken[1])
+    if data is None:
+        if gamma or isinstance(claim.loss, RandomPureDP | RandomApproxDP):
+            raise InvalidParameter(
+                f"a share of random data needs data, not pairs; got {claim}; nothing was run"
+            )
+        found = _every(box, tester, tuple(pairs), 1 - confidence, budget)
+    else:
+        if rng is None:
+            raise InvalidParameter("random data needs rng, got None; nothing was run")
+        share = _share(claim, gamma)
+        drawn = _Drawn(partial(data, rng), share, proximity / weight)
+        found = replace(_random(box, tester, drawn, 1 - confidence, budget), gamma=share)
+    return replace(found, confidence=confidence, seconds=time.monotonic() - begin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """How often each output came of either input; `strange` if there were others than those stated."""
+
+    counts: tuple[IntArray, IntArray]
+    keys: tuple[bytes, ...]
+    encoder: Encoder
+    strange: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Tester:
+    """The test of one pair that suits a claim: Algorithm 4 without a specification, else 6 if it is pure.
+
+    An approximate claim with one is given to algorithm 5, or to 4, which looks at the stated laws only to
+    see that they keep the claim: whichever takes fewer runs.
+    """
+
+    claim: Claim
+    statement: Statement
+    proximity: float
+    outputs: int | Sequence[Any]
+    specification: Specification | None
+
+    @property
+    def size(self) -> int:
+        return self.outputs if isinstance(self.outputs, int) else len(self.outputs)
+
+    @property
+    def pure(self) -> bool:
+        return isinstance(self.claim.loss, PureDP | RandomPureDP)
+
+    @property
+    def name(self) -> str:
+        if self.specification is None:
+            return "algorithm 4 in both orders, without information"
+        return f"algorithm {'6' if self.pure else '5, or 4 if cheaper'}, with stated laws"
+
+    def laws(self, pair: Pair) -> tuple[FloatArray, FloatArray]:
+        """What is stated of a pair."""
+        if self.specification is None:
+            raise InvalidParameter("nothing is stated of this box; nothing was run")
+        first, second = (
+            np.asarray(self.specification(data), dtype=np.float64) for data in (pair.first, pair.second)
+        )
+        if first.shape != (self.size,) or second.shape != (self.size,):
+            raise InvalidParameter(
+                f"a specification gives a mass for each of {self.size} outputs, got shapes {first.shape} and "
+                f"{second.shape}; nothing was run"
+            )
+        if self.pure and not min(first.min(), second.min()) > 0:
+            raise Unverifiable(
+                "a pure claim is verified only where every output has a stated mass above 0 "
+                f"[mcmillan18, thm. 10.12], got 0 for pair {pair.name!r}; nothing was run"
+            )
+        return first, second
+
+    def stated_private(self, pair: Pair) -> bool:
+        """Whether what is stated of a pair keeps the claim; true where nothing is."""
+        if self.specification is None:
+            return True
+        return laws_are_private(self.laws(pair), epsilon=self.statement.epsilon, delta=self.statement.delta)
+
+    def samples(self, error: float, pairs: int, pair: Pair | None) -> int:
+        """Runs of each input for one test; without a pair, for laws that are even."""
+        epsilon = self.statement.epsilon
+        rates = {"proximity": self.proximity, "error": error}
+        if self.pure:
+            least = 1 / self.size if pair is None else float(np.min(self.laws(pair)))
+            return specified_pure_samples(self.size, least, **rates, pairs=pairs)
+        blind = approx_samples(self.size, epsilon, **rates, pairs=pairs)
+        if self.specification is None:
+            return blind
+        return min(blind, specified_approx_samples(self.size, epsilon, **rates, pairs=pairs))
+
+    def decide(self, pair: Pair, table: _Table, error: float, pairs: int) -> Decision:
+        """What the test says of the counts of a pair."""
+        epsilon, delta = self.statement.epsilon, self.statement.delta
+        first, second = table.counts
+        if table.strange:
+            return Decision(False, math.inf, 0.0, 0.0)
+        if self.pure:
+            laws = self.laws(pair)
+            return specified_pure_test(first, second, laws=laws, epsilon=epsilon, proximity=self.proximity)
+        blind = approx_samples(self.size, epsilon, proximity=self.proximity, error=error, pairs=pairs)
+        if blind <= self.samples(error, pairs, pair):
+            return approx_test(
+                first, second, outputs=self.size, epsilon=epsilon, delta=delta, error=error, pairs=pairs
+            )
+        return specified_approx_test(
+            first, second, laws=self.laws(pair), epsilon=epsilon, delta=delta, error=error, pairs=pairs
+        )
+
+    def verdict(self, kind: Kind, runs: int, *notes: str) -> Verdict:
+        """A verdict whose confidence and time are filled in at the end."""
+        return Verdict(kind, self.claim, 0.0, runs, 0.0, proximity=self.proximity, notes=(self.name, *notes))
+
+
+def _tester(
+    claim: Claim, outputs: int | Sequence[Any], proximity: float, specification: Specification | None
+) -> _Tester:
+    if specification is None:
+        require_verifiable(claim.loss)
+    elif isinstance(outputs, int):
+        raise InvalidParameter("a specification needs a list of outputs, not their number; nothing was run")
+    match claim.loss:
+        case ApproxDP(epsilon, delta) | RandomApproxDP(epsilon, delta):
+            statement = Statement(above(epsilon), above(delta))
+        case PureDP(epsilon) | RandomPureDP(epsilon):
+            statement = Statement(above(epsilon), 0.0)
+        case ZCDP() | GaussianDP():
+            raise NotComparable(f"{claim.loss} is certified by none of the testers; nothing was run")
+        case _:
+            assert_never(claim.loss)
+    tester = _Tester(claim, statement, proximity, outputs, specification)
+    if tester.size < 1 or not 0 < proximity < math.inf:
+        raise InvalidParameter(
+            f"outputs must be at least 1 and proximity above 0, got {tester.size} and {proximity}; "
+            "nothing was run"
+        )
+    return tester
+
+
+def _share(claim: Claim, gamma: float) -> float:
+    """The share of random data on which a claim may fail."""
+    if isinstance(claim.loss, RandomPureDP | RandomApproxDP):
+        if gamma:
+            raise InvalidParameter(f"a random claim has its own gamma, got {gamma} too; nothing was run")
+        return above(claim.loss.gamma)
+    return gamma
+
+
+def _every(box: Box, tester: _Tester, pairs: tuple[Pair, ...], error: float, budget: int | None) -> Verdict:
+    """All pairs at once, repeated for a majority where that is cheaper than larger samples."""
+    for pair in pairs:
+        if not tester.stated_private(pair):
+            note = f"the stated laws themselves break the claim for pair {pair.name!r}"
+            return replace(tester.verdict("REFUTED", 0, note), pairs=(pair,))
+    plan = amplified(lambda one: max(tester.samples(one, len(pairs), pair) for pair in pairs), error)
+    needed = 2 * plan.total * len(pairs)
+    if budget is not None and needed > budget:
+        return _too_few(tester, needed, budget)
+    runs = accepted = 0
+    rejected: list[tuple[Pair, _Table, Decision]] = []
+    while max(accepted, len(rejected)) <= plan.repeats // 2:
+        for pair in pairs:
+            table = _count(box, tester, pair, plan.samples)
+            runs += 2 * plan.samples
+            decision = tester.decide(pair, table, plan.error, len(pairs))
+            if not decision.accepted:
+                rejected.append((pair, table, decision))
+                break
+        else:
+            accepted += 1
+    if accepted > plan.repeats // 2:
+        return replace(tester.verdict("CERTIFIED", runs, _said(plan)), pairs=pairs)
+    pair, table, decision = rejected[0]
+    chance = majority_error(plan.repeats, plan.error)
+    p_value = min(1.0, len(pairs) * decision.p_value) if plan.repeats == 1 else chance
+    found = replace(
+        tester.verdict("REFUTED", runs, _said(plan)), pairs=(pair,), evidence=("p-value", p_value)
+    )
+    if tester.specification is not None:
+        return replace(found, notes=(*found.notes, "refuted is the claim together with the stated laws"))
+    return replace(found, witness=_witness(pair, table, tester.statement))
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Random pairs; the claim may fail on a share gamma of them, and is certified up to slack more."""
+
+    draw: Callable[[], Pair]
+    gamma: float
+    slack: float
+
+
+def _random(box: Box, tester: _Tester, drawn: _Drawn, error: float, budget: int | None) -> Verdict:
+    """Algorithm 3: test random pairs, and count those that are rejected."""
+    plan = random_plan(
+        lambda one: tester.samples(one, 1, None), gamma=drawn.gamma, slack=drawn.slack, error=error
+    )
+    pairs = [drawn.draw() for _ in range(plan.pairs)]
+    inner = plan.inner
+    sizes = [replace(inner, samples=tester.samples(inner.error, 1, pair)) for pair in pairs]
+    needed = 2 * sum(size.total for size in sizes)
+    if budget is not None and needed > budget:
+        return _too_few(tester, needed, budget)
+    runs = rejections = 0
+    refuted: list[Pair] = []
+    for left, pair, size in zip(range(plan.pairs - 1, -1, -1), pairs, sizes, strict=True):
+        votes = 0 if tester.stated_private(pair) else size.repeats
+        for _ in range(size.repeats if votes == 0 else 0):
+            table = _count(box, tester, pair, size.samples)
+            runs += 2 * size.samples
+            votes += not tester.decide(pair, table, size.error, 1).accepted
+        if votes > size.repeats // 2:
+            rejections += 1
+            refuted.append(pair)
+        if rejections > plan.allowed or rejections + left <= plan.allowed:
+            break
+    said = (
+        f"{plan.pairs} random pairs, of which {plan.allowed} may be rejected; certified up to a share of "
+        f"{drawn.gamma + drawn.slack:g} of them"
+    )
+    if rejections <= plan.allowed:
+        return tester.verdict("CERTIFIED", runs, said, _said(inner))
+    found = tester.verdict("REFUTED", runs, said, _said(inner))
+    return replace(found, pairs=tuple(refuted), evidence=("p-value", plan.chance))
+
+
+def _too_few(tester: _Tester, needed: int, budget: int) -> Verdict:
+    note = f"it takes {needed} runs, {budget} are allowed; nothing was run"
+    return replace(tester.verdict("INCONCLUSIVE", 0, note), needed=needed)
+
+
+def _said(plan: Repetition) -> str:
+    often = f"the majority of {plan.repeats} tests of " if plan.repeats > 1 else ""
+    return f"{often}{plan.samples} runs of each input"
+
+
+def _count(box: Box, tester: _Tester, pair: Pair, runs: int) -> _Table:
+    """Run both inputs, and count which outputs they give."""
+    outputs = (box.run(pair.first, runs), box.run(pair.second, runs))
+    known: tuple[bytes, ...] = ()
+    if isinstance(tester.outputs, int):
+        encoder = encoder_of(outputs[0])
+    else:
+        encoder = encoder_of(tester.outputs)
+        known = tuple(_tally(tester.outputs, encoder))
+        if len(known) != tester.size:
+            raise InvalidParameter(
+                f"the {tester.size} outputs must all differ, got {len(known)} different ones"
+            )
+    tallies = [_tally(some, encoder) for some in outputs]
+    others = tuple(sorted({key for tally in tallies for key in tally} - set(known)))
+    if tester.specification is None and len(known) + len(others) > tester.size:
+        raise InvalidInput(
+            f"{box.name} is said to have {tester.size} outputs, and gave others, or more of them; "
+            "nothing was concluded"
+        )
+    if tester.specification is None:
+        known, others = known + others, ()
+    first, second = (np.array([tally[key] for key in known], dtype=np.int64) for tally in tallies)
+    return _Table((first, second), known, encoder, bool(others))
+
+
+def _tally(outputs: Outputs, encoder: Encoder) -> Counter[bytes]:
+    """How often each output occurs, by its bits: 0.0 and -0.0 differ, and so do nan and inf."""
+    rows = encoder(outputs)
+    odd = rows[:, -1] != 0
+    usual = np.ascontiguousarray(rows[~odd]).view(np.int64)
+    found, counts = np.unique(usual, axis=0, return_counts=True)
+    tally = Counter({row.tobytes(): int(count) for row, count in zip(found, counts, strict=True)})
+    tally.update(repr(outputs[int(at)]).encode() for at in np.flatnonzero(odd))
+    return tally
+
+
+def _witness(pair: Pair, table: _Table, statement: Statement) -> Witness:
+    """The outputs that one input has more than e**epsilon times as often as the other, by this sample."""
+    first, second = table.counts
+    grown = math.exp(statement.epsilon)
+    if np.maximum(first - grown * second, 0).sum() < np.maximum(second - grown * first, 0).sum():
+        pair, first, second = Pair(pair.second, pair.first, f"{pair.name}, swapped"), second, first
+    inside = np.flatnonzero(first > grown * second)
+    keys = frozenset(table.keys[int(at)] for at in inside)
+
+    def contains(rows: FloatArray) -> npt.NDArray[np.bool_]:
+        bits = np.ascontiguousarray(rows).view(np.int64)
+        return np.array([row.tobytes() in keys for row in bits], dtype=np.bool_)
+
+    words = f"{inside.size} of the {first.size} outputs, those that the first input has too often"
+    hits = int(first[inside].sum()), int(second[inside].sum())
+    return Witness(
+        pair, Event(words, contains), statement, hits, (int(first.sum()), int(second.sum())), table.encoder
+    )

@@ -1,0 +1,331 @@
+"""Scorers: functions of an output, learnt from runs on two inputs, that are high where the first is likelier.
+
+A scorer may be as wrong as it likes: tests count, on runs it has not seen, how often it passes a threshold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from sfumato.audit.features import (
+    ZERO_BIT,
+    Features,
+    Keys,
+    bin_end,
+    keys_of,
+    leading_bins,
+    learn_features,
+    lowest_bits,
+)
+from sfumato.audit.samples import FloatArray
+
+Sign = Literal[1, -1]
+View = Literal["value", "bin", "low bits"]
+Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+
+SHARES = (0.003, 0.01, 0.03, 0.07, *np.linspace(0.125, 0.875, 9).tolist(), 0.93, 0.97, 0.99, 0.997)
+COLUMNS = 32
+"""Of wider outputs only so many columns are tried one by one."""
+WORK = 1e9
+"""Multiplications for the curvature in one Newton step; longer samples are thinned."""
+NUMBERS = 3e7
+"""Features in all; longer samples are thinned."""
+RIDGE = 1e-2
+"""How strongly weights are held back, for each run."""
+LISTED = 6
+"""How many outputs or columns a sentence names before it counts the others."""
+
+
+class Scorer(Protocol):
+    """High scores are outputs likelier under the first input, low scores under the second."""
+
+    @property
+    def name(self) -> str:
+        """What kind of scorer it is."""
+
+    def score(self, rows: FloatArray) -> FloatArray:
+        """One number for each encoded row."""
+
+    def words(self, threshold: float, sign: Sign) -> str:
+        """The event {score >= threshold}, or {score <= threshold} for sign -1, in plain words."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """The number in one column, as it is; place is None where outputs are single numbers."""
+
+    column: int
+    single: bool
+    orientation: Sign
+    name: str = "column"
+
+    def score(self, rows: FloatArray) -> FloatArray:
+        """The column, turned so that high is likelier under the first input."""
+        return np.asarray(self.orientation * rows[:, self.column])
+
+    def words(self, threshold: float, sign: Sign) -> str:
+        """A half-line of outputs."""
+        what = "the output" if self.single else f"number {self.column + 1} of the output"
+        side = "at least" if sign * self.orientation > 0 else "at most"
+        return f"{what} is {side} {self.orientation * threshold:.6g}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowTable:
+    """A score for each output that was seen, 0 for all others."""
+
+    name: str
+    keys: Keys
+    values: FloatArray
+    rows: FloatArray = field(repr=False)
+
+    def score(self, rows: FloatArray) -> FloatArray:
+        """What the table says of each row."""
+        return _look_up(self.keys, self.values, keys_of(rows))
+
+    def words(self, threshold: float, sign: Sign) -> str:
+        """The outputs in the event, or those outside it where these are fewer."""
+        inside = passes(self.values, threshold, sign)
+        if bool(passes(np.zeros(1), threshold, sign)[0]):
+            return f"the output is none of {_listed(self.rows[~inside])}"
+        return f"the output is one of {_listed(self.rows[inside])}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnTable:
+    """A score for each value, bin or lowest bit that a column was seen to have; an output gets their sum."""
+
+    name: str
+    view: View
+    keys: Keys
+    values: FloatArray
+    codes: FloatArray = field(repr=False)
+
+    def score(self, rows: FloatArray) -> FloatArray:
+        """The sum over the columns."""
+        total = np.zeros(len(rows))
+        for place, column in enumerate(rows.T):
+            total += _look_up(self.keys, self.values, _code_keys(place, _codes(column, self.view)))
+        return total
+
+    def words(self, threshold: float, sign: Sign) -> str:
+        """What speaks for the event, the loudest first."""
+        order = np.argsort(-sign * self.values, kind="stable")
+        telling = [number for number in order if sign * self.values[number] > 0]
+        single = np.all(self.codes[:, 0] == 0)
+        named = [self._named(number, single=bool(single)) for number in telling[:LISTED]]
+        more = f" and {len(telling) - LISTED} others" if len(telling) > LISTED else ""
+        if single:
+            inside = [number for number in telling if passes(self.values[[number]], threshold, sign)[0]]
+            named = [self._named(number, single=True) for number in inside[:LISTED]]
+            more = f", or one of {len(inside) - LISTED} others" if len(inside) > LISTED else ""
+            if named:
+                return f"the output {' or '.join(named)}{more}"
+        side = "at least" if sign > 0 else "at most"
+        return (
+            f"a score by {self.name} is {side} {threshold:.4g}; for it: {'; '.join(named) or 'nothing'}{more}"
+        )
+
+    def _named(self, number: int, *, single: bool) -> str:
+        place, code = int(self.codes[number, 0]), float(self.codes[number, 1])
+        who = "" if single else f"number {place + 1} "
+        match self.view:
+            case "value":
+                return f"{who}is exactly {code!r}"
+            case "bin":
+                low, high = sorted([code, float(bin_end(code))])
+                return (
+                    f"{who}is in [{low:.6g}, {high:.6g})"
+                    if code > 0
+                    else f"{who}is in ({low:.6g}, {high:.6g}]"
+                )
+            case "low bits":
+                if code == ZERO_BIT:
+                    return f"{who}is 0"
+                return f"{who}is an odd multiple of 2**{int(code)}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Logistic:
+    """A linear score of features, fitted as the logarithm of the likelihood ratio."""
+
+    name: str
+    features: Features
+    weights: FloatArray
+
+    def score(self, rows: FloatArray) -> FloatArray:
+        """The fitted log-likelihood ratio; large samples go through in parts."""
+        parts = [
+            self.weights[0] + self.features(rows[begin : begin + 50_000]) @ self.weights[1:]
+            for begin in range(0, len(rows), 50_000)
+        ]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def words(self, threshold: float, sign: Sign) -> str:
+        """Which way the likelihood ratio points, and how far."""
+        side = "at least" if sign > 0 else "at most"
+        return f"the log-likelihood ratio by a fitted {self.name} score is {side} {threshold:.4g}"
+
+
+def fit_scorers(rows1: FloatArray, rows2: FloatArray) -> tuple[Scorer, ...]:
+    """Scorers of every kind that suits these runs on the first and on the second input.
+
+    Counts of exact outputs where few are distinct; columns as they are; logistic regressions, linear and in
+    steps; lowest set bits, for what floating point gives away [mironov12]; and outputs, values and bins that
+    only one input was seen to reach, which no likelihood ratio need be fitted to.
+    """
+    if not (len(rows1) and len(rows2)):
+        return ()
+    rows = np.concatenate([rows1, rows2])
+    first = np.arange(len(rows)) < len(rows1)
+    counts = _Counts.of(keys_of(rows), first)
+    found: list[Scorer] = []
+    if 1 < counts.keys.size <= max(64, len(rows) // 10):
+        found.append(RowTable("count table", counts.keys, counts.ratio(), rows[counts.place]))
+    # Where nothing is seen twice, no exact output will be seen again.
+    if counts.keys.size < len(rows):
+        rare = counts.one_sided()
+        kept = rare != 0
+        found.append(RowTable("rare outputs", counts.keys[kept], rare[kept], rows[counts.place[kept]]))
+    single = rows.shape[1] == 2
+    views: tuple[View, ...] = ("bin", "low bits") if single else ("value", "bin", "low bits")
+    tables = (_column_table(rows, first, view) for view in views)
+    found += [table for table in tables if table.keys.size]
+    found += _columns(rows1, rows2)
+    found += _logistics(rows, first)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Counts:
+    """How often each key was seen under either input, and where first."""
+
+    keys: Keys
+    place: Places
+    first: FloatArray
+    second: FloatArray
+
+    @classmethod
+    def of(cls, keys: Keys, first: Mask) -> _Counts:
+        distinct, place, member = np.unique(keys, return_index=True, return_inverse=True)
+        ones = np.bincount(member, first, distinct.size).astype(np.float64)
+        everything = np.bincount(member, minlength=distinct.size)
+        return cls(distinct, place, ones, everything - ones)
+
+    def ratio(self) -> FloatArray:
+        """The logarithm of the ratio of shares, smoothed by one count on either side."""
+        runs = math.log((self.first.sum() + 1) / (self.second.sum() + 1))
+        return np.asarray(np.log((self.first + 1) / (self.second + 1)) - runs)
+
+    def one_sided(self) -> FloatArray:
+        """How often a key was seen, with the sign of the one input that reached it; 0 where both did."""
+        return np.where(self.second == 0, self.first, np.where(self.first == 0, -self.second, 0.0))
+
+
+def _column_table(rows: FloatArray, first: Mask, view: View) -> ColumnTable:
+    parts = [_codes(column, view) for column in rows.T]
+    keys = np.concatenate([_code_keys(place, codes) for place, codes in enumerate(parts)])
+    counts = _Counts.of(keys, np.tile(first, len(parts)))
+    if view == "low bits":
+        values, name = counts.ratio(), "lowest set bits"
+    else:
+        values, name = counts.one_sided(), f"rare {view}s"
+    kept = np.abs(values) > 1e-12
+    place = counts.place[kept] // len(rows)
+    codes = np.concatenate(parts)[counts.place[kept]]
+    return ColumnTable(name, view, counts.keys[kept], values[kept], np.column_stack([place, codes]))
+
+
+def _columns(rows1: FloatArray, rows2: FloatArray) -> list[Scorer]:
+    found: list[Scorer] = []
+    single = rows1.shape[1] == 2
+    for place in range(min(rows1.shape[1], COLUMNS)):
+        values1, values2 = rows1[:, place], rows2[:, place]
+        if min(values1.min(), values2.min()) < max(values1.max(), values2.max()):
+            # The mean rank decides, which no outlier moves.
+            middle = float(np.median(np.concatenate([values1, values2])))
+            ahead = np.sign(values1 - middle).mean() - np.sign(values2 - middle).mean()
+            found.append(Column(place, single, 1 if ahead >= 0 else -1))
+    return found
+
+
+def _logistics(rows: FloatArray, first: Mask) -> list[Scorer]:
+    found: list[Scorer] = []
+    kinds: tuple[tuple[str, tuple[float, ...]], ...] = (("linear", ()), ("stepwise additive", SHARES))
+    for name, shares in kinds:
+        # The two inputs follow each other, so a stride takes alike of both.
+        features = learn_features(rows[:: max(1, len(rows) // 20_000)], shares=shares)
+        width = features.used.size
+        if width == 0 or (width == 1 and not shares):
+            continue
+        stride = math.ceil(len(rows) * width / NUMBERS)
+        found.append(Logistic(name, features, _regression(features(rows[::stride]), first[::stride])))
+    return found
+
+
+def _regression(features: FloatArray, first: Mask) -> FloatArray:
+    """Weights of a ridge logistic regression, the constant first.
+
+    Newton steps whose curvature comes from a thinned sample; their slope, which decides where they end, from
+    the whole of it.
+    """
+    design = np.column_stack([np.ones(len(features), np.float32), features.astype(np.float32)])
+    ridge = np.full(design.shape[1], max(1.0, RIDGE * len(design)))
+    ridge[0] = 1e-9
+    thin = design[:: math.ceil(len(design) * design.shape[1] ** 2 / WORK)].astype(np.float64)
+    weights = np.zeros(design.shape[1])
+    for _ in range(12):
+        share = expit(design @ weights.astype(np.float32)).astype(np.float64)
+        slope = (first - share).astype(np.float32) @ design - ridge * weights
+        spread = expit(thin @ weights)
+        curve = (thin * (spread * (1 - spread))[:, np.newaxis]).T @ thin * (len(design) / len(thin))
+        step = np.linalg.solve(curve + np.diag(ridge), slope)
+        weights += step
+        if np.abs(step).max() < 1e-3:
+            break
+    return weights
+
+
+def _codes(column: FloatArray, view: View) -> FloatArray:
+    match view:
+        case "value":
+            return column + 0.0
+        case "bin":
+            return leading_bins(column)
+        case "low bits":
+            return lowest_bits(column).astype(np.float64)
+
+
+def _code_keys(place: int, codes: FloatArray) -> Keys:
+    return keys_of(np.column_stack([np.full(len(codes), float(place)), codes]))
+
+
+def _look_up(keys: Keys, values: FloatArray, wanted: Keys) -> FloatArray:
+    if not keys.size:
+        return np.zeros(len(wanted))
+    places = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    return np.where(keys[places] == wanted, values[places], 0.0)
+
+
+def passes(scores: FloatArray, threshold: float, sign: Sign) -> Mask:
+    """Which scores are in the event."""
+    return np.asarray(scores >= threshold if sign > 0 else scores <= threshold)
+
+
+def _listed(rows: FloatArray) -> str:
+    shown = [_shown(row) for row in rows[:LISTED]]
+    more = f" and {len(rows) - LISTED} others" if len(rows) > LISTED else ""
+    return ", ".join(shown) + more
+
+
+def _shown(row: FloatArray) -> str:
+    if row[-1]:
+        return f"an odd one (code {row[0]:.0f})"
+    return repr(float(row[0])) if row.size == 2 else "(" + ", ".join(f"{value:g}" for value in row[:-1]) + ")"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import shlex
 import subprocess
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidInput, InvalidParameter
@@ -29,7 +31,7 @@ class Box(Protocol):
         """So many independent outputs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pair:
     """Two neighboring inputs; a violation may be in either direction."""
 
@@ -68,7 +70,7 @@ class CommandBox:
 
     def run(self, data: Any, runs: int) -> Outputs:
         """What so many runs print; numbers where all of it is numbers."""
-        words = [part.replace("{data}", str(data)) for part in shlex.split(self.template)]
+        words = [part.replace("{data}", _text(data)) for part in shlex.split(self.template)]
         return [self._once(words) for _ in range(runs)]
 
     def _once(self, words: list[str]) -> Any:
@@ -97,6 +99,13 @@ class SampleBox:
             raise InvalidInput(f"{self.name} holds {len(held)} outputs, asked for {begin + runs}")
         self.taken[bool(data)] = begin + runs
         return held[begin : begin + runs]
+
+
+def _text(data: Any) -> str:
+    """Data as one word of a command line: words as they are, all else as JSON."""
+    if isinstance(data, str):
+        return data
+    return json.dumps(data.tolist() if isinstance(data, np.ndarray | np.generic) else data)
 
 
 def parse_output(text: str) -> Any:

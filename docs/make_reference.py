@@ -28,6 +28,7 @@ ROOMS = [
     "sfumato.heatmap",
     "sfumato.heatmap.rivals",
     "sfumato.sensing",
+    "sfumato.audit",
     "sfumato.figures",
     "sfumato.report",
 ]

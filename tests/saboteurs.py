@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from tests.audit import saboteurs as audits
 from tests.sensing import saboteurs as sensors
 
 
@@ -503,5 +504,38 @@ SABOTEURS: dict[str, Saboteur] = {
         sensors.residual_not_looked_at,
         "tests/sensing/test_check.py::test_a_wrong_claim_is_refused",
         "assert",
+    ),
+    "half the noise in the keyed table": Saboteur(
+        audits.half_the_noise_in_the_table,
+        "tests/audit/test_our_mechanisms.py::test_a_mechanism_keeps_its_cost"
+        "[discrete-laplace: nobody, then one alone]",
+        "discrete-laplace does not keep epsilon 1",
+    ),
+    "Gaussian noise of doubles": Saboteur(
+        audits.gaussian_noise_of_doubles,
+        "tests/audit/test_our_mechanisms.py::test_a_mechanism_keeps_its_cost"
+        "[rounded-gaussian: nobody, then one alone]",
+        "rounded-gaussian does not keep epsilon 1, delta 0.01",
+    ),
+    "a replacement counted once": Saboteur(
+        audits.replacement_counted_once,
+        "tests/audit/test_our_releases.py::test_a_histogram_keeps_what_is_stated[replaced-epsilon 1]",
+        "one moves does not keep epsilon 1 (one user's data replaced)",
+    ),
+    "cells of a map chosen by exact counts": Saboteur(
+        audits.cells_chosen_by_exact_counts,
+        "tests/audit/test_our_releases.py::test_a_map_keeps_what_it_states[pyramid]",
+        "one alone does not keep epsilon 1",
+    ),
+    "an auditor that bets on what it learnt from": Saboteur(
+        audits.bets_on_the_runs_that_chose_the_event,
+        "tests/audit/test_assertion.py::"
+        "test_a_private_function_fails_at_the_flake_rate_at_most_and_a_broken_one_always",
+        "<= 14",
+    ),
+    "an auditor that takes the second sample for the truth": Saboteur(
+        audits.second_sample_taken_for_the_truth,
+        "tests/audit/test_ratio.py::test_the_level_holds_and_is_used_on_larger_samples[0.02-0.0]",
+        "is not a share of",
     ),
 }

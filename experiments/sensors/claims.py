@@ -123,7 +123,10 @@ def decide(claim: Claim, points: Sequence[Point], draws: Sequence[Draw] = ()) ->
         case "peak" | "valley":
             return _turn(claim, mine, trials, span)
         case "below":
-            return _below(claim, mine, trials, _trials(claim, draws, claim.than), span)
+            others = _trials(claim, draws, claim.than)
+            if trials or others:
+                return _below(claim, mine, trials, others, span)
+            return _below_unpaired(claim, mine, _points(claim, points, claim.than), span)
         case _:
             assert_never(claim.kind)
 
@@ -213,6 +216,24 @@ def _below(
     if more:
         said += f", above {claim.high:g} by more than chance at {mine[0].axis} {', '.join(more)}"
     return Finding(claim, _all(answers), said)
+
+
+def _below_unpaired(claim: Claim, mine: Sequence[Point], others: Sequence[Point], span: str) -> Finding:
+    """Whether one series is at most `high` times another, by their intervals: nothing was drawn of either."""
+    at = {point.x: point for point in others}
+    both = [(point, at[point.x]) for point in mine if point.x in at]
+    if not both:
+        raise SystemExit(f"claim {claim.name} compares nothing that was run; it was not decided")
+    answers: set[Verdict] = {
+        "holds"
+        if one.high <= claim.high * other.low
+        else "does not hold"
+        if one.low > claim.high * other.high
+        else "undecided"
+        for one, other in both
+    }
+    ratios = [one.middle / other.middle for one, other in both]
+    return Finding(claim, _all(answers), f"ratio {min(ratios):.3g} to {max(ratios):.3g} for {span}")
 
 
 def _points(claim: Claim, points: Sequence[Point], series: str) -> list[Point]:

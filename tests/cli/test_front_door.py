@@ -33,6 +33,8 @@ HEAVY = [
     "cryptography", "dp_accounting", "matplotlib", "mpmath", "numba", "numpy", "opendp", "scipy", "sqlite3",
 ]  # fmt: skip
 COLOR = re.compile(r"\x1b\[[0-9;]*[34][0-7]")
+HANGS = 600
+"""Seconds after which a process will not end any more, however busy the machine is."""
 CREATE = ["ledger", "create", "city.ledger", "--epsilon", "1"]
 
 
@@ -57,7 +59,7 @@ def process(*words: str, before: tuple[str, ...] = (), **env: str) -> subprocess
         env={**os.environ, **env},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANGS,
         check=False,
     )
 
@@ -90,7 +92,7 @@ def test_heavy_packages_wait_until_they_are_needed(words: list[str]) -> None:
         "    print('loaded', *sorted(set(sys.modules)))"
     )
     found = subprocess.run(
-        [sys.executable, "-c", script, *words], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script, *words], capture_output=True, text=True, timeout=HANGS, check=False
     )
     *_, loaded = found.stdout.splitlines()
     assert "sfumato.cli.main" in loaded.split()
@@ -178,7 +180,7 @@ def test_an_unforeseen_error_shows_no_values() -> None:
         "main()"
     )
     found = subprocess.run(
-        [sys.executable, "-c", script, "demo"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script, "demo"], capture_output=True, text=True, timeout=HANGS, check=False
     )
     assert found.returncode == 1
     assert "RuntimeError: unforeseen" in found.stderr
@@ -408,8 +410,11 @@ def test_the_demo_writes_no_private_value(monkeypatch: pytest.MonkeyPatch) -> No
         assert result.exit_code == 0, result.stderr
         page = re.sub(r'base64,[^"]*', "", Path(out, "report.html").read_text())
         for text in (result.output, page, Path(out, "city.ledger").read_bytes().decode("latin-1")):
-            assert "123457" not in text
-            assert "123,457" not in text
+            # Six digits are also in one noisy double of 100,000 and in one hash of 300,000: what follows a
+            # decimal point and whatever is too long for a count is no place for it.
+            told = re.sub(r"\.[0-9]+|[0-9a-f]{16,}", "", text)
+            assert "123457" not in told
+            assert "123,457" not in told
         found = json.loads(result.stdout)
         # Exact errors of a made-up city, and noisy places: the tables of them have the same shape.
         words = re.sub(r"<td>[-0-9.e%]*</td>", "<td></td>", page)

@@ -219,6 +219,22 @@ def test_two_series_are_compared_on_what_both_answer() -> None:
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize(
+    ("high", "half", "verdict"),
+    [(0.5, 0.0, "holds"), (0.49, 0.0, "does not hold"), (0.6, 0.02, "holds"), (0.5, 0.02, "undecided"),
+     (0.4, 0.02, "does not hold")],
+)  # fmt: skip
+def test_two_series_without_draws_are_compared_by_their_intervals(
+    high: float, half: float, verdict: Verdict
+) -> None:
+    """One is half of the other everywhere, also where only one of them was run."""
+    some = [row(x, 2.0, series="b", half=half) for x in (1, 2, 4)] + [row(x, 1.0, half=half) for x in (1, 2)]
+    claim = Claim("c", "f", "here", "text", "below", "a", verdict, than="b", high=high)
+    found = decide(claim, some)
+    assert (found.verdict, found.measured) == (verdict, "ratio 0.5 to 0.5 for m 1 to 2")
+
+
+@pytest.mark.unit
 def test_a_claim_on_nothing_is_not_decided() -> None:
     with pytest.raises(SystemExit, match="was not decided"):
         decide(Claim("c", "elsewhere", "here", "text", "rises", "a", "holds"), [row(1, 1)])

@@ -282,7 +282,7 @@ def test_processes_that_race_get_different_steps(master: MasterKey, tmp_path: Pa
     racers = [context.Process(target=_open, args=(str(tmp_path / "d.key"), queue)) for _ in range(4)]
     for racer in racers:
         racer.start()
-    steps = sorted(queue.get(timeout=60) for _ in racers)
+    steps = sorted(queue.get(timeout=600) for _ in racers)
     for racer in racers:
         racer.join()
     assert steps == [0, 1, 2, 3]

@@ -45,7 +45,7 @@ Laws = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
-class Queries:
+class RunsNeeded:
     """How often a box must be run: `least` and `enough` on each input, on so many pairs of inputs.
 
     No test whatever decides the claim up to the proximity with fewer than `least`; ours does with `enough`.
@@ -64,7 +64,7 @@ class Queries:
 
 def queries_without_information(
     loss: Claimed, *, outputs: int, proximity: float, weight: float = 1.0, error: float = THIRD
-) -> Queries:
+) -> RunsNeeded:
     """How many runs decide a claim about a box of which nothing but the number of outputs is known.
 
     Raises `Unverifiable` where no number does. The proximity is in delta and, over the weight, in gamma.
@@ -98,7 +98,7 @@ def queries_with_specification(
     least_mass: float | None = None,
     weight: float = 1.0,
     error: float = THIRD,
-) -> Queries:
+) -> RunsNeeded:
     """How many runs decide a claim when the laws of all outputs are stated, truly or not.
 
     Pure claims need the least stated mass of an output, above 0; their proximity is in epsilon.
@@ -312,14 +312,14 @@ def _queries(
     *,
     slack: float,
     error: float,
-) -> Queries:
+) -> RunsNeeded:
     """With random data, as many pairs as algorithm 3 takes; otherwise one."""
     least, reasons = bound
     if isinstance(loss, RandomPureDP | RandomApproxDP):
         plan = random_plan(samples, gamma=above(loss.gamma), slack=slack, error=error)
         more = ("pairs: thm. 10.3, algorithm 3, exact tails",)
-        return Queries(least, plan.inner.total, plan.pairs, (*reasons, *more))
-    return Queries(least, amplified(samples, error).total, 1, reasons)
+        return RunsNeeded(least, plan.inner.total, plan.pairs, (*reasons, *more))
+    return RunsNeeded(least, amplified(samples, error).total, 1, reasons)
 
 
 def _two(mass: float) -> FloatArray:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from sfumato.audit.bound import CAUTION, SIGNS, Draw, require_runs
+from sfumato.audit.bound import Draw, require_runs
 from sfumato.audit.boxes import Box, Pair
+from sfumato.audit.choice import SIGNS
 from sfumato.audit.claims import Statement
 from sfumato.audit.events import Candidate, shares, thresholds
 from sfumato.audit.features import Keys, keys_of
@@ -22,6 +23,8 @@ from sfumato.errors import InvalidParameter
 
 TRAIN, SELECT = 0.1, 0.1
 """Shares of the runs that fit the scorers and choose the events; the rest tests them."""
+CAUTION = 3.0
+"""Standard deviations taken off an event's promise, since the best of many has been lucky."""
 Curve = tuple[float, ...]
 
 
@@ -70,9 +73,9 @@ def profile(
     level = (1 - confidence) / 2 / len(grid)
     draw = Draw.first(box, pair, train, rng)
     scorers = fit_scorers(*draw.rows)
-    selection = draw.more(select)
+    selection = draw.more(select, rng)
     events = [_choose(scorers, *selection, epsilon=epsilon, runs=held_out, level=level) for epsilon in grid]
-    tested = draw.more(held_out)
+    tested = draw.more(held_out, rng)
     witnesses = [
         _witness(draw, event, tested, epsilon, level) for event, epsilon in zip(events, grid, strict=True)
     ]

@@ -17,9 +17,11 @@ from sfumato.audit.features import (
     ZERO_BIT,
     Features,
     Keys,
+    Places,
     bin_end,
     keys_of,
     leading_bins,
+    learn_alike,
     learn_features,
     lowest_bits,
 )
@@ -28,15 +30,18 @@ from sfumato.audit.samples import FloatArray
 Sign = Literal[1, -1]
 View = Literal["value", "bin", "low bits"]
 Mask = npt.NDArray[np.bool_]
-Places = npt.NDArray[np.int64]
 
 SHARES = (0.003, 0.01, 0.03, 0.07, *np.linspace(0.125, 0.875, 9).tolist(), 0.93, 0.97, 0.99, 0.997)
 COLUMNS = 32
 """Of wider outputs only so many columns are tried one by one."""
-WORK = 1e9
-"""Multiplications for the curvature in one Newton step; longer samples are thinned."""
-NUMBERS = 3e7
+WORK, LONGEST = 3e8, 10_000
+"""Multiplications, and runs, for the curvature in one Newton step; longer samples are thinned."""
+NUMBERS = 1e8
 """Features in all; longer samples are thinned."""
+CELLS = 400_000
+"""Numbers in all that are looked at one by one; longer samples are thinned."""
+STEPS = 250
+"""Steps in all; of wider outputs each column has fewer."""
 RIDGE = 1e-2
 """How strongly weights are held back, for each run."""
 LISTED = 6
@@ -163,7 +168,7 @@ class Logistic:
     def score(self, rows: FloatArray) -> FloatArray:
         """The fitted log-likelihood ratio; large samples go through in parts."""
         parts = [
-            self.weights[0] + self.features(rows[begin : begin + 50_000]) @ self.weights[1:]
+            self.weights[0] + self.features.code(rows[begin : begin + 50_000]).score(self.weights[1:])
             for begin in range(0, len(rows), 50_000)
         ]
         return np.concatenate(parts) if parts else np.empty(0)
@@ -177,9 +182,10 @@ class Logistic:
 def fit_scorers(rows1: FloatArray, rows2: FloatArray) -> tuple[Scorer, ...]:
     """Scorers of every kind that suits these runs on the first and on the second input.
 
-    Counts of exact outputs where few are distinct; columns as they are; logistic regressions, linear and in
-    steps; lowest set bits, for what floating point gives away [mironov12]; and outputs, values and bins that
-    only one input was seen to reach, which no likelihood ratio need be fitted to.
+    Counts of exact outputs where few are distinct; columns as they are; logistic regressions, linear, in
+    steps, and in steps that are the same for every column; lowest set bits, for what floating point gives
+    away [mironov12]; and outputs, values and bins that only one input was seen to reach, which no likelihood
+    ratio need be fitted to.
     """
     if not (len(rows1) and len(rows2)):
         return ()
@@ -196,7 +202,8 @@ def fit_scorers(rows1: FloatArray, rows2: FloatArray) -> tuple[Scorer, ...]:
         found.append(RowTable("rare outputs", counts.keys[kept], rare[kept], rows[counts.place[kept]]))
     single = rows.shape[1] == 2
     views: tuple[View, ...] = ("bin", "low bits") if single else ("value", "bin", "low bits")
-    tables = (_column_table(rows, first, view) for view in views)
+    stride = math.ceil(rows.size / CELLS)
+    tables = (_column_table(rows[::stride], first[::stride], view) for view in views)
     found += [table for table in tables if table.keys.size]
     found += _columns(rows1, rows2)
     found += _logistics(rows, first)
@@ -257,40 +264,54 @@ def _columns(rows1: FloatArray, rows2: FloatArray) -> list[Scorer]:
 
 
 def _logistics(rows: FloatArray, first: Mask) -> list[Scorer]:
+    # The two inputs follow each other, so a stride takes alike of both.
+    few = rows[:: max(1, len(rows) // 10_000)]
+    plain = learn_features(few)
+    columns = len(plain.center)
+    stepped = learn_features(few, shares=SHARES[:: math.ceil(columns * len(SHARES) / STEPS)])
+    models = [("linear", plain, _apart(plain)), ("stepwise additive", stepped, _apart(stepped))]
+    if rows.shape[1] > 2:
+        models.append(("alike in all columns", *learn_alike(few, SHARES)))
     found: list[Scorer] = []
-    kinds: tuple[tuple[str, tuple[float, ...]], ...] = (("linear", ()), ("stepwise additive", SHARES))
-    for name, shares in kinds:
-        # The two inputs follow each other, so a stride takes alike of both.
-        features = learn_features(rows[:: max(1, len(rows) // 20_000)], shares=shares)
-        width = features.used.size
-        if width == 0 or (width == 1 and not shares):
-            continue
-        stride = math.ceil(len(rows) * width / NUMBERS)
-        found.append(Logistic(name, features, _regression(features(rows[::stride]), first[::stride])))
+    for name, features, tied in models:
+        # The size of a single column is a scorer already.
+        if features.used.size > (name == "linear"):
+            stride = math.ceil(len(rows) * features.total / NUMBERS)
+            weights = _regression(features, tied, rows[::stride], first[::stride])
+            found.append(Logistic(name, features, weights))
     return found
 
 
-def _regression(features: FloatArray, first: Mask) -> FloatArray:
-    """Weights of a ridge logistic regression, the constant first.
+def _apart(features: Features) -> Places:
+    return np.arange(features.used.size)
+
+
+def _regression(features: Features, tied: Places, rows: FloatArray, first: Mask) -> FloatArray:
+    """Weights of a ridge logistic regression, the constant first; those of tied features are the same.
 
     Newton steps whose curvature comes from a thinned sample; their slope, which decides where they end, from
     the whole of it.
     """
-    design = np.column_stack([np.ones(len(features), np.float32), features.astype(np.float32)])
-    ridge = np.full(design.shape[1], max(1.0, RIDGE * len(design)))
+    coded = features.code(rows)
+    most = int(tied.max()) + 1
+    ridge = np.full(1 + most, max(1.0, RIDGE * len(rows)))
     ridge[0] = 1e-9
-    thin = design[:: math.ceil(len(design) * design.shape[1] ** 2 / WORK)].astype(np.float64)
-    weights = np.zeros(design.shape[1])
+    thinned = max(len(rows) // LONGEST, math.ceil(len(rows) * tied.size * (1 + most) / WORK))
+    few = features(rows[::thinned])
+    thin = np.ones((len(few), 1 + most))
+    thin[:, 1:] = few if most == tied.size else few @ np.eye(most)[tied]
+    weights = np.zeros(1 + most)
     for _ in range(12):
-        share = expit(design @ weights.astype(np.float32)).astype(np.float64)
-        slope = (first - share).astype(np.float32) @ design - ridge * weights
+        share = expit(weights[0] + coded.score(weights[1:][tied]))
+        left = first - share
+        slope = np.concatenate([[left.sum()], np.bincount(tied, coded.sums(left), most)]) - ridge * weights
         spread = expit(thin @ weights)
-        curve = (thin * (spread * (1 - spread))[:, np.newaxis]).T @ thin * (len(design) / len(thin))
+        curve = (thin * (spread * (1 - spread))[:, np.newaxis]).T @ thin * (len(rows) / len(thin))
         step = np.linalg.solve(curve + np.diag(ridge), slope)
         weights += step
         if np.abs(step).max() < 1e-3:
             break
-    return weights
+    return np.concatenate([weights[:1], weights[1:][tied]])
 
 
 def _codes(column: FloatArray, view: View) -> FloatArray:

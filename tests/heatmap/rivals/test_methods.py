@@ -121,7 +121,9 @@ def test_adaptive_methods_reach_sixteen_levels(
     sums = town(rng, Grid(10), users=100)
     fine = Grid(16)
     deep = CellSums(fine, sums.codes << 12, sums.units)
-    _, maps = release(method, deep, noise=KeyedNoise(key))
+    _, maps = release(method, deep, noise=KeyedNoise(key), epsilon=Fraction(10))
+    # Totals have deviations of at most 5 users, and at most 11 too many since counts below 0 are cut off: ten
+    # deviations are left. At epsilon 1 it was 16 and 30, and one map in a hundred came out above 170.
     assert maps[0].total == pytest.approx(100, rel=0.7)
 
 
@@ -131,9 +133,10 @@ def test_small_grids_work(method: Method[NoisyTree], levels: int, key: bytes) ->
     grid = Grid(levels)
     sums = sums_of(np.full(grid.size, 50 * UNITS), grid)
     _, maps = release(method, sums, noise=KeyedNoise(key), epsilon=Fraction(100))
-    # Top keeps one cell of 50 users; the others keep all. Noise of a few hundredths a cell.
+    # Top keeps one cell of 50 users; the others keep all. Noise of a few hundredths a cell, Gaussian noise of
+    # a tenth: 0.42 over 16 cells, so that 3 are seven deviations.
     wanted = 50 if method.name == "top" else 50 * grid.size
-    assert maps[0].total == pytest.approx(wanted, abs=2)
+    assert maps[0].total == pytest.approx(wanted, abs=3)
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def browse(folder: Path, data: bytes, *more: str, fragment: str = "") -> str:
          "--window-size=1000,900", "--virtual-time-budget=4000",
          "--enable-logging=stderr", f"--user-data-dir={folder}/profile", *more,
          f"{(folder / 'map.html').as_uri()}{fragment}"],
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
     complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert complaints == []

@@ -1,0 +1,119 @@
+"""A privacy claim as an assertion in anybody's tests, with the rate of false alarms as a parameter."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sfumato.audit.boxes import Box, Pair, function_box
+from sfumato.audit.pairs import Inputs
+from sfumato.audit.refute import Budget, refute
+from sfumato.audit.verdict import Verdict, Witness
+from sfumato.errors import InvalidParameter
+from sfumato.privacy import AddRemoveUser, ApproxDP, Claim, Neighbors, PureDP
+from sfumato.privacy.exact import Number
+
+FLAKE = 1e-6
+RUNS = 20_000
+
+Given = Sequence[Pair | tuple[Any, Any]] | Inputs
+
+
+def assert_private(
+    function: Callable[..., Any] | Box,
+    *,
+    epsilon: Number,
+    delta: Number = 0,
+    pairs: Given,
+    flake: float = FLAKE,
+    runs: int = RUNS,
+    seconds: float | None = None,
+    neighbors: Neighbors | None = None,
+) -> Verdict:
+    """Fail where a function is seen not to be (epsilon, delta)-private; a private one does so at rate flake.
+
+    `function(data)` gives one output, `function(data, runs)` many. It is run on both inputs of every pair
+    given, or of the pairs of a form (`Queries(10)`, `Histograms(5)`, ...), `runs` times in all, and less
+    where it is caught. Passing does not prove it private: the verdict says what would have been caught. A
+    test with so few runs that nothing could be is itself a failure.
+    """
+    __tracebackhide__ = True
+    loss = ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
+    claim = Claim(loss, AddRemoveUser() if neighbors is None else neighbors)
+    return assert_claim(function, claim, pairs=pairs, flake=flake, runs=runs, seconds=seconds)
+
+
+def assert_claim(
+    function: Callable[..., Any] | Box,
+    claim: Claim,
+    *,
+    pairs: Given,
+    flake: float = FLAKE,
+    runs: int = RUNS,
+    seconds: float | None = None,
+) -> Verdict:
+    """`assert_private` for a claim of any kind: zCDP, Gaussian DP, or what a release states of itself."""
+    __tracebackhide__ = True
+    if not 0 < flake < 1:
+        raise InvalidParameter(f"flake must be between 0 and 1, got {flake}; nothing was run")
+    box = function_box(function) if callable(function) else function
+    verdict = refute(box, claim, pairs=_as_pairs(pairs), confidence=1 - flake, budget=Budget(runs, seconds))
+    match verdict.kind:
+        case "REFUTED":
+            raise AssertionError(_refuted(box, verdict, flake))
+        case "INCONCLUSIVE":
+            raise AssertionError(_inconclusive(box, verdict, flake))
+        case _:
+            return verdict
+
+
+def _refuted(box: Box, verdict: Verdict, flake: float) -> str:
+    seen = "" if verdict.witness is None else f"{_seen(verdict.witness)} "
+    value = "" if verdict.evidence is None else f" ({verdict.evidence[0]} {verdict.evidence[1]:.3g})"
+    return (
+        f"{box.name} does not keep {verdict.claim.loss} ({verdict.claim.neighbors}). {seen}"
+        f"It took {verdict.runs} runs{value}; what keeps its claim fails so at a rate of at most {flake:g}."
+    )
+
+
+def _seen(witness: Witness) -> str:
+    """What was counted and what the claim allows, as sentences."""
+    pair, stated = witness.pair, witness.statement
+    more, less = (hits / max(1, runs) for hits, runs in zip(witness.hits, witness.runs, strict=True))
+    allowed = min(1.0, math.exp(min(stated.epsilon, 600.0)) * less + stated.delta)
+    plus = f" + {stated.delta:g}" if stated.delta else ""
+    return (
+        f"On the pair {pair.name!r}, {reprlib.repr(pair.first)} and {reprlib.repr(pair.second)}, the event "
+        f"{{{witness.event.words}}} came in {witness.hits[0]} of {witness.runs[0]} runs of the first and in "
+        f"{witness.hits[1]} of {witness.runs[1]} of the second: {more:.3g} where "
+        f"e**{stated.epsilon:.4g} * {less:.3g}{plus} = {allowed:.3g} is allowed."
+    )
+
+
+def _inconclusive(box: Box, verdict: Verdict, flake: float) -> str:
+    more = "more runs" if verdict.needed is None else f"at least {verdict.needed} more runs"
+    return (
+        f"{verdict.runs} runs of {box.name} can show nothing: with a flake rate of {flake:g} not even an "
+        f"output that one input always gives and the other never does would refute {verdict.claim.loss}; "
+        f"allow {more}, or a larger flake rate."
+    )
+
+
+def _as_pairs(pairs: Given) -> Sequence[Pair] | Inputs:
+    if not isinstance(pairs, Sequence):
+        return pairs
+    return [_as_pair(one, number) for number, one in enumerate(pairs, 1)]
+
+
+def _as_pair(one: object, number: int) -> Pair:
+    if isinstance(one, Pair):
+        return one
+    # A list of two is no pair: two inputs given as they are would pass for two pairs of their entries.
+    if isinstance(one, tuple) and len(one) == 2:
+        return Pair(*one, f"pair {number}")
+    raise InvalidParameter(
+        f"pairs are a list of pairs (first, second) or a form like Queries(10), got {reprlib.repr(one)} as "
+        f"number {number}; nothing was run"
+    )

@@ -1,0 +1,323 @@
+"""Bet against a privacy claim, run by run, and stop as soon as it is refuted."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.audit.bankroll import Bankroll
+from sfumato.audit.boxes import Box, Pair
+from sfumato.audit.claims import Statement, implied
+from sfumato.audit.pairs import Inputs
+from sfumato.audit.power import excluded_epsilon, least_pairs
+from sfumato.audit.runs import Runs, runs_left
+from sfumato.audit.samples import Encoder, FloatArray
+from sfumato.audit.stakes import NOTHING, UNFITTED, Fitted, Plan, fit_anew, plan_bold, plan_rare, plan_sober
+from sfumato.audit.verdict import Verdict, Witness
+from sfumato.errors import InvalidParameter
+from sfumato.privacy import Claim
+
+WARM = 32
+"""Runs of either input before the first bet on a pair: nothing is known of it yet."""
+GROWTH = 4
+"""Events are chosen anew after each further quarter of a pair's runs."""
+PARTS = 6
+"""A batch is drawn in so many parts, so that little is drawn after the claim is refuted."""
+SHARES = (0.35, 0.3, 0.25, 0.1)
+"""Of the bankroll: for bold bets, for sober ones, for bets on rare outputs, and kept as cash."""
+RANKS = 2.0
+"""A pair gets runs as 1 / rank**2: the best one more than half of them, however many there are."""
+FLOOR = 1 / 3
+"""No given pair gets less than this of an equal share: a verdict says what was caught on whichever pair."""
+POINTS = 2000
+MASSES = (0.1, 0.5, 0.01)
+VARIED = 20_000
+"""Runs after which pairs close to the best are tried too; again after four times as many."""
+MUCH = 12.0
+"""Evidence, as a square of standard deviations, that makes a search for other pairs needless."""
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What an audit may use at most: runs of the mechanism, both inputs together, and time."""
+
+    runs: int = 1_000_000
+    seconds: float | None = 60.0
+
+    def __post_init__(self) -> None:
+        """Refuse what allows nothing."""
+        if self.runs < 0:
+            raise InvalidParameter(f"runs must be at least 0, got {self.runs}; nothing was run")
+        if self.seconds is not None and not self.seconds > 0:
+            raise InvalidParameter(f"seconds must be above 0 or None, got {self.seconds}; nothing was run")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a bet stands: wealth now, the largest so far, and what refutes the claim."""
+
+    runs: int
+    seconds: float
+    wealth: float
+    best: float
+    needed: float
+    pair: str
+    event: str
+
+
+def refute(
+    box: Box,
+    claim: Claim,
+    *,
+    pairs: Sequence[Pair] | Inputs,
+    confidence: float = 0.99,
+    budget: Budget = Budget(),  # noqa: B008  (frozen)
+    watch: Callable[[Look], None] | None = None,
+) -> Verdict:
+    """Whether runs of a box refute a claim: a true one is refuted with chance at most 1 - confidence.
+
+    One bankroll of 1 is bet against the claim on pairs, events and stakes that are chosen from earlier runs
+    only (`betting`). A claim whose bankroll ever reaches 1 / (1 - confidence) is refuted; the chance covers
+    all pairs, directions, events and looks. Runs must be independent of each other. `Verdict.wealth` has a
+    row of runs and wealth for each of at most 2,000 looks.
+    """
+    if not 0 < confidence < 1:
+        raise InvalidParameter(f"confidence must be between 0 and 1, got {confidence}; nothing was run")
+    statements = implied(claim)
+    form = None if isinstance(pairs, Sequence) else pairs
+    given = tuple(pairs) if isinstance(pairs, Sequence) else pairs.patterns()
+    if not given:
+        raise InvalidParameter("an audit takes at least one pair of inputs, got none; nothing was run")
+    audit = _Audit(box, statements, given, form, -math.log1p(-confidence), budget, watch)
+    audit.run()
+    return _verdict(audit, claim, confidence)
+
+
+@dataclass(slots=True, eq=False)
+class _Trial:
+    """One pair, its runs so far, and what is bet on next."""
+
+    runs: Runs
+    plans: tuple[Plan, ...] = (NOTHING, NOTHING, NOTHING)
+    fitted: Fitted = UNFITTED
+
+    @property
+    def evidence(self) -> float:
+        return max(plan.evidence for plan in self.plans)
+
+
+@dataclass(slots=True, eq=False)
+class _Bet:
+    """A plan while it is bet on: what it earned, and how often the two inputs reached its events."""
+
+    pair: Pair
+    plan: Plan
+    encoder: Encoder | None = None
+    hits: IntArray = field(default_factory=lambda: np.zeros((2, 2), dtype=np.int64))
+    runs: int = 0
+    earned: float = 0.0
+
+    def settle(self, rows: tuple[FloatArray, FloatArray]) -> FloatArray:
+        """What each pair of runs multiplies the account by, as logarithms."""
+        if self.plan.wager is None:
+            return np.zeros(len(rows[0]))
+        first, second = self.plan.place(rows[0]), self.plan.place(rows[1])
+        logs = self.plan.wager.logs(first.cells, second.cells)
+        self.hits += np.array([first.hits, second.hits])
+        self.runs += len(rows[0])
+        self.earned += float(logs.sum())
+        return logs
+
+    def witness(self) -> Witness | None:
+        """The event that fails by most, in the direction in which it fails."""
+        if self.plan.wager is None:
+            return None
+        statement = self.plan.wager.statement
+        found = []
+        for event, more, less in ((self.plan.upper, 0, 1), (self.plan.lower, 1, 0)):
+            if event is not None and self.encoder is not None:
+                hits = int(self.hits[more, more]), int(self.hits[less, more])
+                pair = self.pair if more == 0 else Pair(self.pair.second, self.pair.first, self.pair.name)
+                made = (self.runs, self.runs)
+                found.append(Witness(pair, event.event, statement, hits, made, self.encoder))
+        return max(found, key=_excess)
+
+
+class _Audit:
+    """One audit while it runs."""
+
+    def __init__(
+        self,
+        box: Box,
+        statements: tuple[Statement, ...],
+        pairs: tuple[Pair, ...],
+        form: Inputs | None,
+        needed: float,
+        budget: Budget,
+        watch: Callable[[Look], None] | None,
+    ) -> None:
+        self.box, self.statements, self.form, self.needed = box, statements, form, needed
+        self.budget, self.watch = budget, watch
+        self.trials = [_Trial(Runs(box, pair)) for pair in pairs]
+        self.given = len(pairs)
+        self.bankroll = Bankroll(SHARES)
+        self.path: list[FloatArray] = [np.array([[0.0, 1.0]])]
+        self.best: _Bet | None = None
+        self.drawn = 0
+        self.vary_at = VARIED
+        self.begun = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.begun
+
+    @property
+    def seconds_left(self) -> float:
+        return math.inf if self.budget.seconds is None else self.budget.seconds - self.seconds
+
+    @property
+    def pairs_left(self) -> int:
+        """Pairs of runs that the budget still allows."""
+        if self.seconds_left <= 0:
+            return 0
+        return int(min((self.budget.runs - self.drawn) // 2, runs_left(self.box)))
+
+    @property
+    def refuted(self) -> bool:
+        return self.bankroll.best >= self.needed
+
+    def run(self) -> None:
+        """Bet until the claim is refuted or the budget is used."""
+        while not self.refuted and self.pairs_left > 0:
+            self.batch(self.next_trial())
+            self.vary()
+
+    def next_trial(self) -> _Trial:
+        """The pair to run next: one that was hardly run, else so that runs fall with the rank of promise."""
+        if cold := [trial for trial in self.trials if len(trial.runs) < WARM]:
+            return cold[0]
+        behind = min(self.trials[: self.given], key=lambda trial: len(trial.runs))
+        if len(behind.runs) < FLOOR * self.drawn / 2 / len(self.trials):
+            return behind
+        order = sorted(self.trials, key=lambda trial: -trial.evidence)
+        return min(enumerate(order, start=1), key=lambda ranked: len(ranked[1].runs) * ranked[0] ** RANKS)[1]
+
+    def vary(self) -> None:
+        """Where little was found, also try pairs close to the most promising one."""
+        if self.form is None or self.drawn < self.vary_at:
+            return
+        self.vary_at *= 4
+        leader = max(self.trials, key=lambda trial: trial.evidence)
+        if leader.evidence > MUCH:
+            return
+        known = {trial.runs.pair.name for trial in self.trials}
+        found = (pair for pair in self.form.vary(leader.runs.pair) if pair.name not in known)
+        self.trials += [_Trial(Runs(self.box, pair)) for pair in found]
+
+    def batch(self, trial: _Trial) -> None:
+        """Runs of one pair with its plans as they are, then new plans from all of its runs."""
+        self.bankroll.deal()
+        bets = [_Bet(trial.runs.pair, plan) for plan in trial.plans]
+        wanted = max(WARM, len(trial.runs) // GROWTH)
+        goal = len(trial.runs) + wanted
+        while len(trial.runs) < goal and not self.refuted and (left := self.pairs_left) > 0:
+            part = min(goal - len(trial.runs), max(1, wanted // PARTS), left)
+            self.settle(trial, bets, trial.runs.draw(part, seconds=self.seconds_left))
+        for bet in bets:
+            bet.encoder = trial.runs.encoder
+            if bet.plan.wager is not None and (self.best is None or bet.earned > self.best.earned):
+                self.best = bet
+        trial.runs.gather()
+        if not self.refuted and self.pairs_left > 0:
+            rows = trial.runs.rows
+            trial.fitted = fit_anew(*rows, trial.fitted)
+            trial.plans = (
+                plan_bold(*rows, self.statements, trial.fitted),
+                plan_sober(*rows, self.statements, trial.fitted),
+                plan_rare(*rows, self.statements),
+            )
+
+    def settle(self, trial: _Trial, bets: Sequence[_Bet], rows: tuple[FloatArray, FloatArray]) -> None:
+        """What some runs do to wealth, pair by pair."""
+        logs = np.zeros((len(SHARES), len(rows[0])))
+        for account, bet in enumerate(bets):
+            logs[account] = bet.settle(rows)
+        path = self.bankroll.settle(logs, self.needed)
+        at = self.drawn + 2.0 * np.arange(1, path.size + 1)
+        # A point for each of a few runs is more than anybody can see.
+        kept = np.unique(np.append(np.arange(0, path.size, max(1, path.size // 20)), path.size - 1))
+        self.path.append(np.column_stack([at, np.exp(path)])[kept])
+        self.drawn += 2 * len(rows[0])
+        if self.watch is not None:
+            self.watch(self.look(trial, bets))
+
+    def look(self, trial: _Trial, bets: Sequence[_Bet]) -> Look:
+        """How the bet stands."""
+        plan = max((bet.plan for bet in bets), key=lambda one: one.evidence)
+        event = plan.upper or plan.lower
+        return Look(
+            self.drawn,
+            self.seconds,
+            math.exp(self.bankroll.now),
+            math.exp(self.bankroll.best),
+            math.exp(self.needed),
+            trial.runs.pair.name,
+            event.event.words if event is not None and plan.wager is not None else "none yet",
+        )
+
+
+def _verdict(audit: _Audit, claim: Claim, confidence: float) -> Verdict:
+    found = Verdict(
+        "NOT_REFUTED",
+        claim,
+        confidence,
+        audit.drawn,
+        audit.seconds,
+        evidence=("e-value", math.exp(audit.bankroll.best)),
+        pairs=tuple(trial.runs.pair for trial in audit.trials if len(trial.runs)),
+        wealth=thin(np.concatenate(audit.path)),
+    )
+    if audit.refuted:
+        witness = audit.best.witness() if audit.best is not None else None
+        return replace(found, kind="REFUTED", witness=witness)
+    made = [len(trial.runs) for trial in audit.trials[: audit.given]]
+    needed = audit.needed - math.log(SHARES[0])
+    total = min(least_pairs(one, 1.0, 0.0, needed) for one in audit.statements)
+    if min(made) < total:
+        missing = sum(2 * max(0, math.ceil(total) - one) for one in made) if total < math.inf else None
+        note = (
+            "so few runs of every pair would not have caught even outputs that tell the inputs apart always"
+        )
+        return replace(found, kind="INCONCLUSIVE", needed=missing, notes=(note,))
+    excluded = [
+        min((excluded_epsilon(one, min(made), needed, mass), one.delta) for one in audit.statements)
+        for mass in MASSES
+    ]
+    notes = tuple(
+        f"an event of mass {mass:g} that breaks epsilon {epsilon:.3g} at delta {delta:g} would have been "
+        "caught with chance 90 %, on whichever pair"
+        for mass, (epsilon, delta) in zip(MASSES, excluded, strict=True)
+        if epsilon < math.inf
+    )
+    return replace(found, excluded=excluded[0][0], notes=notes)
+
+
+def _excess(witness: Witness) -> float:
+    """By how many standard deviations, about, an event is reached too often."""
+    grown = math.exp(min(witness.statement.epsilon, 300.0))
+    allowed = grown * witness.hits[1] + witness.statement.delta * witness.runs[0]
+    return (witness.hits[0] - allowed) / math.sqrt(1 + witness.hits[0] + grown**2 * witness.hits[1])
+
+
+def thin(path: FloatArray) -> FloatArray:
+    """At most POINTS points of a path, the largest and the last among them."""
+    if len(path) <= POINTS:
+        return path
+    spread = np.linspace(0, len(path) - 1, POINTS - 1).astype(np.int64)
+    return np.asarray(path[np.unique(np.append(spread, np.argmax(path[:, 1])))])

@@ -1,0 +1,571 @@
+"""`sfumato audit`: verdicts in words, files and exit codes, of functions, commands and samples."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import math
+import re
+import sys
+import types
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from tests.cli.sense_runs import alone
+from typer.main import get_command
+from typer.testing import CliRunner, Result
+
+from sfumato.audit.boxes import FunctionBox, Pair
+from sfumato.audit.claims import Statement
+from sfumato.audit.limits import distinguishing_bound, queries_with_specification, queries_without_information
+from sfumato.audit.refute import Budget, Look
+from sfumato.audit.samples import Encoder
+from sfumato.audit.saved import SavedVerdict, read_verdict
+from sfumato.audit.verdict import Event, Verdict, Witness
+from sfumato.cli.audit import betting
+from sfumato.cli.audit_options import MOST, Relation, budget_of, claim_of
+from sfumato.cli.audit_words import look_line, shown, told, witness_lines
+from sfumato.cli.main import app
+from sfumato.errors import InvalidParameter, SfumatoError
+from sfumato.figures import sheet
+from sfumato.privacy import (
+    ZCDP,
+    AddRemoveUser,
+    ApproxDP,
+    Claim,
+    GaussianDP,
+    PureDP,
+    RandomApproxDP,
+    RandomPureDP,
+    ReplaceUser,
+)
+
+pytestmark = pytest.mark.unit
+
+_command = functools.cache(get_command)
+PAIR = ("--pair", "[0, 1]")
+FEW = ("--budget", "20000")
+LOG3 = "1.09862"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    """An empty folder, and a module `mech` whose chance is the test's own."""
+    alone(tmp_path, monkeypatch)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    # A quarter of the pixels a side: nothing here needs more, and drawing is slow.
+    monkeypatch.setattr(sheet, "DPI", 50)
+    module = types.ModuleType("mech")
+    module.__dict__.update(
+        response=lambda data, runs: np.where(rng.random(runs) < 0.75, data, 1 - data),
+        leak=lambda data, runs: np.full(runs, data),
+        noisy=lambda data, runs: data + rng.laplace(scale=0.25, size=runs),
+        slow=lambda data: int(rng.random() < 0.5),
+        broken=lambda data: 1 // (data - data),
+        law=lambda data: [0.75, 0.25] if data == 0 else [0.25, 0.75],
+        draw=lambda rng: (0, 1),
+        strange=lambda rng: 0,
+        number=3,
+    )
+    monkeypatch.setitem(sys.modules, "mech", module)
+
+
+def run(*words: str) -> Result:
+    with mock.patch("typer.testing._get_command", _command):
+        result = CliRunner().invoke(app, ["audit", *words])
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result
+
+
+def ended(code: int, *words: str) -> str:
+    result = run(*words)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def answer(code: int, *words: str) -> Any:
+    """The JSON of a command that says nothing else."""
+    result = run(*words, "--json")
+    assert result.exit_code == code, result.output
+    assert result.stderr == ""
+    return json.loads(result.stdout)
+
+
+# what is claimed, and how long it may take
+
+
+@pytest.mark.parametrize(
+    ("text", "loss"),
+    [
+        ("epsilon=1", PureDP(1)), ("epsilon=0.1,delta=1e-6", ApproxDP("1/10", "1e-6")),
+        ("delta=0, epsilon=1/3", ApproxDP("1/3", 0)), ("rho=0.5", ZCDP("1/2")), ("mu=1", GaussianDP(1)),
+        ("epsilon=1,gamma=0.05", RandomPureDP(1, "0.05")),
+        ("epsilon=1,delta=0.01,gamma=0.05", RandomApproxDP(1, "0.01", "0.05")),
+    ],
+)  # fmt: skip
+def test_claims_are_exact(text: str, loss: Any) -> None:
+    assert claim_of(text, Relation.added) == Claim(loss, AddRemoveUser())
+    assert claim_of(text, Relation.replaced) == Claim(loss, ReplaceUser())
+
+
+@pytest.mark.parametrize(
+    "text", ["", "eps=1", "epsilon", "epsilon=", "epsilon=x", "delta=0.1", "epsilon=1,epsilon=2",
+             "epsilon=-1", "epsilon=1,rho=1", "mu=1,gamma=0.1", "epsilon=1,delta=1"],
+)  # fmt: skip
+def test_other_claims_are_refused(text: str) -> None:
+    with pytest.raises(InvalidParameter):
+        claim_of(text, Relation.added)
+
+
+def test_budgets() -> None:
+    assert budget_of("60s") == Budget(MOST, 60.0)
+    assert budget_of("1.5m") == Budget(MOST, 90.0)
+    assert budget_of("2h,500") == budget_of("500, 2h") == Budget(500, 7200.0)
+    assert budget_of("200000") == Budget(200_000, None)
+    for text in ("", "60", "0", "0s", "-3", "1d", "5s,6s", "5,6", "s"):
+        if text == "60":
+            assert budget_of(text) == Budget(60, None)
+            continue
+        with pytest.raises(InvalidParameter, match="a budget is a time"):
+            budget_of(text)
+
+
+# verdicts
+
+
+def test_a_leak_is_refuted_with_its_witness() -> None:
+    told = ended(1, "run", "mech:response", "--claim", "epsilon=0.5", *PAIR, *FEW)
+    lines = told.splitlines()
+    assert lines[0] == (
+        "REFUTED: mech:response does not keep what is claimed, epsilon 0.5 (one user added or removed)"
+    )
+    assert lines[1].startswith("witness, pair '0 and 1': the output is")
+    assert re.search(r"allows the first at most e\^0\.5 x [\d,]+ of [\d,]+, that is", told)
+    assert re.search(r"the same event on [\d,]+ fresh runs of either: [\d,]+ against [\d,]+, which", told)
+    assert "over all pairs, directions and looks" in lines[-1]
+    assert "chance at most 0.01" in lines[-1]
+
+
+def test_what_is_not_refuted_is_not_called_private() -> None:
+    told = ended(0, "run", "mech:response", "--claim", "epsilon=1.2", *PAIR, *FEW, "--confidence", "0.999999")
+    assert told.startswith("NOT REFUTED: mech:response, claimed to be epsilon 1.2")
+    assert "this does not mean that the claim holds" in told
+    assert "Verifying privacy is as hard as distinguishing" in told
+    assert "would have been caught" in told
+
+
+def test_too_few_runs_are_inconclusive() -> None:
+    told = ended(5, "run", "mech:response", "--claim", "epsilon=1", *PAIR, "--budget", "6")
+    assert told.startswith("INCONCLUSIVE: mech:response")
+    assert re.search(r"[\d,]+ more runs are needed; give a larger --budget", told)
+
+
+def test_json_is_all_that_is_printed_and_is_the_saved_verdict() -> None:
+    found = answer(1, "run", "mech:response", "--claim", "epsilon=0.5", *PAIR, *FEW, "--out", "v.json")
+    saved = json.loads(Path("v.json").read_text())
+    assert found["verdict"] == saved["verdict"] == "REFUTED"
+    assert "test" not in found["witness"]["event"]
+    assert "test" in saved["witness"]["event"]
+    assert found["said"][0].startswith("REFUTED")
+    assert found["confirmed"]["runs"] >= 1000
+    assert {key: value for key, value in found.items() if key not in ("said", "witness")} == {
+        key: value for key, value in saved.items() if key not in ("wealth", "witness")
+    }
+    assert read_verdict("v.json").verdict.kind == "REFUTED"
+
+
+def test_forms_of_data_and_files_of_pairs() -> None:
+    assert ended(1, "run", "mech:noisy", "--claim", "epsilon=1", "--inputs", "numbers", *FEW)
+    Path("p.json").write_text('[[0, 0], {"name": "apart", "first": 0, "second": 1}]')
+    told = ended(1, "run", "mech:noisy", "--claim", "epsilon=1", "--pairs", "p.json", *FEW)
+    assert "witness, pair 'apart'" in told
+    assert "2 pairs of inputs" in told
+
+
+def test_samples_need_no_inputs(rng: np.random.Generator) -> None:
+    for name, at in (("a.csv", 0.0), ("b.csv", 1.0)):
+        Path(name).write_text("\n".join(str(x) for x in (at + rng.laplace(scale=0.25, size=2000)).round(4)))
+    words = ("--claim", "epsilon=1", "--confidence", "0.999999", "--bound", "--out", "v.json")
+    told = ended(1, "run", "--samples", "a.csv", "b.csv", *words)
+    assert "a.csv and b.csv" in told
+    found = read_verdict("v.json").bound
+    assert found is not None
+    # Laplace noise of scale 1/4 has epsilon 4, and this bound is above it with chance at most 1e-6.
+    assert 1.5 < found.epsilon <= 4
+    assert found.runs == 4000
+    again = answer(1, "replay", "v.json", "--samples", "a.csv", "b.csv")
+    assert again["runs"] == 1000
+
+
+def test_a_command_is_a_black_box_too() -> None:
+    told = ended(
+        1, "run", "--command", "echo {data}", "--claim", "epsilon=1", *PAIR, "--budget", "2000", "--quiet"
+    )
+    assert told.startswith("REFUTED: echo {data} does not keep")
+
+
+def test_the_current_folder_is_looked_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("only_here.py").write_text("def same(data, runs):\n    return [data] * runs\n")
+    try:
+        assert ended(1, "run", "only_here:same", "--claim", "epsilon=1", *PAIR, *FEW)
+    finally:
+        sys.modules.pop("only_here", None)
+
+
+def test_a_bound_and_a_band_come_with_the_verdict() -> None:
+    words = ("--claim", "epsilon=0.2", *PAIR, "--budget", "8000", "--confidence", "0.999999")
+    found = answer(1, "run", "mech:response", *words, "--bound", "--band")
+    # ln 3 = 1.0986 is the truth; each of these is wrong with chance at most 1e-6.
+    assert 0.5 < found["bound"]["epsilon"] <= math.log(3)
+    band = found["band"]
+    true = [max(0.0, 0.75 - math.exp(epsilon) * 0.25) for epsilon in band["epsilons"]]
+    assert all(
+        low <= delta <= high for low, delta, high in zip(band["lower"], true, band["upper"], strict=True)
+    )
+    # There are but two outputs, so something is known from above: 0.38 is the truth at epsilon 0.4.
+    assert band["upper"][-1] < 0.6
+
+
+# words
+
+
+def witness(hits: tuple[int, int], runs: tuple[int, int], delta: float = 0.0) -> Witness:
+    event = Event("the output is at least 3", lambda rows: rows[:, 0] >= 3)
+    return Witness(Pair(0, 1, "0 and 1"), event, Statement(1.0, delta), hits, runs, Encoder(1, words=False))
+
+
+def test_the_meaning_of_a_witness_is_spelled_out() -> None:
+    lines = witness_lines(witness((57, 12), (10_000, 10_000)))
+    assert lines == [
+        "witness, pair '0 and 1': the output is at least 3",
+        "  on 0: 57 of 10,000 runs",
+        "  on 1: 12 of 10,000 runs",
+        "  the claim allows the first at most e^1 x 12 of 10,000, that is 32.6 of 10,000; 57 were seen",
+    ]
+    (*_, last) = witness_lines(witness((570, 12), (20_000, 10_000), delta=0.01))
+    # 20,000 (e 0.0012 + 0.01) = 265.2
+    assert "e^1 x 0.0012 and 0.01 more of all runs, that is 265.2 of 20,000; 570 were seen" in last
+
+
+def test_inputs_are_shown_by_what_tells_them_apart() -> None:
+    assert shown([0, 1]) == "[0, 1]"
+    assert shown(np.zeros(3)) == "[0.0, 0.0, 0.0]"
+    assert shown([0.0] * 40 + [1.0]) == "[40 x 0.0, 1.0]"
+    assert shown(np.repeat([1.5, 2.5, 0.0], [20, 1, 20])) == "[20 x 1.5, 2.5, 20 x 0.0]"
+    assert len(shown(list(range(100)))) <= 60
+    assert len(shown("x" * 100)) <= 60
+
+
+def test_a_look_fits_on_a_line() -> None:
+    look = Look(12_400, 3.2, 7.123, 9.4, 100.0, "one up", "the output is at least 3" + "x" * 100)
+    said = look_line(look)
+    assert said.startswith(
+        "12,400 runs  3 s  wealth 7.12 of 100 (most 9.4)  one up: the output is at least 3"
+    )
+    assert "\n" not in said
+    assert len(said) < 140
+
+
+def test_a_live_line_lives_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    box = FunctionBox(lambda data: data, "mech:slow")
+    for screen, hush, said in (
+        (io.StringIO(), False, "betting against the claim about mech:slow\n"),
+        (io.StringIO(), True, ""),
+        (Terminal(), True, ""),
+    ):
+        with mock.patch.object(sys, "stderr", screen), betting(box, hush=hush) as watch:
+            assert watch is None
+        assert screen.getvalue() == said
+    screen = Terminal()
+    monkeypatch.setenv("COLUMNS", "200")
+    with mock.patch.object(sys, "stderr", screen), betting(box, hush=False) as watch:
+        assert watch is not None
+        watch(Look(2222, 0.0, 1.0, 1.0, 100.0, "one up", "it is 3"))
+    assert "2,222 runs  0 s  wealth 1 of 100 (most 1)  one up: it is 3" in screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [("REFUTED", 1), ("NOT_REFUTED", 0), ("CERTIFIED", 0), ("INCONCLUSIVE", 5)]
+)
+def test_every_kind_has_its_exit_code_and_first_word(
+    kind: Any, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Verdict(kind, Claim(PureDP(1), AddRemoveUser()), 0.99, 100, 1.0, proximity=0.1)
+    monkeypatch.setattr("sfumato.audit.refute.refute", lambda *args, **asked: found)
+    said = ended(code, "run", "mech:slow", "--claim", "epsilon=1", *PAIR)
+    assert said.startswith(kind.replace("_", " "))
+    assert told(SavedVerdict(found, "mech:slow"))[0] == said.splitlines()[0]
+
+
+# the report
+
+
+def test_the_report_is_whole_and_fetches_nothing() -> None:
+    asked = ("--claim", "epsilon=0.2", *PAIR, "--budget", "3000", "--report", "r.html", "--quiet")
+    ended(1, "run", "mech:response", *asked)
+    page = Path("r.html").read_text()
+    for words in ("epsilon 0.2", "REFUTED", "mech:response", "3000", "0 and 1", "Verifying privacy is as",
+                  "Witness", "Wealth", "Band", "numpy", "sfumato audit replay"):  # fmt: skip
+        assert words in page, words
+    sources = re.findall(r'(?i)\b(?:src|href|srcset|action|poster)\s*=\s*"?([^"\s>]*)', page)
+    assert len(sources) == 3
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+    assert not re.search(r"(?i)\b(https?|ftp|file|javascript):|url\(|@import|<(script|link|iframe)\b", page)
+
+
+def test_a_report_of_what_was_not_refuted_says_what_that_does_not_mean() -> None:
+    words = ("--claim", f"epsilon={LOG3}", *PAIR, "--budget", "2000", "--confidence", "0.999999")
+    ended(0, "run", "mech:response", *words, "--report", "r.html", "--no-band")
+    page = Path("r.html").read_text()
+    assert "This does not mean that the claim holds" in page
+    assert "Witness" not in page
+    assert page.count("data:image/png") == 1
+
+
+def test_the_report_trusts_no_name() -> None:
+    words = ("--claim", "epsilon=1", *PAIR, "--budget", "1000", "--report", "r.html")
+    ended(1, "run", "--command", "echo <script>{data}", *words)
+    page = Path("r.html").read_text()
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+# certificates
+
+
+def test_what_is_near_is_certified() -> None:
+    words = ("run", "mech:response", "--claim", "epsilon=1.2,delta=0", *PAIR, "--certify", "--outputs", "2")
+    told = ended(0, *words, "--proximity", "0.2", "--confidence", "0.99")
+    assert told.startswith("CERTIFIED: mech:response keeps epsilon 1.2, delta 0")
+    assert "no other input was tested" in told
+    assert ended(5, *words, "--proximity", "0.01", "--budget", "50").startswith("INCONCLUSIVE")
+
+
+def test_what_is_far_is_refuted_by_the_testers_and_saved_in_words() -> None:
+    words = ("--claim", "epsilon=0,delta=0", *PAIR, "--certify", "--outputs", "2", "--proximity", "0.2")
+    ended(1, "run", "mech:response", *words, "--confidence", "0.99", "--out", "v.json", "--report", "r.html")
+    result = run("replay", "v.json", "mech:response")
+    assert result.exit_code == 4
+    assert "saved in words only" in result.stderr
+
+
+def test_a_pure_claim_is_unverifiable_without_stated_laws() -> None:
+    words = ("run", "mech:response", "--claim", "epsilon=1.2", *PAIR, "--certify", "--proximity", "0.5")
+    result = run(*words, "--outputs", "2")
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert "cannot be verified without information" in result.stderr
+    assert ended(
+        0, *words, "--outputs", "[0, 1]", "--specification", "mech:law", "--confidence", "0.99"
+    ).startswith("CERTIFIED")
+
+
+def test_a_claim_about_random_data() -> None:
+    words = ("run", "mech:response", "--claim", "epsilon=1.2,delta=0.01,gamma=0.2", "--certify")
+    rest = ("--proximity", "0.4", "--outputs", "2", "--confidence", "0.95")
+    told = ended(0, *words, *rest, "--data", "mech:draw")
+    assert "random pairs, of which" in told
+    assert "must return two inputs, got int" in run(*words, *rest, "--data", "mech:strange").stderr
+
+
+# replay
+
+
+def test_a_witness_is_run_again() -> None:
+    ended(1, "run", "mech:response", "--claim", "epsilon=0.5", *PAIR, *FEW, "--out", "v.json")
+    found = answer(1, "replay", "v.json", "mech:response", "--runs", "20000")
+    assert found["refuted"]
+    assert found["p_value"] <= found["level"] == pytest.approx(0.01)
+    assert sum(found["hits"]) == pytest.approx(20_000, rel=0.05)
+    told = run("replay", "v.json", "mech:slow", "--runs", "500", "--confidence", "0.999999")
+    assert told.exit_code == 5
+    assert "the verdict is of mech:response, this runs mech:slow" in told.stderr
+    assert told.stdout.startswith("not refuted by these runs alone: p-value")
+
+
+def test_without_a_witness_there_is_nothing_to_replay() -> None:
+    ended(0, "run", "mech:response", "--claim", "epsilon=3", *PAIR, "--budget", "4000", "--out", "v.json")
+    result = run("replay", "v.json", "mech:response")
+    assert result.exit_code == 4
+    assert "v.json is NOT_REFUTED and has no witness" in result.stderr
+
+
+# plan
+
+
+def test_a_plan_says_how_many_runs() -> None:
+    found = answer(0, "plan", "--claim", "epsilon=1,delta=1e-3", "--outputs", "16", "--proximity", "0.01")
+    wanted = queries_without_information(ApproxDP(1, "1e-3"), outputs=16, proximity=0.01)
+    blind = distinguishing_bound(1.0, 1e-3, proximity=0.01)
+    assert found["verifiable"]
+    assert (found["least"], found["enough"], found["total"]) == (
+        max(wanted.least, blind), wanted.enough, wanted.total,
+    )  # fmt: skip
+    told = ended(0, "plan", "--claim", "epsilon=1,delta=1e-3", "--outputs", "16")
+    assert f"no test does with fewer than {found['least']:,} runs of each input" in told
+    assert f"{wanted.total:,} runs in all" in told
+    tiny = answer(0, "plan", "--claim", "epsilon=0.01,delta=1e-6", "--proximity", "1e-6")
+    assert tiny["least"] >= distinguishing_bound(0.01, 1e-6, proximity=1e-6) > 10**6
+
+
+def test_a_plan_with_stated_laws() -> None:
+    found = answer(0, "plan", "--claim", "epsilon=1", "--outputs", "16", "--specification", "0.01")
+    wanted = queries_with_specification(PureDP(1), outputs=16, proximity=0.1, least_mass=0.01)
+    assert (found["enough"], found["proximity"]) == (wanted.enough, 0.1)
+
+
+def test_a_plan_with_random_data() -> None:
+    found = answer(0, "plan", "--claim", "epsilon=1,delta=0.01,gamma=0.05", "--weight", "0.1")
+    wanted = queries_without_information(
+        RandomApproxDP(1, "0.01", "0.05"), outputs=2, proximity=0.01, weight=0.1
+    )
+    assert found["pairs"] == wanted.pairs > 1
+    assert "--certify --data" in found["said"][-1]
+
+
+@pytest.mark.parametrize("claim", ["epsilon=1", "rho=1", "mu=1", "epsilon=1,gamma=0.1"])
+def test_a_plan_says_that_it_cannot_be_done_and_why(claim: str) -> None:
+    found = answer(0, "plan", "--claim", claim)
+    assert not found["verifiable"]
+    assert "mcmillan18" in found["why"]
+    told = ended(0, "plan", "--claim", claim)
+    assert told.startswith("cannot be verified: ")
+    assert ("what can be certified is less" in told) == (claim == "epsilon=1")
+
+
+# the selftest
+
+
+@dataclass(frozen=True)
+class _Selftest:
+    passed: bool
+    levels: tuple[Statement, ...] = (Statement(1.0, 0.5),)
+    catches: tuple[Statement, ...] = ()
+
+    def lines(self) -> tuple[str, ...]:
+        return ("level: 3 of 1,000",)
+
+
+@pytest.mark.parametrize(("passed", "code"), [(True, 0), (False, 1)])
+def test_the_selftest_ends_as_it_found(passed: bool, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def stub(**words: Any) -> _Selftest:
+        asked.update(words)
+        return _Selftest(passed)
+
+    monkeypatch.setitem(sys.modules, "sfumato.audit.selftest", mock.Mock(selftest=stub))
+    assert answer(code, "selftest", "--audits", "7", "--seed", "1") == {
+        "passed": passed,
+        "levels": [{"epsilon": 1.0, "delta": 0.5}],
+        "catches": [],
+        "said": ["level: 3 of 1,000"],
+    }
+    assert asked["audits"] == 7
+    assert asked["rng"].random() == np.random.default_rng(1).random()
+    assert ended(code, "selftest") == "level: 3 of 1,000\n"
+
+
+# mistakes
+
+
+GOOD = ("--claim", "epsilon=1", *PAIR)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("mech:slow", "--claim", "epsilon=1"), 2, "say on which neighbors to run it: --inputs numbers"),
+        (("mech:slow", *GOOD, "--inputs", "numbers"), 2, "inputs that are no neighbors would refute a true"),
+        (("mech:slow", "--claim", "epsilon=1", "--inputs", "tables"), 2, "inputs are one of numbers"),
+        (("mech:slow", "--claim", "epsilon=1", "--pair", "0"), 2, "a pair is a JSON list of two inputs"),
+        (("mech:slow", "--claim", "epsilon=1", "--pair", "[1,2,3]"), 2, "a pair is a JSON list of two"),
+        (("mech:slow", "--claim", "epsilon=1", "--pairs", "none.json"), 4, "cannot read none.json"),
+        (("mech:slow", "--claim", "epsilon=1", "--pairs", "bad.json"), 4, "bad.json must be a list of"),
+        (("mech:slow", "--claim", "epsilon=1", "--pairs", "text.csv"), 4, "text.csv is no JSON"),
+        (("mech:slow", "--claim", "sigma=1", *PAIR), 2, "a claim is epsilon="),
+        (("mech:slow", *GOOD, "--budget", "soon"), 2, "a budget is a time such as 60s"),
+        (("mech:slow", *GOOD, "--confidence", "1"), 2, "confidence must be between 0 and 1"),
+        (GOOD, 2, "of a module:function, of a --command or of --samples"),
+        (("mech:slow", *GOOD, "--command", "echo {data}"), 2, "and of one of them; nothing was run"),
+        (("--command", "echo", *GOOD), 2, "a command says where {data} goes, got 'echo'"),
+        (("mech", *GOOD), 2, "a target is module:function"),
+        (("no_such_module:f", *GOOD), 4, "cannot load no_such_module:f"),
+        (("mech:none", *GOOD), 4, "cannot load mech:none"),
+        (("mech:number", *GOOD), 4, "mech:number is not a function"),
+        (("mech:broken", *GOOD), 4, "mech:broken failed on an input: ZeroDivisionError"),
+        (("--command", "no-such-program {data}", *GOOD), 4, "did not run to its end"),
+        (("--samples", "text.csv", "none.csv", "--claim", "epsilon=1"), 4, "cannot read none.csv"),
+        (("--samples", "text.csv", "empty.csv", "--claim", "epsilon=1"), 4, "empty.csv holds no output"),
+        (("--samples", "text.csv", "text.csv", *GOOD), 2, "--samples are of one pair already"),
+        (("mech:slow", *GOOD, "--proximity", "0.1"), 2, "go with --certify"),
+        (("mech:slow", *GOOD, "--certify"), 2, "--certify needs --proximity"),
+        (("mech:slow", *GOOD, "--certify", "--proximity", "1", "--outputs", "two"), 2, "--outputs is a"),
+        (("mech:slow", "--claim", "epsilon=1,gamma=0.1", *PAIR), 2, "give --certify and --data"),
+        (("mech:slow", *GOOD, "--report", "r.pdf"), 2, "this is written as .html"),
+        (("mech:slow", *GOOD, "--out", "text.csv"), 2, "this is written as .json"),
+        (("mech:slow", *GOOD, "--out", "bad.json"), 4, "bad.json exists already and is kept"),
+        (("mech:slow", *GOOD, "--report", "no/r.html"), 4, "the folder of no/r.html must exist"),
+        (("syntax:f", *GOOD), 4, "cannot load syntax:f: SyntaxError"),
+    ],
+)  # fmt: skip
+def test_a_mistake_ends_in_one_sentence(words: tuple[str, ...], code: int, sentence: str) -> None:
+    Path("bad.json").write_text('{"first": 1}')
+    Path("text.csv").write_text("some text\n")
+    Path("empty.csv").write_text("\n")
+    Path("syntax.py").write_text("def f(:\n")
+    result = run("run", *words, "--quiet")
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert sentence in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("sfumato: ")
+    assert sorted(path.name for path in Path().iterdir() if path.is_file()) == [
+        "bad.json", "empty.csv", "syntax.py", "text.csv",
+    ]  # fmt: skip
+
+
+def test_a_mistake_as_json() -> None:
+    result = run("run", "mech:slow", "--claim", "epsilon=1", "--json")
+    assert json.loads(result.stderr)["error"]["exit"] == 2
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("none.json", "mech:slow"), "cannot read none.json"),
+        (("bad.json", "mech:slow"), "bad.json is not a whole verdict: its format is not sfumato-verdict/1"),
+    ],
+)
+def test_a_file_that_is_no_verdict_is_not_replayed(words: tuple[str, ...], sentence: str) -> None:
+    Path("bad.json").write_text("{}")
+    result = run("replay", *words)
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert sentence in result.stderr
+
+
+def test_the_help_says_that_nothing_is_private_here() -> None:
+    with mock.patch.dict("os.environ", {"COLUMNS": "200"}):
+        words = " ".join(ended(0, "--help").split())
+    assert "no ledger is needed" in words
+    assert all(name in words for name in ("run", "plan", "selftest", "replay", "5 inconclusive"))
+
+
+def test_errors_are_the_houses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What refute raises on purpose keeps its code; the wrapper of the function does not swallow it."""
+
+    def stub(*_: Any, **__: Any) -> Verdict:
+        raise SfumatoError("no verdict today")
+
+    monkeypatch.setattr("sfumato.audit.refute.refute", stub)
+    result = run("run", "mech:slow", *GOOD, "--quiet")
+    assert (result.exit_code, result.stderr) == (4, "sfumato: no verdict today\n")

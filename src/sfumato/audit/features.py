@@ -131,8 +131,14 @@ def _learn(rows: FloatArray, shares: npt.ArrayLike, groups: list[list[int]]) -> 
     wanted = np.asarray(shares, dtype=np.float64)
     low, high, center, spread = np.empty((4, columns.shape[1]))
     cuts: list[FloatArray] = [np.empty(0)] * columns.shape[1]
+    sizes = np.ones(columns.shape, dtype=np.bool_)
+    for place, value in atoms:
+        sizes[:, place] &= rows[:, place] != value
     for members in groups:
-        held = columns[:, members].ravel()
+        # Atoms are features of their own: among many of them the steps would miss what lies between.
+        held = columns[:, members][sizes[:, members]]
+        if not held.size:
+            held = np.zeros(1)
         low[members], high[members] = np.quantile(held, [0.01, 0.99])
         clipped = held.clip(low[members[0]], high[members[0]])
         center[members], spread[members] = clipped.mean(), clipped.std() or 1.0

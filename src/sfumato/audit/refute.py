@@ -32,8 +32,9 @@ SHARES = (0.35, 0.3, 0.25, 0.1)
 """Of the bankroll: for bold bets, for sober ones, for bets on rare outputs, and kept as cash."""
 RANKS = 2.0
 """A pair gets runs as 1 / rank**2: the best one more than half of them, however many there are."""
-FLOOR = 1 / 3
-"""No given pair gets less than this of an equal share: a verdict says what was caught on whichever pair."""
+FLOOR = 1 / 2
+"""Once half of a budget is spent no given pair is left with less than this of an equal share of the runs: what
+would have been caught is said of every pair."""
 POINTS = 2000
 MASSES = (0.1, 0.5, 0.01)
 VARIED = 20_000
@@ -189,6 +190,13 @@ class _Audit:
         return int(min((self.budget.runs - self.drawn) // 2, runs_left(self.box)))
 
     @property
+    def half_spent(self) -> bool:
+        """Whether half of the budget is gone without a refutation: then the claim may well hold."""
+        spent = 0.0 if self.budget.seconds is None else self.seconds / self.budget.seconds
+        of_runs = self.drawn / min(self.budget.runs, self.drawn + 2 * runs_left(self.box))
+        return max(spent, of_runs) > 0.5
+
+    @property
     def refuted(self) -> bool:
         return self.bankroll.best >= self.needed
 
@@ -203,7 +211,7 @@ class _Audit:
         if cold := [trial for trial in self.trials if len(trial.runs) < WARM]:
             return cold[0]
         behind = min(self.trials[: self.given], key=lambda trial: len(trial.runs))
-        if len(behind.runs) < FLOOR * self.drawn / 2 / len(self.trials):
+        if self.half_spent and len(behind.runs) < FLOOR * self.drawn / 2 / len(self.trials):
             return behind
         order = sorted(self.trials, key=lambda trial: -trial.evidence)
         return min(enumerate(order, start=1), key=lambda ranked: len(ranked[1].runs) * ranked[0] ** RANKS)[1]

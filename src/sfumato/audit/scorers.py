@@ -43,7 +43,10 @@ CELLS = 400_000
 STEPS = 250
 """Steps in all; of wider outputs each column has fewer."""
 RIDGE = 1e-2
-"""How strongly weights are held back, for each run."""
+"""How strongly weights are held back at most, for each run."""
+START = 10.0
+"""How strongly at first; then as their size suggests."""
+NEWTON = 30
 LISTED = 6
 """How many outputs or columns a sentence names before it counts the others."""
 
@@ -294,23 +297,32 @@ def _regression(features: Features, tied: Places, rows: FloatArray, first: Mask)
     """
     coded = features.code(rows)
     most = int(tied.max()) + 1
-    ridge = np.full(1 + most, max(1.0, RIDGE * len(rows)))
-    ridge[0] = 1e-9
+    most_held = max(1.0, RIDGE * len(rows))
+    held_back = min(START, most_held)
     thinned = max(len(rows) // LONGEST, math.ceil(len(rows) * tied.size * (1 + most) / WORK))
     few = features(rows[::thinned])
     thin = np.ones((len(few), 1 + most))
     thin[:, 1:] = few if most == tied.size else few @ np.eye(most)[tied]
     weights = np.zeros(1 + most)
-    for _ in range(12):
+    for _ in range(NEWTON):
+        ridge = np.full(1 + most, held_back)
+        ridge[0] = 1e-9
         share = expit(weights[0] + coded.score(weights[1:][tied]))
         left = first - share
         slope = np.concatenate([[left.sum()], np.bincount(tied, coded.sums(left), most)]) - ridge * weights
         spread = expit(thin @ weights)
         curve = (thin * (spread * (1 - spread))[:, np.newaxis]).T @ thin * (len(rows) / len(thin))
-        step = np.linalg.solve(curve + np.diag(ridge), slope)
+        solved = np.linalg.inv(curve + np.diag(ridge))
+        step = solved @ slope
         weights += step
         if np.abs(step).max() < 1e-3:
-            break
+            # As many weights as the runs determine, over the sum of their squares [mackay92, sec. 4].
+            determined = most - held_back * float(np.trace(solved[1:, 1:]))
+            better = determined / max(float(weights[1:] @ weights[1:]), 1e-12)
+            better = min(max(1.0, better), most_held)
+            if 0.7 < better / held_back < 1.4:
+                break
+            held_back = better
     return np.concatenate([weights[:1], weights[1:][tied]])
 
 

@@ -15,10 +15,10 @@ from tests.chance import LEVEL
 
 from sfumato.audit.assertion import assert_claim, assert_private
 from sfumato.audit.boxes import FunctionBox, Pair, SampleBox
-from sfumato.audit.pairs import Numbers, Queries
+from sfumato.audit.pairs import Histograms, Numbers, Queries
 from sfumato.audit.samples import FloatArray
-from sfumato.errors import InvalidParameter
-from sfumato.privacy import ZCDP, AddRemoveUser, Claim, PureDP, ReplaceUser
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.privacy import ZCDP, AddRemoveUser, Claim, GaussianDP, PureDP, ReplaceUser
 
 ANSWERS = [(0, 1)]
 
@@ -108,7 +108,8 @@ def test_a_test_that_can_show_nothing_fails(runs: int) -> None:
 
     for function in (telling, silent):
         with pytest.raises(
-            AssertionError, match=rf"^{runs // 2 * 2} runs of .* can show nothing: .*more runs"
+            AssertionError,
+            match=rf"^{runs // 2 * 2} runs of .* are too few: .*could have missed even .*more runs",
         ):
             assert_private(function, epsilon=1, pairs=ANSWERS, runs=runs)
 
@@ -124,7 +125,7 @@ def test_as_many_runs_as_were_missing_are_enough() -> None:
     assert missing is not None
     verdict = assert_private(silent, epsilon=1, pairs=ANSWERS, runs=20 + int(missing[1]))
     assert verdict.kind == "NOT_REFUTED"
-    with pytest.raises(AssertionError, match="can show nothing"):
+    with pytest.raises(AssertionError, match="are too few"):
         assert_private(silent, epsilon=1, pairs=ANSWERS, runs=10 + int(missing[1]))
 
 
@@ -161,12 +162,61 @@ def test_boxes_and_claims_of_other_kinds(rng: Generator) -> None:
     )
 
 
+@pytest.mark.statistical
+def test_rho_and_mu_are_claims_too(rng: Generator) -> None:
+    def rounded(data: float, runs: int) -> FloatArray:
+        return np.rint(8 * (data + 2 * rng.normal(size=runs)))
+
+    by_rho = assert_private(rounded, rho="1/8", pairs=ANSWERS, runs=2000)
+    by_mu = assert_private(rounded, mu="1/2", pairs=ANSWERS, runs=2000)
+    assert (by_rho.claim.loss, by_mu.claim.loss) == (ZCDP("1/8"), GaussianDP("1/2"))
+    with pytest.raises(AssertionError, match=r"does not keep Gaussian DP with mu 0\.01"):
+        assert_private(response(3, rng), mu="0.01", pairs=ANSWERS)
+    with pytest.raises(AssertionError, match="was not tested: no runs can refute an epsilon above 150"):
+        assert_private(rounded, mu=100, pairs=ANSWERS)
+
+
+@pytest.mark.statistical
+def test_a_sparse_vector_is_tested_on_every_pattern_with_the_runs_that_are_usual(rng: Generator) -> None:
+    """At epsilon 3 every pattern takes 580 pairs of runs; the best ones would have had nearly all of them."""
+
+    def above(data: FloatArray, runs: int) -> FloatArray:
+        threshold = 0.5 + rng.laplace(0, 2 / 3, (runs, 1))
+        over = data + rng.laplace(0, 4 / 3, (runs, len(data))) >= threshold
+        return np.where(over.any(axis=1), over.argmax(axis=1), -1).astype(float)
+
+    assert assert_private(above, epsilon=3, pairs=Queries(10)).kind == "NOT_REFUTED"
+
+
+@pytest.mark.unit
+def test_what_the_function_raises_is_told_with_its_line_and_no_more() -> None:
+    def broken(data: int) -> int:
+        raise ZeroDivisionError("no noise left")
+
+    with pytest.raises(InvalidInput) as failure:
+        assert_private(broken, epsilon=1, pairs=ANSWERS)
+    line = broken.__code__.co_firstlineno + 1
+    where = f"on input 1 of the pair 'pair 1' (test_assertion.py, line {line}): no noise left;"
+    assert f"raised ZeroDivisionError {where}" in str(failure.value)
+    assert failure.value.__suppress_context__
+    # This test, and the two assertions, which pytest does not show.
+    assert len(failure.traceback) == 3
+
+
 @pytest.mark.unit
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
         ({"flake": 0.0}, r"flake must be between 0 and 1, got 0\.0; nothing was run"),
         ({"flake": 1.0}, r"flake must be between 0 and 1, got 1\.0; nothing was run"),
+        ({"flake": 1e-17}, "flake must be at least 1.2e-16, as 1 - flake is 1, got 1e-17; nothing was run"),
+        (
+            {"rho": 1},
+            "exactly one of epsilon, rho and mu must be given, got epsilon and rho; nothing was run",
+        ),
+        ({"epsilon": None}, "exactly one of epsilon, rho and mu must be given, got none; nothing was run"),
+        ({"epsilon": None, "mu": 1, "delta": "0.1"}, "delta goes with epsilon only, got 0.1 with mu"),
+        ({"pairs": Histograms(3, replace=True)}, "neighbors in the sense of the claim"),
         ({"pairs": []}, "at least one pair of inputs, got none; nothing was run"),
         (
             {"pairs": [[0, 1]]},

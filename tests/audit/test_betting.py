@@ -136,6 +136,35 @@ def test_prices_by_hand() -> None:
     assert rates == pytest.approx([0.5 * math.log(2) + 0.5 * math.log(2 / 3) + math.log(4 / 3), 0])
 
 
+@pytest.mark.property
+@given(st.floats(0.0, 6.0), st.lists(st.tuples(chances, chances), min_size=1, max_size=8))
+def test_prices_without_delta_are_those_of_a_delta_of_nearly_nothing(
+    epsilon: float, pairs: list[tuple[float, float]]
+) -> None:
+    """A formula against the bisection that serves every other delta."""
+    more, less = np.array(pairs).T
+    none, nearly = (prices(Statement(epsilon, delta), more, less) for delta in (0.0, 1e-15))
+    for found, wanted in zip(none, nearly, strict=True):
+        # Where an event is as likely as can be, its price is a minimum's end, and flat.
+        assert found == pytest.approx(wanted, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_nothing_is_bet_where_no_runs_could_tell(delta: float) -> None:
+    """Nor is a smaller epsilon tested in place of a large one; and up to the largest nothing overflows."""
+    sure, never = np.array([0.98, 0.01, 0.01]), np.array([0.01, 0.98, 0.01])
+    for epsilon in (151.0, 700.0, 800.0, 10_000.0):
+        statement = Statement(epsilon, delta)
+        assert best_wager(statement, sure, never).growth(sure, never) <= 0
+        assert fair(statement, sure * 50, never).growth(sure, never) <= 0
+        assert least_pairs(statement, 1.0, 0.0, 1.0) == math.inf
+    for epsilon in (0.0, 1.0, 30.0, 100.0, 150.0):
+        wager = best_wager(Statement(epsilon, delta), sure, never)
+        assert np.isfinite(wager.growth(sure, never))
+    assert best_wager(Statement(0.0, delta), sure, never).growth(sure, never) > 1
+
+
 @pytest.mark.unit
 def test_a_bankroll_stops_where_it_has_enough() -> None:
     bankroll = Bankroll([0.5, 0.5])

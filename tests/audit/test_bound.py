@@ -12,9 +12,10 @@ from scipy import stats
 
 from sfumato.audit.bound import lower_bound
 from sfumato.audit.boxes import Box, FunctionBox, Pair, SampleBox
+from sfumato.audit.profile import profile
 from sfumato.audit.ratio import epsilon_lower
 from sfumato.audit.samples import FloatArray
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 
 
 def response(epsilon: float, rng: Generator) -> Box:
@@ -127,6 +128,30 @@ def test_what_cannot_be_audited_is_refused_before_anything_runs(change: dict[str
 
     with pytest.raises(InvalidParameter, match=rule):
         lower_bound(FunctionBox(never, "never"), Pair(0, 1), **change)  # type: ignore[arg-type]
+
+
+@pytest.mark.unit
+def test_seeded_boxes_are_refused() -> None:
+    def draw(data: float, runs: int) -> FloatArray:
+        return np.asarray(data + np.random.default_rng(7).laplace(size=runs))
+
+    with pytest.raises(InvalidInput, match="its randomness is seeded"):
+        lower_bound(draw, (0, 1), runs=400)
+    with pytest.raises(InvalidInput, match="its randomness is seeded"):
+        profile(draw, (0, 1), epsilons=[0.0, 1.0], runs=400)
+
+
+@pytest.mark.unit
+def test_a_plain_function_and_a_tuple_will_do(rng: Generator) -> None:
+    def draw(data: int, runs: int) -> FloatArray:
+        return (rng.random(runs) < 0.3 + 0.4 * data).astype(float)
+
+    assert lower_bound(draw, (0, 1), runs=400).witness.pair.name == "pair 1"
+    assert profile(draw, (0, 1), epsilons=[0.0], runs=400).runs == 400
+    with pytest.raises(InvalidParameter, match="a box is a function of the data or has a method run, got 3"):
+        lower_bound(3, (0, 1))  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"draw raised TypeError on input 1 .*\(test_bound.py, line \d+\)"):
+        lower_bound(draw, (None, 1))
 
 
 @pytest.mark.unit

@@ -56,3 +56,15 @@ def test_what_is_alike_has_the_same_steps_and_one_weight(rng: Generator) -> None
     turned = rows1[:, [3, 2, 1, 0, 4]]
     assert np.unique(found.weights[1:]).size <= 2 * (1 + 17)
     assert found.score(turned).shape == (400,)
+
+
+@pytest.mark.unit
+def test_words_have_no_size(rng: Generator) -> None:
+    numbers = rng.normal(size=300).tolist()
+    encoder = encoder_of(numbers)
+    alone = learn_features(encoder(numbers), shares=SHARES)
+    # So many different words that none of them is a value that repeats, and no quantile is free of them.
+    among = learn_features(encoder([*numbers, *(f"word {number}" for number in range(300))]), shares=SHARES)
+    assert (among.low[0], among.high[0]) == (alone.low[0], alone.high[0])
+    assert among.spread[0] == alone.spread[0]
+    assert among.cuts[0].tolist() == alone.cuts[0].tolist()

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit.boxes import Pair
-from sfumato.audit.pairs import Histograms, Inputs, Lists, Numbers, Queries, inputs_of
+from sfumato.audit.pairs import Histograms, Inputs, Lists, Numbers, Queries, inputs_of, require_relation
 from sfumato.errors import InvalidParameter
+from sfumato.privacy import AddRemoveUser, Claim, PureDP, ReplaceUser
 
 pytestmark = pytest.mark.unit
 
@@ -104,3 +105,21 @@ def test_forms_without_neighbors_are_refused() -> None:
     ):
         with pytest.raises(InvalidParameter, match="nothing was run"):
             make()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_is_refused_for_claims_about_other_neighbors(form: Inputs) -> None:
+    for neighbors in (AddRemoveUser(), ReplaceUser()):
+        claim = Claim(PureDP(1), neighbors)
+        require_relation(form.patterns(), claim)
+        if form.relation in (None, neighbors):
+            require_relation(form, claim)
+        else:
+            with pytest.raises(InvalidParameter, match="neighbors in the sense of the claim"):
+                require_relation(form, claim)
+
+
+def test_forms_say_how_their_pairs_are_neighbors() -> None:
+    found = [form.relation for form in map(inputs_of, ("numbers", "queries:2", "histogram:2", "list:2"))]
+    assert found == [None, None, AddRemoveUser(), AddRemoveUser()]
+    assert inputs_of("list-replace").relation == inputs_of("histogram-replace").relation == ReplaceUser()

@@ -11,7 +11,8 @@ from numpy.random import Generator
 from scipy import stats
 
 from sfumato.audit.boxes import FunctionBox, Pair
-from sfumato.audit.profile import delta_upper, deviation, profile
+from sfumato.audit.features import keys_of
+from sfumato.audit.profile import delta_upper, deviation, numbered, profile
 from sfumato.audit.ratio import delta_lower
 from sfumato.audit.samples import FloatArray
 from sfumato.errors import InvalidParameter
@@ -94,12 +95,45 @@ def test_continuous_outputs_say_nothing_from_above(rng: Generator) -> None:
     assert band.lower[1] == 0
 
 
+def colliding() -> FloatArray:
+    """Two rows that differ and have the same key: the second column undoes what the first has changed."""
+    first = np.array([[1.0, 2.0, 0.0], [1.5, 2.0, 0.0]])
+    begin = [int(keys_of(row[None, :1])[0]) for row in first]
+    wanted = begin[0] ^ begin[1] ^ _folded(int(first[0, 1:2].view(np.uint64)[0]))
+    # c ^ (c >> 29) is undone from the top.
+    bits = wanted
+    for _ in range(3):
+        bits = wanted ^ (bits >> 29)
+    first[1, 1:2] = np.array([bits], dtype=np.uint64).view(np.float64)
+    return first
+
+
+def _folded(bits: int) -> int:
+    return bits ^ (bits >> 29)
+
+
+@pytest.mark.unit
+def test_outputs_whose_keys_collide_are_two_outputs() -> None:
+    rows = colliding()
+    assert keys_of(rows)[0] == keys_of(rows)[1]
+    first, second = np.repeat(rows[:1], 500, axis=0), np.repeat(rows[1:], 500, axis=0)
+    numbers = numbered(first, second)
+    assert set(numbers[0]) != set(numbers[1])
+    assert delta_upper(*numbers, epsilon=0.0, level=0.01) == pytest.approx(1.0)
+    zeros = numbered(np.array([[0.0, 0.0]]), np.array([[-0.0, 0.0]]))
+    assert zeros[0] != zeros[1]
+    whole = np.random.default_rng(1).integers(0, 3, (200, 3)).astype(float)
+    one, other = numbered(whole[:100], whole[100:])
+    same = (whole[:100, None] == whole[None, 100:]).all(axis=2)
+    assert np.array_equal(one[:, None] == other[None, :], same)
+
+
 @pytest.mark.unit
 def test_a_larger_sample_of_the_same_shares_leaves_less_open() -> None:
     first, second = np.repeat([0, 1], [300, 100]), np.repeat([0, 1], [100, 300])
     uppers, lowers = [], []
     for times in (1, 10):
-        keys = [np.repeat(one.astype(np.uint64), times) for one in (first, second)]
+        keys = [np.repeat(one, times) for one in (first, second)]
         uppers.append(delta_upper(keys[0], keys[1], epsilon=0.2, level=0.01))
         lowers.append(
             delta_lower(300 * times, 400 * times, 100 * times, 400 * times, epsilon=0.2, level=0.01)

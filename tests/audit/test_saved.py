@@ -81,6 +81,14 @@ def candidates(rng: np.random.Generator, kind: str) -> tuple[list[Candidate], Fl
     return found, encoder(fresh), encoder
 
 
+def nested(depth: int) -> Any:
+    """Lists in lists."""
+    found: Any = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
 def witness(rng: np.random.Generator, kind: str = "number") -> Witness:
     found, _, encoder = candidates(rng, kind)
     pair = Pair(np.array([0.0, 1.0]), np.array([1.0, 1.0]), "one up")
@@ -265,6 +273,10 @@ def damaged(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         ("wealth", {"array": "<f8", "shape": [3], "values": [1]}, "not a whole verdict"),
         ("runs", "many", "not a whole verdict"),
         ("pairs", 3, "not a whole verdict"),
+        ("runs", -5, "runs are at least 0 and hits among them, got -5"),
+        ("confidence", 7, "a confidence is between 0 and 1, got 7"),
+        ("confidence", "nan", "a confidence is between 0 and 1, got nan"),
+        ("wealth", nested(100_000), "nested too deeply"),
     ],
 )
 def test_a_damaged_verdict_is_refused_in_one_sentence(
@@ -316,5 +328,8 @@ def test_a_witness_shows_itself_again_on_a_leak_and_not_on_a_private_box(rng: np
 def test_a_replay_needs_runs(rng: np.random.Generator) -> None:
     found = witness(rng)
     assert enough_runs(found) == 40_000
-    with pytest.raises(InvalidParameter, match="runs must be at least 1, got 0"):
-        replay(found, FunctionBox(lambda data: 0.0, "box"), runs=0)
+    endless = replace(found, runs=(10**15, 10**15))
+    assert enough_runs(endless) == 10_000_000, "whatever a file says"
+    for runs in (0, 10**15):
+        with pytest.raises(InvalidParameter, match=f"runs must be from 1 to 10,000,000, got {runs}"):
+            replay(found, FunctionBox(lambda data: 0.0, "box"), runs=runs)

@@ -7,9 +7,10 @@ import io
 import json
 import math
 import re
+import shlex
 import sys
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -27,9 +28,12 @@ from sfumato.audit.refute import Budget, Look
 from sfumato.audit.samples import Encoder
 from sfumato.audit.saved import SavedVerdict, read_verdict
 from sfumato.audit.verdict import Event, Verdict, Witness
-from sfumato.cli.audit import betting
+from sfumato.cli import audit_further, audit_live
+from sfumato.cli.audit_boxes import rounded
+from sfumato.cli.audit_further import Further
+from sfumato.cli.audit_live import betting
 from sfumato.cli.audit_options import MOST, Relation, budget_of, claim_of
-from sfumato.cli.audit_words import look_line, shown, told, witness_lines
+from sfumato.cli.audit_words import look_line, low_bits_lines, shown, told, witness_lines
 from sfumato.cli.main import app
 from sfumato.errors import InvalidParameter, SfumatoError
 from sfumato.figures import sheet
@@ -53,6 +57,11 @@ FEW = ("--budget", "20000")
 LOG3 = "1.09862"
 
 
+def chatty(data: int) -> int:
+    print("a word of my own")
+    return data
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
     """An empty folder, and a module `mech` whose chance is the test's own."""
@@ -71,6 +80,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Gener
         draw=lambda rng: (0, 1),
         strange=lambda rng: 0,
         number=3,
+        chatty=chatty,
+        lowbits=lambda data, runs: rng.integers(0, 2, runs) + data * 2.0**-30,
     )
     monkeypatch.setitem(sys.modules, "mech", module)
 
@@ -147,8 +158,9 @@ def test_a_leak_is_refuted_with_its_witness() -> None:
     assert lines[1].startswith("witness, pair '0 and 1': the output is")
     assert re.search(r"allows the first at most e\^0\.5 x [\d,]+ of [\d,]+, that is", told)
     assert re.search(r"the same event on [\d,]+ fresh runs of either: [\d,]+ against [\d,]+, which", told)
-    assert "over all pairs, directions and looks" in lines[-1]
-    assert "chance at most 0.01" in lines[-1]
+    assert "over all pairs, directions and looks" in lines[-2]
+    assert "chance at most 0.01" in lines[-2]
+    assert re.fullmatch(r"[\d,]+ runs in all, with .*", lines[-1])
 
 
 def test_what_is_not_refuted_is_not_called_private() -> None:
@@ -193,12 +205,18 @@ def test_samples_need_no_inputs(rng: np.random.Generator) -> None:
     words = ("--claim", "epsilon=1", "--confidence", "0.999999", "--bound", "--out", "v.json")
     told = ended(1, "run", "--samples", "a.csv", "b.csv", *words)
     assert "a.csv and b.csv" in told
+    assert re.search(r"  on the (first|second) file: [\d,]+ of [\d,]+ runs", told)
     found = read_verdict("v.json").bound
     assert found is not None
     # Laplace noise of scale 1/4 has epsilon 4, and this bound is above it with chance at most 1e-6.
     assert 1.5 < found.epsilon <= 4
     assert found.runs == 4000
-    again = answer(1, "replay", "v.json", "--samples", "a.csv", "b.csv")
+    refused = run("replay", "v.json", "--samples", "a.csv", "b.csv")
+    assert (refused.exit_code, refused.stdout) == (4, "")
+    assert "fresh runs are needed" in refused.stderr
+    for name in ("a", "b"):
+        Path(f"{name}.csv").rename(f"other-{name}.csv")
+    again = answer(1, "replay", "v.json", "--samples", "other-a.csv", "other-b.csv")
     assert again["runs"] == 1000
 
 
@@ -229,6 +247,123 @@ def test_a_bound_and_a_band_come_with_the_verdict() -> None:
     )
     # There are but two outputs, so something is known from above: 0.38 is the truth at epsilon 0.4.
     assert band["upper"][-1] < 0.6
+
+
+def low(*_: Any, **asked: Any) -> Verdict:
+    """A refutation: 0 gave less than a half in 300 runs of 300, and 1 never did."""
+    event = Event("the output is less than a half", lambda rows: rows[:, 0] < 0.5)
+    seen = (Pair(0, 1, "0 and 1"), event, Statement(1.0, 0.0), (300, 0), (300, 300), Encoder(1, words=False))
+    claim = Claim(PureDP(1), AddRemoveUser())
+    return Verdict("REFUTED", claim, 0.99, 600, 1.0, evidence=("e-value", 200.0), witness=Witness(*seen))
+
+
+def test_what_fresh_runs_do_not_show_at_all_is_not_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fair coin shows nothing too often in 1,200 fresh runs: 2.7 times as often has a chance below 1e-9."""
+    monkeypatch.setattr(sys.modules["sfumato.audit.refute"], "refute", low)
+    told = ended(5, "run", "mech:slow", "--claim", "epsilon=1", *PAIR, *FEW, "--bound")
+    assert told.startswith("INCONCLUSIVE: mech:slow")
+    assert "NOT CONFIRMED: refuted as if runs were independent, but fresh runs" in told
+    assert "(a seed from the clock?)" in told
+    assert "evidence" not in told
+    assert "so few runs" not in told
+    told = ended(1, "run", "mech:leak", "--claim", "epsilon=1", *PAIR, *FEW)
+    assert "1,200 against 0, which would allow 0.0; confirmed (p-value at most 0.0005)" in told
+    assert "3,000 runs in all" in told or "2,400 runs in all" in told
+
+
+def test_what_follows_a_bet_keeps_to_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 ms a run, and a second for two parts, half of each for computing: at most 12 runs, not 1,000."""
+    clock = [0.0]
+    monkeypatch.setattr(audit_further, "time", mock.Mock(monotonic=lambda: clock[0]))
+
+    def slow(data: Any) -> int:
+        clock[0] += 0.02
+        return 0
+
+    after = Further(FunctionBox(slow, "slow"), Budget(10**6, 1.0), 0.0)
+    assert after.runs(Pair(0, 1), 10**6, parts=2) == 12
+    clock[0] = 1.0
+    assert after.runs(Pair(0, 1), 10**6, parts=1) == 0
+    fast = Further(FunctionBox(slow, "slow"), Budget(10**6, None), 0.0)
+    assert fast.runs(Pair(0, 1), 400, parts=1) == 400
+
+
+def test_a_certificate_that_takes_too_long_is_not_begun() -> None:
+    words = ("--claim", "epsilon=1,delta=0", *PAIR, "--certify", "--outputs", "2", "--proximity", "0.0001")
+    told = ended(5, "run", "mech:slow", *words, "--budget", "1s")
+    assert re.search(
+        r"it takes [\d,]+ runs; at the speed of a few runs, 1 s are enough for [\d,]+; it was", told
+    )
+
+
+def test_a_wrong_specification_says_nothing_of_the_claim() -> None:
+    words = ("run", "mech:slow", *PAIR, "--certify", "--proximity", "0.5", "--outputs", "[0, 1]")
+    stated = ("--specification", "mech:law", "--confidence", "0.999999")
+    told = ended(5, *words, "--claim", "epsilon=1.2", *stated)
+    assert told.startswith("INCONCLUSIVE")
+    assert "the stated laws are not those of the box" in told
+    told = ended(5, *words, "--claim", "epsilon=0.5", *stated)
+    assert "the stated laws themselves break the claim" in told
+    assert ", 0 runs in" in told
+
+
+def test_what_a_mechanism_prints_is_not_the_result() -> None:
+    result = run("run", "mech:chatty", "--claim", "epsilon=1", *PAIR, "--budget", "400", "--json")
+    assert json.loads(result.stdout)["verdict"] == "REFUTED"
+    assert "a word of my own" in result.stderr
+
+
+def test_a_verdict_is_not_lost_with_its_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sfumato.cli.audit.write_audit_report", full)
+    words = ("run", "mech:leak", "--claim", "epsilon=1", *PAIR, *FEW, "--quiet")
+    result = run(*words, "--report", "r.html", "--out", "v.json")
+    assert result.exit_code == 4
+    assert result.stdout.startswith("REFUTED")
+    assert "No space left" in result.stderr
+    assert read_verdict("v.json").verdict.kind == "REFUTED"
+    Path("w.json").symlink_to("no/such/folder.json")
+    result = run(*words, "--out", "w.json")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "cannot write w.json" in result.stderr
+
+
+def test_who_interrupts_is_told_where_it_stood(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stub(*_: Any, watch: Any, **__: Any) -> Verdict:
+        watch(Look(2222, 1.0, 1.5, 2.0, 100.0, "one up", "it is 3"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["sfumato.audit.refute"], "refute", stub)
+    result = run("run", "mech:slow", "--claim", "epsilon=1", *PAIR, "--quiet")
+    assert (result.exit_code, result.stdout) == (130, "")
+    said = "interrupted after 2,222 runs: wealth 1.5 of 100; not refuted so far"
+    assert result.stderr == f"sfumato: {said}\n"
+
+
+def test_rounding_looks_past_low_bits() -> None:
+    words = ("run", "mech:lowbits", "--claim", "epsilon=1", *PAIR, "--budget", "4000", "--out", "v.json")
+    told = ended(1, *words, "--confidence", "0.999999")
+    assert "--round" not in told.splitlines()[-1]
+    told = ended(0, *words, "--overwrite", "--round", "20", "--confidence", "0.999999")
+    assert told.startswith("NOT REFUTED: mech:lowbits, rounded to multiples of 2**-20, claimed")
+    told = ended(
+        1, "run", "mech:leak", "--claim", "epsilon=1", *PAIR, *FEW, "--round", "0", "--out", "w.json"
+    )
+    assert told.splitlines()[-1] == "again, on fresh runs: sfumato audit replay w.json mech:leak --round 0"
+    assert run("replay", "w.json", "mech:leak", "--round", "0").stderr.count("the verdict is of") == 0
+    assert rounded(np.array([0.3, np.inf, -1.26]), 2).tolist() == [0.25, np.inf, -1.25]
+    assert rounded([1, "a", (0.3, True), math.inf], 2) == [1, "a", (0.25, True), math.inf]
+
+
+def test_a_witness_of_low_bits_says_what_it_is() -> None:
+    found = witness((57, 12), (10_000, 10_000))
+    assert not low_bits_lines(found)
+    event = Event("the output is an odd multiple of 2**-52", found.event.contains)
+    (line,) = low_bits_lines(replace(found, event=event))
+    assert "[mironov12]" in line
+    assert "docs/explain/noise.md" in line
 
 
 # words
@@ -277,19 +412,22 @@ def test_a_live_line_lives_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -
             return True
 
     box = FunctionBox(lambda data: data, "mech:slow")
-    for screen, hush, said in (
-        (io.StringIO(), False, "betting against the claim about mech:slow\n"),
-        (io.StringIO(), True, ""),
-        (Terminal(), True, ""),
+    look = Look(2222, 0.0, 1.0, 1.0, 100.0, "one up", "it is 3")
+    begun = "betting against the claim about mech:slow\n"
+    for screen, hush, every, said in (
+        (io.StringIO(), False, 5.0, begun),
+        (io.StringIO(), False, 0.0, f"{begun}{look_line(look)}\n"),
+        (io.StringIO(), True, 0.0, ""),
+        (Terminal(), True, 0.0, ""),
     ):
+        monkeypatch.setattr(audit_live, "EVERY", every)
         with mock.patch.object(sys, "stderr", screen), betting(box, hush=hush) as watch:
-            assert watch is None
+            watch(look)
         assert screen.getvalue() == said
     screen = Terminal()
     monkeypatch.setenv("COLUMNS", "200")
     with mock.patch.object(sys, "stderr", screen), betting(box, hush=False) as watch:
-        assert watch is not None
-        watch(Look(2222, 0.0, 1.0, 1.0, 100.0, "one up", "it is 3"))
+        watch(look)
     assert "2,222 runs  0 s  wealth 1 of 100 (most 1)  one up: it is 3" in screen.getvalue()
 
 
@@ -300,7 +438,7 @@ def test_every_kind_has_its_exit_code_and_first_word(
     kind: Any, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = Verdict(kind, Claim(PureDP(1), AddRemoveUser()), 0.99, 100, 1.0, proximity=0.1)
-    monkeypatch.setattr("sfumato.audit.refute.refute", lambda *args, **asked: found)
+    monkeypatch.setattr(sys.modules["sfumato.audit.refute"], "refute", lambda *args, **asked: found)
     said = ended(code, "run", "mech:slow", "--claim", "epsilon=1", *PAIR)
     assert said.startswith(kind.replace("_", " "))
     assert told(SavedVerdict(found, "mech:slow"))[0] == said.splitlines()[0]
@@ -314,7 +452,7 @@ def test_the_report_is_whole_and_fetches_nothing() -> None:
     ended(1, "run", "mech:response", *asked)
     page = Path("r.html").read_text()
     for words in ("epsilon 0.2", "REFUTED", "mech:response", "3000", "0 and 1", "Verifying privacy is as",
-                  "Witness", "Wealth", "Band", "numpy", "sfumato audit replay"):  # fmt: skip
+                  " UTC", "Witness", "Wealth", "Band", "numpy", "sfumato audit replay"):  # fmt: skip
         assert words in page, words
     sources = re.findall(r'(?i)\b(?:src|href|srcset|action|poster)\s*=\s*"?([^"\s>]*)', page)
     assert len(sources) == 3
@@ -333,7 +471,7 @@ def test_a_report_of_what_was_not_refuted_says_what_that_does_not_mean() -> None
 
 def test_the_report_trusts_no_name() -> None:
     words = ("--claim", "epsilon=1", *PAIR, "--budget", "1000", "--report", "r.html")
-    ended(1, "run", "--command", "echo <script>{data}", *words)
+    ended(1, "run", "--command", "echo '<script>'{data}", *words)
     page = Path("r.html").read_text()
     assert "<script" not in page
     assert "&lt;script&gt;" in page
@@ -352,7 +490,10 @@ def test_what_is_near_is_certified() -> None:
 
 def test_what_is_far_is_refuted_by_the_testers_and_saved_in_words() -> None:
     words = ("--claim", "epsilon=0,delta=0", *PAIR, "--certify", "--outputs", "2", "--proximity", "0.2")
-    ended(1, "run", "mech:response", *words, "--confidence", "0.99", "--out", "v.json", "--report", "r.html")
+    files = ("--out", "v.json", "--report", "r.html")
+    told = ended(1, "run", "mech:response", *words, "--confidence", "0.99", *files)
+    assert told.startswith("REFUTED with confidence 0.99: mech:response does not keep")
+    assert "runs of each input" in told, "the notes of the testers"
     result = run("replay", "v.json", "mech:response")
     assert result.exit_code == 4
     assert "saved in words only" in result.stderr
@@ -428,7 +569,23 @@ def test_a_plan_with_random_data() -> None:
         RandomApproxDP(1, "0.01", "0.05"), outputs=2, proximity=0.01, weight=0.1
     )
     assert found["pairs"] == wanted.pairs > 1
-    assert "--certify --data" in found["said"][-1]
+    (command,) = (line for line in found["said"] if line.startswith("to do it: "))
+    assert command.endswith("--certify --proximity 0.01 --outputs 2 --data MODULE:FUNCTION")
+    assert not any("to try to refute" in line for line in found["said"])
+
+
+@pytest.mark.parametrize(
+    ("claim", "given"), [("epsilon=1.2,delta=0", ()), ("epsilon=1.2", ("--specification", "0.25"))]
+)
+def test_what_a_plan_suggests_runs_as_it_stands(claim: str, given: tuple[str, ...]) -> None:
+    planned = answer(0, "plan", "--claim", claim, "--proximity", "0.3", "--confidence", "0.999", *given)
+    lines = [line.partition(": sfumato audit ")[2] for line in planned["said"]]
+    certify, refute = (line for line in lines if line)
+    filled = certify.replace("--specification MODULE:FUNCTION", "--specification mech:law")
+    filled = filled.replace("MODULE:FUNCTION", "mech:response").replace("--inputs FORM", "--pair '[0, 1]'")
+    assert ended(0, *shlex.split(filled.replace("[ALL, OF, THEM]", "[0, 1]"))).startswith("CERTIFIED")
+    filled = refute.replace("MODULE:FUNCTION", "mech:response").replace("--inputs FORM", "--pair '[0, 1]'")
+    assert ended(0, *shlex.split(filled), "--budget", "2000", "--confidence", "0.999999")
 
 
 @pytest.mark.parametrize("claim", ["epsilon=1", "rho=1", "mu=1", "epsilon=1,gamma=0.1"])
@@ -439,6 +596,7 @@ def test_a_plan_says_that_it_cannot_be_done_and_why(claim: str) -> None:
     told = ended(0, "plan", "--claim", claim)
     assert told.startswith("cannot be verified: ")
     assert ("what can be certified is less" in told) == (claim == "epsilon=1")
+    assert "to do it" not in told
 
 
 # the selftest
@@ -463,15 +621,18 @@ def test_the_selftest_ends_as_it_found(passed: bool, code: int, monkeypatch: pyt
         return _Selftest(passed)
 
     monkeypatch.setitem(sys.modules, "sfumato.audit.selftest", mock.Mock(selftest=stub))
-    assert answer(code, "selftest", "--audits", "7", "--seed", "1") == {
+    assert answer(code, "selftest", "--audits", "60", "--seed", "1") == {
         "passed": passed,
         "levels": [{"epsilon": 1.0, "delta": 0.5}],
         "catches": [],
         "said": ["level: 3 of 1,000"],
     }
-    assert asked["audits"] == 7
+    assert asked["audits"] == 60
     assert asked["rng"].random() == np.random.default_rng(1).random()
-    assert ended(code, "selftest") == "level: 3 of 1,000\n"
+    told = ended(code, "selftest")
+    assert asked["audits"] == 40
+    assert told.startswith("level: 3 of 1,000")
+    assert ("40 audits are too few to say" in told) == passed
 
 
 # mistakes
@@ -498,14 +659,18 @@ GOOD = ("--claim", "epsilon=1", *PAIR)
         (("mech:slow", *GOOD, "--command", "echo {data}"), 2, "and of one of them; nothing was run"),
         (("--command", "echo", *GOOD), 2, "a command says where {data} goes, got 'echo'"),
         (("mech", *GOOD), 2, "a target is module:function"),
+        (("mech.py:slow", *GOOD), 2, "got 'mech.py:slow'; try mech:slow; nothing was run"),
+        (("mech:slow", "--claim", "epsilon=1", "--inputs", "list-replace"), 2, "inputs must be neighbors in"),
+        (("mech:slow", "--claim", "epsilon=1", "--relation", "replaced", "--inputs", "histogram"), 2,
+         "in the sense of the claim, one user's data replaced, got Histograms"),
         (("no_such_module:f", *GOOD), 4, "cannot load no_such_module:f"),
         (("mech:none", *GOOD), 4, "cannot load mech:none"),
         (("mech:number", *GOOD), 4, "mech:number is not a function"),
-        (("mech:broken", *GOOD), 4, "mech:broken failed on an input: ZeroDivisionError"),
-        (("--command", "no-such-program {data}", *GOOD), 4, "did not run to its end"),
+        (("mech:broken", *GOOD), 4, "mech:broken failed on the input 0: ZeroDivisionError"),
+        (("--command", "no-such-program {data}", *GOOD), 4, "failed with exit code 127 on the input 0"),
         (("--samples", "text.csv", "none.csv", "--claim", "epsilon=1"), 4, "cannot read none.csv"),
         (("--samples", "text.csv", "empty.csv", "--claim", "epsilon=1"), 4, "empty.csv holds no output"),
-        (("--samples", "text.csv", "text.csv", *GOOD), 2, "--samples are of one pair already"),
+        (("--samples", "text.csv", "bad.json", *GOOD), 2, "--samples are of one pair already"),
         (("mech:slow", *GOOD, "--proximity", "0.1"), 2, "go with --certify"),
         (("mech:slow", *GOOD, "--certify"), 2, "--certify needs --proximity"),
         (("mech:slow", *GOOD, "--certify", "--proximity", "1", "--outputs", "two"), 2, "--outputs is a"),
@@ -520,7 +685,7 @@ GOOD = ("--claim", "epsilon=1", *PAIR)
 def test_a_mistake_ends_in_one_sentence(words: tuple[str, ...], code: int, sentence: str) -> None:
     Path("bad.json").write_text('{"first": 1}')
     Path("text.csv").write_text("some text\n")
-    Path("empty.csv").write_text("\n")
+    Path("empty.csv").write_text("")
     Path("syntax.py").write_text("def f(:\n")
     result = run("run", *words, "--quiet")
     assert result.exit_code == code, result.output
@@ -566,6 +731,6 @@ def test_errors_are_the_houses(monkeypatch: pytest.MonkeyPatch) -> None:
     def stub(*_: Any, **__: Any) -> Verdict:
         raise SfumatoError("no verdict today")
 
-    monkeypatch.setattr("sfumato.audit.refute.refute", stub)
+    monkeypatch.setattr(sys.modules["sfumato.audit.refute"], "refute", stub)
     result = run("run", "mech:slow", *GOOD, "--quiet")
     assert (result.exit_code, result.stderr) == (4, "sfumato: no verdict today\n")

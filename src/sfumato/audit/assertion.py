@@ -7,12 +7,13 @@ import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sfumato.audit.boxes import Box, Pair, function_box
+from sfumato.audit.boxes import Box, Pair
 from sfumato.audit.pairs import Inputs
 from sfumato.audit.refute import Budget, refute
+from sfumato.audit.runs import as_box
 from sfumato.audit.verdict import Verdict, Witness
-from sfumato.errors import InvalidParameter
-from sfumato.privacy import AddRemoveUser, ApproxDP, Claim, Neighbors, PureDP
+from sfumato.errors import InvalidParameter, SfumatoError
+from sfumato.privacy import ZCDP, AddRemoveUser, ApproxDP, Claim, GaussianDP, Neighbors, PureDP
 from sfumato.privacy.exact import Number
 
 FLAKE = 1e-6
@@ -24,8 +25,10 @@ Given = Sequence[Pair | tuple[Any, Any]] | Inputs
 def assert_private(
     function: Callable[..., Any] | Box,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
     delta: Number = 0,
+    rho: Number | None = None,
+    mu: Number | None = None,
     pairs: Given,
     flake: float = FLAKE,
     runs: int = RUNS,
@@ -34,14 +37,14 @@ def assert_private(
 ) -> Verdict:
     """Fail where a function is seen not to be (epsilon, delta)-private; a private one does so at rate flake.
 
+    Or not rho-zCDP, or not mu-Gaussian private: exactly one of epsilon, rho and mu is given.
     `function(data)` gives one output, `function(data, runs)` many. It is run on both inputs of every pair
     given, or of the pairs of a form (`Queries(10)`, `Histograms(5)`, ...), `runs` times in all, and less
     where it is caught. Passing does not prove it private: the verdict says what would have been caught. A
     test with so few runs that nothing could be is itself a failure.
     """
     __tracebackhide__ = True
-    loss = ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
-    claim = Claim(loss, AddRemoveUser() if neighbors is None else neighbors)
+    claim = Claim(_loss(epsilon, delta, rho, mu), AddRemoveUser() if neighbors is None else neighbors)
     return assert_claim(function, claim, pairs=pairs, flake=flake, runs=runs, seconds=seconds)
 
 
@@ -58,8 +61,16 @@ def assert_claim(
     __tracebackhide__ = True
     if not 0 < flake < 1:
         raise InvalidParameter(f"flake must be between 0 and 1, got {flake}; nothing was run")
-    box = function_box(function) if callable(function) else function
-    verdict = refute(box, claim, pairs=_as_pairs(pairs), confidence=1 - flake, budget=Budget(runs, seconds))
+    if 1 - flake == 1:
+        raise InvalidParameter(
+            f"flake must be at least 1.2e-16, as 1 - flake is 1, got {flake}; nothing was run"
+        )
+    box = as_box(function)
+    try:
+        verdict = refute(box, claim, pairs=pairs, confidence=1 - flake, budget=Budget(runs, seconds))
+    except SfumatoError as problem:
+        # Of a test that fails its own line is to be seen, and what the function raised; not how it was run.
+        raise problem.with_traceback(None) from None
     match verdict.kind:
         case "REFUTED":
             raise AssertionError(_refuted(box, verdict, flake))
@@ -69,12 +80,30 @@ def assert_claim(
             return verdict
 
 
+def _loss(
+    epsilon: Number | None, delta: Number, rho: Number | None, mu: Number | None
+) -> PureDP | ApproxDP | ZCDP | GaussianDP:
+    given = {"epsilon": epsilon, "rho": rho, "mu": mu}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise InvalidParameter(
+            f"exactly one of epsilon, rho and mu must be given, got {' and '.join(named) or 'none'}; "
+            "nothing was run"
+        )
+    if epsilon is not None:
+        return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
+    if delta:
+        raise InvalidParameter(f"delta goes with epsilon only, got {delta} with {named[0]}; nothing was run")
+    return GaussianDP(mu) if mu is not None else ZCDP(rho or 0)
+
+
 def _refuted(box: Box, verdict: Verdict, flake: float) -> str:
     seen = "" if verdict.witness is None else f"{_seen(verdict.witness)} "
     value = "" if verdict.evidence is None else f" ({verdict.evidence[0]} {verdict.evidence[1]:.3g})"
     return (
         f"{box.name} does not keep {verdict.claim.loss} ({verdict.claim.neighbors}). {seen}"
         f"It took {verdict.runs} runs{value}; what keeps its claim fails so at a rate of at most {flake:g}."
+        f"{''.join(f' Note: {note}.' for note in verdict.notes)}"
     )
 
 
@@ -93,27 +122,10 @@ def _seen(witness: Witness) -> str:
 
 
 def _inconclusive(box: Box, verdict: Verdict, flake: float) -> str:
-    more = "more runs" if verdict.needed is None else f"at least {verdict.needed} more runs"
+    if verdict.needed is None:
+        return f"{box.name} was not tested: {'; '.join(verdict.notes)} ({verdict.claim.loss})."
     return (
-        f"{verdict.runs} runs of {box.name} can show nothing: with a flake rate of {flake:g} not even an "
-        f"output that one input always gives and the other never does would refute {verdict.claim.loss}; "
-        f"allow {more}, or a larger flake rate."
-    )
-
-
-def _as_pairs(pairs: Given) -> Sequence[Pair] | Inputs:
-    if not isinstance(pairs, Sequence):
-        return pairs
-    return [_as_pair(one, number) for number, one in enumerate(pairs, 1)]
-
-
-def _as_pair(one: object, number: int) -> Pair:
-    if isinstance(one, Pair):
-        return one
-    # A list of two is no pair: two inputs given as they are would pass for two pairs of their entries.
-    if isinstance(one, tuple) and len(one) == 2:
-        return Pair(*one, f"pair {number}")
-    raise InvalidParameter(
-        f"pairs are a list of pairs (first, second) or a form like Queries(10), got {reprlib.repr(one)} as "
-        f"number {number}; nothing was run"
+        f"{verdict.runs} runs of {box.name} are too few: with a flake rate of {flake:g} they could have "
+        "missed even an output that one input always gives and the other never does, which "
+        f"{verdict.claim.loss} forbids; allow at least {verdict.needed} more runs, or a larger flake rate."
     )

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from sfumato.audit.claims import Statement
 from sfumato.audit.samples import FloatArray
 
-MOST_EPSILON = 600.0
-"""Beyond it e**epsilon overflows, and nothing is left to bet on."""
+MOST_EPSILON = 150.0
+"""Beyond it nothing is bet: no runs show a chance below e**-150, and its powers would overflow."""
 HALVINGS = 45
 NEWTON = 60
 LEAST = 1e-12
@@ -55,9 +55,12 @@ def fair(statement: Statement, first: FloatArray, second: FloatArray) -> Wager:
     For m, n, k, l >= 0 with a <= m + k, b <= n + l and both e^eps a + b <= e^eps m + n and
     a + e^eps b <= m + e^eps n in every cell, A + B <= m + n + delta (k + l) for all laws that keep the
     statement: what one law has more than e^eps times the other is at most delta in all. The factors are
-    divided by half of that, so whatever they were the wager is fair.
+    divided by half of that, so whatever they were the wager is fair. Of an epsilon above MOST_EPSILON no
+    stricter one is tested in its place: nothing is bet.
     """
-    grown = math.exp(min(statement.epsilon, MOST_EPSILON))
+    if statement.epsilon > MOST_EPSILON:
+        return Wager(statement, np.full(first.shape, 1 / HAIR), np.full(second.shape, 1 / HAIR))
+    grown = math.exp(statement.epsilon)
     a, b = np.maximum(first, LEAST), np.maximum(second, LEAST)
     m, n = float(a[-1]), float(b[-1])
     scale = max(
@@ -101,10 +104,10 @@ def _both_events(
     else follows; minus the expected logarithm of these chances is self-concordant, so that steps divided by
     1 + the Newton decrement stay inside and reach the minimum [boyd04, sec. 9.6].
     """
-    g, delta = math.exp(min(statement.epsilon, MOST_EPSILON)), statement.delta
-    room = 1 - delta
-    if room <= 0:
+    if statement.epsilon > MOST_EPSILON or statement.delta >= 1:
         return None
+    g, delta = math.exp(statement.epsilon), statement.delta
+    room = 1 - delta
     (pt, pb, pr), (qt, qb, qr) = np.maximum(law1, LEAST).tolist(), np.maximum(law2, LEAST).tolist()
     u = v = room / (2 * (1 + g))
     for _ in range(NEWTON):
@@ -143,10 +146,15 @@ def _inside(u: float, v: float, step1: float, step2: float, g: float, room: floa
 def prices(statement: Statement, more: FloatArray, less: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Chances of an event that a statement just allows, nearest to (more, less); these where it allows them.
 
-    By bisection on the line p = e^eps q + delta, where the relative entropy is convex.
+    On the line p = e^eps q + delta, where the relative entropy is convex: by bisection, or where delta is 0
+    as the smaller root of 2 e^eps q^2 - (e^eps + 1 + more + e^eps less) q + more + less.
     """
     grown, delta = math.exp(min(statement.epsilon, MOST_EPSILON)), statement.delta
     broken = more > grown * less + delta
+    if delta == 0:
+        middle, rest = grown + 1 + more + grown * less, more + less
+        q = 2 * rest / (middle + np.sqrt(np.maximum(0.0, middle**2 - 8 * grown * rest)))
+        return np.where(broken, np.minimum(1.0, grown * q), more), np.where(broken, q, less)
     low, high = np.zeros_like(more), np.full_like(more, max(0.0, min(1.0, (1 - delta) / grown)))
     for _ in range(HALVINGS):
         q = (low + high) / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from sfumato.audit.choice import choose_event
 from sfumato.audit.claims import Statement
 from sfumato.audit.events import Candidate
 from sfumato.audit.ratio import epsilon_lower
+from sfumato.audit.runs import Fresh, as_box, as_pair, run_side
 from sfumato.audit.samples import Encoder, FloatArray, encoder_of
 from sfumato.audit.verdict import Witness
 from sfumato.errors import InvalidParameter
@@ -37,8 +39,8 @@ class LowerBound:
 
 
 def lower_bound(
-    box: Box,
-    pair: Pair,
+    box: Box | Callable[..., Any],
+    pair: Pair | tuple[Any, Any],
     *,
     delta: float = 0.0,
     runs: int = 400_000,
@@ -54,6 +56,7 @@ def lower_bound(
     require_runs(runs, confidence)
     if not 0 <= delta < 1:
         raise InvalidParameter(f"delta must be at least 0 and below 1, got {delta}; nothing was run")
+    box, pair = as_box(box), as_pair(pair)
     each = runs // 2
     learn = int(LEARN * each)
     held_out = each - learn
@@ -77,6 +80,7 @@ class Draw:
     pair: Pair
     encoder: Encoder
     rows: tuple[FloatArray, FloatArray]
+    fresh: Fresh
 
     @classmethod
     def first(cls, box: Box, pair: Pair, runs: int, rng: np.random.Generator | None = None) -> Draw:
@@ -84,12 +88,16 @@ class Draw:
         parts = _outputs(box, pair, runs, rng)
         encoders = [encoder_of(part) for part in parts]
         encoder = encoders[0] if encoders[0] == encoders[1] else Encoder(1, words=True)
-        return cls(box, pair, encoder, (encoder(parts[0]), encoder(parts[1])))
+        rows, fresh = (encoder(parts[0]), encoder(parts[1])), Fresh(box, pair)
+        fresh.require(rows)
+        return cls(box, pair, encoder, rows, fresh)
 
     def more(self, runs: int, rng: np.random.Generator | None = None) -> tuple[FloatArray, FloatArray]:
-        """So many further runs of either input."""
+        """So many further runs of either input; a box that is seeded is refused."""
         first, second = _outputs(self.box, self.pair, runs, rng)
-        return self.encoder(first), self.encoder(second)
+        rows = self.encoder(first), self.encoder(second)
+        self.fresh.require(rows)
+        return rows
 
     def count(self, found: Candidate, runs: int, rng: np.random.Generator | None = None) -> tuple[int, int]:
         """How many further runs reach an event: of the input that should do so too often, of the other."""
@@ -104,12 +112,11 @@ def require_runs(runs: int, confidence: float) -> None:
     """Refuse what no audit can be made of, before anything is run."""
     if runs < LEAST_RUNS:
         raise InvalidParameter(f"runs must be at least {LEAST_RUNS}, got {runs}; nothing was run")
-    if not 0 < confidence < 1:
+    if not 0 < float(confidence) < 1:
         raise InvalidParameter(f"confidence must be between 0 and 1, got {confidence}; nothing was run")
 
 
 def _outputs(box: Box, pair: Pair, runs: int, rng: np.random.Generator | None) -> tuple[Any, Any]:
-    inputs = (pair.first, pair.second)
     order = range(2) if rng is None else rng.permutation(2)
-    found = {int(side): box.run(inputs[side], runs) for side in order}
+    found = {int(side): run_side(box, pair, int(side), runs) for side in order}
     return found[0], found[1]

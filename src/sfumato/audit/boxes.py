@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import inspect
 import json
+import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +46,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class FunctionBox:
-    """A Python function of the data; with a parameter `runs` (or `n`, `size`) it gives many at once."""
+    """A Python function of the data, run once for each output.
+
+    With a further parameter `runs`, or `n` or `size` without a default, it gives so many outputs at once.
+    """
 
     function: Callable[..., Any]
     name: str
@@ -62,7 +69,11 @@ class FunctionBox:
 
 @dataclass(frozen=True, slots=True)
 class CommandBox:
-    """A shell command run once for each output, with {data} in it replaced; what it prints is the output."""
+    """A shell command run once for each output, with {data} in it replaced; what it prints is the output.
+
+    The data stay one word of the command, or a part of the one that {data} stands in: they are quoted as the
+    quotes around them ask for, and never run. Nothing is on the command's standard input.
+    """
 
     template: str
     name: str
@@ -70,16 +81,43 @@ class CommandBox:
 
     def run(self, data: Any, runs: int) -> Outputs:
         """What so many runs print; numbers where all of it is numbers."""
-        words = [part.replace("{data}", _text(data)) for part in shlex.split(self.template)]
-        return [self._once(words) for _ in range(runs)]
+        text = _text(data)
+        command = filled(self.template, text)
+        return [self._once(command, text) for _ in range(runs)]
 
-    def _once(self, words: list[str]) -> Any:
+    def _once(self, command: str, text: str) -> Any:
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        # The user's own command, for their own shell; the data in it are quoted. In a session of its own, so
+        # that what the shell has started ends with it.
+        running = subprocess.Popen(  # noqa: S602
+            command,
+            shell=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="backslashreplace",
+            start_new_session=True,
+        )
         try:
-            # The user's own command, split as a shell would, never given to one.
-            done = subprocess.run(words, capture_output=True, text=True, timeout=self.seconds, check=True)  # noqa: S603
-        except (OSError, subprocess.SubprocessError) as problem:
-            raise InvalidInput(f"the command {words[0]!r} did not run to its end: {problem}") from None
-        return parse_output(done.stdout)
+            printed, complaint = running.communicate(timeout=self.seconds)
+        except BaseException as problem:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.communicate()
+            if isinstance(problem, subprocess.TimeoutExpired):
+                raise InvalidInput(
+                    f"the command {self.template!r} did not run to its end within {self.seconds:g} s on the "
+                    f"input {shown}; nothing was concluded"
+                ) from None
+            raise
+        if running.returncode:
+            last = (complaint.strip().splitlines() or ["it said nothing"])[-1]
+            raise InvalidInput(
+                f"the command {self.template!r} failed with exit code {running.returncode} on the input "
+                f"{shown}: {last}; nothing was concluded"
+            )
+        return parse_output(printed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +146,61 @@ def _text(data: Any) -> str:
     return json.dumps(data.tolist() if isinstance(data, np.ndarray | np.generic) else data)
 
 
-def parse_output(text: str) -> Any:
-    """Printed output as numbers where it is numbers, else as words.
+def filled(template: str, text: str) -> str:
+    """A shell command with {data} replaced by a text that the shell takes as it is.
 
-    >>> parse_output("1.5\\n"), parse_output("1 2, 3"), parse_output("yes")
-    (1.5, (1.0, 2.0, 3.0), 'yes')
+    >>> print(filled("f {data}", "a b"), filled("f '-x {data}'", "a b"), filled('f "{data}"', "$a"))
+    f 'a b' f '-x a b' f "\\$a"
     """
-    words = text.replace(",", " ").split()
+    before, *others = template.split("{data}")
+    done, quote = before, _quote_after(before, "")
+    for part in others:
+        if quote == "'":
+            done += text.replace("'", "'\"'\"'")
+        elif quote == '"':
+            done += "".join("\\" + letter if letter in '\\"$`' else letter for letter in text)
+        else:
+            done += shlex.quote(text)
+        done += part
+        quote = _quote_after(part, quote)
+    return done
+
+
+def _quote_after(text: str, quote: str) -> str:
+    """The quote that is open where a part of a shell command ends, or nothing."""
+    letters = iter(text)
+    for letter in letters:
+        if letter == "\\" and quote != "'":
+            next(letters, None)
+        elif quote == letter:
+            quote = ""
+        elif not quote and letter in "'\"":
+            quote = letter
+    return quote
+
+
+def parse_output(text: str) -> Any:
+    """Printed output as numbers where it is numbers, as columns where it is a line with commas, else a word.
+
+    >>> parse_output("1.5\\n"), parse_output("1 2, 3"), parse_output("yes"), parse_output("yes,1.5")
+    (1.5, (1.0, 2.0, 3.0), 'yes', ('yes', 1.5))
+    """
+    line = text.strip()
+    numbers = [_number(word) for word in line.replace(",", " ").split()]
+    if numbers and not any(isinstance(one, str) for one in numbers):
+        return numbers[0] if len(numbers) == 1 else tuple(numbers)
+    if "," in line and "\n" not in line:
+        columns = tuple(_number(word.strip()) for word in next(csv.reader([line])))
+        if any(isinstance(one, float) for one in columns):
+            return columns
+    return line
+
+
+def _number(word: str) -> float | str:
     try:
-        found = tuple(float(word) for word in words)
+        return float(word)
     except ValueError:
-        return text.strip()
-    return found[0] if len(found) == 1 else found or text.strip()
+        return word
 
 
 def function_box(target: str | Callable[..., Any]) -> FunctionBox:
@@ -141,21 +222,50 @@ def function_box(target: str | Callable[..., Any]) -> FunctionBox:
 
 
 def read_samples(first: Path, second: Path) -> SampleBox:
-    """A box of two files with one output on each line."""
-    lines = []
-    for path in (first, second):
+    """A box of two files with one output on each line; an empty line is an empty output.
+
+    The outputs of either file are put in a fixed order that depends on their number alone, as if shuffled:
+    in a sorted file those that come first are not like the others.
+    """
+    held = []
+    for side, path in enumerate((first, second)):
         try:
-            lines.append(
-                [parse_output(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-            )
+            text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as problem:
             raise InvalidInput(f"cannot read {path}: {problem}; nothing was tested") from None
-    return SampleBox(lines[0], lines[1], f"{first} and {second}", [0, 0])
+        # The last line ends the file; a file of a single one, as editors leave it, is empty.
+        lines = text.removesuffix("\n").split("\n") if text not in ("", "\n") else []
+        outputs = [parse_output(line) for line in lines]
+        if len(outputs) > 1 and not _has_number(outputs[0]) and all(map(_has_number, outputs[1:])):
+            raise InvalidInput(
+                f"{path} has no number on its first line, {lines[0]!r}, and numbers on all others: take the "
+                "line away if it is a header, put it further down if it is an output; nothing was tested"
+            )
+        held.append([outputs[place] for place in _shuffled(len(outputs), side)])
+    if first.samefile(second):
+        raise InvalidInput(f"samples are two files, got {first} twice; nothing was tested")
+    return SampleBox(held[0], held[1], f"{first} and {second}", [0, 0])
+
+
+def _has_number(output: Any) -> bool:
+    return any(isinstance(one, float) for one in (output if isinstance(output, tuple) else (output,)))
+
+
+def _shuffled(size: int, side: int) -> list[int]:
+    """Places in an order that has nothing to do with what is there."""
+    return sorted(range(size), key=lambda place: hashlib.sha256(f"{side} {place}".encode()).digest())
 
 
 def _many(function: Callable[..., Any]) -> str | None:
+    """The parameter that asks for many outputs at once; the first one is the data, whatever its name."""
     try:
-        names = inspect.signature(function).parameters
+        found = list(inspect.signature(function).parameters.values())[1:]
     except (TypeError, ValueError):
         return None
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    names = {
+        one.name
+        for one in found
+        if one.kind in by_name and (one.name == "runs" or one.default is inspect.Parameter.empty)
+    }
     return next((name for name in ("runs", "n", "size") if name in names), None)

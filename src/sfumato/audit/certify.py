@@ -2,7 +2,8 @@
 
 A certificate is about distance: had the claim been further off than the proximity, this audit would have
 rejected it with the stated confidence. A refutation is about the claim itself: had it been true, this audit
-would have accepted it with the stated confidence.
+would have accepted it with the stated confidence. Where runs are compared with stated laws and do not fit
+them, that is about the laws, and the verdict is inconclusive.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ from sfumato.audit.testers import (
     approx_samples,
     approx_test,
     laws_are_private,
-    majority_error,
     random_plan,
     specified_approx_samples,
     specified_approx_test,
@@ -42,6 +42,11 @@ from sfumato.privacy import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, RandomApp
 
 Specification = Callable[[Any], Sequence[float] | FloatArray]
 IntArray = npt.NDArray[np.int64]
+OTHER_LAWS = (
+    "the stated laws are not those of the box, by what was seen; that says nothing of the claim: certify it "
+    "with the right laws, or try to refute it without any"
+)
+STATED_BREAK = "the stated laws themselves break the claim, on more of the random pairs than may be"
 
 
 class PairSource(Protocol):
@@ -173,6 +178,15 @@ class _Tester:
             return blind
         return min(blind, specified_approx_samples(self.size, epsilon, **rates, pairs=pairs))
 
+    def uses_laws(self, error: float, pairs: int) -> bool:
+        """Whether a test compares runs with the stated laws: then it may reject these, not the claim."""
+        if self.specification is None or self.pure:
+            return self.specification is not None
+        rates = {"proximity": self.proximity, "error": error}
+        size, epsilon = self.size, self.statement.epsilon
+        blind = approx_samples(size, epsilon, **rates, pairs=pairs)
+        return blind > specified_approx_samples(size, epsilon, **rates, pairs=pairs)
+
     def decide(self, pair: Pair, table: _Table, error: float, pairs: int) -> Decision:
         """What the test says of the counts of a pair."""
         epsilon, delta = self.statement.epsilon, self.statement.delta
@@ -182,8 +196,7 @@ class _Tester:
         if self.pure:
             laws = self.laws(pair)
             return specified_pure_test(first, second, laws=laws, epsilon=epsilon, proximity=self.proximity)
-        blind = approx_samples(self.size, epsilon, proximity=self.proximity, error=error, pairs=pairs)
-        if blind <= self.samples(error, pairs, pair):
+        if not self.uses_laws(error, pairs):
             return approx_test(
                 first, second, outputs=self.size, epsilon=epsilon, delta=delta, error=error, pairs=pairs
             )
@@ -234,8 +247,8 @@ def _every(box: Box, tester: _Tester, pairs: tuple[Pair, ...], error: float, bud
     """All pairs at once, repeated for a majority where that is cheaper than larger samples."""
     for pair in pairs:
         if not tester.stated_private(pair):
-            note = f"the stated laws themselves break the claim for pair {pair.name!r}"
-            return replace(tester.verdict("REFUTED", 0, note), pairs=(pair,))
+            note = f"the stated laws themselves break the claim, for pair {pair.name!r}; nothing was run"
+            return replace(tester.verdict("INCONCLUSIVE", 0, note), pairs=(pair,))
     plan = amplified(lambda one: max(tester.samples(one, len(pairs), pair) for pair in pairs), error)
     needed = 2 * plan.total * len(pairs)
     if budget is not None and needed > budget:
@@ -255,13 +268,11 @@ def _every(box: Box, tester: _Tester, pairs: tuple[Pair, ...], error: float, bud
     if accepted > plan.repeats // 2:
         return replace(tester.verdict("CERTIFIED", runs, _said(plan)), pairs=pairs)
     pair, table, decision = rejected[0]
-    chance = majority_error(plan.repeats, plan.error)
-    p_value = min(1.0, len(pairs) * decision.p_value) if plan.repeats == 1 else chance
-    found = replace(
-        tester.verdict("REFUTED", runs, _said(plan)), pairs=(pair,), evidence=("p-value", p_value)
-    )
-    if tester.specification is not None:
-        return replace(found, notes=(*found.notes, "refuted is the claim together with the stated laws"))
+    if tester.uses_laws(plan.error, len(pairs)) or any(one.strange for _, one, _ in rejected):
+        return replace(tester.verdict("INCONCLUSIVE", runs, _said(plan), OTHER_LAWS), pairs=(pair,))
+    found = replace(tester.verdict("REFUTED", runs, _said(plan)), pairs=(pair,))
+    if plan.repeats == 1:  # the chance of a majority is a level, of this procedure, and no p-value
+        found = replace(found, evidence=("p-value", min(1.0, len(pairs) * decision.p_value)))
     return replace(found, witness=_witness(pair, table, tester.statement))
 
 
@@ -304,8 +315,11 @@ def _random(box: Box, tester: _Tester, drawn: _Drawn, error: float, budget: int 
     )
     if rejections <= plan.allowed:
         return tester.verdict("CERTIFIED", runs, said, _said(inner))
-    found = tester.verdict("REFUTED", runs, said, _said(inner))
-    return replace(found, pairs=tuple(refuted), evidence=("p-value", plan.chance))
+    if tester.specification is None:
+        return replace(tester.verdict("REFUTED", runs, said, _said(inner)), pairs=tuple(refuted))
+    broken = sum(not tester.stated_private(pair) for pair in refuted)
+    note = STATED_BREAK if broken > plan.allowed else OTHER_LAWS
+    return replace(tester.verdict("INCONCLUSIVE", runs, said, note), pairs=tuple(refuted))
 
 
 def _too_few(tester: _Tester, needed: int, budget: int) -> Verdict:

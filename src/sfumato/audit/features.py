@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.audit.samples import FloatArray
+from sfumato.audit.samples import WORD, FloatArray
 
 LARGEST = 1e100
 """Squares of features must not overflow; what is beyond says no more than that it is large."""
@@ -132,6 +132,7 @@ def _learn(rows: FloatArray, shares: npt.ArrayLike, groups: list[list[int]]) -> 
     low, high, center, spread = np.empty((4, columns.shape[1]))
     cuts: list[FloatArray] = [np.empty(0)] * columns.shape[1]
     sizes = np.ones(columns.shape, dtype=np.bool_)
+    sizes[:, : rows.shape[1]] = rows < WORD
     for place, value in atoms:
         sizes[:, place] &= rows[:, place] != value
     for members in groups:
@@ -157,9 +158,8 @@ def _learn(rows: FloatArray, shares: npt.ArrayLike, groups: list[list[int]]) -> 
 
 
 def keys_of(rows: FloatArray) -> Keys:
-    """A 64-bit number for each row, equal for equal rows; others collide by chance alone."""
-    # Adding 0 turns -0 into 0, which is equal to it.
-    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)
+    """A 64-bit number for each row, equal for rows of the same bits; others collide by chance alone."""
+    bits = np.ascontiguousarray(rows).view(np.uint64)
     found = np.full(len(rows), 0xCBF29CE484222325, dtype=np.uint64)
     for column in bits.T:
         found = (found ^ (column >> np.uint64(29)) ^ column) * np.uint64(0x9E3779B97F4A7C15)
@@ -170,22 +170,24 @@ def keys_of(rows: FloatArray) -> Keys:
 def lowest_bits(values: FloatArray) -> npt.NDArray[np.int64]:
     """The exponent of the lowest set bit of each double: the grid it lies on [mironov12, sec. 4].
 
+    All words have that of `WORD`, for they lie on none.
+
     >>> lowest_bits(np.array([1.0, 0.75, 6.0, 0.0])).tolist()
     [0, -2, 1, 2000]
     """
-    mantissa, exponent = np.frexp(values)
+    mantissa, exponent = np.frexp(np.minimum(values, WORD))
     whole = np.abs(mantissa * 2.0**53).astype(np.int64)
     lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
     return np.where(whole == 0, ZERO_BIT, lowest + exponent.astype(np.int64) - 53)
 
 
 def leading_bins(values: FloatArray) -> FloatArray:
-    """The lower end, in size, of the bin of each double: eight bins to an octave.
+    """The lower end, in size, of the bin of each double: eight bins to an octave, and one for all words.
 
     >>> leading_bins(np.array([1.0, 1.2, -5.3, 0.0])).tolist()
     [1.0, 1.125, -5.0, 0.0]
     """
-    mantissa, exponent = np.frexp(values)
+    mantissa, exponent = np.frexp(np.minimum(values, WORD))
     return np.asarray(np.ldexp(np.trunc(mantissa * 16) / 16, exponent))
 
 
@@ -200,7 +202,8 @@ def bin_end(begin: float) -> float:
 
 
 def _columns(rows: FloatArray, atoms: tuple[tuple[int, float], ...], differences: bool) -> FloatArray:
-    columns = rows.clip(-LARGEST, LARGEST)
+    # Words have no size: they count as values that repeat, or not at all.
+    columns = np.where(rows >= WORD, 0.0, rows.clip(-LARGEST, LARGEST))
     for place, value in atoms:
         columns[rows[:, place] == value, place] = 0.0
     if differences:

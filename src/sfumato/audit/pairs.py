@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from sfumato.audit.boxes import Pair
 from sfumato.errors import InvalidParameter
+from sfumato.privacy import AddRemoveUser, Claim, ReplaceUser
 
+Relation = AddRemoveUser | ReplaceUser | None
 Vector = npt.NDArray[np.float64]
 
 SHIFTS = (-4.0, -2.0, -1.0, 1.0, 2.0, 4.0)
@@ -19,6 +21,10 @@ SHIFTS = (-4.0, -2.0, -1.0, 1.0, 2.0, 4.0)
 
 class Inputs(Protocol):
     """A form of data, with pairs of it that differ by one person."""
+
+    @property
+    def relation(self) -> Relation:
+        """In which sense the two of a pair are neighbors; None where the form leaves it open."""
 
     def patterns(self) -> tuple[Pair, ...]:
         """The pairs to begin with."""
@@ -40,6 +46,11 @@ class Numbers:
     def __post_init__(self) -> None:
         """Refuse a step that changes nothing."""
         _require(0 < self.step < np.inf, "a step must be above 0", self.step)
+
+    @property
+    def relation(self) -> Relation:
+        """Left open: what a person does to a number is for whoever computed it to say."""
+        return None
 
     def patterns(self) -> tuple[Pair, ...]:
         """Next to zero on either side, and away from it."""
@@ -66,6 +77,11 @@ class Queries:
     def __post_init__(self) -> None:
         """Refuse no queries."""
         _require(self.count >= 1, "queries must be at least 1", self.count)
+
+    @property
+    def relation(self) -> Relation:
+        """Left open: what a person does to an answer is up to the query."""
+        return None
 
     def patterns(self) -> tuple[Pair, ...]:
         """One or all answers up or down, halves apart, and halves that change places."""
@@ -105,6 +121,11 @@ class Histograms:
     def __post_init__(self) -> None:
         """Refuse a histogram in which nobody can move."""
         _require(self.bins >= 1 + self.replace, f"bins must be at least {1 + self.replace}", self.bins)
+
+    @property
+    def relation(self) -> Relation:
+        """One person more or less, or one replaced."""
+        return ReplaceUser() if self.replace else AddRemoveUser()
 
     def patterns(self) -> tuple[Pair, ...]:
         """Nobody else, a few everywhere, many, and a ramp; the person in the first or the last bin."""
@@ -153,6 +174,11 @@ class Lists:
         """Refuse a range without two values."""
         _require(self.length >= 1, "a list must have at least 1 person", self.length)
         _require(self.low < self.high, "low must be below high", (self.low, self.high))
+
+    @property
+    def relation(self) -> Relation:
+        """One person more or less, or one replaced."""
+        return ReplaceUser() if self.replace else AddRemoveUser()
 
     def patterns(self) -> tuple[Pair, ...]:
         """Everybody low, high or half and half, the person at the other end; alone; among many."""
@@ -212,6 +238,20 @@ def inputs_of(text: str) -> Inputs:
             f"inputs are one of {', '.join(FORMS)}, each with :SIZE after it or not, got {text!r}; "
             "nothing was run"
         ) from None
+
+
+def require_relation(inputs: Sequence[Pair] | Inputs, claim: Claim) -> None:
+    """Refuse a form whose pairs are no neighbors in the sense of a claim: they would refute a true one.
+
+    To be called where a form meets a claim, before any run (`refute`, `assert_private`, the command line).
+    Pairs that are given one by one, and forms that leave their relation open, are taken as they are.
+    """
+    if isinstance(inputs, Sequence) or inputs.relation is None or inputs.relation == claim.neighbors:
+        return
+    raise InvalidParameter(
+        f"inputs must be neighbors in the sense of the claim, {claim.neighbors}, got {inputs}, with "
+        f"{inputs.relation}; nothing was run"
+    )
 
 
 def _different(pairs: Iterable[Pair]) -> tuple[Pair, ...]:

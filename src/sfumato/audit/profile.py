@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from sfumato.audit.bound import Draw, require_runs
@@ -14,8 +16,8 @@ from sfumato.audit.boxes import Box, Pair
 from sfumato.audit.choice import SIGNS
 from sfumato.audit.claims import Statement
 from sfumato.audit.events import Candidate, shares, thresholds
-from sfumato.audit.features import Keys, keys_of
 from sfumato.audit.ratio import delta_lower
+from sfumato.audit.runs import as_box, as_pair
 from sfumato.audit.samples import FloatArray
 from sfumato.audit.scorers import Scorer, fit_scorers
 from sfumato.audit.verdict import Witness
@@ -26,6 +28,7 @@ TRAIN, SELECT = 0.1, 0.1
 CAUTION = 3.0
 """Standard deviations taken off an event's promise, since the best of many has been lucky."""
 Curve = tuple[float, ...]
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,8 @@ class Band:
 
 
 def profile(
-    box: Box,
-    pair: Pair,
+    box: Box | Callable[..., Any],
+    pair: Pair | tuple[Any, Any],
     *,
     epsilons: Sequence[float],
     runs: int = 200_000,
@@ -67,6 +70,7 @@ def profile(
         raise InvalidParameter(
             f"epsilons must be numbers from 0 to 700 in order, got {epsilons}; nothing was run"
         )
+    box, pair = as_box(box), as_pair(pair)
     each = runs // 2
     train, select = int(TRAIN * each), int(SELECT * each)
     held_out = each - train - select
@@ -81,18 +85,28 @@ def profile(
     ]
     # Delta falls as epsilon grows, so what holds at one end holds on.
     lower = np.maximum.accumulate([found.statement.delta for found in witnesses][::-1])[::-1]
-    keys = [
-        np.concatenate([keys_of(part[side]) for part in (draw.rows, selection, tested)]) for side in (0, 1)
-    ]
-    upper = np.minimum.accumulate([delta_upper(*keys, epsilon=epsilon, level=level) for epsilon in grid])
+    rows = [np.concatenate([part[side] for part in (draw.rows, selection, tested)]) for side in (0, 1)]
+    numbers = numbered(rows[0], rows[1])
+    upper = np.minimum.accumulate([delta_upper(*numbers, epsilon=epsilon, level=level) for epsilon in grid])
     return Band(
         tuple(grid), tuple(lower.tolist()), tuple(upper.tolist()), confidence, 2 * each, tuple(witnesses)
     )
 
 
-def delta_upper(first: Keys, second: Keys, *, epsilon: float, level: float) -> float:
+def numbered(first: FloatArray, second: FloatArray) -> tuple[Numbers, Numbers]:
+    """A number for each output of either input, equal where all bits of their rows are, and only there.
+
+    Were two outputs taken for one, the band could end below the truth; so no hash will do.
+    """
+    rows = np.ascontiguousarray(np.concatenate([first, second]))
+    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0]
+    _, member = np.unique(whole, return_inverse=True)
+    return member[: len(first)], member[len(first) :]
+
+
+def delta_upper(first: Numbers, second: Numbers, *, epsilon: float, level: float) -> float:
     """A delta that holds in both orders, unless with chance level; from equally many outputs of each."""
-    _, member = np.unique(np.concatenate([first, second]), return_inverse=True)
+    member = np.concatenate([first, second])
     runs, most = len(first), int(member.max()) + 1
     p = np.bincount(member[:runs], minlength=most) / runs
     q = np.bincount(member[runs:], minlength=most) / runs

@@ -126,21 +126,6 @@ def p_value(
     return min(1.0, test.tail(ratio, delta) + level * NUISANCE)
 
 
-def mu_lower(k1: int, n1: int, k2: int, n2: int, *, level: float) -> float:
-    """The least mu that a box leaves open to a claim of mu-Gaussian DP: Phi^-1(P(E)) - Phi^-1(Q(E)).
-
-    [dong22, eq. 4]; valid for refuting such a claim only, whatever the mechanism.
-
-    >>> round(mu_lower(5000, 10000, 500, 10000, level=0.05), 2)
-    1.58
-    """
-    _check(k1, n1, k2, n2, 0.0, level)
-    first, second = lower_limit(k1, n1, level=level / 2), upper_limit(k2, n2, level=level / 2)
-    if first <= 0 or second >= 1:
-        return 0.0
-    return max(0.0, float(special.ndtri(first) - special.ndtri(second)))
-
-
 @dataclass(frozen=True, slots=True)
 class _Order:
     """Counts that speak at least so loudly: k1 >= least(k2), which grows with k2.

@@ -6,16 +6,18 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.audit.bankroll import Bankroll
+from sfumato.audit.betting import MOST_EPSILON
 from sfumato.audit.boxes import Box, Pair
 from sfumato.audit.claims import Statement, implied
-from sfumato.audit.pairs import Inputs
+from sfumato.audit.pairs import Inputs, require_relation
 from sfumato.audit.power import excluded_epsilon, least_pairs
-from sfumato.audit.runs import Runs, runs_left
+from sfumato.audit.runs import Runs, as_box, as_pair, runs_left
 from sfumato.audit.samples import Encoder, FloatArray
 from sfumato.audit.stakes import NOTHING, UNFITTED, Fitted, Plan, fit_anew, plan_bold, plan_rare, plan_sober
 from sfumato.audit.verdict import Verdict, Witness
@@ -30,14 +32,15 @@ PARTS = 6
 """A batch is drawn in so many parts, so that little is drawn after the claim is refuted."""
 SHARES = (0.35, 0.3, 0.25, 0.1)
 """Of the bankroll: for bold bets, for sober ones, for bets on rare outputs, and kept as cash."""
-RANKS = 2.0
-"""A pair gets runs as 1 / rank**2: the best one more than half of them, however many there are."""
+RANKS = 3.0
+"""A pair gets runs as 1 / rank**3: the best one five sixths of them, however many there are."""
 FLOOR = 1 / 2
-"""Once half of a budget is spent no given pair is left with less than this of an equal share of the runs: what
-would have been caught is said of every pair."""
+"""Once half of a budget is spent no given pair is left with less than this of an equal share of the runs:
+what would have been caught is said of every pair."""
 POINTS = 2000
-MASSES = (0.1, 0.5, 0.01)
-VARIED = 20_000
+MIDDLING = 0.1
+MASSES = (0.5, MIDDLING, 0.01)
+VARIED = 200_000
 """Runs after which pairs close to the best are tried too; again after four times as many."""
 MUCH = 12.0
 """Evidence, as a square of standard deviations, that makes a search for other pairs needless."""
@@ -73,10 +76,10 @@ class Look:
 
 
 def refute(
-    box: Box,
+    box: Box | Callable[..., Any],
     claim: Claim,
     *,
-    pairs: Sequence[Pair] | Inputs,
+    pairs: Sequence[Pair | tuple[Any, Any]] | Inputs,
     confidence: float = 0.99,
     budget: Budget = Budget(),  # noqa: B008  (frozen)
     watch: Callable[[Look], None] | None = None,
@@ -86,15 +89,28 @@ def refute(
     One bankroll of 1 is bet against the claim on pairs, events and stakes that are chosen from earlier runs
     only (`betting`). A claim whose bankroll ever reaches 1 / (1 - confidence) is refuted; the chance covers
     all pairs, directions, events and looks. Runs must be independent of each other. `Verdict.wealth` has a
-    row of runs and wealth for each of at most 2,000 looks.
+    row of runs and wealth for each of at most 2,000 looks. A box may be a plain function of the data, a pair
+    a tuple of two inputs.
     """
-    if not 0 < confidence < 1:
+    if not isinstance(claim, Claim):
+        raise InvalidParameter(
+            f"a claim is a loss with a relation, as Claim(PureDP(1), AddRemoveUser()), got {claim!r}; "
+            "nothing was run"
+        )
+    if not 0 < float(confidence) < 1:
         raise InvalidParameter(f"confidence must be between 0 and 1, got {confidence}; nothing was run")
-    statements = implied(claim)
-    form = None if isinstance(pairs, Sequence) else pairs
-    given = tuple(pairs) if isinstance(pairs, Sequence) else pairs.patterns()
+    box, confidence = as_box(box), float(confidence)
+    if isinstance(pairs, Sequence):
+        form, given = None, tuple(as_pair(one, number) for number, one in enumerate(pairs, 1))
+    else:
+        form, given = pairs, pairs.patterns()
+        require_relation(pairs, claim)
     if not given:
         raise InvalidParameter("an audit takes at least one pair of inputs, got none; nothing was run")
+    statements = tuple(one for one in implied(claim) if one.epsilon <= MOST_EPSILON)
+    if not statements:
+        note = f"no runs can refute an epsilon above {MOST_EPSILON:g}: nothing was run"
+        return Verdict("INCONCLUSIVE", claim, confidence, 0, 0.0, ("e-value", 1.0), notes=(note,))
     audit = _Audit(box, statements, given, form, -math.log1p(-confidence), budget, watch)
     audit.run()
     return _verdict(audit, claim, confidence)
@@ -165,12 +181,15 @@ class _Audit:
     ) -> None:
         self.box, self.statements, self.form, self.needed = box, statements, form, needed
         self.budget, self.watch = budget, watch
+        self.drawn = 0
         self.trials = [_Trial(Runs(box, pair)) for pair in pairs]
         self.given = len(pairs)
+        # What bold bets, with their share of the bankroll, take to refute what always tells its input.
+        self.total = min(least_pairs(one, 1.0, 0.0, needed - math.log(SHARES[0])) for one in statements)
+        self.least = math.ceil(self.total) if self.total <= self.pairs_in_all / self.given else 0
         self.bankroll = Bankroll(SHARES)
         self.path: list[FloatArray] = [np.array([[0.0, 1.0]])]
         self.best: _Bet | None = None
-        self.drawn = 0
         self.vary_at = VARIED
         self.begun = time.monotonic()
 
@@ -181,6 +200,11 @@ class _Audit:
     @property
     def seconds_left(self) -> float:
         return math.inf if self.budget.seconds is None else self.budget.seconds - self.seconds
+
+    @property
+    def pairs_in_all(self) -> float:
+        """Pairs of runs that the budget allowed at first, were there time for them."""
+        return min(self.budget.runs // 2, self.drawn // 2 + runs_left(self.box))
 
     @property
     def pairs_left(self) -> int:
@@ -203,8 +227,18 @@ class _Audit:
     def run(self) -> None:
         """Bet until the claim is refuted or the budget is used."""
         while not self.refuted and self.pairs_left > 0:
-            self.batch(self.next_trial())
+            self.batch(*self.next_batch())
             self.vary()
+
+    def next_batch(self) -> tuple[_Trial, int]:
+        """The pair to run next, and how often, so that every given pair can still get its least."""
+        trial = self.next_trial()
+        wanted = max(WARM, len(trial.runs) // GROWTH)
+        missing = {one: max(0, self.least - len(one.runs)) for one in self.trials[: self.given]}
+        if wanted - min(wanted, missing.get(trial, 0)) <= max(0, self.pairs_left - sum(missing.values())):
+            return trial, wanted
+        behind = max(missing, key=lambda one: missing[one])
+        return (behind, min(wanted, missing[behind])) if missing[behind] else (trial, wanted)
 
     def next_trial(self) -> _Trial:
         """The pair to run next: one that was hardly run, else so that runs fall with the rank of promise."""
@@ -228,11 +262,10 @@ class _Audit:
         found = (pair for pair in self.form.vary(leader.runs.pair) if pair.name not in known)
         self.trials += [_Trial(Runs(self.box, pair)) for pair in found]
 
-    def batch(self, trial: _Trial) -> None:
+    def batch(self, trial: _Trial, wanted: int) -> None:
         """Runs of one pair with its plans as they are, then new plans from all of its runs."""
         self.bankroll.deal()
         bets = [_Bet(trial.runs.pair, plan) for plan in trial.plans]
-        wanted = max(WARM, len(trial.runs) // GROWTH)
         goal = len(trial.runs) + wanted
         while len(trial.runs) < goal and not self.refuted and (left := self.pairs_left) > 0:
             part = min(goal - len(trial.runs), max(1, wanted // PARTS), left)
@@ -293,12 +326,11 @@ def _verdict(audit: _Audit, claim: Claim, confidence: float) -> Verdict:
     )
     if audit.refuted:
         witness = audit.best.witness() if audit.best is not None else None
-        return replace(found, kind="REFUTED", witness=witness)
+        return replace(found, kind="REFUTED", witness=witness, notes=_unchanging(audit))
     made = [len(trial.runs) for trial in audit.trials[: audit.given]]
-    needed = audit.needed - math.log(SHARES[0])
-    total = min(least_pairs(one, 1.0, 0.0, needed) for one in audit.statements)
+    needed, total = audit.needed - math.log(SHARES[0]), audit.total
     if min(made) < total:
-        missing = sum(2 * max(0, math.ceil(total) - one) for one in made) if total < math.inf else None
+        missing = _missing(made, math.ceil(total), audit.drawn) if total < math.inf else None
         note = (
             "so few runs of every pair would not have caught even outputs that tell the inputs apart always"
         )
@@ -308,12 +340,30 @@ def _verdict(audit: _Audit, claim: Claim, confidence: float) -> Verdict:
         for mass in MASSES
     ]
     notes = tuple(
-        f"an event of mass {mass:g} that breaks epsilon {epsilon:.3g} at delta {delta:g} would have been "
-        "caught with chance 90 %, on whichever pair"
+        f"an event of mass {mass:g}, of the kinds that are tried, that breaks epsilon {epsilon:.3g} at delta "
+        f"{delta:g} would have been "
+        "caught with chance 90 %, on whichever pair of those tried"
         for mass, (epsilon, delta) in zip(MASSES, excluded, strict=True)
         if epsilon < math.inf
     )
-    return replace(found, excluded=excluded[0][0], notes=notes)
+    return replace(found, excluded=excluded[MASSES.index(MIDDLING)][0], notes=notes)
+
+
+def _missing(made: Sequence[int], least: int, drawn: int) -> int:
+    """Runs that a budget lacks to give every pair its least; those that others had are used anew."""
+    lacking = 2 * least * len(made) - drawn
+    return lacking if lacking > 0 else sum(2 * max(0, least - one) for one in made)
+
+
+def _unchanging(audit: _Audit) -> tuple[str, ...]:
+    """What to add where a claim is refuted by a box that may not be random at all."""
+    runs = [trial.runs for trial in audit.trials if audit.best and trial.runs.pair is audit.best.pair]
+    return tuple(
+        f"on input {side} of the pair {one.pair.name!r} every run gave the same output: it is not random, or "
+        "seeded"
+        for one in runs
+        for side in one.constant
+    )
 
 
 def _excess(witness: Witness) -> float:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from sfumato.audit.boxes import Box
 from sfumato.audit.claims import Statement
-from sfumato.audit.ratio import p_value
+from sfumato.audit.ratio import NUISANCE, p_value
 from sfumato.audit.verdict import Witness
 from sfumato.errors import InvalidParameter
 
 BATCH = 100_000
+MOST = 10_000_000
+"""Runs of either input, whatever a file says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,23 @@ class Replay:
         """Whether these runs alone refute the statement."""
         return self.p_value <= self.level
 
+    @property
+    def allowed(self) -> float:
+        """How many hits of the first input the statement allows, given those of the second."""
+        grown = math.exp(min(self.statement.epsilon, 600.0))
+        return min(float(self.runs), grown * self.hits[1] + self.statement.delta * self.runs)
+
+    @property
+    def said(self) -> str:
+        """The p-value in words; a twentieth of the level, spent on the unknown probability, is its least."""
+        least = self.p_value <= 1.001 * NUISANCE * self.level
+        return f"p-value {'at most ' if least else ''}{self.p_value:.2g}"
+
 
 def replay(witness: Witness, box: Box, *, runs: int, level: float = 0.01) -> Replay:
     """The witness again, on so many fresh runs of either input."""
-    if runs < 1:
-        raise InvalidParameter(f"runs must be at least 1, got {runs}; nothing was run")
+    if not 1 <= runs <= MOST:
+        raise InvalidParameter(f"runs must be from 1 to {MOST:,}, got {runs}; nothing was run")
     # An event that was saved in words only says so before anything is run.
     witness.event.contains(np.zeros((1, witness.encoder.width + 1)))
     hits = [0, 0]
@@ -57,4 +72,4 @@ def enough_runs(witness: Witness) -> int:
     Four times as many as showed it: who stops as soon as something is caught has been lucky, and half of
     those who only try as long again would not be.
     """
-    return max(1000, 4 * max(witness.runs))
+    return min(MOST, max(1000, 4 * max(witness.runs)))

@@ -97,8 +97,8 @@ class SavedVerdict:
             verdict = Verdict(
                 data["verdict"],
                 _read_claim(data["claim"]),
-                float(data["confidence"]),
-                int(data["runs"]),
+                _share(data["confidence"]),
+                _count(data["runs"]),
                 float(data["seconds"]),
                 evidence=None if evidence is None else (str(evidence[0]), float(evidence[1])),
                 witness=None if data["witness"] is None else _read_witness(data["witness"]),
@@ -120,6 +120,8 @@ class SavedVerdict:
             )
         except KeyError as problem:
             raise InvalidInput(f"not a whole verdict: it has no {problem}") from None
+        except RecursionError:
+            raise InvalidInput("not a whole verdict: it is nested too deeply") from None
         except (SfumatoError, ArithmeticError, LookupError, TypeError, ValueError) as problem:
             raise InvalidInput(f"not a whole verdict: {problem}") from None
 
@@ -228,7 +230,8 @@ def _replay(found: Replay) -> dict[str, Any]:
 def _read_replay(data: Any) -> Replay:
     first, second = data["hits"]
     stated = Statement(float(data["epsilon"]), float(data["delta"]))
-    hits, runs = (int(first), int(second)), int(data["runs"])
+    runs = _count(data["runs"])
+    hits = _count(first, runs), _count(second, runs)
     return Replay(stated, hits, runs, float(data["p_value"]), float(data["level"]))
 
 
@@ -331,8 +334,8 @@ def _bound(found: LowerBound) -> dict[str, Any]:
 
 
 def _read_bound(data: Any) -> LowerBound:
-    epsilon, delta, confidence = (float(data[name]) for name in ("epsilon", "delta", "confidence"))
-    return LowerBound(epsilon, delta, confidence, _read_witness(data["witness"]), int(data["runs"]))
+    epsilon, delta, confidence = float(data["epsilon"]), float(data["delta"]), _share(data["confidence"])
+    return LowerBound(epsilon, delta, confidence, _read_witness(data["witness"]), _count(data["runs"]))
 
 
 def _band(found: Band) -> dict[str, Any]:
@@ -350,7 +353,7 @@ def _read_band(data: Any) -> Band:
     curves = [tuple(float(value) for value in data[name]) for name in ("epsilons", "lower", "upper")]
     if len({len(curve) for curve in curves}) > 1:
         raise InvalidInput("a band has as many lower and upper ends as epsilons")
-    return Band(curves[0], curves[1], curves[2], float(data["confidence"]), int(data["runs"]), ())
+    return Band(curves[0], curves[1], curves[2], _share(data["confidence"]), _count(data["runs"]), ())
 
 
 def _read_claim(data: Any) -> Claim:
@@ -359,6 +362,20 @@ def _read_claim(data: Any) -> Claim:
     if name not in CLAIMED:
         raise InvalidInput(f"no claim is called {name!r}")
     return Claim(CLAIMED[name](**rest), decode_neighbors(data["neighbors"]))
+
+
+def _share(value: Any) -> float:
+    """A confidence."""
+    if not 0 < float(value) < 1:
+        raise InvalidInput(f"a confidence is between 0 and 1, got {value}")
+    return float(value)
+
+
+def _count(value: Any, most: float = math.inf) -> int:
+    """A number of runs or hits."""
+    if not 0 <= int(value) <= most:
+        raise InvalidInput(f"runs are at least 0 and hits among them, got {value}")
+    return int(value)
 
 
 def _number(value: float | None) -> float | str | None:

@@ -25,7 +25,7 @@ from sfumato.audit.features import (
     learn_features,
     lowest_bits,
 )
-from sfumato.audit.samples import FloatArray
+from sfumato.audit.samples import ALL_ODD, WORD, FloatArray, spelled
 
 Sign = Literal[1, -1]
 View = Literal["value", "bin", "low bits"]
@@ -67,22 +67,32 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """The number in one column, as it is; place is None where outputs are single numbers."""
+    """The number in one column, as it is; `single` where outputs are single numbers.
+
+    `mixed` where there are words among the numbers: they all count alike, as above every number.
+    """
 
     column: int
     single: bool
     orientation: Sign
     name: str = "column"
+    mixed: bool = False
 
     def score(self, rows: FloatArray) -> FloatArray:
         """The column, turned so that high is likelier under the first input."""
-        return np.asarray(self.orientation * rows[:, self.column])
+        return np.asarray(self.orientation * np.minimum(rows[:, self.column], WORD))
 
     def words(self, threshold: float, sign: Sign) -> str:
         """A half-line of outputs."""
+        above, at = sign * self.orientation > 0, self.orientation * threshold
+        if self.name == "odd outputs":
+            kinds = ("odd", "of unusual parts") if above else ("usual", "of the usual parts")
+            return f"the output is {kinds[at > (1 if above else 0)]}"
         what = "the output" if self.single else f"number {self.column + 1} of the output"
-        side = "at least" if sign * self.orientation > 0 else "at most"
-        return f"{what} is {side} {self.orientation * threshold:.6g}"
+        if above and at >= WORD:
+            return f"{what} is no number"
+        others = ", or no number" if above and self.mixed else ""
+        return f"{what} is {'at least' if above else 'at most'} {at:.6g}{others}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +156,11 @@ class ColumnTable:
         who = "" if single else f"number {place + 1} "
         match self.view:
             case "value":
+                return f"{who}is exactly {spelled(code) or repr(code)}"
+            case "bin" if code == 0:
                 return f"{who}is exactly {code!r}"
+            case "bin" if code >= WORD:
+                return f"{who}is no number"
             case "bin":
                 low, high = sorted([code, float(bin_end(code))])
                 return (
@@ -157,6 +171,8 @@ class ColumnTable:
             case "low bits":
                 if code == ZERO_BIT:
                     return f"{who}is 0"
+                if code == math.log2(WORD):
+                    return f"{who}is no number"
                 return f"{who}is an odd multiple of 2**{int(code)}"
 
 
@@ -170,11 +186,26 @@ class Logistic:
 
     def score(self, rows: FloatArray) -> FloatArray:
         """The fitted log-likelihood ratio; large samples go through in parts."""
-        parts = [
-            self.weights[0] + self.features.code(rows[begin : begin + 50_000]).score(self.weights[1:])
-            for begin in range(0, len(rows), 50_000)
-        ]
+        parts = [self._part(rows[begin : begin + 50_000]) for begin in range(0, len(rows), 50_000)]
         return np.concatenate(parts) if parts else np.empty(0)
+
+    def _part(self, rows: FloatArray) -> FloatArray:
+        """Sums in double precision and one order, so that a score depends on its row alone.
+
+        Products of matrices are summed in an order that depends on how many rows there are; thresholds are
+        scores that were seen, so a last bit would move whole rows out of an event.
+        """
+        coded = self.features.code(rows)
+        full = np.zeros(self.features.total)
+        full[self.features.used] = self.weights[1:]
+        width, last = coded.sizes.shape[1], full.size - coded.atoms.shape[1]
+        steps = full.copy()
+        steps[:width] = steps[last:] = 0.0
+        total = self.weights[0] + coded.score(steps[self.features.used])
+        for values, weights in ((coded.sizes, full[:width]), (coded.atoms, full[last:])):
+            for place in np.flatnonzero(weights):
+                total += values[:, place].astype(np.float64) * weights[place]
+        return np.asarray(total)
 
     def words(self, threshold: float, sign: Sign) -> str:
         """Which way the likelihood ratio points, and how far."""
@@ -258,11 +289,15 @@ def _columns(rows1: FloatArray, rows2: FloatArray) -> list[Scorer]:
     single = rows1.shape[1] == 2
     for place in range(min(rows1.shape[1], COLUMNS)):
         values1, values2 = rows1[:, place], rows2[:, place]
-        if min(values1.min(), values2.min()) < max(values1.max(), values2.max()):
+        values = np.concatenate([values1, values2])
+        # Words have no order. Where they are few, all of them count as one value above the numbers.
+        mixed = bool((values >= WORD).any())
+        if (values < WORD).mean() > 0.5 and np.ptp(values) > 0:
             # The mean rank decides, which no outlier moves.
-            middle = float(np.median(np.concatenate([values1, values2])))
+            middle = float(np.median(values))
             ahead = np.sign(values1 - middle).mean() - np.sign(values2 - middle).mean()
-            found.append(Column(place, single, 1 if ahead >= 0 else -1))
+            name = "odd outputs" if place == rows1.shape[1] - 1 else "column"
+            found.append(Column(place, single, 1 if ahead >= 0 else -1, name, mixed))
     return found
 
 
@@ -329,7 +364,7 @@ def _regression(features: Features, tied: Places, rows: FloatArray, first: Mask)
 def _codes(column: FloatArray, view: View) -> FloatArray:
     match view:
         case "value":
-            return column + 0.0
+            return column
         case "bin":
             return leading_bins(column)
         case "low bits":
@@ -359,6 +394,6 @@ def _listed(rows: FloatArray) -> str:
 
 
 def _shown(row: FloatArray) -> str:
-    if row[-1]:
-        return f"an odd one (code {row[0]:.0f})"
-    return repr(float(row[0])) if row.size == 2 else "(" + ", ".join(f"{value:g}" for value in row[:-1]) + ")"
+    if row.size == 2 or row[-1] == ALL_ODD:
+        return spelled(float(row[0])) or repr(float(row[0]))
+    return "(" + ", ".join(spelled(float(value)) or f"{value:g}" for value in row[:-1]) + ")"

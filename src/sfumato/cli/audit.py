@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli import audit_plan
-from sfumato.cli.audit_further import Certificate, further_runs, own_delta, worst_pair
+from sfumato.cli.audit_further import Certificate, Further, confirmed, further
+from sfumato.cli.audit_live import betting, live
 from sfumato.cli.audit_options import (
     ClaimOption,
     CommandOption,
     Relation,
     RelationOption,
+    RoundOption,
     SamplesOption,
     TargetArgument,
     box_of,
@@ -26,8 +28,8 @@ from sfumato.cli.audit_options import (
     claim_of,
     pairs_of,
 )
-from sfumato.cli.audit_outputs import band_epsilons, result_of, write_audit_report
-from sfumato.cli.audit_words import look_line, replay_lines, told
+from sfumato.cli.audit_outputs import check_writable, result_of, write_audit_report
+from sfumato.cli.audit_words import replay_lines, told
 from sfumato.cli.chance import chance
 from sfumato.cli.console import DONE, FAILED, INCONCLUSIVE, Json, Quiet, fail, say, sentences, show, working
 from sfumato.cli.sense_outputs import check_outputs
@@ -36,19 +38,19 @@ from sfumato.errors import InvalidInput, InvalidParameter, Unverifiable
 if TYPE_CHECKING:
     from sfumato.audit.boxes import Box, Pair
     from sfumato.audit.pairs import Inputs
-    from sfumato.audit.refute import Budget, Look
-    from sfumato.audit.saved import SavedVerdict
+    from sfumato.audit.refute import Budget
     from sfumato.audit.verdict import Verdict
     from sfumato.privacy import Claim
 
 EXITS = {"REFUTED": FAILED, "NOT_REFUTED": DONE, "CERTIFIED": DONE, "INCONCLUSIVE": INCONCLUSIVE}
-BOUND, BAND = 400_000, 200_000
-"""Further runs of a lower bound and of a band, at most."""
+
+FEW_AUDITS = 60
+"""Fewer audits of each mechanism without any error are too few to show its level."""
 
 app = typer.Typer(
     help="Audit a privacy claim: run the mechanism as a black box and try to refute what is claimed. Inputs "
     "are made up or chosen by whoever audits, so nothing here is private and no ledger is needed.",
-    epilog="Exit codes: 0 not refuted or certified, 1 refuted, 5 inconclusive.",
+    epilog="Exit codes: 0 not refuted or certified, 1 refuted, 5 inconclusive, 130 interrupted.",
     no_args_is_help=True,
 )
 app.command("plan")(audit_plan.plan)
@@ -78,7 +80,11 @@ def run(
     ] = None,
     relation: RelationOption = Relation.added,
     budget: Annotated[
-        str, typer.Option(help="How long at most: 60s, 200000 (runs), or both.")
+        str,
+        typer.Option(
+            help="How long the bet takes at most: 60s, 200000 (runs), or both; what follows it "
+            "takes no longer again."
+        ),
     ] = "60s,1000000",
     confidence: Annotated[
         float | None,
@@ -123,6 +129,7 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Save the verdict: .json, for `audit replay`.", show_default=False)
     ] = None,
+    bits: RoundOption = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files of --out and --report.")
     ] = False,
@@ -136,7 +143,9 @@ def run(
     be true. Exit 0 not refuted or certified, 1 refuted, 5 inconclusive. Only the inputs that you name or that
     are made up are used, so nothing is charged.
     """
+    from sfumato.audit.pairs import require_relation
     from sfumato.audit.saved import SavedVerdict, can_replay
+    from sfumato.cli.audit_boxes import aside, prepared, total_runs
 
     hush = quiet or json
     reads = [pairs, *(samples or ())]
@@ -145,36 +154,41 @@ def run(
     claimed, limit = claim_of(claim, relation), budget_of(budget)
     asked = Certificate(proximity, outputs, specification, data, 2 / 3 if confidence is None else confidence)
     asked.check(certify, claimed)
-    box = box_of(target, command, samples)
-    tried = [] if data else pairs_of(box, inputs, pair or [], pairs)
-    if certify:
-        try:
-            with working(f"testing {box.name}", quiet=hush):
-                found = asked.verdict(box, claimed, tried, limit)
-        except Unverifiable as problem:  # nobody's mistake: neither yes nor no
-            fail(str(problem), code=INCONCLUSIVE, json=json)
-        saved = SavedVerdict(found, box.name)
-    else:
-        found = _refuted(box, claimed, tried, limit, 0.99 if confidence is None else confidence, hush=hush)
-        with_band = (report is not None and not command) if band is None else band
-        saved = _further(
-            _confirmed(SavedVerdict(found, box.name), box, limit, hush=hush),
-            box,
-            tried,
-            limit,
-            bound,
-            with_band,
-            hush=hush,
-        )
+    for path in (report, out):
+        check_writable(path)
+    with aside():
+        box = prepared(box_of(target, command, samples), bits)
+        tried = [] if data else pairs_of(box, inputs, pair or [], pairs)
+        require_relation(tried, claimed)
+        if certify:
+            try:
+                with working(f"testing {box.name}", quiet=hush):
+                    saved = SavedVerdict(asked.verdict(box, claimed, tried, limit), box.name)
+            except Unverifiable as problem:  # nobody's mistake: neither yes nor no
+                fail(str(problem), code=INCONCLUSIVE, json=json)
+        else:
+            level = 0.99 if confidence is None else confidence
+            saved = SavedVerdict(_refuted(box, claimed, tried, limit, level, hush=hush, json=json), box.name)
+            with_band = (report is not None and not command) if band is None else band
+            after = Further(box, limit, time.monotonic())
+            saved = confirmed(saved, after, parts=1 + bound + with_band, hush=hush)
+            saved = further(saved, after, tried, bound=bound, band=with_band, hush=hush)
+    found = saved.verdict
+    lines = told(saved)
+    if total_runs(box) > found.runs:
+        lines.append(f"{total_runs(box):,} runs in all, with those that followed and those to see how fast")
+    if out is not None and found.witness is not None and can_replay(found.witness.event):
+        rest = "" if bits is None else f" --round {bits}"
+        words = f"{shlex.quote(str(out))} {_spelled(target, command, samples)}{rest}"
+        lines.append(f"again, on fresh runs: sfumato audit replay {words}")
+    # Said first: a verdict is not lost with a file that cannot be written.
+    show(result_of(saved, lines), "\n".join(lines), json=json)
+    sys.stdout.flush()
     if out is not None:
         saved.write(out, overwrite=overwrite)
-    lines = told(saved)
-    if out is not None and found.witness is not None and can_replay(found.witness.event):
-        lines.append(f"again, on fresh runs: sfumato audit replay {out} {_spelled(target, command, samples)}")
     if report is not None:
         with working("drawing the report", quiet=hush):
             write_audit_report(report, saved, command=["sfumato", *sys.argv[1:]], budget=budget)
-    show(result_of(saved, lines), "\n".join(lines), json=json)
     raise typer.Exit(EXITS[found.kind])
 
 
@@ -187,9 +201,14 @@ def replay(
     samples: SamplesOption = None,
     runs: Annotated[
         int | None,
-        typer.Option(help="Runs of either input; four times as many as the verdict's if not given.", min=1),
+        typer.Option(
+            help="Runs of either input; four times as many as the verdict's if not given.",
+            min=1,
+            max=10_000_000,
+        ),
     ] = None,
     confidence: Annotated[float, typer.Option(help="With what confidence.")] = 0.99,
+    bits: RoundOption = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -200,21 +219,31 @@ def replay(
     from sfumato.audit.boxes import SampleBox
     from sfumato.audit.replay import enough_runs
     from sfumato.audit.replay import replay as run_again
-    from sfumato.audit.saved import read_verdict
+    from sfumato.audit.saved import can_replay, read_verdict
+    from sfumato.cli.audit_boxes import aside, prepared
 
     saved = read_verdict(file)
     witness = saved.verdict.witness or (saved.bound.witness if saved.bound else None)
     if witness is None:
         raise InvalidInput(f"{file} is {saved.verdict.kind} and has no witness; nothing was run")
+    if not can_replay(witness.event):
+        raise InvalidInput(
+            f"the event of {file} was saved in words only and cannot be tested again; nothing was run"
+        )
     if not 0 < confidence < 1:
         raise InvalidParameter(f"confidence must be between 0 and 1, got {confidence}; nothing was run")
-    box = box_of(target, command, samples)
+    with aside():
+        box = prepared(box_of(target, command, samples), bits)
+    if isinstance(box, SampleBox) and box.name == saved.target:
+        raise InvalidInput(
+            f"fresh runs are needed, got {box.name}, the files that the verdict is of; nothing was tested"
+        )
     if box.name != saved.target:
         say(f"the verdict is of {saved.target}, this runs {box.name}", quiet=quiet or json)
     if runs is None:
         held = min(len(box.first), len(box.second)) if isinstance(box, SampleBox) else enough_runs(witness)
         runs = min(held, enough_runs(witness))
-    with working(f"running {box.name} {runs:,} times on either input", quiet=quiet or json):
+    with aside(), working(f"running {box.name} {runs:,} times on either input", quiet=quiet or json):
         found = run_again(witness, box, runs=runs, level=1 - confidence)
     lines = replay_lines(found, replace(witness, hits=found.hits, runs=(runs, runs)))
     result = {
@@ -234,7 +263,7 @@ def replay(
 @app.command()
 @sentences
 def selftest(
-    audits: Annotated[int, typer.Option(help="Audits of each private mechanism.", min=1)] = 100,
+    audits: Annotated[int, typer.Option(help="Audits of each private mechanism.", min=1)] = 40,
     seed: Annotated[
         int | None, typer.Option(help="The same audits again; otherwise others each time.")
     ] = None,
@@ -247,10 +276,12 @@ def selftest(
     """
     from sfumato.audit.selftest import selftest as check_itself
 
-    with _line(f"auditing the catalogue, {audits} times each", hush=quiet or json) as tell:
+    with live(f"auditing the catalogue, {audits} times each", hush=quiet or json) as tell:
         watch = None if tell is None else lambda name, done: tell(f"{name}: {done:,} audits")
         found = check_itself(audits=audits, rng=chance(seed), watch=watch)
     lines = list(found.lines())
+    if found.passed and audits < FEW_AUDITS:
+        lines[-1] += f": nothing speaks against it, but {audits} audits are too few to say; give --audits 100"
     rows = {
         "levels": [asdict(one) for one in found.levels],
         "catches": [asdict(one) for one in found.catches],
@@ -260,93 +291,22 @@ def selftest(
 
 
 def _refuted(
-    box: Box, claim: Claim, tried: Sequence[Pair] | Inputs, limit: Budget, confidence: float, *, hush: bool
+    box: Box,
+    claim: Claim,
+    tried: Sequence[Pair] | Inputs,
+    limit: Budget,
+    confidence: float,
+    *,
+    hush: bool,
+    json: bool,
 ) -> Verdict:
     from sfumato.audit.boxes import SampleBox
     from sfumato.audit.refute import refute
 
     if isinstance(box, SampleBox):
         limit = replace(limit, runs=min(limit.runs, 2 * min(len(box.first), len(box.second))))
-    with betting(box, hush=hush) as watch:
+    with betting(box, hush=hush, json=json) as watch:
         return refute(box, claim, pairs=tried, confidence=confidence, budget=limit, watch=watch)
-
-
-@contextmanager
-def betting(box: Box, *, hush: bool) -> Iterator[Callable[[Look], None] | None]:
-    """Somebody to watch the bet: on a terminal a line that lives, otherwise nobody."""
-    with _line(f"betting against the claim about {box.name}", hush=hush) as tell:
-        yield None if tell is None else lambda look: tell(look_line(look))
-
-
-@contextmanager
-def _line(message: str, *, hush: bool) -> Iterator[Callable[[str], None] | None]:
-    """A line on a terminal that can be told something new; elsewhere it is said once."""
-    if hush or not sys.stderr.isatty():
-        say(message, quiet=hush)
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        line = progress.add_task(message, total=None)
-        yield lambda words: progress.update(line, description=words)
-
-
-def _confirmed(saved: SavedVerdict, box: Box, limit: Budget, *, hush: bool) -> SavedVerdict:
-    """The verdict with its witness tried on fresh runs: who stops when something is caught saw it briefly."""
-    from sfumato.audit.boxes import SampleBox
-    from sfumato.audit.replay import enough_runs, replay
-
-    witness = saved.verdict.witness
-    if witness is None or isinstance(box, SampleBox):
-        return saved
-    runs = further_runs(box, witness.pair, limit, 2 * enough_runs(witness)) // 2
-    with working(f"the witness again, on {runs:,} fresh runs of either input", quiet=hush):
-        again = replay(witness, box, runs=max(1, runs), level=1 - saved.verdict.confidence)
-    return replace(saved, confirmed=again)
-
-
-def _further(
-    saved: SavedVerdict,
-    box: Box,
-    tried: Sequence[Pair] | Inputs,
-    limit: Budget,
-    bound: bool,
-    band: bool,
-    *,
-    hush: bool,
-) -> SavedVerdict:
-    """The verdict with a lower bound and a band, where they are wanted, each in no more time than it took."""
-    from sfumato.audit.bound import LEAST_RUNS, lower_bound
-    from sfumato.audit.boxes import SampleBox
-    from sfumato.audit.profile import profile
-
-    verdict = saved.verdict
-    if not (bound or band) or verdict.kind == "INCONCLUSIVE":
-        return saved
-    pair = worst_pair(verdict, tried)
-    for wanted, most in ((bound, BOUND), (band, BAND)):
-        if not wanted:
-            continue
-        # Samples are used once more: there is one pair, chosen by nobody, so what they say is valid again.
-        fresh = replace(box, taken=[0, 0]) if isinstance(box, SampleBox) else box
-        runs = further_runs(fresh, pair, limit, most)
-        if runs < LEAST_RUNS:
-            continue
-        if most == BOUND:
-            with working(f"a lower bound from {runs:,} runs", quiet=hush):
-                low = lower_bound(
-                    fresh, pair, delta=own_delta(verdict), runs=runs, confidence=verdict.confidence
-                )
-                saved = replace(saved, bound=low)
-        else:
-            with working(f"a band from {runs:,} runs", quiet=hush):
-                grid = band_epsilons(verdict.claim)
-                curves = profile(fresh, pair, epsilons=grid, runs=runs, confidence=verdict.confidence)
-                saved = replace(saved, band=curves)
-    return saved
 
 
 def _spelled(target: str, command: str, samples: tuple[Path, Path] | None) -> str:

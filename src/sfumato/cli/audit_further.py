@@ -5,22 +5,30 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.audit_options import MOST, loaded
+from sfumato.cli.audit_outputs import band_epsilons
 from sfumato.cli.chance import chance
+from sfumato.cli.console import say, working
 from sfumato.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
     from sfumato.audit.boxes import Box, Pair
     from sfumato.audit.pairs import Inputs
     from sfumato.audit.refute import Budget
+    from sfumato.audit.saved import SavedVerdict
     from sfumato.audit.verdict import Verdict
     from sfumato.privacy import Claim
 
-FEWEST = 1000
-NOTICEABLE = 0.1
+NOTICEABLE = 0.03
+BOUND, BAND = 400_000, 200_000
+"""Further runs of a lower bound and of a band, at most."""
+UNCONFIRMED = (
+    "NOT CONFIRMED: refuted as if runs were independent, but fresh runs of the same event show nothing too "
+    "often: runs of this mechanism seem to depend on each other (a seed from the clock?)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,45 +62,143 @@ class Certificate:
 
     def verdict(self, box: Box, claim: Claim, tried: Sequence[Pair] | Inputs, limit: Budget) -> Verdict:
         """What the testers of the thesis say."""
-        from sfumato.audit.boxes import function_box
+        from sfumato.audit.boxes import SampleBox, function_box
         from sfumato.audit.certify import certify
 
         stated = loaded(function_box, self.specification).function if self.specification else None
         source = _source(self.data) if self.data else None
         pairs = tried if isinstance(tried, Sequence) else tried.patterns()
-        return certify(
-            box,
-            claim,
-            proximity=self.proximity or 0.0,
-            outputs=_outputs(self.outputs),
-            pairs=pairs,
-            data=source,
-            specification=stated,
-            rng=chance() if source else None,
-            confidence=self.confidence,
-            budget=None if limit.runs == MOST else limit.runs,
-        )
+
+        def asked(budget: int | None) -> Verdict:
+            return certify(
+                box,
+                claim,
+                proximity=self.proximity or 0.0,
+                outputs=_outputs(self.outputs),
+                pairs=pairs,
+                data=source,
+                specification=stated,
+                rng=chance() if source else None,
+                confidence=self.confidence,
+                budget=budget,
+            )
+
+        runs = None if limit.runs == MOST else limit.runs
+        if limit.seconds is None or isinstance(box, SampleBox):
+            return asked(runs)
+        needed = asked(0)
+        if needed.needed is None or (runs is not None and needed.needed > runs):
+            return needed if needed.needed is None else asked(runs)
+        first = source(chance()).first if source else pairs[0].first
+        timely = int(limit.seconds * speed(box, first, needed.needed))
+        if needed.needed <= timely:
+            return asked(runs)
+        note = f"at the speed of a few runs, {limit.seconds:g} s are enough for {timely:,}"
+        return replace(needed, notes=(f"it takes {needed.needed:,} runs; {note}; it was not begun",))
 
 
-def further_runs(box: Box, pair: Pair, limit: Budget, most: int) -> int:
-    """Runs for a bound or a band: as many as the budget allows, at the speed of a few that are thrown away.
+@dataclass(frozen=True, slots=True)
+class Further:
+    """Time for what follows a bet: the budget's once more, for all parts together."""
 
-    Half of the budget's time is left for what is computed from them.
+    box: Box
+    limit: Budget
+    begun: float
+    rate: list[float] = field(default_factory=list)
+
+    def runs(self, pair: Pair, most: int, *, parts: int) -> int:
+        """Runs of the next of so many parts, both inputs together, at the speed of a few thrown away.
+
+        Half of a part's time is left for what is computed from its runs.
+        """
+        from sfumato.audit.boxes import SampleBox
+
+        if isinstance(self.box, SampleBox):
+            return min(most, 2 * min(len(self.box.first), len(self.box.second)))
+        if self.limit.seconds is None:
+            return min(most, self.limit.runs)
+        left = self.limit.seconds - (time.monotonic() - self.begun)
+        if left <= 0:
+            return 0
+        if not self.rate:
+            self.rate.append(speed(self.box, pair.first, min(most, self.limit.runs) // 4))
+        return min(most, self.limit.runs, int(left / parts / 2 * self.rate[0]))
+
+
+def speed(box: Box, data: Any, most: int) -> float:
+    """Runs a second, of as few as tell."""
+    size, seconds = 1, 0.0
+    while True:
+        begun = time.monotonic()
+        box.run(data, size)
+        seconds = time.monotonic() - begun
+        if seconds >= NOTICEABLE or size >= most:
+            return size / max(seconds, 1e-6)
+        size *= 4
+
+
+def confirmed(saved: SavedVerdict, time_: Further, *, parts: int, hush: bool) -> SavedVerdict:
+    """The verdict with its witness tried on fresh runs: who stops when something is caught saw it briefly.
+
+    They are at least as many as showed the witness, which took no longer than the bet. Without any excess in
+    them the claim is not refuted: the bet takes runs to be independent of each other, and then this would be
+    most unlikely.
     """
     from sfumato.audit.boxes import SampleBox
+    from sfumato.audit.replay import enough_runs, replay
 
-    if isinstance(box, SampleBox):
-        return min(most, 2 * min(len(box.first), len(box.second)))
-    if limit.seconds is None:
-        return min(most, limit.runs)
-    size, seconds = 1, 0.0
-    while seconds < NOTICEABLE and size < most:
-        size *= 4
-        begun = time.monotonic()
-        box.run(pair.first, size)
-        seconds = time.monotonic() - begun
-    timely = int(limit.seconds / 2 * size / max(seconds, 1e-6))
-    return min(most, limit.runs, max(FEWEST, timely))
+    witness = saved.verdict.witness
+    if saved.verdict.kind != "REFUTED" or witness is None or isinstance(time_.box, SampleBox):
+        return saved
+    runs = time_.runs(witness.pair, 2 * enough_runs(witness), parts=parts) // 2
+    runs = max(runs, *witness.runs)
+    with working(f"the witness again, on {runs:,} fresh runs of either input", quiet=hush):
+        again = replay(witness, time_.box, runs=runs, level=1 - saved.verdict.confidence)
+    if again.hits[0] > again.allowed:
+        return replace(saved, confirmed=again)
+    verdict = replace(saved.verdict, kind="INCONCLUSIVE", notes=(*saved.verdict.notes, UNCONFIRMED))
+    return replace(saved, verdict=verdict, confirmed=again)
+
+
+def further(
+    saved: SavedVerdict,
+    time_: Further,
+    tried: Sequence[Pair] | Inputs,
+    *,
+    bound: bool,
+    band: bool,
+    hush: bool,
+) -> SavedVerdict:
+    """The verdict with a lower bound and a band, where they are wanted and there is time."""
+    from sfumato.audit.bound import LEAST_RUNS, lower_bound
+    from sfumato.audit.boxes import SampleBox
+    from sfumato.audit.profile import profile
+
+    verdict, box = saved.verdict, time_.box
+    if verdict.kind == "INCONCLUSIVE":
+        return saved
+    pair = worst_pair(verdict, tried)
+    for wanted, most, parts in ((bound, BOUND, 1 + band), (band, BAND, 1)):
+        if not wanted:
+            continue
+        # Samples are used once more: there is one pair, chosen by nobody, so what they say is valid again.
+        fresh = replace(box, taken=[0, 0]) if isinstance(box, SampleBox) else box
+        runs = time_.runs(pair, most, parts=parts)
+        if runs < LEAST_RUNS:
+            name = "lower bound" if most == BOUND else "band"
+            say(f"no {name}: there is no time left for {LEAST_RUNS} runs; give a larger --budget", quiet=hush)
+        elif most == BOUND:
+            with working(f"a lower bound from {runs:,} runs", quiet=hush):
+                low = lower_bound(
+                    fresh, pair, delta=own_delta(verdict), runs=runs, confidence=verdict.confidence
+                )
+                saved = replace(saved, bound=low)
+        else:
+            with working(f"a band from {runs:,} runs", quiet=hush):
+                grid = band_epsilons(verdict.claim)
+                curves = profile(fresh, pair, epsilons=grid, runs=runs, confidence=verdict.confidence)
+                saved = replace(saved, band=curves)
+    return saved
 
 
 def worst_pair(verdict: Verdict, tried: Sequence[Pair] | Inputs) -> Pair:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.audit_words import FILES, shown
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 
 if TYPE_CHECKING:
@@ -62,6 +63,17 @@ SamplesOption = Annotated[
     tuple[Path, Path] | None,
     typer.Option(
         help="Instead: outputs on two neighbors, two files with one output a line.", show_default=False
+    ),
+]
+RoundOption = Annotated[
+    int | None,
+    typer.Option(
+        "--round",
+        help="Round outputs to multiples of 2**-BITS first, to look past leaks of low bits.",
+        metavar="BITS",
+        min=-60,
+        max=60,
+        show_default=False,
     ),
 ]
 
@@ -140,6 +152,9 @@ def box_of(target: str, command: str, samples: tuple[Path, Path] | None) -> Box:
         if "{data}" not in command:
             raise InvalidParameter(f"a command says where {{data}} goes, got {command!r}; nothing was run")
         return CommandBox(command, command)
+    if (module := target.partition(":")[0]).endswith(".py"):
+        name = module.removesuffix(".py").replace("/", ".") + target.removeprefix(module)
+        raise InvalidParameter(f"a target is module:function, got {target!r}; try {name}; nothing was run")
     with_function = loaded(function_box, target)
     return FunctionBox(_careful(with_function.function, target), target)
 
@@ -170,7 +185,8 @@ def _careful(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             raise
         except Exception as problem:
             raise InvalidInput(
-                f"{name} failed on an input: {type(problem).__name__}: {problem}; nothing was concluded"
+                f"{name} failed on the input {shown(args[0])}: {type(problem).__name__}: {problem}; "
+                "nothing was concluded"
             ) from problem
 
     return run
@@ -184,7 +200,7 @@ def pairs_of(box: Box, inputs: str, pair: Sequence[str], file: Path | None) -> S
     if isinstance(box, SampleBox):
         if inputs or pair or file:
             raise InvalidParameter("--samples are of one pair already, without others; nothing was run")
-        return [Pair(0, 1, f"0 and 1: {box.name}")]
+        return [Pair(0, 1, FILES)]
     if sum(map(bool, (inputs, pair, file))) != 1:
         raise InvalidParameter(
             "say on which neighbors to run it: --inputs numbers, queries:10, histogram:5 or list:20 for a "

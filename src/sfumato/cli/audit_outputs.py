@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shlex
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +21,13 @@ from sfumato.cli.audit_words import (
     counted,
     evidence_line,
     headline,
+    input_names,
+    low_bits_lines,
     meaning,
-    shown,
     tested,
     witness_lines,
 )
+from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sfumato.audit.profile import Band
@@ -47,6 +50,19 @@ def result_of(saved: SavedVerdict, lines: Sequence[str]) -> dict[str, Any]:
     return {**found, "said": list(lines)}
 
 
+def check_writable(path: Path | None) -> None:
+    """Refuse a file that cannot be opened for writing, before anything is run for it."""
+    if path is None:
+        return
+    existed = path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as problem:
+        raise InvalidInput(f"cannot write {path}: {problem.strerror}; nothing was run") from None
+    if not existed:
+        path.unlink()
+
+
 def band_epsilons(claim: Claim) -> list[float]:
     """Where a band is looked at: from 0 to well beyond what is claimed, the claimed epsilon among them."""
     from sfumato.audit.claims import implied
@@ -61,7 +77,7 @@ def write_audit_report(path: Path, saved: SavedVerdict, *, command: Sequence[str
     from sfumato.report import write_report
 
     sections = [_verdict(saved), *_evidence(saved), *_further(saved)]
-    sections += [_inputs(saved.verdict), _repeat(saved, command, budget)]
+    sections += [_inputs(saved.verdict), _repeat(command, budget)]
     write_report(path, f"Privacy audit of {saved.target}", sections=sections)
 
 
@@ -77,6 +93,7 @@ def _verdict(saved: SavedVerdict) -> Section:
         ["verdict", verdict.kind.replace("_", " ")],
         ["confidence", f"{verdict.confidence:g}, over all pairs, both directions and all looks"],
         ["runs", f"{verdict.runs:,} in {verdict.seconds:.3g} s"],
+        ["date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())],
     ]
     if verdict.proximity is not None:
         table.append(["proximity", f"{verdict.proximity:g}"])
@@ -98,15 +115,16 @@ def _evidence(saved: SavedVerdict) -> list[Section]:
         if again is not None:
             counted_on = replace(verdict.witness, hits=again.hits, runs=(again.runs, again.runs))
         picture, description = witness_picture(counted_on, verdict.confidence)
-        words = [f"Event: {verdict.witness.event.words}.", _sentence(witness_lines(verdict.witness)[-1])]
+        words = [f"Event: {verdict.witness.event.words}.", _sentence(witness_lines(counted_on)[-1])]
+        words += map(_sentence, low_bits_lines(verdict.witness))
         if again is not None:
             words.append(_sentence(confirmed_line(again)))
-        if verdict.evidence is not None:
+        if verdict.evidence is not None and verdict.kind == "REFUTED":
             words.append(_sentence(evidence_line(*verdict.evidence)))
         if verdict.wealth is not None:
             words.append(
-                "The evidence is of all runs, the counts in the sentence of those since this event was chosen"
-                + ("; the picture and the table are of the fresh ones." if again else ".")
+                "The evidence is of all runs of the bet, the counts here are "
+                + ("those of fresh ones." if again else "of those since this event was chosen.")
             )
         table = [["input", "runs that reach the event", "share", "between (exact, both at once)"]]
         table += _shares(counted_on, verdict.confidence)
@@ -131,10 +149,10 @@ def _sentence(words: str) -> str:
 
 def _shares(found: Witness, confidence: float) -> list[list[str]]:
     low, high = _limits(found, confidence)
-    inputs = (found.pair.first, found.pair.second)
+    names = input_names(found.pair)
     return [
-        [shown(data), counted(hits, runs), f"{hits / runs:.4g}", f"{begin:.4g} and {end:.4g}"]
-        for data, hits, runs, begin, end in zip(inputs, found.hits, found.runs, low, high, strict=True)
+        [name, counted(hits, runs), f"{hits / runs:.4g}", f"{begin:.4g} and {end:.4g}"]
+        for name, hits, runs, begin, end in zip(names, found.hits, found.runs, low, high, strict=True)
     ]
 
 
@@ -174,7 +192,7 @@ def _inputs(verdict: Verdict) -> Section:
     from sfumato.report import Section
 
     table = [["pair", "first input", "second input"]]
-    table += [[pair.name, shown(pair.first), shown(pair.second)] for pair in verdict.pairs[:PAIRS]]
+    table += [[pair.name, *input_names(pair)] for pair in verdict.pairs[:PAIRS]]
     if len(verdict.pairs) > PAIRS:
         table.append([f"and {len(verdict.pairs) - PAIRS} more", "", ""])
     text = (
@@ -184,7 +202,7 @@ def _inputs(verdict: Verdict) -> Section:
     return Section("Inputs", text, table if verdict.pairs else ())
 
 
-def _repeat(saved: SavedVerdict, command: Sequence[str], budget: str) -> Section:
+def _repeat(command: Sequence[str], budget: str) -> Section:
     from importlib.metadata import version
 
     from sfumato.report import Section
@@ -197,13 +215,11 @@ def _repeat(saved: SavedVerdict, command: Sequence[str], budget: str) -> Section
         ["python", platform.python_version()],
         *[[name, version(name)] for name in ("numpy", "scipy")],
     ]
-    shown_above = saved.verdict.kind in ("NOT_REFUTED", "CERTIFIED")
-    notes = "" if shown_above else "".join(f"\n\n{_sentence(note)}" for note in saved.verdict.notes)
     text = (
         "The mechanism draws anew each time, so counts will differ, and a verdict near the limit may too. A "
         "verdict saved with --out holds the witness, which `sfumato audit replay` runs again on fresh runs."
     )
-    return Section("How to repeat it", text + notes, table)
+    return Section("How to repeat it", text, table)
 
 
 def wealth_picture(verdict: Verdict) -> bytes:
@@ -228,8 +244,8 @@ def witness_picture(found: Witness, confidence: float) -> tuple[bytes, str]:
 
     both = list(zip(found.hits, found.runs, strict=True))
     low, high = _limits(found, confidence)
-    inputs = (found.pair.first, found.pair.second)
-    names = [f"{shown(data)}: {counted(*count)}" for data, count in zip(inputs, both, strict=True)]
+    inputs = input_names(found.pair)
+    names = [f"{name}: {counted(*count)}" for name, count in zip(inputs, both, strict=True)]
     picture = draw_witness(
         names,
         [hits / runs for hits, runs in both],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sfumato.privacy import Claim
 
 IN_DELTA, IN_EPSILON = 0.01, 0.1
+INPUTS = "--inputs FORM"
 
 
 @sentences
@@ -59,7 +61,7 @@ def plan(
         found = _queries(claimed, near, asked)
     except (Unverifiable, NotComparable) as problem:
         why = str(problem).removesuffix("; nothing was run")
-        lines = [f"cannot be verified: {why}", *_instead(claimed, asked), _next(claimed, claim)]
+        lines = [f"cannot be verified: {why}", *_instead(claimed, asked), *_refuting(claimed, claim)]
         show({**result, "verifiable": False, "why": why, "said": lines}, "\n".join(lines), json=json)
         return
     blind = _distinguishing(claimed, near, 1 - confidence)
@@ -72,7 +74,8 @@ def plan(
         + f": {found.total:,} runs in all",
         *(f"  ({reason})" for reason in found.reasons),
         LIMITS,
-        _next(claimed, claim),
+        _certifying(claimed, claim, outputs, near, confidence, stated=specification is not None),
+        *_refuting(claimed, claim),
     ]
     numbers = {"least": least, "enough": found.enough, "pairs": found.pairs, "total": found.total}
     show(
@@ -124,9 +127,29 @@ def _instead(claim: Claim, asked: dict[str, Any]) -> list[str]:
     ]
 
 
-def _next(claim: Claim, text: str) -> str:
+def _certifying(
+    claim: Claim, text: str, outputs: int, near: float, confidence: float, *, stated: bool
+) -> str:
+    """The command that does what was planned; words in capitals are to be filled in."""
+    words = f"--certify --proximity {near:g} --outputs " + (
+        "'[ALL, OF, THEM]' --specification MODULE:FUNCTION" if stated else f"{outputs}"
+    )
+    if confidence != 2 / 3:
+        words += f" --confidence {confidence:g}"
+    return f"to do it: sfumato audit run MODULE:FUNCTION --claim {shlex.quote(text)} {words} {_data(claim)}"
+
+
+def _refuting(claim: Claim, text: str) -> list[str]:
+    """The command that tries to refute a claim; no runs refute one about random data."""
+    if _data(claim) != INPUTS:
+        return []
+    return [
+        f"to try to refute it: sfumato audit run MODULE:FUNCTION --claim {shlex.quote(text)} {INPUTS}",
+        "(FORM is numbers, queries:10, histogram:5 or list:20; --pair '[A, B]' gives inputs of your own)",
+    ]
+
+
+def _data(claim: Claim) -> str:
     from sfumato.privacy import RandomApproxDP, RandomPureDP
 
-    if isinstance(claim.loss, RandomPureDP | RandomApproxDP):
-        return f"to do it: sfumato audit run TARGET --claim {text} --certify --data MODULE:FUNCTION"
-    return f"to try to refute it: sfumato audit run TARGET --claim {text}"
+    return "--data MODULE:FUNCTION" if isinstance(claim.loss, RandomPureDP | RandomApproxDP) else INPUTS

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.audit.bound import LowerBound
+    from sfumato.audit.boxes import Pair
     from sfumato.audit.refute import Look
     from sfumato.audit.replay import Replay
     from sfumato.audit.saved import SavedVerdict
@@ -17,6 +18,8 @@ LIMITS = (
     "An audit can refute a claim; no audit can prove one. Verifying privacy is as hard as distinguishing the "
     "inputs, which privacy is there to prevent (docs/explain/audit-limits.md)"
 )
+FILES = "first file and second file"
+"""The pair of --samples."""
 LONGEST = 60
 PAIRS = 12
 
@@ -27,6 +30,7 @@ def told(saved: SavedVerdict) -> list[str]:
     lines = [headline(saved)]
     if verdict.witness is not None:
         lines += witness_lines(verdict.witness)
+        lines += low_bits_lines(verdict.witness)
         if saved.confirmed is not None:
             lines.append(confirmed_line(saved.confirmed))
     if verdict.kind == "REFUTED" and verdict.evidence is not None:
@@ -44,7 +48,8 @@ def headline(saved: SavedVerdict) -> str:
     claim = f"{verdict.claim.loss} ({verdict.claim.neighbors})"
     match verdict.kind:
         case "REFUTED":
-            return f"REFUTED: {saved.target} does not keep what is claimed, {claim}"
+            sure = f" with confidence {verdict.confidence:.3g}" if verdict.proximity is not None else ""
+            return f"REFUTED{sure}: {saved.target} does not keep what is claimed, {claim}"
         case "NOT_REFUTED":
             return f"NOT REFUTED: {saved.target}, claimed to be {claim}"
         case "CERTIFIED":
@@ -57,7 +62,7 @@ def meaning(verdict: Verdict) -> list[str]:
     """What a verdict says and, above all, what it does not."""
     match verdict.kind:
         case "REFUTED":
-            return []
+            return list(verdict.notes)
         case "NOT_REFUTED":
             caught = verdict.notes or (
                 "only plain leaks are sure to have been caught; a larger --budget would show more",
@@ -75,18 +80,42 @@ def meaning(verdict: Verdict) -> list[str]:
                 *verdict.notes,
             ]
         case "INCONCLUSIVE":
+            if verdict.notes and verdict.needed is None:
+                return list(verdict.notes)
             more = "" if verdict.proximity is not None else " more"
             asked = "" if verdict.needed is None else f": {verdict.needed:,}{more} runs are needed"
-            return [f"so few runs can neither refute nor certify{asked}; give a larger --budget"]
+            return [
+                *verdict.notes,
+                f"so few runs can neither refute nor certify{asked}; give a larger --budget",
+            ]
 
 
 def witness_lines(found: Witness, *, what: str = "the claim") -> list[str]:
     """Which event, how often it was seen on either input, and how often it may be."""
+    first, second = input_names(found.pair)
     return [
         f"witness, pair {found.pair.name!r}: {found.event.words}",
-        f"  on {shown(found.pair.first)}: {counted(found.hits[0], found.runs[0])}",
-        f"  on {shown(found.pair.second)}: {counted(found.hits[1], found.runs[1])}",
+        f"  on {first}: {counted(found.hits[0], found.runs[0])}",
+        f"  on {second}: {counted(found.hits[1], found.runs[1])}",
         f"  {what} allows the first at most {allowance(found)}; {found.hits[0]:,} were seen",
+    ]
+
+
+def input_names(pair: Pair) -> tuple[str, str]:
+    """What the two inputs are called: samples by their file, all others as they are."""
+    if pair.name == FILES:
+        first, second = (f"the {'second' if data else 'first'} file" for data in (pair.first, pair.second))
+        return first, second
+    return shown(pair.first), shown(pair.second)
+
+
+def low_bits_lines(found: Witness) -> list[str]:
+    """Where a leak of the low bits of floats is known, and what mends it; nothing of other witnesses."""
+    if "multiple of 2**" not in found.event.words:
+        return []
+    return [
+        "  this is about the low bits: the leak of floating-point noise [mironov12]. Noise on integers or a "
+        "lattice mends it, as rounding the output may (docs/explain/noise.md); --round BITS looks past it"
     ]
 
 
@@ -149,12 +178,13 @@ def bound_line(found: LowerBound) -> str:
 
 def confirmed_line(found: Replay) -> str:
     """What the same event showed on fresh runs, right after the audit."""
-    ratio = math.exp(min(found.statement.epsilon, 600.0))
-    allowed = min(float(found.runs), ratio * found.hits[1] + found.statement.delta * found.runs)
-    again = "confirmed" if found.refuted else "not confirmed by these alone"
+    if found.hits[0] <= found.allowed:
+        again = "NOT CONFIRMED"
+    else:
+        again = "confirmed" if found.refuted else "not confirmed by these alone"
     return (
         f"  the same event on {found.runs:,} fresh runs of either: {found.hits[0]:,} against "
-        f"{found.hits[1]:,}, which would allow {allowed:,.1f}; {again} (p-value {found.p_value:.2g})"
+        f"{found.hits[1]:,}, which would allow {found.allowed:,.1f}; {again} ({found.said})"
     )
 
 
@@ -162,7 +192,7 @@ def replay_lines(found: Replay, witness: Witness) -> list[str]:
     """What fresh runs of a witness say."""
     again = "REFUTED again" if found.refuted else "not refuted by these runs alone"
     return [
-        f"{again}: p-value {found.p_value:.3g}, to be compared with {found.level:.3g}; one event, fixed "
+        f"{again}: {found.said}, to be compared with {found.level:.3g}; one event, fixed "
         "before, fresh runs, an exact test",
         *witness_lines(witness),
     ]

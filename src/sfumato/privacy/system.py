@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.exact import Number
@@ -48,8 +49,7 @@ class SystemNoise:
         magnitudes = np.abs(draws)
         tops = np.frombuffer(raw, dtype=">u8").reshape(-1, 2)[:, 0] & np.uint64(2**63 - 1)
         # A tie agrees in the top half at least: only those few are looked at as whole integers.
-        upper = np.array([0, *(t >> 64 for t in thresholds)], dtype=np.uint64)
-        for i in np.flatnonzero(tops == upper[magnitudes]):
+        for i in np.flatnonzero(tops == _upper_halves(law)[magnitudes]):
             bits = int.from_bytes(raw[16 * i : 16 * i + 16], "big")
             sign, u, k = bits >> BITS, bits & ((1 << BITS) - 1), int(magnitudes[i])
             if k and u == thresholds[k - 1]:  # beyond the last, u can only equal it
@@ -62,6 +62,12 @@ class SystemNoise:
         if below < 1:
             raise InvalidParameter(f"integers below {below} do not exist; nothing was drawn")
         return [secrets.randbelow(below) for _ in range(size)]
+
+
+@lru_cache(maxsize=64)
+def _upper_halves(law: RoundedGaussianLaw) -> npt.NDArray[np.uint64]:
+    """The upper 64 of the 127 bits of each threshold, 0 first."""
+    return np.array([0, *(t >> 64 for t in sampler(law).tables[0].thresholds)], dtype=np.uint64)
 
 
 def refine(u: int, bits: int, k: int, sigma: Fraction) -> int:

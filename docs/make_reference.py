@@ -47,6 +47,7 @@ The examples on this page run one after the other, after
 >>> from sfumato.heatmap import *
 >>> from sfumato.heatmap.rivals import *
 >>> from sfumato.sensing import *
+>>> from sfumato.audit import *
 ```"""
 
 

@@ -248,8 +248,8 @@ def low_frequency_bound(outputs: int, epsilon: float, delta: float, *, proximity
 def distinguishing_bound(epsilon: float, delta: float, *, proximity: float, error: float = THIRD) -> int:
     """Samples without which no test decides approximate DP, because with fewer nobody breaks it.
 
-    [mcmillan18, thm. 10.2]: a test must tell the inputs apart of every algorithm that is far. The hardest of
-    those on two outputs is taken: about max(0.405, 0.118 / (1 - e**-epsilon)) / (delta + proximity).
+    By [mcmillan18, thm. 10.2] a test must tell the inputs apart of every algorithm that is far. The hardest
+    of those on two outputs is taken: about max(0.405, 0.118 / (1 - e**-epsilon)) / (delta + proximity).
 
     >>> distinguishing_bound(0.1, 1e-6, proximity=0.001)
     1225

@@ -41,7 +41,8 @@ POINTS = 2000
 MIDDLING = 0.1
 MASSES = (0.5, MIDDLING, 0.01)
 VARIED = 200_000
-"""Runs after which pairs close to the best are tried too; again after four times as many."""
+"""Runs after which pairs close to the best are tried too, or after a quarter of the budget; again after four
+times as many."""
 MUCH = 12.0
 """Evidence, as a square of standard deviations, that makes a search for other pairs needless."""
 IntArray = npt.NDArray[np.int64]
@@ -190,7 +191,7 @@ class _Audit:
         self.bankroll = Bankroll(SHARES)
         self.path: list[FloatArray] = [np.array([[0.0, 1.0]])]
         self.best: _Bet | None = None
-        self.vary_at = VARIED
+        self.vary_at = min(VARIED, budget.runs // 4)
         self.begun = time.monotonic()
 
     @property

@@ -72,4 +72,4 @@ def enough_runs(witness: Witness) -> int:
     Four times as many as showed it: who stops as soon as something is caught has been lucky, and half of
     those who only try as long again would not be.
     """
-    return min(MOST, max(1000, 4 * max(witness.runs)))
+    return min(MOST, max(4000, 4 * max(witness.runs)))

@@ -114,8 +114,9 @@ def low_bits_lines(found: Witness) -> list[str]:
     if "multiple of 2**" not in found.event.words:
         return []
     return [
-        "  this is about the low bits, as the leak of floating-point noise is [mironov12]. Noise on integers "
-        "or a lattice mends it, as rounding the output may (docs/explain/noise.md); --round BITS looks past it"
+        "  this is about the low bits, as the leak of floating-point noise is [mironov12]. Noise on "
+        "integers or a lattice mends it, as rounding the output may (docs/explain/noise.md); --round BITS "
+        "looks past it"
     ]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from numpy.random import Generator
 from scipy import stats
+from tests.audit.simple_boxes import laplace, response
 
 from sfumato.audit.bound import lower_bound
 from sfumato.audit.boxes import Box, FunctionBox, Pair, SampleBox
@@ -16,24 +16,6 @@ from sfumato.audit.profile import profile
 from sfumato.audit.ratio import epsilon_lower
 from sfumato.audit.samples import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-
-
-def response(epsilon: float, rng: Generator) -> Box:
-    """Randomised response: the truth with probability e**epsilon / (1 + e**epsilon)."""
-
-    def draw(data: int, runs: int) -> FloatArray:
-        return np.where(rng.random(runs) < 1 / (1 + math.exp(-epsilon)), data, 1 - data).astype(float)
-
-    return FunctionBox(draw, "randomised response")
-
-
-def laplace(epsilon: float, rng: Generator) -> Box:
-    """Laplace noise on a grid that no bits tell apart, by rounding."""
-
-    def draw(data: float, runs: int) -> FloatArray:
-        return np.asarray(np.round((data + rng.laplace(0, 1 / epsilon, runs)) * 1024) / 1024)
-
-    return FunctionBox(draw, "laplace")
 
 
 @pytest.mark.statistical

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 from scipy import stats
+from tests.audit.simple_boxes import laplace, response
 from tests.chance import LEVEL
 
 from sfumato.audit.boxes import Box, FunctionBox, Pair, SampleBox
@@ -42,24 +43,6 @@ SURE = 1 - 1e-6
 def claim_of(epsilon: float, delta: float = 0.0) -> Claim:
     exact = Fraction(epsilon)
     return Claim(ApproxDP(exact, Fraction(delta)) if delta else PureDP(exact), AddRemoveUser())
-
-
-def response(epsilon: float, rng: Generator) -> Box:
-    """Randomised response: the truth with probability e**epsilon / (1 + e**epsilon)."""
-
-    def draw(data: int, runs: int) -> FloatArray:
-        return np.where(rng.random(runs) < 1 / (1 + math.exp(-epsilon)), data, 1 - data).astype(float)
-
-    return FunctionBox(draw, "randomised response")
-
-
-def laplace(epsilon: float, rng: Generator) -> Box:
-    """Laplace noise on a grid that no bits tell apart, by rounding."""
-
-    def draw(data: float, runs: int) -> FloatArray:
-        return np.asarray(np.round((data + rng.laplace(0, 1 / epsilon, runs)) * 1024) / 1024)
-
-    return FunctionBox(draw, "laplace")
 
 
 def audited(box: Box, claim: Claim, runs: int = 20_000, **settings: Any) -> Verdict:

@@ -1,6 +1,6 @@
 """Audit somebody's privacy claim, by runs alone: refute it, bound it, certify it, or say why nobody can."""
 
-from sfumato.audit.assertion import assert_private
+from sfumato.audit.assertion import assert_claim, assert_private
 from sfumato.audit.bound import LowerBound, lower_bound
 from sfumato.audit.boxes import Box, CommandBox, FunctionBox, Pair, SampleBox, function_box, read_samples
 from sfumato.audit.catalogue import Specimen, catalogue
@@ -45,6 +45,7 @@ __all__ = [
     "Statement",
     "Verdict",
     "Witness",
+    "assert_claim",
     "assert_private",
     "catalogue",
     "certify",

@@ -35,7 +35,7 @@ def assert_private(
     seconds: float | None = None,
     neighbors: Neighbors | None = None,
 ) -> Verdict:
-    """Fail where a function is seen not to be (epsilon, delta)-private; a private one does so at rate flake.
+    """Fail where a function is seen not to be (epsilon, delta)-private, a private one at most at rate flake.
 
     Or not rho-zCDP, or not mu-Gaussian private: exactly one of epsilon, rho and mu is given.
     `function(data)` gives one output, `function(data, runs)` many. It is run on both inputs of every pair

@@ -142,7 +142,7 @@ def broken(epsilon: float, rng: np.random.Generator) -> tuple[Specimen, ...]:
 
 
 def laplace(data: float, runs: int, *, epsilon: float = 1.0) -> npt.NDArray[np.int64]:
-    """Our Laplace noise on a number that a person changes by 1, in millionths: it keeps its epsilon."""
+    """Our Laplace noise on a number that a person changes by 1, in units of 2**-20: it keeps its epsilon."""
     return _ours(data, runs, Fraction(1) / Fraction(epsilon))
 
 

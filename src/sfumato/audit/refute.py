@@ -343,7 +343,7 @@ def _verdict(audit: _Audit, claim: Claim, confidence: float) -> Verdict:
     notes = tuple(
         f"an event of mass {mass:g}, of the kinds that are tried, that breaks epsilon {epsilon:.3g} at delta "
         f"{delta:g} would have been "
-        "caught with chance 90 %, on whichever pair of those tried"
+        "caught with chance 90 %, on whichever pair it began with"
         for mass, (epsilon, delta) in zip(MASSES, excluded, strict=True)
         if epsilon < math.inf
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from tests import saboteurs
+from tests.seeded import seed_system
 
 EPOCH = os.environ.get("SFUMATO_TEST_EPOCH", "1")
 
@@ -22,6 +23,13 @@ settings.load_profile("house")
 
 if name := os.environ.get("SFUMATO_SABOTEUR"):
     saboteurs.SABOTEURS[name].strike()
+
+
+@pytest.fixture(autouse=True)
+def system_randomness(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the package draws from the system comes from the same hash, but where that is what is tested."""
+    if request.node.get_closest_marker("system") is None:
+        seed_system(monkeypatch, seed_of(request))
 
 
 @pytest.fixture

@@ -50,6 +50,7 @@ def test_a_mechanism_keeps_its_cost(ours: Ours, pair: Pair, key: bytes) -> None:
     audited(ours, pair, KeyedNoise(key))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", ON_VECTORS)
 def test_noise_of_the_system_keeps_the_cost_as_well(name: str) -> None:
     audited(BY_NAME[name], BY_NAME[name].pairs[0], SystemNoise())

@@ -276,6 +276,7 @@ def _joined(made: list[HeatmapRelease]) -> Rows:
     return np.concatenate([whole(one, tree) for one, tree in zip(made, trees, strict=True)])
 
 
+@pytest.mark.system
 @pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize(
     ("method", "groups"),
@@ -319,6 +320,7 @@ def few_strips(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FINDING, "LEVEL", 2)
 
 
+@pytest.mark.system
 @pytest.mark.usefixtures("few_strips")
 def test_an_area_keeps_what_was_paid_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     draw, stated = areas_found()

@@ -1,29 +1,23 @@
-"""`sfumato audit`: verdicts in words, files and exit codes, of functions, commands and samples."""
+"""`sfumato audit run`: verdicts in words, files and exit codes, of functions, commands and samples."""
 
 from __future__ import annotations
 
-import functools
 import io
 import json
 import math
 import re
-import shlex
 import sys
-import types
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import pytest
-from tests.cli.sense_runs import alone
-from typer.main import get_command
-from typer.testing import CliRunner, Result
+from tests.cli.audit_runs import FEW, LOG3, PAIR, answer, ended, mechanisms, run
 
 from sfumato.audit.boxes import FunctionBox, Pair
 from sfumato.audit.claims import Statement
-from sfumato.audit.limits import distinguishing_bound, queries_with_specification, queries_without_information
 from sfumato.audit.refute import Budget, Look
 from sfumato.audit.samples import Encoder
 from sfumato.audit.saved import SavedVerdict, read_verdict
@@ -34,9 +28,7 @@ from sfumato.cli.audit_further import Further
 from sfumato.cli.audit_live import betting
 from sfumato.cli.audit_options import MOST, Relation, budget_of, claim_of
 from sfumato.cli.audit_words import look_line, low_bits_lines, shown, told, witness_lines
-from sfumato.cli.main import app
-from sfumato.errors import InvalidParameter, SfumatoError
-from sfumato.figures import sheet
+from sfumato.errors import InvalidParameter
 from sfumato.privacy import (
     ZCDP,
     AddRemoveUser,
@@ -51,60 +43,10 @@ from sfumato.privacy import (
 
 pytestmark = pytest.mark.unit
 
-_command = functools.cache(get_command)
-PAIR = ("--pair", "[0, 1]")
-FEW = ("--budget", "20000")
-LOG3 = "1.09862"
-
-
-def chatty(data: int) -> int:
-    print("a word of my own")
-    return data
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
-    """An empty folder, and a module `mech` whose chance is the test's own."""
-    alone(tmp_path, monkeypatch)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    # A quarter of the pixels a side: nothing here needs more, and drawing is slow.
-    monkeypatch.setattr(sheet, "DPI", 50)
-    module = types.ModuleType("mech")
-    module.__dict__.update(
-        response=lambda data, runs: np.where(rng.random(runs) < 0.75, data, 1 - data),
-        leak=lambda data, runs: np.full(runs, data),
-        noisy=lambda data, runs: data + rng.laplace(scale=0.25, size=runs),
-        slow=lambda data: int(rng.random() < 0.5),
-        broken=lambda data: 1 // (data - data),
-        law=lambda data: [0.75, 0.25] if data == 0 else [0.25, 0.75],
-        draw=lambda rng: (0, 1),
-        strange=lambda rng: 0,
-        number=3,
-        chatty=chatty,
-        lowbits=lambda data, runs: rng.integers(0, 2, runs) + data * 2.0**-30,
-    )
-    monkeypatch.setitem(sys.modules, "mech", module)
-
-
-def run(*words: str) -> Result:
-    with mock.patch("typer.testing._get_command", _command):
-        result = CliRunner().invoke(app, ["audit", *words])
-    assert isinstance(result.exception, SystemExit | None), result.exception
-    return result
-
-
-def ended(code: int, *words: str) -> str:
-    result = run(*words)
-    assert result.exit_code == code, result.output
-    return result.stdout
-
-
-def answer(code: int, *words: str) -> Any:
-    """The JSON of a command that says nothing else."""
-    result = run(*words, "--json")
-    assert result.exit_code == code, result.output
-    assert result.stderr == ""
-    return json.loads(result.stdout)
+    mechanisms(tmp_path, monkeypatch, rng)
 
 
 # what is claimed, and how long it may take
@@ -342,6 +284,18 @@ def test_who_interrupts_is_told_where_it_stood(monkeypatch: pytest.MonkeyPatch) 
     assert result.stderr == f"sfumato: {said}\n"
 
 
+def test_who_interrupts_what_follows_keeps_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stub(*_: Any, **__: Any) -> Verdict:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["sfumato.audit.refute"], "refute", low)
+    monkeypatch.setattr("sfumato.cli.audit.confirmed", stub)
+    told = ended(1, "run", "mech:leak", "--claim", "epsilon=1", *PAIR, *FEW, "--out", "w.json")
+    assert told.startswith("REFUTED: mech:leak")
+    assert "interrupted after the bet: what follows it was not run to its end" in told
+    assert read_verdict(Path("w.json")).verdict.kind == "REFUTED"
+
+
 def test_rounding_looks_past_low_bits() -> None:
     words = ("run", "mech:lowbits", "--claim", "epsilon=1", *PAIR, "--budget", "4000", "--out", "v.json")
     told = ended(1, *words, "--confidence", "0.999999")
@@ -475,262 +429,3 @@ def test_the_report_trusts_no_name() -> None:
     page = Path("r.html").read_text()
     assert "<script" not in page
     assert "&lt;script&gt;" in page
-
-
-# certificates
-
-
-def test_what_is_near_is_certified() -> None:
-    words = ("run", "mech:response", "--claim", "epsilon=1.2,delta=0", *PAIR, "--certify", "--outputs", "2")
-    told = ended(0, *words, "--proximity", "0.2", "--confidence", "0.99")
-    assert told.startswith("CERTIFIED: mech:response keeps epsilon 1.2, delta 0")
-    assert "no other input was tested" in told
-    assert ended(5, *words, "--proximity", "0.01", "--budget", "50").startswith("INCONCLUSIVE")
-
-
-def test_what_is_far_is_refuted_by_the_testers_and_saved_in_words() -> None:
-    words = ("--claim", "epsilon=0,delta=0", *PAIR, "--certify", "--outputs", "2", "--proximity", "0.2")
-    files = ("--out", "v.json", "--report", "r.html")
-    told = ended(1, "run", "mech:response", *words, "--confidence", "0.99", *files)
-    assert told.startswith("REFUTED with confidence 0.99: mech:response does not keep")
-    assert "runs of each input" in told, "the notes of the testers"
-    result = run("replay", "v.json", "mech:response")
-    assert result.exit_code == 4
-    assert "saved in words only" in result.stderr
-
-
-def test_a_pure_claim_is_unverifiable_without_stated_laws() -> None:
-    words = ("run", "mech:response", "--claim", "epsilon=1.2", *PAIR, "--certify", "--proximity", "0.5")
-    result = run(*words, "--outputs", "2")
-    assert (result.exit_code, result.stdout) == (5, "")
-    assert "cannot be verified without information" in result.stderr
-    assert ended(
-        0, *words, "--outputs", "[0, 1]", "--specification", "mech:law", "--confidence", "0.99"
-    ).startswith("CERTIFIED")
-
-
-def test_a_claim_about_random_data() -> None:
-    words = ("run", "mech:response", "--claim", "epsilon=1.2,delta=0.01,gamma=0.2", "--certify")
-    rest = ("--proximity", "0.4", "--outputs", "2", "--confidence", "0.95")
-    told = ended(0, *words, *rest, "--data", "mech:draw")
-    assert "random pairs, of which" in told
-    assert "must return two inputs, got int" in run(*words, *rest, "--data", "mech:strange").stderr
-
-
-# replay
-
-
-def test_a_witness_is_run_again() -> None:
-    ended(1, "run", "mech:response", "--claim", "epsilon=0.5", *PAIR, *FEW, "--out", "v.json")
-    found = answer(1, "replay", "v.json", "mech:response", "--runs", "20000")
-    assert found["refuted"]
-    assert found["p_value"] <= found["level"] == pytest.approx(0.01)
-    assert sum(found["hits"]) == pytest.approx(20_000, rel=0.05)
-    told = run("replay", "v.json", "mech:slow", "--runs", "500", "--confidence", "0.999999")
-    assert told.exit_code == 5
-    assert "the verdict is of mech:response, this runs mech:slow" in told.stderr
-    assert told.stdout.startswith("not refuted by these runs alone: p-value")
-
-
-def test_without_a_witness_there_is_nothing_to_replay() -> None:
-    ended(0, "run", "mech:response", "--claim", "epsilon=3", *PAIR, "--budget", "4000", "--out", "v.json")
-    result = run("replay", "v.json", "mech:response")
-    assert result.exit_code == 4
-    assert "v.json is NOT_REFUTED and has no witness" in result.stderr
-
-
-# plan
-
-
-def test_a_plan_says_how_many_runs() -> None:
-    found = answer(0, "plan", "--claim", "epsilon=1,delta=1e-3", "--outputs", "16", "--proximity", "0.01")
-    wanted = queries_without_information(ApproxDP(1, "1e-3"), outputs=16, proximity=0.01)
-    blind = distinguishing_bound(1.0, 1e-3, proximity=0.01)
-    assert found["verifiable"]
-    assert (found["least"], found["enough"], found["total"]) == (
-        max(wanted.least, blind), wanted.enough, wanted.total,
-    )  # fmt: skip
-    told = ended(0, "plan", "--claim", "epsilon=1,delta=1e-3", "--outputs", "16")
-    assert f"no test does with fewer than {found['least']:,} runs of each input" in told
-    assert f"{wanted.total:,} runs in all" in told
-    tiny = answer(0, "plan", "--claim", "epsilon=0.01,delta=1e-6", "--proximity", "1e-6")
-    assert tiny["least"] >= distinguishing_bound(0.01, 1e-6, proximity=1e-6) > 10**6
-
-
-def test_a_plan_with_stated_laws() -> None:
-    found = answer(0, "plan", "--claim", "epsilon=1", "--outputs", "16", "--specification", "0.01")
-    wanted = queries_with_specification(PureDP(1), outputs=16, proximity=0.1, least_mass=0.01)
-    assert (found["enough"], found["proximity"]) == (wanted.enough, 0.1)
-
-
-def test_a_plan_with_random_data() -> None:
-    found = answer(0, "plan", "--claim", "epsilon=1,delta=0.01,gamma=0.05", "--weight", "0.1")
-    wanted = queries_without_information(
-        RandomApproxDP(1, "0.01", "0.05"), outputs=2, proximity=0.01, weight=0.1
-    )
-    assert found["pairs"] == wanted.pairs > 1
-    (command,) = (line for line in found["said"] if line.startswith("to do it: "))
-    assert command.endswith("--certify --proximity 0.01 --outputs 2 --data MODULE:FUNCTION")
-    assert not any("to try to refute" in line for line in found["said"])
-
-
-@pytest.mark.parametrize(
-    ("claim", "given"), [("epsilon=1.2,delta=0", ()), ("epsilon=1.2", ("--specification", "0.25"))]
-)
-def test_what_a_plan_suggests_runs_as_it_stands(claim: str, given: tuple[str, ...]) -> None:
-    planned = answer(0, "plan", "--claim", claim, "--proximity", "0.3", "--confidence", "0.999", *given)
-    lines = [line.partition(": sfumato audit ")[2] for line in planned["said"]]
-    certify, refute = (line for line in lines if line)
-    filled = certify.replace("--specification MODULE:FUNCTION", "--specification mech:law")
-    filled = filled.replace("MODULE:FUNCTION", "mech:response").replace("--inputs FORM", "--pair '[0, 1]'")
-    assert ended(0, *shlex.split(filled.replace("[ALL, OF, THEM]", "[0, 1]"))).startswith("CERTIFIED")
-    filled = refute.replace("MODULE:FUNCTION", "mech:response").replace("--inputs FORM", "--pair '[0, 1]'")
-    assert ended(0, *shlex.split(filled), "--budget", "2000", "--confidence", "0.999999")
-
-
-@pytest.mark.parametrize("claim", ["epsilon=1", "rho=1", "mu=1", "epsilon=1,gamma=0.1"])
-def test_a_plan_says_that_it_cannot_be_done_and_why(claim: str) -> None:
-    found = answer(0, "plan", "--claim", claim)
-    assert not found["verifiable"]
-    assert "mcmillan18" in found["why"]
-    told = ended(0, "plan", "--claim", claim)
-    assert told.startswith("cannot be verified: ")
-    assert ("what can be certified is less" in told) == (claim == "epsilon=1")
-    assert "to do it" not in told
-
-
-# the selftest
-
-
-@dataclass(frozen=True)
-class _Selftest:
-    passed: bool
-    levels: tuple[Statement, ...] = (Statement(1.0, 0.5),)
-    catches: tuple[Statement, ...] = ()
-
-    def lines(self) -> tuple[str, ...]:
-        return ("level: 3 of 1,000",)
-
-
-@pytest.mark.parametrize(("passed", "code"), [(True, 0), (False, 1)])
-def test_the_selftest_ends_as_it_found(passed: bool, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, Any] = {}
-
-    def stub(**words: Any) -> _Selftest:
-        asked.update(words)
-        return _Selftest(passed)
-
-    monkeypatch.setitem(sys.modules, "sfumato.audit.selftest", mock.Mock(selftest=stub))
-    assert answer(code, "selftest", "--audits", "60", "--seed", "1") == {
-        "passed": passed,
-        "levels": [{"epsilon": 1.0, "delta": 0.5}],
-        "catches": [],
-        "said": ["level: 3 of 1,000"],
-    }
-    assert asked["audits"] == 60
-    assert asked["rng"].random() == np.random.default_rng(1).random()
-    told = ended(code, "selftest")
-    assert asked["audits"] == 40
-    assert told.startswith("level: 3 of 1,000")
-    assert ("40 audits are too few to say" in told) == passed
-
-
-# mistakes
-
-
-GOOD = ("--claim", "epsilon=1", *PAIR)
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "sentence"),
-    [
-        (("mech:slow", "--claim", "epsilon=1"), 2, "say on which neighbors to run it: --inputs numbers"),
-        (("mech:slow", *GOOD, "--inputs", "numbers"), 2, "inputs that are no neighbors would refute a true"),
-        (("mech:slow", "--claim", "epsilon=1", "--inputs", "tables"), 2, "inputs are one of numbers"),
-        (("mech:slow", "--claim", "epsilon=1", "--pair", "0"), 2, "a pair is a JSON list of two inputs"),
-        (("mech:slow", "--claim", "epsilon=1", "--pair", "[1,2,3]"), 2, "a pair is a JSON list of two"),
-        (("mech:slow", "--claim", "epsilon=1", "--pairs", "none.json"), 4, "cannot read none.json"),
-        (("mech:slow", "--claim", "epsilon=1", "--pairs", "bad.json"), 4, "bad.json must be a list of"),
-        (("mech:slow", "--claim", "epsilon=1", "--pairs", "text.csv"), 4, "text.csv is no JSON"),
-        (("mech:slow", "--claim", "sigma=1", *PAIR), 2, "a claim is epsilon="),
-        (("mech:slow", *GOOD, "--budget", "soon"), 2, "a budget is a time such as 60s"),
-        (("mech:slow", *GOOD, "--confidence", "1"), 2, "confidence must be between 0 and 1"),
-        (GOOD, 2, "of a module:function, of a --command or of --samples"),
-        (("mech:slow", *GOOD, "--command", "echo {data}"), 2, "and of one of them; nothing was run"),
-        (("--command", "echo", *GOOD), 2, "a command says where {data} goes, got 'echo'"),
-        (("mech", *GOOD), 2, "a target is module:function"),
-        (("mech.py:slow", *GOOD), 2, "got 'mech.py:slow'; try mech:slow; nothing was run"),
-        (("mech:slow", "--claim", "epsilon=1", "--inputs", "list-replace"), 2, "inputs must be neighbors in"),
-        (("mech:slow", "--claim", "epsilon=1", "--relation", "replaced", "--inputs", "histogram"), 2,
-         "in the sense of the claim, one user's data replaced, got Histograms"),
-        (("no_such_module:f", *GOOD), 4, "cannot load no_such_module:f"),
-        (("mech:none", *GOOD), 4, "cannot load mech:none"),
-        (("mech:number", *GOOD), 4, "mech:number is not a function"),
-        (("mech:broken", *GOOD), 4, "mech:broken failed on the input 0: ZeroDivisionError"),
-        (("--command", "no-such-program {data}", *GOOD), 4, "failed with exit code 127 on the input 0"),
-        (("--samples", "text.csv", "none.csv", "--claim", "epsilon=1"), 4, "cannot read none.csv"),
-        (("--samples", "text.csv", "empty.csv", "--claim", "epsilon=1"), 4, "empty.csv holds no output"),
-        (("--samples", "text.csv", "bad.json", *GOOD), 2, "--samples are of one pair already"),
-        (("mech:slow", *GOOD, "--proximity", "0.1"), 2, "go with --certify"),
-        (("mech:slow", *GOOD, "--certify"), 2, "--certify needs --proximity"),
-        (("mech:slow", *GOOD, "--certify", "--proximity", "1", "--outputs", "two"), 2, "--outputs is a"),
-        (("mech:slow", "--claim", "epsilon=1,gamma=0.1", *PAIR), 2, "give --certify and --data"),
-        (("mech:slow", *GOOD, "--report", "r.pdf"), 2, "this is written as .html"),
-        (("mech:slow", *GOOD, "--out", "text.csv"), 2, "this is written as .json"),
-        (("mech:slow", *GOOD, "--out", "bad.json"), 4, "bad.json exists already and is kept"),
-        (("mech:slow", *GOOD, "--report", "no/r.html"), 4, "the folder of no/r.html must exist"),
-        (("syntax:f", *GOOD), 4, "cannot load syntax:f: SyntaxError"),
-    ],
-)  # fmt: skip
-def test_a_mistake_ends_in_one_sentence(words: tuple[str, ...], code: int, sentence: str) -> None:
-    Path("bad.json").write_text('{"first": 1}')
-    Path("text.csv").write_text("some text\n")
-    Path("empty.csv").write_text("")
-    Path("syntax.py").write_text("def f(:\n")
-    result = run("run", *words, "--quiet")
-    assert result.exit_code == code, result.output
-    assert result.stdout == ""
-    assert sentence in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-    assert result.stderr.startswith("sfumato: ")
-    assert sorted(path.name for path in Path().iterdir() if path.is_file()) == [
-        "bad.json", "empty.csv", "syntax.py", "text.csv",
-    ]  # fmt: skip
-
-
-def test_a_mistake_as_json() -> None:
-    result = run("run", "mech:slow", "--claim", "epsilon=1", "--json")
-    assert json.loads(result.stderr)["error"]["exit"] == 2
-    assert result.stdout == ""
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("none.json", "mech:slow"), "cannot read none.json"),
-        (("bad.json", "mech:slow"), "bad.json is not a whole verdict: its format is not sfumato-verdict/1"),
-    ],
-)
-def test_a_file_that_is_no_verdict_is_not_replayed(words: tuple[str, ...], sentence: str) -> None:
-    Path("bad.json").write_text("{}")
-    result = run("replay", *words)
-    assert (result.exit_code, result.stdout) == (4, "")
-    assert sentence in result.stderr
-
-
-def test_the_help_says_that_nothing_is_private_here() -> None:
-    with mock.patch.dict("os.environ", {"COLUMNS": "200"}):
-        words = " ".join(ended(0, "--help").split())
-    assert "no ledger is needed" in words
-    assert all(name in words for name in ("run", "plan", "selftest", "replay", "5 inconclusive"))
-
-
-def test_errors_are_the_houses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What refute raises on purpose keeps its code; the wrapper of the function does not swallow it."""
-
-    def stub(*_: Any, **__: Any) -> Verdict:
-        raise SfumatoError("no verdict today")
-
-    monkeypatch.setattr(sys.modules["sfumato.audit.refute"], "refute", stub)
-    result = run("run", "mech:slow", *GOOD, "--quiet")
-    assert (result.exit_code, result.stderr) == (4, "sfumato: no verdict today\n")

@@ -239,7 +239,7 @@ def test_a_line_in_the_wrong_unit_is_not_a_site() -> None:
 def test_noisy_tables_say_their_own_sigma() -> None:
     clear(5)
     with_json, with_csv = (
-        answer("recover", *words) for words in (["r.json"], ["r.csv", "--site", "site.json"])
+        answer("recover", *words, *ROOMY) for words in (["r.json"], ["r.csv", "--site", "site.json"])
     )
     assert with_csv["status"] == with_json["status"] == "optimal"
     assert with_csv["sigma"] == pytest.approx(with_json["sigma"])

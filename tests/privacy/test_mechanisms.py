@@ -40,6 +40,8 @@ from sfumato.privacy.mechanisms import _accepts
 from sfumato.privacy.system import refine
 from sfumato.privacy.tables import erf_at, sampler
 
+pytestmark = pytest.mark.system
+
 ALL: list[Mechanism[Any, Any]] = [
     DiscreteLaplace(3),
     DiscreteGaussian(3),

@@ -8,7 +8,7 @@ from tests.chance import assert_law
 
 from sfumato.privacy import UNITS, GaussianLaw, KeyedNoise, LaplaceLaw, Noise, RoundedGaussianLaw, SystemNoise
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.statistical, pytest.mark.system]
 
 SIZE = 100_000
 SCALES = [0.5, 3, 100, UNITS]

@@ -10,6 +10,8 @@ import pytest
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import SystemNoise
 
+pytestmark = pytest.mark.system
+
 
 def _drawn(pipe: Any) -> None:
     noise = SystemNoise()

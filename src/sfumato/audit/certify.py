@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, assert_never
 
 import numpy as np
-import numpy.typing as npt
 
-from sfumato.audit.boxes import Box, Outputs, Pair, SampleBox
+from sfumato.audit.boxes import Box, Pair, SampleBox
 from sfumato.audit.claims import Statement, above
 from sfumato.audit.limits import require_verifiable
-from sfumato.audit.samples import Encoder, FloatArray, encoder_of
+from sfumato.audit.runs import as_box
+from sfumato.audit.samples import FloatArray
+from sfumato.audit.tallies import Table, Tallies, too_often
 from sfumato.audit.testers import (
     Decision,
     Repetition,
@@ -36,12 +36,11 @@ from sfumato.audit.testers import (
     specified_pure_samples,
     specified_pure_test,
 )
-from sfumato.audit.verdict import Event, Kind, Verdict, Witness
-from sfumato.errors import InvalidInput, InvalidParameter, NotComparable, Unverifiable
+from sfumato.audit.verdict import Kind, Verdict
+from sfumato.errors import InvalidParameter, NotComparable, Unverifiable
 from sfumato.privacy import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, RandomApproxDP, RandomPureDP
 
 Specification = Callable[[Any], Sequence[float] | FloatArray]
-IntArray = npt.NDArray[np.int64]
 OTHER_LAWS = (
     "the stated laws are not those of the box, by what was seen; that says nothing of the claim: certify it "
     "with the right laws, or try to refute it without any"
@@ -80,7 +79,7 @@ def certify(
     raise `Unverifiable`. `budget` is the most runs allowed; where it is too small nothing is run, and the
     verdict says how many are needed.
     """
-    begin = time.monotonic()
+    begin, box = time.monotonic(), as_box(box)
     tester = _tester(claim, outputs, proximity, specification)
     if not 1 / 2 < confidence < 1:
         raise InvalidParameter(f"confidence must be above 1/2 and below 1, got {confidence}; nothing was run")
@@ -93,24 +92,14 @@ def certify(
             raise InvalidParameter(
                 f"a share of random data needs data, not pairs; got {claim}; nothing was run"
             )
-        found = _every(box, tester, tuple(pairs), 1 - confidence, budget)
+        found = _every(tester.tallies(box), tester, tuple(pairs), 1 - confidence, budget)
     else:
         if rng is None:
             raise InvalidParameter("random data needs rng, got None; nothing was run")
         share = _share(claim, gamma)
         drawn = _Drawn(partial(data, rng), share, proximity / weight)
-        found = replace(_random(box, tester, drawn, 1 - confidence, budget), gamma=share)
+        found = replace(_random(tester.tallies(box), tester, drawn, 1 - confidence, budget), gamma=share)
     return replace(found, confidence=confidence, seconds=time.monotonic() - begin)
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """How often each output came of either input; `strange` if there were others than those stated."""
-
-    counts: tuple[IntArray, IntArray]
-    keys: tuple[bytes, ...]
-    encoder: Encoder
-    strange: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +129,10 @@ class _Tester:
         if self.specification is None:
             return "algorithm 4 in both orders, without information"
         return f"algorithm {'6' if self.pure else '5, or 4 if cheaper'}, with stated laws"
+
+    def tallies(self, box: Box) -> Tallies:
+        """Counts runs of a box for this test."""
+        return Tallies(box, self.outputs, stated=self.specification is not None)
 
     def laws(self, pair: Pair) -> tuple[FloatArray, FloatArray]:
         """What is stated of a pair."""
@@ -187,7 +180,7 @@ class _Tester:
         blind = approx_samples(size, epsilon, **rates, pairs=pairs)
         return blind > specified_approx_samples(size, epsilon, **rates, pairs=pairs)
 
-    def decide(self, pair: Pair, table: _Table, error: float, pairs: int) -> Decision:
+    def decide(self, pair: Pair, table: Table, error: float, pairs: int) -> Decision:
         """What the test says of the counts of a pair."""
         epsilon, delta = self.statement.epsilon, self.statement.delta
         first, second = table.counts
@@ -243,7 +236,9 @@ def _share(claim: Claim, gamma: float) -> float:
     return gamma
 
 
-def _every(box: Box, tester: _Tester, pairs: tuple[Pair, ...], error: float, budget: int | None) -> Verdict:
+def _every(
+    tallies: Tallies, tester: _Tester, pairs: tuple[Pair, ...], error: float, budget: int | None
+) -> Verdict:
     """All pairs at once, repeated for a majority where that is cheaper than larger samples."""
     for pair in pairs:
         if not tester.stated_private(pair):
@@ -254,10 +249,10 @@ def _every(box: Box, tester: _Tester, pairs: tuple[Pair, ...], error: float, bud
     if budget is not None and needed > budget:
         return _too_few(tester, needed, budget)
     runs = accepted = 0
-    rejected: list[tuple[Pair, _Table, Decision]] = []
+    rejected: list[tuple[Pair, Table, Decision]] = []
     while max(accepted, len(rejected)) <= plan.repeats // 2:
         for pair in pairs:
-            table = _count(box, tester, pair, plan.samples)
+            table = tallies.count(pair, plan.samples)
             runs += 2 * plan.samples
             decision = tester.decide(pair, table, plan.error, len(pairs))
             if not decision.accepted:
@@ -273,7 +268,7 @@ def _every(box: Box, tester: _Tester, pairs: tuple[Pair, ...], error: float, bud
     found = replace(tester.verdict("REFUTED", runs, _said(plan)), pairs=(pair,))
     if plan.repeats == 1:  # the chance of a majority is a level, of this procedure, and no p-value
         found = replace(found, evidence=("p-value", min(1.0, len(pairs) * decision.p_value)))
-    return replace(found, witness=_witness(pair, table, tester.statement))
+    return replace(found, witness=too_often(pair, table, tester.statement))
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +280,7 @@ class _Drawn:
     slack: float
 
 
-def _random(box: Box, tester: _Tester, drawn: _Drawn, error: float, budget: int | None) -> Verdict:
+def _random(tallies: Tallies, tester: _Tester, drawn: _Drawn, error: float, budget: int | None) -> Verdict:
     """Algorithm 3: test random pairs, and count those that are rejected."""
     plan = random_plan(
         lambda one: tester.samples(one, 1, None), gamma=drawn.gamma, slack=drawn.slack, error=error
@@ -301,7 +296,7 @@ def _random(box: Box, tester: _Tester, drawn: _Drawn, error: float, budget: int 
     for left, pair, size in zip(range(plan.pairs - 1, -1, -1), pairs, sizes, strict=True):
         votes = 0 if tester.stated_private(pair) else size.repeats
         for _ in range(size.repeats if votes == 0 else 0):
-            table = _count(box, tester, pair, size.samples)
+            table = tallies.count(pair, size.samples)
             runs += 2 * size.samples
             votes += not tester.decide(pair, table, size.error, 1).accepted
         if votes > size.repeats // 2:
@@ -330,60 +325,3 @@ def _too_few(tester: _Tester, needed: int, budget: int) -> Verdict:
 def _said(plan: Repetition) -> str:
     often = f"the majority of {plan.repeats} tests of " if plan.repeats > 1 else ""
     return f"{often}{plan.samples} runs of each input"
-
-
-def _count(box: Box, tester: _Tester, pair: Pair, runs: int) -> _Table:
-    """Run both inputs, and count which outputs they give."""
-    outputs = (box.run(pair.first, runs), box.run(pair.second, runs))
-    known: tuple[bytes, ...] = ()
-    if isinstance(tester.outputs, int):
-        encoder = encoder_of(outputs[0])
-    else:
-        encoder = encoder_of(tester.outputs)
-        known = tuple(_tally(tester.outputs, encoder))
-        if len(known) != tester.size:
-            raise InvalidParameter(
-                f"the {tester.size} outputs must all differ, got {len(known)} different ones"
-            )
-    tallies = [_tally(some, encoder) for some in outputs]
-    others = tuple(sorted({key for tally in tallies for key in tally} - set(known)))
-    if tester.specification is None and len(known) + len(others) > tester.size:
-        raise InvalidInput(
-            f"{box.name} is said to have {tester.size} outputs, and gave others, or more of them; "
-            "nothing was concluded"
-        )
-    if tester.specification is None:
-        known, others = known + others, ()
-    first, second = (np.array([tally[key] for key in known], dtype=np.int64) for tally in tallies)
-    return _Table((first, second), known, encoder, bool(others))
-
-
-def _tally(outputs: Outputs, encoder: Encoder) -> Counter[bytes]:
-    """How often each output occurs, by its bits: 0.0 and -0.0 differ, and so do nan and inf."""
-    rows = encoder(outputs)
-    odd = rows[:, -1] != 0
-    usual = np.ascontiguousarray(rows[~odd]).view(np.int64)
-    found, counts = np.unique(usual, axis=0, return_counts=True)
-    tally = Counter({row.tobytes(): int(count) for row, count in zip(found, counts, strict=True)})
-    tally.update(repr(outputs[int(at)]).encode() for at in np.flatnonzero(odd))
-    return tally
-
-
-def _witness(pair: Pair, table: _Table, statement: Statement) -> Witness:
-    """The outputs that one input has more than e**epsilon times as often as the other, by this sample."""
-    first, second = table.counts
-    grown = math.exp(statement.epsilon)
-    if np.maximum(first - grown * second, 0).sum() < np.maximum(second - grown * first, 0).sum():
-        pair, first, second = Pair(pair.second, pair.first, f"{pair.name}, swapped"), second, first
-    inside = np.flatnonzero(first > grown * second)
-    keys = frozenset(table.keys[int(at)] for at in inside)
-
-    def contains(rows: FloatArray) -> npt.NDArray[np.bool_]:
-        bits = np.ascontiguousarray(rows).view(np.int64)
-        return np.array([row.tobytes() in keys for row in bits], dtype=np.bool_)
-
-    words = f"{inside.size} of the {first.size} outputs, those that the first input has too often"
-    hits = int(first[inside].sum()), int(second[inside].sum())
-    return Witness(
-        pair, Event(words, contains), statement, hits, (int(first.sum()), int(second.sum())), table.encoder
-    )

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 EXITS = {"REFUTED": FAILED, "NOT_REFUTED": DONE, "CERTIFIED": DONE, "INCONCLUSIVE": INCONCLUSIVE}
 
+CUT_SHORT = "interrupted after the bet: what follows it was not run to its end"
 FEW_AUDITS = 60
 """Fewer audits of each mechanism without any error are too few to show its level."""
 
@@ -171,8 +172,12 @@ def run(
             saved = SavedVerdict(_refuted(box, claimed, tried, limit, level, hush=hush, json=json), box.name)
             with_band = (report is not None and not command) if band is None else band
             after = Further(box, limit, time.monotonic())
-            saved = confirmed(saved, after, parts=1 + bound + with_band, hush=hush)
-            saved = further(saved, after, tried, bound=bound, band=with_band, hush=hush)
+            try:
+                saved = confirmed(saved, after, parts=1 + bound + with_band, hush=hush)
+                saved = further(saved, after, tried, bound=bound, band=with_band, hush=hush)
+            except KeyboardInterrupt:  # the bet is over, and its verdict is worth having
+                notes = (*saved.verdict.notes, CUT_SHORT)
+                saved = replace(saved, verdict=replace(saved.verdict, notes=notes))
     found = saved.verdict
     lines = told(saved)
     if total_runs(box) > found.runs:

@@ -29,6 +29,8 @@ ROOMS = [
     "sfumato.heatmap.rivals",
     "sfumato.sensing",
     "sfumato.audit",
+    "sfumato.online",
+    "sfumato.graphon",
     "sfumato.figures",
     "sfumato.report",
 ]
@@ -48,6 +50,8 @@ The examples on this page run one after the other, after
 >>> from sfumato.heatmap.rivals import *
 >>> from sfumato.sensing import *
 >>> from sfumato.audit import *
+>>> from sfumato.online import *
+>>> from sfumato.graphon import *
 ```"""
 
 

@@ -18,6 +18,7 @@ from sfumato.audit.boxes import FunctionBox, Pair
 from sfumato.audit.claims import implied
 from sfumato.audit.power import excluded_epsilon
 from sfumato.audit.verdict import Verdict
+from sfumato.graphon import FlippedDyads
 from sfumato.heatmap import Pyramid, Strips
 from sfumato.heatmap.rivals import AdaptiveGrid, FlatGaussian, FlatLaplace, HierarchyLaplace, PrivTree
 from sfumato.privacy import (
@@ -28,6 +29,7 @@ from sfumato.privacy import (
     Claim,
     DiscreteGaussian,
     DiscreteLaplace,
+    FlippedEdge,
     Guarantee,
     Mechanism,
     Noise,
@@ -123,6 +125,7 @@ CROWD = Pair([7, 1000, 0], [7, 1001, 0], "one more in a crowd")
 TOP = Pair([LARGEST - 1], [LARGEST], "at the upper end")
 BOTTOM = Pair([-LARGEST], [1 - LARGEST], "at the lower end")
 MOVED = Pair([1, 0], [0, 1], "one moves")
+JOINED = Pair([0, 0, 0], [0, 1, 0], "no edge, then one")
 EMPTY = Pair([0] * 4, [0, 0, 0, U], "an empty map, then one alone")
 SHARED = Pair([0, 5 * U, 0, 0], [U // 4, 5 * U + U // 4, U // 4, U // 4], "one in every cell")
 BUSY = Pair([300 * U, 300 * U, U, U], [300 * U, 300 * U, U, 2 * U], "one more beside a crowd")
@@ -211,6 +214,14 @@ OURS = (
         many,
         (Pair([0, 0], [1, 1], "both answers"),),
         (Broken("one entry counted", RandomisedResponse(1, 2), Pair([0, 0], [1, 1], "both answers")),),
+    ),
+    Ours(
+        "flipped-dyads",
+        FlippedDyads(1),
+        Bound(FlippedEdge(), 3, l1=1, entries=1),
+        many,
+        (JOINED, Pair([1, 1, 0], [1, 0, 0], "one edge of two is taken")),
+        (Broken("twice the epsilon", FlippedDyads(2), JOINED),),
     ),
     Ours(
         "permute-and-flip",

@@ -23,6 +23,7 @@ NAMES = [
     "discrete-laplace/1",
     "flat-gaussian/1",
     "flat-laplace/1",
+    "flipped-dyads/1",
     "hierarchy/1",
     "permute-and-flip/1",
     "privtree/1",
@@ -32,7 +33,7 @@ NAMES = [
     "strips/1",
 ]
 # Where the public names of a mechanism are, by the start of its module.
-HOMES = ("sfumato.heatmap.rivals", "sfumato.heatmap", "sfumato.privacy")
+HOMES = ("sfumato.heatmap.rivals", "sfumato.heatmap", "sfumato.graphon", "sfumato.privacy")
 
 
 def mechanisms() -> list[Any]:
@@ -52,7 +53,7 @@ MECHANISMS = mechanisms()
 
 def test_the_mechanisms_are_found() -> None:
     assert sorted(kind.name for kind in MECHANISMS) == NAMES
-    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 12
+    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 13
 
 
 @pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)

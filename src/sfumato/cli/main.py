@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import audit, demo, emd, heatmap, ledger, sense
+from sfumato.cli import audit, demo, emd, graph, heatmap, ledger, sense
 from sfumato.cli.config import defaults
 from sfumato.cli.console import INVALID, fail
 from sfumato.errors import InvalidInput
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.add_typer(heatmap.app, name="heatmap")
 app.add_typer(sense.app, name="sense")
 app.add_typer(audit.app, name="audit")
+app.add_typer(graph.app, name="graph")
 app.add_typer(ledger.app, name="ledger")
 app.command("demo")(demo.demo)
 app.command("emd")(emd.emd)

@@ -20,8 +20,11 @@ Rows = list[dict[str, Any]]
 AXES = ("x", "y")
 
 
-def read_rows(path: Path) -> Rows:
-    """The rows of a CSV file with a header line (tabs in .tsv), or of a JSON list of objects."""
+def read_rows(path: Path, *, empty: bool = False) -> Rows:
+    """The rows of a CSV file with a header line (tabs in .tsv), or of a JSON list of objects.
+
+    A table without rows is refused unless `empty`.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as problem:
@@ -41,7 +44,7 @@ def read_rows(path: Path) -> Rows:
             rows = list(reader)
         except csv.Error:  # a text of 100,000 letters, say; what it says is not repeated
             raise InvalidInput(f"{path} is not a table with a header line; nothing was charged") from None
-    if not rows:
+    if not rows and not empty:
         raise InvalidInput(f"{path} has no rows; nothing was charged")
     return rows
 
@@ -105,7 +108,7 @@ def read_graph(path: Path, *, largest_part: bool) -> tuple[Graph, tuple[str, ...
     ends = [(str(u), str(v)) for u, v in zip(column(rows, "u", path), column(rows, "v", path), strict=True)]
     lengths = np.array(numbers(rows, "length", path)) if has(rows, "length") else np.ones(len(rows))
     weights = np.array(numbers(rows, "weight", path)) if has(rows, "weight") else np.ones(len(rows))
-    names = _in_order(name for pair in ends for name in pair)
+    names = in_order(name for pair in ends for name in pair)
     number = {name: i for i, name in enumerate(names)}
     kept: dict[tuple[int, int], int] = {}
     for row, (u, v) in enumerate(ends):
@@ -167,7 +170,7 @@ def read_sources(path: Path, site: Site) -> FloatArray:
     return masses
 
 
-def _in_order(names: Iterable[str]) -> list[str]:
+def in_order(names: Iterable[str]) -> list[str]:
     """Each name once: by number if all are numbers, else as they come."""
     once = list(dict.fromkeys(names))
     return sorted(once, key=int) if all(name.isdecimal() for name in once) else once

@@ -77,7 +77,8 @@ class Release(Generic[T_co]):
     """Released values in lattice units of 2**exponent, with what was promised and the entry that paid.
 
     `ledger` and `entry` let anyone check it against the ledger it came from: `sfumato ledger verify
-    --against`. A rehearsal spent nothing and protects nobody; it is marked.
+    --against`. A rehearsal spent nothing and protects nobody; it is marked. So is what `then` has processed:
+    its value no longer has the noise that the entry names.
     """
 
     value: T_co
@@ -86,6 +87,7 @@ class Release(Generic[T_co]):
     ledger: str
     entry: Entry
     rehearsal: bool
+    processed: bool = False
 
     def numbers(self: Release[IntArray]) -> FloatArray:
         """The released integers times 2**exponent, exactly; a release of anything else has none."""
@@ -100,7 +102,7 @@ class Release(Generic[T_co]):
 
         The function must not look at the private data again.
         """
-        return replace(self, value=function(self.value))  # type: ignore[return-value, arg-type]
+        return replace(self, value=function(self.value), processed=True)  # type: ignore[return-value, arg-type]
 
     def to_json(self) -> dict[str, Any]:
         """Everything, with exact numbers as text; a value that is no array of integers is under "data"."""
@@ -114,6 +116,7 @@ class Release(Generic[T_co]):
             "entry": self.entry.to_json(),
             "exponent": self.exponent,
             "value": plain if _integers(self.value) else {"data": plain},
+            **({"processed": True} if self.processed else {}),
         }
 
     def write(self, path: str | Path) -> None:
@@ -168,6 +171,8 @@ def release_from_json(data: Any) -> Release[Any]:
         raise ValueError("its statement is not that of its guarantee")
     if type(data["exponent"]) is not int or type(data["rehearsal"]) is not bool:
         raise ValueError("its exponent is no integer, or its rehearsal neither true nor false")
+    if type(data.get("processed", False)) is not bool:
+        raise ValueError("its processed is neither true nor false")
     return Release(
         value=_value(data["value"]),
         exponent=data["exponent"],
@@ -175,6 +180,7 @@ def release_from_json(data: Any) -> Release[Any]:
         ledger=str(data["ledger"]),
         entry=Entry.from_json(data["entry"]),
         rehearsal=data["rehearsal"],
+        processed=data.get("processed", False),  # files from before the mark have none
     )
 
 

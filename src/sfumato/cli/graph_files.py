@@ -1,0 +1,205 @@
+"""Edge lists as people have them: CSV, TSV, JSON, Parquet, or two words on a line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.sense_files import column, in_order, read_rows
+from sfumato.errors import InvalidInput, InvalidParameter
+
+if TYPE_CHECKING:
+    from sfumato.graphon import BlockGraphon, Network
+
+PLAIN = {"", ".txt", ".edges", ".edgelist"}
+"""Suffixes of edge lists without a header: two words on a line; lines that begin with # or % are remarks."""
+FORMAT = "sfumato-blocks/1"
+
+
+ENDS = (("u", "v"), ("source", "target"), ("from", "to"))
+"""Columns that hold the two ends of an edge, unless others are named."""
+
+Columns = Annotated[
+    str,
+    typer.Option(
+        help="Columns of the two ends of an edge, with a comma; else u,v or source,target or from,to.",
+        show_default=False,
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """A network with the names of its nodes, and how many rows were no edge of it."""
+
+    network: Network
+    names: tuple[str, ...]
+    loops: int
+    repeats: int
+
+
+def read_edges(path: Path, *, ends: tuple[str, str] | None = None, nodes: Path | None = None) -> Edges:
+    """An undirected network from an edge list; loops, and edges given again or the other way, are left out.
+
+    With `nodes`, a table with a column `node` or a line for each, these are the nodes, and an edge to any
+    other is refused; else they are those that have an edge.
+    """
+    from sfumato.graphon import Network
+
+    # Whether there is any edge at all is private where nodes are public: a list without one is a network too.
+    pairs = [(str(u), str(v)) for u, v in _pairs(path, ends, empty=nodes is not None)]
+    names = in_order(name for pair in pairs for name in pair) if nodes is None else read_nodes(nodes)
+    number = {name: place for place, name in enumerate(names)}
+    if len(number) < len(names):
+        raise InvalidInput(f"{nodes} names a node twice; nothing was read further")
+    kept: set[tuple[int, int]] = set()
+    loops = 0
+    for row, pair in enumerate(pairs, 1):
+        if not (pair[0] in number and pair[1] in number):  # not named: edges may be private
+            raise InvalidInput(f"edge {row} of {path} has a node that {nodes} has not; nothing was charged")
+        u, v = sorted((number[pair[0]], number[pair[1]]))
+        if u == v:
+            loops += 1
+        else:
+            kept.add((u, v))
+    network = Network(len(names), sorted(kept))
+    return Edges(network, tuple(names), loops, len(pairs) - loops - len(kept))
+
+
+def read_words(given: Edges) -> str:
+    """What was read, and what of it was left out."""
+    left_out = [
+        f"{count:,} {name} left out"
+        for count, name in ((given.loops, "loops"), (given.repeats, "repeated edges"))
+        if count
+    ]
+    network = given.network
+    return ", ".join([f"{network.size:,} nodes, {len(network.edges):,} edges", *left_out])
+
+
+def read_nodes(path: Path) -> list[str]:
+    """The public names of all nodes: a table with a column `node`, or one name on each line."""
+    if path.suffix in PLAIN:
+        names = [line.strip() for line in _lines(path)]
+    elif path.suffix == ".parquet":
+        table = _parquet(path)
+        if "node" not in table.column_names:
+            raise InvalidInput(f"there is no column 'node' in {path}; nothing was charged")
+        names = [str(name) for name in table.column("node").to_pylist()]
+    else:
+        names = [str(name) for name in column(read_rows(path), "node", path)]
+    if not names:
+        raise InvalidInput(f"{path} names no node; nothing was charged")
+    return names
+
+
+def write_blocks(path: Path, found: dict[str, Any]) -> None:
+    """Keep blocks that were found, for `graph distance` and others."""
+    path.write_text(json.dumps({"format": FORMAT, **found}, indent=1) + "\n", encoding="utf-8")
+
+
+def read_blocks(path: Path) -> BlockGraphon | None:
+    """Blocks kept by `graph blocks --out`, or None if the file is something else."""
+    from sfumato.graphon import BlockGraphon
+
+    if path.suffix != ".json":
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        return None
+    try:
+        return BlockGraphon(found["matrix"], found["shares"])
+    except KeyError as missing:
+        raise InvalidInput(f"{path} has no {missing}; nothing was compared") from None
+
+
+def ends_of(columns: str) -> tuple[str, str] | None:
+    """The two columns that were named; None where none were."""
+    if not columns:
+        return None
+    names = tuple(name.strip() for name in columns.split(","))
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise InvalidParameter(f"--columns must be two names with a comma, got {columns!r}; nothing was read")
+    return names[0], names[1]
+
+
+def number_of(k: str) -> Any:
+    """A number of blocks, or auto."""
+    if k == "auto":
+        return k
+    if not k.isdecimal() or int(k) < 1:
+        raise InvalidParameter(f"--k must be auto or a whole number from 1, got {k!r}; nothing was read")
+    return int(k)
+
+
+def _pairs(path: Path, ends: tuple[str, str] | None, *, empty: bool) -> Sequence[tuple[Any, Any]]:
+    if path.suffix == ".parquet":
+        table = _parquet(path)
+        chosen = _chosen(table.column_names, ends, path)
+        return list(zip(*(table.column(name).to_pylist() for name in chosen), strict=True))
+    if path.suffix not in PLAIN:
+        rows = read_rows(path, empty=empty)
+        if not rows:
+            return []
+        return list(zip(*(column(rows, name, path) for name in _chosen(rows[0], ends, path)), strict=True))
+    found = []
+    for number, line in enumerate(_lines(path), 1):
+        words = line.replace(",", " ").split()
+        if len(words) < 2:
+            raise InvalidInput(f"edge {number} of {path} must be two names on a line; nothing was charged")
+        found.append((words[0], words[1]))
+    if not found and not empty:
+        raise InvalidInput(f"{path} has no edges; nothing was charged")
+    return found
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as problem:
+        raise InvalidInput(f"cannot read {path}: {problem.strerror}; nothing was charged") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not text in UTF-8; nothing was charged") from None
+    return [line for line in text.splitlines() if line.strip() and line.strip()[0] not in "#%"]
+
+
+def _chosen(names: Iterable[str], ends: tuple[str, str] | None, path: Path) -> tuple[str, str]:
+    """The columns of the two ends: those named, or the first usual ones that are there."""
+    there = set(names)
+    found = [pair for pair in (ENDS if ends is None else (ends,)) if there.issuperset(pair)]
+    if not found:
+        # Names of columns are not repeated: a table without a header has an edge in its first line.
+        wanted = " or ".join(",".join(pair) for pair in (ENDS if ends is None else (ends,)))
+        raise InvalidInput(f"{path} has no columns {wanted}: name them by --columns; nothing was charged")
+    return found[0]
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    try:
+        return parquet.read_table(path)
+    except OSError as problem:
+        said = problem.strerror or problem
+        raise InvalidInput(f"cannot read {path}: {said}; nothing was charged") from None
+    except arrow.ArrowException:
+        raise InvalidInput(f"{path} is not a Parquet table; nothing was charged") from None
+
+
+def write_labels(path: Path, names: Sequence[str], labels: Sequence[int]) -> None:
+    """The block of each node, as a table."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["node", "block"])
+        writer.writerows(zip(names, labels, strict=True))

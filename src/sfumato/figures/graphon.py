@@ -1,0 +1,204 @@
+"""Pictures of a network's blocks: how often each two are joined, and what a network of that size can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidParameter
+from sfumato.figures.heatmap import GREY, INK, PAPER
+from sfumato.figures.sheet import (
+    LEFT,
+    RIGHT,
+    TRUE,
+    FloatArray,
+    blues,
+    color_bar,
+    heading,
+    number,
+    panel,
+    png,
+    sheet,
+    vector,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDE, HIGH = 8.0, 3.9
+SIDE = 4.6  # inches of the square of blocks
+# From nothing to everything, also in grey: lighter is less.
+SHADES = ("#f1f3f4", "#fde7b0", "#9cc9ea", "#3b7fc4")
+LEAST = 0.028  # of the side: narrower blocks have no room for a name
+NUMBER = 0.075  # of the side: narrower cells have no room for a number
+
+
+def blocks_picture(
+    matrix: npt.ArrayLike,
+    shares: npt.ArrayLike,
+    *,
+    caption: str,
+    names: Sequence[str] | None = None,
+    title: str = "",
+) -> bytes:
+    """One PNG of a block matrix: a square for each two blocks, as wide as they are large, dark if joined.
+
+    Numbers are written where there is room. Pass released values: the colors end at the largest of them.
+    """
+    from matplotlib.colors import Normalize
+
+    sizes = vector("shares", shares, np.size(shares), "blocks")
+    chances = np.asarray(matrix, dtype=np.float64)
+    if chances.shape != (sizes.size, sizes.size) or not sizes.size or not np.isfinite(chances).all():
+        raise InvalidParameter(
+            f"a block matrix has a finite number for each two of {sizes.size} blocks, got shape "
+            f"{chances.shape}; nothing was drawn"
+        )
+    if not (sizes > 0).all() or abs(sizes.sum() - 1) > 1e-6 or chances.min() < 0:
+        raise InvalidParameter(
+            "shares are above 0 and sum to 1, chances are at least 0; one is not; nothing was drawn"
+        )
+    labels = [str(block + 1) for block in range(sizes.size)] if names is None else list(names)
+    if len(labels) != sizes.size:
+        raise InvalidParameter(
+            f"{sizes.size} blocks need as many names, got {len(labels)}; nothing was drawn"
+        )
+    ends = np.concatenate([[0.0], np.cumsum(sizes)])
+    colors, scale = blues(), Normalize(0, float(chances.max()) or 1.0)
+    left = 1.6
+    figure, foot = sheet(left + SIDE + 0.5, SIDE + 1.35, caption)
+    axis = panel(figure, (left, foot + 0.75, SIDE, SIDE))
+    axis.pcolormesh(ends, ends, chances, cmap=colors, norm=scale, edgecolors=PAPER, linewidth=0.8)
+    axis.set_xlim(0, 1)
+    axis.set_ylim(1, 0)  # as a matrix is read: the first block is at the top
+    middles = (ends[1:] + ends[:-1]) / 2
+    wide = np.flatnonzero(sizes >= LEAST)
+    axis.set_yticks(middles[wide], [f"{labels[b]}  ({sizes[b]:.0%})" for b in wide])
+    axis.set_xticks([])
+    axis.tick_params(length=0)
+    for text in axis.get_yticklabels():
+        text.set_parse_math(False)
+    for side in ("bottom", "left"):
+        axis.spines[side].set_visible(False)
+    for row in range(sizes.size):
+        for column in range(sizes.size):
+            if min(sizes[row], sizes[column]) >= NUMBER:
+                value = float(chances[row, column])
+                axis.text(
+                    middles[column], middles[row], _short(value), ha="center", va="center",
+                    fontsize=min(9.0, 75 * float(sizes[column])),
+                    color=PAPER if scale(value) > 0.45 else INK,
+                )  # fmt: skip
+    color_bar(axis, colors, scale, label="chance that two nodes are joined", drop=0.16)
+    heading(axis, title or "blocks, and how often they are joined")
+    return png(figure)
+
+
+def phase_picture(
+    densities: npt.ArrayLike,
+    blocks: npt.ArrayLike,
+    regimes: npt.ArrayLike,
+    *,
+    names: Sequence[str],
+    caption: str,
+    trivial: npt.ArrayLike | None = None,
+    point: tuple[float, float] | None = None,
+    title: str = "",
+) -> bytes:
+    """One PNG of what a network can tell, at every density and number of blocks, and where yours is.
+
+    `regimes` [block, density] are places in `names`, from the least to the most. `trivial` is, for each
+    number of blocks, the density up to which nothing beats the empty answer; `point` a density and a number
+    of blocks.
+    """
+    from matplotlib.colors import ListedColormap
+
+    x = vector("densities", densities, np.size(densities), "densities")
+    y = vector("blocks", blocks, np.size(blocks), "numbers of blocks")
+    found = np.asarray(regimes)
+    if min(x.size, y.size) < 2 or min(x.min(), y.min()) <= 0 or found.shape != (y.size, x.size):
+        raise InvalidParameter(
+            "a diagram has at least two densities and two numbers of blocks, above 0, and a regime for each "
+            f"two of them, got {x.size}, {y.size} and shape {found.shape}; nothing was drawn"
+        )
+    if not 1 <= len(names) <= len(SHADES) or found.min() < 0 or found.max() >= len(names):
+        raise InvalidParameter(
+            f"regimes are places in 1 to {len(SHADES)} names, got {len(names)} names; nothing was drawn"
+        )
+    figure, foot = sheet(WIDE, HIGH + 1.5, caption)
+    axis = panel(figure, (LEFT, foot + 0.55, WIDE - LEFT - RIGHT, HIGH))
+    shades = ListedColormap(SHADES[: len(names)])
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.pcolormesh(
+        _edges(x), _edges(y), found, cmap=shades, vmin=-0.5, vmax=len(names) - 0.5, rasterized=True
+    )
+    axis.set_xlim(x.min(), x.max())
+    axis.set_ylim(y.min(), y.max())
+    if trivial is not None:
+        line = vector("trivial", trivial, y.size, "numbers of blocks")
+        axis.plot(
+            line, y, color=INK, linewidth=1.3, linestyle=(0, (5, 2)),
+            label="left of it nothing beats the empty answer",
+        )  # fmt: skip
+    if point is not None:
+        axis.plot(
+            *point, "o", color=TRUE, markersize=8, markeredgecolor=PAPER, markeredgewidth=1.4, zorder=5,
+            clip_on=False, linestyle="none", label="your network",
+        )  # fmt: skip
+    _marks(axis, y)
+    axis.set_xlabel("largest chance of an edge", fontsize=9, color=INK)
+    axis.set_ylabel("blocks", fontsize=9, color=INK)
+    _shades_key(axis, names)
+    heading(axis, title or "can this network tell you anything?", lift=0.52)
+    return png(figure)
+
+
+def _edges(middles: FloatArray) -> FloatArray:
+    """Borders half way between values, on a log axis; the outer ones at the values themselves."""
+    logs = np.log(middles)
+    return np.asarray(np.exp(np.concatenate([logs[:1], (logs[1:] + logs[:-1]) / 2, logs[-1:]])))
+
+
+def _marks(axis: Axes, blocks: FloatArray) -> None:
+    """Write numbers of blocks in full, and densities as powers of ten."""
+    wanted = [
+        mark
+        for mark in (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+        if blocks.min() <= mark <= blocks.max()
+    ]
+    axis.set_yticks(wanted, [number(mark) for mark in wanted])
+    axis.set_yticks([], minor=True)
+    axis.xaxis.set_major_formatter(lambda value, _: number(value))
+
+
+def _shades_key(axis: Axes, names: Sequence[str]) -> None:
+    """The shades from least to most above the panel, then the line and the point."""
+    from matplotlib.patches import Patch
+
+    handles, labels = axis.get_legend_handles_labels()
+    patches = [Patch(facecolor=SHADES[at], edgecolor=GREY, linewidth=0.5) for at in range(len(names))]
+    for some, words, lift in ((patches, list(names), 0.24), (handles, labels, 0.02)):
+        if not some:
+            continue
+        drawn = axis.legend(
+            some, words, loc="lower left", bbox_to_anchor=(-0.01, 1 + lift / HIGH), ncols=4, frameon=False,
+            fontsize=8, handlelength=1.6, handletextpad=0.5, columnspacing=1.3, borderaxespad=0.1,
+            labelcolor=INK,
+        )  # fmt: skip
+        for text in drawn.get_texts():
+            text.set_parse_math(False)
+        if some is patches and handles:
+            axis.add_artist(drawn)  # or the second legend would replace it
+
+
+def _short(value: float) -> str:
+    """A chance in few letters.
+
+    >>> _short(0.25), _short(0.0123), _short(0.00004), _short(0.0)
+    ('0.25', '0.012', '4e-05', '0')
+    """
+    return f"{value:.2g}"

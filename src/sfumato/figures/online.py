@@ -1,0 +1,90 @@
+"""Pictures of online learning: what was lost against the best fixed choice, and what was promised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidParameter
+from sfumato.figures.heatmap import GREY, INK
+from sfumato.figures.intervals import STYLES
+from sfumato.figures.sheet import (
+    LEFT,
+    RIGHT,
+    FloatArray,
+    heading,
+    key,
+    panel,
+    plain_numbers,
+    png,
+    sheet,
+    stamp,
+    vector,
+)
+
+WIDE, HIGH, COLUMNS = 8.0, 3.0, 4
+MOST = len(STYLES)
+
+
+def regret_picture(
+    paths: Mapping[str, npt.ArrayLike],
+    bounds: Mapping[str, npt.ArrayLike],
+    *,
+    caption: str,
+    title: str = "",
+    rounds: npt.ArrayLike | None = None,
+    rehearsal: bool = False,
+) -> bytes:
+    """One PNG of regret against bound: a line for each learner, and its bound dashed in the same color.
+
+    Each path has one number for each of `rounds` (1, 2, ... unless given). A bound is of the path with its
+    name; paths may go without one. The picture is cut above the highest path where a bound is far away.
+    """
+    if not 1 <= len(paths) <= MOST or not bounds.keys() <= paths.keys():
+        raise InvalidParameter(
+            f"there must be 1 to {MOST} paths, and each bound must be of one of them, got paths "
+            f"{sorted(paths)} and bounds {sorted(bounds)}; nothing was drawn"
+        )
+    count = np.size(next(iter(paths.values())))
+    x = vector("rounds", np.arange(1, count + 1) if rounds is None else rounds, count, "points")
+    if count < 1 or (np.diff(x) <= 0).any():
+        raise InvalidParameter("rounds must rise, and be at least one; nothing was drawn")
+    lines = {name: vector(f"the path of {name}", path, count, "rounds") for name, path in paths.items()}
+    limits = {name: vector(f"the bound of {name}", bound, count, "rounds") for name, bound in bounds.items()}
+    rows = -(-(len(lines) + bool(limits)) // COLUMNS)  # of the legend, above the panel
+    figure, foot = sheet(WIDE, HIGH + 1.1 + 0.17 * (rows - 1), caption)
+    axis = panel(figure, (LEFT, foot + 0.55, WIDE - LEFT - RIGHT, HIGH))
+    axis.axhline(0, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+    mark = "o" if count == 1 else ""
+    dashed = (0, (5, 2))
+    for (name, path), (color, _) in zip(lines.items(), STYLES, strict=False):
+        axis.plot(x, path, color=color, linewidth=1.6, marker=mark, label=name, zorder=3)
+        if name in limits:
+            axis.plot(x, limits[name], color=color, linewidth=1.2, linestyle=dashed, marker=mark, zorder=2)
+    if limits:
+        axis.plot([], [], color=GREY, linewidth=1.2, linestyle=dashed, label="bound")
+    axis.set_xlim(float(x[0]) - (count == 1), float(x[-1]) + (count == 1))
+    axis.set_ylim(*_window(lines, limits))
+    plain_numbers(axis)
+    axis.grid(color="#5f6b7a", alpha=0.18, linewidth=0.5)
+    axis.set_axisbelow(True)
+    axis.set_xlabel("rounds", fontsize=9, color=INK)
+    axis.set_ylabel("regret", fontsize=9, color=INK)
+    axis.yaxis.set_label_coords(-0.6 / (WIDE - LEFT - RIGHT), 0.5)
+    key(axis, columns=COLUMNS)
+    heading(axis, title or "regret against bound")
+    if rehearsal:
+        stamp(axis)
+    return png(figure)
+
+
+def _window(lines: Mapping[str, FloatArray], limits: Mapping[str, FloatArray]) -> tuple[float, float]:
+    """The ends of the axis: all paths, and bounds up to four times the highest of them."""
+    low = min(0.0, *(float(path.min()) for path in lines.values()))
+    top = max(float(path.max()) for path in lines.values())
+    far = max([top, *(float(bound.max()) for bound in limits.values())])
+    high = min(far, 4 * top) if top > 0 else far
+    room = 0.06 * (high - low) or 1.0
+    return low - room * (low < 0), high + room

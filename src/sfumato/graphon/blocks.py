@@ -1,0 +1,173 @@
+"""Blocks: groups of nodes that are joined alike, found in a network by anybody, with the doubts said."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidParameter
+from sfumato.graphon.estimate import Estimate, block_pairs
+from sfumato.graphon.guarding import Gain, guarded_fit
+from sfumato.graphon.limits import estimation_rate
+from sfumato.graphon.model import BlockGraphon
+from sfumato.graphon.network import Network, as_network, private_network
+from sfumato.graphon.release import release_blocks
+from sfumato.privacy import Ledger, Noise, PureDP, Release
+from sfumato.spaces import Graph
+from sfumato.spaces.space import FloatArray, IntArray, whole
+
+MOST_WHOLE = 3000  # nodes of which all pairs are given weights
+
+
+class Blocks:
+    """Groups of nodes that are joined alike, and how often nodes of each two groups are joined.
+
+    `Blocks().fit(graph)` takes a `Graph`, a scipy sparse or 0-1 matrix, a networkx graph, or pairs of nodes.
+    It chooses the number of blocks itself unless k says it, and gives one block where there is nothing to be
+    found: blocks are believed only if they foretell edges that were kept from them. Pure chance passes at
+    most once in 20 times. After `fit`:
+
+        labels_      the block of each node, 0 to k_ - 1
+        matrix_      the chance that nodes of each two blocks are joined
+        shares_      the share of the nodes in each block
+        k_           how many blocks were found
+        detectable_  whether the network tells more than its density; if not, k_ is 1
+        rate_        the error nobody beats for so many nodes and blocks, up to a constant: compare, don't
+                     quote [mcmillan18, thm. 4.3]. rho is the largest entry of matrix_, and 0 gives 0: a
+                     network without edges tells no rho
+        graphon_     matrix_ and shares_ as a model to draw networks from
+        reason_      why these blocks were believed or not, in words
+
+    With `epsilon` and a `ledger` (relation FlippedEdge, unit "edge") the edges are private: nobody can tell
+    from the answer whether two given nodes are joined. The nodes are public, so `fit` wants to know how many
+    there are. `hopeless_` then says that
+    the noise hid everything, and `releases_` are the receipts. A network that is public is not `hopeless_`.
+
+    The same graph gives the same answer: edges are kept back by a fixed hash of their ends, which is public
+    arithmetic and no secret. An `rng` chooses another hash; noise of private fits never comes from it.
+
+    >>> cliques = [(i, j) for j in range(24) for i in range(j) if i // 8 == j // 8]
+    >>> blocks = Blocks(k=3).fit(cliques)
+    >>> blocks.labels_.tolist() == [node // 8 for node in range(24)], blocks.matrix_[0].tolist()
+    (True, [1.0, 0.0, 0.0])
+    >>> blocks
+    Blocks(k=3): 3 blocks of 24 nodes
+    """
+
+    labels_: IntArray
+    matrix_: FloatArray
+    shares_: FloatArray
+    k_: int
+    detectable_: bool
+    hopeless_: bool
+    rate_: float
+    graphon_: BlockGraphon
+    reason_: str
+    gains_: tuple[Gain, ...]
+    strengths_: tuple[float, ...]
+    releases_: tuple[Release[IntArray], ...]
+
+    def __init__(
+        self,
+        k: int | Literal["auto"] = "auto",
+        *,
+        epsilon: float | Fraction | str | None = None,
+        ledger: Ledger | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        if isinstance(k, str) and k != "auto":
+            raise InvalidParameter(f"k must be a whole number or 'auto', got {k!r}; nothing was fitted")
+        if (epsilon is None) != (ledger is None):
+            raise InvalidParameter(
+                "private blocks need both epsilon and a ledger that pays, got "
+                f"{'no epsilon' if epsilon is None else 'no ledger'}; nothing was fitted"
+            )
+        self.k: int | Literal["auto"] = k if isinstance(k, str) else whole("k", k, low=1)
+        # A float such as 0.1 means the decimal that is printed, not the binary fraction next to it.
+        self.epsilon = None if epsilon is None else PureDP(str(epsilon)).epsilon
+        self.ledger = ledger
+        self.rng = rng
+
+    def __repr__(self) -> str:
+        private = "" if self.epsilon is None else f", epsilon={self.epsilon}"
+        asked = f"Blocks(k={self.k!r}{private})"
+        if not hasattr(self, "labels_"):
+            return asked
+        found = f"{self.k_} block{'s' * (self.k_ > 1)} of {self.labels_.size} nodes"
+        return f"{asked}: {found}" + ("" if self.detectable_ or self.k == 1 else ", nothing to be found")
+
+    def fit(self, graph: object, *, nodes: int | None = None, noise: Noise | None = None) -> Blocks:
+        """Find the blocks of a graph; the same object is given back, with what was found.
+
+        `nodes` says how many nodes there are, numbered from 0. Private fits need it for pairs of nodes and
+        networkx graphs: who is there must not be read off the edges. `noise` is for rehearsals of private
+        fits; the system's is used without it.
+        """
+        read = as_network if self.epsilon is None else private_network
+        network = read(graph, nodes=nodes)
+        k = None if isinstance(self.k, str) else whole("k", self.k, low=1, high=network.size)
+        if self.epsilon is not None and self.ledger is not None:
+            found = release_blocks(network, k, epsilon=self.epsilon, ledger=self.ledger, noise=noise)
+            self._keep(found.estimate, k, detectable=not found.hopeless and found.estimate.graphon.k > 1)
+            self.hopeless_, self.reason_ = found.hopeless, found.reason
+            self.strengths_, self.releases_, self.gains_ = found.strengths, found.releases, ()
+            return self
+        salt = 0 if self.rng is None else int(self.rng.integers(1, 2**40))
+        estimate, choice = guarded_fit(network, k, salt=salt)
+        self._keep(estimate, k, detectable=choice.detectable)
+        self.hopeless_, self.reason_ = False, _reason(choice.gains, choice.k)
+        self.strengths_, self.releases_, self.gains_ = (), (), choice.gains
+        return self
+
+    def weights(self, edges: npt.ArrayLike | None = None) -> tuple[Graph, FloatArray]:
+        """A graph and how strongly each of its edges conducts, for a network that is only partly known.
+
+        Each pair conducts with the chance that it is joined. `edges` says which pairs, all if not given (at
+        most 3000 nodes). `sensing.graph_diffusion(graph, rate, weights=weights)` takes both as they are. Two
+        blocks without an edge seen get half an edge, since none seen in N pairs is not none: so the graph is
+        connected.
+
+        >>> graph, weights = Blocks(k=1).fit([(0, 1), (1, 2)]).weights()
+        >>> graph.edges.tolist(), weights.round(3).tolist()
+        ([[0, 1], [0, 2], [1, 2]], [0.667, 0.667, 0.667])
+        """
+        if not hasattr(self, "labels_"):
+            raise InvalidParameter("blocks must be fitted before they have weights; nothing was computed")
+        n = self.labels_.size
+        if edges is None:
+            if not 2 <= n <= MOST_WHOLE:
+                raise InvalidParameter(
+                    f"all pairs are given weights for 2 to {MOST_WHOLE} nodes, got {n}: say which edges; "
+                    "nothing was computed"
+                )
+            graph = Graph(np.column_stack(np.triu_indices(n, 1)), nodes=n)
+        else:
+            graph = Graph(Network(n, edges).edges, nodes=n)
+        pairs = block_pairs(np.bincount(self.labels_, minlength=self.k_))
+        chances = np.maximum(self.matrix_, 0.5 / np.maximum(pairs, 1))
+        low, high = self.labels_[graph.edges].T
+        return graph, chances[low, high]
+
+    def _keep(self, estimate: Estimate, k: int | None, *, detectable: bool) -> None:
+        self.graphon_, self.labels_ = estimate.graphon, estimate.labels
+        self.matrix_, self.shares_, self.k_ = self.graphon_.matrix, self.graphon_.shares, self.graphon_.k
+        self.detectable_ = detectable
+        largest = float(self.matrix_.max())
+        self.rate_ = estimation_rate(self.labels_.size, k or self.k_, largest) if largest > 0 else 0.0
+
+
+def _reason(gains: tuple[Gain, ...], k: int) -> str:
+    """What the held-out edges said."""
+    if not gains:
+        return "one block: its density is all there is to find"
+    best = max(gains, key=lambda gain: gain.gain)
+    if best.deviation == 0:
+        return "held-out edges say nothing of blocks: there are none, or all pairs are joined"
+    by = best.gain / best.deviation
+    limit = f"chance explains {best.threshold:.1f}"
+    if k == 1:
+        return f"{best.k} blocks foretell held-out edges no better than one: {by:.1f} deviations, {limit}"
+    return f"{k} blocks foretell held-out edges better than one, by {by:.1f} deviations; {limit}"

@@ -1,0 +1,292 @@
+"""Blocks and their matrix from one network: by eigenvectors, by least squares, and without blocks by USVT.
+
+All are deterministic: the same network gives the same answer. Starts of k-means come from `hashes`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+from sfumato.errors import InvalidParameter, SolverFailed
+from sfumato.graphon.hashes import hashed
+from sfumato.graphon.model import BlockGraphon
+from sfumato.graphon.network import Network
+from sfumato.graphon.sample import checked_labels
+from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
+
+Matrix = sparse.csr_array[np.float64] | FloatArray
+
+ROUNDS = 40  # of reassignment; it settles in fewer, or goes round in circles
+RESTARTS = 8  # of k-means
+SMALL = 64  # nodes, below which all eigenvectors cost less than some
+DENSE = 6000  # nodes, above which a matrix of all pairs is refused
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """A block graphon fitted to a network, the block of each node, and the mean squared residual of a pair.
+
+    Blocks that no node is in are left out, so there may be fewer than asked for.
+    """
+
+    graphon: BlockGraphon
+    labels: IntArray
+    loss: float
+
+
+def spectral(network: Network, k: int) -> Estimate:
+    """Blocks by the k leading eigenvectors of the regularised Laplacian, then block means.
+
+    Entries A_ij / sqrt((d_i + tau) (d_j + tau)) with tau the mean degree [qin13, sec. 2], eigenvectors times
+    |eigenvalue|, k-means on the rows.
+
+    >>> cliques = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)]
+    >>> spectral(Network(6, cliques), 2).graphon.matrix.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return from_labels(network, spectral_labels(network, k))
+
+
+def least_squares(network: Network, k: int, *, starts: int = 3) -> Estimate:
+    """Blocks that leave the least squares of A - Q: the best of alternating steps from several starts.
+
+    The least-squares estimator of [gao15, sec. 2] reaches the rate of thm. 4.4; finding it exactly is
+    intractable, so this is a local optimum: given blocks, means are best; given means, each node goes where
+    its own row fits best. The first start is spectral, the others hashed.
+    """
+    k = _block_count(k, network.size)
+    best: IntArray | None = None
+    least = math.inf
+    for start in range(starts):
+        begin = spectral_labels(network, k) if start == 0 else _hashed_labels(network.size, k, start)
+        labels, objective = refine(network.adjacency, begin, k)
+        if best is None or objective < least:
+            best, least = labels, objective
+    if best is None:
+        raise InvalidParameter(f"starts must be at least 1, got {starts}; nothing was fitted")
+    return from_labels(network, best)
+
+
+def constant(network: Network) -> Estimate:
+    """One block: the estimate that knows only how many edges there are, which others must beat."""
+    return from_labels(network, np.zeros(network.size, dtype=np.int64))
+
+
+def usvt(network: Network, *, excess: float = 0.01) -> FloatArray:
+    """The chance of an edge for each pair, without blocks: the eigenvalues of A that no noise explains.
+
+    Those of at least (2 + excess) sqrt(n rho (1 - rho)) are kept and entries clipped to [0, 1]
+    [chatterjee15, sec. 1]. A dense matrix: at most 6000 nodes.
+    """
+    n, density = network.size, network.density
+    if n > DENSE:
+        raise InvalidParameter(f"USVT makes all pairs of at most {DENSE} nodes, got {n}; nothing was fitted")
+    values, vectors = eigh(network.adjacency.toarray())
+    kept = np.abs(values) >= (2 + excess) * math.sqrt(n * density * (1 - density))
+    return np.clip((vectors[:, kept] * values[kept]) @ vectors[:, kept].T, 0, 1)
+
+
+def estimation_error(estimate: Estimate, truth: BlockGraphon, labels: npt.ArrayLike) -> float:
+    """How far the fitted chances are from the true ones, in the mean square over all pairs of nodes.
+
+    sqrt of the mean of (Q[z_i, z_j] - B[t_i, t_j])**2: the error of [mcmillan18, (4.13)], with the 1/n that a
+    norm takes (printed 1/n**2, which goes with its square). A pair of equal nodes counts too. By the table of
+    nodes in both blocks, so n x n entries are never formed.
+    """
+    true = checked_labels(labels, estimate.labels.size, truth.k)
+    fitted, k = estimate.graphon, estimate.graphon.k
+    both = np.bincount(estimate.labels * truth.k + true, minlength=k * truth.k).reshape(k, truth.k)
+    table = both / true.size
+    ours, theirs = table.sum(axis=1), table.sum(axis=0)
+    square = ours @ fitted.matrix**2 @ ours + theirs @ truth.matrix**2 @ theirs
+    square -= 2 * float(np.sum((fitted.matrix @ table @ truth.matrix) * table))
+    return math.sqrt(max(float(square), 0.0))
+
+
+def from_labels(network: Network, labels: IntArray) -> Estimate:
+    """Block means of given blocks, numbered in the order of their first node."""
+    tidy = from_zero(labels)
+    k = int(tidy.max()) + 1
+    edges, pairs = block_counts(network, tidy, k)
+    means = block_means(edges, pairs)
+    # Residuals of a 0-1 pair with mean q: q (1 - q) on average over its block.
+    once = np.triu(np.ones((k, k)))
+    loss = float((once * pairs * means * (1 - means)).sum() / max(network.dyads, 1))
+    shares = np.bincount(tidy, minlength=k) / network.size
+    return Estimate(BlockGraphon(means, shares), read_only(tidy), loss)
+
+
+def from_zero(labels: IntArray) -> IntArray:
+    """The same blocks numbered in the order of their first node, so that equal partitions are equal arrays.
+
+    >>> from_zero(np.array([7, 7, 2, 7, 5])).tolist()
+    [0, 0, 1, 0, 2]
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[inverse]
+
+
+def block_counts(network: Network, labels: IntArray, k: int) -> tuple[IntArray, IntArray]:
+    """Edges and pairs of nodes between each two blocks, each pair of nodes once; k x k, symmetric."""
+    low, high = labels[network.edges].T
+    once = np.bincount(low * k + high, minlength=k * k).reshape(k, k).astype(np.int64)
+    edges = once + once.T
+    np.fill_diagonal(edges, np.diag(once))
+    return edges, block_pairs(np.bincount(labels, minlength=k))
+
+
+def block_pairs(sizes: IntArray) -> IntArray:
+    """How many pairs of nodes there are between blocks of these sizes."""
+    pairs = np.outer(sizes, sizes)
+    np.fill_diagonal(pairs, sizes * (sizes - 1) // 2)
+    return pairs.astype(np.int64)
+
+
+def block_means(edges: npt.NDArray[Any], pairs: IntArray) -> FloatArray:
+    """Edges over pairs, 0 where there is no pair."""
+    means: FloatArray = np.divide(edges, pairs, out=np.zeros(pairs.shape), where=pairs > 0)
+    return means
+
+
+def spectral_labels(network: Network, k: int) -> IntArray:
+    """The blocks of `spectral`, as k-means numbers them."""
+    k = _block_count(k, network.size)
+    if k == 1:
+        return np.zeros(network.size, dtype=np.int64)
+    return kmeans(embedding(network, k), k)
+
+
+def embedding(network: Network, k: int) -> FloatArray:
+    """A row of k numbers for each node: leading eigenvectors of the regularised Laplacian, weighted.
+
+    Columns are in order of |eigenvalue|, so that the first j of them are the embedding for j blocks.
+    """
+    degrees = network.degrees
+    scale = 1 / np.sqrt(degrees + max(float(degrees.mean()), 1e-12))
+    scaled = sparse.diags_array(scale) @ network.adjacency @ sparse.diags_array(scale)
+    values, vectors = leading(sparse.csr_array(scaled), k)
+    return vectors * np.abs(values)
+
+
+def leading(matrix: Matrix, k: int, *, tolerance: float = 1e-4) -> tuple[FloatArray, FloatArray]:
+    """The k eigenvalues of a symmetric matrix that are largest without sign, and their vectors.
+
+    Loose by choice: k-means moves no node for a part in 10,000. The start is hashed, so answers come again.
+    """
+    n = int(matrix.shape[0])
+    if n <= SMALL or k >= n - 1:
+        full = matrix.toarray() if sparse.issparse(matrix) else matrix
+        values, vectors = eigh(np.asarray(full))
+    else:
+        start = hashed(np.arange(n), 1) + 0.5
+        if not np.any(np.asarray(matrix @ start)):
+            return np.zeros(k), np.zeros((n, k))  # ARPACK refuses a matrix of zeros
+        try:
+            values, vectors = eigsh(cast(Any, matrix), k=k, which="LM", v0=start, tol=tolerance)
+        except ArpackNoConvergence as stopped:
+            values, vectors = cast(Any, stopped.eigenvalues), cast(Any, stopped.eigenvectors)
+            if values.size < k:
+                # What has converged is a true eigenvector; columns of zeros say nothing of the others.
+                vectors = np.column_stack([vectors.reshape(n, -1), np.zeros((n, k - values.size))])
+                values = np.append(values, np.zeros(k - values.size))
+    order = np.argsort(-np.abs(values), kind="stable")[:k]
+    return values[order], vectors[:, order]
+
+
+def kmeans(points: FloatArray, k: int) -> IntArray:
+    """Which of k means each point is nearest to: the best of several starts [arthur07, sec. 2.2].
+
+    >>> kmeans(np.array([[0.0], [0.1], [5.0], [5.1]]), 2).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    True
+    """
+    best, least = np.zeros(len(points), dtype=np.int64), math.inf
+    for start in range(RESTARTS):
+        labels, spread = _lloyd(points, _spread_out(points, k, salt=100 + start))
+        if spread < least:
+            best, least = labels, spread
+    if not math.isfinite(least):
+        raise SolverFailed("k-means found no finite spread; the points are not all numbers")
+    return best
+
+
+def refine(matrix: Matrix, labels: IntArray, k: int, *, rounds: int = ROUNDS) -> tuple[IntArray, float]:
+    """Blocks after alternating steps of least squares, the best ones seen, and their objective.
+
+    Objective: sum over ordered pairs of (A - Q)**2 less that of A**2. All nodes move at once, so a step may
+    go uphill; then the best ones seen are given back.
+    """
+    best, least, waited = labels, math.inf, 0
+    for _ in range(rounds):
+        member = np.zeros((labels.size, k))
+        member[np.arange(labels.size), labels] = 1
+        sums: FloatArray = np.asarray(matrix @ member)
+        sizes = member.sum(axis=0)
+        pairs = np.outer(sizes, sizes) - np.diag(sizes)
+        means = np.divide(member.T @ sums, pairs, out=np.zeros((k, k)), where=pairs > 0)
+        objective = -float(np.sum(pairs * means**2))
+        waited += 1
+        if objective < least:
+            best, least, waited = labels, objective, 0
+        if waited > 4:
+            break
+        cost = -2 * sums @ means + (sizes - member) @ means**2
+        moved = cost.argmin(axis=1)
+        if np.array_equal(moved, labels):
+            break
+        labels = moved
+    return best, least
+
+
+def _block_count(k: int, n: int) -> int:
+    return whole("k", k, low=1, high=n)
+
+
+def _hashed_labels(n: int, k: int, salt: int) -> IntArray:
+    return (hashed(np.arange(n), salt) * k).astype(np.int64)
+
+
+def _spread_out(points: FloatArray, k: int, *, salt: int) -> FloatArray:
+    """Starting means: each next one a point drawn in proportion to its squared distance from the others."""
+    draws = hashed(np.arange(k), salt)
+    chosen = [int(draws[0] * len(points))]
+    gap = _squares(points - points[chosen[0]])
+    for draw in draws[1:]:
+        total = np.cumsum(gap)
+        if total[-1] <= 0:
+            break  # fewer different points than means
+        at = min(int(np.searchsorted(total, draw * total[-1], side="right")), len(points) - 1)
+        chosen.append(at)
+        gap = np.minimum(gap, _squares(points - points[at]))
+    return points[chosen]
+
+
+def _lloyd(points: FloatArray, means: FloatArray) -> tuple[IntArray, float]:
+    labels = np.zeros(len(points), dtype=np.int64)
+    own = _squares(points)
+    for _ in range(ROUNDS):
+        distance = _squares(means) - 2 * points @ means.T
+        moved = distance.argmin(axis=1)
+        settled = np.count_nonzero(moved != labels) <= 1e-4 * len(points)
+        labels = moved
+        sizes = np.bincount(labels, minlength=len(means))
+        sums = np.stack([np.bincount(labels, weights=one, minlength=len(means)) for one in points.T], axis=1)
+        # A mean that lost all its points stays where it is.
+        means = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], means)
+        if settled:
+            break
+    spread = float((own + distance[np.arange(labels.size), labels]).sum())
+    return labels.astype(np.int64), spread
+
+
+def _squares(rows: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))

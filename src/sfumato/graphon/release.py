@@ -1,0 +1,323 @@
+"""Blocks of a private network: nobody can tell from them whether two given nodes are joined.
+
+First every dyad is told truly or flipped, and blocks are found in the flipped network; then the edges between
+those blocks are counted in the true one, with discrete Laplace noise. The nodes are public, edges are not.
+Proof: docs/proofs/graphon-release.md
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.errors import InvalidParameter
+from sfumato.graphon.estimate import (
+    DENSE,
+    Estimate,
+    block_counts,
+    block_means,
+    block_pairs,
+    from_zero,
+    kmeans,
+    leading,
+    refine,
+)
+from sfumato.graphon.guarding import MOST
+from sfumato.graphon.model import BlockGraphon
+from sfumato.graphon.network import Network
+from sfumato.graphon.sample import triangle_pairs
+from sfumato.privacy import (
+    Bound,
+    DiscreteLaplace,
+    FlippedEdge,
+    Guarded,
+    Ledger,
+    Noise,
+    PureDP,
+    RandomisedResponse,
+    Release,
+    guard,
+)
+from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
+
+UNIT = "edge"
+
+# Share of epsilon that flips the dyads. Counts are sums of many dyads and need little: labels are what is
+# hard (experiments/graphon/private.py).
+FOR_LABELS = Fraction(19, 20)
+
+WORD, WORDS = 32, 10  # random bits of one dyad, and dyads of one draw: 320 bits, which all noise can give
+MOST_EPSILON = 20  # beyond it a flip would be rarer than a word of bits can say
+SPARSE = 1.5  # how far few edges push the noise, where 1 is the first term of its series and not enough
+
+# Quantile 0.975 of the largest eigenvalue of a real symmetric matrix [tracy96]; the spectrum has two ends.
+TRACY_WIDOM = 1.454
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class FlippedDyads:
+    """Each dyad of a network, 1 if joined and 0 if not, is told truly or flipped [warner65].
+
+    The chance of a flip is 1 / (1 + e**epsilon), rounded up to a multiple of 2**-32: towards more noise.
+
+    Privacy: PureDP(epsilon) for a flipped edge. Proof: docs/proofs/graphon-release.md
+    """
+
+    epsilon: Fraction
+    name: ClassVar[str] = "flipped-dyads/1"
+    additive: ClassVar[bool] = False
+
+    def __init__(self, epsilon: Fraction | int | str) -> None:
+        value = RandomisedResponse(epsilon).epsilon
+        if value > MOST_EPSILON:
+            raise InvalidParameter(
+                f"epsilon of flipped dyads must be at most {MOST_EPSILON}, got {epsilon}; nothing was charged"
+            )
+        object.__setattr__(self, "epsilon", value)
+
+    @property
+    def law(self) -> tuple[Fraction, Fraction]:
+        """Exact chances that a dyad is told truly and that it is flipped."""
+        return 1 - self.flip, self.flip
+
+    @property
+    def flip(self) -> Fraction:
+        """The chance of a flip, exactly; at least 1 / (1 + e**epsilon), at most a half."""
+        return Fraction(self._threshold, 2**WORD)
+
+    @property
+    def _threshold(self) -> int:
+        _, other = RandomisedResponse(self.epsilon).law
+        threshold: int = math.ceil(other * 2**WORD)
+        return threshold
+
+    def cost(self, bound: Bound) -> PureDP:
+        """Epsilon, since one step of the relation changes one dyad; any other relation is refused."""
+        if not isinstance(bound.neighbors, FlippedEdge) or bound.entries != 1:
+            raise InvalidParameter(
+                "flipped dyads hide one edge, so their neighbors are FlippedEdge and one entry changes, got: "
+                f"{bound.neighbors}, {bound.entries} entries; nothing was charged"
+            )
+        return PureDP(self.epsilon)
+
+    def draws(self, bound: Bound) -> int:
+        """One for ten dyads."""
+        return -(-bound.size // WORDS)
+
+    def sample(self, values: IntArray, noise: Noise) -> IntArray:
+        """One answer for every dyad; entries other than 0 and 1 become 0 first."""
+        draws = noise.uniform(2 ** (WORD * WORDS), -(-values.size // WORDS))
+        raw = b"".join(draw.to_bytes(WORD * WORDS // 8, "big") for draw in draws)
+        words = np.frombuffer(raw, dtype=">u4")[: values.size].astype(np.int64)
+        return (np.where(values == 1, 1, 0) ^ (words < self._threshold)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateBlocks:
+    """Blocks found in released values alone, and whether the noise leaves anything to find.
+
+    `strengths` are the leading eigenvalues of the flipped network about its mean, in units of the largest
+    that flipping alone explains: those above 1 are real directions. k blocks have at most k, and k - 1 if all
+    nodes have as many edges. None of them above 1 is `hopeless`; then there is one block. `reason` says it in
+    words.
+    """
+
+    estimate: Estimate
+    hopeless: bool
+    reason: str
+    strengths: tuple[float, ...]
+    releases: tuple[Release[IntArray], ...]
+
+
+def release_blocks(
+    network: Network,
+    k: int | None,
+    *,
+    epsilon: Fraction | int | str,
+    ledger: Ledger,
+    noise: Noise | None = None,
+    labels_share: Fraction = FOR_LABELS,
+) -> PrivateBlocks:
+    """Blocks of a private network for epsilon, paid from the ledger; k None finds the number in the release.
+
+    The ledger's relation is FlippedEdge and its unit "edge". Both releases must be affordable or nothing is
+    charged. If the process dies between the two, the first stays charged, and another try pays again. A dense
+    computation: at most 6000 nodes.
+
+    Privacy: PureDP(epsilon) for a flipped edge. Proof: docs/proofs/graphon-release.md
+    """
+    n = whole("nodes", network.size, low=4, high=DENSE)
+    if k is not None:
+        whole("k", k, low=1, high=n)
+    if not 0 < labels_share < 1:
+        raise InvalidParameter(f"labels_share must lie in (0, 1), got {labels_share}; nothing was charged")
+    whole_budget = PureDP(epsilon)
+    flipping = FlippedDyads(whole_budget.epsilon * labels_share)
+    rest = PureDP(whole_budget.epsilon - flipping.epsilon)
+    ledger.afford(PureDP(flipping.epsilon), rest)
+    dyads = guard_dyads(network, ledger.header.source)
+    _fits(n)
+    told = ledger.release(flipping, dyads, noise=noise, note="dyads")
+    seen = blocks_in(told.value, n, k)
+    counted = _release_counts(network, seen.labels, rest, ledger=ledger, noise=noise)
+    return PrivateBlocks(
+        estimate_from_counts(seen.labels, counted.value),
+        hopeless=seen.directions == 0 and k != 1,
+        reason=_reason(n, k, seen.directions, flip=float(flipping.flip), released=counted.value),
+        strengths=seen.strengths,
+        releases=(told, counted),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What a flipped network shows: blocks, strengths of directions, how many of these are above noise."""
+
+    labels: IntArray
+    strengths: tuple[float, ...]
+    directions: int
+
+
+def blocks_in(dyads: IntArray, n: int, k: int | None) -> Seen:
+    """The blocks of a released, flipped network; arithmetic on released values, at no further cost.
+
+    Least squares from those eigenvectors about the mean that are above the noise; one block where none is.
+    Flipping is affine in the chances, so nothing has to be undone to find blocks. With k None there are as
+    many as eigenvalues of the flipped network itself are above the noise, its mean being one of them: chances
+    of k blocks have rank k unless some combination of them is nothing.
+    """
+    flipped = square(dyads, n)
+    mean = flipped.sum() / (n * (n - 1))
+    centred: FloatArray = flipped - mean
+    np.fill_diagonal(centred, 0)
+    edge = noise_edge(flipped)
+    values, vectors = leading(centred, min(MOST if k is None else k, n))
+    strengths = np.abs(values) / edge
+    directions = int(np.count_nonzero(strengths > 1))
+    blocks = 1 if directions == 0 or k is None else k
+    if directions and k is None:
+        own, _ = leading(centred + mean, min(MOST, n))
+        blocks = max(2, int(np.count_nonzero(np.abs(own) > edge)))
+    labels = np.zeros(n, dtype=np.int64)
+    if blocks > 1:
+        rows = vectors[:, :directions] * np.abs(values[:directions])
+        labels, _ = refine(centred, kmeans(rows, blocks), blocks)
+    return Seen(from_zero(labels), tuple(float(s) for s in strengths), directions)
+
+
+def response_signal(n: int, k: int, *, density: float, epsilon: float) -> float:
+    """How far k even blocks of this density can stand out of flipping at epsilon; below 1 they do not.
+
+    At their clearest they have all edges inside them: the eigenvalues about the mean are then
+    n (1 - 2 q) (p - r) / k, with q the chance of a flip and p, r the densities inside and between. Flipping
+    makes a semicircle of radius 2 sqrt(n f (1 - f)), f the density after flipping, and no eigenvector tells
+    anything of blocks whose eigenvalue is below half of that [benaychgeorges11, thm. 2.1 and 2.2]. Uneven
+    blocks of the same density, such as few nodes who all know each other, may stand out further. To be asked
+    before any data is read. The density is a guess, or comes from a release.
+
+    >>> [round(response_signal(800, 4, density=0.065, epsilon=e), 2) for e in (0.5, 1, 2)]
+    [0.92, 1.86, 3.74]
+    """
+    q = 1 / (1 + math.exp(epsilon))
+    inside = min(1.0, k * density)
+    between = (k * density - inside) / (k - 1) if k > 1 else density
+    after = q + (1 - 2 * q) * density
+    return (1 - 2 * q) * n * (inside - between) / k / math.sqrt(n * after * (1 - after))
+
+
+def guard_dyads(network: Network, source: str) -> Guarded[IntArray]:
+    """All dyads of a network under guard, 1 where joined; pair i < j has the number j (j - 1) / 2 + i."""
+    dyads = np.zeros(network.dyads, dtype=np.int64)
+    low, high = network.edges.T
+    dyads[high * (high - 1) // 2 + low] = 1
+    return guard(dyads, _one_edge(network.dyads), source=source)
+
+
+def square(dyads: IntArray, n: int) -> FloatArray:
+    """The symmetric matrix with these dyads, 0 on the diagonal."""
+    i, j = triangle_pairs(np.arange(dyads.size))
+    matrix = np.zeros((n, n))
+    matrix[i, j] = matrix[j, i] = dyads
+    return matrix
+
+
+def noise_edge(flipped: FloatArray) -> float:
+    """The largest eigenvalue about the mean that independent dyads without blocks have, but once in 20 times.
+
+    sqrt(n v) (2 + (SPARSE - 6 v) / (n v) + n**(-2/3) t), v = f (1 - f) of the density f and t a quantile of
+    Tracy and Widom; where few are joined, stars reach further: d / sqrt(d - n f) if the largest degree d is
+    above 2 n f, which is about its root [krivelevich03, thm. 1.1]. Where most are joined the pairs that are
+    not count. Derivation, and how often it fails: docs/proofs/graphon-release.md
+    """
+    n = len(flipped)
+    degrees = flipped.sum(axis=1)
+    mean = float(degrees.mean())
+    if 2 * mean > n - 1:
+        degrees, mean = n - 1 - degrees, n - 1 - mean
+    if mean <= 0:
+        return 1e-12
+    variance = mean / (n - 1) * (1 - mean / (n - 1))
+    bulk = math.sqrt(n * variance) * (
+        2 + (SPARSE - 6 * variance) / (n * variance) + TRACY_WIDOM * math.pow(n, -2 / 3)
+    )
+    largest = float(degrees.max())
+    return max(bulk, largest / math.sqrt(largest - mean) if largest > 2 * mean else 0.0)
+
+
+def estimate_from_counts(labels: IntArray, released: IntArray) -> Estimate:
+    """Block means from released counts of edges, clipped to chances; arithmetic on released values too."""
+    k = int(labels.max()) + 1
+    sizes = np.bincount(labels, minlength=k)
+    pairs = block_pairs(sizes)
+    counts = np.zeros((k, k))
+    counts[np.triu_indices(k)] = released
+    counts = np.triu(counts) + np.triu(counts, 1).T
+    means = np.clip(block_means(counts, pairs), 0, 1)
+    once = np.triu(np.ones((k, k)))
+    loss = float((once * pairs * means * (1 - means)).sum() / max(int((once * pairs).sum()), 1))
+    return Estimate(BlockGraphon(means, sizes / labels.size), read_only(labels), loss)
+
+
+def _fits(n: int) -> None:
+    """Take the memory of `blocks_in` and give it back: where there is not enough, before anything is paid."""
+    np.ones((4, n, n))
+
+
+def _one_edge(size: int) -> Bound:
+    return Bound(FlippedEdge(), size, l1=1, l2_squared=1, linf=1, entries=1, unit=UNIT)
+
+
+def _release_counts(
+    network: Network, labels: IntArray, loss: PureDP, *, ledger: Ledger, noise: Noise | None
+) -> Release[IntArray]:
+    """Edges between each two blocks, those of the upper triangle; one edge is in one of them."""
+    k = int(labels.max()) + 1
+    edges, _ = block_counts(network, labels, k)
+    upper = edges[np.triu_indices(k)]
+    bound = _one_edge(upper.size)
+    counts = guard(upper, bound, source=ledger.header.source)
+    # A scale is rounded up to a double; what was meant is paid, so that the two parts make up epsilon.
+    laplace = DiscreteLaplace.within(loss, bound)
+    return ledger.release(laplace, counts, noise=noise, pay=loss, note="blocks")
+
+
+def _reason(n: int, k: int | None, seen: int, *, flip: float, released: IntArray) -> str:
+    """What the release says of itself, from released and public numbers only."""
+    epsilon = math.log((1 - flip) / flip)
+    density = min(1.0, max(0.0, float(np.sum(released)) / (n * (n - 1) / 2)))
+    if k == 1:
+        return "one block was asked for: its density is all there is to find"
+    if seen:
+        need = "" if k is None or seen >= k - 1 else f", of the {k - 1} that {k} even blocks have"
+        return f"{seen} {'direction rises' if seen == 1 else 'directions rise'} above the noise{need}"
+    best = response_signal(n, k or 2, density=density, epsilon=epsilon)
+    even = f"{k or 2} even blocks of this density"
+    could = f"{even}, however clear, do not" if best < 1 else f"{even} would if they were clear enough"
+    return (
+        f"hopeless: every dyad is flipped with chance {flip:.3g}, and nothing rises above that noise; {could}"
+        f" (signal {best:.2g} of the 1 that is needed, at density {density:.2g})"
+    )

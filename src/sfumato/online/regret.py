@@ -1,0 +1,138 @@
+"""How much more a learner lost than the best candidate in hindsight, and how much more it can lose.
+
+The bounds hold for losses of at least 0 that were fixed beforehand. Proofs: docs/proofs/online.md
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.errors import InvalidInput
+from sfumato.online.checks import require
+from sfumato.online.perturbations import excess, perturbation
+from sfumato.online.simplex import expected_play, totals_before
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def regret(losses: npt.ArrayLike, plays: npt.ArrayLike) -> float:
+    """What was lost beyond the loss of the best single candidate, a row of losses and of plays each round.
+
+    >>> regret([[1.0, 0.0], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]])
+    0.5
+    """
+    suffered, played = (np.asarray(table, dtype=np.float64) for table in (losses, plays))
+    if suffered.ndim != 2 or suffered.shape != played.shape:
+        raise InvalidInput(
+            f"losses and plays must be tables of one shape, got {suffered.shape} and {played.shape}; "
+            "nothing was compared"
+        )
+    return float(np.sum(suffered * played) - best_loss(suffered))
+
+
+def best_loss(losses: npt.ArrayLike) -> float:
+    """The total loss of the best single candidate: L* in every bound here."""
+    return float(np.sum(np.asarray(losses, dtype=np.float64), axis=0).min())
+
+
+def regret_bound(epsilon: float, *, best_loss: float, ahead: float, forgiven: float = 0.0) -> float:
+    """The most regret of a learner whose plays change by at most a factor e**epsilon in one round.
+
+    (e**epsilon - 1) L* + e**epsilon R + forgiven, R = `ahead` the regret of the one that plays a round ahead
+    (for a perturbed leader at most `excess`), forgiven the sum of delta sup <x, loss>. The last line but one
+    of the proof of [mcmillan18, thm. 12.3]: less than the theorem, and without its epsilon <= 1.
+
+    >>> regret_bound(0.1, best_loss=100, ahead=30) < 2 * 0.1 * 100 + 3 * 30
+    True
+    """
+    require(epsilon >= 0, "epsilon must be at least 0", epsilon)
+    require(best_loss >= 0, "the best loss must be at least 0", best_loss)
+    require(ahead >= 0, "the regret ahead must be at least 0", ahead)
+    return math.expm1(epsilon) * best_loss + math.exp(epsilon) * ahead + forgiven
+
+
+def tuned_epsilon(name: str, best_loss: float, *, count: int) -> float:
+    """The epsilon whose noise has the least regret bound when the best loss will be so large.
+
+    The minimum of (e**e - 1) L* + e**e B / e is where L* e**2 = B (1 - e): at 2 / (1 + sqrt(1 + 4 L* / B)),
+    B the `excess` of the noise at epsilon 1. It is never above 1.
+
+    >>> tuned_epsilon("gumbel", 0.0, count=16)
+    1.0
+    """
+    require(best_loss >= 0, "the best loss must be at least 0", best_loss)
+    return 2 / (1 + math.sqrt(1 + 4 * best_loss / unit_excess(name, count=count)))
+
+
+def unit_excess(name: str, *, count: int) -> float:
+    """The `excess` of a noise at epsilon 1; at any other it is this over epsilon.
+
+    For all noises here at most 2.9 ln(count) [mcmillan18, lem. 13.7].
+    """
+    require(count >= 2, "there must be at least 2 candidates", count)
+    return excess(perturbation(name, 1.0, count=count), count)
+
+
+def first_order_bound(name: str, best_loss: float, *, count: int) -> float:
+    """The most regret of the perturbed leader with `tuned_epsilon`: of order sqrt(L* ln N) + ln N.
+
+    2 sqrt(B L*) + 3 (e - 1) B: [mcmillan18, thm. 13.1] with its constants, for a best loss that is known.
+    """
+    require(best_loss >= 0, "the best loss must be at least 0", best_loss)
+    unit = unit_excess(name, count=count)
+    return 2 * math.sqrt(unit * best_loss) + 3 * (math.e - 1) * unit
+
+
+def hedge_rate(best_loss: float, *, count: int) -> float:
+    """The rate of Hedge for losses in [0, 1] and a best loss that is known: a mark for untuned learners.
+
+    sqrt(2 ln N / L*), and 1 for L* = 0. The formula of a bound, not the best rate in hindsight; without the
+    ln(1 + ...) of [cesabianchi06, cor. 2.4], which loses more where L* is small.
+
+    >>> round(hedge_rate(100.0, count=16), 3)
+    0.235
+    """
+    require(best_loss >= 0, "the best loss must be at least 0", best_loss)
+    return math.sqrt(2 * math.log(count) / best_loss) if best_loss > 0 else 1.0
+
+
+def play_doubling(losses: npt.ArrayLike, name: str) -> FloatArray:
+    """Plays of a perturbed leader that is not told the best loss: it starts afresh when its guess is passed.
+
+    Guesses are B, 4 B, 16 B, ...; each has its `tuned_epsilon` and counts losses from its own beginning.
+    """
+    table = np.asarray(losses, dtype=np.float64)
+    count = table.shape[1]
+    guess, start = unit_excess(name, count=count), 0
+    plays = np.empty_like(table)
+    while start < table.shape[0]:
+        ends = np.cumsum(table[start:], axis=0)
+        begun = totals_before(table[start:])
+        passed = np.flatnonzero(ends.min(axis=1) > guess)
+        length = int(passed[0]) + 1 if passed.size else ends.shape[0]
+        noise = perturbation(name, tuned_epsilon(name, guess, count=count), count=count)
+        plays[start : start + length] = expected_play(begun[:length], noise)
+        guess, start = 4 * guess, start + length
+    return plays
+
+
+def doubling_bound(name: str, best_loss: float, *, count: int) -> float:
+    """The most regret of `play_doubling` when no loss is above 1.
+
+    The bounds of all guesses that can have been begun, each with a best loss of one more than the guess: of
+    order sqrt(L* ln N) + ln N ln L*. The form of [mcmillan18, thm. 13.1] that needs not know L*.
+    """
+    require(best_loss >= 0, "the best loss must be at least 0", best_loss)
+    unit = guess = unit_excess(name, count=count)
+    total = used = 0.0
+    while True:
+        epsilon = tuned_epsilon(name, guess, count=count)
+        least = min(best_loss - used, guess + 1)
+        total += regret_bound(epsilon, best_loss=max(least, 0.0), ahead=unit / epsilon)
+        used += guess
+        if best_loss <= used:
+            return total
+        guess *= 4

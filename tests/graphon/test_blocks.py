@@ -1,0 +1,184 @@
+"""What a user meets: fit, read, carry on."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import networkx
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.graphon.blocks import Blocks
+from sfumato.graphon.limits import estimation_rate
+from sfumato.graphon.model import BlockGraphon
+from sfumato.graphon.network import Network, private_network
+from sfumato.graphon.sample import sample_graph
+from sfumato.privacy import FlippedEdge, Ledger, PureDP
+from sfumato.sensing import graph_diffusion
+
+THREE = BlockGraphon(np.full((3, 3), 0.05) + 0.4 * np.eye(3), [0.5, 0.3, 0.2])
+
+
+@pytest.mark.statistical
+def test_blocks_of_any_kind_of_graph(rng: np.random.Generator) -> None:
+    drawn = sample_graph(THREE, 240, rng)
+    matrix = drawn.network.adjacency
+    first = Blocks().fit(drawn.network)
+    for graph in (
+        matrix,
+        sparse.csr_matrix(matrix),
+        matrix.toarray(),
+        networkx.from_scipy_sparse_array(matrix),
+    ):
+        again = Blocks().fit(graph)
+        assert np.array_equal(again.labels_, first.labels_)
+        assert again.graphon_ == first.graphon_
+    assert first.detectable_
+    assert not first.hopeless_
+    assert first.k_ == 3
+    assert "3 blocks foretell held-out edges better than one" in first.reason_
+    assert repr(first) == "Blocks(k='auto'): 3 blocks of 240 nodes"
+    assert first.matrix_ is first.graphon_.matrix
+    assert first.shares_.sum() == pytest.approx(1)
+    assert first.rate_ == estimation_rate(240, 3, float(first.matrix_.max()))  # rho is the largest chance
+    order = np.argsort(-first.shares_)
+    # Six deviations of a mean of about 1,100 pairs, and a few nodes in the wrong block.
+    assert np.allclose(first.matrix_[np.ix_(order, order)], THREE.matrix, atol=6 * np.sqrt(0.25 / 1100))
+    assert np.allclose(first.shares_[order], np.sort(np.bincount(drawn.labels) / 240)[::-1], atol=0.02)
+
+
+@pytest.mark.unit
+def test_chance_has_one_block(rng: np.random.Generator) -> None:
+    network = sample_graph(BlockGraphon([[0.05]]), 200, rng).network
+    blocks = Blocks(k=4).fit(network)
+    assert (blocks.k_, blocks.detectable_, blocks.labels_.max()) == (1, False, 0)
+    assert blocks.matrix_[0, 0] == pytest.approx(network.density, rel=1e-12)
+    assert blocks.rate_ == estimation_rate(200, 4, blocks.graphon_.density)  # of what was asked for
+    assert "no better than one" in blocks.reason_
+    assert repr(blocks).endswith("1 block of 200 nodes, nothing to be found")
+
+
+@pytest.mark.unit
+def test_another_generator_is_another_split(rng: np.random.Generator) -> None:
+    network = sample_graph(THREE, 150, rng).network
+    gains = [Blocks(k=3, rng=one).fit(network).gains_[0].gain for one in (None, None, rng)]
+    assert gains[0] == gains[1] != gains[2]
+
+
+@pytest.mark.unit
+def test_empty_and_tiny_networks(rng: np.random.Generator) -> None:
+    empty = Blocks().fit(Network(50, []))
+    assert (empty.k_, empty.rate_, empty.detectable_) == (1, 0.0, False)
+    assert "say nothing of blocks" in empty.reason_
+    assert Blocks().fit(Network(200, [])).k_ == 1
+    assert Blocks(k=3).fit(1 - np.eye(80)).matrix_.tolist() == [[1.0]]
+    assert Blocks(k=1).fit([(0, 1)]).matrix_.tolist() == [[1.0]]
+    assert repr(Blocks(k=1).fit([(0, 1)])) == "Blocks(k=1): 1 block of 2 nodes"
+
+
+@pytest.mark.unit
+def test_wrong_calls_are_refused() -> None:
+    ledger = Ledger.rehearsal(PureDP(1), unit="edge", neighbors=FlippedEdge())
+    with pytest.raises(InvalidParameter, match="whole number or 'auto'"):
+        Blocks(k="many")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="k must be a whole number, at least 1"):
+        Blocks(k=0)
+    with pytest.raises(InvalidParameter, match="got no ledger"):
+        Blocks(k=2, epsilon=1)
+    with pytest.raises(InvalidParameter, match="got no epsilon"):
+        Blocks(k=2, ledger=ledger)
+    with pytest.raises(InvalidParameter, match="from 1 to 3"):
+        Blocks(k=4).fit([(0, 1), (1, 2)])
+    with pytest.raises(InvalidInput, match="given once"):
+        Blocks().fit([(0, 1), (1, 0)])
+    with pytest.raises(InvalidParameter, match="must be fitted"):
+        Blocks().weights()
+    assert repr(Blocks(k=2, epsilon=0.1, ledger=ledger)) == "Blocks(k=2, epsilon=1/10)"
+
+
+@pytest.mark.statistical
+def test_private_blocks(rng: np.random.Generator) -> None:
+    drawn = sample_graph(BlockGraphon(np.full((2, 2), 0.05) + 0.35 * np.eye(2)), 300, rng)
+    ledger = Ledger.rehearsal(PureDP(3), unit="edge", neighbors=FlippedEdge())
+    blocks = Blocks(k=2, epsilon=2.5, ledger=ledger).fit(drawn.network)
+    assert (blocks.k_, blocks.detectable_, blocks.hopeless_) == (2, True, False)
+    assert all(release.rehearsal for release in blocks.releases_)
+    assert ledger.statement().left == PureDP(Fraction(1, 2))
+    same = np.mean(blocks.labels_ == drawn.labels)
+    assert max(same, 1 - same) > 0.98
+    hidden = Blocks(epsilon="0.1", ledger=ledger).fit(drawn.network)
+    assert (hidden.k_, hidden.detectable_, hidden.hopeless_) == (1, False, True)
+    assert hidden.reason_.startswith("hopeless")
+    assert "hopeless" not in blocks.reason_
+
+
+@pytest.mark.unit
+def test_private_pairs_must_say_how_many_nodes_there_are() -> None:
+    """The number of the last node with an edge is not public: one edge would be seen by it."""
+    pairs, ledger = (
+        [(0, 1), (1, 2), (2, 4)],
+        Ledger.rehearsal(PureDP(9), unit="edge", neighbors=FlippedEdge()),
+    )
+    blocks = Blocks(k=1, epsilon=1, ledger=ledger)
+    for graph in (pairs, np.array(pairs), [], networkx.Graph(pairs)):
+        with pytest.raises(InvalidParameter, match=r"must come with nodes, .*nothing was charged"):
+            blocks.fit(graph)
+    assert ledger.statement().left == PureDP(9)
+    graph = networkx.Graph([(4, 2), (2, 1), (1, 0)])  # its own order is that of the edges
+    for given in (pairs, graph, [], networkx.Graph()):
+        assert blocks.fit(given, nodes=6).labels_.size == 6
+    for given in (Network(6, pairs), Network(6, pairs).to_graph(), Network(6, pairs).adjacency):
+        assert blocks.fit(given).labels_.size == 6
+    assert blocks.fit(Network(6, pairs).adjacency.toarray()).labels_.size == 6
+    assert private_network(graph, nodes=6) == Network(6, pairs)
+    assert ledger.statement().left == PureDP(1)
+    assert Blocks(k=1).fit(pairs, nodes=7).labels_.size == 7
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "graph",
+    [
+        [(3, 4), (4, 3)],
+        [(3, 3), (0, 1)],
+        [(3, 47), (0, 1)],
+        [(3, 4), (1,)],
+        [("a", "b"), ("b", "c")],
+        networkx.Graph([(3, 47)]),
+        networkx.Graph([("a", "b")]),
+        networkx.DiGraph([(3, 4)]),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_a_private_network_is_not_said(graph: object) -> None:
+    ledger = Ledger.rehearsal(PureDP(1), unit="edge", neighbors=FlippedEdge())
+    with pytest.raises(InvalidInput, match="nothing was charged") as refused:
+        Blocks(k=1, epsilon=1, ledger=ledger).fit(graph, nodes=6)
+    assert set("123467").isdisjoint(str(refused.value)), "nodes 0 to 5 are public, no other number is said"
+    assert refused.value.__cause__ is None
+    assert ledger.statement().left == PureDP(1)
+
+
+@pytest.mark.statistical
+def test_weights_are_what_sensing_takes(rng: np.random.Generator) -> None:
+    """The blocks of one network make heat flow as in another of the same model, on average."""
+    drawn = sample_graph(BlockGraphon(np.full((2, 2), 0.002) + 0.5 * np.eye(2)), 60, rng)
+    blocks = Blocks(k=2).fit(drawn.network)
+    graph, weights = blocks.weights()
+    assert len(graph.edges) == weights.size == 60 * 59 // 2
+    assert weights.min() > 0
+    flow = graph_diffusion(graph, 0.02, weights=weights)
+    heat = flow.readings(np.eye(60)[0])
+    near = blocks.labels_ == blocks.labels_[0]
+    assert heat[near].sum() > 0.9
+    assert heat.sum() == pytest.approx(1, abs=1e-9)
+    some, fewer = blocks.weights([(0, 1), (5, 2)])
+    assert some.edges.tolist() == [[0, 1], [2, 5]]
+    assert fewer.tolist() == [
+        weights[np.flatnonzero((graph.edges == pair).all(axis=1))[0]] for pair in ([0, 1], [2, 5])
+    ]
+    big = Blocks(k=1).fit(Network(4000, [(0, 1)]))
+    with pytest.raises(InvalidParameter, match="say which edges"):
+        big.weights()

@@ -29,6 +29,11 @@ from sfumato.online.simplex import hedge, leader, perturbed_leader, play, play_a
 from sfumato.online.stability import path_privacy
 
 DRAWS = 20  # of each sequence that is drawn, where means are compared
+CAPTION = (
+    "Two candidates take turns to lose 1 and the others always do, so whoever leads loses next. Expected "
+    "regret against the best single candidate until then: of the chooser, which is told nothing, and of "
+    "leaders perturbed by gumbel and pareto noise scaled for the best loss at the end."
+)
 MARKS = {"leader killer": 1, "fair coins": DRAWS, "one good": DRAWS}
 
 
@@ -130,7 +135,7 @@ def killer(rounds: int) -> Picture:
         bounds[name] = np.array(
             [regret_bound(epsilon, best_loss=float(one), ahead=ahead) for one in best], dtype=np.float64
         )
-    png = regret_picture(paths, bounds, caption="", title="Losses that hit whoever leads")
+    png = regret_picture(paths, bounds, caption=CAPTION, title="Losses that hit whoever leads")
     words = "Regret by rounds of the chooser and of two perturbed leaders, below their dashed bounds"
     return Picture("leader-killer", png, words)
 

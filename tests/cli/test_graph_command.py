@@ -81,6 +81,7 @@ def test_an_edge_list_may_be_any_of_the_usual_files() -> None:
     Path("c.tsv").write_text("from\tto\n" + "\n".join("\t".join(e) for e in edges), encoding="utf-8")
     Path("d.txt").write_text("# people\n% more\n\n" + "\n".join(" ".join(e) for e in edges), encoding="utf-8")
     Path("e.json").write_text(json.dumps([{"u": u, "v": v} for u, v in edges]), encoding="utf-8")
+    Path("h.json").write_text(json.dumps(edges), encoding="utf-8")
     parquet.write_table(pa.table({"u": [u for u, _ in edges], "v": [v for _, v in edges]}), "f.parquet")
     for path in sorted(Path().iterdir()):
         found = read_edges(path)
@@ -89,7 +90,9 @@ def test_an_edge_list_may_be_any_of_the_usual_files() -> None:
         assert (found.loops, found.repeats) == (1, 2), path
     table("g.csv", edges, header="x,y")
     assert read_edges(Path("g.csv"), ends=("x", "y")).names == ("ann", "bob", "cy")
-    with pytest.raises(InvalidInput, match="no columns u,v or source,target or from,to: name them"):
+    with pytest.raises(
+        InvalidInput, match=r"no columns u,v or .* in its first line: name yours by --columns"
+    ):
         read_edges(Path("g.csv"))
 
 
@@ -128,7 +131,7 @@ def test_blocks_are_found_shown_and_kept(network: Network) -> None:
 def test_one_block_where_there_is_nothing_to_find(rng: np.random.Generator) -> None:
     table("edges.csv", sample_graph(BlockGraphon([[0.1]]), NODES, rng).network.edges.tolist())
     found = answer("blocks", "edges.csv")
-    assert (found["k"], found["detectable"], found["regime"]) == (1, False, None)
+    assert (found["k"], found["detectable"], found["signals"]) == (1, False, [])
     assert "no better than one" in found["reason"]
 
 
@@ -158,6 +161,28 @@ def test_private_blocks_are_paid_for(network: Network) -> None:
 def test_private_blocks_need_public_nodes(network: Network) -> None:
     said = ended(2, "blocks", "edges.csv", "--epsilon", "1", "--ledger", "none.ledger")
     assert "say which nodes there are by --nodes" in said
+    words = ("blocks", "edges.csv", "--epsilon", "1", "--nodes", "nodes.txt", "--ledger", "none.ledger")
+    made = "sfumato ledger create none.ledger --epsilon 3 --unit edge --neighbors flipped-edge --source NAME"
+    assert f"there is no ledger none.ledger; make one with: {made}; nothing was read" in ended(4, *words)
+    Ledger.create(Path("none.ledger"), PureDP(1), unit="user", source="calls")
+    said = ended(4, *words)
+    assert f"per user, and edges need one made like: {made}" in said
+
+
+@pytest.mark.parametrize("row", ["3,", "3,somebody", ",4"])
+def test_what_is_wrong_with_private_edges_is_not_said(row: str, network: Network) -> None:
+    Ledger.create(Path("e.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge())
+    with Path("edges.csv").open("a", encoding="utf-8") as file:
+        file.write(f"{row}\n")
+    said = ended(4, "blocks", "edges.csv", "--epsilon", "8", "--ledger", "e.ledger", "--nodes", "nodes.txt")
+    assert "edges.csv has a" in said
+    assert not any(one in said for one in ("row 1", "edge 1", "3", "somebody"))
+    assert not Ledger(Path("e.ledger")).statement().entries
+
+
+def test_a_list_without_a_ledger_is_said() -> None:
+    table("edges.csv", [(0, 1)])
+    table("nodes.txt", [(0,), (1,)], header="# all")
     said = ended(2, "blocks", "edges.csv", "--epsilon", "1", "--nodes", "nodes.txt")
     assert "got no ledger" in said
 
@@ -176,7 +201,7 @@ def test_no_edge_at_all_looks_like_one(name: str, network: Network) -> None:
 def test_loops_and_repeats_are_not_told_of_private_edges(network: Network) -> None:
     Ledger.create(Path("e.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge())
     table("edges.csv", [*network.edges.tolist(), (0, 0), network.edges[0].tolist()])
-    assert "1 loops left out" in run("blocks", "edges.csv").stderr
+    assert "1 loop left out, 1 repeated edge left out" in run("blocks", "edges.csv").stderr
     found = run("blocks", "edges.csv", "--epsilon", "8", "--ledger", "e.ledger", "--nodes", "nodes.txt")
     assert found.exit_code == 0
     assert "left out" not in found.output
@@ -211,7 +236,9 @@ def test_limits_are_said_before_anyone_collects(network: Network) -> None:
     found = answer("limits", "--n", "1000", "--k", "4", "--rho", "0.01", "--between", "0.6")
     assert found["regime"] == "impossible"
     assert found["floor"] <= found["attained"]
+    run("blocks", "edges.csv", "--out", "b.json")
     mine = answer("limits", "edges.csv")
+    assert mine == answer("limits", "b.json")
     assert (mine["n"], mine["k"]) == (NODES, 2)
     assert mine["within"] == pytest.approx(0.5, abs=0.05)
     assert mine["between"] == pytest.approx(0.05, abs=0.05)
@@ -262,8 +289,12 @@ def test_a_made_up_network_is_one_that_can_be_asked_about() -> None:
         (("limits",), 2, "give --n, --k and --rho, or an edge list"),
         (("limits", "--n", "10", "--k", "2", "--rho", "2"), 2, "--rho must be above 0 and at most 1, got 2"),
         (("limits", "--n", "10", "--k", "2", "--rho", "1", "--between", "1"), 2, "leaves nothing to tell"),
-        (("limits", "ring.csv"), 2, "to ask about other blocks that it might have, give --k and --rho"),
-        (("limits", "edges.csv", "--k", "8"), 2, "to ask about other blocks that it might have"),
+        (("limits", "ring.csv"), 2, "to ask about some that it might have, give --k and --rho"),
+        (
+            ("limits", "edges.csv", "--k", "8"),
+            2,
+            "2 blocks by itself: to ask about 8, give --rho as well",
+        ),
         (("limits", "edges.csv", "--between", "0.5"), 2, "--between is a share of --rho: give both"),
         (("limits", "ring.csv", "--rho", "0.5"), 2, "give --k, how many blocks to ask about"),
     ],

@@ -9,7 +9,8 @@ import pytest
 
 from sfumato.errors import InvalidParameter
 from sfumato.figures import sheet
-from sfumato.figures.graphon import blocks_picture, phase_picture
+from sfumato.figures.graphon import _ink, _places, blocks_picture, phase_picture
+from sfumato.figures.heatmap import INK, PAPER
 
 pytestmark = pytest.mark.unit
 
@@ -52,6 +53,25 @@ def test_blocks_are_drawn_as_given() -> None:
     assert blocks(matrix=[[0.0]], shares=[1.0]).startswith(PNG)
     many = np.full(60, 1 / 60)
     assert blocks(matrix=np.outer(many, many), shares=many).startswith(PNG)
+
+
+def test_narrow_blocks_have_names_too() -> None:
+    """One block of 66 % and eleven of 3 %: twelve names, apart, in order, and inside the picture."""
+    sizes = np.array([0.66] + [0.34 / 11] * 11)
+    for gap in (0.03, 0.05, 0.09):
+        places = _places(sizes, gap)
+        assert list(places) == list(range(12))
+        at = np.array(list(places.values()))
+        assert np.diff(at).min() >= gap - 1e-12
+        assert 0 <= at.min() < at.max() <= 1 + 1e-12
+    assert list(_places(sizes, 0.2)) == [0]
+    assert _places(np.full(4, 0.25), 0.03) == pytest.approx({0: 0.125, 1: 0.375, 2: 0.625, 3: 0.875})
+
+
+def test_numbers_stand_out_of_their_color() -> None:
+    assert _ink((0.4, 0.6, 0.9, 1.0)) == INK
+    assert _ink((0.03, 0.2, 0.45, 1.0)) == PAPER
+    assert (_ink((1.0, 1.0, 1.0)), _ink((0.0, 0.0, 0.0))) == (INK, PAPER)
 
 
 def test_a_phase_is_drawn_as_given() -> None:

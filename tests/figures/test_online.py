@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures import sheet
+from sfumato.figures import online, sheet
+from sfumato.figures.heatmap import GREY
+from sfumato.figures.intervals import STYLES
 from sfumato.figures.online import MOST, _window, regret_picture
 
 pytestmark = pytest.mark.unit
@@ -61,6 +63,29 @@ def test_a_far_bound_does_not_flatten_the_path() -> None:
     # Nothing lost: the bound is all there is to see.
     assert _window({"a": np.zeros(3)}, bound)[1] > 1e6
     assert _window({"a": np.zeros(3)}, {}) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6, 1e9, 1e200])
+def test_what_is_measured_is_written_beside_the_numbers(unit: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(online, "png", lambda figure: figure)
+    figure: Any = drawn(paths={"a": [0.0, 5 * unit, 15 * unit]}, bounds={})
+    renderer, axis = figure.canvas.get_renderer(), figure.axes[0]
+    figure.draw(renderer)
+    label = axis.yaxis.label.get_window_extent(renderer)
+    ticks = [one.get_window_extent(renderer) for one in axis.get_yticklabels()]
+    assert 0 <= label.x0 < label.x1 <= min(tick.x0 for tick in ticks)
+    assert axis.bbox.x1 == pytest.approx((online.WIDE - sheet.RIGHT) * figure.dpi, abs=0.1)
+    top = {1.0: "15", 1e6: "15,000,000", 1e9: "1.5e+10"}
+    assert top.get(unit, "0") in [one.get_text() for one in axis.get_yticklabels()]
+
+
+def test_the_key_has_the_color_of_the_only_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(online, "png", lambda figure: figure)
+    paths = {"a": [0.0, 1.0, 1.5], "b": [0.0, 0.5, 0.5]}
+    for bounded, color in (("a", STYLES[0][0]), ("b", STYLES[1][0]), ("ab", GREY)):
+        figure: Any = drawn(paths=paths, bounds={name: [1.0, 2.0, 3.0] for name in bounded})
+        drawn_by = {one.get_label(): one.get_color() for one in figure.axes[0].get_lines()}
+        assert drawn_by["bound"] == color
 
 
 def test_one_round_can_be_seen() -> None:

@@ -10,7 +10,9 @@ import pytest
 from scipy import sparse
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.graphon.blocks import Blocks
+from sfumato.graphon.blocks import Blocks, _reason
+from sfumato.graphon.contiguity import even_like
+from sfumato.graphon.guarding import Gain
 from sfumato.graphon.limits import estimation_rate
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network, private_network
@@ -42,7 +44,8 @@ def test_blocks_of_any_kind_of_graph(rng: np.random.Generator) -> None:
     assert repr(first) == "Blocks(k='auto'): 3 blocks of 240 nodes"
     assert first.matrix_ is first.graphon_.matrix
     assert first.shares_.sum() == pytest.approx(1)
-    assert first.rate_ == estimation_rate(240, 3, float(first.matrix_.max()))  # rho is the largest chance
+    assert first.rate_ == estimation_rate(240, 3, max(even_like(first.graphon_)))  # as `graph limits` has it
+    assert first.density_ == drawn.network.density != first.graphon_.density
     order = np.argsort(-first.shares_)
     # Six deviations of a mean of about 1,100 pairs, and a few nodes in the wrong block.
     assert np.allclose(first.matrix_[np.ix_(order, order)], THREE.matrix, atol=6 * np.sqrt(0.25 / 1100))
@@ -182,3 +185,48 @@ def test_weights_are_what_sensing_takes(rng: np.random.Generator) -> None:
     big = Blocks(k=1).fit(Network(4000, [(0, 1)]))
     with pytest.raises(InvalidParameter, match="say which edges"):
         big.weights()
+
+
+@pytest.mark.unit
+def test_labels_follow_the_nodes_that_are_named() -> None:
+    """Cliques of 8, nodes in reverse order: labels follow list(graph), or numbers where nodes are counted."""
+    cliques = [(i, j) for j in range(24) for i in range(j) if i // 8 == j // 8]
+    graph = networkx.Graph()
+    graph.add_nodes_from(reversed(range(24)))
+    graph.add_edges_from(cliques)
+    ledger = Ledger.rehearsal(PureDP(30), unit="edge", neighbors=FlippedEdge())
+    own = Blocks(k=3).fit(graph)
+    assert own.nodes_ == tuple(graph)
+    counted = Blocks(k=3).fit(graph, nodes=24)
+    private = Blocks(k=3, epsilon=15, ledger=ledger).fit(graph, nodes=24)
+    for blocks in (counted, private):
+        assert blocks.nodes_ == tuple(range(24))
+        assert blocks.labels_.tolist() == [node // 8 for node in range(24)]
+    for blocks in (own, counted, private):
+        block = dict(zip(blocks.nodes_, blocks.labels_.tolist(), strict=True))
+        assert all(block[a] == block[b] for a, b in cliques)
+    assert counted.density_ == len(cliques) / (24 * 23 / 2)
+    assert private.density_ == float(private.releases_[-1].value.sum()) / (24 * 23 / 2)
+
+
+@pytest.mark.unit
+def test_the_last_number_of_blocks_looked_at_may_be_too_few() -> None:
+    gains = tuple(Gain(k, float(k), 0.1, 2.6) for k in (11, 12))
+    assert _reason(gains, 12, chosen=True).endswith("more blocks than 12 were not tried: give k")
+    assert "not tried" not in _reason(gains, 12, chosen=False) + _reason(gains[::-1], 12, chosen=True)
+
+
+@pytest.mark.unit
+def test_blocks_are_asked_as_estimators_are() -> None:
+    cliques = [(i, j) for j in range(24) for i in range(j) if i // 8 == j // 8]
+    blocks = Blocks(k=2)
+    assert blocks.set_params(k=3) is blocks
+    assert blocks.get_params() == {"k": 3, "epsilon": None, "ledger": None, "rng": None}
+    with pytest.raises(InvalidParameter, match="parameters are k, epsilon, ledger, rng, got alpha"):
+        blocks.set_params(alpha=1)
+    with pytest.raises(InvalidParameter, match="k must be a whole number"):
+        blocks.set_params(k=0)
+    with pytest.raises(InvalidParameter, match=r"before they have a picture; nothing was drawn"):
+        blocks.plot()
+    assert blocks.fit_predict(cliques).tolist() == [node // 8 for node in range(24)]
+    assert blocks.plot(caption="cliques").startswith(b"\x89PNG")

@@ -16,6 +16,7 @@ from sfumato.graphon.contiguity import (
     phases,
     search_degree,
     signal,
+    signals,
     table,
 )
 from sfumato.graphon.model import BlockGraphon
@@ -228,3 +229,20 @@ def test_even_blocks_stand_for_themselves() -> None:
     assert even_like(BlockGraphon([[0.3]])) == (0.3, 0.3)
     assert even_like(BlockGraphon([[0, 0.2], [0.2, 0]])) == pytest.approx((0, 0.2))
     assert all(math.isfinite(value) for value in even_like(BlockGraphon(np.zeros((2, 2)))))
+
+
+@pytest.mark.unit
+def test_each_direction_of_uneven_blocks_has_its_own_signal() -> None:
+    """Even blocks: all are `signal`. Rival, the mean direction: it calls a hidden split recoverable."""
+    even = BlockGraphon(np.full((4, 4), 0.02) + 0.1 * np.eye(4))
+    assert signals(even, 500) == pytest.approx([signal(500, 4, within=0.12, between=0.02)] * 3)
+    # Two clear blocks, and a third of 1 % that is almost like the second.
+    uneven = BlockGraphon([[0.3, 0.01, 0.01], [0.01, 0.3, 0.29], [0.01, 0.29, 0.3]], [0.5, 0.49, 0.01])
+    found = signals(uneven, 1000)
+    assert found[0] > 50
+    assert found[1] < 0.01
+    within, between = even_like(uneven)
+    assert signal(1000, 3, within=within, between=between) == pytest.approx(found[1])
+    assert outlook(1000, 3, within=within, between=between).regime == "impossible"
+    assert signals(BlockGraphon([[0.3]]), 10).size == 0
+    assert signals(BlockGraphon(np.zeros((3, 3))), 10).tolist() == [0, 0]

@@ -9,6 +9,7 @@ import pytest
 from scipy.cluster.vq import kmeans2
 
 from sfumato.errors import InvalidParameter
+from sfumato.graphon import estimate
 from sfumato.graphon.estimate import (
     Estimate,
     block_counts,
@@ -16,6 +17,7 @@ from sfumato.graphon.estimate import (
     embedding,
     estimation_error,
     from_labels,
+    from_zero,
     kmeans,
     leading,
     least_squares,
@@ -206,3 +208,22 @@ def test_networks_without_structure_do_no_harm() -> None:
         least_squares(empty, 41)
     with pytest.raises(InvalidParameter, match="starts must be at least 1"):
         least_squares(empty, 2, starts=0)
+
+
+@pytest.mark.unit
+def test_starts_of_many_points_are_compared_on_some(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """Three clouds of 3000 points, 17 deviations apart: the blocks as drawn, all points in one run."""
+    truth = np.repeat([0, 1, 2], 3000)
+    points = 12.0 * np.eye(3)[truth] + rng.normal(size=(9000, 3))
+    runs: list[int] = []
+    lloyd = estimate._lloyd
+
+    def counted(points: FloatArray, means: FloatArray) -> estimate._Clusters:
+        runs.append(len(points))
+        return lloyd(points, means)
+
+    monkeypatch.setattr(estimate, "_lloyd", counted)
+    assert np.array_equal(from_zero(kmeans(points, 3)), truth)
+    assert runs == [estimate.TRIED] * estimate.RESTARTS + [9000]

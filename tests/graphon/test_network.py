@@ -33,7 +33,7 @@ def named() -> networkx.Graph:
         Network(5, EDGES),
         Graph(EDGES, [1.0, 2.0, 0.5], nodes=5),
         DENSE,
-        sparse.csr_array(DENSE * 0.3),
+        sparse.csr_array(DENSE * 1.0),
         sparse.coo_matrix(DENSE),
         named(),
     ],
@@ -50,6 +50,14 @@ def test_pairs_come_with_their_number_of_nodes() -> None:
     assert as_network([], nodes=2).dyads == 1
     with pytest.raises(InvalidInput, match="has 5 nodes, and nodes says 4"):
         as_network(DENSE, nodes=4)
+
+
+def test_with_nodes_a_networkx_graph_is_of_numbers() -> None:
+    graph = networkx.Graph([(3, 0), (0, 1), (1, 2)])
+    assert as_network(graph, nodes=5) == Network(5, EDGES)
+    assert as_network(graph) != Network(4, EDGES)  # in its own order: 3, 0, 1, 2
+    with pytest.raises(InvalidInput, match="must have nodes from 0 to 4, got 'a'"):
+        as_network(named(), nodes=5)
 
 
 def test_a_network_knows_its_numbers() -> None:
@@ -78,6 +86,11 @@ def test_a_network_knows_its_numbers() -> None:
         (np.eye(3, dtype=int), "two different nodes"),
         (np.triu(np.ones((3, 3), dtype=int), 1), "must be symmetric"),
         (DENSE * 0.3, "0 and 1"),
+        *((sparse.csr_array(DENSE * entry), "entries 0 and 1, got others") for entry in (2.5, np.nan, -1)),
+        ({(0, 1)}, "got a set: make it a list"),
+        ((pair for pair in EDGES), "got a generator: make it a list"),
+        ("0 1", "got a text"),
+        ([("a", "b"), ("b", "c")], "whole numbers from 0, got 'a': number them"),
         (sparse.csr_array(np.ones((2, 3))), "must be square"),
         (networkx.DiGraph([(0, 1)]), "undirected"),
         (networkx.MultiGraph([(0, 1)]), "parallel"),

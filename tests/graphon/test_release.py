@@ -20,6 +20,7 @@ from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.release import (
     FlippedDyads,
+    _reason,
     blocks_in,
     estimate_from_counts,
     guard_dyads,
@@ -209,7 +210,8 @@ def test_blocks_are_found_at_two_and_not_at_a_half(rng: np.random.Generator) -> 
     }
     assert found["0.5"].hopeless
     assert found["0.5"].estimate.graphon.k == 1
-    assert "4 even blocks of this density, however clear, do not (signal 0.8" in found["0.5"].reason
+    assert "even blocks of density 0.06" in found["0.5"].reason
+    assert "however clear, do not: a signal of 0.8" in found["0.5"].reason
     for epsilon, least in (("1.5", 0.95), ("2", 0.985), ("3", 0.999)):
         out = found[epsilon]
         assert not out.hopeless
@@ -365,3 +367,23 @@ def test_signals_grow_with_nodes_and_epsilon() -> None:
     assert response_signal(500, 4, density=0.05, epsilon=2) > base
     assert response_signal(500, 1, density=0.05, epsilon=2) == pytest.approx(0, abs=1e-12)
     assert response_signal(500, 2, density=0.9, epsilon=2) > 0  # inside cannot be more than 1
+
+
+@pytest.mark.unit
+def test_words_of_a_release_warn_and_do_not_contradict_themselves() -> None:
+    """Fewer directions than blocks: some blocks are chance. Hopeless is said plainly."""
+    few = _reason(600, 3, 1, flip=0.12, released=np.array([5000]))
+    assert few.endswith("of the 2 that 3 even blocks have, so some of these blocks may be chance")
+    assert "chance" not in _reason(600, 3, 2, flip=0.12, released=np.array([5000]))
+    for flip, words in ((0.45, "however clear, do not"), (0.12, "these are fainter, or there are none")):
+        said = _reason(600, 3, 0, flip=flip, released=np.array([9000]))
+        assert words in said
+        assert "dyad" not in said
+        assert "clear enough" not in said
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("changed", [{"epsilon": -1.0}, {"epsilon": math.nan}, {"density": 1.5}])
+def test_a_signal_of_nonsense_is_refused(changed: dict[str, float]) -> None:
+    with pytest.raises(InvalidParameter, match=r"epsilon at least 0, got .*nothing was computed"):
+        response_signal(500, 4, **{"density": 0.05, "epsilon": 1.0, **changed})

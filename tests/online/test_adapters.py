@@ -219,15 +219,108 @@ def test_parameters_are_what_it_was_made_with() -> None:
     assert mixture.noise == "gumbel"
     with pytest.raises(InvalidParameter, match="got 'rate'"):
         mixture.set_params(rate=0.5)
+    with pytest.raises(InvalidParameter, match="at least one model"):
+        mixture.set_params(noise="laplace", models=[])
+    assert (mixture.noise, mixture.models) == ("gumbel", models)
 
 
 @pytest.mark.unit
 def test_what_cannot_be_learnt_is_refused() -> None:
     mixture = BatchMixture(constants()).fit([[0]], [0.0])
-    for y, rule in (([0.0], "one y for each"), ([0.0, np.nan], "finite"), ([[0.0], [1.0]], "got shape")):
+    for y, rule in (
+        ([0.0], "one y for each"),
+        ([0.0, np.nan], "y must be finite, got nan; nothing was learnt"),
+        ([[0.0], [1.0]], "got shape"),
+        (["much", "more"], "y must be numbers"),
+        ([0.0, 1e200], "losses must be finite, got inf for 0"),
+    ):
         with pytest.raises(InvalidParameter, match=rule):
             mixture.partial_fit([[0], [0]], y)
+    with pytest.raises(InvalidParameter, match="y must be finite, got nan"):
+        mixture.fit([[0]], [np.nan])
     assert mixture.chooser_.rounds == 0
     assert [vars(model)["seen"] for model in mixture.models_] == [1, 1, 1]
-    with pytest.raises(InvalidParameter, match="at least one"):
-        StreamMixture([])
+    streamed = StreamMixture(constants())
+    with pytest.raises(InvalidParameter, match="y must be finite, got nan"):
+        streamed.learn_one({}, np.nan)
+    assert streamed.chooser.rounds == 0
+    for act, undone in ((lambda x: mixture.partial_fit(x, [0.0]), "learnt"), (mixture.predict, "predicted")):
+        mixture.models_[1] = Constant(np.inf)
+        with pytest.raises(
+            InvalidParameter, match=f"of model 1 must be finite, got inf; nothing was {undone}"
+        ):
+            act([[0]])
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("made", [StreamMixture, BatchMixture])
+def test_what_cannot_be_mixed_is_refused_at_once(made: Any) -> None:
+    models: Any
+    for models in ([], None, 3, Constant(1.0)):
+        with pytest.raises(InvalidParameter, match=r"a list of at least one model, got (?!range)"):
+            made(models)
+    for wrong, named in ((1, "int"), (Constant, "type"), ("model", "str"), (object(), "object")):
+        with pytest.raises(InvalidParameter, match=f"and predict.*, got {named} at place 1; no mixture"):
+            made([Constant(1.0), wrong])
+
+
+@pytest.mark.reference
+def test_scikit_learns_models_that_cannot_learn_in_parts_are_refused() -> None:
+    linear_model: Any = import_module("sklearn.linear_model")
+    with pytest.raises(InvalidParameter, match="must have partial_fit and predict, got LinearRegression"):
+        BatchMixture([linear_model.LinearRegression()])
+
+
+@pytest.mark.unit
+def test_mixtures_say_where_they_stand() -> None:
+    batch = BatchMixture(constants()[:1], "laplace")
+    assert repr(batch) == "BatchMixture(1 model, noise='laplace': not fitted)"
+    said = "after 0 rounds model 0 counts 1.00, regret at most 0"
+    assert repr(batch.fit([[0]], [0.0])) == f"BatchMixture(1 model, noise='laplace': {said})"
+    mixture = StreamMixture([Constant(0.0), Constant(1.0)])
+    mixture.learn_one({}, 1.0)
+    said = "after 1 round model 1 counts 0.80, regret at most 0.5"
+    assert repr(mixture) == f"StreamMixture(2 models, noise='gumbel': {said})"
+
+
+@pytest.mark.reference
+def test_a_clone_has_learnt_nothing() -> None:
+    base, linear_model, preprocessing = (
+        import_module(f"river.{name}") for name in ("base", "linear_model", "preprocessing")
+    )
+    base.Regressor.register(StreamMixture)
+    mixture = StreamMixture([linear_model.LinearRegression() for _ in range(2)], "laplace", loss=absolute)
+    mixture.learn_one({"x": 1.0}, 5.0)
+    fresh = mixture.clone()
+    assert (fresh.chooser.rounds, fresh.noise, fresh.loss) == (0, "laplace", absolute)
+    assert fresh.predict_one({"x": 1.0}) == 0 != mixture.predict_one({"x": 1.0})
+    assert mixture.clone({"noise": "gumbel"}).noise == "gumbel"
+    same = mixture.clone(include_attributes=True)
+    assert same.chooser.rounds == 1
+    assert same.models[0] is not mixture.models[0]
+    assert (preprocessing.StandardScaler() | mixture).clone().predict_one({"x": 1.0}) == 0
+    with pytest.raises(InvalidParameter, match="other parameters than the new"):
+        mixture.clone({"noise": "gumbel"}, include_attributes=True)
+    with pytest.raises(InvalidParameter, match="got 'rate'; nothing was cloned"):
+        mixture.clone({"rate": 0.5})
+    with pytest.raises(InvalidParameter, match="must have `clone`"):
+        StreamMixture(constants()).clone()
+
+
+@pytest.mark.reference
+def test_a_plain_mixture_is_scored_and_cloned_as_scikit_learn_does(rng: np.random.Generator) -> None:
+    base, linear_model, scores = (
+        import_module(f"sklearn.{name}") for name in ("base", "linear_model", "metrics")
+    )
+    x, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    mixture = BatchMixture([linear_model.SGDRegressor(random_state=0)]).fit(x, y)
+    assert mixture.score(x, y) == pytest.approx(scores.r2_score(y, mixture.predict(x)), rel=1e-12)
+    copied = base.clone(mixture)
+    assert repr(copied) == "BatchMixture(1 model, noise='gumbel': not fitted)"
+    assert copied.models[0] is not mixture.models[0]
+    # y that is always the same has no variance to explain.
+    fixed = BatchMixture([Constant(1.0)]).fit([[0]], [1.0])
+    assert [fixed.score([[0]] * 2, [value] * 2) for value in (1.0, 2.0)] == [1.0, 0.0]
+    for told in ([1.0], [1.0, 2.0, 3.0]):
+        with pytest.raises(InvalidParameter, match="nothing was scored"):
+            fixed.score([[0]] * len(told[:2]), told)

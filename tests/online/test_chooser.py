@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +10,11 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.chance import assert_share
 
-from sfumato.errors import InvalidInput, InvalidParameter, SolverFailed
+from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.figures import sheet
 from sfumato.online import chooser as module
 from sfumato.online.chooser import Chooser, State
@@ -108,6 +107,8 @@ def test_it_plays_what_fifty_digits_play(rng: np.random.Generator) -> None:
 @settings(max_examples=60)
 def test_regret_is_at_most_the_bound_whatever_comes(noise: str, rows: list[list[float]], unit: float) -> None:
     made: Chooser[int] = Chooser(range(len(rows[0])), noise)
+    # What is refused has no regret; differences of 1e-319 are.
+    assume(all(np.ptp(row) == 0 or unit * np.ptp(row) >= 2 * module.LEAST for row in rows))
     for row in rows:
         rate, now = made.rate, np.array(list(made.probabilities.values()))
         made.observe(unit * np.array(row))
@@ -249,78 +250,6 @@ def test_noise_is_fresh_and_from_the_system() -> None:
 
 
 @pytest.mark.unit
-def test_it_can_be_saved_and_taken_up(rng: np.random.Generator) -> None:
-    losses = rng.random((40, 3))
-    whole = learnt(losses, "laplace")
-    half = learnt(losses[:20], "laplace")
-    again: Chooser[int] = Chooser.from_dict(json.loads(json.dumps(half.to_dict())))
-    for row in losses[20:]:
-        again.observe(row)
-    assert again.to_dict() == whole.to_dict()
-    assert again.probabilities == whole.probabilities
-    assert repr(again) == repr(whole)
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"format": "other"},
-        {"candidates": [0, 0, 1]},
-        {"noise": "white"},
-        {"losses": [0.0, 1.0]},
-        {"losses": [0.0, 1.0, "x"]},
-        {"paid": math.nan},
-        {"paid": "much"},
-        {"rounds": 1.5},
-        {"losses": [-1.0, 1.0, 0.0]},
-        {"rounds": -3},
-        {"paid": -1.0},
-        {"saved": -5.0, "saved_before": -6.0},
-        {"saved_before": 1e9},
-        {"saved_before": -1.0},
-        {"widest": -1.0},
-        {"length": -1.0},
-        {"path": [[1, 2]]},
-        {"more": 1},
-    ],
-)
-def test_a_damaged_save_is_refused(changed: dict[str, Any]) -> None:
-    data = learnt([[1, 0, 0]]).to_dict()
-    with pytest.raises(InvalidInput, match="not a saved chooser"):
-        Chooser.from_dict({**data, **changed})
-    del data["saved"], data["losses"]
-    with pytest.raises(InvalidInput, match="losses"):
-        Chooser.from_dict(data)
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize(
-    ("losses", "rule"),
-    [
-        ([1.0, math.nan], "finite, got nan for 'b'"),
-        ([1.0, math.inf], "finite, got inf for 'b'"),
-        ([1.0], "each of 2 candidates"),
-        ([[1.0, 2.0]], "each of 2 candidates"),
-        (["much", 1], "must be numbers"),
-        ({"a": 1.0}, "none for 'b'"),
-        ({"a": 1.0, "b": 1.0, "c": 1.0}, "unknown 'c'"),
-        ([1.7e308, -1.7e308], "by 0 or by 1e-290 to 1e\\+290, .* these by inf"),
-        ([1e291, 0.0], "these by 1e\\+291"),
-        ([1e-291, 0.0], "these by 1e-291"),
-    ],
-)
-def test_losses_that_make_no_sense_teach_nothing(losses: Any, rule: str) -> None:
-    made = Chooser(["a", "b"])
-    made.observe([0, 1])
-    before = made.state
-    with pytest.raises(InvalidParameter, match=rule) as refused:
-        made.observe(losses)
-    assert "nothing was learnt" in str(refused.value)
-    assert made.state is before
-
-
-@pytest.mark.unit
 @pytest.mark.parametrize("unit", [1e-290, 1e286])
 def test_the_bounds_hold_at_both_ends_of_the_range(unit: float) -> None:
     made = learnt(unit * killer(1000, 2)[1:])
@@ -347,25 +276,12 @@ def test_a_play_that_fails_teaches_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.unit
-def test_what_cannot_be_chosen_from_is_refused() -> None:
-    candidates: Any
-    for candidates in ([], ["a", "a"], [["a"], ["b"]]):
-        with pytest.raises(InvalidParameter, match="at least one, hashable and all different"):
-            Chooser(candidates)
-    with pytest.raises(InvalidParameter, match="gumbel"):
-        Chooser(["a"], "white")
-    with pytest.raises(InvalidParameter, match="hazard of Gaussian"):
-        Chooser(["a"], "gaussian")
-    with pytest.raises(InvalidParameter, match="text or numbers"):
-        Chooser([("a", 1)]).to_dict()
-
-
-@pytest.mark.unit
 def test_it_says_where_it_stands() -> None:
     made = Chooser(["a", "b"])
     made.observe([1, 0])
-    said = "after 1 rounds 'b' with chance 0.80, regret 0.5 of at most 0.5"
+    said = "after 1 round 'b' with chance 0.80, regret 0.5 of at most 0.5"
     assert repr(made) == f"Chooser(2 candidates, noise='gumbel': {said})"
+    assert repr(Chooser(["a"])).startswith("Chooser(1 candidate, noise='gumbel': after 0 rounds 'a'")
 
 
 @pytest.mark.unit

@@ -42,7 +42,7 @@ BOUNDED = [noise for noise in NOISES if math.isfinite(noise.hazard)]
 
 
 @pytest.mark.reference
-@pytest.mark.parametrize(("noise", "law"), LAWS, ids=str)
+@pytest.mark.parametrize(("noise", "law"), LAWS, ids=[str(noise) for noise, _ in LAWS])
 def test_a_noise_is_the_law_of_its_name(noise: Perturbation, law: stats.rv_continuous) -> None:
     x = np.array([-60.0, -3.0, -0.1, 0.01, 1.9, 2.1, 5.0, 40.0, 700.0])
     with np.errstate(all="ignore"):

@@ -198,6 +198,11 @@ def test_what_is_no_plain_gaussian_release_is_refused() -> None:
     with pytest.raises(InvalidInput, match="how wide"):
         thin(replace(release, entry=replace(release.entry, parameters={})))
     wrong: Any
+    for wrong in (np.array([1, 2, 3]), None, thin(release)):
+        with pytest.raises(
+            InvalidParameter, match=f"only a release .* got {type(wrong).__name__}; nothing was"
+        ):
+            thin(wrong)
     for wrong in (-1, 21, 1.0, True):
         with pytest.raises(InvalidParameter, match="bits must be 0 to 20"):
             thin(release, bits=wrong)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import graph_limits, graph_simulate
+from sfumato.cli.audit_outputs import check_writable
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.graph_files import (
     Columns,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from sfumato.graphon import BlockGraphon, Blocks
+    from sfumato.privacy import Ledger
 
 app = typer.Typer(
     help="Blocks of a network (groups of nodes that are joined alike), and the limits of what a network can "
@@ -68,7 +70,11 @@ def blocks(
         ),
     ] = None,
     epsilon: Annotated[
-        str, typer.Option(help="Hide every edge, at this cost: 1 or 2 is usual.", show_default=False)
+        str,
+        typer.Option(
+            help="Hide every edge, at this cost: 2 or 3 is usual; less hides the blocks too.",
+            show_default=False,
+        ),
     ] = "",
     ledger: Annotated[
         Path | None,
@@ -93,7 +99,6 @@ def blocks(
     nobody can tell from the answer whether two given nodes are joined; nothing else of the edges is printed.
     """
     from sfumato.graphon import Blocks
-    from sfumato.privacy import Ledger
 
     hush = quiet or json
     reads = [edges, nodes, ledger]
@@ -105,14 +110,15 @@ def blocks(
             "with --epsilon say which nodes there are by --nodes: who has an edge is private; nothing was "
             "read"
         )
-    pays = None if ledger is None else Ledger(ledger)
-    found = Blocks(number_of(k), epsilon=epsilon or None, ledger=pays)
-    given = read_edges(edges, ends=ends_of(columns), nodes=nodes)
+    for file in (plot, labels, out):
+        check_writable(file)
+    found = Blocks(number_of(k), epsilon=epsilon or None, ledger=None if ledger is None else _pays(ledger))
+    given = read_edges(edges, ends=ends_of(columns), nodes=nodes, private=private)
     if not private:
         say(read_words(given), quiet=hush)
     with working(f"looking for {'blocks' if k == 'auto' else f'{k} blocks'}", quiet=hush):
         found.fit(given.network)
-    result = {**_result(found, given), "regime": None if private else _regime(found)}
+    result = _result(found, given)
     # Said first: what was paid for is not lost with a file that cannot be written.
     show(result, _table(found, _words(found, given, result, private=private)), json=json)
     sys.stdout.flush()
@@ -155,6 +161,7 @@ def distance(
         "proved_by": found.witness.name,
         "coupling": found.coupling.tolist(),
         "blocks": [one.k, other.k],
+        "densities": [one.density, other.density],
     }
     text = (
         f"distance {found.upper:.4g}, exactly"
@@ -167,6 +174,8 @@ def distance(
 
 
 def _result(found: Blocks, given: Edges) -> dict[str, Any]:
+    from sfumato.graphon import signals
+
     return {
         "nodes": given.network.size,
         "k": found.k_,
@@ -175,7 +184,8 @@ def _result(found: Blocks, given: Edges) -> dict[str, Any]:
         "reason": found.reason_,
         "shares": found.shares_.tolist(),
         "matrix": found.matrix_.tolist(),
-        "density": found.graphon_.density,
+        "density": found.density_,
+        "signals": signals(found.graphon_, given.network.size).tolist(),
         "rate": found.rate_,
         "labels": dict(zip(given.names, found.labels_.tolist(), strict=True)),
         "guarantee": [str(release.guarantee) for release in found.releases_],
@@ -183,25 +193,35 @@ def _result(found: Blocks, given: Edges) -> dict[str, Any]:
     }
 
 
-def _regime(found: Blocks) -> dict[str, Any] | None:
-    """Where the blocks lie on the diagram: where even ones do that stand out as much."""
-    from sfumato.graphon import even_like, outlook
+def _pays(path: Path) -> Ledger:
+    """The ledger that pays for edges; one for users is refused with the line that makes the right one."""
+    from sfumato.errors import LedgerMismatch
+    from sfumato.privacy import FlippedEdge, Ledger
 
-    if found.k_ < 2:
-        return None
-    within, between = even_like(found.graphon_)
-    if within == between:
-        return None
-    said = outlook(found.labels_.size, found.k_, within=within, between=between)
-    return {"words": said.regime, "signal": said.signal, "within": within, "between": between}
+    line = f"sfumato ledger create {path} --epsilon 3 --unit edge --neighbors flipped-edge --source NAME"
+    if not path.exists():
+        raise InvalidInput(f"there is no ledger {path}; make one with: {line}; nothing was read")
+    ledger = Ledger(path)
+    if not isinstance(ledger.header.neighbors, FlippedEdge) or ledger.header.unit != "edge":
+        raise LedgerMismatch(
+            f"{path} accounts for '{ledger.header.neighbors}' per {ledger.header.unit}, and edges need one "
+            f"made like: {line}; nothing was read"
+        )
+    return ledger
 
 
 def _words(found: Blocks, given: Edges, result: dict[str, Any], *, private: bool) -> list[str]:
     n = given.network.size
     counted = f"{found.k_} block{'s' * (found.k_ > 1)} of {n:,} nodes"
     lines = [f"{counted}: {found.reason_}"]
-    if result["regime"] is not None:
-        lines.append(f"even blocks that stand out as these do on average: {result['regime']['words']}")
+    if strong := result["signals"]:
+        clear = sum(one > 1 for one in strong)
+        lines.append(
+            f"signals {strong[0]:.3g} down to {strong[-1]:.3g}, {clear} of {len(strong)} above 1, which fast "
+            "methods need in large networks"
+            if len(strong) > 1
+            else f"signal {strong[0]:.3g}; above 1 fast methods find blocks in large networks"
+        )
     lines.append(f"density {result['density']:.3g}")
     if found.rate_ > 0:
         lines[-1] += f"; nobody's error is below {found.rate_:.3g}, up to a constant"
@@ -258,11 +278,11 @@ def _graphon(path: Path, k: Any, ends: tuple[str, str] | None, *, hush: bool) ->
     from sfumato.graphon import Blocks
 
     if (kept := read_blocks(path)) is not None:
-        return kept
+        return kept.graphon
     if path.suffix == ".json" and not path.exists():
         raise InvalidInput(f"cannot read {path}: there is no such file; nothing was compared")
     given = read_edges(path, ends=ends)
-    with working(f"looking for blocks in {path.name}: {read_words(given)}", quiet=hush):
+    with working(f"looking for blocks in {path}: {read_words(given)}", quiet=hush):
         return Blocks(k).fit(given.network).graphon_
 
 

@@ -22,13 +22,13 @@ PLAIN = {"", ".txt", ".edges", ".edgelist"}
 FORMAT = "sfumato-blocks/1"
 
 
-ENDS = (("u", "v"), ("source", "target"), ("from", "to"))
+ENDS = (("u", "v"), ("source", "target"), ("from", "to"), ("src", "dst"))
 """Columns that hold the two ends of an edge, unless others are named."""
 
 Columns = Annotated[
     str,
     typer.Option(
-        help="Columns of the two ends of an edge, with a comma; else u,v or source,target or from,to.",
+        help="Columns of the two ends of an edge, with a comma; else u,v, source,target, from,to or src,dst.",
         show_default=False,
     ),
 ]
@@ -45,25 +45,35 @@ class Edges:
     repeats: int
 
 
-def read_edges(path: Path, *, ends: tuple[str, str] | None = None, nodes: Path | None = None) -> Edges:
+def read_edges(
+    path: Path, *, ends: tuple[str, str] | None = None, nodes: Path | None = None, private: bool = False
+) -> Edges:
     """An undirected network from an edge list; loops, and edges given again or the other way, are left out.
 
     With `nodes`, a table with a column `node` or a line for each, these are the nodes, and an edge to any
-    other is refused; else they are those that have an edge.
+    other is refused; else they are those that have an edge. What is wrong with a `private` list is said, not
+    where.
     """
     from sfumato.graphon import Network
 
+    public = None if nodes is None else read_nodes(nodes)
     # Whether there is any edge at all is private where nodes are public: a list without one is a network too.
-    pairs = [(str(u), str(v)) for u, v in _pairs(path, ends, empty=nodes is not None)]
-    names = in_order(name for pair in pairs for name in pair) if nodes is None else read_nodes(nodes)
+    try:
+        pairs = [(str(u), str(v)) for u, v in _pairs(path, ends, empty=public is not None)]
+    except BadRow:
+        if private:
+            raise InvalidInput(f"{path} has a row that is no pair of nodes; nothing was charged") from None
+        raise
+    names = in_order(name for pair in pairs for name in pair) if public is None else public
     number = {name: place for place, name in enumerate(names)}
     if len(number) < len(names):
         raise InvalidInput(f"{nodes} names a node twice; nothing was read further")
     kept: set[tuple[int, int]] = set()
     loops = 0
     for row, pair in enumerate(pairs, 1):
-        if not (pair[0] in number and pair[1] in number):  # not named: edges may be private
-            raise InvalidInput(f"edge {row} of {path} has a node that {nodes} has not; nothing was charged")
+        if not (pair[0] in number and pair[1] in number):
+            which = f"{path} has an edge to" if private else f"edge {row} of {path} has"
+            raise InvalidInput(f"{which} a node that {nodes} has not; nothing was charged")
         u, v = sorted((number[pair[0]], number[pair[1]]))
         if u == v:
             loops += 1
@@ -76,8 +86,8 @@ def read_edges(path: Path, *, ends: tuple[str, str] | None = None, nodes: Path |
 def read_words(given: Edges) -> str:
     """What was read, and what of it was left out."""
     left_out = [
-        f"{count:,} {name} left out"
-        for count, name in ((given.loops, "loops"), (given.repeats, "repeated edges"))
+        f"{count:,} {name}{'s' * (count > 1)} left out"
+        for count, name in ((given.loops, "loop"), (given.repeats, "repeated edge"))
         if count
     ]
     network = given.network
@@ -94,7 +104,9 @@ def read_nodes(path: Path) -> list[str]:
             raise InvalidInput(f"there is no column 'node' in {path}; nothing was charged")
         names = [str(name) for name in table.column("node").to_pylist()]
     else:
-        names = [str(name) for name in column(read_rows(path), "node", path)]
+        rows = read_rows(path)
+        named = next(iter(rows[0])) if len(rows[0]) == 1 else "node"  # one column holds what it may be called
+        names = [str(name) for name in column(rows, named, path)]
     if not names:
         raise InvalidInput(f"{path} names no node; nothing was charged")
     return names
@@ -105,7 +117,16 @@ def write_blocks(path: Path, found: dict[str, Any]) -> None:
     path.write_text(json.dumps({"format": FORMAT, **found}, indent=1) + "\n", encoding="utf-8")
 
 
-def read_blocks(path: Path) -> BlockGraphon | None:
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Blocks that `graph blocks --out` wrote: of how many nodes, and why they were believed."""
+
+    graphon: BlockGraphon
+    nodes: int
+    reason: str
+
+
+def read_blocks(path: Path) -> Kept | None:
     """Blocks kept by `graph blocks --out`, or None if the file is something else."""
     from sfumato.graphon import BlockGraphon
 
@@ -118,9 +139,12 @@ def read_blocks(path: Path) -> BlockGraphon | None:
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         return None
     try:
-        return BlockGraphon(found["matrix"], found["shares"])
+        graphon = BlockGraphon(found["matrix"], found["shares"])
+        return Kept(graphon, int(found["nodes"]), str(found["reason"]))
     except KeyError as missing:
-        raise InvalidInput(f"{path} has no {missing}; nothing was compared") from None
+        raise InvalidInput(f"{path} has no {missing}; nothing was computed") from None
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{path} holds no blocks; nothing was computed") from None
 
 
 def ends_of(columns: str) -> tuple[str, str] | None:
@@ -142,25 +166,50 @@ def number_of(k: str) -> Any:
     return int(k)
 
 
+class BadRow(InvalidInput):
+    """One row of an edge list is no edge."""
+
+
 def _pairs(path: Path, ends: tuple[str, str] | None, *, empty: bool) -> Sequence[tuple[Any, Any]]:
     if path.suffix == ".parquet":
         table = _parquet(path)
         chosen = _chosen(table.column_names, ends, path)
         return list(zip(*(table.column(name).to_pylist() for name in chosen), strict=True))
     if path.suffix not in PLAIN:
+        if (listed := _listed(path)) is not None:
+            return listed
         rows = read_rows(path, empty=empty)
         if not rows:
             return []
-        return list(zip(*(column(rows, name, path) for name in _chosen(rows[0], ends, path)), strict=True))
+        chosen = _chosen(rows[0], ends, path)
+        try:
+            return list(zip(*(column(rows, name, path) for name in chosen), strict=True))
+        except InvalidInput as problem:
+            raise BadRow(str(problem)) from None
     found = []
     for number, line in enumerate(_lines(path), 1):
         words = line.replace(",", " ").split()
         if len(words) < 2:
-            raise InvalidInput(f"edge {number} of {path} must be two names on a line; nothing was charged")
+            raise BadRow(f"edge {number} of {path} must be two names on a line; nothing was charged")
         found.append((words[0], words[1]))
     if not found and not empty:
         raise InvalidInput(f"{path} has no edges; nothing was charged")
     return found
+
+
+def _listed(path: Path) -> list[tuple[Any, Any]] | None:
+    """A JSON list of lists of two, as most programs write pairs; None if it is something else."""
+    if path.suffix != ".json":
+        return None
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
+        return None
+    if not all(len(row) == 2 for row in rows):
+        raise BadRow(f"{path} has a row that is no pair of nodes; nothing was charged")
+    return [(u, v) for u, v in rows]
 
 
 def _lines(path: Path) -> list[str]:
@@ -180,7 +229,8 @@ def _chosen(names: Iterable[str], ends: tuple[str, str] | None, path: Path) -> t
     if not found:
         # Names of columns are not repeated: a table without a header has an edge in its first line.
         wanted = " or ".join(",".join(pair) for pair in (ENDS if ends is None else (ends,)))
-        raise InvalidInput(f"{path} has no columns {wanted}: name them by --columns; nothing was charged")
+        said = "" if ends else ": name yours by --columns"
+        raise InvalidInput(f"{path} has no columns {wanted} in its first line{said}; nothing was charged")
     return found[0]
 
 

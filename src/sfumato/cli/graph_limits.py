@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
-from sfumato.cli.graph_files import Columns, Edges, Overwrite, ends_of, read_edges, read_words
+from sfumato.cli.graph_files import Columns, Overwrite, ends_of, read_blocks, read_edges, read_words
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidParameter
 
@@ -20,7 +20,8 @@ def limits(
     graph: Annotated[
         Path | None,
         typer.Argument(
-            help="An edge list, whose nodes, blocks and chances are taken where they are not given.",
+            help="An edge list, or blocks of `graph blocks --out`, whose nodes, blocks and chances are taken "
+            "where they are not given.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +56,7 @@ def limits(
 
     check_outputs([plot] if plot else [], {".png"}, reads=[graph], overwrite=overwrite)
     hush = quiet or json
-    mine = None if graph is None else _measured(read_edges(graph, ends=ends_of(columns)), hush=hush)
+    mine = None if graph is None else _measured(graph, ends_of(columns), hush=hush)
     case = _case(mine, n, k, rho, between)
     said = outlook(case.n, case.k, within=case.within, between=case.between)
     rho = max(case.within, case.between)
@@ -99,7 +100,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a network says of itself: its nodes, its blocks, and even blocks that stand out as much."""
+    """What a network says of itself: its nodes, its blocks, and even blocks as faint as its faintest."""
 
     n: int
     k: int
@@ -108,14 +109,20 @@ class Measured:
     sentence: str
 
 
-def _measured(given: Edges, *, hush: bool) -> Measured:
+def _measured(path: Path, ends: tuple[str, str] | None, *, hush: bool) -> Measured:
     from sfumato.graphon import Blocks, even_like
 
-    with working("looking for its blocks", quiet=hush):
-        found = Blocks().fit(given.network)
-    within, between = even_like(found.graphon_)
-    sentence = f"{read_words(given)}: {found.reason_}"
-    return Measured(given.network.size, found.k_, within, between, sentence)
+    if (kept := read_blocks(path)) is not None:
+        graphon, n, sentence = kept.graphon, kept.nodes, f"{kept.nodes:,} nodes: {kept.reason}"
+    else:
+        given = read_edges(path, ends=ends)
+        with working(f"looking for blocks in {path}", quiet=hush):
+            found = Blocks().fit(given.network)
+        graphon, n, sentence = found.graphon_, given.network.size, f"{read_words(given)}: {found.reason_}"
+    within, between = even_like(graphon)
+    if graphon.k > 2:
+        sentence += "; below are even blocks as faint as the faintest of these"
+    return Measured(n, graphon.k, within, between, sentence)
 
 
 def _case(
@@ -126,10 +133,15 @@ def _case(
         raise InvalidParameter("give --n, --k and --rho, or an edge list; nothing was computed")
     if mine is not None:
         n = n or mine.n
-        if rho is None and (mine.k == 1 or (k is not None and k != mine.k)):
+        if rho is None and mine.k == 1:
             raise InvalidParameter(
-                f"{mine.sentence}; to ask about other blocks that it might have, give --k and --rho; nothing "
-                "was computed"
+                f"no blocks are found in it ({mine.sentence}): to ask about some that it might have, give "
+                "--k and --rho; nothing was computed"
+            )
+        if rho is None and k is not None and k != mine.k:
+            raise InvalidParameter(
+                f"it has {mine.k} blocks by itself: to ask about {k}, give --rho as well, the chance within "
+                "them; nothing was computed"
             )
         k = k or mine.k
         if rho is None:

@@ -32,7 +32,10 @@ WIDE, HIGH = 8.0, 3.9
 SIDE = 4.6  # inches of the square of blocks
 # From nothing to everything, also in grey: lighter is less.
 SHADES = ("#f1f3f4", "#fde7b0", "#9cc9ea", "#3b7fc4")
-LEAST = 0.028  # of the side: narrower blocks have no room for a name
+LEAST = (
+    0.03  # of the side: a name takes as much; those of narrower blocks are moved apart while there is room
+)
+LETTER = 0.016  # of the side: the width of a letter of a name
 NUMBER = 0.075  # of the side: narrower cells have no room for a number
 
 
@@ -69,18 +72,25 @@ def blocks_picture(
     ends = np.concatenate([[0.0], np.cumsum(sizes)])
     colors, scale = blues(), Normalize(0, float(chances.max()) or 1.0)
     left = 1.6
-    figure, foot = sheet(left + SIDE + 0.5, SIDE + 1.35, caption)
+    figure, foot = sheet(left + SIDE + 0.5, SIDE + 1.6, caption)
     axis = panel(figure, (left, foot + 0.75, SIDE, SIDE))
     axis.pcolormesh(ends, ends, chances, cmap=colors, norm=scale, edgecolors=PAPER, linewidth=0.8)
     axis.set_xlim(0, 1)
     axis.set_ylim(1, 0)  # as a matrix is read: the first block is at the top
     middles = (ends[1:] + ends[:-1]) / 2
-    wide = np.flatnonzero(sizes >= LEAST)
-    axis.set_yticks(middles[wide], [f"{labels[b]}  ({sizes[b]:.0%})" for b in wide])
     axis.set_xticks([])
-    axis.tick_params(length=0)
-    for text in axis.get_yticklabels():
-        text.set_parse_math(False)
+    axis.set_yticks([])
+    for block, at in _places(sizes, LEAST).items():
+        axis.plot([-0.022, 0], [at, middles[block]], color=GREY, linewidth=0.5, clip_on=False)
+        axis.text(
+            -0.028, at, f"{labels[block]}  ({sizes[block]:.0%})", ha="right", va="center", fontsize=8.5,
+            color=INK, parse_math=False,
+        )  # fmt: skip
+    for block, at in _places(sizes, LETTER * (1 + max(map(len, labels)))).items():
+        axis.plot([at, middles[block]], [-0.022, 0], color=GREY, linewidth=0.5, clip_on=False)
+        axis.text(
+            at, -0.028, labels[block], ha="center", va="bottom", fontsize=8.5, color=INK, parse_math=False
+        )
     for side in ("bottom", "left"):
         axis.spines[side].set_visible(False)
     for row in range(sizes.size):
@@ -90,10 +100,10 @@ def blocks_picture(
                 axis.text(
                     middles[column], middles[row], _short(value), ha="center", va="center",
                     fontsize=min(9.0, 75 * float(sizes[column])),
-                    color=PAPER if scale(value) > 0.45 else INK,
+                    color=_ink(colors(float(scale(value)))),
                 )  # fmt: skip
     color_bar(axis, colors, scale, label="chance that two nodes are joined", drop=0.16)
-    heading(axis, title or "blocks, and how often they are joined")
+    heading(axis, title or "blocks, and how often they are joined", lift=0.34)
     return png(figure)
 
 
@@ -153,8 +163,37 @@ def phase_picture(
     axis.set_xlabel("largest chance of an edge", fontsize=9, color=INK)
     axis.set_ylabel("blocks", fontsize=9, color=INK)
     _shades_key(axis, names)
-    heading(axis, title or "can this network tell you anything?", lift=0.52)
+    heading(axis, title or "can a large network like this tell you anything?", lift=0.52)
     return png(figure)
+
+
+def _places(sizes: FloatArray, gap: float) -> dict[int, float]:
+    """Where the names of blocks are written beside them, at least `gap` apart: of all, or of the wide ones.
+
+    >>> {block: round(at, 3) for block, at in _places(np.array([0.9, 0.05, 0.05]), 0.1).items()}
+    {0: 0.45, 1: 0.887, 2: 0.987}
+    """
+    ends = np.cumsum(sizes)
+    middles = ends - sizes / 2
+    if (sizes.size - 1) * gap > 1:
+        return {int(block): float(middles[block]) for block in np.flatnonzero(sizes >= gap)}
+    # Pushed down from the first, and up from the last: both keep the gap, and so does their mean.
+    steps = gap * np.arange(sizes.size)
+    down = np.minimum(np.maximum.accumulate(middles - steps) + steps, 1 - steps[::-1])
+    up = np.maximum(np.minimum.accumulate((middles - steps)[::-1])[::-1] + steps, steps)
+    return dict(enumerate(((down + up) / 2).tolist()))
+
+
+def _ink(fill: tuple[float, ...]) -> str:
+    """The color of a number on this fill: dark or light, whichever stands out more (WCAG)."""
+    from matplotlib.colors import to_rgb
+
+    def light(color: Sequence[float]) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
+        return 0.05 + 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    below = light(fill)
+    return PAPER if light(to_rgb(PAPER)) / below > below / light(to_rgb(INK)) else INK
 
 
 def _edges(middles: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,13 @@ from sfumato.figures.sheet import (
     vector,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 WIDE, HIGH, COLUMNS = 8.0, 3.0, 4
 MOST = len(STYLES)
+TOO_LONG = 1e9  # numbers of more digits are written with a power of ten
 
 
 def regret_picture(
@@ -64,20 +70,45 @@ def regret_picture(
         if name in limits:
             axis.plot(x, limits[name], color=color, linewidth=1.2, linestyle=dashed, marker=mark, zorder=2)
     if limits:
-        axis.plot([], [], color=GREY, linewidth=1.2, linestyle=dashed, label="bound")
+        own = next(color for name, (color, _) in zip(lines, STYLES, strict=False) if name in limits)
+        axis.plot(
+            [], [], color=own if len(limits) == 1 else GREY, linewidth=1.2, linestyle=dashed, label="bound"
+        )
     axis.set_xlim(float(x[0]) - (count == 1), float(x[-1]) + (count == 1))
     axis.set_ylim(*_window(lines, limits))
     plain_numbers(axis)
+    _thousands(axis)
     axis.grid(color="#5f6b7a", alpha=0.18, linewidth=0.5)
     axis.set_axisbelow(True)
     axis.set_xlabel("rounds", fontsize=9, color=INK)
+    _make_room(axis)
     axis.set_ylabel("regret", fontsize=9, color=INK)
-    axis.yaxis.set_label_coords(-0.6 / (WIDE - LEFT - RIGHT), 0.5)
     key(axis, columns=COLUMNS)
     heading(axis, title or "regret against bound")
     if rehearsal:
         stamp(axis)
     return png(figure)
+
+
+def _thousands(axis: Axes) -> None:
+    """Write 15,000,000 for 15000000, and four digits and a power of ten where all of them are too many."""
+    from matplotlib.ticker import FuncFormatter
+
+    for one in (axis.xaxis, axis.yaxis):
+        digits = ",.10g" if max(map(abs, one.get_view_interval())) < TOO_LONG else ".4g"
+        one.set_major_formatter(FuncFormatter(lambda value, _, digits=digits: f"{value + 0.0:{digits}}"))
+
+
+def _make_room(axis: Axes) -> None:
+    """Set what the axis measures left of its numbers, and begin the panel further right if they are wide."""
+    figure = cast("Figure", axis.figure)
+    numbers = axis.yaxis.get_tightbbox(cast(Any, figure.canvas).get_renderer())
+    wide = 0.0 if numbers is None else (axis.bbox.x0 - numbers.x0) / figure.dpi
+    away = max(0.6, wide + 0.1)
+    left = max(LEFT, away + 0.18)
+    place = axis.get_position()
+    axis.set_position((left / WIDE, place.y0, (WIDE - left - RIGHT) / WIDE, place.height))
+    axis.yaxis.set_label_coords(-away / (WIDE - left - RIGHT), 0.5)
 
 
 def _window(lines: Mapping[str, FloatArray], limits: Mapping[str, FloatArray]) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Block structure of networks, with the limits of what a sample can tell."""
 
 from sfumato.graphon.blocks import Blocks
-from sfumato.graphon.contiguity import Outlook, even_like, outlook, phases, signal
+from sfumato.graphon.contiguity import Outlook, even_like, outlook, phases, signal, signals
 from sfumato.graphon.distance import Distance, distance
 from sfumato.graphon.estimate import Estimate, estimation_error, least_squares, spectral, usvt
 from sfumato.graphon.limits import attained_rate, contiguity_floor, error_floor, estimation_rate, packing
@@ -36,6 +36,7 @@ __all__ = [
     "response_signal",
     "sample_graph",
     "signal",
+    "signals",
     "spectral",
     "usvt",
 ]

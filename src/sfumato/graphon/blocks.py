@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.graphon.contiguity import even_like
 from sfumato.graphon.estimate import Estimate, block_pairs
 from sfumato.graphon.guarding import Gain, guarded_fit
 from sfumato.graphon.limits import estimation_rate
 from sfumato.graphon.model import BlockGraphon
-from sfumato.graphon.network import Network, as_network, private_network
+from sfumato.graphon.network import Network, as_network, node_names, private_network
 from sfumato.graphon.release import release_blocks
 from sfumato.privacy import Ledger, Noise, PureDP, Release
 from sfumato.spaces import Graph
@@ -30,14 +32,18 @@ class Blocks:
     found: blocks are believed only if they foretell edges that were kept from them. Pure chance passes at
     most once in 20 times. After `fit`:
 
-        labels_      the block of each node, 0 to k_ - 1
+        labels_      the block of each node, 0 to k_ - 1, in the order of nodes_
+        nodes_       the nodes: those of a networkx graph in its own order, otherwise, and whenever `fit` was
+                     given `nodes`, the numbers 0 to n - 1
         matrix_      the chance that nodes of each two blocks are joined
         shares_      the share of the nodes in each block
+        density_     the share of all pairs of nodes that are joined; a private one as far as was released
         k_           how many blocks were found
         detectable_  whether the network tells more than its density; if not, k_ is 1
         rate_        the error nobody beats for so many nodes and blocks, up to a constant: compare, don't
-                     quote [mcmillan18, thm. 4.3]. rho is the largest entry of matrix_, and 0 gives 0: a
-                     network without edges tells no rho
+                     quote [mcmillan18, thm. 4.3]. It is stated for all networks whose chances are at most
+                     rho; here rho is the larger chance of the even blocks that are as faint as the faintest
+                     of these (`even_like`), and 0 gives 0: a network without edges tells no rho
         graphon_     matrix_ and shares_ as a model to draw networks from
         reason_      why these blocks were believed or not, in words
 
@@ -58,6 +64,8 @@ class Blocks:
     """
 
     labels_: IntArray
+    nodes_: tuple[Hashable, ...]
+    density_: float
     matrix_: FloatArray
     shares_: FloatArray
     k_: int
@@ -102,9 +110,10 @@ class Blocks:
     def fit(self, graph: object, *, nodes: int | None = None, noise: Noise | None = None) -> Blocks:
         """Find the blocks of a graph; the same object is given back, with what was found.
 
-        `nodes` says how many nodes there are, numbered from 0. Private fits need it for pairs of nodes and
-        networkx graphs: who is there must not be read off the edges. `noise` is for rehearsals of private
-        fits; the system's is used without it.
+        `nodes` says how many nodes there are, numbered from 0: the nodes of a networkx graph must then be
+        such numbers, and labels_ follow the numbers; without it they follow `list(graph)`. Private fits need
+        it for pairs of nodes and networkx graphs: who is there must not be read off the edges. `noise` is
+        for rehearsals of private fits; the system's is used without it.
         """
         read = as_network if self.epsilon is None else private_network
         network = read(graph, nodes=nodes)
@@ -112,15 +121,44 @@ class Blocks:
         if self.epsilon is not None and self.ledger is not None:
             found = release_blocks(network, k, epsilon=self.epsilon, ledger=self.ledger, noise=noise)
             self._keep(found.estimate, k, detectable=not found.hopeless and found.estimate.graphon.k > 1)
+            counted = float(found.releases[-1].value.sum())
+            self.density_ = min(1.0, max(0.0, counted / max(network.dyads, 1)))
+            self.nodes_ = node_names(graph, network.size, nodes=network.size)
             self.hopeless_, self.reason_ = found.hopeless, found.reason
             self.strengths_, self.releases_, self.gains_ = found.strengths, found.releases, ()
             return self
         salt = 0 if self.rng is None else int(self.rng.integers(1, 2**40))
         estimate, choice = guarded_fit(network, k, salt=salt)
         self._keep(estimate, k, detectable=choice.detectable)
-        self.hopeless_, self.reason_ = False, _reason(choice.gains, choice.k)
+        self.density_, self.nodes_ = network.density, node_names(graph, network.size, nodes=nodes)
+        self.hopeless_, self.reason_ = False, _reason(choice.gains, choice.k, chosen=k is None)
         self.strengths_, self.releases_, self.gains_ = (), (), choice.gains
         return self
+
+    def fit_predict(self, graph: object, *, nodes: int | None = None, noise: Noise | None = None) -> IntArray:
+        """The block of each node: labels_ after `fit`."""
+        return self.fit(graph, nodes=nodes, noise=noise).labels_
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn asks so
+        """What these blocks were asked for by, to ask again or otherwise; `deep` changes nothing."""
+        return {"k": self.k, "epsilon": self.epsilon, "ledger": self.ledger, "rng": self.rng}
+
+    def set_params(self, **params: Any) -> Blocks:
+        """The same object, asked for otherwise; what was fitted before stays until `fit`."""
+        known = self.get_params()
+        if unknown := sorted(set(params) - set(known)):
+            raise InvalidParameter(f"parameters are {', '.join(known)}, got {unknown[0]}; none was changed")
+        asked = Blocks(**{**known, **params})
+        self.k, self.epsilon, self.ledger, self.rng = asked.k, asked.epsilon, asked.ledger, asked.rng
+        return self
+
+    def plot(self, *, caption: str = "") -> bytes:
+        """A picture (PNG) of the blocks: as wide as they are large, dark where joined."""
+        from sfumato.figures.graphon import blocks_picture
+
+        self._fitted("a picture", "drawn")
+        names = [str(block) for block in range(self.k_)]
+        return blocks_picture(self.matrix_, self.shares_, names=names, caption=caption or self.reason_)
 
     def weights(self, edges: npt.ArrayLike | None = None) -> tuple[Graph, FloatArray]:
         """A graph and how strongly each of its edges conducts, for a network that is only partly known.
@@ -134,8 +172,7 @@ class Blocks:
         >>> graph.edges.tolist(), weights.round(3).tolist()
         ([[0, 1], [0, 2], [1, 2]], [0.667, 0.667, 0.667])
         """
-        if not hasattr(self, "labels_"):
-            raise InvalidParameter("blocks must be fitted before they have weights; nothing was computed")
+        self._fitted("weights", "computed")
         n = self.labels_.size
         if edges is None:
             if not 2 <= n <= MOST_WHOLE:
@@ -151,16 +188,20 @@ class Blocks:
         low, high = self.labels_[graph.edges].T
         return graph, chances[low, high]
 
+    def _fitted(self, what: str, done: str) -> None:
+        if not hasattr(self, "labels_"):
+            raise InvalidParameter(f"blocks must be fitted before they have {what}; nothing was {done}")
+
     def _keep(self, estimate: Estimate, k: int | None, *, detectable: bool) -> None:
         self.graphon_, self.labels_ = estimate.graphon, estimate.labels
         self.matrix_, self.shares_, self.k_ = self.graphon_.matrix, self.graphon_.shares, self.graphon_.k
         self.detectable_ = detectable
-        largest = float(self.matrix_.max())
+        largest = max(even_like(self.graphon_))
         self.rate_ = estimation_rate(self.labels_.size, k or self.k_, largest) if largest > 0 else 0.0
 
 
-def _reason(gains: tuple[Gain, ...], k: int) -> str:
-    """What the held-out edges said."""
+def _reason(gains: tuple[Gain, ...], k: int, *, chosen: bool) -> str:
+    """What the held-out edges said, and whether more blocks might have said more."""
     if not gains:
         return "one block: its density is all there is to find"
     best = max(gains, key=lambda gain: gain.gain)
@@ -170,4 +211,5 @@ def _reason(gains: tuple[Gain, ...], k: int) -> str:
     limit = f"chance explains {best.threshold:.1f}"
     if k == 1:
         return f"{best.k} blocks foretell held-out edges no better than one: {by:.1f} deviations, {limit}"
-    return f"{k} blocks foretell held-out edges better than one, by {by:.1f} deviations; {limit}"
+    more = f"; more blocks than {k} were not tried: give k" if chosen and gains[-1].k == k else ""
+    return f"{k} blocks foretell held-out edges better than one, by {by:.1f} deviations; {limit}{more}"

@@ -16,13 +16,14 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.graphon.model import BlockGraphon
-from sfumato.spaces.space import IntArray
+from sfumato.spaces.space import FloatArray, IntArray
 
 Regime = Literal["impossible", "only by exhaustive search, if at all", "detectable", "recoverable exactly"]
 REGIMES: tuple[Regime, ...] = (
     "impossible", "only by exhaustive search, if at all", "detectable", "recoverable exactly",
 )  # fmt: skip
 EFFICIENT = 1.0  # Kesten and Stigum's bound on the signal
+LARGE = "in large networks like this"  # with n without end; a finite one may do better, or worse
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,13 @@ class Outlook:
             case "only by exhaustive search, if at all":
                 sure = "is" if self.degree > self.search_degree else "is not known to be"
                 said = (
-                    f"{compared} lies between {self.contiguous:.3g} and 1: no fast method is known, and "
-                    f"exhaustive search {sure} enough"
+                    f"{compared} lies between {self.contiguous:.3g} and 1: no fast method is known, "
+                    f"and exhaustive search {sure} enough"
                 )
             case "detectable":
-                said = f"{compared} is above 1: the blocks can be found, though not every node's"
+                said = f"{compared} is above 1: the blocks can be found {LARGE}, though not every node's"
             case "recoverable exactly":
-                said = f"separation {self.separation:.3g} is above 1: every node's block can be found"
+                said = f"separation {self.separation:.3g} is above 1: every node's block can be found {LARGE}"
         return f"{self.regime}: {said}"
 
 
@@ -120,8 +121,8 @@ def outlook(n: int, k: int, *, within: float, between: float = 0.0) -> Outlook:
 
     >>> outlook(1000, 4, within=0.01, between=0.006).regime
     'impossible'
-    >>> print(outlook(1000, 4, within=0.2, between=0.02).sentence)
-    recoverable exactly: separation 3.38 is above 1: every node's block can be found
+    >>> print(outlook(1000, 4, within=0.2, between=0.02).sentence.partition(": ")[2])
+    separation 3.38 is above 1: every node's block can be found in large networks like this
     """
     _check(n, k, within, between)
     if k < 2:
@@ -147,26 +148,43 @@ def outlook(n: int, k: int, *, within: float, between: float = 0.0) -> Outlook:
     )
 
 
-def even_like(graphon: BlockGraphon) -> tuple[float, float]:
-    """Chances p within and q between even blocks that stand out as these do on average, equally dense.
+def signals(graphon: BlockGraphon, n: int) -> FloatArray:
+    """How much each direction of the blocks stands out among n nodes: above 1 a fast method can find it.
 
-    The eigenvalues of B diag(shares) but the largest are (p - q) / k for even blocks: the mean of their sizes
-    is kept, the sign of their sum, and the density. So p < q where nodes meet their like least. Where that
-    asks for a chance below 0 it is 0, and above 1 it is 1.
+    n l_i**2 / l_1 for all eigenvalues l_i of B diag(shares) but the largest, l_1; in decreasing order. For
+    even blocks all are `signal`; uneven ones may show some directions and hide others. k - 1 numbers.
+
+    >>> signals(BlockGraphon([[0.012, 0.004], [0.004, 0.012]]), 1000).round(9).tolist()
+    [2.0]
+    """
+    _check(n, 1)
+    values = _eigenvalues(graphon)
+    if values[-1] <= 0:
+        return np.zeros(graphon.k - 1)
+    return np.asarray(np.sort(n * values[:-1] ** 2 / values[-1])[::-1])
+
+
+def even_like(graphon: BlockGraphon) -> tuple[float, float]:
+    """Chances p within and q between even blocks that stand out as the faintest of these do, equally dense.
+
+    Their signal is the least of `signals`, their density that of these. So what can be said of even blocks
+    is not too much for uneven ones. The sign is that of the faintest eigenvalue: p < q where nodes meet their
+    like least. Where that asks for a chance below 0 it is 0, and above 1 it is 1.
 
     >>> p, q = even_like(BlockGraphon([[0.3, 0.1], [0.1, 0.3]]))
     >>> round(p, 12), round(q, 12)
     (0.3, 0.1)
     """
-    root = np.sqrt(graphon.shares)
-    others = np.linalg.eigvalsh(graphon.matrix * np.outer(root, root))[:-1]
     k, density = graphon.k, graphon.density
     if k == 1:
         return density, density
-    mean = math.copysign(float(np.abs(others).mean()), float(others.sum()))
+    *others, largest = _eigenvalues(graphon).tolist()
+    faintest = min(others, key=abs)
+    # Even blocks have the density as their largest eigenvalue, so that n l**2 / density is their signal.
+    faintest *= math.sqrt(density / largest) if largest > 0 else 0.0
     # Of both chances none is below 0, and the mean is kept: p + (k - 1) q = k times the density.
-    mean = min(density, max(-density / (k - 1), mean))
-    return min(1.0, density + (k - 1) * mean), min(1.0, density - mean)
+    faintest = min(density, max(-density / (k - 1), faintest))
+    return min(1.0, density + (k - 1) * faintest), min(1.0, density - faintest)
 
 
 def phases(n: int, *, contrast: float, densities: npt.ArrayLike, blocks: npt.ArrayLike) -> IntArray:
@@ -223,6 +241,12 @@ def table() -> tuple[Contiguity, ...]:
             "banks16",
         ),
     )
+
+
+def _eigenvalues(graphon: BlockGraphon) -> FloatArray:
+    """Those of B diag(shares), in increasing order."""
+    root = np.sqrt(graphon.shares)
+    return np.asarray(np.linalg.eigvalsh(graphon.matrix * np.outer(root, root)))
 
 
 def _check(n: int, k: int, *chances: float) -> None:

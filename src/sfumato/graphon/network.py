@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, cast, runtime_checkable
@@ -131,9 +131,11 @@ class Networkx(Protocol):
 def as_network(graph: object, *, nodes: int | None = None) -> Network:
     """A network from a Graph, a scipy sparse or square 0-1 matrix, a networkx graph, or pairs of nodes.
 
-    Lengths and weights are left out: an edge is there or not. Node k of a networkx graph is the k-th of its
-    `nodes`. Pairs of nodes may come with `nodes`, how many there are, if the last have no edge. Loops, edges
-    given twice and matrices that are not symmetric are refused.
+    Lengths of a `Graph` and weights of a networkx graph are left out: an edge is there or not. Matrices have
+    entries 0 and 1. Node k of a networkx graph is the k-th of its `nodes`; if `nodes` says how many there
+    are, its nodes must be numbers from 0 to nodes - 1 and stay what they are. Pairs of nodes may come with
+    `nodes` if the last have no edge. Loops, edges given twice and matrices that are not symmetric are
+    refused.
 
     >>> as_network([(0, 1), (1, 2)], nodes=4)
     Network(size=4, edges=array([[0, 1],
@@ -144,7 +146,8 @@ def as_network(graph: object, *, nodes: int | None = None) -> Network:
     if sparse.issparse(graph):
         return _counted(_from_matrix(sparse.coo_array(cast(Any, graph))), nodes)
     if isinstance(graph, Networkx):
-        return _counted(_from_networkx(graph), nodes)
+        return _from_networkx(graph) if nodes is None else _by_number(graph, nodes)
+    _listed(graph)
     try:
         array = np.asarray(cast(Any, graph))
     except ValueError:
@@ -158,26 +161,35 @@ def as_network(graph: object, *, nodes: int | None = None) -> Network:
     return Network(int(ends.max(initial=0)) + 1 if nodes is None else nodes, ends)
 
 
+def node_names(graph: object, size: int, *, nodes: int | None = None) -> tuple[Hashable, ...]:
+    """What the nodes 0 to size - 1 of `as_network` are called in the graph they come from: mostly just that.
+
+    Those of a networkx graph are its `nodes`, unless `nodes` says that they are numbers.
+    """
+    named = isinstance(graph, Networkx) and nodes is None
+    return tuple(cast(Any, graph).nodes) if named else tuple(range(size))
+
+
 def private_network(graph: object, *, nodes: int | None = None) -> Network:
     """A network whose edges are private: its size is given and not read off them, and no error names an edge.
 
     A `Network`, a `Graph` and a matrix have a size. Pairs of nodes and networkx graphs need `nodes`, and
     their nodes are the numbers 0 to nodes - 1: whoever is named only by an edge would show it.
     """
+    _listed(graph)
     if nodes is None and (isinstance(graph, Networkx) or not _sized(graph)):
         raise InvalidParameter(
             "where edges are private the nodes are public: pairs of nodes and networkx graphs must come with "
             "nodes, how many there are, got none; nothing was charged"
         )
     try:
-        if isinstance(graph, Networkx) and nodes is not None:
-            return _by_number(graph, nodes)
         return as_network(graph, nodes=nodes)
     except InvalidInput:
         span = "" if nodes is None else f", numbered 0 to {nodes - 1}"
         raise InvalidInput(
             f"a private network must join pairs of its nodes{span}, each pair once and both ways alike, "
-            "without loops, got one that does not; which edge it is, is private; nothing was charged"
+            "without loops, and a matrix without weights, got one that does not; which edge it is, is "
+            "private; nothing was charged"
         ) from None
 
 
@@ -193,9 +205,26 @@ def _sized(graph: object) -> bool:
 
 def _by_number(graph: Networkx, nodes: int) -> Network:
     """A networkx graph whose nodes are their own numbers, those that it lacks being without an edge."""
-    if not set(graph.nodes) <= set(range(nodes)) or graph.is_directed() or graph.is_multigraph():
-        raise InvalidInput("nodes must be numbers and edges undirected, some are not; no network was built")
-    return Network(nodes, list(graph.edges))
+    size = whole("nodes", nodes, low=1, high=MOST_NODES)
+    _undirected(graph)
+    for node in graph.nodes:
+        if not isinstance(node, int | np.integer) or not 0 <= node < size:
+            raise InvalidInput(
+                f"a networkx graph that comes with nodes={size} must have nodes from 0 to {size - 1}, got "
+                f"{node!r}; no network was built"
+            )
+    return Network(size, list(graph.edges))
+
+
+def _listed(graph: object) -> None:
+    """Refuse what holds edges, but not as a list."""
+    if isinstance(graph, str | bytes):
+        raise InvalidInput("edges must be a list of pairs of nodes, got a text; no network was built")
+    if isinstance(graph, Set | Mapping | Iterator):
+        raise InvalidInput(
+            f"edges must be a list of pairs of nodes, got a {type(graph).__name__}: make it a list; "
+            "no network was built"
+        )
 
 
 def _counted(network: Network, nodes: int | None) -> Network:
@@ -215,6 +244,11 @@ def _pairs(edges: npt.ArrayLike) -> IntArray:
         raise InvalidInput("edges must be pairs of nodes, got uneven rows; no network was built") from None
     if ends.size == 0:
         return np.empty((0, 2), dtype=np.int64)
+    if ends.dtype.kind in "US":
+        raise InvalidInput(
+            f"nodes must be whole numbers from 0, got {str(ends.flat[0])!r}: number them, or give a networkx "
+            "graph, whose nodes may have names; no network was built"
+        )
     if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
         raise InvalidInput(
             f"edges must be pairs of whole numbers, got shape {ends.shape} and type {ends.dtype}; "
@@ -226,7 +260,8 @@ def _pairs(edges: npt.ArrayLike) -> IntArray:
 def _zeros_and_ones(array: npt.NDArray[Any]) -> FloatArray:
     if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
         raise InvalidInput(
-            "a square array is read as a matrix of 0 and 1, got other entries; no network was built"
+            "a matrix must have entries 0 and 1, got others (lengths and weights are left "
+            "out only for Graph and networkx); no network was built"
         )
     return array.astype(np.float64)
 
@@ -237,6 +272,7 @@ def _from_matrix(matrix: Any) -> Network:
     matrix = matrix.copy()
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
+    _zeros_and_ones(matrix.data)
     rows, columns = (part.astype(np.int64) for part in matrix.coords)
     size = matrix.shape[0]
     if not np.array_equal(np.sort(rows * size + columns), np.sort(columns * size + rows)):
@@ -246,11 +282,15 @@ def _from_matrix(matrix: Any) -> Network:
 
 
 def _from_networkx(graph: Networkx) -> Network:
+    _undirected(graph)
+    number: dict[Hashable, int] = {node: k for k, node in enumerate(graph.nodes)}
+    edges = [(number[a], number[b]) for a, b in graph.edges]
+    return Network(len(number), np.array(edges, dtype=np.int64).reshape(-1, 2))
+
+
+def _undirected(graph: Networkx) -> None:
     if graph.is_directed() or graph.is_multigraph():
         raise InvalidInput(
             f"a network must be undirected and without parallel edges, got {type(graph).__name__}; "
             "no network was built"
         )
-    number: dict[Hashable, int] = {node: k for k, node in enumerate(graph.nodes)}
-    edges = [(number[a], number[b]) for a, b in graph.edges]
-    return Network(len(number), np.array(edges, dtype=np.int64).reshape(-1, 2))

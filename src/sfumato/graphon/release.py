@@ -222,11 +222,17 @@ def response_signal(n: int, k: int, *, density: float, epsilon: float) -> float:
     >>> [round(response_signal(800, 4, density=0.065, epsilon=e), 2) for e in (0.5, 1, 2)]
     [0.92, 1.86, 3.74]
     """
-    q = 1 / (1 + math.exp(epsilon))
+    if not (n >= 2 and 1 <= k <= n and 0 <= density <= 1 and epsilon >= 0):
+        raise InvalidParameter(
+            "n must be at least 2, k from 1 to n, density in [0, 1] and epsilon at least 0, got "
+            f"n = {n}, k = {k}, density {density}, epsilon {epsilon}; nothing was computed"
+        )
+    q = 1 / (1 + math.exp(min(epsilon, 700.0)))  # beyond it no flip is left, and exp would overflow
     inside = min(1.0, k * density)
     between = (k * density - inside) / (k - 1) if k > 1 else density
     after = q + (1 - 2 * q) * density
-    return (1 - 2 * q) * n * (inside - between) / k / math.sqrt(n * after * (1 - after))
+    noise = math.sqrt(n * after * (1 - after))
+    return (1 - 2 * q) * n * (inside - between) / k / noise if noise else 0.0
 
 
 def guard_dyads(network: Network, source: str) -> Guarded[IntArray]:
@@ -312,12 +318,21 @@ def _reason(n: int, k: int | None, seen: int, *, flip: float, released: IntArray
     if k == 1:
         return "one block was asked for: its density is all there is to find"
     if seen:
-        need = "" if k is None or seen >= k - 1 else f", of the {k - 1} that {k} even blocks have"
+        need = (
+            ""
+            if k is None or seen >= k - 1
+            else f", of the {k - 1} that {k} even blocks have, so some of these blocks may be chance"
+        )
         return f"{seen} {'direction rises' if seen == 1 else 'directions rise'} above the noise{need}"
     best = response_signal(n, k or 2, density=density, epsilon=epsilon)
-    even = f"{k or 2} even blocks of this density"
-    could = f"{even}, however clear, do not" if best < 1 else f"{even} would if they were clear enough"
+    even = f"{k or 2} even blocks of density {density:.2g}"
+    could = (
+        f"{even}, however clear, do not: a signal of {best:.2g} at most, where 1 is needed"
+        if best < 1
+        else f"{even} reach a signal of {best:.2g} at their clearest, where 1 is needed: these are fainter, "
+        "or there are none"
+    )
     return (
-        f"hopeless: every dyad is flipped with chance {flip:.3g}, and nothing rises above that noise; {could}"
-        f" (signal {best:.2g} of the 1 that is needed, at density {density:.2g})"
+        f"hopeless: every pair of nodes is flipped with chance {flip:.3g}, and nothing rises above that "
+        f"noise; {could}"
     )

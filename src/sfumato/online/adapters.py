@@ -9,19 +9,23 @@ is predicted with one list of weights, so it is one round: its loss is the sum o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.online.checks import counted
 from sfumato.online.chooser import Chooser
 
 FloatArray = npt.NDArray[np.float64]
 Loss = Callable[[float, float], float]
 M = TypeVar("M", bound="BatchMixture")
+S = TypeVar("S", bound="StreamMixture")
+
+STREAM, BATCH = ("learn_one", "predict_one"), ("partial_fit", "predict")
 
 
 class StreamModel(Protocol):
@@ -67,10 +71,14 @@ class StreamMixture:
     def __init__(
         self, models: Sequence[StreamModel], noise: str = "gumbel", *, loss: Loss | None = None
     ) -> None:
+        _require_models(models, STREAM)
         self.models = models
         self.noise = noise
         self.loss = loss
         self.chooser = _chooser(len(models), noise)
+
+    def __repr__(self) -> str:
+        return _said(self, self.chooser)
 
     @property
     def weights(self) -> list[float]:
@@ -88,10 +96,33 @@ class StreamMixture:
 
     def learn_one(self, x: Any, y: float) -> None:
         """Weigh the models by what they predict for x before they see y, then let each learn it."""
+        _vector("y", [y])
         loss = self.loss or squared
         self.chooser.observe([float(loss(y, float(model.predict_one(x)))) for model in self.models])
         for model in self.models:
             model.learn_one(x, y)
+
+    def clone(self: S, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> S:
+        """A mixture made like this one that has learnt nothing, or all the same, as river's models do it."""
+        if include_attributes:
+            if new_params:
+                raise InvalidParameter(
+                    f"what was learnt is of other parameters than the new {sorted(new_params)}; "
+                    "nothing was cloned"
+                )
+            return deepcopy(self)
+        unknown = (new_params or {}).keys() - {"models", "noise", "loss"}
+        if unknown:
+            raise InvalidParameter(
+                f"a mixture has models, noise and loss, got {min(unknown)!r}; nothing was cloned"
+            )
+        if not all(hasattr(model, "clone") for model in self.models):
+            raise InvalidParameter(
+                "models must have `clone`, as river's do, not all have; nothing was cloned"
+            )
+        models: list[Any] = [cast(Any, model).clone() for model in self.models]
+        given = {"models": models, "noise": self.noise, "loss": self.loss, **(new_params or {})}
+        return type(self)(**given)
 
 
 class BatchMixture:
@@ -107,9 +138,13 @@ class BatchMixture:
     def __init__(
         self, models: Sequence[BatchModel], noise: str = "gumbel", *, loss: Loss | None = None
     ) -> None:
+        _require_models(models, BATCH)
         self.models = models
         self.noise = noise
         self.loss = loss
+
+    def __repr__(self) -> str:
+        return _said(self, getattr(self, "chooser_", None))
 
     @property
     def weights_(self) -> list[float]:
@@ -120,6 +155,7 @@ class BatchMixture:
 
     def fit(self: M, X: Any, y: Any) -> M:  # noqa: N803
         """Forget everything, and let a copy of each model learn from these examples."""
+        _vector("y", y)
         self.chooser_ = _chooser(len(self.models), self.noise)
         self.models_ = [deepcopy(model) for model in self.models]
         return self._learn(X, y)
@@ -137,15 +173,24 @@ class BatchMixture:
         loss = self.loss or squared
         pairs = zip(truth.tolist(), told.T.tolist(), strict=True)
         losses = np.array([[loss(true, one) for one in row] for true, row in pairs], dtype=np.float64)
-        if not np.isfinite(losses).all():
-            raise InvalidParameter("losses must be finite, got others; nothing was learnt")
         self.chooser_.observe(losses.reshape(-1, len(self.models_)).sum(axis=0))
         return self._learn(X, y)
 
     def predict(self, X: Any) -> FloatArray:  # noqa: N803
         """The weighted mean of the models' predictions."""
         weights = np.array(self.weights_)
-        return np.asarray(weights @ self._told(X), dtype=np.float64)
+        return np.asarray(weights @ self._told(X, "predicted"), dtype=np.float64)
+
+    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+        """R**2 of the predictions, as scikit-learn's regressors: 1 is perfect, 0 what the mean of y gets."""
+        truth, told = _vector("y", y, "scored"), self.predict(X)
+        if truth.size != told.size or truth.size < 2:
+            raise InvalidParameter(
+                f"there must be one y for each example, and two at least, got {truth.size} for {told.size}; "
+                "nothing was scored"
+            )
+        left, all_of_it = float(((truth - told) ** 2).sum()), float(((truth - truth.mean()) ** 2).sum())
+        return 1 - left / all_of_it if all_of_it else float(left == 0)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn calls it so
         """What the mixture was made with."""
@@ -158,13 +203,15 @@ class BatchMixture:
             raise InvalidParameter(
                 f"a mixture has models, noise and loss, got {min(unknown)!r}; nothing was set"
             )
+        _require_models(params.get("models", self.models), BATCH)
         for name, value in params.items():
             setattr(self, name, value)
         return self
 
-    def _told(self, X: Any) -> FloatArray:  # noqa: N803
+    def _told(self, X: Any, undone: str = "learnt") -> FloatArray:  # noqa: N803
         """Predictions, models by examples."""
-        return np.stack([_vector("predictions", model.predict(X)) for model in self.models_])
+        rows = enumerate(model.predict(X) for model in self.models_)
+        return np.stack([_vector(f"predictions of model {place}", row, undone) for place, row in rows])
 
     def _learn(self: M, X: Any, y: Any) -> M:  # noqa: N803
         for model in self.models_:
@@ -177,10 +224,43 @@ def _chooser(count: int, noise: str) -> Chooser[int]:
     return Chooser(range(count), noise)
 
 
-def _vector(name: str, values: Any) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
+def _require_models(models: Any, needs: tuple[str, str]) -> None:
+    """Refuse what cannot be mixed, before anything is learnt."""
+    if not isinstance(models, Sequence) or not models:
+        raise InvalidParameter(
+            f"models must be a list of at least one model, got {models!r}; no mixture was made"
+        )
+    for place, model in enumerate(models):
+        if isinstance(model, type) or not all(callable(getattr(model, name, None)) for name in needs):
+            raise InvalidParameter(
+                f"models must have {needs[0]} and {needs[1]}, got {type(model).__name__} at place {place}; "
+                "no mixture was made"
+            )
+
+
+def _said(mixture: StreamMixture | BatchMixture, chooser: Chooser[int] | None) -> str:
+    """What a mixture prints: its model that counts most, and how far it may be behind the best."""
+    begun = f"{type(mixture).__name__}({counted(len(mixture.models), 'model')}, noise={mixture.noise!r}"
+    if chooser is None:
+        return f"{begun}: not fitted)"
+    chances = chooser.probabilities
+    first = max(chances, key=lambda place: chances[place])
+    return (
+        f"{begun}: after {counted(chooser.rounds, 'round')} model {first} counts {chances[first]:.2f}, "
+        f"regret at most {chooser.bound:.4g})"
+    )
+
+
+def _vector(name: str, values: Any, undone: str = "learnt") -> FloatArray:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError):
+        raise InvalidParameter(f"{name} must be numbers, got something else; nothing was {undone}") from None
+    if not np.isfinite(array).all():
+        wrong = array[~np.isfinite(array)].flat[0]
+        raise InvalidParameter(f"{name} must be finite, got {wrong}; nothing was {undone}")
     if array.ndim != 1:
         raise InvalidParameter(
-            f"{name} must be one number for each example, got shape {array.shape}; nothing was learnt"
+            f"{name} must be one number for each example, got shape {array.shape}; nothing was {undone}"
         )
     return array

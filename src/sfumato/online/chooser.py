@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -35,6 +35,7 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures.online import regret_picture
+from sfumato.online.checks import counted
 from sfumato.online.perturbations import Gumbel, draws, excess, perturbation
 from sfumato.online.simplex import expected_play, leader
 from sfumato.privacy import SystemNoise
@@ -101,12 +102,15 @@ class Chooser(Generic[C]):
     def __init__(
         self, candidates: Sequence[C], noise: str = "gumbel", *, rng: np.random.Generator | None = None
     ) -> None:
-        self.candidates = tuple(candidates)
-        if not self.candidates or not _different(self.candidates):
+        self.candidates: tuple[C, ...] = _different(candidates)
+        if not self.candidates:
             raise InvalidParameter(
                 f"candidates must be at least one, hashable and all different, got {candidates!r}; "
                 "no chooser was made"
             )
+        # Of all that draws numbers in numpy and Python only a Generator has `integers`.
+        if rng is not None and not hasattr(rng, "integers"):
+            raise InvalidParameter(f"rng must be a numpy Generator, got {rng!r}; no chooser was made")
         self.noise = noise
         self._unit = perturbation(noise, 1.0, count=len(self.candidates))
         self._excess = excess(self._unit, len(self.candidates))
@@ -123,9 +127,9 @@ class Chooser(Generic[C]):
         chances = self.probabilities
         first = max(chances, key=lambda one: chances[one])
         return (
-            f"Chooser({len(self.candidates)} candidates, noise={self.noise!r}: after {self.rounds} rounds "
-            f"{first!r} with chance {chances[first]:.2f}, regret {self.regret:.4g} of at most "
-            f"{self.bound:.4g})"
+            f"Chooser({counted(len(self.candidates), 'candidate')}, noise={self.noise!r}: "
+            f"after {counted(self.rounds, 'round')} {first!r} with chance {chances[first]:.2f}, "
+            f"regret {self.regret:.4g} of at most {self.bound:.4g})"
         )
 
     @property
@@ -220,7 +224,7 @@ class Chooser(Generic[C]):
             raise InvalidParameter("there is no regret before the first round; nothing was drawn")
         path = self._path if self._path and self._path[-1][0] == self.rounds else [*self._path, self._mark()]
         rounds, regret, bound = np.array(path).T
-        name = f"{self.noise}, {len(self.candidates)} candidates"
+        name = f"{self.noise}, {counted(len(self.candidates), 'candidate')}"
         said = caption or "Regret on average over the dice, against the best single candidate until then."
         return regret_picture({name: regret}, {name: bound}, rounds=rounds, caption=said)
 
@@ -244,20 +248,19 @@ class Chooser(Generic[C]):
         {'a': 0.5, 'b': 0.5}
         """
         try:
-            given = dict(data)
-            if given.pop("format") != FORMAT:
-                raise ValueError(f"its format is not {FORMAT}")
+            given = _fields(data)
             made = cls(given.pop("candidates"), given.pop("noise"), rng=rng)
             path = [(int(at), float(regret), float(bound)) for at, regret, bound in given.pop("path")]
-            state = State([float(loss) for loss in given.pop("losses")], **given)
-            numbers = [*state.losses, *given.values(), *np.ravel(path).tolist()]
-            if len(state.losses) != len(made.candidates) or not all(map(math.isfinite, numbers)):
+            losses = list(given.pop("losses"))
+            numbers = [*losses, *given.values(), *np.ravel(path).tolist()]
+            if len(losses) != len(made.candidates) or not all(map(math.isfinite, numbers)):
                 raise ValueError("its numbers are not finite, or not one for each candidate")
+            state = State([float(loss) for loss in losses], **given)
             if type(state.rounds) is not int or min([*state.losses, *given.values()]) < 0:
                 raise ValueError("its rounds are not a whole number, or a total is below 0")
             if state.saved_before > state.saved:
                 raise ValueError("more was saved before the last round than with it")
-        except (KeyError, TypeError, ValueError) as problem:
+        except (OverflowError, TypeError, ValueError) as problem:
             raise InvalidInput(f"not a saved chooser: {problem}; nothing was read") from problem
         made._begin(state, path)
         return made
@@ -291,7 +294,14 @@ class Chooser(Generic[C]):
                 )
             losses = [losses[name] for name in self.candidates]
         try:
-            numbers = np.asarray(losses, dtype=np.float64)
+            told = np.asarray(losses)
+            if told.dtype.kind not in "biufO" or any(isinstance(one, str | bytes) for one in _objects(told)):
+                raise TypeError("text is no number, even if it looks like one")
+            numbers = told.astype(np.float64)
+        except OverflowError:
+            raise InvalidParameter(
+                f"losses must differ by at most {MOST}, got one that no double holds; nothing was learnt"
+            ) from None
         except (TypeError, ValueError):
             raise InvalidParameter("losses must be numbers, got something else; nothing was learnt") from None
         if numbers.shape != (len(self.candidates),):
@@ -308,11 +318,32 @@ class Chooser(Generic[C]):
         return numbers
 
 
-def _different(candidates: tuple[Any, ...]) -> bool:
+def _different(candidates: Any) -> tuple[Any, ...]:
+    """The candidates if they can be told apart, or none."""
     try:
-        return len(set(candidates)) == len(candidates)
-    except TypeError:  # what has no hash can name nothing
-        return False
+        named = tuple(candidates)
+        return named if len(set(named)) == len(named) else ()
+    except TypeError:  # no list, or of what has no hash and can name nothing
+        return ()
+
+
+def _objects(told: npt.NDArray[Any]) -> list[Any]:
+    """What numpy has not taken for numbers or text by itself."""
+    return list(told.flat) if told.dtype.kind == "O" else []
+
+
+def _fields(data: Any) -> dict[str, Any]:
+    """All that was saved of a chooser but its format, if it is all there and nothing else is."""
+    if not isinstance(data, Mapping):
+        raise TypeError(f"it is no mapping, but {type(data).__name__}")
+    if data.get("format", FORMAT) != FORMAT:
+        raise ValueError(f"its format is not {FORMAT}")
+    names = ["format", "candidates", "noise", *(one.name for one in fields(State)), "path"]
+    missing = [name for name in names if name not in data]
+    unknown = [name for name in data if name not in names]
+    if missing or unknown:
+        raise ValueError(f"it has no {missing[0]!r}" if missing else f"{unknown[0]!r} is not part of one")
+    return {name: data[name] for name in names[1:]}
 
 
 def _behind(losses: FloatArray, rate: float) -> FloatArray:

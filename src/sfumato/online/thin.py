@@ -62,6 +62,11 @@ def thin(release: Release[IntArray], *, bits: int = 1, noise: Noise | None = Non
     given: one stream, never restarted, and not that of the release from its beginning, or w would be z and
     the second view the exact values. So noise that is `known` is for rehearsals only.
     """
+    if not isinstance(release, Release):
+        raise InvalidParameter(
+            f"only a release can be thinned, as `Ledger.release` returns it, got {type(release).__name__}; "
+            "nothing was thinned"
+        )
     if type(bits) is not int or not 0 <= bits <= MOST_BITS:
         raise InvalidParameter(f"bits must be 0 to {MOST_BITS}, got {bits}; nothing was thinned")
     if release.processed:

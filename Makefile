@@ -44,7 +44,7 @@ types: setup  ## mypy --strict
 	@$(BIN)/mypy
 
 test: setup system lint types  ## everything that decides: lint, types, tests, doctests, README
-	@$(BIN)/pytest -n 2 -q
+	@$(BIN)/pytest -n 2 --dist worksteal -q
 
 demo: setup  ## a small private release, drawn in demo/
 	@$(BIN)/sfumato demo --out demo

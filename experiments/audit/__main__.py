@@ -1,6 +1,6 @@
 """Run the audit experiments: python -m experiments.audit."""
 
-from experiments.audit.report import main
+from experiments.audit.report import CAMPAIGN
 
 if __name__ == "__main__":
-    main()
+    CAMPAIGN.main()

@@ -1,6 +1,6 @@
 """Run the graphon experiments: python -m experiments.graphon."""
 
-from experiments.graphon.report import main
+from experiments.graphon.report import CAMPAIGN
 
 if __name__ == "__main__":
-    main()
+    CAMPAIGN.main()

@@ -1,6 +1,6 @@
 """Run the online experiments: python -m experiments.online."""
 
-from experiments.online.report import main
+from experiments.online.report import CAMPAIGN
 
 if __name__ == "__main__":
-    main()
+    CAMPAIGN.main()

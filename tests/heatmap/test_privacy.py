@@ -70,7 +70,13 @@ def test_costs_by_hand_whatever_the_number_of_groups(
 def test_every_mechanism_is_here() -> None:
     from tests.docs.test_proofs import NAMES
 
-    on_vectors = {"discrete-gaussian/1", "discrete-laplace/1", "permute-and-flip/1", "randomised-response/1"}
+    on_vectors = {
+        "discrete-gaussian/1",
+        "discrete-laplace/1",
+        "flipped-dyads/1",
+        "permute-and-flip/1",
+        "randomised-response/1",
+    }
     named = {mechanism.name for mechanism, _ in BY_HAND}
     assert named == set(NAMES) - on_vectors - {"rounded-gaussian/1"}
     assert {one.mechanism.name for one in EVENTS} == named

@@ -244,6 +244,18 @@ def test_limits_are_said_before_anyone_collects(network: Network) -> None:
     assert mine["between"] == pytest.approx(0.05, abs=0.05)
 
 
+def test_limits_say_what_is_clear_and_what_is_not(rng: np.random.Generator) -> None:
+    """Two clear blocks and a third that is almost like the second: something is told, not everything."""
+    truth = BlockGraphon([[0.6, 0.05, 0.05], [0.05, 0.6, 0.5], [0.05, 0.5, 0.6]])
+    table("edges.csv", sample_graph(truth, 2 * NODES, rng).network.edges.tolist())
+    run("blocks", "edges.csv", "--k", "3", "--out", "b.json")
+    said = ended(0, "limits", "b.json").splitlines()
+    assert said[1].startswith("signals ")
+    assert "of 2 directions above 1, which fast methods need in large networks" in said[1]
+    assert said[2] == "the faintest of these directions, as even blocks:"
+    assert said[3].startswith("240 nodes in 3 even blocks, chances ")
+
+
 def test_limits_keep_the_sign_of_a_network(rng: np.random.Generator) -> None:
     """Nodes that are joined to others only: chances that the network has, not their mirror image."""
     table("edges.csv", sample_graph(BlockGraphon([[0, 0.4], [0.4, 0]]), NODES, rng).network.edges.tolist())

@@ -21,6 +21,7 @@ from sfumato.cli.graph_files import (
     read_blocks,
     read_edges,
     read_words,
+    signals_line,
     write_blocks,
     write_labels,
 )
@@ -214,14 +215,8 @@ def _words(found: Blocks, given: Edges, result: dict[str, Any], *, private: bool
     n = given.network.size
     counted = f"{found.k_} block{'s' * (found.k_ > 1)} of {n:,} nodes"
     lines = [f"{counted}: {found.reason_}"]
-    if strong := result["signals"]:
-        clear = sum(one > 1 for one in strong)
-        lines.append(
-            f"signals {strong[0]:.3g} down to {strong[-1]:.3g}, {clear} of {len(strong)} above 1, which fast "
-            "methods need in large networks"
-            if len(strong) > 1
-            else f"signal {strong[0]:.3g}; above 1 fast methods find blocks in large networks"
-        )
+    if result["signals"]:
+        lines.append(signals_line(result["signals"]))
     lines.append(f"density {result['density']:.3g}")
     if found.rate_ > 0:
         lines[-1] += f"; nobody's error is below {found.rate_:.3g}, up to a constant"

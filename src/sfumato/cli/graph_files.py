@@ -94,6 +94,19 @@ def read_words(given: Edges) -> str:
     return ", ".join([f"{network.size:,} nodes, {len(network.edges):,} edges", *left_out])
 
 
+def signals_line(strong: Sequence[float]) -> str:
+    """How clear the directions of some blocks are, the clearest first."""
+    if len(strong) < 2:
+        return "".join(
+            f"signal {one:.3g}; above 1 fast methods find blocks in large networks" for one in strong
+        )
+    clear = sum(one > 1 for one in strong)
+    return (
+        f"signals {strong[0]:.3g} down to {strong[-1]:.3g}: {clear} of {len(strong)} directions above 1, "
+        "which fast methods need in large networks"
+    )
+
+
 def read_nodes(path: Path) -> list[str]:
     """The public names of all nodes: a table with a column `node`, or one name on each line."""
     if path.suffix in PLAIN:

@@ -10,7 +10,15 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
-from sfumato.cli.graph_files import Columns, Overwrite, ends_of, read_blocks, read_edges, read_words
+from sfumato.cli.graph_files import (
+    Columns,
+    Overwrite,
+    ends_of,
+    read_blocks,
+    read_edges,
+    read_words,
+    signals_line,
+)
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidParameter
 
@@ -74,7 +82,8 @@ def limits(
         "trivial": said.trivial,
     }
     lines = [
-        *([] if mine is None else [mine.sentence]),
+        *([] if mine is None else [mine.sentence, mine.signals]),
+        *(["the faintest of these directions, as even blocks:"] if mine is not None and mine.k > 2 else []),
         f"{case.n:,} nodes in {case.k} even blocks, chances {case.within:.3g} within and "
         f"{case.between:.3g} between:",
         said.sentence,
@@ -107,10 +116,11 @@ class Measured:
     within: float
     between: float
     sentence: str
+    signals: str
 
 
 def _measured(path: Path, ends: tuple[str, str] | None, *, hush: bool) -> Measured:
-    from sfumato.graphon import Blocks, even_like
+    from sfumato.graphon import Blocks, even_like, signals
 
     if (kept := read_blocks(path)) is not None:
         graphon, n, sentence = kept.graphon, kept.nodes, f"{kept.nodes:,} nodes: {kept.reason}"
@@ -120,9 +130,7 @@ def _measured(path: Path, ends: tuple[str, str] | None, *, hush: bool) -> Measur
             found = Blocks().fit(given.network)
         graphon, n, sentence = found.graphon_, given.network.size, f"{read_words(given)}: {found.reason_}"
     within, between = even_like(graphon)
-    if graphon.k > 2:
-        sentence += "; below are even blocks as faint as the faintest of these"
-    return Measured(n, graphon.k, within, between, sentence)
+    return Measured(n, graphon.k, within, between, sentence, signals_line(signals(graphon, n).tolist()))
 
 
 def _case(

@@ -11,9 +11,9 @@ from experiments.sensors.points import Part, Point
 
 from sfumato.online.ensemble import gaussian_orthogonal, least_top, symmetric_laplace
 from sfumato.online.pca import (
-    Estimate,
+    Average,
+    average,
     best_loss,
-    estimate,
     exponentiated_bound,
     exponentiated_gradient,
     follow,
@@ -49,7 +49,7 @@ def cycled(found: dict[str, float], size: int, draws: int, *, rng: np.random.Gen
     turns = max(40, 5 * size)  # by then the first leads, noise or not, and hardly anything is added
     points = np.eye(size)[1 + np.arange(turns * (size - 1)) % (size - 1)]
     noises = np.array([symmetric_laplace(size, 1.0, rng=rng) for _ in range(draws)])
-    followed, been = (estimate(regrets) for regrets in perturbed_regrets(points, 1, noises=noises))
+    followed, been = (average(regrets) for regrets in perturbed_regrets(points, 1, noises=noises))
     gain = laplace_gain(size, 1, draws=draws, rng=rng)
     printed = 1 + math.log(size)
     for series, value, scale in (
@@ -95,7 +95,7 @@ def killed(found: dict[str, float], draws: int, *, rng: np.random.Generator) -> 
         ("laplace", laplace, regret_bound(epsilon, best_loss=best, ahead=gain.low / epsilon)),
         ("gaussian", gaussian, bound),
     ):
-        followed = estimate(perturbed_regrets(points, RANK, noises=noises)[0])
+        followed = average(perturbed_regrets(points, RANK, noises=noises)[0])
         put(found, f"{KILLER}/{series}/{SIZE}", followed, 1.0)
         put(found, f"{KILLER}/{series} / bound/{SIZE}", followed, limit)
     plays = follow(points, lambda total: exponentiated_gradient(total, RANK, rate=rate))
@@ -106,7 +106,7 @@ def killed(found: dict[str, float], draws: int, *, rng: np.random.Generator) -> 
     found[f"{KILLER}/leader/{SIZE}"] = pca_regret(points, RANK, plays=plays)
 
 
-def put(found: dict[str, float], name: str, value: Estimate, scale: float) -> None:
+def put(found: dict[str, float], name: str, value: Average, scale: float) -> None:
     """The mean and both ends of its interval, over a number."""
     found[name] = value.mean / scale
     found[f"{name}/low"] = value.low / scale

@@ -16,10 +16,10 @@ from tests.chance import assert_share
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.online.ensemble import gaussian_orthogonal, symmetric_laplace
 from sfumato.online.pca import (
+    average,
     be,
     best_loss,
     draw_projection,
-    estimate,
     exponentiated_bound,
     exponentiated_gradient,
     follow,
@@ -237,7 +237,7 @@ def test_fresh_noise_costs_the_same_on_average(rng: np.random.Generator) -> None
     def fresh(total: FloatArray) -> FloatArray:
         return perturbed_leader(total, 1, noise=gaussian_orthogonal(3, 2.0, rng=rng))
 
-    new = estimate(
+    new = average(
         np.array([pca_regret(points, 1, plays=follow(points, fresh)) for _ in range(120)]), confidence=SURE
     )
 
@@ -245,7 +245,7 @@ def test_fresh_noise_costs_the_same_on_average(rng: np.random.Generator) -> None
         noises = np.array([gaussian_orthogonal(3, sigma, rng=rng) for _ in range(1000)])
         return perturbed_regrets(points, 1, noises=noises)[0]
 
-    same, less = estimate(kept(2.0), confidence=SURE), estimate(kept(0.5), confidence=SURE)
+    same, less = average(kept(2.0), confidence=SURE), average(kept(0.5), confidence=SURE)
     assert new.low < same.high
     assert same.low < new.high
     assert not (new.low < less.high and less.low < new.high)
@@ -262,12 +262,12 @@ def test_theorem_12_3_holds_with_the_gain_there_is(rng: np.random.Generator) -> 
     for points in (leader_killer(60, size), cycle(size, 20), sphere(60, size, rng)):
         best = best_loss(points, rank)
         followed, been = perturbed_regrets(points, rank, noises=laplace)
-        assert estimate(been, confidence=SURE).low < gain.high / epsilon
+        assert average(been, confidence=SURE).low < gain.high / epsilon
         bound = regret_bound(epsilon, best_loss=best, ahead=gain.low / epsilon)
-        assert estimate(followed, confidence=SURE).high < bound
+        assert average(followed, confidence=SURE).high < bound
         followed, _ = perturbed_regrets(points, rank, noises=gaussian)
         bound = gaussian_bound(best, size=size, rank=rank, rounds=len(points), epsilon=epsilon, delta=1e-3)
-        assert estimate(followed, confidence=SURE).high < bound
+        assert average(followed, confidence=SURE).high < bound
 
 
 @pytest.mark.statistical
@@ -281,8 +281,8 @@ def test_corollary_12_7_fails_at_size_16(rng: np.random.Generator) -> None:
     points = cycle(16, 30)
     followed, been = perturbed_regrets(points, 1, noises=noises)
     printed = 1 + math.log(16)
-    assert estimate(been, confidence=SURE).low > printed
-    assert estimate(followed, confidence=SURE).low > 3 * printed
+    assert average(been, confidence=SURE).low > printed
+    assert average(followed, confidence=SURE).low > 3 * printed
     plays = follow(points, lambda total: exponentiated_gradient(total, 1, rate=1.0))
     assert pca_regret(points, 1, plays=plays) < 4.4
 
@@ -291,7 +291,7 @@ def test_corollary_12_7_fails_at_size_16(rng: np.random.Generator) -> None:
 def test_the_gaussian_gain_is_below_its_bound(rng: np.random.Generator) -> None:
     """At most sigma sqrt(2 size), by Sudakov and Fernique; 0.8 of it would be too little at size 30."""
     drawn = np.array([gaussian_orthogonal(30, 1.0, rng=rng) for _ in range(60)])
-    top = estimate(np.linalg.eigvalsh(drawn)[:, -1], confidence=SURE)
+    top = average(np.linalg.eigvalsh(drawn)[:, -1], confidence=SURE)
     assert 0.8 * math.sqrt(60) < top.low
     assert top.high < math.sqrt(60)
 
@@ -301,7 +301,7 @@ def test_the_gaussian_gain_is_below_its_bound(rng: np.random.Generator) -> None:
 
 @pytest.mark.unit
 def test_an_estimate_by_hand() -> None:
-    found = estimate(np.array([1.0, 3.0]), confidence=0.5)
+    found = average(np.array([1.0, 3.0]), confidence=0.5)
     # Student's t with one degree of freedom has its upper quartile at 1; the standard error is 1.
     assert (found.mean, found.low, found.high, found.draws) == pytest.approx((2, 1, 3, 2))
 
@@ -320,7 +320,7 @@ def test_bad_input_gets_one_sentence(rng: np.random.Generator) -> None:
         (lambda: exponentiated_bound(1.0, size=3, rank=1, rate=math.inf), "rate must be"),
         (lambda: regret_bound(-0.1, best_loss=1.0, ahead=1.0), "epsilon must be"),
         (lambda: laplace_gain(3, 3, draws=2, rng=rng), "rank must be"),
-        (lambda: estimate(np.ones(3), confidence=1.0), "confidence must be"),
+        (lambda: average(np.ones(3), confidence=1.0), "confidence must be"),
     ]
     for call, message in parameters:
         with pytest.raises(InvalidParameter, match=message):
@@ -337,7 +337,7 @@ def test_bad_input_gets_one_sentence(rng: np.random.Generator) -> None:
         (lambda: best_loss(np.array([[np.nan, 0]]), 1), "finite array"),
         (lambda: draw_projection(0.4 * square, rng=rng), "add up to an integer"),
         (lambda: draw_projection(np.diag([1.5, 0.5, 0]), rng=rng), r"eigenvalues in \[0, 1\]"),
-        (lambda: estimate(np.ones(1)), "two finite values"),
+        (lambda: average(np.ones(1)), "two finite values"),
     ]
     for call, message in inputs:
         with pytest.raises(InvalidInput, match=message):

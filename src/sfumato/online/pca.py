@@ -29,7 +29,7 @@ TIED = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Average:
     """A mean of so many independent draws; the true one lies in [low, high] with about this confidence."""
 
     mean: float
@@ -161,20 +161,20 @@ def perturbed_regrets(points: FloatArray, rank: int, *, noises: FloatArray) -> t
     return followed, been
 
 
-def estimate(values: FloatArray, *, confidence: float = 0.95) -> Estimate:
+def average(values: FloatArray, *, confidence: float = 0.95) -> Average:
     """The mean of independent values with an interval by Student's t."""
     require(0 < confidence < 1, "confidence must be above 0 and below 1", confidence)
     if not (values.ndim == 1 and values.size >= 2 and np.isfinite(values).all()):
-        raise InvalidInput(f"an estimate needs two finite values or more, got {values}; none was made")
+        raise InvalidInput(f"an average needs two finite values or more, got {values}; none was made")
     mean = float(values.mean())
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     half = float(stats.t.isf((1 - confidence) / 2, values.size - 1)) * error
-    return Estimate(mean, mean - half, mean + half, values.size, confidence)
+    return Average(mean, mean - half, mean + half, values.size, confidence)
 
 
 def laplace_gain(
     size: int, rank: int, *, draws: int, rng: np.random.Generator, confidence: float = 0.95
-) -> Estimate:
+) -> Average:
     """The expected sum of the `rank` largest eigenvalues of `symmetric_laplace` with epsilon 1.
 
     Their sum of sizes is Gamma(size (size + 1) / 2), independent of their proportions: only those are drawn.
@@ -182,7 +182,7 @@ def laplace_gain(
     _require_rank(size, rank)
     drawn = (laplace_eigenvalues(size, 1.0, rng=rng).eigenvalues for _ in range(draws))
     shares = np.array([values[-rank:].sum() / np.abs(values).sum() for values in drawn])
-    return estimate(size * (size + 1) / 2 * shares, confidence=confidence)
+    return average(size * (size + 1) / 2 * shares, confidence=confidence)
 
 
 def gaussian_bound(best: float, *, size: int, rank: int, rounds: int, epsilon: float, delta: float) -> float:

@@ -1,9 +1,13 @@
-"""Draw the pictures of the explanations: `python docs/make_pictures.py`. Same code, same bytes."""
+"""Draw the pictures of the explanations: `python docs/make_pictures.py [NAME...]`. Same code, same bytes."""
 
 from __future__ import annotations
 
 import io
+import sys
+import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +19,17 @@ from matplotlib.patches import Rectangle
 
 from sfumato.figures import arrows, draw_graph_recovery, draw_line_recovery, flow_field
 from sfumato.figures.heatmap import palette, shades
-from sfumato.heatmap import PyramidMethod, check_ins, rehearse_exactly
+from sfumato.heatmap import HeatmapRelease, Method, PyramidMethod, ZoomMethod, check_ins, rehearse_exactly
 from sfumato.privacy import ApproxDP, KeyedNoise, MovedMass
 from sfumato.records import Columns
 from sfumato.sensing import NoisePlan, Operator, Site, block_graph, graph_diffusion, heat_line, plan, recover
-from sfumato.spaces import Grid, area_of_plane
+from sfumato.spaces import Area, Grid, area_in_degrees, area_of_plane
 from sfumato.transport import GridFlow, emd
 
 HERE = Path(__file__).parent / "pictures"
-PEOPLE = 10_000
+PEOPLE, FEW = 10_000, 300
 LEVELS = 6
+BOUNDS = (11.20, 43.74, 11.32, 43.81)
 # Cells followed at each level, and the share at which the color of the city's cells ends.
 WIDTH = 20
 TOP = 0.02
@@ -64,18 +69,42 @@ def flow() -> bytes:
 
 def pyramid() -> bytes:
     """A made-up city, the cells that the pyramid counts in it, and the map made of their counts."""
-    area = area_of_plane((0, 0, 1, 1), LEVELS)
-    people = check_ins(PEOPLE, rng=np.random.default_rng(0))
-    # Known noise, so that the picture comes again: for made-up people only.
-    made, truth = rehearse_exactly(
+    return counted_cells(PyramidMethod(width=WIDTH), LEVELS)
+
+
+def zoom() -> bytes:
+    """The same city, the cells that zoom counts in it, and the map made of their counts."""
+    return counted_cells(ZoomMethod(), LEVELS)
+
+
+def doubts() -> bytes:
+    """A map of a few hundred made-up people that says how sure it is: hatch and rings."""
+    people = check_ins(FEW, bounds=BOUNDS, rng=np.random.default_rng(0))
+    area = area_in_degrees(BOUNDS, 8)
+    made, _ = rehearsed(people, area, ZoomMethod())
+    made = replace(made, title=f"{FEW} made-up people, and what the map does not know")
+    with tempfile.TemporaryDirectory() as folder:
+        made.write(Path(folder) / "map.png")
+        return (Path(folder) / "map.png").read_bytes()
+
+
+def rehearsed(people: Any, area: Area, method: Method[Any]) -> tuple[HeatmapRelease, npt.NDArray[np.float64]]:
+    """A map at epsilon 1 and the truth; the noise is known, so that the picture comes again."""
+    return rehearse_exactly(
         people,
         Columns("user", "lon", "lat"),
         area,
         public=True,
         epsilon=1,
-        method=PyramidMethod(width=WIDTH),
+        method=method,
         noise=KeyedNoise(bytes(32), epoch=bytes(12)),
     )
+
+
+def counted_cells(method: Method[Any], finest: int) -> bytes:
+    """Three panels: the city, the cells that a method counts in it, coarse to fine, and its map."""
+    area = area_of_plane((0, 0, 1, 1), finest)
+    made, truth = rehearsed(check_ins(PEOPLE, rng=np.random.default_rng(0)), area, method)
     figure = Figure(figsize=(12.4, 4.75), layout="constrained", dpi=110)
     FigureCanvasAgg(figure)
     left, middle, right = figure.subplots(1, 3)
@@ -86,11 +115,14 @@ def pyramid() -> bytes:
         shade = shades(shares, top=TOP)
         axis.imshow(palette()[np.round(255 * shade).astype(np.int64)], origin="lower", extent=(0, 1, 0, 1))
         axis.set_title(title, fontsize=11)
-    levels = made.receipt.value.levels
+    codes: dict[int, npt.NDArray[np.int64]] = {}
+    for one in made.receipt.value.levels:  # zoom may come to a level twice: to split, and to close
+        codes[one.level] = np.union1d(codes.get(one.level, one.codes), one.codes)
+    levels = sorted(codes)
     colors = colormaps["viridis_r"](np.linspace(0.15, 1, len(levels)))
-    for one, color in zip(levels, colors, strict=True):
-        side = 1 / (1 << one.level)
-        columns, rows = area.grid.at_level(one.level).decode(one.codes)
+    for level, color in zip(levels, colors, strict=True):
+        side = 1 / (1 << level)
+        columns, rows = area.grid.at_level(level).decode(codes[level])
         corners = [(column * side, row * side) for column, row in zip(columns, rows, strict=True)]
         middle.add_collection(
             PatchCollection(
@@ -101,7 +133,7 @@ def pyramid() -> bytes:
             )
         )
     handles = [Rectangle((0, 0), 1, 1, facecolor=(*color[:3], 0.35), edgecolor=color) for color in colors]
-    names = [f"level {one.level}: {one.codes.size} of {4**one.level:,}" for one in levels]
+    names = [f"level {level}: {codes[level].size} of {4**level:,}" for level in levels]
     middle.set_title("the cells that are counted", fontsize=11)
     middle.set_aspect("equal")
     for axis in (left, middle, right):
@@ -159,8 +191,15 @@ def noisy(operator: Operator, truth: npt.NDArray[np.float64], noise: NoisePlan) 
     return np.ldexp(sent.astype(np.float64), noise.exponent)
 
 
-PICTURES = {"flow.png": flow, "pyramid.png": pyramid, "line.png": line, "network.png": network}
+PICTURES = {
+    "flow.png": flow,
+    "pyramid.png": pyramid,
+    "zoom.png": zoom,
+    "doubts.png": doubts,
+    "line.png": line,
+    "network.png": network,
+}
 
 if __name__ == "__main__":
-    for name, draw in PICTURES.items():
-        (HERE / name).write_bytes(draw())
+    for name in sys.argv[1:] or PICTURES:
+        (HERE / name).write_bytes(PICTURES[name]())

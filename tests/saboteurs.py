@@ -326,6 +326,32 @@ def _strips_charged_once() -> None:
     plant(Strips, "cost", lambda self, bound: self.law.cost(bound))
 
 
+def _zoom_prices_by_exact_counts() -> None:
+    from sfumato.heatmap.zoom import Zoom
+    from sfumato.privacy import UNITS
+
+    true, known = Zoom.sample, dict[str, Any]()
+
+    def watched(self: Any, values: Any, noise: Any) -> Any:
+        known["values"] = values
+        return true(self, values, noise)
+
+    plant(Zoom, "sample", watched)
+    plant(Zoom, "masses", lambda _, __, level, cells: known["values"].of_cells(level, cells) / UNITS)
+
+
+def _zoom_forgets_what_was_spent() -> None:
+    from sfumato.heatmap.zoom import _Purse
+
+    true = _Purse.count
+
+    def forgetful(self: Any, level: int, cells: Any, left: Any, parts: Any) -> Any:
+        true(self, level, cells, left, parts)
+        return left
+
+    plant(_Purse, "count", forgetful)
+
+
 def _grid_potentials_not_checked() -> None:
     from sfumato.transport import on_grid
     from sfumato.transport.masses import weight
@@ -429,6 +455,16 @@ SABOTEURS: dict[str, Saboteur] = {
         _pyramid_noise_too_small_on_one_level,
         "tests/heatmap/test_privacy.py::test_every_level_of_a_pyramid_has_its_law",
         "does not follow its law",
+    ),
+    "a split of zoom priced by exact counts": Saboteur(
+        _zoom_prices_by_exact_counts,
+        "tests/heatmap/test_zoom.py::test_what_is_bought_depends_on_what_was_released_alone",
+        "what is counted depends on the data",
+    ),
+    "a budget of zoom spent twice": Saboteur(
+        _zoom_forgets_what_was_spent,
+        "tests/heatmap/test_zoom.py::test_every_path_pays_its_whole_budget_and_no_more[1]",
+        "was to cost more than its budget",
     ),
     "every row a whole user": Saboteur(
         _every_row_a_user,

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from experiments.heatmaps.protocol import Options, Row
+from experiments.heatmaps.protocol import Options
 
-METRICS = ("similarity", "pearson", "kl", "emd")
-GROWS = {"similarity": 1.0, "pearson": 1.0, "kl": -1.0, "emd": -1.0}
+from sfumato.heatmap.leaderboard import GROWS, METRICS, Score
+
 Axis = Literal["epsilon", "users", "side"]
 
 
@@ -76,14 +76,14 @@ def _fields(table: dict[str, Any], source: str) -> dict[str, Any]:
     return fields
 
 
-def mean(rows: Iterable[Row], metric: str) -> tuple[float, float]:
+def mean(rows: Iterable[Score], metric: str) -> tuple[float, float]:
     """The mean of a metric and the half-width of its 95 % interval, 1.96 sd / sqrt(count)."""
     values = np.array([getattr(row, metric) for row in rows])
     half = 1.96 * values.std(ddof=1) / math.sqrt(values.size) if values.size > 1 else math.nan
     return float(values.mean()), float(half)
 
 
-def decide(claim: Claim, rows: Sequence[Row], axis: Axis) -> Finding:
+def decide(claim: Claim, rows: Sequence[Score], axis: Axis) -> Finding:
     """Whether a claim held in these rows; values that were not run are left out."""
 
     def at(method: str, value: float, metric: str) -> float:
@@ -113,7 +113,7 @@ def decide(claim: Claim, rows: Sequence[Row], axis: Axis) -> Finding:
     return Finding(claim, not against, tuple(against))
 
 
-def table(rows: Sequence[Row], axis: Axis) -> str:
+def table(rows: Sequence[Score], axis: Axis) -> str:
     """A Markdown table of means and intervals for each value of an axis and each method."""
     heads = [axis, "method", "Similarity ↑", "Pearson ↑", "KL ↓", "EMD ↓"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
@@ -139,7 +139,7 @@ def verdicts(findings: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
-def write_rows(path: Path, rows: Sequence[Row]) -> None:
+def write_rows(path: Path, rows: Sequence[Score]) -> None:
     """Save rows as CSV."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=list(asdict(rows[0])))
@@ -159,7 +159,9 @@ def conclude(chosen: Options, name: str, parts: Sequence[str], findings: Sequenc
         raise SystemExit(1)
 
 
-def plot(chosen: Options, name: str, rows: Sequence[Row], axis: Axis, *, log: Callable[[str], bool]) -> None:
+def plot(
+    chosen: Options, name: str, rows: Sequence[Score], axis: Axis, *, log: Callable[[str], bool]
+) -> None:
     """The four metrics against an axis, with 95 % bands, as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

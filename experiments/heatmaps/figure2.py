@@ -14,22 +14,18 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from experiments.heatmaps.claims import conclude
-from experiments.heatmaps.protocol import (
-    LEVELS,
-    METHODS,
-    SIGMA,
-    USERS,
-    generator,
-    heatmap,
-    known_noise,
-    options,
-    places,
-    rehearse,
-    sample_sums,
-    true_shares,
-)  # fmt: skip
+from experiments.heatmaps.protocol import METHODS, USERS, generator, options, places
 
 from sfumato.figures import draw_maps
+from sfumato.heatmap.leaderboard import (
+    LEVELS,
+    SIGMA,
+    heatmap,
+    known_noise,
+    rehearse_sums,
+    sample_sums,
+    true_shares,
+)
 from sfumato.heatmap.metrics import compare
 from sfumato.heatmap.smooth import smooth
 from sfumato.spaces import Grid
@@ -50,7 +46,7 @@ def main(argv: list[str] | None = None) -> None:
         panels = [("original", truth)]
         for name in SHOWN:
             noise = known_noise("figure2", name, epsilon)
-            image = heatmap(rehearse(METHODS[name], sums, epsilon, noise=noise), LEVELS)
+            image = heatmap(rehearse_sums(METHODS[name], sums, epsilon, noise=noise), LEVELS)
             found = compare(truth, image, grid)
             panels.append((name, image))
             rows.append((epsilon, name, found.similarity, found.pearson, found.kl, found.emd))

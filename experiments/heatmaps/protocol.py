@@ -7,58 +7,40 @@ rehearsals with known noise, so that every number can be had again.
 from __future__ import annotations
 
 import argparse
-import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sfumato.heatmap.city import Family, check_ins
-from sfumato.heatmap.method import Method
-from sfumato.heatmap.metrics import Comparison, compare
-from sfumato.heatmap.pyramid import PyramidMethod
-from sfumato.heatmap.rivals import (
-    AdaptiveGridMethod,
-    CoarseMethod,
-    FlatMethod,
-    GaussianMethod,
-    HierarchyMethod,
-    PrivTreeMethod,
-    TopMethod,
+from sfumato.heatmap.leaderboard import (
+    CITIZENS,
+    LEVELS,
+    Ours,
+    Place,
+    Score,
+    digest,
+    made_up_places,
+    score_sample,
+    standard_methods,
 )
-from sfumato.heatmap.smooth import smooth
-from sfumato.heatmap.tiles import Tiles
-from sfumato.privacy import KeyedNoise, Ledger
-from sfumato.records import UNITS, CellSums, guard_sums
-from sfumato.spaces import Grid
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from sfumato.heatmap.method import Method
+from sfumato.heatmap.rivals import TopMethod
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
-LEVELS = 8  # Delta = 256
 USERS = 200
 CELLS = 30
 TRIALS = 2
-# Deviation of the heatmap's filter in sides of the map. The paper does not state its own.
-SIGMA = 0.02
 
-METHODS: dict[str, Method[Any]] = {
-    "laplace": FlatMethod(),
+# The paper's own comparison, and the rivals it does not measure; zoom came later, and has zoom.py.
+TOPS: dict[str, Method[Any]] = {
     "top 0.01%": TopMethod(Fraction(1, 10_000)),
     "top 0.1%": TopMethod(Fraction(1, 1000)),
     "top 1%": TopMethod(Fraction(1, 100)),
-    "pyramid": PyramidMethod(),
-    "gaussian": GaussianMethod(),
-    "coarse": CoarseMethod(),
-    "privtree": PrivTreeMethod(),
-    "adaptive": AdaptiveGridMethod(),
-    "hierarchy": HierarchyMethod(),
 }
+COMPARED = ("laplace", *TOPS, "pyramid", "gaussian", "coarse", "privtree", "adaptive", "hierarchy")
+METHODS = {name: (TOPS | standard_methods(USERS))[name] for name in COMPARED}
 
 # The box and the grid of sec. 4, "Datasets".
 WEST, SOUTH, EAST, NORTH = -135.0, 0.0, -60.0, 50.0
@@ -68,43 +50,9 @@ FILES = {
     "gowalla": "gowalla_world_u18737_sample30_visits.parquet",
     "brightkite": "brightkite_u600_checkins.parquet",
 }
-FAMILIES: tuple[Family, ...] = ("town", "street", "gaze")
 
 # Beside the repository; nothing that a user runs needs it.
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Place:
-    """Check-ins in one place: who, where in the unit square, how often."""
-
-    name: str
-    user: IntArray
-    x: FloatArray
-    y: FloatArray
-    visits: IntArray
-
-    @property
-    def users(self) -> int:
-        """How many different people were here."""
-        return int(np.unique(self.user).size)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One release compared with the truth."""
-
-    source: str
-    place: str
-    trial: int
-    users: int
-    side: int
-    epsilon: float
-    method: str
-    similarity: float
-    pearson: float
-    kl: float
-    emd: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,27 +83,22 @@ def options(description: str, argv: list[str] | None = None) -> Options:
 
 def generator(*words: object) -> np.random.Generator:
     """Simulation randomness from SHA-256 of what it is for: nobody chooses a seed."""
-    return np.random.default_rng(list(_digest(words)))
+    return chance(digest(*words))
 
 
-def known_noise(*words: object) -> KeyedNoise:
-    """Noise for one rehearsal, from the same hash: fast, and the same every time."""
-    digest = _digest(words)
-    return KeyedNoise(digest, epoch=digest[:12])
-
-
-def _digest(words: tuple[object, ...]) -> bytes:
-    return hashlib.sha256("|".join(map(str, ("heatmaps", *words))).encode()).digest()
+def chance(seed: bytes) -> np.random.Generator:
+    """A generator of a hash."""
+    return np.random.default_rng(list(seed))
 
 
 def places(chosen: Options, count: int = CELLS, *, least_users: int = USERS) -> list[Place]:
     """The busiest places with enough people: cells of the paper's grid, or made-up cities."""
     if chosen.source == "real":
-        return _real_places(chosen.data, count, least_users)
-    return [_city(FAMILIES[number % 3], number // 3, max(1000, least_users)) for number in range(count)]
+        return real_places(chosen.data, count, least_users)
+    return made_up_places(count, people=max(CITIZENS, least_users), chance=chance)
 
 
-def _real_places(folder: Path, count: int, least_users: int) -> list[Place]:
+def real_places(folder: Path, count: int, least_users: int) -> list[Place]:
     """The cells with most check-ins over both files, each file's cells for themselves."""
     import pyarrow.parquet
 
@@ -183,78 +126,21 @@ def _real_places(folder: Path, count: int, least_users: int) -> list[Place]:
     return [place for _, place in found[:count]]
 
 
-def _city(family: Family, number: int, users: int) -> Place:
-    table = check_ins(users, family=family, rng=generator("city", family, number))
-    user, x, y, _ = (table[name].to_numpy() for name in table.column_names)
-    return Place(f"{family} {number}", user, x, y, np.ones(user.size, dtype=np.int64))
-
-
-def sample_sums(place: Place, users: int, grid: Grid, *, rng: np.random.Generator) -> CellSums:
-    """The sums of so many people of a place; each owns UNITS, split over the cells by integer division."""
-    chosen = rng.choice(np.unique(place.user), users, replace=False)
-    cell = grid.cells_of(place.x, place.y)
-    mine = np.isin(place.user, chosen) & (cell >= 0)
-    who = np.unique(place.user[mine], return_inverse=True)[1]
-    pair, which = np.unique(who * grid.size + cell[mine], return_inverse=True)
-    counts = np.bincount(which, place.visits[mine]).astype(np.int64)
-    totals = np.bincount(who, place.visits[mine]).astype(np.int64)
-    units = counts * UNITS // totals[pair // grid.size]
-    codes, at = np.unique(pair % grid.size, return_inverse=True)
-    sums = np.zeros(codes.size, dtype=np.int64)
-    np.add.at(sums, at, units)
-    return CellSums(grid, codes, sums)
-
-
-def rehearse(method: Method[Any], sums: CellSums, epsilon: float, *, noise: KeyedNoise) -> Tiles:
-    """One simulated release of public data, through a ledger that holds just what it costs."""
-    guarded = guard_sums(sums, source="rehearsal")
-    mechanism = method.mechanism(Fraction(str(epsilon)), guarded.bound, sums.grid)
-    ledger = Ledger.rehearsal(mechanism.cost(guarded.bound))
-    return method.estimate(ledger.release(mechanism, guarded, noise=noise).value, sums.grid)[0]
-
-
-def true_shares(sums: CellSums) -> FloatArray:
-    """The exact map, before any filter."""
-    image = sums.grid.image(sums.of_level(sums.grid.levels).astype(np.float64))
-    return np.asarray(image / image.sum())
-
-
-def heatmap(tiles: Tiles, level: int, *, sigma: float = SIGMA) -> FloatArray:
-    """The heatmap of an estimate."""
-    return smooth(tiles.normalized().image(level), sigma)
-
-
-def measured(
-    place: Place, *, users: int, levels: int, epsilon: float, trial: int, methods: list[str]
-) -> Iterator[tuple[str, Comparison]]:
-    """Every method on one sample of a place."""
-    grid = Grid(levels)
-    sums = sample_sums(place, users, grid, rng=generator("users", place.name, users, trial))
-    truth = smooth(true_shares(sums), SIGMA)
-    for name in methods:
-        # The same noise for the plain baseline and its thresholds: they differ in what is kept.
-        label = "flat" if name.startswith(("laplace", "top")) else name
-        noise = known_noise(label, place.name, users, levels, epsilon, trial)
-        tiles = rehearse(METHODS[name], sums, epsilon, noise=noise)
-        yield name, compare(truth, heatmap(tiles, levels), grid)
-
-
 def run(
     chosen: Options, where: list[Place], *, epsilons: tuple[float, ...], trials: int,
     methods: list[str], users: tuple[int, ...] = (USERS,), levels: tuple[int, ...] = (LEVELS,),
-) -> list[Row]:  # fmt: skip
+) -> list[Score]:  # fmt: skip
     """All combinations; epsilon runs outermost, so that tables of noise are built once."""
+    contenders = [Ours(name, METHODS[name]) for name in methods]
     return [
-        Row(
-            chosen.source, place.name, trial, n, 1 << level, epsilon, name,
-            found.similarity, found.pearson, found.kl, found.emd,
-        )
+        score
         for epsilon in epsilons
         for n in users
         for level in levels
         for place in where
         for trial in range(trials)
-        for name, found in measured(
-            place, users=n, levels=level, epsilon=epsilon, trial=trial, methods=methods
+        for score in score_sample(
+            place, contenders, source=chosen.source, users=n, epsilon=epsilon, sample=trial, chance=chance,
+            levels=level,
         )
     ]  # fmt: skip

@@ -14,17 +14,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from experiments.heatmaps.claims import conclude, decide, plot, read_claims, table, write_rows
-from experiments.heatmaps.protocol import (
-    Options,
-    generator,
-    known_noise,
-    options,
-    places,
-    rehearse,
-    run,
-    true_shares,
-)  # fmt: skip
+from experiments.heatmaps.protocol import Options, generator, options, places, run
 
+from sfumato.heatmap.leaderboard import known_noise, rehearse_sums, true_shares
 from sfumato.heatmap.metrics import emd_share
 from sfumato.heatmap.pyramid import PyramidMethod
 from sfumato.records import UNITS, CellSums
@@ -45,7 +37,7 @@ def sparse_distance(k: int, n: int, trial: int) -> float:
     codes = np.sort(rng.choice(grid.size, k, replace=False)).astype(np.int64)
     counts = rng.multinomial(n, np.full(k, 1 / k))
     sums = CellSums(grid, codes[counts > 0], UNITS * counts[counts > 0].astype(np.int64))
-    tiles = rehearse(PyramidMethod(4 * k), sums, EPSILON, noise=known_noise("sparse", k, n, trial))
+    tiles = rehearse_sums(PyramidMethod(4 * k), sums, EPSILON, noise=known_noise("sparse", k, n, trial))
     return emd_share(true_shares(sums), tiles.normalized().image(grid.levels), grid)
 
 

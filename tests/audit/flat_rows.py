@@ -71,6 +71,19 @@ def shape_by_shape(mechanism: Any, data: Any, runs: int, noise: Noise) -> npt.ND
     return np.array(found)
 
 
+def zooms(mechanism: Any, data: Any, runs: int, noise: Noise) -> npt.NDArray[Any]:
+    """Rows of a zoom from the root to its quarters, a row for each group: every count and what it cost."""
+    counts = np.full((runs, 2, 5), MISSING, dtype=np.int64)
+    paid = np.zeros((runs, 2, 5), dtype=np.int64)
+    for one in mechanism.sample(sums_of(data, runs), noise).levels:
+        group, code = np.divmod(one.codes, 4**one.level)
+        # A cell is bought at most twice.
+        turn = (paid[group, 0, code + one.level] > 0).astype(np.int64)
+        counts[group, turn, code + one.level] = one.values
+        paid[group, turn, code + one.level] = one.parts
+    return np.concatenate([counts.reshape(runs, -1), paid.reshape(runs, -1)], axis=1)
+
+
 def listed(tree: NoisyTree) -> IntArray:
     """Codes and values of every level in the order they are released in, a row for each group."""
     parts = []

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy.typing as npt
 import pytest
-from tests.audit.flat_rows import many, map_by_map, maps, one_by_one, shape_by_shape, shapes
-from tests.audit.twins import BusiestFirst, ClippedNoise, ExactChoice, FromOneCell, Noiseless
+from tests.audit.flat_rows import many, map_by_map, maps, one_by_one, shape_by_shape, shapes, zooms
+from tests.audit.twins import BusiestFirst, ClippedNoise, ExactChoice, ExactPrices, FromOneCell, Noiseless
 
 from sfumato.audit.assertion import assert_claim
 from sfumato.audit.boxes import FunctionBox, Pair
@@ -19,7 +19,7 @@ from sfumato.audit.claims import implied
 from sfumato.audit.power import excluded_epsilon
 from sfumato.audit.verdict import Verdict
 from sfumato.graphon import FlippedDyads
-from sfumato.heatmap import Pyramid, Strips
+from sfumato.heatmap import Pyramid, Strips, Zoom
 from sfumato.heatmap.rivals import AdaptiveGrid, FlatGaussian, FlatLaplace, HierarchyLaplace, PrivTree
 from sfumato.privacy import (
     ZCDP,
@@ -130,6 +130,7 @@ EMPTY = Pair([0] * 4, [0, 0, 0, U], "an empty map, then one alone")
 SHARED = Pair([0, 5 * U, 0, 0], [U // 4, 5 * U + U // 4, U // 4, U // 4], "one in every cell")
 BUSY = Pair([300 * U, 300 * U, U, U], [300 * U, 300 * U, U, 2 * U], "one more beside a crowd")
 CUT = Pair([4 * U, 0, 0, 0], [5 * U, 0, 0, 0], "one more where cells are cut")
+SPLIT = Pair([15 * U, 0, 0, 0], [16 * U, 0, 0, 0], "one more where a cell can pay for its split")
 SCORED = Pair([0, 0, 0], [1, 0, 0], "nobody, then one alone")
 CHOSEN = Pair([1, 0, 0], [0, 1, 0], "one moves")
 
@@ -144,6 +145,7 @@ FLAT_GAUSSIAN = FlatGaussian.within(PROMISE, CELLS, level=1)
 PYRAMID = Pyramid((Fraction(2 * U), Fraction(2 * U)), 0, 2)
 TREE = PrivTree(1, scale=2 * U, leaf_scale=2 * U)
 GRIDS = AdaptiveGrid(1, total_scale=4 * U, first_scale=4 * U, second_scale=2 * U)
+ZOOM = Zoom(1, part_scale=64 * U, first_level=0)
 CUT_GRIDS = FromOneCell(1, total_scale=4 * U, first_scale=4 * U, second_scale=2 * U, fine=1)
 
 HALF = "half the noise"
@@ -303,6 +305,18 @@ OURS = (
         map_by_map,
         (EMPTY,),
         (Broken("a quarter of the noise", Strips(Fraction(U, 2)), EMPTY),),
+        SLOW,
+    ),
+    Ours(
+        "zoom",
+        ZOOM,
+        CELLS,
+        zooms,
+        (SPLIT,),
+        (
+            Broken("a quarter of the noise", Zoom(1, part_scale=16 * U, first_level=0), SPLIT),
+            Broken("a split priced by exact counts", ExactPrices(1, part_scale=64 * U, first_level=0), SPLIT),
+        ),
         SLOW,
     ),
 )

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.heatmap import Pyramid
+from sfumato.heatmap import Pyramid, Zoom, ZoomTree
 from sfumato.heatmap.method import NoisyLevel, NoisyTree
 from sfumato.heatmap.pyramid import _largest
 from sfumato.heatmap.rivals import AdaptiveGrid
 from sfumato.privacy import DiscreteLaplace, KeyedNoise, Noise
 from sfumato.privacy.guarded import LARGEST
-from sfumato.records import CellSums
+from sfumato.records import UNITS, CellSums
 from sfumato.spaces import Grid
 
 IntArray = npt.NDArray[np.int64]
@@ -138,3 +138,16 @@ class FromOneCell(AdaptiveGrid):
 
     def first_level(self, total: float) -> int:  # noqa: ARG002
         return 0
+
+
+class ExactPrices(Zoom):
+    """A zoom whose cells pay for their splits by exact counts."""
+
+    values: CellSums
+
+    def sample(self, values: CellSums, noise: Noise) -> ZoomTree:
+        object.__setattr__(self, "values", values)
+        return super().sample(values, noise)
+
+    def masses(self, _seen: ZoomTree, level: int, cells: IntArray) -> npt.NDArray[np.float64]:
+        return np.asarray(self.values.of_cells(level, cells) / UNITS)

@@ -134,7 +134,7 @@ def test_from_a_made_up_city_to_every_file() -> None:
     assert result.stderr.splitlines() == [
         "area of 9.63 x 7.78 km around 43.78N 11.26E, cells of 301 x 301 m",
         "counting town.parquet with duckdb",
-        "releasing by pyramid from town.ledger",
+        "releasing by zoom from town.ledger",
         *(f"wrote {out}" for out in outs),
     ]
     assert all(Path(out).stat().st_size > 0 for out in outs)
@@ -178,8 +178,8 @@ def test_a_release_in_json() -> None:
     assert found["entry"] == entry.to_json()
     assert found["entry"]["cost"] == {"kind": "PureDP", "epsilon": "1/3"}
     assert found["left"] == {"kind": "PureDP", "epsilon": "299999/3"}
-    assert (found["method"], found["written"]) == ("pyramid", ["map.csv"])
-    assert found["parameters"] == {"width": 20, "decay": 2**-0.5}
+    assert (found["method"], found["written"]) == ("zoom", ["map.csv"])
+    assert found["parameters"] == {"blur": 0.01, "worth": "6", "crowd": "6/5"}
 
 
 def test_the_other_commands_in_json() -> None:
@@ -187,8 +187,8 @@ def test_the_other_commands_in_json() -> None:
     drawn = json.loads(run("heatmap", "draw", "map.json", "--out", "map.csv", "--json").stdout)
     assert drawn == {"statement": read_heatmap("map.json").statement, "written": ["map.csv"]}
     spots = json.loads(run("heatmap", "hotspots", "map.json", "-k", "2", "--json").stdout)
-    assert list(spots) == ["statement", "hotspots"]
-    assert [list(spot) for spot in spots["hotspots"]] == [["x", "y", "share"]] * 2
+    assert list(spots) == ["statement", "hotspots", "marks"]
+    assert [list(spot) for spot in spots["hotspots"]] == [["x", "y", "share", "real"]] * 2
     shares = sorted(spot["share"] for spot in spots["hotspots"])
     assert shares == pytest.approx([0.25, 0.75], abs=0.05)
     command = ["rehearse", "rows.parquet", "--public", "--user", "user", "--bounds", BOX, "--epsilon", "1"]
@@ -234,7 +234,7 @@ def test_a_dry_run_refuses_what_the_release_would_refuse() -> None:
 
 
 @pytest.mark.parametrize(
-    "method", ["pyramid", "laplace", "top", "coarse", "privtree", "adaptive", "hierarchy"]
+    "method", ["zoom", "pyramid", "laplace", "top", "coarse", "privtree", "adaptive", "hierarchy"]
 )
 def test_every_method_is_charged_what_was_asked(method: str) -> None:
     result = run(*words("rows.parquet", "--method", method, "--out", "map.json", "--json", epsilon="1/7"))

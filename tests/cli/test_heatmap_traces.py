@@ -122,10 +122,14 @@ def trace(result: Result) -> dict[str, Any]:
     seen: dict[str, Any] = {"words": (result.exit_code, result.stdout, result.stderr)}
     seen["files"] = sorted(path.name for path in Path().iterdir() if not path.name.startswith("rows"))
     whole = json.loads(Path("map.json").read_text())
-    seen["tiles"] = list(whole["tiles"])
-    seen["report"] = impersonal({**whole, "tiles": None})
+    # How many cells were counted, and how many places are marked, follows from noisy counts alone.
+    noisy = ("tiles", "counts", "uncertainty")
+    seen["noisy"] = [list(whole[name]) for name in noisy]
+    seen["report"] = impersonal({**whole, **dict.fromkeys(noisy)})
     with np.load("map.npz") as arrays:
-        seen["npz"] = {name: (arrays[name].shape, arrays[name].dtype.kind) for name in arrays.files}
+        seen["npz"] = {
+            name: (arrays[name].shape[name == "marks" :], arrays[name].dtype.kind) for name in arrays.files
+        }
         seen["npz report"] = impersonal(json.loads(str(arrays["report"])))
     shapes = json.loads(Path("map.geojson").read_text())
     seen["geojson"] = (list(shapes), impersonal(shapes["sfumato"]))
@@ -138,7 +142,7 @@ def trace(result: Result) -> dict[str, Any]:
         lines = Path(name).read_text().splitlines()
         seen[name] = next(line for line in lines if not line.startswith("#"))
     seen["h3"] = pq.read_schema("map.h3.parquet").names
-    page = Path("map.html").read_text()
+    page = re.sub(r'"marks": ?\[[^\]]*\]', "", Path("map.html").read_text())
     seen["html"] = (re.findall(r"<th scope=row>([^<]*)", page), sorted(re.findall(r'"(\w+)":', page)))
     return seen
 

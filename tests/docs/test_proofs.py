@@ -31,6 +31,7 @@ NAMES = [
     "randomised-response/1",
     "rounded-gaussian/1",
     "strips/1",
+    "zoom/1",
 ]
 # Where the public names of a mechanism are, by the start of its module.
 HOMES = ("sfumato.heatmap.rivals", "sfumato.heatmap", "sfumato.graphon", "sfumato.privacy")
@@ -53,7 +54,7 @@ MECHANISMS = mechanisms()
 
 def test_the_mechanisms_are_found() -> None:
     assert sorted(kind.name for kind in MECHANISMS) == NAMES
-    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 13
+    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 14
 
 
 @pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)

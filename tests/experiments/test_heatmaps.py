@@ -11,22 +11,10 @@ import numpy as np
 import pytest
 from experiments.heatmaps import figure1, figure2, report, sweeps
 from experiments.heatmaps.claims import Claim, conclude, decide, read_claims
-from experiments.heatmaps.protocol import (
-    EPSILONS,
-    FILES,
-    METHODS,
-    Options,
-    Place,
-    Row,
-    known_noise,
-    places,
-    rehearse,
-    sample_sums,
-    true_shares,
-)
+from experiments.heatmaps.protocol import EPSILONS, FILES, METHODS, Options, places
 
+from sfumato.heatmap.leaderboard import Score, known_noise, rehearse_sums, sample_sums
 from sfumato.privacy import gaussian_sigma
-from sfumato.records import UNITS
 from sfumato.spaces import Grid
 
 ROOT = Path(__file__).parents[2]
@@ -48,8 +36,8 @@ def arguments(source: str, out: Path) -> list[str]:
     return ["--quick", "--out", str(out), "--data", str(DATA) if source == "real" else "none"]
 
 
-def row(method: str, epsilon: float, value: float) -> Row:
-    return Row("city", "here", 0, 200, 256, epsilon, method, value, value, 1 - value, 1 - value)
+def row(method: str, epsilon: float, value: float) -> Score:
+    return Score("city", "here", 0, 200, 256, epsilon, method, value, value, 1 - value, 1 - value)
 
 
 @pytest.mark.unit
@@ -80,26 +68,11 @@ def test_the_sweeps_are_what_the_paper_says(source: str, tmp_path: Path) -> None
 
 
 @pytest.mark.unit
-def test_samples_of_users_keep_their_bound(rng: np.random.Generator) -> None:
-    """Three people, one of them elsewhere: everyone owns UNITS, split by integer division."""
-    place = Place(
-        "here",
-        np.array([1, 1, 1, 2, 3]),
-        np.array([0.1, 0.1, 0.9, 0.5, 2.0]),
-        np.array([0.1, 0.1, 0.9, 0.5, 0.5]),
-        np.array([1, 1, 1, 4, 1]),
-    )
-    sums = sample_sums(place, 3, Grid(2), rng=rng)
-    assert sums.units.tolist() == [2 * UNITS // 3, UNITS, UNITS // 3]
-    assert math.isclose(true_shares(sums).sum(), 1)
-
-
-@pytest.mark.unit
 def test_a_rehearsal_can_be_had_again(rng: np.random.Generator) -> None:
     place = places(Options(True, Path(), Path("none")), 1)[0]
     sums = sample_sums(place, 50, Grid(4), rng=rng)
     for name, method in METHODS.items():
-        one, other = (rehearse(method, sums, 1.0, noise=known_noise("test", name)) for _ in range(2))
+        one, other = (rehearse_sums(method, sums, 1.0, noise=known_noise("test", name)) for _ in range(2))
         assert np.array_equal(one.masses, other.masses), name
 
 

@@ -21,9 +21,20 @@ from tests.heatmap.rivals.towns import sums_of, town
 from tests.records.plain import opened
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap import Pyramid, PyramidMethod, Strips, check_ins, release, rivals
+from sfumato.heatmap import (
+    Pyramid,
+    PyramidMethod,
+    Strips,
+    Zoom,
+    ZoomMethod,
+    ZoomTree,
+    check_ins,
+    release,
+    rivals,
+)
 from sfumato.heatmap.method import NoisyLevel, NoisyTree
 from sfumato.heatmap.rivals import AdaptiveGrid, FlatGaussian, FlatLaplace, HierarchyLaplace, PrivTree
+from sfumato.heatmap.zoom import PricedLevel
 from sfumato.privacy import (
     ApproxDP,
     KeyedNoise,
@@ -54,6 +65,7 @@ BY_HAND: list[tuple[Mechanism[CellSums, Any], Loss]] = [
     # Four levels are asked: 1 + 1 + 1/7 + 1/31 of what one decision costs; then the leaves.
     (PrivTree(4, scale=4 * U, leaf_scale=2 * U), PureDP(Fraction(472, 217) / 4 + Fraction(1, 2))),
     (Strips(Fraction(4 * U)), PureDP("1/2")),
+    (Zoom(4, part_scale=128 * U), PureDP("1/2")),
 ]  # fmt: skip
 
 
@@ -106,6 +118,7 @@ class Counting(KeyedNoise):
 
 
 METHODS: list[Any] = [
+    ZoomMethod(),
     PyramidMethod(),
     rivals.FlatMethod(),
     rivals.TopMethod(),
@@ -117,7 +130,7 @@ METHODS: list[Any] = [
 ]
 GRID = Grid(4)
 # The others look where noisy counts send them: how much they draw is part of what they release.
-ADAPTIVE = ("adaptive", "privtree")
+ADAPTIVE = ("adaptive", "privtree", "zoom")
 
 
 def calls_of(mechanism: Mechanism[CellSums, Any], sums: CellSums, key: bytes) -> list[tuple[str, Any, int]]:
@@ -230,15 +243,15 @@ LOOSE = ApproxDP(1, "1/10")  # at delta 1e-6 no event that a test can see is nea
 
 def in_groups(
     mechanism: Mechanism[CellSums, Any], units: IntArray, noise: KeyedNoise, *, trials: int = 80_000
-) -> NoisyTree:
+) -> NoisyTree | ZoomTree:
     """One release of many groups of 16 cells: each has noise of its own, so each is a trial."""
     guarded = guard_sums(sums_of(np.tile(units, trials), TWO, groups=trials), source="rehearsal")
     tree = Ledger.rehearsal(LOOSE).release(mechanism, guarded, noise=noise).value
-    assert isinstance(tree, NoisyTree)
+    assert isinstance(tree, NoisyTree | ZoomTree)
     return tree
 
 
-def counts(one: NoisyLevel, cell: int, groups: int) -> IntArray:
+def counts(one: NoisyLevel | PricedLevel, cell: int, groups: int) -> IntArray:
     """The noisy count of a cell in every group; far below all others where it was not released."""
     out = np.full(groups, -(2**62), dtype=np.int64)
     mine = one.codes % 4**one.level == cell
@@ -295,6 +308,8 @@ EVENTS = [
     # Its total, a tenth of epsilon, is of all groups; the event is in its two grids, both of level 2.
     Event(method_of(rivals.AdaptiveGridMethod()), above((1, 4), (1, 5), (2, 4), (2, 5))),
     Event(Strips(Fraction(2 * U)), crossed),
+    # On a map of 16 cells there is nothing to zoom into: all parts are for its cells.
+    Event(method_of(ZoomMethod()), above((0, 4), (0, 5))),
 ]
 
 

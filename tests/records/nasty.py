@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from tests.records.plain import Row
 
-from sfumato.records import Columns
+from sfumato.records import Columns, Periods
 from sfumato.spaces import Area, area_in_degrees, area_of_image, area_of_plane
 
 
@@ -21,11 +24,36 @@ class Case:
     table: pa.Table
     columns: Columns
     area: Area
-    groups: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | Periods | None = None
 
     @property
     def rows(self) -> list[Row]:
-        return [dict(row) for row in self.table.to_pylist()]
+        # Python has no nanoseconds and no time before the year 1 or after 9999: none of these is in a period.
+        return [dict(row) for row in _told(self.table).to_pylist()]
+
+
+def _told(table: pa.Table) -> pa.Table:
+    """Times as Python can hold them, rounded down; those it cannot hold are left out."""
+    for place, column in enumerate(table.columns):
+        if pa.types.is_timestamp(column.type):
+            parts = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[column.type.unit]
+            seconds = [None if v is None else v // parts for v in column.cast("int64").to_pylist()]
+            held = [None if v is None or abs(v) > 2**35 else v for v in seconds]
+            moments = pa.array(held, pa.timestamp("s", tz=column.type.tz))
+            table = table.set_column(place, table.column_names[place], moments)
+        elif pa.types.is_date(column.type):
+            days = [None if v is None or abs(v) > 2**18 else v for v in column.cast("int32").to_pylist()]
+            table = table.set_column(place, table.column_names[place], pa.array(days, pa.date32()))
+    return table
+
+
+def _moments(start: datetime, end: datetime, rng: np.random.Generator, size: int) -> list[int | None]:
+    """Microseconds from a day before to a day after, half of them about the full hours; some none at all."""
+    low, high = (int(one.replace(tzinfo=UTC).timestamp()) for one in (start, end))
+    drawn = rng.integers(10**6 * (low - 86_400), 10**6 * (high + 86_400), size)
+    hours = drawn // (3600 * 10**6) * (3600 * 10**6) + rng.integers(-1, 2, size)
+    chosen = np.where(rng.random(size) < 0.5, drawn, hours)
+    return [None if rng.random() < 0.1 else int(one) for one in chosen]
 
 
 PLANE = area_of_plane((-1.0, -1.0, 3.0, 2.0), 4)
@@ -38,6 +66,20 @@ TEXTS = [
     "2.99999999999999999999", "1e1000", "--1", "1\n", "infinity", "true",
     "٣", "9" * 50, "1" + "0" * 30 + "e-30",
 ]  # fmt: skip
+TIMES: list[Callable[[datetime], str | None]] = [
+    lambda t: t.isoformat(),
+    lambda t: f" {t.replace(tzinfo=None)}\n",
+    lambda t: t.astimezone(timezone(timedelta(hours=-9, minutes=-30))).isoformat(),
+    lambda t: f"{t:%Y-%m-%dT%H:%MZ}",
+    lambda t: f"{t:%Y-%m-%d}",
+    lambda t: f"{t:%Y-%m}-29",
+    lambda t: f"{t:%Y-%m}-31 23:59:59.999999999",
+    lambda t: f"{t:%Y-%m-%d} 24:00",
+    lambda t: f"{t:%d.%m.%Y}",
+    lambda t: f"{t:%Y-%m-%dT%H:%M}+15:00",
+    lambda t: "٢٠٩٩-١٢-٠١",
+    lambda t: "",
+]
 
 
 def _edges(area: Area, rng: np.random.Generator, size: int) -> tuple[list[float], list[float]]:
@@ -186,6 +228,42 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
         ),
         "nothing": Case(pa.table({"user": [1], "x": [99.0], "y": [99.0]}), basic, PLANE),
         "no rows": Case(pa.table({"user": [1], "x": [0.0], "y": [0.0]}).slice(1), basic, PLANE),
+    }
+    spring = Periods("t", "hour", datetime(2026, 3, 28), datetime(2026, 3, 31), time_zone="Europe/Rome")
+    week = Periods("t", "day", datetime(2024, 2, 26), datetime(2024, 3, 4))
+    weeks = Periods("t", "week", datetime(2025, 12, 29), datetime(2026, 1, 19), mass_per_period=True)
+    months = Periods("t", "month", datetime(2099, 11, 1), datetime(2100, 4, 1), time_zone="Asia/Kolkata")
+    far = [2**61, -(2**61)] * 2
+    at = {one: _moments(one.start, one.end, rng, n) for one in (spring, week, weeks, months)}
+    short = [None if v is None else v // 10**6 for v in at[weeks]]
+    fine = [None if v is None else 1000 * v + 999 for v in at[week]]
+    texts = [
+        None if v is None else TIMES[i % len(TIMES)](datetime.fromtimestamp(v / 10**6, UTC))
+        for i, v in enumerate(at[months])
+    ]
+    people: dict[str, Any] = {"user": users, "x": x, "y": y}
+    timed = Columns("user", "x", "y", by="t")
+    out |= {
+        "times in a zone": Case(
+            pa.table(people | {"t": pa.array(at[spring][4:] + far, pa.timestamp("us", tz="America/Lima"))}),
+            timed,
+            PLANE,
+            spring,
+        ),
+        "fine times": Case(pa.table(people | {"t": pa.array(fine, pa.timestamp("ns"))}), timed, PLANE, week),
+        "mass per period": Case(
+            pa.table(people | {"t": pa.array(short, pa.timestamp("s"))}), timed, PLANE, weeks
+        ),
+        "text times": Case(pa.table(people | {"t": texts}), timed, PLANE, months),
+        "dates": Case(
+            pa.table(
+                people
+                | {"t": pa.array([19_779 + i % 12 for i in range(n - 2)] + [2**30, -(2**30)], pa.date32())}
+            ),
+            timed,
+            PLANE,
+            week,
+        ),
     }
     for name, area in (("edges", CITY), ("pacific edges", PACIFIC)):
         across, up = _edges(area, rng, n)

@@ -6,15 +6,20 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sfumato.privacy.guarded import Guarded, open_for_release
-from sfumato.records import UNITS, CellSums, Columns
+from sfumato.records import UNITS, CellSums, Columns, Periods
 from sfumato.spaces import Area
 
 Row = dict[str, Any]
 NUMBER = re.compile(r"[+-]?([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,3})?")
+ISO = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d([.]\d{1,9})?)?(Z|[+-](0\d|1[0-4]):[0-5]\d)?)?", re.ASCII
+)
 
 
 def number(value: Any) -> float | None:
@@ -27,10 +32,11 @@ def number(value: Any) -> float | None:
 
 
 def plain_sums(
-    rows: Iterable[Row], columns: Columns, area: Area, groups: Sequence[str] | None = None
+    rows: Iterable[Row], columns: Columns, area: Area, groups: Sequence[str] | Periods | None = None
 ) -> dict[int, int]:
     """Units by code."""
     west, south, east, north = area.bounds
+    per_period = isinstance(groups, Periods) and groups.mass_per_period
     counts: defaultdict[Any, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
     for place, row in enumerate(rows):
         user = place if columns.user is None else row[columns.user]
@@ -51,11 +57,17 @@ def plain_sums(
             step = float(columns.step or 1)
             steps = math.floor(min(weight, columns.cap * step) / step)
         code = int(area.grid.cells_of([x], [y])[0])
-        if columns.by is not None and groups is not None:
+        if isinstance(groups, Periods):
+            number_of = plain_period(row[groups.column], groups)
+            if number_of is None:
+                continue
+            code += area.grid.size * number_of
+        elif columns.by is not None and groups is not None:
             if row[columns.by] is None or str(row[columns.by]) not in groups:
                 continue
             code += area.grid.size * list(groups).index(str(row[columns.by]))
-        counts[user][code] += steps
+        whole = (user, code // area.grid.size) if per_period else user
+        counts[whole][code] += steps
     out: defaultdict[int, int] = defaultdict(int)
     for cells in counts.values():
         clamped = {code: min(count, 2**30) for code, count in cells.items()}
@@ -64,6 +76,25 @@ def plain_sums(
             if count:
                 out[code] += math.floor(Fraction(count * UNITS, total))
     return {code: units for code, units in sorted(out.items()) if units}
+
+
+def plain_period(value: Any, periods: Periods) -> int | None:
+    """The period of a time, by the calendar and the zones of Python."""
+    if isinstance(value, str):
+        text = value.strip(" \t\n\r\v\f")
+        try:
+            value = datetime.fromisoformat(text) if ISO.fullmatch(text) else None
+        except ValueError:
+            return None
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if value is None:
+        return None
+    if value.tzinfo is not None or periods.time_zone:
+        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        value = aware.astimezone(ZoneInfo(periods.time_zone or "UTC")).replace(tzinfo=None)
+    ends = (*periods.starts[1:], periods.end)
+    return next((i for i, end in enumerate(ends) if periods.starts[i] <= value < end), None)
 
 
 def opened(guarded: Guarded[CellSums]) -> dict[int, int]:

@@ -23,7 +23,6 @@ LEVELS = 8
 BOUNDS = (11.20, 43.74, 11.32, 43.81)
 SIGMA = 0.01
 SOURCE = "demo city (synthetic)"
-WIDTH = 100
 FILES = ("map.png", "map.html", "map.json", "map.geojson")
 
 
@@ -50,7 +49,7 @@ def demo(
     """
     import pyarrow.parquet
 
-    from sfumato.heatmap import PyramidMethod, price, release
+    from sfumato.heatmap import ZoomMethod, price, release
     from sfumato.privacy import Ledger, PureDP
     from sfumato.records import Columns
     from sfumato.spaces import area_in_degrees
@@ -58,7 +57,7 @@ def demo(
     hush = quiet or json
     budget = PureDP(epsilon)
     area, columns = area_in_degrees(BOUNDS, LEVELS), Columns("user", "lon", "lat")
-    price(PyramidMethod(width=WIDTH), budget.epsilon, area)  # a bad epsilon is said before anything is made
+    price(ZoomMethod(), budget.epsilon, area)  # a bad epsilon is said before anything is made
     out.mkdir(parents=True, exist_ok=True)
     file, rows = out / "city.ledger", out / "checkins.parquet"
     if file.exists() and Ledger(file).header.source != SOURCE:
@@ -75,7 +74,7 @@ def demo(
     asked: dict[str, Any] = {
         "ledger": ledger,
         "epsilon": budget.epsilon,
-        "method": PyramidMethod(width=WIDTH),
+        "method": ZoomMethod(),
     }
     released = release(rows, columns, area, **asked, note="the demo's map")
     say(f"released: {released.statement}", quiet=hush)
@@ -181,6 +180,7 @@ def _report(
                     *[[str(e.number), e.mechanism, str(e.cost), e.note] for e in ledger.statement().entries],
                 ],
             ),
+            _how_sure(released, path.with_name("map.png").read_bytes()),
             Section("What was refused", f"The same map was asked for a second time: {refused}."),
             Section(
                 "Where people are",
@@ -200,3 +200,25 @@ def _report(
         ],
     )
     return errors
+
+
+def _how_sure(released: HeatmapRelease, picture: bytes) -> Any:
+    """The section on the map's doubts: its picture with hatch and rings, and how much there is of each."""
+    from sfumato.report import Section
+
+    found = released.uncertainty()
+    return Section(
+        "How sure the map is",
+        "Worked out from what was released alone, so it costs nothing. Rings are around places with over "
+        "twice the average, all of them at once with a chance of 95 %; where it is hatched the map says "
+        "nothing. The blurred map has a band of 90 %, which map.html reads out wherever you point; its width "
+        "is in parts of the map's own height, on average over the places where most people are.",
+        picture=picture,
+        description="The private map with rings around places that are real, hatched where it says nothing",
+        table=[
+            ["how sure", "value"],
+            ["rings", str(len(found.marks))],
+            ["hatched, of the area", f"{found.silent_share:.1%}"],
+            ["width of the band", f"{found.band.width:.2f}"],
+        ],
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import demo, saved_map
+from sfumato.cli import demo, film, plan, saved_map, zones
 from sfumato.cli.area import (
     Bounds,
     BoundsFile,
@@ -22,6 +22,21 @@ from sfumato.cli.area import (
     named_area,
 )
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
+from sfumato.cli.groups import (
+    By,
+    From,
+    PerPeriod,
+    Time,
+    To,
+    Values,
+    Zone,
+    files_of,
+    films_among,
+    masses_of,
+    named_groups,
+    names_of,
+    with_time,
+)
 from sfumato.cli.map_options import (
     H3,
     Alone,
@@ -52,6 +67,7 @@ from sfumato.cli.map_options import (
     named_method,
     write_maps,
 )
+from sfumato.cli.prior import PriorFile, declared_prior, sharpened_maps
 from sfumato.errors import InvalidParameter, LedgerMismatch
 
 if TYPE_CHECKING:
@@ -63,6 +79,9 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Private heatmaps: rows of (user, place) in, a private map out.", no_args_is_help=True)
 app.command("draw")(saved_map.draw)
 app.command("hotspots")(saved_map.hotspots)
+app.command("film")(film.film)
+app.command("totals")(zones.totals)
+app.command("plan")(plan.plan)
 app.command("city")(demo.city)
 
 
@@ -91,30 +110,22 @@ def release(
     plane: Plane = False,
     cells: Cells = Shape.square,
     levels: Levels = 8,
-    method: MethodOption = Way.pyramid,
+    method: MethodOption = Way.zoom,
     width: Width = 20,
     delta: Delta = "1e-6",
     users: Users = 200,
     top: Top = "0.01",
+    prior: PriorFile = None,
     weight: Weight = "",
     weight_step: WeightStep = "",
     weight_cap: WeightCap = 2**20,
-    by: Annotated[
-        str,
-        typer.Option(
-            help="Column of maps, e.g. image: one map for each value.",
-            rich_help_panel="Rows",
-            show_envvar=False,
-        ),
-    ] = "",
-    values: Annotated[
-        str,
-        typer.Option(
-            help="The public values of --by, with commas; {by} in --out names the file.",
-            rich_help_panel="Rows",
-            show_envvar=False,
-        ),
-    ] = "",
+    by: By = "",
+    values: Values = "",
+    time: Time = "",
+    start: From = "",
+    end: To = "",
+    time_zone: Zone = "",
+    mass_per_period: PerPeriod = False,
     one_row_one_user: Alone = False,
     engine: EngineOption = Engine.duckdb,
     connection: Connection = "",
@@ -150,11 +161,18 @@ def release(
         raise InvalidParameter(f"epsilon must be above 0, got {epsilon}; nothing was charged")
     if not note.isprintable():
         raise InvalidParameter("a note must be printable on one line; nothing was charged")
-    groups = _groups(by, values)
-    targets = {group: _named(out, group) for group in groups}
-    columns = named_columns(user, x, y, weight, weight_step, weight_cap, by, one_row_one_user)
-    way = named_method(method, width=width, delta=delta, users=users, top=top)
+    groups = named_groups(
+        by, values, time=time, start=start, end=end, zone=time_zone, per_period=mass_per_period
+    )
+    films, names = films_among(out, groups), names_of(groups)
+    targets = {name: files_of([path for path in out if path not in films], name) for name in names}
     private = bounds == "private"
+    columns = with_time(
+        named_columns(user, x, y, weight, weight_step, weight_cap, "" if time else by, one_row_one_user),
+        groups,
+        private_area=private,
+    )
+    way = named_method(method, width=width, delta=delta, users=users, top=top)
     area = named_area(
         outer if private else bounds, bounds_file, image, plane=plane, cells=cells, levels=levels
     )
@@ -163,9 +181,10 @@ def release(
             "an image lies under the area it shows, not one found in it: --over does not go "
             "with --bounds private; nothing was charged"
         )
-    files = [path for paths in targets.values() for path in paths]
+    files = [*films, *(path for paths in targets.values() for path in paths)]
     check_outputs(files, area, over=over, h3_resolution=h3_resolution, overwrite=overwrite)
-    keep_apart(files, [ledger, image, over, bounds_file], input)
+    keep_apart(files, [ledger, image, over, bounds_file, prior], input)
+    public = declared_prior(prior, area, rows=input)
     budget = Ledger(ledger)
     if budget.header.neighbors != AddRemoveUser():
         raise LedgerMismatch(
@@ -177,16 +196,19 @@ def release(
         raise InvalidParameter(
             f"the bounds share must lie in (0, 1), got {bounds_share}; nothing was charged"
         )
-    costs = [price(way, cost - spent_on_bounds, area, groups=len(groups))]
+    masses = masses_of(groups, budget.header.unit)
+    costs = [price(way, cost - spent_on_bounds, area, groups=len(names), masses=masses)]
     if private:
         costs = [*area_prices(spent_on_bounds), *costs]
     budget.afford(*costs)
     if dry_run:
         left, whole = budget.statement().left, compose(costs)
+        frames = {"frames": len(names)} if time else {}
+        many = f" for {len(names)} frames" if time else ""
         show(
-            {"cost": encode(whole), "left": encode(left), "area": list(area.bounds)},
-            f"would cost {whole}; {at_most(left)} left in {ledger}; {described(area)}; nothing was read or "
-            "charged",
+            {"cost": encode(whole), "left": encode(left), "area": list(area.bounds), **frames},
+            f"would cost {whole}{many}; {at_most(left)} left in {ledger}; {described(area)}; nothing was "
+            "read or charged",
             json=json,
         )
         return
@@ -202,7 +224,7 @@ def release(
             where,
             source=budget.header.source,
             unit=budget.header.unit,
-            groups=list(groups) if by else None,
+            groups=groups if by else None,
         )
 
     if private:
@@ -225,8 +247,9 @@ def release(
         title=title,
         note=note,
     )
+    maps = sharpened_maps(maps, public)
     written = write_maps(
-        maps, targets, over=over, h3_resolution=h3_resolution, overwrite=overwrite, hush=hush
+        maps, targets, films, over=over, h3_resolution=h3_resolution, overwrite=overwrite, hush=hush
     )
     _finish(maps[0], written, budget, json=json)
 
@@ -249,11 +272,12 @@ def rehearse(
     plane: Plane = False,
     cells: Cells = Shape.square,
     levels: Levels = 8,
-    method: MethodOption = Way.pyramid,
+    method: MethodOption = Way.zoom,
     width: Width = 20,
     delta: Delta = "1e-6",
     users: Users = 200,
     top: Top = "0.01",
+    prior: PriorFile = None,
     weight: Weight = "",
     weight_step: WeightStep = "",
     weight_cap: WeightCap = 2**20,
@@ -278,44 +302,21 @@ def rehearse(
     columns = named_columns(user, x, y, weight, weight_step, weight_cap, "", one_row_one_user)
     area = named_area(bounds, bounds_file, image, plane=plane, cells=cells, levels=levels)
     check_outputs(out, area, over=over, h3_resolution=h3_resolution, overwrite=overwrite)
-    keep_apart(out, [image, over, bounds_file], input)
+    keep_apart(out, [image, over, bounds_file, prior], input)
+    followed = declared_prior(prior, area, rows=input)
     say(f"rehearsing on {input}", quiet=hush)
     table = open_table(
         input, engine=engine.value, connection=connection or None, delimiter=delimiter, columns=columns
     )
     way = named_method(method, width=width, delta=delta, users=users, top=top)
     rehearsed, truth = rehearse_exactly(table, columns, area, public=public, epsilon=epsilon, method=way)
+    (rehearsed,) = sharpened_maps((rehearsed,), followed)
     errors = asdict(compare(truth, rehearsed.image(), area))
     written = write_maps(
         (rehearsed,), {"": out}, over=over, h3_resolution=h3_resolution, overwrite=overwrite, hush=hush
     )
     result = {"rehearsal": True, "statement": rehearsed.statement, "written": written, **errors}
     show(result, _error_lines(errors), json=json)
-
-
-def _groups(by: str, values: str) -> tuple[str, ...]:
-    if bool(by) != bool(values):
-        raise InvalidParameter(
-            "--by needs its public values in --values, and --values a column in --by; nothing was charged"
-        )
-    if not by:
-        return ("",)
-    groups = tuple(value.strip() for value in values.split(","))
-    if len(set(groups)) < len(groups) or "" in groups:
-        raise InvalidParameter(f"--values must differ and not be empty, got {values!r}; nothing was charged")
-    return groups
-
-
-def _named(out: list[Path], group: str) -> list[Path]:
-    """Where a group's files go: {by} stands for its name."""
-    if not group:
-        return out
-    safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in group)
-    if any("{by}" not in path.name for path in out):
-        raise InvalidParameter(
-            "with --by every --out needs {by} in its name, e.g. map-{by}.png; nothing was charged"
-        )
-    return [path.with_name(path.name.replace("{by}", safe)) for path in out]
 
 
 def _finish(one: HeatmapRelease, written: list[str], ledger: Any, *, json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import audit, demo, emd, graph, heatmap, ledger, sense
+from sfumato.cli import audit, demo, emd, graph, heatmap, leaderboard, ledger, sense
 from sfumato.cli.config import defaults
 from sfumato.cli.console import INVALID, fail
 from sfumato.errors import InvalidInput
@@ -29,6 +29,7 @@ app.add_typer(graph.app, name="graph")
 app.add_typer(ledger.app, name="ledger")
 app.command("demo")(demo.demo)
 app.command("emd")(emd.emd)
+app.command("leaderboard")(leaderboard.leaderboard)
 
 
 def _version(asked: bool) -> None:

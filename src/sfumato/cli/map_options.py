@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import glob
 import tempfile
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +31,7 @@ class Engine(StrEnum):
 class Way(StrEnum):
     """Names of methods on the command line."""
 
+    zoom = "zoom"
     pyramid = "pyramid"
     laplace = "laplace"
     top = "top"
@@ -112,7 +115,7 @@ Delimiter = Annotated[
 MethodOption = Annotated[
     Way,
     typer.Option(
-        help="How the map is made; privtree is often sharper for few users.",
+        help="How the map is made; zoom and pyramid also say how sure they are.",
         rich_help_panel="Method",
         show_envvar=False,
     ),
@@ -205,10 +208,12 @@ def named_columns(
 
 def named_method(way: Way, *, width: int, delta: str, users: int, top: str) -> Method[Any]:
     """The method the options name, with the parameters it takes."""
-    from sfumato.heatmap import PyramidMethod, rivals
+    from sfumato.heatmap import PyramidMethod, ZoomMethod, rivals
     from sfumato.privacy.exact import exact
 
     match way:
+        case Way.zoom:
+            return ZoomMethod()
         case Way.pyramid:
             return PyramidMethod(width=width)
         case Way.laplace:
@@ -230,26 +235,37 @@ def named_method(way: Way, *, width: int, delta: str, users: int, top: str) -> M
 def write_maps(
     maps: tuple[HeatmapRelease, ...],
     targets: dict[str, list[Path]],
+    films: Sequence[Path] = (),
     *,
     over: Path | None,
     h3_resolution: int | None,
     overwrite: bool,
     hush: bool,
 ) -> list[str]:
-    """Write each map to its files; what is paid for is kept, whatever goes wrong."""
+    """Write each map to its files, and all to each film; what is paid for is kept, whatever goes wrong."""
+    from sfumato.heatmap import write_film
+
     written = []
-    for one in maps:
-        for path in targets[one.group]:
-            try:
-                one.write(path, over=over, h3_resolution=h3_resolution, overwrite=overwrite)
-            except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
-                rescued = _rescued(maps, path, problem)
-                if isinstance(problem, Exception):
-                    raise rescued from problem
-                say(str(rescued), quiet=False)
-                raise
-            say(f"wrote {path}", quiet=hush)
-            written.append(str(path))
+    work: list[tuple[Path, Callable[[], None]]] = [
+        (
+            path,
+            partial(one.write, path, over=over, h3_resolution=h3_resolution, overwrite=overwrite),
+        )
+        for one in maps
+        for path in targets[one.group]
+    ]
+    work += [(path, partial(write_film, maps, path, overwrite=overwrite)) for path in films]
+    for path, write in work:
+        try:
+            write()
+        except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
+            rescued = _rescued(maps, path, problem)
+            if isinstance(problem, Exception):
+                raise rescued from problem
+            say(str(rescued), quiet=False)
+            raise
+        say(f"wrote {path}", quiet=hush)
+        written.append(str(path))
     return written
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.figures.overlay import ROW, Overlay, draw_overlay, explain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,11 +67,13 @@ def draw_heatmap(
     top: float,
     floor: float = 0.0,
     under: Pixels | None = None,
+    overlay: Overlay | None = None,
 ) -> bytes:
     """One PNG of a heatmap [row, column], row 0 at the lowest y, with legend, scale bar and caption.
 
     Colors go up to `top` as `shades` says; the legend marks the `floor`. With `under`, an RGB image that
-    fills the window, the heat lies over it and every pixel of the image is a pixel of the picture.
+    fills the window, the heat lies over it and every pixel of the image is a pixel of the picture. An
+    `overlay` puts a hatch and rings over all of it, and their words under the legend.
     """
     if values.ndim != 2 or not np.isfinite(values).all():
         raise InvalidParameter(f"a heatmap is finite [row, column], got shape {values.shape}; none was drawn")
@@ -86,7 +89,8 @@ def draw_heatmap(
     edge = min(left / dpi, SHEET - RIGHT - WORDS)
     letters = int(LETTERS * (SHEET - RIGHT - edge))
     lines = [row for text in words.caption.split("\n") for row in textwrap.wrap(text, letters) or [""]]
-    foot = (TICKS if frame.degrees else 0.1) + LEGEND + LINE * len(lines) + 0.12
+    below = (TICKS if frame.degrees else 0.1) + LEGEND
+    foot = below + LINE * len(lines) + 0.12 + (0.0 if overlay is None else 2 * ROW + 0.1)
     tall = high + round(HEAD * dpi) + round(foot * dpi)
     # A hundredth of a pixel more: the canvas is cut down to whole pixels.
     figure = Figure(figsize=((sheet + 0.01) / dpi, (tall + 0.01) / dpi), dpi=dpi, facecolor=PAPER)
@@ -94,6 +98,9 @@ def draw_heatmap(
     axis = figure.add_axes((left / sheet, round(foot * dpi) / tall, wide / sheet, high / tall))
     _map(axis, values, frame, shade=(top, floor), under=under, size=(wide, high))
     _places(axis, frame)
+    if overlay is not None:
+        draw_overlay(axis, overlay, over=under is not None)
+        explain(figure, overlay, left=edge, top=foot - below + 0.1)
     if frame.meter is not None:
         _scale_bar(axis, frame, inches=wide / dpi)
     if words.stamp:
@@ -103,8 +110,8 @@ def draw_heatmap(
             parse_math=False, clip_on=True,
         )  # fmt: skip
     _head(figure, words, x=edge / SHEET, letters=letters)
-    below = (TICKS if frame.degrees else 0.1) + 0.2
-    said, box = textwrap.shorten(words.legend, letters, placeholder=" …"), (edge, foot - below, 3.3, 0.13)
+    said = textwrap.shorten(words.legend, letters, placeholder=" …")
+    box = (edge, foot - below + LEGEND - 0.2, 3.3, 0.13)
     _legend(figure, said, box=box, shade=(top, floor), over=under is not None)
     _foot(figure, lines, x=edge / SHEET)
     out = io.BytesIO()

@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.heatmap.counts import NoisyCounts
 from sfumato.heatmap.method import NoisyLevel, NoisyTree, check_level
+from sfumato.heatmap.posterior import FINEST, Posterior
 from sfumato.heatmap.reconstruct import reconstruct
 from sfumato.heatmap.split import DECAY, checked_decay, first_level, split_epsilon
 from sfumato.heatmap.tiles import Tiles
-from sfumato.privacy import Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP
+from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP
 from sfumato.records import CellSums
 from sfumato.spaces import Grid
 from sfumato.spaces.grid import MAX_LEVELS
@@ -149,3 +151,32 @@ class PyramidMethod:
     def estimate(self, released: NoisyTree, grid: Grid) -> tuple[Tiles, ...]:
         """The map of each group that fits the released counts best in l1."""
         return reconstruct(released, grid)
+
+    def posteriors(self, released: NoisyTree, mechanism: Pyramid) -> tuple[Posterior, ...]:
+        """What each map could have been: of cells that were looked at and not kept, a ceiling is known."""
+        return tuple(Posterior(_counted(released, mechanism, group)) for group in range(released.groups))
+
+
+def _counted(released: NoisyTree, pyramid: Pyramid, group: int) -> NoisyCounts:
+    """The counts of one map in users, and for each cell of T_i outside S_i the least count of S_i."""
+    levels, codes, values, scales, ceiling = [], [], [], [], []
+    looked_at = np.arange(4**pyramid.first_level, dtype=np.int64)
+    for one, scale in zip(released.levels, pyramid.scales, strict=True):
+        if one.level > FINEST:
+            break
+        mine = one.codes >> 2 * one.level == group
+        kept, counts = one.codes[mine] - (group << 2 * one.level), one.values[mine] / UNITS
+        rest = np.setdiff1d(looked_at, kept, assume_unique=True)
+        levels.append(np.full(kept.size + rest.size, one.level))
+        codes.append(np.concatenate([kept, rest]))
+        values.append(np.concatenate([counts, np.full(rest.size, counts.min())]))
+        scales.append(np.full(kept.size + rest.size, float(scale / UNITS)))
+        ceiling.append(np.arange(kept.size + rest.size) >= kept.size)
+        looked_at = Grid.children(kept).ravel()
+    return NoisyCounts(
+        np.concatenate(levels),
+        np.concatenate(codes),
+        np.concatenate(values),
+        np.concatenate(scales),
+        np.concatenate(ceiling),
+    )

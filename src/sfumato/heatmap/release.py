@@ -10,16 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.heatmap.bounded import inside_bounds
 from sfumato.heatmap.method import Method
-from sfumato.heatmap.pyramid import PyramidMethod
+from sfumato.heatmap.posterior import FINEST, Posterior
+from sfumato.heatmap.pyramid import Pyramid, PyramidMethod
 from sfumato.heatmap.result import HeatmapRelease
-from sfumato.heatmap.tiles import inside, public_tiles
-from sfumato.privacy import Bound, Guarded, Ledger, Loss, Mechanism, Noise, PureDP
+from sfumato.heatmap.tiles import Tiles, dense_tiles, inside, public_tiles
+from sfumato.heatmap.zoom import ZoomMethod
+from sfumato.privacy import UNITS, Bound, Guarded, Ledger, Loss, Mechanism, Noise, PureDP
 from sfumato.privacy.codec import parameters
 from sfumato.privacy.exact import Number, exact
 from sfumato.records import (
     CellSums,
     Columns,
+    Periods,
     bound_of_sums,
     guard_sums,
     open_table,
@@ -32,7 +36,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # Some gigabytes of noise and a few minutes: what a machine can be asked for once a map is paid for.
 MOST_DRAWS = 2**25
-DEFAULT = PyramidMethod()
+DEFAULT = ZoomMethod()
 
 
 def release(
@@ -75,6 +79,28 @@ def release_each(
     return dict(zip(groups, maps, strict=True))
 
 
+def release_periods(
+    source: Any,
+    columns: Columns,
+    area: Area,
+    *,
+    periods: Periods,
+    ledger: Ledger,
+    epsilon: Number,
+    method: Method[Any] = DEFAULT,
+    note: str = "",
+) -> dict[str, HeatmapRelease]:
+    """One private map for each period, in order, also for those in which nobody was: the frames of a film.
+
+    A user's mass 1 is shared over all cells and periods, so all maps together cost epsilon once. With mass
+    per period every map has the accuracy of epsilon, and they cost epsilon times the number of periods: the
+    sums of a user move by that many masses. A ledger whose unit is a user-day (for days, and so on) is
+    charged epsilon once, since a user-day has one of them.
+    """
+    maps = _released(source, periods.in_table(columns), area, ledger, epsilon, method, periods, note)
+    return dict(zip(periods.names, maps, strict=True))
+
+
 def _released(
     source: Any,
     columns: Columns,
@@ -82,11 +108,12 @@ def _released(
     ledger: Ledger,
     epsilon: Number,
     method: Method[Any],
-    groups: Sequence[str] | None,
+    groups: Sequence[str] | Periods | None,
     note: str,
 ) -> tuple[HeatmapRelease, ...]:
-    names = ("",) if groups is None else tuple(groups)
-    ledger.afford(price(method, epsilon, area, groups=len(names)))
+    named = ("",) if groups is None else groups
+    masses = groups.masses(ledger.header.unit) if isinstance(groups, Periods) else 1
+    ledger.afford(price(method, epsilon, area, groups=len(_names(named)), masses=masses))
     guarded = sum_cells(
         open_table(source, columns=columns),
         columns,
@@ -101,7 +128,7 @@ def _released(
         ledger=ledger,
         epsilon=epsilon,
         method=method,
-        groups=names,
+        groups=named,
         columns=columns,
         note=note,
     )
@@ -160,21 +187,23 @@ def release_sums(
     ledger: Ledger,
     epsilon: Number,
     method: Method[Any] = DEFAULT,
-    groups: Sequence[str] = ("",),
+    groups: Sequence[str] | Periods = ("",),
     noise: Noise | None = None,
     area_cost: PureDP | None = None,
     columns: Columns | None = None,
     title: str = "",
     note: str = "",
 ) -> tuple[HeatmapRelease, ...]:
-    """One private map for each group of guarded sums, as one release that costs at most epsilon.
+    """One private map for each group of guarded sums, as one release.
 
-    `area_cost` is what `find_area` was paid for the area, if it was asked, and `columns` what was counted:
-    the maps say so.
+    It costs at most epsilon for each mass of UNITS by which the sums can move: once, unless users have mass
+    per period. `area_cost` is what `find_area` was paid for the area, if it was asked, and `columns` what was
+    counted: the maps say so.
     """
-    if guarded.bound.size != len(groups) * area.grid.size:
+    names = _names(groups)
+    if guarded.bound.size != len(names) * area.grid.size:
         raise InvalidParameter(
-            f"sums of {len(groups)} group(s) on {area.grid.side} x {area.grid.side} cells are wanted, "
+            f"sums of {len(names)} group(s) on {area.grid.side} x {area.grid.side} cells are wanted, "
             f"got {guarded.bound.size} entries; nothing was charged"
         )
     meant = exact(epsilon, name="epsilon")
@@ -183,6 +212,13 @@ def release_sums(
     receipt = ledger.release(mechanism, guarded, noise=noise, pay=pay, note=note)
     # From here on everything is made of what was released: it costs nothing.
     counted = {} if columns is None else parameters(columns)
+    estimates = method.estimate(receipt.value, area.grid)
+    posteriors: tuple[Posterior | None, ...] = len(names) * (None,)
+    if isinstance(method, ZoomMethod):
+        posteriors = known = method.posteriors(receipt.value)
+        estimates = tuple(_held(tiles, one, area) for tiles, one in zip(estimates, known, strict=True))
+    elif isinstance(method, PyramidMethod) and isinstance(mechanism, Pyramid):
+        posteriors = method.posteriors(receipt.value, mechanism)
     return tuple(
         HeatmapRelease(
             tiles=inside(tiles, area),
@@ -192,16 +228,27 @@ def release_sums(
             receipt=receipt,
             group=group,
             area_cost=area_cost,
-            counted=counted,
+            counted=counted | ({"period": groups.told(number)} if isinstance(groups, Periods) else {}),
             title=title,
+            posterior=known,
         )
-        for tiles, group in zip(method.estimate(receipt.value, area.grid), groups, strict=True)
+        for number, (tiles, group, known) in enumerate(zip(estimates, names, posteriors, strict=True))
     )
 
 
-def price(method: Method[Any], epsilon: Number, area: Area, *, groups: int = 1) -> Loss:
-    """What a release will be charged, known before any row is read."""
-    bound = bound_of_sums(area.grid, groups)
+def _held(tiles: Tiles, known: Posterior, area: Area) -> Tiles:
+    """Tiles of one level that know the bounds, as maps drawn of the same counts do."""
+    level = min(area.grid.levels, FINEST)
+    return dense_tiles(area.grid, level, inside_bounds(tiles.values(level), known.counts, area))
+
+
+def _names(groups: Sequence[str] | Periods) -> tuple[str, ...]:
+    return groups.names if isinstance(groups, Periods) else tuple(groups)
+
+
+def price(method: Method[Any], epsilon: Number, area: Area, *, groups: int = 1, masses: int = 1) -> Loss:
+    """What a release will be charged, known before any row is read: epsilon for each mass a unit can have."""
+    bound = bound_of_sums(area.grid, groups, masses=masses)
     return _priced(method, exact(epsilon, name="epsilon"), bound, area)[1]
 
 
@@ -211,8 +258,10 @@ def _priced(
     """The mechanism and what is charged for it; refused when it could not be run after the charge."""
     if not hasattr(method, "mechanism"):
         raise InvalidParameter(
-            f"a method is a value like PyramidMethod(width=60), got {method!r}; nothing was charged"
+            f"a method is a value like ZoomMethod(blur=0.02), got {method!r}; nothing was charged"
         )
+    # Each mass of UNITS pays epsilon: the noise of every map is then that of one map at epsilon.
+    epsilon *= bound.need("l1", by="a map") / UNITS
     mechanism = method.mechanism(epsilon, bound, area.grid)
     if mechanism.draws(bound) > MOST_DRAWS:
         raise InvalidParameter(

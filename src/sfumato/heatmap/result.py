@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.errors import InvalidParameter
 from sfumato.heatmap.hotspots import Hotspot, hotspots
+from sfumato.heatmap.posterior import Posterior as CountsPosterior
+from sfumato.heatmap.prior import Declared, Prior, sharpened
 from sfumato.heatmap.smooth import smooth
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
+from sfumato.heatmap.uncertainty import COVERAGE, SIGMA, Band, Mark, Posterior, Uncertainty, uncertainty
+from sfumato.heatmap.zones import ZoneTotal, read_zones, zone_totals
 from sfumato.privacy import ZCDP, ApproxDP, Guarantee, PureDP, Release, compose
 from sfumato.privacy.codec import encode, encode_guarantee
 from sfumato.spaces import Area
@@ -29,7 +35,9 @@ class HeatmapRelease:
     `tiles` hold mass in users as estimated; `receipt` the noisy counts they were made of, with guarantee and
     ledger entry; `group` names the map when several share one release. `area_cost` was paid besides, when the
     area itself was found in the data: whoever sees the map sees that too. `counted` says which columns were
-    counted, and how. `title` is for people.
+    counted, and how. `title` is for people. `posterior` draws maps that could have led to what was released,
+    for methods that have one; `known_marks` are those of a map that was saved. `prior` says which public file
+    the map follows within its tiles, if it does.
     """
 
     tiles: Tiles
@@ -41,6 +49,9 @@ class HeatmapRelease:
     area_cost: PureDP | None = None
     counted: dict[str, Any] = field(default_factory=dict)
     title: str = ""
+    posterior: Posterior | None = None
+    known_marks: tuple[Mark, ...] | None = None
+    prior: Declared | None = None
 
     def __repr__(self) -> str:
         return f"HeatmapRelease({self.name!r}, {self.method}, {self.statement})"
@@ -103,9 +114,53 @@ class HeatmapRelease:
         shares = self.shares.image(chosen)
         return smooth(shares, sigma) if sigma else shares
 
+    def sharpened(self, prior: Prior) -> HeatmapRelease:
+        """The same map, following a file that its user declares public within each tile; it says so.
+
+        Guarantee and ledger entry stay what they were: this is post-processing, and free.
+        """
+        if self.prior is not None:
+            raise InvalidParameter(f"a map follows one prior, this one has {self.prior}; nothing was drawn")
+        told = Declared(prior.file, prior.sha256, self.tiles.codes.size)
+        return replace(self, tiles=sharpened(self.tiles, prior.weights(self.area)), prior=told)
+
+    def totals(
+        self, zones: str | Path | Mapping[str, Any], *, name: str = "name", coverage: float = 0.9
+    ) -> tuple[ZoneTotal, ...]:
+        """How many users are in each zone of a GeoJSON file, or of a mapping from names to polygons.
+
+        Each with an interval meant to hold the truth in `coverage` of the zones that have users, for methods
+        that can say so.
+        """
+        return zone_totals(self, read_zones(zones, name=name), coverage=coverage)
+
     def hotspots(self, k: int) -> tuple[Hotspot, ...]:
         """The k places that best stand for the map, and the share of mass that is nearest to each."""
         return hotspots(self.shares, k)
+
+    def uncertainty(
+        self, level: int | None = None, *, sigma: float = SIGMA, coverage: float = COVERAGE
+    ) -> Uncertainty:
+        """How sure the blurred map is: its band, where it says nothing, and which places are real.
+
+        For methods whose release says what could have led to it: zoom and pyramid.
+        """
+        if self.posterior is None:
+            raise InvalidParameter(
+                f"a map's uncertainty needs method zoom or pyramid and its noisy counts; this one, by "
+                f"{self.method}, has none; nothing was drawn"
+            )
+        return uncertainty(self.posterior, self.area, level=level, sigma=sigma, coverage=coverage)
+
+    def band(self, level: int | None = None, *, sigma: float = SIGMA, coverage: float = COVERAGE) -> Band:
+        """Between what each cell of the blurred map lies, with chance `coverage`."""
+        return self.uncertainty(level, sigma=sigma, coverage=coverage).band
+
+    def marks(self, *, sigma: float = SIGMA) -> tuple[Mark, ...]:
+        """The places that have over twice the map's average, all of them at once with chance 95 %."""
+        if self.posterior is None and self.known_marks is not None and sigma == SIGMA:
+            return self.known_marks
+        return self.uncertainty(sigma=sigma).marks
 
     def write(
         self,
@@ -133,7 +188,8 @@ class HeatmapRelease:
         return html_repr(self)
 
     def to_json(self) -> dict[str, Any]:
-        """The report: guarantee, unit, neighbors, method, parameters, ledger entry, area and tiles."""
+        """The report: guarantee, unit, neighbors, method, parameters, ledger entry, area, tiles, counts."""
+        known = self.posterior
         return {
             "format": FORMAT,
             "rehearsal": self.receipt.rehearsal,
@@ -146,6 +202,7 @@ class HeatmapRelease:
             "parameters": self.parameters,
             "counted": self.counted,
             "group": self.group,
+            "prior": None if self.prior is None else self.prior.to_json(),
             "area": {
                 "kind": self.area.kind,
                 "bounds": list(self.area.bounds),
@@ -158,4 +215,5 @@ class HeatmapRelease:
             "ledger": self.receipt.ledger,
             "entry": self.receipt.entry.to_json(),
             "tiles": self.tiles.to_json(),
+            "counts": known.counts.to_json() if isinstance(known, CountsPosterior) else None,
         }

@@ -37,6 +37,21 @@ def smooth(image: FloatArray, sigma: float) -> FloatArray:
     return spread
 
 
+def smooth_each(images: npt.NDArray[np.float32], sigma: float) -> npt.NDArray[np.float32]:
+    """The heatmaps of many images [image, row, column] of one size, in single precision: half the time.
+
+    >>> smooth_each(np.array([[[1, 0], [0, 0]]], dtype=np.float32), 0.5).round(3)
+    array([[[0.387, 0.235],
+            [0.235, 0.143]]], dtype=float32)
+    """
+    _, rows, columns = images.shape
+    down, across = (_spread(side, sigma).astype(np.float32) for side in (rows, columns))
+    for kernel in (down, across):
+        kernel[kernel < 1e-18] = 0  # numbers so small that processors slow down on them
+    sideways = (images.reshape(-1, columns) @ across.T).reshape(images.shape)
+    return np.asarray(np.matmul(down, sideways), dtype=np.float32)
+
+
 def _spread(side: int, sigma: float) -> FloatArray:
     """How each source (column) shares its mass among the cells of one axis; columns add up to 1."""
     steps = np.arange(side) / side

@@ -3,6 +3,7 @@
 from sfumato.privacy import UNITS
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import Columns
+from sfumato.records.periods import Periods
 from sfumato.records.sources import Engine, open_table
 from sfumato.records.sums import sum_cells, sum_public_cells
 
@@ -11,6 +12,7 @@ __all__ = [
     "CellSums",
     "Columns",
     "Engine",
+    "Periods",
     "bound_of_sums",
     "guard_sums",
     "open_table",

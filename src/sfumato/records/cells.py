@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, AddRemoveUser, Bound, Guarded
 from sfumato.spaces import Grid
 from sfumato.spaces.space import whole
 
 IntArray = npt.NDArray[np.int64]
+
+LARGEST_CODE = 2**32
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -46,15 +48,22 @@ class CellSums:
         return self.of_cells(level, np.arange(self.groups << 2 * level, dtype=np.int64))
 
 
-def guard_sums(sums: CellSums, *, source: str, unit: str = "user") -> Guarded[CellSums]:
+def guard_sums(sums: CellSums, *, source: str, unit: str = "user", masses: int = 1) -> Guarded[CellSums]:
     """Put cell sums under guard.
 
-    The caller vouches that adding or removing one `unit` changes them by at most UNITS in l1.
+    The caller vouches that adding or removing one `unit` changes them by at most masses * UNITS in l1.
     """
-    bound = bound_of_sums(sums.grid, sums.groups, unit=unit)
+    bound = bound_of_sums(sums.grid, sums.groups, unit=unit, masses=masses)
     return Guarded(sums, bound, source=source, exponent=1 - UNITS.bit_length())
 
 
-def bound_of_sums(grid: Grid, groups: int = 1, *, unit: str = "user") -> Bound:
-    """How far adding or removing one `unit` can move cell sums: a public fact, known before any row is."""
-    return Bound(AddRemoveUser(), groups * grid.size, l1=UNITS, linf=UNITS, unit=unit)
+def bound_of_sums(grid: Grid, groups: int = 1, *, unit: str = "user", masses: int = 1) -> Bound:
+    """How far adding or removing one `unit` can move cell sums: a public fact, known before any row is.
+
+    A unit that has mass 1 in several groups moves all of them; a cell is of one group, so by UNITS at most.
+    """
+    if groups * grid.size > LARGEST_CODE:
+        raise InvalidParameter(
+            f"groups times cells must be at most 2**32, got {groups} times {grid.size}; nothing was counted"
+        )
+    return Bound(AddRemoveUser(), groups * grid.size, l1=masses * UNITS, linf=UNITS, unit=unit)

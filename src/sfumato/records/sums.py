@@ -10,13 +10,14 @@ import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, Guarded
-from sfumato.records.cells import CellSums, guard_sums
+from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import MOST, Columns
 from sfumato.records.numbers import as_double, bytes_in, double, finite, types_are_hints
+from sfumato.records.periods import Periods, in_periods
 from sfumato.records.quiet import quietly
 from sfumato.spaces import Area, Grid
 
-LARGEST_CODE = 2**32
+Groups = tuple[str, ...] | Periods | None
 
 
 def sum_cells(
@@ -26,28 +27,33 @@ def sum_cells(
     *,
     source: str,
     unit: str = "user",
-    groups: Sequence[str] | None = None,
+    groups: Sequence[str] | Periods | None = None,
 ) -> Guarded[CellSums]:
     """The mass of every cell, guarded: each user's rows share UNITS indivisible units.
 
     A user with n(c) rows (or steps of weight) in cell c gives it floor(n(c) * UNITS / sum of n) units; sums
     of these do not depend on the order of rows, on threads or on the engine. Rows are left out, silently,
     that have no user (NULL, NaN or infinite, empty text), no finite place inside the bounds of the area, a
-    weight that is no finite number or is below one step, or a group that is none of `groups`.
+    weight that is no finite number or is below one step, or a group that is none of `groups`. With mass per
+    period, the rows of a user in each period share UNITS of their own.
 
-    Privacy: adding or removing one user changes the sums by at most UNITS in l1, as their bound says.
+    Privacy: adding or removing one user changes the sums by at most UNITS in l1, with mass per period by
+    UNITS for each period the unit of privacy can be in, as their bound says.
     """
-    return guard_sums(_counted(table, columns, area, source, groups), source=source, unit=unit)
+    masses = groups.masses(unit) if isinstance(groups, Periods) else 1
+    return guard_sums(_counted(table, columns, area, source, groups), source=source, unit=unit, masses=masses)
 
 
 def sum_public_cells(
-    table: Any, columns: Columns, area: Area, *, groups: Sequence[str] | None = None
+    table: Any, columns: Columns, area: Area, *, groups: Sequence[str] | Periods | None = None
 ) -> CellSums:
     """The same sums of public or made-up rows, open to read: for rehearsals, never for private rows."""
     return _counted(table, columns, area, "public rows", groups)
 
 
-def _counted(table: Any, columns: Columns, area: Area, source: str, groups: Sequence[str] | None) -> CellSums:
+def _counted(
+    table: Any, columns: Columns, area: Area, source: str, groups: Sequence[str] | Periods | None
+) -> CellSums:
     _check_columns(table, columns)
     names = _check_groups(columns, area.grid, groups)
     expression = _sums(table, columns, area, names)
@@ -66,7 +72,15 @@ def _check_columns(table: Any, columns: Columns) -> None:
             raise InvalidInput(f"there is no column {name!r}, only {known}; nothing was counted")
 
 
-def _check_groups(columns: Columns, grid: Grid, groups: Sequence[str] | None) -> tuple[str, ...] | None:
+def _check_groups(columns: Columns, grid: Grid, groups: Sequence[str] | Periods | None) -> Groups:
+    if isinstance(groups, Periods):
+        if columns != groups.in_table(columns):
+            raise InvalidParameter(
+                f"the columns must name that of the periods, by={groups.column!r}, got {columns.by!r}; "
+                "nothing was counted"
+            )
+        bound_of_sums(grid, groups.count)
+        return groups
     if (columns.by is None) != (groups is None):
         raise InvalidParameter(
             "a column to group by and the public list of groups go together, got only one of them; "
@@ -79,15 +93,11 @@ def _check_groups(columns: Columns, grid: Grid, groups: Sequence[str] | None) ->
         raise InvalidParameter(
             f"groups must be one or more different names, got {names}; nothing was counted"
         )
-    if len(names) * grid.size > LARGEST_CODE:
-        raise InvalidParameter(
-            f"groups times cells must be at most 2**32, got {len(names)} times {grid.size}; "
-            "nothing was counted"
-        )
+    bound_of_sums(grid, len(names))
     return names
 
 
-def _sums(table: Any, columns: Columns, area: Area, groups: tuple[str, ...] | None) -> Any:
+def _sums(table: Any, columns: Columns, area: Area, groups: Groups) -> Any:
     """Columns: cell (row * side + column), units, and group where there are several."""
     rows = _rows(table, columns, area, groups)
     place = ["cell"] if groups is None else ["group", "cell"]
@@ -96,8 +106,9 @@ def _sums(table: Any, columns: Columns, area: Area, groups: tuple[str, ...] | No
     count = rows.steps.sum() if columns.weight else rows.count()
     visits = rows.group_by(["user", *place]).agg(count=ibis.least(count.cast("int64"), MOST))
     # At most 2**32 cells of at most 2**30 each: a total stays below 2**63 on engines whose sums wrap.
-    totals = visits.group_by("user").agg(total=visits["count"].sum().cast("int64"))
-    joined = visits.join(totals, "user")
+    whole = ["user", "group"] if isinstance(groups, Periods) and groups.mass_per_period else ["user"]
+    totals = visits.group_by(whole).agg(total=visits["count"].sum().cast("int64"))
+    joined = visits.join(totals, whole)
     # Ibis divides in double and takes the floor, which is exact here. Let a = count * UNITS <= 2**50, b the
     # total, n the least integer above a / b: then n - a / b >= 1 / b. Doubles below n lie less than
     # n * 2**-52 apart, so rounding reaches n only if 1 / b <= n * 2**-53, that is n * b >= 2**53. But n * b
@@ -106,7 +117,7 @@ def _sums(table: Any, columns: Columns, area: Area, groups: tuple[str, ...] | No
     return shares.group_by(place).agg(units=shares.units.sum().cast("int64"))
 
 
-def _rows(table: Any, columns: Columns, area: Area, groups: tuple[str, ...] | None) -> Any:
+def _rows(table: Any, columns: Columns, area: Area, groups: Groups) -> Any:
     """The rows that count: user, cell, group, steps, each where it is needed."""
     x, y = as_double(table[columns.x], columns.x), as_double(table[columns.y], columns.y)
     west, south, east, north = area.bounds
@@ -127,10 +138,14 @@ def _rows(table: Any, columns: Columns, area: Area, groups: tuple[str, ...] | No
     if columns.weight is not None:
         heavy, kept["steps"] = _steps(table[columns.weight], columns)
         keep &= heavy
-    if columns.by is not None and groups is not None:
+    if isinstance(groups, Periods):
+        kept["group"] = table[groups.column]
+    elif columns.by is not None and groups is not None:
         kept["group"], public = _group(table[columns.by], columns.by, groups)
         keep &= kept["group"].isin(public)
     rows = table.filter(keep).select(**kept)
+    if isinstance(groups, Periods):
+        rows = in_periods(rows, groups)
     grid = area.grid
     column = _slot(rows.x, grid.bounds[0], grid.cell_width, grid.side)
     row = _slot(rows.y, grid.bounds[1], grid.cell_height, grid.side)
@@ -212,12 +227,14 @@ def _is_whole(text: str) -> bool:
     return len(text) <= 20 and text.removeprefix("-").isdecimal() and str(int(text)) == text
 
 
-def _as_cell_sums(found: Any, grid: Grid, groups: tuple[str, ...] | None) -> CellSums:
+def _as_cell_sums(found: Any, grid: Grid, groups: Groups) -> CellSums:
     """Sorted Z-order codes; bits are interleaved here, once per cell, not once per row in SQL."""
     cells = np.asarray(found["cell"].to_numpy(), dtype=np.int64)
     units = np.asarray(found["units"].to_numpy(), dtype=np.int64)
     codes = grid.encode(cells % grid.side, cells // grid.side)
-    if groups is not None:
+    if isinstance(groups, Periods):
+        codes = codes + grid.size * np.asarray(found["group"].to_numpy(), dtype=np.int64)
+    elif groups is not None:
         index = {name: number for number, name in enumerate(groups)}
         which = found["group"].dictionary_encode().combine_chunks()
         # An engine may take 'A' for 'a'; what is not exactly a public name counts nowhere.
@@ -226,4 +243,5 @@ def _as_cell_sums(found: Any, grid: Grid, groups: tuple[str, ...] | None) -> Cel
         codes, units = codes + grid.size * numbers, np.where(numbers < 0, 0, units)
     order = np.argsort(codes)
     order = order[units[order] > 0]
-    return CellSums(grid, codes[order], units[order], 1 if groups is None else len(groups))
+    count = groups.count if isinstance(groups, Periods) else len(groups or ("",))
+    return CellSums(grid, codes[order], units[order], count)

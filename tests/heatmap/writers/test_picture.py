@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,11 @@ from tests.heatmap.writers.maps import CITY, HOSTILE, PACIFIC, SCENE, heatmap, t
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures.heatmap import shades
+from sfumato.heatmap.counts import NoisyCounts
+from sfumato.heatmap.posterior import Posterior
 from sfumato.heatmap.writers import html_repr, write
-from sfumato.heatmap.writers.picture import drawn, noise_share, png
+from sfumato.heatmap.writers.picture import drawn, noise_share, png, quickly_drawn
+from sfumato.privacy import UNITS
 from sfumato.spaces.area import Area, area_of_image, area_of_plane
 
 pytestmark = pytest.mark.unit
@@ -88,6 +92,26 @@ def test_what_may_be_noise_is_pale() -> None:
     assert shown[1.0] == pytest.approx(0.5, abs=0.02)
     assert shown[100.0] == 1
     assert drawn(heatmap(CITY, [])).floor == np.inf
+
+
+def test_the_noise_of_zoom_is_that_of_its_last_counts() -> None:
+    """Sixteen counts for a quarter of epsilon, one of them split for the rest: scales of 4 and of 4 / 3.
+
+    Of 19 last counts 15 have the scale 4, which is the median; the largest scale of all is that of one part,
+    64 users, and would call everything noise.
+    """
+    levels = np.array([2] * 16 + [3] * 4)
+    codes, scales = np.array([*range(16), 0, 1, 2, 3]), np.array([4.0] * 16 + [4 / 3] * 4)
+    counts = NoisyCounts(levels, codes, np.full(20, 50.0), scales, np.zeros(20, dtype=bool))
+    plain = heatmap(CITY, [tile_at(CITY, -73.98, 40.75, users=1000)])
+    entry = replace(plain.receipt.entry, parameters={"part_scale": str(64 * UNITS)})
+    release = replace(
+        plain, receipt=replace(plain.receipt, entry=entry), posterior=Posterior(counts), method="zoom"
+    )
+    assert noise_share(release) == pytest.approx(2 * 4 / 1000)
+    # On a grid of 8 levels each of the 19 is far larger than the blur: as one place noise stands higher.
+    blob = 2 * np.pi * (0.01 * 256) ** 2
+    assert quickly_drawn(release).floor == pytest.approx(2 * 4 / 1000 / blob)
 
 
 # gaze

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
+import math
+from dataclasses import asdict, astuple, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.errors import InvalidInput
+from sfumato.heatmap.counts import NoisyCounts
+from sfumato.heatmap.posterior import Posterior
+from sfumato.heatmap.prior import Declared
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
+from sfumato.heatmap.uncertainty import FINEST_DRAWS, Mark
 from sfumato.heatmap.writers.geojson import report
 from sfumato.privacy import Entry, PureDP, Release
 from sfumato.privacy.codec import decode_guarantee, decode_loss
@@ -24,7 +29,8 @@ if TYPE_CHECKING:
 def npz(release: HeatmapRelease, level: int | None = None) -> bytes:
     """NumPy arrays, none of them pickled: the image of the whole grid, its bounds and the report as text.
 
-    `image` [row, column] holds shares that add up to 1, row 0 at the lowest y.
+    `image` [row, column] holds shares that add up to 1, row 0 at the lowest y. Where the method knows how
+    sure its map is: the band of the blurred map, `silent` cells, and `marks` (x, y, share, low, high).
     """
     chosen = min(release.area.grid.levels, FINEST_IMAGE) if level is None else level
     out = io.BytesIO()
@@ -36,19 +42,51 @@ def npz(release: HeatmapRelease, level: int | None = None) -> bytes:
         bounds=np.array(release.area.bounds),
         grid_bounds=np.array(release.area.grid.bounds),
         report=np.array(json.dumps(report(release), allow_nan=False)),
+        **_arrays(release, chosen),
     )
     return out.getvalue()
 
 
+def _arrays(release: HeatmapRelease, level: int) -> dict[str, Any]:
+    if release.posterior is None:
+        return {}
+    found = release.uncertainty(min(level, FINEST_DRAWS))
+    return {
+        "band_low": found.band.low,
+        "band_middle": found.band.middle,
+        "band_high": found.band.high,
+        "band_level": np.int64(found.band.level),
+        "band_sigma": np.float64(found.band.sigma),
+        "band_coverage": np.float64(found.band.coverage),
+        "silent": found.silent,
+        "marks": np.array([astuple(mark) for mark in found.marks], dtype=np.float64).reshape(-1, 5),
+    }
+
+
 def report_json(release: HeatmapRelease) -> bytes:
     """The whole report with its tiles: `read_heatmap` takes it back."""
-    return (json.dumps(release.to_json(), indent=1, allow_nan=False) + "\n").encode()
+    whole = {**release.to_json(), "uncertainty": _said(release)}
+    return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode()
+
+
+def _said(release: HeatmapRelease) -> dict[str, Any] | None:
+    """What is known of the map's uncertainty, without arrays; nothing where it cannot be worked out.
+
+    This file is the last resort of a map that is paid for: it is written whatever else goes wrong.
+    """
+    if release.posterior is None:
+        kept = release.known_marks
+        return None if kept is None else {"marks": [asdict(mark) for mark in kept]}
+    try:
+        return release.uncertainty().to_json()
+    except Exception:
+        return None
 
 
 def read_heatmap(path: str | Path) -> HeatmapRelease:
     """A map saved as .json, to draw or write it again; nothing is paid twice.
 
-    The noisy counts it was made of are not in the file, so its receipt holds none.
+    Its receipt holds no value: the noisy counts of zoom and pyramid are in the file, for the posterior.
     """
     from sfumato.heatmap.result import FORMAT, HeatmapRelease
 
@@ -69,6 +107,9 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
             area_cost=_area_cost(area["cost"]),
             counted=dict(data["counted"]),
             title=str(data["title"]),
+            prior=Declared.from_json(data.get("prior")),  # maps from before priors have none
+            known_marks=_marks(data.get("uncertainty")),
+            posterior=_posterior(data.get("counts")),
         )
         if found.guarantee.loss != decode_loss(data["guarantee"]["loss"]):
             raise ValueError("its guarantee is not what was paid")
@@ -95,6 +136,22 @@ def _tiles(grid: Grid, data: Any) -> Tiles:
     if levels.shape == codes.shape and np.any((codes < 0) | (codes >> 2 * levels > 0)):
         raise ValueError("it has codes of cells that are not in its grid")
     return Tiles(grid, levels, codes, np.array(data["masses"], dtype=np.float64).reshape(-1))
+
+
+def _posterior(data: Any) -> Posterior | None:
+    """What the counts of a saved map say; nothing for methods, and files, that have none."""
+    return None if data is None else Posterior(NoisyCounts.from_json(data))
+
+
+def _marks(data: Any) -> tuple[Mark, ...] | None:
+    """The marks of a saved map; nothing in files of before there were any."""
+    if data is None:
+        return None
+    names = [field.name for field in fields(Mark)]
+    found = tuple(Mark(*(float(one[name]) for name in names)) for one in data["marks"])
+    if not all(math.isfinite(number) for mark in found for number in astuple(mark)):
+        raise ValueError("its marks are not all finite")
+    return found
 
 
 def _area_cost(data: Any) -> PureDP | None:

@@ -68,7 +68,7 @@ def write(
             data = page.html(release, level)
         case _:
             data = archive.report_json(release)
-    _save(target, data, overwrite=overwrite)
+    save(target, data, overwrite=overwrite)
 
 
 def check_outputs(
@@ -118,7 +118,8 @@ def suffix_of(path: Path) -> str:
     return max(fits, key=len)
 
 
-def _save(path: Path, data: bytes, *, overwrite: bool) -> None:
+def save(path: Path, data: bytes, *, overwrite: bool) -> None:
+    """Write a file so that it is there whole, or not at all."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if not overwrite:

@@ -17,7 +17,7 @@ GEO = "pip install 'sfumato[geo]'"
 def geojson(release: HeatmapRelease, level: int | None = None) -> bytes:
     """The map as a FeatureCollection (RFC 7946): share, users and level of every cell with mass.
 
-    The member "sfumato" is the report without its tiles.
+    The member "sfumato" is the report without its tiles and counts.
     """
     if release.area.kind != "degrees":
         raise InvalidParameter(
@@ -43,9 +43,9 @@ def geojson(release: HeatmapRelease, level: int | None = None) -> bytes:
 
 
 def report(release: HeatmapRelease) -> dict[str, Any]:
-    """The JSON report without its tiles, for files that hold the map in their own way."""
+    """The JSON report without its tiles and counts, for files that hold the map in their own way."""
     found = release.to_json()
-    del found["tiles"]
+    del found["tiles"], found["counts"]
     return found
 
 

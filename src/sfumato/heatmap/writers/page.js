@@ -125,10 +125,12 @@
     pen.imageSmoothingQuality = "high";
     pen.drawImage(layer === "smooth" ? heat : blocks, ...place);
     if (layer === "cells") finest();
+    if (doubt && doubting) { hatch(); rings(false); }
     graticule(left, right, top, bottom);
     pen.restore();
     pen.strokeStyle = style("--line"); pen.lineWidth = 1;
     pen.strokeRect(left, top, right - left, bottom - top);
+    if (doubt && doubting) rings(true);
   };
 
   const finest = () => {  // tiles smaller than a cell of the overview, once they can be seen
@@ -146,6 +148,71 @@
       pen.fillStyle = `rgb(${colors[c]},${colors[c + 1]},${colors[c + 2]})`;
       pen.fillRect(x, y, Math.max(w, 0.5), Math.max(h, 0.5));
     }
+  };
+
+  // -- uncertainty: a hatch where the map says nothing, rings around places that are real
+
+  const doubt = data.uncertainty;
+  let doubting = Boolean(doubt), mute = null;
+  const hatching = document.createElement("canvas"), floats = (text) => new Float32Array(bytes(text).buffer);
+  const band = doubt && [doubt.low, doubt.middle, doubt.high].map(floats), silent = doubt && bytes(doubt.silent);
+  const hush = (j) => (silent[j >> 3] >> (7 - (j & 7))) & 1;
+  const silence = () => {  // the silent cells as a mask, row 0 at the top of the screen
+    const [c0, r0, c1, r1] = doubt.silentWindow, wide = c1 - c0, high = r1 - r0;
+    mute = document.createElement("canvas");
+    mute.width = wide; mute.height = high;
+    const brush = mute.getContext("2d"), pixels = brush.createImageData(wide, high);
+    for (let i = 0; i < wide * high; i++) {
+      const y = Math.floor(i / wide);
+      pixels.data[4 * i + 3] = 255 * hush((down > 0 ? y : high - 1 - y) * wide + (i % wide));
+    }
+    brush.putImageData(pixels, 0, 0);
+  };
+
+  const hatch = () => {
+    if (!mute) silence();
+    const wide = view.clientWidth, high = view.clientHeight, [x0, y0, x1, y1] = doubt.extent;
+    hatching.width = view.width; hatching.height = view.height;
+    const brush = hatching.getContext("2d");
+    brush.setTransform(ratio, 0, 0, ratio, 0, 0);
+    brush.strokeStyle = style("--grey"); brush.globalAlpha = 0.6; brush.lineWidth = 0.8;
+    brush.beginPath();
+    for (let x = -high; x < wide; x += 10) { brush.moveTo(x, high); brush.lineTo(x + high, 0); }
+    brush.stroke();
+    brush.globalAlpha = 1; brush.globalCompositeOperation = "destination-in";
+    brush.drawImage(mute, toX(x0), toY(down > 0 ? y0 : y1), (x1 - x0) * at.zoom, (y1 - y0) * at.zoom * data.stretch);
+    pen.drawImage(hatching, 0, 0, wide, high);
+  };
+
+  const rings = (labels) => {  // labels are not cut at the edge of the map
+    pen.font = '600 11.5px system-ui, "DejaVu Sans", sans-serif';
+    pen.textAlign = "center"; pen.lineJoin = "round";
+    for (const mark of doubt.marks) {
+      const x = toX(mark.x), y = toY(mark.y), wide = doubt.reach[0] * at.zoom, high = doubt.reach[1] * at.zoom * data.stretch;
+      if (x < 0 || y < 0 || x > view.clientWidth || y > view.clientHeight) continue;
+      const said = wide < 80 ? percent(mark.share) : `${percent(mark.share)} (${between(mark.low, mark.high)})`;
+      const below = y + high + 15 < view.clientHeight ? y + high + 13 : y - high - 5;
+      for (const [color, line] of [["--paper", 4], ["--ink", 1.5]]) {
+        pen.strokeStyle = pen.fillStyle = style(color); pen.lineWidth = line;
+        pen.beginPath(); pen.ellipse(x, y, wide, high, 0, 0, 2 * Math.PI);
+        if (!labels) pen.stroke(); else if (line > 2) pen.strokeText(said, x, below); else pen.fillText(said, x, below);
+      }
+    }
+    pen.textAlign = "start";
+  };
+
+  const doubtful = (x, y) => {  // what the readout says of the blurred map at a place
+    if (!doubt || !doubting) return "";
+    const find = (level, [c0, r0, c1, r1]) => {
+      const side = 2 ** level, held = (value, low, high) => Math.min(Math.max(Math.floor(value * side), low), high - 1) - low;
+      return held((y - south) / (north - south), r0, r1) * (c1 - c0) + held((x - west) / (east - west), c0, c1);
+    };
+    const [low, middle, high] = band.map((end) => end[find(doubt.bandLevel, doubt.bandWindow)]);
+    const sure = `${Number((100 * doubt.coverage).toPrecision(3))}%`;
+    const ring = doubt.marks.find((mark) => Math.hypot((x - mark.x) / doubt.reach[0], (y - mark.y) / doubt.reach[1]) <= 1);
+    const around = ring ? ` In this ring: ${percent(ring.share)} (${sure}: ${between(ring.low, ring.high)}).` : "";
+    const nothing = hush(find(doubt.level, doubt.silentWindow)) ? " The map says nothing here." : "";
+    return ` Smoothed share of a cell of ${doubt.cell}: ${percent(middle)} (${sure}: ${between(low, high)}).${around}${nothing}`;
   };
 
   const nice = (value) => {
@@ -199,6 +266,8 @@
     return `${Number((100 * share).toFixed(Math.min(digits, 20))).toLocaleString("en", { maximumSignificantDigits: 3 })}%`;
   };
 
+  const between = (low, high) => `${percent(low).replace("%", "")} – ${percent(high)}`;
+
   const legend = () => {
     const { top, floor } = scaleOf(), strip = get("strip"), brush = strip.getContext("2d");
     for (let i = 0; i < 512; i++) {
@@ -244,11 +313,11 @@
     const place = data.kind === "degrees"
       ? `${degrees(y, "NS", digits)}, ${degrees(x, "EW", digits)}` : `x ${x.toFixed(1)}, y ${y.toFixed(1)}`;
     const i = tileAt(x, y);
-    if (i < 0) { get("readout").textContent = `${place}: no mass was released here.`; return; }
+    if (i < 0) { get("readout").textContent = `${place}: no mass was released here.${doubtful(x, y)}`; return; }
     const side = 2 ** levels[i], unit = data.meter === null ? 1 : data.meter;
     const size = `${length(((east - west) / side) * unit)} × ${length(((north - south) / side) * unit * data.stretch)}`;
     const noise = shares[i] < data.noise ? ", which may be noise" : "";
-    get("readout").textContent = `${place}: ${percent(shares[i])} of all ${data.units} in this cell of ${size}${layer === "smooth" ? ", before smoothing" : ""}${noise}.`;
+    get("readout").textContent = `${place}: ${percent(shares[i])} of all ${data.units} in this cell of ${size}${layer === "smooth" ? ", before smoothing" : ""}${noise}.${doubtful(x, y)}`;
   };
 
   // -- hands and keys
@@ -286,7 +355,7 @@
   const keys = {
     ArrowLeft: () => move(60, 0), ArrowRight: () => move(-60, 0), ArrowUp: () => move(0, 60), ArrowDown: () => move(0, -60),
     "+": () => zoomAt(1.5, ...middle()), "=": () => zoomAt(1.5, ...middle()), "-": () => zoomAt(1 / 1.5, ...middle()),
-    "0": home, s: () => show("smooth"), c: () => show("cells"),
+    "0": home, s: () => show("smooth"), c: () => show("cells"), u: () => { if (doubt) doubts(!doubting); },
   };
   view.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
@@ -301,6 +370,17 @@
     legend();
     draw();
   };
+  const doubts = (shown) => {
+    doubting = shown;
+    get("doubt").setAttribute("aria-pressed", String(shown));
+    for (const id of ["hatched", "ringed"]) get(id).hidden = !shown;
+    draw();
+  };
+  if (doubt) {
+    get("doubt").hidden = false;
+    for (const id of ["hatched", "ringed"]) get(id).textContent = doubt[id];
+    get("doubt").addEventListener("click", () => doubts(!doubting));
+  }
   get("in").addEventListener("click", () => zoomAt(1.5, ...middle()));
   get("out").addEventListener("click", () => zoomAt(1 / 1.5, ...middle()));
   get("home").addEventListener("click", home);

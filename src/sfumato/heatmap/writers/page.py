@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import re
+from dataclasses import asdict
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,23 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.figures.heatmap import TOPS, palette, round_number
-from sfumato.heatmap.writers.picture import cell_said, drawn, encoded, noise_share, plain_image
+from sfumato.heatmap.writers.picture import (
+    cell_said,
+    drawn,
+    encoded,
+    extent_of,
+    noise_share,
+    overlay,
+    plain_image,
+)
 from sfumato.heatmap.writers.shapes import Cells, cells_of
 from sfumato.spaces.area import DEGREE
 
 if TYPE_CHECKING:
     from sfumato.heatmap.result import HeatmapRelease
 
+READ_OUT = 6  # the level at which the page reads the band: a cell is narrower than the blur
+ENDS = ("low", "middle", "high")
 MOST_TILES = 4**9  # 2.3 MB in the page; beyond, the finest cells are taken together
 
 
@@ -48,7 +59,7 @@ def html(release: HeatmapRelease, level: int | None = None) -> bytes:
         "DESCRIPTION": escape(f"Heatmap: {release.name}. Arrow keys move, + and - zoom."),
         "ROWS": "".join(
             f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
-            for name, value in facts(release)
+            for name, value in (*facts(release), *_sure(release))
         ),
         # In a script element only these could end it, or begin a comment in it.
         "DATA": json.dumps(_data(release, level), allow_nan=False, separators=(",", ":"))
@@ -77,7 +88,25 @@ def facts(release: HeatmapRelease) -> list[tuple[str, str]]:
         ("ledger", release.receipt.ledger),
         ("entry", f"{entry.number}, {entry.hash}"),
     ]
+    if release.prior is not None:
+        told.append(("sharpened by", str(release.prior)))
     return [("map", release.group), *told] if release.group else told
+
+
+def _sure(release: HeatmapRelease) -> list[tuple[str, str]]:
+    if release.posterior is None:
+        return []
+    found = release.uncertainty()
+    band = found.band
+    return [
+        (
+            f"{100 * band.coverage:g}% band",
+            f"of the map smoothed by {100 * band.sigma:g}% of the side: {band.width:.2f} times as wide as "
+            "the map is high, where 90% of its mass is",
+        ),
+        ("says nothing", f"on {100 * found.silent_share:.0f}% of the area"),
+        ("places that are real", str(len(found.marks))),
+    ]
 
 
 def _plain(value: Any) -> str:
@@ -114,12 +143,45 @@ def _data(release: HeatmapRelease, level: int | None) -> dict[str, Any]:
         },
         "palettes": {name: _text(palette(name == "dark")) for name in ("light", "dark")},
         "picture": encoded(plain_image(release, found)),
+        "uncertainty": None if release.posterior is None else _uncertainty(release),
         "tiles": {
             "levels": _text(cells.levels.astype(np.uint8)),
             "codes": _text(cells.codes.astype("<u4")),
             "shares": _text(cells.shares.astype("<f4")),
         },
     }
+
+
+def _uncertainty(release: HeatmapRelease) -> dict[str, Any]:
+    """What the page shows of how sure the map is; it reads the band off a coarser map than it hatches."""
+    area, found = release.area, release.uncertainty()
+    band = release.band(min(found.band.level, READ_OUT))
+    said = overlay(release, found)
+    silent_window, band_window = area.window(found.band.level), area.window(band.level)
+    return {
+        "level": found.band.level,
+        "silent": _text(np.packbits(_cut(found.silent, silent_window))),
+        "silentWindow": silent_window,
+        "extent": extent_of(area, found.band.level),
+        "bandLevel": band.level,
+        "bandWindow": band_window,
+        **{name: _text(_cut(getattr(band, name), band_window).astype("<f4")) for name in ENDS},
+        "coverage": band.coverage,
+        "cell": cell_said(release, band.level),
+        "marks": [asdict(mark) for mark in found.marks],
+        "reach": said.reach,
+        "hatched": _sentence(said.hatch_says),
+        "ringed": _sentence(said.rings_say),
+    }
+
+
+def _cut(image: npt.NDArray[Any], window: tuple[int, int, int, int]) -> npt.NDArray[Any]:
+    first_column, first_row, last_column, last_row = window
+    return image[first_row:last_row, first_column:last_column]
+
+
+def _sentence(said: str) -> str:
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _few(release: HeatmapRelease, level: int | None) -> Cells:

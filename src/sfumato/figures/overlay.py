@@ -1,0 +1,132 @@
+"""What is drawn over a map: a hatch where it says nothing, rings around places, and the words for both."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Box = tuple[float, float, float, float]
+
+# Inches: between lines of the hatch, of a line of words, and of the swatch before it.
+GAP, ROW, SWATCH = 0.07, 0.19, 0.26
+INK, HATCH = "#1f2328", "#5f6b7a"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overlay:
+    """A hatch over the cells `silent` [row, column] of an extent, row 0 at the lowest y, and rings.
+
+    Rings are x and y of their middles, all with the half-axes `reach` in x and y; all in map units. The
+    `extent` is low x, low y, high x, high y.
+    """
+
+    silent: BoolArray
+    extent: Box
+    rings: tuple[tuple[float, float], ...]
+    reach: tuple[float, float]
+    hatch_says: str
+    rings_say: str
+
+
+def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
+    """Hatch and rings on a map; with a light edge where they lie `over` an image."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.patches import Ellipse
+    from matplotlib.patheffects import Normal, withStroke
+
+    box = axis.get_window_extent()
+    dpi = axis.figure.dpi
+    segments = hatch_lines(overlay, _limits(axis), size=(box.width / dpi, box.height / dpi))
+    halo = [withStroke(linewidth=1.1, foreground="white", alpha=0.55), Normal()] if over else []
+    lines = LineCollection(
+        list(segments), colors=INK if over else HATCH, linewidths=0.4, alpha=0.55, zorder=3, path_effects=halo
+    )
+    axis.add_collection(lines, autolim=False)
+    wide, high = overlay.reach
+    for place in overlay.rings:
+        ring = Ellipse(place, 2 * wide, 2 * high, fill=False, edgecolor=INK, linewidth=1.0, zorder=4)
+        ring.set_path_effects([withStroke(linewidth=2.6, foreground="white", alpha=0.85), Normal()])
+        axis.add_patch(ring)
+
+
+def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> FloatArray:
+    """The pieces [piece, end, x and y] of slanting lines that lie on silent cells.
+
+    `limits` are what the axis shows: left, bottom, right, top (turned over where y grows downward); `size` is
+    its width and height in inches, in which lines rise at 45 degrees and are GAP apart.
+    """
+    from scipy.ndimage import map_coordinates
+
+    if not overlay.silent.any():
+        return np.zeros((0, 2, 2))
+    left, bottom, right, top = limits
+    wide, high = size
+    low_x, low_y, high_x, high_y = overlay.extent
+    rows, columns = overlay.silent.shape
+    mask = overlay.silent.astype(np.float64)
+    step, pieces = GAP / 8, []
+    for start in np.arange(-math.ceil(high / GAP), math.ceil(wide / GAP) + 1) * GAP * math.sqrt(2):
+        across = np.arange(max(0.0, start), min(wide, start + high), step)
+        if not across.size:
+            continue
+        x = left + across / wide * (right - left)
+        y = bottom + (across - start) / high * (top - bottom)
+        # Between the middles of cells, so that the edge of the hatch is no staircase.
+        at = [
+            (y - low_y) / (high_y - low_y) * rows - 0.5,
+            (x - low_x) / (high_x - low_x) * columns - 0.5,
+        ]
+        inside = np.concatenate([[False], map_coordinates(mask, at, order=1, mode="nearest") > 0.5, [False]])
+        turns = np.flatnonzero(inside[1:] != inside[:-1])
+        pieces += [
+            [(x[a], y[a]), (x[b], y[b])] for a, b in zip(turns[::2], turns[1::2] - 1, strict=True) if b > a
+        ]
+    return np.array(pieces, dtype=np.float64).reshape(-1, 2, 2)
+
+
+def explain(figure: Figure, overlay: Overlay, *, left: float, top: float) -> None:
+    """Two lines that say what hatch and rings mean, in inches from the left and from the bottom."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Circle, Rectangle
+    from matplotlib.transforms import Affine2D
+
+    width, height = figure.get_size_inches()
+    inches = Affine2D().scale(1 / width, 1 / height) + figure.transFigure
+    tall = 0.12
+    for number, said in enumerate((overlay.hatch_says, overlay.rings_say)):
+        y = top - ROW * (number + 0.5)
+        figure.text(
+            (left + SWATCH + 0.07) / width, y / height, said, fontsize=7.5, color=INK, va="center_baseline",
+            parse_math=False,
+        )  # fmt: skip
+        if number:
+            ring = Circle((left + SWATCH / 2, y), tall / 2, fill=False, edgecolor=INK, linewidth=1.0)
+            ring.set_transform(inches)
+            figure.add_artist(ring)
+            continue
+        box = Rectangle((left, y - tall / 2), SWATCH, tall, fill=False, edgecolor="#9aa0a6", linewidth=0.5)
+        box.set_transform(inches)
+        figure.add_artist(box)
+        for start in np.arange(-tall + GAP / 2, SWATCH, GAP):
+            ends = (max(start, 0.0), min(start + tall, SWATCH))
+            line = Line2D(
+                [left + end for end in ends], [y - tall / 2 + end - start for end in ends],
+                color=HATCH, linewidth=0.45, alpha=0.8,
+            )  # fmt: skip
+            line.set_transform(inches)
+            figure.add_artist(line)
+
+
+def _limits(axis: Axes) -> Box:
+    (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
+    return left, bottom, right, top

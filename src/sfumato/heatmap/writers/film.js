@@ -1,0 +1,145 @@
+"use strict";
+// Plays the maps of this page. Everything it shows is in the page; nothing is fetched.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const get = (id) => document.getElementById(id);
+  const view = get("view"), slider = get("slider"), bars = get("bars");
+  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const count = data.names.length, last = count - 1, [wide, high] = data.size;
+  const greys = new Array(count), pen = view.getContext("2d");
+  let now = 0, clock = 0, colors;
+
+  // -- the map
+
+  const shade = (value) =>
+    Math.sqrt(Math.min(value / data.top, 1)) * (data.floor > 0 ? Math.min(value / data.floor, 1) : 1);
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+  const sheet = document.createElement("canvas");
+  sheet.width = wide; sheet.height = high;
+  const brush = sheet.getContext("2d", { willReadFrequently: true });
+
+  const load = (i) => {
+    const picture = new Image();
+    picture.addEventListener("load", () => {
+      brush.drawImage(picture, 0, 0);
+      greys[i] = brush.getImageData(0, 0, wide, high).data.filter((_, at) => at % 4 === 0);
+      if (i === now) draw();
+      if (i < last) load(i + 1); else document.body.dataset.loaded = "yes";
+    });
+    picture.src = data.frames[i];
+  };
+
+  const draw = () => {
+    const grey = greys[now];
+    if (!grey) return;
+    const pixels = brush.createImageData(wide, high);
+    for (let i = 0; i < grey.length; i++) {
+      const c = 3 * grey[i];
+      pixels.data.set([colors[c], colors[c + 1], colors[c + 2], 255], 4 * i);
+    }
+    brush.putImageData(pixels, 0, 0);
+    pen.imageSmoothingQuality = "high";
+    pen.drawImage(sheet, 0, 0, view.width, view.height);
+  };
+
+  // -- people per period
+
+  const most = Math.max(...data.totals, 1e-9);
+  const many = (value) => value.toLocaleString("en", { maximumSignificantDigits: 3 });
+  const drawBars = () => {
+    const ratio = window.devicePixelRatio || 1, width = bars.clientWidth, height = bars.clientHeight;
+    bars.width = width * ratio; bars.height = height * ratio;
+    const ink = bars.getContext("2d");
+    ink.scale(ratio, ratio);
+    const foot = height - 18, step = width / count, gap = Math.min(3, step / 4);
+    data.totals.forEach((total, i) => {
+      const tall = (total / most) * (foot - 14);
+      ink.fillStyle = i === now ? "#b5367a" : style("--grey");
+      ink.globalAlpha = i === now ? 1 : 0.45;
+      ink.fillRect(i * step + gap / 2, foot - tall, Math.max(step - gap, 1), Math.max(tall, 1));
+    });
+    ink.globalAlpha = 1;
+    const x = (now + 0.5) * step;
+    ink.fillStyle = "#b5367a";
+    ink.beginPath(); ink.moveTo(x, foot + 2); ink.lineTo(x - 5, foot + 10); ink.lineTo(x + 5, foot + 10); ink.fill();
+    ink.fillStyle = style("--grey");
+    ink.font = "12px system-ui, sans-serif";
+    ink.textBaseline = "bottom";
+    if (x > 110) { ink.textAlign = "left"; ink.fillText(data.names[0], 0, height); }
+    if (x < width - 110 && count > 1) { ink.textAlign = "right"; ink.fillText(data.names[last], width, height); }
+    ink.textAlign = "left";
+    ink.fillText(`${many(most)} ${data.units}`, 0, 13);
+  };
+
+  // -- legend
+
+  const legend = () => {
+    const strip = get("strip"), pencil = strip.getContext("2d");
+    for (let i = 0; i < 512; i++) {
+      const c = 3 * Math.round(255 * shade(data.top * (i / 511) ** 2));
+      pencil.fillStyle = `rgb(${colors[c]},${colors[c + 1]},${colors[c + 2]})`;
+      pencil.fillRect(i, 0, 1, 1);
+    }
+    pencil.fillStyle = style("--ink");
+    pencil.fillRect(Math.min(509, Math.round(511 * Math.sqrt(Math.min(data.floor / data.top, 1)))), 0, 2, 1);
+    get("unit").textContent = data.legend;
+    get("marks").replaceChildren(...[0, 0.05, 0.25, 0.5, 1].map((part) => {
+      const mark = document.createElement("li");
+      mark.textContent = many(part * data.top);
+      mark.style.left = `${100 * Math.sqrt(part)}%`;
+      return mark;
+    }));
+  };
+
+  // -- hands and keys
+
+  const show = (i) => {
+    now = (i + count) % count;
+    slider.value = String(now);
+    slider.setAttribute("aria-valuetext", data.names[now]);
+    get("period").textContent = data.names[now];
+    get("under").textContent = `About ${many(data.totals[now])} ${data.units} ${data.said}.`;
+    document.title = `${data.names[now]} · ${data.title}`;
+    draw();
+    drawBars();
+  };
+  const pause = () => { clearInterval(clock); clock = 0; get("play").textContent = "Play"; get("period").setAttribute("aria-live", "polite"); };
+  const play = () => {
+    if (count < 2) return;
+    get("period").setAttribute("aria-live", "off");  // nobody wants every frame read out
+    get("play").textContent = "Pause";
+    clock = setInterval(() => show(now + 1), still.matches ? 1500 : data.pace);
+  };
+  const toggle = () => (clock ? pause() : play());
+  const go = (i) => { pause(); show(i); };
+  get("play").addEventListener("click", toggle);
+  get("back").addEventListener("click", () => go(now - 1));
+  get("next").addEventListener("click", () => go(now + 1));
+  slider.addEventListener("input", () => go(Number(slider.value)));
+  bars.addEventListener("click", (event) => {
+    const box = bars.getBoundingClientRect();
+    go(Math.max(0, Math.min(last, Math.floor(((event.clientX - box.left) / box.width) * count))));
+  });
+  const keys = { ArrowLeft: () => go(now - 1), ArrowRight: () => go(now + 1), Home: () => go(0), End: () => go(last), " ": toggle };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+    const at = event.target && event.target.tagName;
+    if ((at === "INPUT" && event.key !== " ") || (at === "BUTTON" && event.key === " ") || at === "SUMMARY") return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  const recolor = () => { colors = bytes(data.palettes[dark.matches ? "dark" : "light"]); legend(); show(now); };
+  dark.addEventListener("change", recolor);
+  new ResizeObserver(drawBars).observe(bars);
+
+  // The map in the ground's proportions, its longer side 900 points.
+  const scale = 900 / Math.max(wide, high * data.stretch);
+  view.width = Math.round(wide * scale); view.height = Math.round(high * data.stretch * scale);
+  const asked = /^#frame=(\d+)$/.exec(location.hash);
+  now = asked ? Math.min(last, Number(asked[1])) : 0;
+  recolor();
+  load(0);
+  if (!asked && !still.matches) play();
+})();

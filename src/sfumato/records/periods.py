@@ -1,0 +1,305 @@
+"""Public periods of time, and which of them a row falls into: one integer expression for every engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal, get_args
+from zoneinfo import ZoneInfo
+
+import ibis
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.records.columns import Columns
+from sfumato.records.numbers import types_are_hints
+
+Unit = Literal["hour", "day", "week", "month"]
+
+MOST_PERIODS = 1000
+# All engines hold these in every precision, nanoseconds too, with days to spare; offsets from UTC are whole
+# minutes.
+FIRST_YEAR, LAST_YEAR = 1973, 2199
+MINUTES: dict[Unit, int] = {"hour": 60, "day": 24 * 60, "week": 7 * 24 * 60}
+DAY = 24 * 60
+# Days and times of ISO 8601 as every engine reads them; seconds do not matter to a period.
+ISO = (
+    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    r"([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])?)?$"
+)
+OFFSET = "[+-][0-9]{2}:[0-9]{2}"
+
+
+@dataclass(frozen=True, slots=True)
+class Periods:
+    """The hours, days, weeks or months from `start` (inclusive) to `end` (exclusive), by a column of time.
+
+    Each is a map of its own, also if nobody was there. Times are taken as they are written, those that name
+    their zone in UTC. With a `time_zone` all are moved to it, those without a zone from UTC: an hour that a
+    clock shows twice is one period, one that it leaves out an empty one. A user's mass 1 is shared over all
+    periods, unless `mass_per_period` gives everyone mass 1 in each.
+
+    >>> january = Periods("time", "week", datetime(2026, 1, 5), datetime(2026, 2, 2))
+    >>> january.count, january.names
+    (4, ('2026-W02', '2026-W03', '2026-W04', '2026-W05'))
+    """
+
+    column: str
+    unit: Unit
+    start: datetime
+    end: datetime
+    time_zone: str = ""
+    mass_per_period: bool = False
+
+    def __post_init__(self) -> None:
+        if self.unit not in get_args(Unit):
+            raise InvalidParameter(
+                f"periods are one of {get_args(Unit)}, got {self.unit!r}; nothing was read"
+            )
+        for moment in (self.start, self.end):
+            if moment.tzinfo is not None:
+                raise InvalidParameter(
+                    f"periods begin and end by the clock, without an offset, got {moment.isoformat()}; name "
+                    "the zone with --time-zone; nothing was read"
+                )
+            if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+                raise InvalidParameter(
+                    f"periods must lie in the years {FIRST_YEAR} to {LAST_YEAR}, got {moment.isoformat()}; "
+                    "nothing was read"
+                )
+            if moment != _begin(moment, self.unit):
+                raise InvalidParameter(
+                    f"periods must begin and end with a whole {self.unit}, "
+                    f"{_begin(moment, self.unit).isoformat(timespec='minutes')} is one and "
+                    f"{moment.isoformat()} is not; nothing was read"
+                )
+        if not 1 <= self.count <= MOST_PERIODS:
+            raise InvalidParameter(
+                f"periods must number 1 to {MOST_PERIODS}, there are {self.count} {self.unit}s from "
+                f"{self.start.isoformat()} to {self.end.isoformat()}; nothing was read"
+            )
+        if self.time_zone:
+            _offsets(self)
+
+    @property
+    def count(self) -> int:
+        """How many periods there are."""
+        if self.unit == "month":
+            return _month(self.end) - _month(self.start)
+        return (_minute(self.end) - _minute(self.start)) // MINUTES[self.unit]
+
+    @property
+    def starts(self) -> tuple[datetime, ...]:
+        """When each period begins."""
+        if self.unit == "month":
+            months = range(_month(self.start) - 1, _month(self.end) - 1)
+            return tuple(datetime(month // 12, month % 12 + 1, 1) for month in months)
+        step = timedelta(minutes=MINUTES[self.unit])
+        return tuple(self.start + step * number for number in range(self.count))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each period is called, in ISO 8601: 2026-01-31T07 (an hour), 2026-01-31, 2026-W05, 2026-01."""
+        forms = {"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
+        return tuple(start.strftime(forms[self.unit]) for start in self.starts)
+
+    def masses(self, unit: str) -> int:
+        """How many masses of 1 one `unit` of privacy can have over all periods, each charged epsilon.
+
+        A user shares one mass, or has one in each period; a user-day has one in its day. The mass of a
+        user-day that shares is refused: taking one day away would move the masses of the others.
+
+        >>> week = Periods("time", "day", datetime(2026, 1, 5), datetime(2026, 1, 12), mass_per_period=True)
+        >>> week.masses("user"), week.masses("user-day")
+        (7, 1)
+        """
+        within = next((one for one in get_args(Unit) if unit.endswith(f"-{one}")), None)
+        if within is not None and not (self.mass_per_period and within == self.unit):
+            raise InvalidParameter(
+                f"a ledger that protects each {unit} pays for periods of a {within} with --mass-per-period, "
+                f"got a {self.unit}{'' if self.mass_per_period else ' without it'}; nothing was charged"
+            )
+        return self.count if self.mass_per_period and within is None else 1
+
+    def in_table(self, columns: Columns) -> Columns:
+        """The columns with that of the time among them; refused where a row cannot have a period as asked."""
+        if columns.by not in (None, self.column):
+            raise InvalidParameter(
+                f"maps are by period or by the values of {columns.by!r}, got both; nothing was read"
+            )
+        if columns.user is None and self.mass_per_period:
+            raise InvalidParameter(
+                "a row that is a user of its own lies in one period: --one-row-one-user goes without "
+                "--mass-per-period; nothing was read"
+            )
+        return replace(columns, by=self.column)
+
+    def told(self, number: int) -> dict[str, Any]:
+        """What a map says of its period: unit, beginning, end, and how mass was shared."""
+        ends = (*self.starts[1:], self.end)
+        return {
+            "unit": self.unit,
+            "start": self.starts[number].isoformat(timespec="minutes"),
+            "end": ends[number].isoformat(timespec="minutes"),
+            "time_zone": self.time_zone,
+            "mass_per_period": self.mass_per_period,
+        }
+
+
+def in_periods(rows: Any, periods: Periods) -> Any:
+    """The rows whose time, in their column `group`, lies in the periods; `group` becomes the period's number.
+
+    In steps of one projection each: written as one, the expression would double at every use of a part.
+    """
+    rows = _with_minutes(rows, periods)
+    if periods.time_zone:
+        first, changes = _offsets(periods)
+        ahead = ibis.literal(first, "int64")
+        for at, by in changes:
+            ahead = ahead + (rows.minute >= at).ifelse(by, 0)
+        rows = rows.mutate(minute=rows.minute + ahead)
+    start = _minute(periods.start)
+    rows = rows.filter(rows.readable & (rows.minute >= start) & (rows.minute < _minute(periods.end)))
+    if periods.unit == "month":
+        rows = _with_months(rows.mutate(day=rows.minute // DAY))
+        number = rows.month - _month(periods.start)
+    else:
+        number = (rows.minute - start) // MINUTES[periods.unit]
+    return rows.mutate(group=number.cast("int64")).drop("readable", "minute", "day", "month")
+
+
+def _with_minutes(rows: Any, periods: Periods) -> Any:
+    """Rows with `minute`, since the day before 0001-01-01 as Python counts, and whether it is `readable`.
+
+    Times are moved between public ends before anything is asked of them: no row can be out of an engine's
+    range there. Seconds are not asked for: DuckDB rounds those of nanoseconds up.
+    """
+    kind, hints = rows.group.type(), types_are_hints(rows.group)
+    if hints or not (kind.is_timestamp() or kind.is_date() or kind.is_string()):
+        raise InvalidInput(
+            f"column {periods.column!r} must hold times, dates or text like 2026-01-31T07:15:00+02:00, its "
+            f"type is {kind}{' in SQLite' if hints else ''}; cast seconds since 1970 to times, nanoseconds "
+            "in a zone to microseconds; nothing was counted"
+        )
+    rows = rows.mutate(day=0, month=0)
+    if kind.is_string():
+        return _with_minutes_of_text(rows)
+    # A day to either side of UTC, where an offset can lead.
+    low, high = periods.start - timedelta(days=2), periods.end + timedelta(days=2)
+    if kind.is_date():
+        first, last = (ibis.literal(moment.date(), "date") for moment in (low, high))
+    else:
+        kind = kind.copy(timezone="UTC") if kind.timezone else kind
+        rows = rows.mutate(group=rows.group.cast(kind)) if kind.timezone else rows
+        # Engines would cast a column of seconds to the microseconds of the literal, and could overflow.
+        first, last = (ibis.literal(moment, kind.copy(scale=6)).cast(kind) for moment in (low, high))
+    near = rows.group.notnull() & (rows.group >= first) & (rows.group < last)
+    rows = rows.mutate(readable=near, group=near.ifelse(rows.group, first))
+    clock = 0 if kind.is_date() else 60 * rows.group.hour().cast("int64") + rows.group.minute().cast("int64")
+    rows = rows.mutate(
+        year=rows.group.year().cast("int64"), day=rows.group.day_of_year().cast("int64"), minute=clock
+    )
+    return rows.mutate(minute=DAY * (_days_before(rows.year) + rows.day) + rows.minute).drop("year")
+
+
+def _with_minutes_of_text(rows: Any) -> Any:
+    rows = rows.mutate(group=rows.group.strip())
+    rows = rows.mutate(readable=rows.group.notnull() & rows.group.re_search(ISO))
+    # Every text that is cast below is one that fits.
+    rows = rows.mutate(group=rows.readable.ifelse(rows.group, ibis.literal("2000-01-01T00:00")))
+    whole = (rows.group.length() == 10).ifelse(rows.group + ibis.literal("T00:00"), rows.group)
+    rows = rows.mutate(group=whole)
+    found = rows.group.re_extract(f"({OFFSET})$", 1)
+    tail = rows.group.re_search(f"{OFFSET}$").ifelse(found, ibis.literal("+00:00"))
+    places = {"year": (0, 4), "month": (5, 2), "day": (8, 2), "hour": (11, 2), "minute": (14, 2)}
+    fields = {name: rows.group.substr(*place).cast("int64") for name, place in places.items()}
+    rows = rows.mutate(**fields, tail=tail)
+    offset = 60 * rows.tail.substr(1, 2).cast("int64") + rows.tail.substr(4, 2).cast("int64")
+    signed = (rows.tail.substr(0, 1) == "-").ifelse(-offset, offset)
+    leap = (rows.year % 4 == 0) & ((rows.year % 100 != 0) | (rows.year % 400 == 0))
+    rows = rows.mutate(minute=60 * rows.hour + rows.minute - signed, short=leap.ifelse(1, 2))
+    before = _days_before_month(rows.month, rows.short)
+    rows = rows.mutate(before=before, after=_days_before_month(rows.month + 1, rows.short))
+    days = _days_before(rows.year) + rows.before + rows.day
+    rows = rows.mutate(
+        readable=rows.readable & (rows.day <= rows.after - rows.before), minute=DAY * days + rows.minute
+    )
+    return rows.drop("year", "hour", "tail", "short", "before", "after")
+
+
+def _days_before(year: Any) -> Any:
+    """Days from 0001-01-01 to the first of a year, a leap year every 4 but not every 100 but every 400."""
+    past = year - 1
+    return 365 * past + past // 4 - past // 100 + past // 400
+
+
+def _days_before_month(month: Any, short: Any) -> Any:
+    """Days from the first of a year to that of a month in 1..13: months have 30.6 days, about.
+
+    `short` is what February lacks to 30 days.
+    """
+    return (367 * month - 362) // 12 - (month <= 2).ifelse(0, short)
+
+
+def _with_months(rows: Any) -> Any:
+    """Rows with month = 12 * year + month of their `day`.
+
+    Years are taken to begin in March, so that a leap day is the last of its year, and eras of 400 years all
+    have 146,097 days.
+    """
+    since = rows.day - date(1, 3, 1).toordinal() + 365  # from the first of March of a year 0
+    rows = rows.mutate(era=since // 146_097, day=since % 146_097)
+    ended = rows.day - rows.day // 1460 + rows.day // 36_524 - rows.day // 146_096
+    rows = rows.mutate(year=ended // 365)
+    rows = rows.mutate(day=rows.day - (365 * rows.year + rows.year // 4 - rows.year // 100))
+    # From March on months have 31, 30, 31, 30, 31 days, 153 together, and again.
+    month = 12 * (400 * rows.era + rows.year) + (5 * rows.day + 2) // 153 + 3
+    return rows.mutate(month=month).drop("era", "year")
+
+
+def _month(moment: datetime) -> int:
+    return 12 * moment.year + moment.month
+
+
+def _minute(moment: datetime) -> int:
+    return DAY * moment.toordinal() + 60 * moment.hour + moment.minute
+
+
+def _begin(moment: datetime, unit: Unit) -> datetime:
+    """The beginning of the period a moment lies in."""
+    if unit == "hour":
+        return moment.replace(minute=0, second=0, microsecond=0)
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    if unit == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if unit == "month" else day
+
+
+def _offsets(periods: Periods) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """What a zone's clock is ahead of UTC two days before, and when (in UTC) that changes and by how much."""
+    try:
+        zone = ZoneInfo(periods.time_zone)
+    except (OSError, ValueError, KeyError):
+        raise InvalidParameter(
+            f"a time zone is a name like Europe/Rome that this machine knows, got {periods.time_zone!r}; "
+            "nothing was read"
+        ) from None
+
+    def ahead(at: datetime) -> int:
+        offset = at.replace(tzinfo=UTC).astimezone(zone).utcoffset()
+        return round((offset or timedelta()).total_seconds() / 60)
+
+    changes, at, last = [], periods.start - timedelta(days=2), periods.end + timedelta(days=2)
+    first = ahead(at)
+    while at < last:
+        later = at + timedelta(days=1)
+        if ahead(later) != ahead(at):
+            low, high = 0, DAY  # minutes after at: the same before low, another from high on
+            while high - low > 1:
+                middle = (low + high) // 2
+                if ahead(at + timedelta(minutes=middle)) == ahead(at):
+                    low = middle
+                else:
+                    high = middle
+            changes.append((_minute(at) + high, ahead(later) - ahead(at)))
+        at = later
+    return first, tuple(changes)

@@ -1,0 +1,56 @@
+"""`sfumato heatmap hotspots` says which places are real, where the map knows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.heatmap.posteriors import Given
+from tests.heatmap.writers.maps import heatmap, tile_at
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+from sfumato.heatmap.uncertainty import DRAWS
+from sfumato.spaces.area import area_of_plane
+
+pytestmark = pytest.mark.unit
+
+AREA = area_of_plane((0, 0, 100, 100), 6)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A sure place, and one that is there in every other draw."""
+    release = heatmap(AREA, [tile_at(AREA, 20, 30, users=700), tile_at(AREA, 80, 60, users=300)])
+    images = np.repeat(release.tiles.image()[None], DRAWS, axis=0)
+    rows, columns = np.nonzero(images[0] == 300)
+    images[::2, rows, columns] = 0
+    replace(release, posterior=Given(images)).write(tmp_path / "map.json")
+    release.write(tmp_path / "plain.json")
+    return tmp_path / "map.json"
+
+
+def run(*words: str) -> str:
+    done = CliRunner().invoke(app, ["heatmap", "hotspots", *words])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_real_hotspots_are_marked(saved: Path) -> None:
+    first, second = run(str(saved), "-k", "2").splitlines()
+    assert first.split()[2:] == ["70.0%", "real"]
+    assert second.split()[2:] == ["30.0%"]
+    told = json.loads(run(str(saved), "-k", "2", "--json"))
+    assert [spot["real"] for spot in told["hotspots"]] == [True, False]
+    (mark,) = told["marks"]
+    assert (mark["x"], mark["y"]) == (pytest.approx(20, abs=1.6), pytest.approx(30, abs=1.6))
+
+
+def test_a_map_that_does_not_know_says_nothing_of_it(saved: Path) -> None:
+    assert "real" not in run(str(saved.with_name("plain.json")), "-k", "2")
+    told = json.loads(run(str(saved.with_name("plain.json")), "-k", "2", "--json"))
+    assert [list(spot) for spot in told["hotspots"]] == [["x", "y", "share"]] * 2
+    assert "marks" not in told

@@ -1,0 +1,172 @@
+"""`sfumato heatmap release --time`: a frame for each period, one charge, and a film of all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.heatmap.writers.test_page import embedded
+from typer.testing import CliRunner, Result
+
+from sfumato.cli.main import app
+from sfumato.heatmap import read_heatmap
+from sfumato.heatmap.writers import film
+from sfumato.privacy import Ledger, PureDP
+
+pytestmark = pytest.mark.unit
+
+PEOPLE = 30
+# Noise of about a thousandth of a user.
+CLEAR = "1000"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """People who are there on the first day, and some of them again on the third."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("SFUMATO_")]:
+        monkeypatch.delenv(name)
+    user = np.concatenate([np.arange(PEOPLE), np.arange(PEOPLE // 3)])
+    day = np.repeat([5, 7], [PEOPLE, PEOPLE // 3])
+    moments = [f"2026-01-{one:02}T09:30:00+01:00" for one in day]
+    table = pa.table({"user": user, "x": np.full(user.size, 0.3), "y": np.full(user.size, 0.7), "t": moments})
+    pq.write_table(table.append_column("day", pa.array(day.astype(str))), "rows.parquet")
+    Ledger.create("city.ledger", PureDP(100_000), unit="user", source="city")
+    return tmp_path
+
+
+def run(*more: str, epsilon: str = CLEAR, ledger: str = "city.ledger") -> Result:
+    words = [
+        "heatmap", "release", "rows.parquet", "--user", "user", "--x", "x", "--y", "y", "--plane",
+        "--bounds", "0,0,1,1", "--levels", "3", "--epsilon", epsilon, "--ledger", ledger, *more,
+    ]  # fmt: skip
+    result = CliRunner().invoke(app, words)
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result
+
+
+DAYS = ["--time", "t", "--by", "day", "--from", "2026-01-05", "--to", "2026-01-09"]
+
+
+def test_a_film_and_a_file_for_each_day() -> None:
+    result = run(*DAYS, "--out", "film.html", "--out", "map-{by}.json", "--out", "page-{by}.html")
+    assert result.exit_code == 0, result.stderr
+    names = [f"2026-01-0{day}" for day in (5, 6, 7, 8)]
+    files = {path.name for path in Path().iterdir()}
+    assert files >= {"film.html", *(f"map-{n}.json" for n in names), *(f"page-{n}.html" for n in names)}
+    maps = [read_heatmap(f"map-{name}.json") for name in names]
+    # A third of the people share their mass between two days.
+    assert [one.tiles.total for one in maps] == pytest.approx([25, 0, 5, 0], abs=0.5)
+    assert [one.counted["period"]["start"][:10] for one in maps] == names
+    held = embedded(Path("film.html").read_bytes())
+    assert held["totals"] == pytest.approx([25, 0, 5, 0], abs=0.5)
+    (entry,) = Ledger("city.ledger").statement().entries
+    assert entry.cost == PureDP(1000)
+
+
+def test_mass_per_period_and_a_ledger_of_user_days() -> None:
+    made = run(*DAYS, "--mass-per-period", "--out", "map-{by}.json", "--json")
+    assert json.loads(made.stdout)["entry"]["cost"] == {"kind": "PureDP", "epsilon": "4000"}
+    found = read_heatmap("map-2026-01-07.json")
+    assert found.tiles.total == pytest.approx(10, abs=0.5)
+    Ledger.create("days.ledger", PureDP(1000), unit="user-day", source="city")
+    made = run(*DAYS, "--mass-per-period", "--out", "day-{by}.json", ledger="days.ledger")
+    assert made.stdout == (
+        "epsilon 1000 for each user-day (one user added or removed), central model\n"
+        "left in days.ledger: epsilon 0\n"
+    )
+
+
+def test_a_zone_moves_the_hours() -> None:
+    hours = ["--time", "t", "--by", "hour", "--from", "2026-01-05T08:00", "--to", "2026-01-05T11:00"]
+    assert run(*hours, "--out", "utc-{by}.json").exit_code == 0
+    assert run(*hours, "--time-zone", "Europe/Helsinki", "--out", "local-{by}.json").exit_code == 0
+    totals = [
+        [read_heatmap(f"{kind}-2026-01-05T{hour:02}.json").tiles.total for hour in (8, 9, 10)]
+        for kind in ("utc", "local")
+    ]
+    assert totals[0] == pytest.approx([30, 0, 0], abs=0.5)
+    assert totals[1] == pytest.approx([0, 0, 30], abs=0.5)
+
+
+def test_a_plan_says_the_cost_and_the_frames_and_reads_nothing() -> None:
+    Path("rows.parquet").unlink()
+    plan = run(*DAYS, "--mass-per-period", "--out", "film.html", "--dry-run", epsilon="1/2")
+    assert plan.stdout.startswith("would cost epsilon 2 for 4 frames; epsilon 100000 left in city.ledger; ")
+    plan = run(*DAYS, "--out", "film.html", "--dry-run", "--json", epsilon="1/2")
+    assert json.loads(plan.stdout)["frames"] == 4
+    assert not Ledger("city.ledger").statement().entries
+
+
+def test_without_time_a_day_is_a_column() -> None:
+    made = run("--by", "day", "--values", "5,7", "--out", "map-{by}.json")
+    assert made.exit_code == 0, made.stderr
+    assert read_heatmap("map-7.json").counted["by"] == "day"
+    assert "period" not in read_heatmap("map-7.json").counted
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--time", "t", "--by", "day", "--from", "2026-01-05"], "--time needs --by hour, day"),
+        (["--time", "t", "--by", "fortnight", *DAYS[4:]], "--time needs --by hour, day"),
+        ([*DAYS, "--values", "a"], "and no --values"),
+        (["--by", "day", "--values", "5", "--from", "2026-01-05"], "name it with --time"),
+        (["--mass-per-period"], "name it with --time"),
+        ([*DAYS[:5], "yesterday", *DAYS[6:]], "--from must be a date or a time like"),
+        ([*DAYS[:5], "2026-01-05T00:00Z", *DAYS[6:]], "without an offset"),
+        ([*DAYS[:3], "hour", "--from", "2020-01-01", "--to", "2021-01-01"], "must number 1 to 1000"),
+        ([*DAYS, "--time-zone", "Mars"], "a time zone is a name like"),
+        ([*DAYS, "--out", "all.png"], "every --out needs {by} in its name"),
+        ([*DAYS, "--levels", "16"], "groups times cells must be at most 2**32"),
+        (["--time", "user", *DAYS[2:]], "column 'user' must hold times"),
+        (["--time", "never", *DAYS[2:]], "there is no column 'never'"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_costs_nothing(more: list[str], words: str) -> None:
+    result = run("--out", "map-{by}.json", *more, "--quiet")
+    assert result.exit_code in (2, 4), result.output
+    assert words in result.stderr
+    assert result.stderr.startswith("sfumato: ")
+    assert result.stderr.count("\n") == 1
+    assert not Ledger("city.ledger").statement().entries
+    assert {path.name for path in Path().iterdir()} == {"rows.parquet", "city.ledger"}
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--bounds", "private", "--outer", "0,0,1,1"], "does not go with --bounds private"),
+        (["--user", "", "--one-row-one-user"], "goes without --mass-per-period"),
+    ],
+)
+def test_mass_per_period_needs_users_and_an_area(more: list[str], words: str) -> None:
+    result = run(*DAYS, "--mass-per-period", "--out", "film.html", "--quiet", *more)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert not Ledger("city.ledger").statement().entries
+
+
+def test_maps_are_kept_when_the_film_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(film, "save", full)
+        result = run(*DAYS, "--out", "film.html")
+    assert result.exit_code == 4
+    assert "the map is paid for, kept in film.html." in result.stderr
+    kept = sorted(Path().glob("film.html.*.json"))
+    assert [read_heatmap(one).group for one in kept] == [f"2026-01-0{day}" for day in (5, 6, 7, 8)]
+    mixed = [str(kept[place]) for place in (2, 0, 3, 1)]
+    made = CliRunner().invoke(app, ["heatmap", "film", *mixed, "--out", "again.html", "--title", "A week"])
+    assert (made.exit_code, made.stdout) == (0, "again.html\n")
+    held = embedded(Path("again.html").read_bytes())
+    assert (held["title"], held["names"][0]) == ("A week", "Mon 2026-01-05")
+    assert held["totals"] == pytest.approx([25, 0, 5, 0], abs=0.5)

@@ -1,0 +1,171 @@
+"""Periods: whole hours, days, weeks and months; one unit of privacy moves the sums as far as is said."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import datetime, timedelta, timezone
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.records.plain import opened
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.records import UNITS, Columns, Periods, open_table, sum_cells
+from sfumato.spaces import area_of_plane
+
+DAY = datetime(2026, 1, 5)
+WEEK = (DAY, DAY + timedelta(days=7))
+AREA = area_of_plane((0.0, 0.0, 1.0, 1.0), 1)
+COLUMNS = Columns("user", "x", "y", by="t")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("unit", "start", "end", "first", "last", "count"),
+    [
+        ("hour", DAY, WEEK[1], "2026-01-05T00", "2026-01-11T23", 168),
+        ("day", datetime(2024, 2, 28), datetime(2024, 3, 2), "2024-02-28", "2024-03-01", 3),
+        ("week", datetime(2025, 12, 29), WEEK[1], "2026-W01", "2026-W02", 2),
+        ("month", datetime(2025, 11, 1), datetime(2027, 1, 1), "2025-11", "2026-12", 14),
+    ],
+)
+def test_every_period_has_a_name(
+    unit: Any, start: datetime, end: datetime, first: str, last: str, count: int
+) -> None:
+    found = Periods("t", unit, start, end)
+    assert (found.names[0], found.names[-1], found.count) == (first, last, count)
+    assert len(set(found.names)) == len(found.starts) == count
+    assert found.told(count - 1)["end"] == end.isoformat(timespec="minutes")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"unit": "year"}, "periods are one of"),
+        ({"start": datetime(2026, 1, 5, 0, 30)}, "whole day, 2026-01-05T00:00 is one and 2026-01-05T00:30"),
+        ({"unit": "week", "start": datetime(2026, 1, 6)}, "whole week, 2026-01-05T00:00 is one"),
+        ({"end": DAY}, "must number 1 to 1000, there are 0 days"),
+        ({"end": datetime(2026, 1, 1)}, "there are -4 days"),
+        ({"unit": "hour", "end": datetime(2026, 3, 1)}, "there are 1320 hours"),
+        ({"start": DAY.replace(tzinfo=timezone.utc)}, "without an offset"),  # noqa: UP017 - as people write it
+        ({"start": datetime(1950, 1, 1)}, "in the years 1973 to 2199"),
+        ({"time_zone": "Europe/Atlantis"}, "a time zone is a name like Europe/Rome"),
+        ({"time_zone": "../etc/passwd"}, "a time zone is a name like Europe/Rome"),
+    ],
+)
+def test_periods_that_are_none_are_refused(changed: dict[str, Any], words: str) -> None:
+    asked: dict[str, Any] = {"column": "t", "unit": "day", "start": DAY, "end": WEEK[1]} | changed
+    with pytest.raises(InvalidParameter, match=f"{words}.*; nothing was read"):
+        Periods(**asked)
+
+
+@pytest.mark.unit
+def test_a_unit_within_a_period_pays_once_and_only_with_a_mass_of_its_own() -> None:
+    shared, each = (Periods("t", "day", *WEEK, mass_per_period=mass) for mass in (False, True))
+    assert [shared.masses(unit) for unit in ("user", "household", "day visitor")] == [1, 1, 1]
+    assert [each.masses(unit) for unit in ("user", "user-day", "co-owner")] == [7, 1, 7]
+    for periods, unit in (
+        (shared, "user-day"),
+        (shared, "user-hour"),
+        (each, "user-hour"),
+        (each, "user-week"),
+    ):
+        with pytest.raises(InvalidParameter, match=f"protects each {unit} .*; nothing was charged"):
+            periods.masses(unit)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "values",
+    [pa.array([1_767_225_600]), pa.array([1.5]), pa.array([True]), pa.array([1], pa.duration("s"))],
+    ids=str,
+)
+def test_what_is_no_time_is_refused_with_advice(values: pa.Array) -> None:
+    table = open_table(pa.table({"user": ["a"], "x": [0.5], "y": [0.5], "t": values}))
+    with pytest.raises(
+        InvalidInput, match=r"column 't' must hold times, .* cast seconds .*; nothing was counted"
+    ):
+        sum_cells(table, COLUMNS, AREA, source="t", groups=Periods("t", "day", *WEEK))
+
+
+@pytest.mark.unit
+def test_columns_and_periods_must_agree() -> None:
+    periods = Periods("t", "day", *WEEK, mass_per_period=True)
+    rows = open_table(pa.table({"user": ["a"], "x": [0.5], "y": [0.5], "t": ["2026-01-05"]}))
+    with pytest.raises(InvalidParameter, match="must name that of the periods, by='t', got None"):
+        sum_cells(rows, Columns("user", "x", "y"), AREA, source="t", groups=periods)
+    with pytest.raises(InvalidParameter, match="by period or by the values of 'x', got both"):
+        periods.in_table(Columns("user", "x", "y", by="x"))
+    with pytest.raises(InvalidParameter, match="lies in one period"):
+        periods.in_table(Columns(None, "x", "y", one_row_one_user=True))
+    with pytest.raises(InvalidParameter, match=r"groups times cells must be at most 2\*\*32"):
+        sum_cells(rows, COLUMNS, area_of_plane((0, 0, 1, 1), 16), source="t", groups=periods)
+
+
+# how far one unit moves the sums, by trying all of them
+
+PLACES = {0: (0.25, 0.25), 1: (0.75, 0.75)}
+# (user, day, place): one user in both days and both places, one in a single place, one with many rows.
+ROWS = [
+    ("a", 0, 0), ("a", 0, 1), ("a", 1, 1),
+    ("b", 1, 0),
+    ("c", 0, 0), *[("c", 1, 1)] * 5,
+]  # fmt: skip
+
+
+def summed(rows: list[tuple[str, int, int]], periods: Periods, unit: str) -> tuple[dict[int, int], Fraction]:
+    """The sums, opened, and the l1 bound they were guarded with."""
+    table = pa.table(
+        {
+            "user": pa.array([user for user, _, _ in rows], pa.string()),
+            "x": pa.array([PLACES[place][0] for _, _, place in rows], pa.float64()),
+            "y": pa.array([PLACES[place][1] for _, _, place in rows], pa.float64()),
+            "t": pa.array([periods.start + timedelta(days=day) for _, day, _ in rows], pa.timestamp("us")),
+        }
+    )
+    guarded = sum_cells(open_table(table), COLUMNS, AREA, source="t", unit=unit, groups=periods)
+    return opened(guarded), guarded.bound.need("l1", by="a test")
+
+
+def moved(periods: Periods, unit: str) -> tuple[int, Fraction]:
+    """The furthest that leaving one unit out moves the sums, and the bound that was declared."""
+    whole, bound = summed(ROWS, periods, unit)
+    days = [None] if unit == "user" else [0, 1]
+    furthest = 0
+    for user, day in itertools.product("abc", days):
+        rest, _ = summed([row for row in ROWS if row[0] != user or day not in (None, row[1])], periods, unit)
+        cells = whole.keys() | rest.keys()
+        furthest = max(furthest, sum(abs(whole.get(cell, 0) - rest.get(cell, 0)) for cell in cells))
+    return furthest, bound
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("unit", "mass", "masses"), [("user", False, 1), ("user", True, 2), ("user-day", True, 1)]
+)
+def test_one_unit_moves_the_sums_as_far_as_is_declared_and_no_further(
+    unit: str, mass: bool, masses: int
+) -> None:
+    periods = Periods("t", "day", DAY, DAY + timedelta(days=2), mass_per_period=mass)
+    furthest, bound = moved(periods, unit)
+    assert furthest <= bound == masses * UNITS
+    # It is reached, up to what whole units cannot share: any smaller declaration would be false.
+    assert furthest >= masses * UNITS - 4
+
+
+@pytest.mark.unit
+def test_a_day_of_a_user_who_shares_one_mass_would_move_more_than_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why that is refused: without its day of five rows, the mass of user c runs to the other day."""
+    monkeypatch.setattr(Periods, "masses", lambda self, unit: 1)
+    furthest, bound = moved(Periods("t", "day", DAY, DAY + timedelta(days=2)), "user-day")
+    assert bound == UNITS < furthest
+
+
+@pytest.mark.unit
+def test_a_mass_per_period_that_is_declared_as_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Periods, "masses", lambda self, unit: 1)
+    furthest, bound = moved(Periods("t", "day", DAY, DAY + timedelta(days=2), mass_per_period=True), "user")
+    assert bound < furthest

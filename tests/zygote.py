@@ -1,0 +1,47 @@
+"""A process that has the slow libraries in memory, and forks a pytest of one test for each line it is sent.
+
+None of the package is read before the fork: a saboteur strikes a package that is as fresh as it ever is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+
+import pytest
+
+SLOW = ("numpy", "scipy.stats", "scipy.optimize", "scipy.ndimage", "numba", "pyarrow", "duckdb", "ibis",
+        "opendp.prelude", "mpmath", "cryptography.hazmat.primitives.ciphers")  # fmt: skip
+
+
+def run(saboteur: str, test: str, out: str) -> int:
+    """The exit code of a pytest of one test, with a saboteur at work; what it says goes to a file."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        os.environ["SFUMATO_SABOTEUR"] = saboteur
+        plain = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+        code = pytest.main([*plain, "-o", "addopts=--import-mode=importlib", test])
+        sys.stdout.flush()
+        os._exit(int(code))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main() -> None:
+    """Read [saboteur, test, file] a line, answer with the exit code."""
+    for name in SLOW:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue
+    for line in sys.stdin:
+        print(run(*json.loads(line)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

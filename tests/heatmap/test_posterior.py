@@ -203,6 +203,8 @@ def test_what_is_no_posterior_is_refused() -> None:
     for count, level in ((0, 3), (3, 9)):
         with pytest.raises(InvalidParameter):
             found.maps(count, level)
+    with pytest.raises(InvalidInput, match="nothing of how many"):
+        Posterior(counts_of([(3, 5, 1.0, 1.0)])).means(2)
     with pytest.raises(InvalidInput, match="codes of cells"):
         counts_of([(1, 4, 1.0, 1.0)])
     with pytest.raises(InvalidInput, match="scales above 0"):

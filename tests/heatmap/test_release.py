@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter, LedgerMismatch
+from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter, LedgerMismatch, SolverFailed
 from sfumato.heatmap import (
     HeatmapRelease,
     PyramidMethod,
@@ -25,7 +26,7 @@ from sfumato.heatmap import (
 )
 from sfumato.privacy import KeyedNoise, Ledger, PureDP
 from sfumato.records import Columns
-from sfumato.spaces import area_in_degrees, area_of_image
+from sfumato.spaces import area_in_degrees, area_of_image, area_of_plane
 
 AREA = area_in_degrees((11.20, 43.74, 11.32, 43.81), 7)
 COLUMNS = Columns("user", "lon", "lat")
@@ -236,3 +237,31 @@ def test_rows_taken_for_users_are_told_of(tmp_path: Path) -> None:
     made = release(rows(("a", 11.25, 43.77)), columns, AREA, ledger=ledger, epsilon=1)
     assert made.statement.endswith("; each row taken for another visitor")
     assert made.to_json()["counted"]["one_row_one_user"] is True
+
+
+@pytest.mark.fault
+def test_what_is_paid_for_is_kept_when_no_map_can_be_made_of_it(
+    tmp_path: Path, city: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr("sfumato.heatmap.zoom.Posterior", broken)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ledger = Ledger.create(tmp_path / "city.ledger", PureDP(1), unit="user", source="city")
+    with pytest.raises(SolverFailed, match="they are paid for, kept in") as problem:
+        release(city, COLUMNS, AREA, ledger=ledger, epsilon=1)
+    (kept,) = tmp_path.glob("sfumato-paid-*.json")
+    assert str(kept) in str(problem.value)
+    assert json.loads(kept.read_text())["entry"]["number"] == 1
+    assert ledger.statement().left == PureDP(0)
+
+
+@pytest.mark.unit
+def test_a_pyramid_too_fine_for_a_posterior_is_released_without(tmp_path: Path) -> None:
+    area = area_of_plane((0, 0, 1, 1), levels=9)
+    ledger = Ledger.create(tmp_path / "city.ledger", PureDP(1), unit="user", source="city")
+    made = release(
+        rows(("a", 0.5, 0.5)), COLUMNS, area, ledger=ledger, epsilon=1, method=PyramidMethod(width=4**9)
+    )
+    assert made.posterior is None

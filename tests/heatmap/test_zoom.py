@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -123,12 +124,12 @@ def test_the_purse_refuses_what_a_cell_cannot_pay(key: bytes) -> None:
     purse = _Purse(zoom, sums_of(np.zeros(GRID.size), GRID), KeyedNoise(key))
     cells, whole = np.arange(4), np.full(4, PARTS)
     for parts in (np.full(4, PARTS + 1), np.zeros(4, dtype=np.int64)):
-        with pytest.raises(SolverFailed, match="nothing was drawn"):
+        with pytest.raises(SolverFailed, match="nothing was released"):
             purse.count(1, cells, whole, parts)
     assert not purse.tree.levels
     purse.count(1, cells, whole, whole)
     # Somebody who forgot that it was spent is refused by the path.
-    with pytest.raises(SolverFailed, match="more than its budget; nothing was drawn"):
+    with pytest.raises(SolverFailed, match="more than its budget; nothing was released"):
         purse.count(2, np.arange(4), whole, np.ones(4, dtype=np.int64))
     assert len(purse.tree.levels) == 1
 
@@ -196,7 +197,7 @@ def test_prices_from_exact_counts_are_noticed(key: bytes, rng: np.random.Generat
 
 @pytest.mark.unit
 def test_groups_are_followed_apart(key: bytes, rng: np.random.Generator) -> None:
-    """A crowd in one map changes nothing of what is bought in another."""
+    """A crowd in one map changes nothing of what is decided in another."""
     full, empty = town(rng, GRID, users=200), np.zeros(GRID.size, dtype=np.int64)
     dense = empty.copy()
     dense[full.codes] = full.units
@@ -206,6 +207,36 @@ def test_groups_are_followed_apart(key: bytes, rng: np.random.Generator) -> None
     assert rich.finest > poor.finest
     maps = ZoomMethod().estimate(tree, GRID)
     assert maps[0].total > 5 * maps[1].total
+    crowded = replace(
+        tree,
+        levels=tuple(
+            replace(one, values=np.where(one.codes >> 2 * one.level == 0, 50 * one.values, one.values))
+            for one in tree.levels
+        ),
+    )
+    cells = np.arange(16, 32)
+    assert np.array_equal(zoom.masses(tree, 2, cells), zoom.masses(crowded, 2, cells))
+    assert not np.allclose(zoom.masses(tree, 2, cells - 16), zoom.masses(crowded, 2, cells - 16))
+
+
+@pytest.mark.unit
+def test_less_noise_than_was_paid_for_is_refused(key: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    zoom, true = zoom_of(Fraction(1)), Zoom.scale
+    monkeypatch.setattr(Zoom, "scale", lambda self, parts: true(self, parts) / 2)
+    with pytest.raises(SolverFailed, match="less than was paid for; nothing was released"):
+        zoom.sample(sums_of(np.zeros(GRID.size), GRID), KeyedNoise(key))
+
+
+@pytest.mark.unit
+def test_what_could_not_be_run_is_refused_before_the_charge() -> None:
+    for wrong in ({"worth": 10**400}, {"crowd": Fraction(1, 10**400)}, {"part_scale": Fraction(1, 1000)}):
+        with pytest.raises(InvalidParameter):
+            Zoom(4, **{"part_scale": 64 * UNITS, **wrong})  # type: ignore[arg-type]
+    # A map finer than what is counted is no reason to refuse.
+    fine = Grid(14)
+    assert ZoomMethod().mechanism(Fraction(1), bound_of_sums(fine), fine).draws(bound_of_sums(fine)) < 2**18
+    with pytest.raises(InvalidParameter, match="data of 4 levels cannot count data of 5"):
+        Zoom(4, part_scale=64 * UNITS).sample(sums_of(np.zeros(GRID.size), GRID), KeyedNoise(bytes(32)))
 
 
 # --- what comes out ---

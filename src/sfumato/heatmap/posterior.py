@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import gaussian_filter
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap import posterior_kernel as kernel
 from sfumato.heatmap.cascade import MASSES, Shares, by_shape, fit_mixture, mixed, usual_shares
 from sfumato.heatmap.counts import FloatArray, IntArray, NoisyCounts
@@ -292,8 +292,10 @@ def _counted(
             total > 0, total, 1.0
         )
         spread[here] = np.where(total > 0, 1 / np.sqrt(np.where(total > 0, total, 1.0)), np.inf)
-    # No cell has many times more than its map.
     roots = code >> depth
+    if not np.isfinite(spread[roots]).all():
+        raise InvalidInput("counts say nothing of how many there are on the whole map; none was made")
+    # No cell has many times more than its map.
     most = 3 * np.maximum(guess[roots], 1.0) + 10 * np.minimum(spread[roots], 1e6)
     high = np.maximum(np.minimum(high, most), low + 1e-3)
     return _Tree(

@@ -191,8 +191,8 @@ def upward(tree, tables, below, part, masses, bins):
                     first[n] + 1, 0.0, kinds, values, scales, low, high, table, filled
                 )
                 continue
-            group = class_of(m, masses)
-            top = split(m, n, tree, tables, below[group], part[group], logs, means, weights)
+            size = class_of(m, masses)
+            top = split(m, n, tree, tables, below[size], part[size], logs, means, weights)
             total = 0.0
             for q in range(bins):
                 if weights[q] > 0:
@@ -210,8 +210,8 @@ def expect(tree, tables, below, part, masses, mass, bins):
         if first[n] < 0:
             continue
         m = max(mass[n], LEAST)
-        group = class_of(m, masses)
-        top = split(m, n, tree, tables, below[group], part[group], logs, means, weights)
+        size = class_of(m, masses)
+        top = split(m, n, tree, tables, below[size], part[size], logs, means, weights)
         total, share = 0.0, 0.0
         for q in range(bins):
             if weights[q] > 0:
@@ -272,8 +272,8 @@ def descend(tree, tables, below, part, masses, uniforms, mass, mean):
         if first[n] < 0:
             continue
         m = max(mass[n], LEAST)
-        group = class_of(m, masses)
-        top = split(m, n, tree, tables, below[group], part[group], logs, means, weights)
+        size = class_of(m, masses)
+        top = split(m, n, tree, tables, below[size], part[size], logs, means, weights)
         total, share = 0.0, 0.0
         for q in range(BINS):
             if weights[q] > 0:
@@ -283,7 +283,7 @@ def descend(tree, tables, below, part, masses, uniforms, mass, mean):
         share = share / total if total > 0 else 0.5
         mean[first[n]] += m * share
         mean[first[n] + 1] += m * (1 - share)
-        chosen = pick(uniforms[n] * total, m, n, tree, below[group], weights, share)
+        chosen = pick(uniforms[n] * total, m, n, tree, below[size], weights, share)
         mass[first[n]], mass[first[n] + 1] = m * chosen, m * (1 - chosen)
 
 

@@ -154,10 +154,10 @@ class PyramidMethod:
 
     def posteriors(self, released: NoisyTree, mechanism: Pyramid) -> tuple[Posterior, ...]:
         """What each map could have been: of cells that were looked at and not kept, a ceiling is known."""
-        return tuple(Posterior(_counted(released, mechanism, group)) for group in range(released.groups))
+        return tuple(Posterior(_noisy_counts(released, mechanism, group)) for group in range(released.groups))
 
 
-def _counted(released: NoisyTree, pyramid: Pyramid, group: int) -> NoisyCounts:
+def _noisy_counts(released: NoisyTree, pyramid: Pyramid, group: int) -> NoisyCounts:
     """The counts of one map in users, and for each cell of T_i outside S_i the least count of S_i."""
     levels, codes, values, scales, ceiling = [], [], [], [], []
     looked_at = np.arange(4**pyramid.first_level, dtype=np.int64)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, SfumatoError, SolverFailed
 from sfumato.heatmap.bounded import inside_bounds
 from sfumato.heatmap.method import Method
 from sfumato.heatmap.posterior import FINEST, Posterior
@@ -17,7 +19,7 @@ from sfumato.heatmap.pyramid import Pyramid, PyramidMethod
 from sfumato.heatmap.result import HeatmapRelease
 from sfumato.heatmap.tiles import Tiles, dense_tiles, inside, public_tiles
 from sfumato.heatmap.zoom import ZoomMethod
-from sfumato.privacy import UNITS, Bound, Guarded, Ledger, Loss, Mechanism, Noise, PureDP
+from sfumato.privacy import UNITS, Bound, Guarded, Ledger, Loss, Mechanism, Noise, PureDP, Release
 from sfumato.privacy.codec import parameters
 from sfumato.privacy.exact import Number, exact
 from sfumato.records import (
@@ -212,13 +214,10 @@ def release_sums(
     receipt = ledger.release(mechanism, guarded, noise=noise, pay=pay, note=note)
     # From here on everything is made of what was released: it costs nothing.
     counted = {} if columns is None else parameters(columns)
-    estimates = method.estimate(receipt.value, area.grid)
-    posteriors: tuple[Posterior | None, ...] = len(names) * (None,)
-    if isinstance(method, ZoomMethod):
-        posteriors = known = method.posteriors(receipt.value)
-        estimates = tuple(_held(tiles, one, area) for tiles, one in zip(estimates, known, strict=True))
-    elif isinstance(method, PyramidMethod) and isinstance(mechanism, Pyramid):
-        posteriors = method.posteriors(receipt.value, mechanism)
+    try:
+        made = _made(method, mechanism, receipt.value, area)
+    except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
+        raise _kept(receipt, problem) from problem
     return tuple(
         HeatmapRelease(
             tiles=inside(tiles, area),
@@ -232,14 +231,40 @@ def release_sums(
             title=title,
             posterior=known,
         )
-        for number, (tiles, group, known) in enumerate(zip(estimates, names, posteriors, strict=True))
+        for number, (group, (tiles, known)) in enumerate(zip(names, made, strict=True))
     )
 
 
-def _held(tiles: Tiles, known: Posterior, area: Area) -> Tiles:
-    """Tiles of one level that know the bounds, as maps drawn of the same counts do."""
-    level = min(area.grid.levels, FINEST)
-    return dense_tiles(area.grid, level, inside_bounds(tiles.values(level), known.counts, area))
+def _made(
+    method: Method[Any], mechanism: Mechanism[CellSums, Any], released: Any, area: Area
+) -> list[tuple[Tiles, Posterior | None]]:
+    """The estimate of each map, and what else could have led to its counts where the method knows."""
+    if isinstance(method, ZoomMethod):
+        level = min(area.grid.levels, FINEST)
+        return [
+            (dense_tiles(area.grid, level, inside_bounds(one.means(level), one.counts, area)), one)
+            for one in method.posteriors(released)
+        ]
+    estimates = method.estimate(released, area.grid)
+    if (
+        isinstance(method, PyramidMethod)
+        and isinstance(mechanism, Pyramid)
+        and mechanism.first_level <= FINEST
+    ):
+        return list(zip(estimates, method.posteriors(released, mechanism), strict=True))
+    return [(tiles, None) for tiles in estimates]
+
+
+def _kept(receipt: Release[Any], problem: BaseException) -> SolverFailed:
+    """What was released is paid for: it is not lost with the map that could not be made of it."""
+    path = Path(tempfile.gettempdir()) / f"sfumato-paid-{receipt.entry.hash[:12]}.json"
+    try:
+        receipt.write(path)
+        kept = f"kept in {path}"
+    except (OSError, SfumatoError):
+        kept = "and could not be kept"
+    said = str(problem) or type(problem).__name__
+    return SolverFailed(f"no map could be made of its counts ({said}); they are paid for, {kept}")
 
 
 def _names(groups: Sequence[str] | Periods) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, Pu
 from sfumato.privacy.exact import Number, exact
 from sfumato.records import CellSums
 from sfumato.spaces import Grid
+from sfumato.spaces.grid import MAX_LEVELS
 from sfumato.spaces.space import whole
 
 IntArray = npt.NDArray[np.int64]
@@ -102,7 +103,8 @@ class Zoom:
     most half of what it has left: it pays for that, in whole parts, and each quarter inherits the rest.
     Otherwise it *closes*: all it has left is spent once, on all its descendants some levels down, as many as
     make them hold `crowd` / epsilon users each; on itself if they would hold less. Estimates are made of the
-    counts released so far, and of nothing else; no total is known.
+    counts released so far, and of nothing else; no total is known. `grid_levels` are those of the data, which
+    may be finer than what is counted.
 
     Privacy: PureDP(PARTS l1 / part_scale): no path from the root pays more than PARTS parts, which is
     asserted before noise is drawn. Proof: docs/proofs/zoom.md
@@ -113,6 +115,7 @@ class Zoom:
     worth: Fraction
     crowd: Fraction
     first_level: int
+    grid_levels: int
     name: ClassVar[str] = "zoom/1"
     additive: ClassVar[bool] = True
 
@@ -123,17 +126,22 @@ class Zoom:
         part_scale: Number,
         worth: Number = 6,
         crowd: Number = Fraction(6, 5),
-        first_level: int = FIRST_LEVEL,
+        first_level: int | None = None,
+        grid_levels: int | None = None,
     ) -> None:
         object.__setattr__(self, "levels", whole("levels", levels, low=0, high=FINEST))
-        object.__setattr__(self, "first_level", whole("first_level", first_level, low=0, high=levels))
+        first = min(FIRST_LEVEL, levels) if first_level is None else first_level
+        object.__setattr__(self, "first_level", whole("first_level", first, low=0, high=levels))
+        finest = levels if grid_levels is None else grid_levels
+        object.__setattr__(self, "grid_levels", whole("grid_levels", finest, low=levels, high=MAX_LEVELS))
         # A double, rounded up: what is charged is what is drawn.
         object.__setattr__(self, "part_scale", LaplaceLaw(part_scale).scale)
         for label, number in (("worth", worth), ("crowd", crowd)):
             value = exact(number, name=label)
-            if value <= 0:
-                raise InvalidParameter(f"{label} must be above 0, got {value}; nothing was charged")
+            if not Fraction(1, 10**6) <= value <= 10**6:
+                raise InvalidParameter(f"{label} must lie in 1e-6..1e6, got {number}; nothing was charged")
             object.__setattr__(self, label, value)
+        self.scale(PARTS)  # the least noise there is: refused here, before a charge, if no law has it
 
     @property
     def law(self) -> LaplaceLaw:
@@ -151,12 +159,17 @@ class Zoom:
 
     def draws(self, bound: Bound) -> int:
         """At most one for each cell that is split into or closed on: all cells of all levels, and a level."""
-        groups: int = max(1, bound.size >> 2 * self.levels)
+        groups: int = max(1, bound.size >> 2 * self.grid_levels)
         cells: int = 4**self.levels
         return groups * ((4 * cells - 1) // 3 + cells)
 
     def sample(self, values: CellSums, noise: Noise) -> ZoomTree:
         """Level by level; what a cell pays is a function of what was released before."""
+        if values.grid.levels != self.grid_levels:
+            raise InvalidParameter(
+                f"a zoom of data of {self.grid_levels} levels cannot count data of {values.grid.levels}; "
+                "nothing was released"
+            )
         level = self.first_level
         cells = np.arange(values.groups << 2 * level, dtype=np.int64)
         first = PARTS if level == self.levels else FIRST_PARTS
@@ -174,7 +187,8 @@ class Zoom:
 
     def masses(self, seen: ZoomTree, level: int, cells: IntArray) -> FloatArray:
         """The estimates, in users, on which all decisions rest: made of released counts alone."""
-        return rough_masses(seen.together, level, cells)
+        # No number would be an estimate: what is not a number is nobody.
+        return np.nan_to_num(rough_masses(seen.together, level, cells), nan=0.0, posinf=1e12)
 
     def prices(self, masses: FloatArray) -> IntArray:
         """The parts that make the noise of a quarter at most mass / worth; more than PARTS where none do."""
@@ -190,7 +204,7 @@ class Zoom:
     def _close(self, purse: _Purse, level: int, cells: IntArray, left: IntArray, masses: FloatArray) -> None:
         depths = np.minimum(self.depths(masses, left), self.levels - level)
         for depth in np.unique(depths).tolist():
-            here = (depths == depth) & (left > 0)
+            here = depths == depth
             many = 1 << 2 * depth
             inside = (cells[here][:, None] * many + np.arange(many)).ravel()
             rest = np.repeat(left[here], many)
@@ -214,19 +228,21 @@ class _Purse:
         if not cells.size:
             return left
         if np.any(parts < 1) or np.any(parts > left) or np.any(left > PARTS):
-            raise SolverFailed("a cell of zoom was to pay more than it has left; nothing was drawn")
+            raise SolverFailed("a cell of zoom was to pay more than it has left; nothing was released")
         noisy = np.zeros(cells.size, dtype=np.int64)
         grown = (*self.tree.levels, PricedLevel(level, cells, noisy, parts))
         tree = ZoomTree(self.tree.groups, self.tree.part_scale, grown)
         if dearest_path(tree) > PARTS:
-            raise SolverFailed("a path of zoom was to cost more than its budget; nothing was drawn")
+            raise SolverFailed("a path of zoom was to cost more than its budget; nothing was released")
         for price in np.unique(parts).tolist():
             here = parts == price
             scale = self._zoom.scale(price)
             if scale * price < self._zoom.part_scale:
-                raise SolverFailed("noise of zoom was to be less than was paid for; nothing was drawn")
+                raise SolverFailed("noise of zoom was to be less than was paid for; nothing was released")
             exact_counts = self._values.of_cells(level, cells[here])
             noisy[here] = DiscreteLaplace(scale).sample(exact_counts, self._noise)
+        for array in (cells, noisy, parts):
+            array.setflags(write=False)
         self.tree = tree
         return np.asarray(left - parts, dtype=np.int64)
 
@@ -276,9 +292,13 @@ class ZoomMethod:
         """The zoom that costs at most epsilon: the scale of a part is rounded up, towards more noise."""
         moved = bound.need("l1", by="zoom")
         scale = laplace_scale(epsilon / PARTS, sensitivity=moved)
-        finest = self.finest(grid)
-        first = min(FIRST_LEVEL, finest)
-        return Zoom(finest, part_scale=scale, worth=self.worth, crowd=self.crowd, first_level=first)
+        return Zoom(
+            self.finest(grid),
+            part_scale=scale,
+            worth=self.worth,
+            crowd=self.crowd,
+            grid_levels=grid.levels,
+        )
 
     def estimate(self, released: ZoomTree, grid: Grid) -> tuple[Tiles, ...]:
         """The mean of each map's posterior."""

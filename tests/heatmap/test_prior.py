@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from PIL import Image
+from tests.heatmap.rivals.towns import town as people
 from tests.heatmap.writers.maps import CITY, PACIFIC, SCENE, heatmap, town
 
 from sfumato.errors import InvalidInput, InvalidParameter
@@ -19,11 +20,14 @@ from sfumato.figures.heatmap import Words
 from sfumato.heatmap import prior as priors
 from sfumato.heatmap.metrics import kl
 from sfumato.heatmap.prior import EVEN, Declared, Prior, Raster, read_prior, sharpened
+from sfumato.heatmap.release import release_sums
 from sfumato.heatmap.tiles import Tiles, dense_tiles
 from sfumato.heatmap.writers import read_heatmap
 from sfumato.heatmap.writers.geotiff import geotiff, tags
 from sfumato.heatmap.writers.page import html
 from sfumato.heatmap.writers.picture import drawn, png
+from sfumato.privacy import KeyedNoise, Ledger, PureDP
+from sfumato.records import guard_sums
 from sfumato.spaces import Area, Grid, area_of_plane
 
 FloatArray = npt.NDArray[np.float64]
@@ -354,3 +358,31 @@ def test_a_map_of_nobody_can_follow_a_prior() -> None:
     found = heatmap(CITY, []).sharpened(half())
     assert found.tiles.total == 0
     assert found.prior == Declared(half().file, half().sha256, 0)
+
+
+@pytest.mark.unit
+def test_a_prior_moves_mass_within_the_cells_that_zoom_counted(
+    tmp_path: Path, rng: np.random.Generator, key: bytes
+) -> None:
+    """Its tiles are as fine as a picture, its counts are not: a prior that does nothing would be a lie."""
+    area = area_of_plane((0, 0, 1, 1), levels=8)
+    sums = people(rng, area.grid, users=80)
+    (map_,) = release_sums(
+        guard_sums(sums, source="rehearsal"),
+        area,
+        ledger=Ledger.rehearsal(PureDP(1)),
+        epsilon=1,
+        noise=KeyedNoise(key),
+    )
+    west = np.zeros((256, 256))
+    west[:, ::2] = 1
+    path = tmp_path / "west.npy"
+    np.save(path, west)
+    sharp = map_.sharpened(read_prior(path))
+    assert sharp.tiles.total == pytest.approx(map_.tiles.total)
+    halves = sharp.image(8).reshape(256, 128, 2).sum(axis=(0, 1))
+    assert halves[0] > 0.85
+    assert map_.posterior is not None
+    counted = map_.posterior.counts  # type: ignore[attr-defined]
+    coarse = int(counted.levels.min())
+    assert sharp.image(coarse) == pytest.approx(map_.image(coarse), abs=1e-9)

@@ -255,6 +255,8 @@ def write_maps(
         for path in targets[one.group]
     ]
     work += [(path, partial(write_film, maps, path, overwrite=overwrite)) for path in films]
+    if any(one.posterior is not None for one in maps):
+        say("drawing, and working out how sure the map is", quiet=hush)
     for path, write in work:
         try:
             write()

@@ -278,7 +278,8 @@ def plain_words(found: Forecast, side: tuple[float, str] | None) -> list[str]:
         )
         ground = f", {mean} on this map ({near} to {far})"
     lines = [
-        f"about {per[0]} % of the mass will be in the right place, {per[1]} to {per[2]} % by place",
+        f"about {per[0]} % of the mass will be in the right place within the blur, {per[1]} to {per[2]} % by "
+        "place",
         f"on average people appear {_short(off.middle)} of the map's side from where they are{ground}, "
         "east-west and north-south added",
     ]

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.heatmap.counts import NoisyCounts
+from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Area
 
 IntArray = npt.NDArray[np.int64]
@@ -38,6 +39,16 @@ def last_counted(counts: NoisyCounts, level: int) -> IntArray:
         below = 4 ** (level - at)
         found[(codes[:, None] * below + np.arange(below)).ravel()] = np.repeat(codes + 4**at, below)
     return found
+
+
+def counted_tiles(tiles: Tiles, counts: NoisyCounts) -> Tiles:
+    """The same masses on the finest cells that were counted: what is finer was spread, not counted."""
+    level = int(tiles.levels.max(initial=0))
+    numbers, owner = np.unique(last_counted(counts, level), return_inverse=True)
+    masses = np.asarray(np.bincount(owner, tiles.values(level)), dtype=np.float64)
+    # A cell of level i has a number from 4**i to 2 * 4**i - 1.
+    levels = np.searchsorted(4 ** np.arange(level + 1, dtype=np.int64), numbers, side="right") - 1
+    return Tiles(tiles.grid, levels.astype(np.int64), numbers - 4**levels, masses)
 
 
 def hold_inside(maps: FloatArray, leaves: IntArray, within: BoolArray) -> FloatArray:

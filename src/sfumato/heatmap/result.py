@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.heatmap.bounded import counted_tiles
 from sfumato.heatmap.hotspots import Hotspot, hotspots
 from sfumato.heatmap.posterior import Posterior as CountsPosterior
 from sfumato.heatmap.prior import Declared, Prior, sharpened
@@ -115,14 +116,21 @@ class HeatmapRelease:
         return smooth(shares, sigma) if sigma else shares
 
     def sharpened(self, prior: Prior) -> HeatmapRelease:
-        """The same map, following a file that its user declares public within each tile; it says so.
+        """The same map, following a file that its user declares public within each cell that was counted.
 
         Guarantee and ledger entry stay what they were: this is post-processing, and free.
         """
         if self.prior is not None:
             raise InvalidParameter(f"a map follows one prior, this one has {self.prior}; nothing was drawn")
-        told = Declared(prior.file, prior.sha256, self.tiles.codes.size)
-        return replace(self, tiles=sharpened(self.tiles, prior.weights(self.area)), prior=told)
+        told, tiles, known = (
+            Declared(prior.file, prior.sha256, self.tiles.codes.size),
+            self.tiles,
+            self.posterior,
+        )
+        if self.method == "zoom" and isinstance(known, CountsPosterior):
+            # Its tiles are as fine as the picture; what it knows is what it counted.
+            tiles = inside(counted_tiles(tiles, known.counts), self.area)
+        return replace(self, tiles=sharpened(tiles, prior.weights(self.area)), prior=told)
 
     def totals(
         self, zones: str | Path | Mapping[str, Any], *, name: str = "name", coverage: float = 0.9

@@ -72,6 +72,11 @@ class Periods:
                     f"{_begin(moment, self.unit).isoformat(timespec='minutes')} is one and "
                     f"{moment.isoformat()} is not; nothing was read"
                 )
+        if self.end <= self.start:
+            raise InvalidParameter(
+                f"periods end after they begin, got {self.start.isoformat()} to {self.end.isoformat()}; "
+                "nothing was read"
+            )
         if not 1 <= self.count <= MOST_PERIODS:
             raise InvalidParameter(
                 f"periods must number 1 to {MOST_PERIODS}, there are {self.count} {self.unit}s from "

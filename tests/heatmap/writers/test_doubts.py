@@ -119,10 +119,10 @@ def test_what_may_be_noise_is_said_by_the_map_itself() -> None:
 def test_pictures_say_what_they_mean(rng: np.random.Generator) -> None:
     data = embedded(html(doubting()))["uncertainty"]
     assert data["hatched"].lower() == f"{hatch_said()}."
-    assert data["ringed"] == "Ring: over twice the average inside it, with a chance of 95%."
+    assert data["ringed"] == "Ring: over twice the average inside it, with a chance of about 95%."
     empty = replace(town(NARROW), posterior=Given(np.zeros((DRAWS, 64, 64))))
     data = embedded(html(empty))["uncertainty"]
-    assert data["ringed"] == "No rings: nowhere is over twice the average with a chance of 95%."
+    assert data["ringed"] == "No rings: nowhere is over twice the average with a chance of about 95%."
     assert data["marks"] == []
 
 

@@ -104,9 +104,14 @@ def _sure(release: HeatmapRelease) -> list[tuple[str, str]]:
             f"of the map smoothed by {100 * band.sigma:g}% of the side: {band.width:.2f} times as wide as "
             "the map is high, where 90% of its mass is",
         ),
-        ("says nothing", f"on {100 * found.silent_share:.0f}% of the area"),
+        ("says nothing", f"on {_percent(found.silent_share)} of the area"),
         ("places that are real", str(len(found.marks))),
     ]
+
+
+def _percent(share: float) -> str:
+    """A share in words that do not say 0 of what can be seen."""
+    return f"{100 * share:.0f}%" if share == 0 or share >= 0.005 else "under 1%"
 
 
 def _plain(value: Any) -> str:

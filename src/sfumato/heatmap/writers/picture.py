@@ -118,12 +118,12 @@ def overlay(release: HeatmapRelease, found: Uncertainty) -> Overlay:
 
 def hatch_said() -> str:
     """What the hatch means."""
-    return "hatched: the map says nothing here: under half the average or over twice, it cannot tell"
+    return "hatched: the map says nothing here, it cannot tell quiet from busy"
 
 
 def rings_said(found: Uncertainty) -> str:
     """What the rings mean; where there are none, what that means."""
-    chance = f"with a chance of {100 * CONFIDENCE:g}%"
+    chance = f"with a chance of about {100 * CONFIDENCE:g}%"
     match len(found.marks):
         case 0:
             return f"no rings: nowhere is over twice the average {chance}"

@@ -167,7 +167,8 @@ def test_from_a_made_up_city_to_every_file() -> None:
     assert rehearsed.exit_code == 0, rehearsed.stderr
     assert rehearsed.stderr.splitlines()[0] == "rehearsing on town.parquet"
     assert [re.split(r" [0-9]|,", line)[0] for line in rehearsed.stdout.splitlines()] == [
-        "similarity", "divergence (kl)", "earth mover's distance", "on average",
+        "seen through a blur of", "similarity", "divergence (kl)", "earth mover's distance", "on average",
+        "cell by cell",
     ]  # fmt: skip
     assert read_heatmap("try.json").statement.startswith("REHEARSAL on public data, protects nobody")
     assert Path("town.ledger").read_bytes() == paid

@@ -101,7 +101,7 @@ def test_beyond_what_was_simulated_the_forecast_is_the_last() -> None:
     more = forecast(100 * most, 1)
     assert more.beyond
     assert not forecast(200, 1).beyond
-    assert more.similarity.middle == table.lines["similarity"]["middle"][-1]
+    assert more.similarity.middle == pytest.approx(table.lines["similarity"]["middle"][-1])
 
 
 @pytest.mark.unit

@@ -29,6 +29,7 @@ Kind = Literal["places", "gaze"]
 BLUR = 0.02
 # Finer or coarser maps, once blurred, come out the same within the forecast: simulated too.
 LEVELS = (6, 10)
+MOST_WIDTH = 0.2  # of an interval of similarity
 USUAL_USERS = 200
 TABLE = "forecast.json"
 FORMAT = "sfumato-forecast/1"
@@ -121,6 +122,9 @@ class Table:
         values = {line: float(self.line(metric, line, where)) for line in get_args(Line)}
         # Lines are drawn one by one, so between knots they may cross by a hair.
         low, high = min(values["low"], values["middle"]), max(values["high"], values["middle"])
+        if metric == "similarity":
+            # As wide as asked at the knots, and not by a hair wider between them.
+            low = min(max(low, high - MOST_WIDTH), values["middle"])
         ends = min(values["lowest"], low), max(values["highest"], high)
         holds = float(np.interp(where, self.knots, self.holds[metric]))
         return Expected(low, values["middle"], high, *ends, holds=holds)

@@ -101,6 +101,9 @@ def test_a_plan_says_the_cost_and_the_frames_and_reads_nothing() -> None:
     assert plan.stdout.startswith("would cost epsilon 2 for 4 frames; epsilon 100000 left in city.ledger; ")
     plan = run(*DAYS, "--out", "film.html", "--dry-run", "--json", epsilon="1/2")
     assert json.loads(plan.stdout)["frames"] == 4
+    dear = run(*DAYS, "--mass-per-period", "--out", "film.html", "--dry-run", epsilon="50000")
+    assert dear.exit_code == 3
+    assert "epsilon 50000 in each of 4 periods: asked epsilon 200000" in dear.stderr
     assert not Ledger("city.ledger").statement().entries
 
 

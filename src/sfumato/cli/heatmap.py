@@ -68,7 +68,7 @@ from sfumato.cli.map_options import (
     write_maps,
 )
 from sfumato.cli.prior import PriorFile, declared_prior, sharpened_maps
-from sfumato.errors import InvalidParameter, LedgerMismatch
+from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 
 if TYPE_CHECKING:
     from sfumato.heatmap import HeatmapRelease
@@ -202,7 +202,12 @@ def release(
     costs = [price(way, cost - spent_on_bounds, area, groups=len(names), masses=masses)]
     if private:
         costs = [*area_prices(spent_on_bounds), *costs]
-    budget.afford(*costs)
+    try:
+        budget.afford(*costs)
+    except BudgetExceeded as problem:
+        if masses == 1:
+            raise
+        raise BudgetExceeded(f"epsilon {epsilon} in each of {masses} periods: {problem}") from None
     if dry_run:
         left, whole = budget.statement().left, compose(costs)
         frames = {"frames": len(names)} if time else {}

@@ -108,7 +108,7 @@ def test_a_rehearsal_shows_what_a_prior_is_worth(rng: np.random.Generator) -> No
             "--out", f"{name}.json", "--json",
         )  # fmt: skip
         assert result.exit_code == 0, result.stderr
-        worth[name] = json.loads(result.stdout)["similarity"]
+        worth[name] = json.loads(result.stdout)["without_blur"]["similarity"]
         assert read_heatmap(f"{name}.json").prior is not None
     assert worth["right"] > 2 * worth["wrong"]
 

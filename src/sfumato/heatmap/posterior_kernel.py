@@ -175,6 +175,18 @@ def split(m, n, tree, tables, below, part, logs, means, weights):
 
 
 @njit(cache=True)
+def settle(top, logs, means, weights):
+    """Turn prior weights of bins into posterior ones, up to a factor; their total, and the mean share."""
+    total, share = 0.0, 0.0
+    for q in range(weights.size):
+        if weights[q] > 0:
+            weights[q] *= math.exp(logs[q] - top)
+            total += weights[q]
+            share += weights[q] * means[q]
+    return total, share / total if total > 0 else 0.5
+
+
+@njit(cache=True)
 def upward(tree, tables, below, part, masses, bins):
     """Fill the tables of all nodes with children, from the last to the root."""
     first, kinds, values, scales = tree[0], tree[4], tree[5], tree[6]
@@ -193,10 +205,7 @@ def upward(tree, tables, below, part, masses, bins):
                 continue
             size = class_of(m, masses)
             top = split(m, n, tree, tables, below[size], part[size], logs, means, weights)
-            total = 0.0
-            for q in range(bins):
-                if weights[q] > 0:
-                    total += weights[q] * math.exp(logs[q] - top)
+            total, _ = settle(top, logs, means, weights)
             table[n, k] = top + math.log(max(total, 1e-300))
         filled[n] = True
 
@@ -212,13 +221,7 @@ def expect(tree, tables, below, part, masses, mass, bins):
         m = max(mass[n], LEAST)
         size = class_of(m, masses)
         top = split(m, n, tree, tables, below[size], part[size], logs, means, weights)
-        total, share = 0.0, 0.0
-        for q in range(bins):
-            if weights[q] > 0:
-                weight = weights[q] * math.exp(logs[q] - top)
-                total += weight
-                share += weight * means[q]
-        share = share / total if total > 0 else 0.5
+        _, share = settle(top, logs, means, weights)
         mass[first[n]], mass[first[n] + 1] = m * share, m * (1 - share)
 
 
@@ -233,10 +236,7 @@ def evidence(tree, tables, below, part, mass, found, bins):
         m = max(mass[n], LEAST)
         for shape in range(below.shape[0]):
             top = split(m, n, tree, tables, below[shape], part[shape], logs, means, weights)
-            total = 0.0
-            for q in range(bins):
-                if weights[q] > 0:
-                    total += weights[q] * math.exp(logs[q] - top)
+            total, _ = settle(top, logs, means, weights)
             found[n, shape] = top + math.log(max(total, 1e-300))
 
 
@@ -274,13 +274,7 @@ def descend(tree, tables, below, part, masses, uniforms, mass, mean):
         m = max(mass[n], LEAST)
         size = class_of(m, masses)
         top = split(m, n, tree, tables, below[size], part[size], logs, means, weights)
-        total, share = 0.0, 0.0
-        for q in range(BINS):
-            if weights[q] > 0:
-                weights[q] *= math.exp(logs[q] - top)
-                total += weights[q]
-                share += weights[q] * means[q]
-        share = share / total if total > 0 else 0.5
+        total, share = settle(top, logs, means, weights)
         mean[first[n]] += m * share
         mean[first[n] + 1] += m * (1 - share)
         chosen = pick(uniforms[n] * total, m, n, tree, below[size], weights, share)

@@ -541,6 +541,16 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/sensing/test_check.py::test_a_wrong_claim_is_refused",
         "assert",
     ),
+    "a day of readings for the price of one": Saboteur(
+        sensors.readings_count_once,
+        "tests/sensing/test_rounds.py::test_rho_adds_up_and_nothing_more_is_claimed",
+        "assert",
+    ),
+    "whispers twice as loud as paid for": Saboteur(
+        sensors.whispers_twice_as_loud,
+        "tests/sensing/test_whisper.py::test_a_release_is_paid_for_and_flipped_by_its_law",
+        "PureDP",
+    ),
     "half the noise in the keyed table": Saboteur(
         audits.half_the_noise_in_the_table,
         "tests/audit/test_our_mechanisms.py::test_a_mechanism_keeps_its_cost"

@@ -5,6 +5,7 @@ None of the package is read before the fork: a saboteur strikes a package that i
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -13,7 +14,8 @@ import sys
 import pytest
 
 SLOW = ("numpy", "scipy.stats", "scipy.optimize", "scipy.ndimage", "numba", "pyarrow", "duckdb", "ibis",
-        "opendp.prelude", "mpmath", "cryptography.hazmat.primitives.ciphers")  # fmt: skip
+        "ibis.backends.duckdb", "opendp.prelude", "mpmath", "cryptography.hazmat.primitives.ciphers",
+        "matplotlib.figure", "pyarrow.parquet", "sqlite3")  # fmt: skip
 
 
 def run(saboteur: str, test: str, out: str) -> int:
@@ -39,8 +41,13 @@ def main() -> None:
             importlib.import_module(name)
         except ImportError:
             continue
+    # numba reads its typing rules when it first compiles; no thread is started, as a fork needs it.
+    importlib.import_module("numba").njit("int64(int64)")(lambda n: n)
+    # A fork that collected garbage among all of this would copy all of this.
+    gc.freeze()
     for line in sys.stdin:
         print(run(*json.loads(line)), flush=True)
+    os._exit(0)  # what is frozen is not freed, and one library says so at length
 
 
 if __name__ == "__main__":

@@ -340,7 +340,7 @@ def test_the_report_fetches_nothing(shown: Shown) -> None:
     assert all(source.startswith("data:image/png;base64,") for source in sources)
 
 
-def test_the_demo_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_tells_its_steps_on_stderr_and_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> NoReturn:
         raise AssertionError("the demo reached for the network")
 
@@ -349,14 +349,8 @@ def test_the_demo_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(socket, name, refuse)
     with pytest.raises(AssertionError, match="reached for the network"):
         socket.socket()
-    result = run("demo", "--out", "out", "--quiet")
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout == f"report: {Path('out/report.html')}\n"
-    assert result.stderr == ""
-
-
-def test_the_demo_tells_its_steps_on_stderr() -> None:
     result = run("demo", "--out", "out", "--epsilon", "1/2")
+    assert result.exit_code == 0, result.stderr
     assert result.stdout == "report: out/report.html\n"
     assert result.stderr.splitlines() == [
         "a synthetic city of 20,000 people: out/checkins.parquet",
@@ -367,11 +361,14 @@ def test_the_demo_tells_its_steps_on_stderr() -> None:
     assert Ledger("out/city.ledger").header.budget == PureDP("1/2")
 
 
-def test_the_demo_may_run_again_but_keeps_the_ledger_of_another_source() -> None:
-    first = [run("demo", "--out", "out", "--quiet").exit_code, Ledger("out/city.ledger").header.id]
-    again = [run("demo", "--out", "out", "--quiet").exit_code, Ledger("out/city.ledger").header.id]
-    assert first[0] == again[0] == 0
-    assert first[1] != again[1]
+def test_the_demo_may_run_again_but_keeps_the_ledger_of_another_source(shown: Shown) -> None:
+    shutil.copytree(shown[0], "out")
+    first = Ledger("out/city.ledger").header.id
+    again = run("demo", "--out", "out", "--quiet")
+    assert again.exit_code == 0, again.stderr
+    assert again.stdout == f"report: {Path('out/report.html')}\n"
+    assert again.stderr == ""
+    assert Ledger("out/city.ledger").header.id != first
     Path("mine").mkdir()
     real = Ledger.create("mine/city.ledger", PureDP(1), unit="user", source="my city")
     content = real.path.read_bytes()

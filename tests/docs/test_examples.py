@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pyarrow import parquet
-from tests.docs.test_readme import broken, steps
+from tests.docs.test_readme import broken, ours, steps
 
 from sfumato.heatmap import check_ins
 
@@ -64,8 +64,12 @@ def test_the_readmes_session_prints_what_it_shows(
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if steps(page.read_text("utf-8"))], ids=named)
-def test_commands_print_what_they_show(page: Path, tmp_path: Path) -> None:
-    faults = broken(page.read_text("utf-8"), tmp_path)
+def test_commands_print_what_they_show(page: Path, warm: Path, tmp_path: Path) -> None:
+    before = [ROOT / "README.md", *PAGES[: PAGES.index(page)]]
+    known = {
+        name for one in before for command, _, _ in steps(one.read_text("utf-8")) for name in ours(command)
+    }
+    faults = broken(page.read_text("utf-8"), tmp_path, warm=warm, known=known)
     assert not faults, "\n".join(faults)
 
 

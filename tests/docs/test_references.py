@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tokenize
 import unicodedata
@@ -31,6 +32,7 @@ def prose(path: Path) -> str:
         return "\n".join(t.string for t in tokenize.generate_tokens(file.readline) if t.type in said)
 
 
+@functools.cache
 def citations() -> list[tuple[str, str]]:
     """(file, key) of each citation in the source and the pages."""
     files = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md")])

@@ -47,3 +47,17 @@ def sensitivity_per_step() -> None:
     module = sensing("sensitivity")
     true = module._changes
     module._changes = lambda operator, *, over_distance: true(operator, over_distance=False)
+
+
+def readings_count_once() -> None:
+    """A day of readings for the price of one."""
+    module = sensing("rounds")
+    true = module._cost
+    module._cost = lambda loss, squared, count, delta: true(loss, squared / count, count, delta)
+
+
+def whispers_twice_as_loud() -> None:
+    """Each node lies as seldom as for twice the epsilon that was asked for."""
+    module = sensing("whisper")
+    true = module.RandomisedResponse
+    module.RandomisedResponse = lambda epsilon: true(2 * Fraction(epsilon))

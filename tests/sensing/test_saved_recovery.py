@@ -15,9 +15,12 @@ from tests.chance import assert_share
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import MovedMass
+from sfumato.sensing.answer import Answer, nearest_cells, on_cells
+from sfumato.sensing.bands import Band
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.check import check
 from sfumato.sensing.distance import emd_of
+from sfumato.sensing.estimate import Estimate, places_of
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.recover import recover
 from sfumato.sensing.saved_recovery import FORMAT, SavedRecovery, read_recovery
@@ -218,11 +221,113 @@ def test_the_error_is_the_mean_distance_mass_must_move() -> None:
 
 
 @pytest.mark.unit
-def test_between_points_only_straight_lines_are_moved_over() -> None:
+def test_between_points_mass_moves_by_the_metric_of_the_space() -> None:
     operator = heat_plane(sources=Points(PLACES, "l1"), sensors=PLACES, diffusion_time=0.02)
-    found = recover(operator, operator.readings([0, 1, 0, 0]), radius=0.1)
-    with pytest.raises(InvalidParameter, match="only Euclidean distances"):
-        emd_of(found, [0, 1, 0, 0])
+    found = recover(operator, operator.readings([0, 1, 0, 0]), radius=1e-6)
+    # From (0.8, 0.3) to (0.6, 0.6) along the axes; straight it would be 0.36.
+    assert emd_of(found, [0, 0, 0, 1]) == pytest.approx(0.5, abs=1e-4)
+
+
+# answers
+
+
+def answered(kind: str) -> SavedRecovery:
+    """With an answer between the cells where there is a between, a band, and something of its own."""
+    saved = saved_of(kind)
+    space = saved.site.operator.space
+    places = places_of(space, np.array([1, 2]))
+    if kind not in ("graph", "points"):
+        places = places + 0.01
+    answer = Answer(
+        "bayes-median",
+        Estimate(saved.recovery.operator, places, np.array([0.5, 1.5])),
+        (Band(places[0], 0.25, 0.93),),
+        {"counts": {"2": 1.0}, "mixing": {"mixed": True}},
+    )
+    return replace(saved, answer=answer)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_is_saved_with_the_recovery(kind: str, tmp_path: Path) -> None:
+    saved = answered(kind)
+    saved.write(tmp_path / "rec.json")
+    again = read_recovery(tmp_path / "rec.json")
+    assert again.to_json() == saved.to_json()
+    assert again.answer is not None
+    assert saved.answer is not None
+    assert np.array_equal(again.answer.estimate.places, saved.answer.estimate.places)
+    assert again.answer.bands is not None
+    assert again.answer.bands[0].radius == 0.25
+    assert again.answer.told == saved.answer.told
+    # R and its proof are what they were, and the table is the answer's.
+    assert check(again.recovery) == check(saved_of(kind).recovery)
+    assert again.sources() == saved_of(kind).sources()
+    head, *lines = again.table().splitlines()
+    assert head == saved_of(kind).table().splitlines()[0]
+    assert [line.split(",")[0] for line in lines] == ["1", "2"]
+    assert [float(line.split(",")[-1]) for line in lines] == [0.25, 0.75]
+
+
+@pytest.mark.unit
+def test_a_file_from_before_answers_is_read(tmp_path: Path) -> None:
+    data = saved_of("line").to_json()
+    assert data.pop("answer") is None
+    (tmp_path / "old.json").write_text(json.dumps(data))
+    again = read_recovery(tmp_path / "old.json")
+    assert again.answer is None
+    assert check(again.recovery).holds
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "change",
+    [
+        _without("estimator"),
+        _without("sources"),
+        lambda answer: answer["sources"][0].update(mass=-1),
+        lambda answer: answer["sources"][0].update(mass=float("nan")),
+        lambda answer: answer["sources"][0].pop("x"),
+        lambda answer: answer["bands"][0].update(radius="wide"),
+        lambda answer: answer.update(sources=3),
+    ],
+)
+def test_damaged_answers_are_refused(change: Any, tmp_path: Path) -> None:
+    data = answered("line").to_json()
+    change(data["answer"])
+    (tmp_path / "bad.json").write_text(json.dumps(data))
+    with pytest.raises(InvalidInput, match=r"bad\.json is not a whole recovery"):
+        read_recovery(tmp_path / "bad.json")
+
+
+@pytest.mark.unit
+def test_an_answer_of_no_node_is_refused(tmp_path: Path) -> None:
+    data = answered("graph").to_json()
+    data["answer"]["sources"][0]["name"] = "nobody"
+    (tmp_path / "bad.json").write_text(json.dumps(data))
+    with pytest.raises(InvalidInput):
+        read_recovery(tmp_path / "bad.json")
+
+
+@pytest.mark.property
+@given(st.lists(st.floats(-1, 2), min_size=1, max_size=20), st.integers(1, 9))
+def test_the_nearest_cell_of_a_line_is_the_nearest(places: list[float], size: int) -> None:
+    operator = heat_line(sources=size, sensors=2, diffusion_time=0.1)
+    at = np.array(places)[:, np.newaxis]
+    cells = nearest_cells(operator, at)
+    apart = np.abs(at - operator.space.positions)
+    assert np.array_equal(apart[np.arange(len(at)), cells], apart.min(axis=1))
+    held = on_cells(operator, Estimate(operator, at, np.ones(len(at))))
+    assert held.sum() == len(at)
+
+
+@pytest.mark.unit
+def test_the_nearest_cell_of_a_grid_holds_the_place() -> None:
+    grid = Grid(3)
+    operator = heat_plane(sources=grid, sensors=PLACES, diffusion_time=0.02)
+    edge = np.array([[0.0, 0.0], [1.0, 1.0], [1.2, -0.1], [0.4, 0.7]])
+    cells = nearest_cells(operator, edge)
+    assert cells.tolist() == grid.cells_of([0, 1, 1, 0.4], [0, 1, 0, 0.7]).tolist()
 
 
 # made-up sites

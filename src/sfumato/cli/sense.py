@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli import sense_recover, sense_simulate, sense_site
+from sfumato.cli import (
+    sense_place,
+    sense_plan,
+    sense_recover,
+    sense_simulate,
+    sense_site,
+    sense_track,
+    sense_whisper,
+)
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.ledger import budget_of
 from sfumato.cli.sense_files import read_snapshots
@@ -28,7 +36,8 @@ app = typer.Typer(
 )
 app.command("simulate")(sense_simulate.simulate)
 app.command("site")(sense_site.site)
-app.command("plan")(sense_site.plan)
+app.command("plan")(sense_plan.plan)
+app.command("place")(sense_place.place)
 app.command("ledger")(sense_site.ledger)
 keys = typer.Typer(help="Keys: a master key for whoever may take noise off, a key file for each device.")
 app.add_typer(keys, name="key")
@@ -343,3 +352,5 @@ def _loss(budget: Loss, epsilon: str, delta: str, rho: str, share: int | None) -
 
 app.command("recover")(sense_recover.recover)
 app.command("check")(sense_recover.check)
+app.command("track")(sense_track.track)
+app.add_typer(sense_whisper.app, name="whisper")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.sense_files import numbers, read_rows
-from sfumato.errors import InvalidInput
+from sfumato.cli.sense_files import read_layout
 
 if TYPE_CHECKING:
-    from sfumato.sensing import SavedRecovery, Site
+    from sfumato.cli.sense_answer import Given
+    from sfumato.sensing import SavedRecovery
     from sfumato.spaces.space import FloatArray
 
 
@@ -21,29 +21,45 @@ _REMARKS = {
 
 
 def draw(
-    saved: SavedRecovery, truth: FloatArray | None, *, layout: Path | None = None, labels: Any = None
+    saved: SavedRecovery,
+    truth: FloatArray | None,
+    *,
+    layout: Path | None = None,
+    labels: Any = None,
+    given: Given | None = None,
 ) -> bytes:
-    """A picture of a recovery, whatever space its sources live on."""
+    """A picture of a recovery, whatever space its sources live on.
+
+    With what an estimator has `given`, its answer is in front and R behind; sensors and readings are then
+    those it was made from, so of the fitted field if there is one.
+    """
     from sfumato.figures import draw_graph_recovery, draw_line_recovery, draw_plane_recovery
+    from sfumato.sensing.answer import on_cells
     from sfumato.spaces import Graph, Line
 
     found = saved.recovery
-    space = found.operator.space
+    answer = saved.answer
+    seen = found if given is None else given.found
+    space = seen.operator.space
+    beside = answer is not None and (answer.estimator != "least" or given is None or given.field is not None)
     common: dict[str, Any] = {
         "sources": truth,
-        "readings": found.readings,
-        "caption": f"{saved.site.name}{f', {saved.time}' if saved.time else ''}: {saved.statement}",
+        "readings": seen.readings,
+        "caption": _caption(saved, beside=beside),
         "rehearsal": saved.rehearsal,
-        "remark": _REMARKS[found.status],
+        "remark": "" if answer is not None else _REMARKS[seen.status],
+        "bands": [] if answer is None else [(b.place, b.radius, b.probability) for b in answer.bands or ()],
     }
     match space:
         case Line():
+            reads = None if given is None else given.reads
             return draw_line_recovery(
                 space,
                 found.estimate,
-                sensors=found.operator.sensors.positions[:, 0],
+                sensors=seen.operator.sensors.positions[:, 0],
                 sigma=saved.sigma or 0.0,
-                fitted=found.operator.readings(found.estimate),
+                fitted=seen.operator.readings(seen.estimate) if reads is None else reads,
+                answer=(answer.estimate.places[:, 0], answer.estimate.masses) if answer and beside else None,
                 **common,
             )
         case Graph():
@@ -51,27 +67,36 @@ def draw(
                 space,
                 found.estimate,
                 labels=labels,
-                positions=None if layout is None else _layout(layout, saved.site),
-                sensors=found.operator.sensors.positions,
+                positions=None
+                if layout is None
+                else read_layout(layout, tuple(map(saved.site.cell, range(space.size)))),
+                sensors=seen.operator.sensors.positions,
                 names=None if saved.site.cells is None else saved.site.cells,
+                answer=on_cells(seen.operator, answer.estimate) if answer and beside else None,
                 **common,
             )
         case _:
             return draw_plane_recovery(
-                space, found.estimate, sensors=found.operator.sensors.positions, **common
+                space,
+                found.estimate,
+                sensors=seen.operator.sensors.positions,
+                answer=on_cells(seen.operator, answer.estimate) if answer and beside else None,
+                **common,
             )
 
 
-def _layout(path: Path, site: Site) -> FloatArray:
-    import numpy as np
-
-    rows = read_rows(path)
-    place = {
-        str(row.get("node")): (x, y)
-        for row, x, y in zip(rows, numbers(rows, "x", path), numbers(rows, "y", path), strict=True)
-    }
-    cells = [site.cell(i) for i in range(site.operator.space.size)]
-    missing = [cell for cell in cells if cell not in place]
-    if missing:
-        raise InvalidInput(f"{path} has no place for node {missing[0]!r}; nothing was drawn")
-    return np.array([place[cell] for cell in cells])
+def _caption(saved: SavedRecovery, *, beside: bool) -> str:
+    when = f", {saved.time}" if saved.time else ""
+    text = f"{saved.site.name}{when}: {saved.statement}"
+    answer = saved.answer
+    if answer is None or not beside:
+        return text
+    field = answer.told.get("field")
+    told = f"\nThe answer is that of {answer.estimator}"
+    if answer.bands:
+        told += "; each band is a statement of its own, that all hold together is less likely"
+    if field is not None:
+        told += "; it rests on a fitted field: " + ("; ".join(field["said"]) or "nothing had to be changed")
+    if not answer.told.get("mixing", {"mixed": True})["mixed"]:
+        told += "; ITS DRAWS DID NOT MIX, take it as a guess"
+    return f"{text}{told}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,6 +168,21 @@ def read_sources(path: Path, site: Site) -> FloatArray:
             raise InvalidInput(f"{path}: site {site.name!r} has no cell {str(cell)!r}; nothing was recovered")
         masses[number[str(cell)]] += mass
     return masses
+
+
+def read_layout(path: Path, names: Sequence[str]) -> FloatArray:
+    """Where to draw each of some nodes: node, x, y."""
+    import numpy as np
+
+    rows = read_rows(path)
+    place = {
+        str(row.get("node")): (x, y)
+        for row, x, y in zip(rows, numbers(rows, "x", path), numbers(rows, "y", path), strict=True)
+    }
+    missing = [name for name in names if name not in place]
+    if missing:
+        raise InvalidInput(f"{path} has no place for node {missing[0]!r}; nothing was drawn")
+    return np.array([place[name] for name in names])
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -1,18 +1,17 @@
-"""`sfumato sense site|plan|ledger`: all that is public, before anything is read."""
+"""`sfumato sense site|ledger`: all that is public, before anything is read."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato.cli.area import four_numbers
-from sfumato.cli.console import Json, Quiet, say, sentences, show, working
+from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.ledger import budget_of
 from sfumato.cli.sense_files import column, numbers, read_graph, read_rows, read_sensors
-from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
@@ -130,79 +129,6 @@ def site(
 
 
 @sentences
-def plan(
-    site: SiteFile,
-    epsilon: Epsilon = "",
-    delta: Delta = "1e-6",
-    rho: Rho = "",
-    calibration: CalibrationOption = Calibrations.analytic,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw what physics hides beside the noise: a .png file.")
-    ] = None,
-    details: Annotated[
-        bool,
-        typer.Option("--details", help="Say what physics hides: spectrum, coherence, the papers' lemmas."),
-    ] = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Say how much noise sensors would add, and what physics hides already; nothing is read or charged."""
-    from statistics import NormalDist
-
-    from sfumato.privacy.codec import encode
-    from sfumato.sensing import conditioning, read_site
-
-    check_outputs([plot] if plot else [], {".png"}, reads=[site])
-    found = read_site(site)
-    with working(f"looking at {len(found.sensors)} sensors", quiet=quiet or json):
-        wanted = reading_loss(epsilon, delta, rho)
-        planned = planned_noise(found, wanted, calibration)
-        physics = conditioning(found.operator)
-        alone = planned.per_sensor_loss(_delta_of(wanted))
-        # Two Gaussians a distance d apart are told apart with probability Phi(d / (2 sigma)), and no better.
-        guess = NormalDist().cdf(float(planned.moved / planned.mechanism.sigma) / 2)
-        peak = _peak(found.operator)
-    if plot is not None:
-        from sfumato.figures.spectrum import draw_conditioning
-
-        picture = draw_conditioning(
-            physics.singular_values,
-            caption=f"{found.name}: {len(found.sensors)} sensors, {found.operator.space.size} cells",
-            noise=planned.sigma,
-            complete=physics.complete,
-        )
-        plot.write_bytes(picture)
-    result = {
-        "site": found.name,
-        "sensors": len(found.sensors),
-        "set": found.sensors.digest,
-        "neighbors": encode(found.neighbors),
-        "sensitivity": planned.sensitivity.l2,
-        "sensitivity_exact": planned.sensitivity.exact,
-        "cost": encode(planned.cost),
-        "sigma": planned.sigma,
-        "lattice": 2.0**planned.exponent,
-        "epsilon_of_one_sensor": {"largest": float(alone.max()), "delta": float(_delta_of(wanted))},
-        "best_guess": guess,
-        "largest_reading_of_one_source": peak,
-        "physics": list(physics.sentences),
-    }
-    kind = "" if planned.sensitivity.exact else " at most"
-    lines = [
-        f"{found.name}: {len(found.sensors)} sensors, {found.operator.space.size} cells; {found.neighbors}",
-        f"readings move by{kind} {planned.sensitivity.l2:.4g} together, so each sensor adds noise of "
-        f"sigma {planned.sigma:.4g} for {planned.cost}",
-        f"who must guess between two places the radius apart is right at most {guess:.0%} of the time",
-        f"one source is read as up to {peak:.4g} by a sensor",
-        f"one sensor alone would tell no more than epsilon {alone.max():.4g} at delta "
-        f"{float(_delta_of(wanted)):g}",
-        "where mass is, is hidden up to the radius; how much there is in all is not",
-        *(physics.sentences if details else ["--details says what physics hides already"]),
-    ]
-    show(result, "\n".join(lines), json=json)
-
-
-@sentences
 def ledger(
     site: SiteFile,
     file: Annotated[Path, typer.Argument(help="A new ledger file.", show_default=False)],
@@ -249,22 +175,6 @@ def planned_noise(site: Site, loss: ZCDP | ApproxDP, calibration: Calibrations) 
     from sfumato.sensing import plan as plan_site
 
     return plan_site(site, loss, calibration=calibration.value)
-
-
-def _peak(operator: Operator) -> float:
-    """The most that a sensor reads of one unit, of some cells all over the site."""
-    import numpy as np
-
-    cells = np.unique(np.linspace(0, operator.space.size - 1, 64).astype(np.int64))
-    return float(operator.columns(cells).max())
-
-
-def _delta_of(loss: ZCDP | ApproxDP) -> Any:
-    from fractions import Fraction
-
-    from sfumato.privacy import ApproxDP
-
-    return loss.delta if isinstance(loss, ApproxDP) else Fraction(1, 10**6)
 
 
 def _relation(radius: str, swapped: str, operator: Operator) -> MovedMass | SwappedCells:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.spatial import ConvexHull, QhullError
 
 from sfumato.errors import InvalidParameter
+from sfumato.figures.beliefs import LEAST, Ball, diamonds, halo, halos
 from sfumato.figures.heatmap import INK, TOPS, round_number
 from sfumato.figures.layout import community_numbers, graph_layout
 from sfumato.figures.sheet import (
@@ -67,7 +68,13 @@ def draw_graph_recovery(
     caption: str,
     rehearsal: bool = False,
     names: Sequence[str] | None = None,
+    answer: npt.ArrayLike | None = None,
+    bands: Sequence[Ball] = (),
     remark: str = "",
+    titles: tuple[str, str] = ("noisy readings", "recovered sources"),
+    units: tuple[str, str] = ("noisy reading", "mass"),
+    held: tuple[npt.ArrayLike, str] | None = None,
+    said: str = "estimate",
 ) -> bytes:
     """One PNG of a recovery on a graph: the noisy readings on its nodes, and beside them what was found.
 
@@ -76,8 +83,11 @@ def draw_graph_recovery(
     color of nodes' rings and of the ground, where they lie apart. `positions` are [node, x and y], steps of x
     drawn as long as of y (scale longitudes by the cosine of the latitude); without them `graph_layout` finds
     some. `names` are written beside the nodes with the most mass, or beside all where there are few; `remark`
-    over the sources: why there are none. Pass released values, or simulated ones: the color scales follow
-    what is drawn.
+    over the sources: why there are none. `answer` is what another estimator found, also a mass for each node:
+    it is in blue then, and the `estimate`, R's, has empty diamonds. `bands` are nodes, radii and
+    probabilities: halos that hold a source each. `titles` and `units` are of both panels, `said` is what the
+    estimate is called, `held` are nodes under one halo and what it says. Pass released values, or simulated
+    ones: the color scales follow what is drawn.
     """
     found = vector("estimate", estimate, graph.size, "nodes")
     true = None if sources is None else vector("sources", sources, graph.size, "nodes")
@@ -92,25 +102,38 @@ def draw_graph_recovery(
     kinds = np.unique(np.asarray(labels)) if labels is not None else np.empty(0)
     in_row = NAMES if read is None else 2 * NAMES
     rows = math.ceil(kinds.size / in_row) if kinds.size <= len(RINGS) else 0
-    figure, foot = sheet(WIDE if read is not None else 2 * LEFT + wide, high + 1.1 + 0.2 * rows, caption)
+    two = answer is not None or held is not None  # rows of the legend
+    lift = 0.2 if two else 0.0
+    figure, foot = sheet(
+        WIDE if read is not None else 2 * LEFT + wide, high + 1.1 + 0.2 * rows + lift, caption
+    )
     boxes = [(LEFT + (wide + GAP) * k, foot + 0.62, wide, high) for k in range(1 if read is None else 2)]
     axes = [panel(figure, box) for box in boxes]
     rings = np.full(graph.size, PLAIN) if groups is None else np.take(RINGS, groups % len(RINGS))
     for axis in axes:
         _ground(axis, graph, at, groups)
     if read is not None:
-        _readings(axes[0], at, nodes, read, rings)
-    _masses(axes[-1], at, found, rings)
+        _readings(axes[0], at, nodes, read, rings, title=titles[0], unit=units[0])
+    said = said if answer is None else "answer"
+    best = found if answer is None else vector("answer", answer, graph.size, "nodes")
+    _masses(axes[-1], at, best, rings, title=titles[1], unit=units[1], said=said)
+    if answer is not None:
+        shown = np.flatnonzero(found > FAINT * (found.max(initial=0) or 1.0))
+        diamonds(axes[-1], at, shown, label=LEAST)
+    if bands:
+        halos(axes[-1], graph, at, bands, size=_dot(graph.size)[0])
+    if held is not None:
+        halo(axes[-1], at[_nodes(held[0], graph.size)], size=_dot(graph.size)[0], label=held[1])
     if true is not None:
         crosses(axes[-1], at[np.flatnonzero(true)])
     if rows:
         _name_communities(axes[0], kinds, in_row)
     for axis in axes:
-        key(axis)
+        key(axis, columns=2 if two else 4)
         if rehearsal:
             stamp(axis)
     if names is not None:
-        _name_nodes(axes[-1], at, found, names)
+        _name_nodes(axes[-1], at, best, names)
     if remark:
         remark_on(axes[-1], remark)
     return png(figure)
@@ -198,11 +221,18 @@ def _outline(own: FloatArray) -> FloatArray:
 
 
 def _readings(
-    axis: Axes, at: FloatArray, nodes: IntArray, read: FloatArray, rings: npt.NDArray[np.str_]
+    axis: Axes,
+    at: FloatArray,
+    nodes: IntArray,
+    read: FloatArray,
+    rings: npt.NDArray[np.str_],
+    *,
+    title: str,
+    unit: str,
 ) -> None:
     from matplotlib.colors import Normalize
 
-    heading(axis, "noisy readings")
+    heading(axis, title)
     size, width = _dot(len(at))
     without = np.setdiff1d(np.arange(len(at)), nodes)
     if without.size:
@@ -214,13 +244,22 @@ def _readings(
         axis, at[nodes[order]], size=size, fill=read[order], edge=rings[nodes[order]], width=width, order=2,
         cmap=warm(), norm=scale,
     )  # fmt: skip
-    color_bar(axis, warm(), scale, label="noisy reading", part=(0.2, 0.6), drop=0.06)
+    color_bar(axis, warm(), scale, label=unit, part=(0.2, 0.6), drop=0.06)
 
 
-def _masses(axis: Axes, at: FloatArray, found: FloatArray, rings: npt.NDArray[np.str_]) -> None:
+def _masses(
+    axis: Axes,
+    at: FloatArray,
+    found: FloatArray,
+    rings: npt.NDArray[np.str_],
+    *,
+    title: str,
+    unit: str,
+    said: str,
+) -> None:
     from matplotlib.colors import Normalize
 
-    heading(axis, "recovered sources")
+    heading(axis, title)
     size, width = _dot(len(at))
     fill: Any = "white" if width else rings
     dots(axis, at, size=size, fill=fill, edge=rings, width=width, order=2, alpha=1.0 if width else 0.35)
@@ -232,8 +271,8 @@ def _masses(axis: Axes, at: FloatArray, found: FloatArray, rings: npt.NDArray[np
         axis, at[shown], size=1.3 * size + 200 * share[shown], fill=found[shown], edge="white", width=0.7,
         order=3, cmap=blues(), norm=scale,
     )  # fmt: skip
-    axis.plot([], [], "o", color=FOUND, markersize=8, markeredgewidth=0, label="estimate")
-    color_bar(axis, blues(), scale, label="mass", part=(0.2, 0.6), drop=0.06)
+    axis.plot([], [], "o", color=FOUND, markersize=8, markeredgewidth=0, label=said)
+    color_bar(axis, blues(), scale, label=unit, part=(0.2, 0.6), drop=0.06)
 
 
 def _dot(count: int) -> tuple[float, float]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.figures.beliefs import LEAST, Ball, balls, diamonds, spans, stems, thin_stems
 from sfumato.figures.heatmap import INK, TOPS, round_number
 from sfumato.figures.sheet import (
     FAINT,
@@ -56,13 +58,17 @@ def draw_line_recovery(
     sigma: float,
     fitted: npt.ArrayLike | None = None,
     sources: npt.ArrayLike | None = None,
+    answer: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    bands: Sequence[Ball] = (),
     caption: str,
     rehearsal: bool = False,
     remark: str = "",
 ) -> bytes:
     """One PNG of what a recovery on a line found, over the noisy readings it was found from.
 
-    `remark` is written over the sources: why there are none.
+    `remark` is written over the sources: why there are none. `answer` is what another estimator found,
+    positions and masses: it has the filled stems, and the `estimate`, then R's, thin ones. `bands` are
+    places, radii and probabilities: spans that hold a source each.
 
     `estimate` and `sources` (known in simulations only) are one mass for each cell; cells closer than 1/160
     of the line are drawn as one stem with their total. `sensors` are positions; `fitted` is what the estimate
@@ -87,7 +93,10 @@ def draw_line_recovery(
     low, high = span(line.positions, at)
     margin = 0.02 * (high - low)
     lower.set_xlim(low - margin, high + margin)
-    _masses(upper, line, found, true)
+    other = None if answer is None else _answer(*answer)
+    _masses(upper, line, found, true, other)
+    if bands:
+        spans(upper, bands, least=(high - low) / 400)
     _readings(lower, at, read, fit, sigma)
     upper.tick_params(labelbottom=False)
     lower.set_xlabel("position", fontsize=9, color=INK)
@@ -129,21 +138,45 @@ def gather(positions: FloatArray, masses: FloatArray, width: float) -> tuple[Flo
     return np.asarray(center), np.asarray(total)
 
 
-def _masses(axis: Axes, line: Line, found: FloatArray, true: FloatArray | None) -> None:
+def _answer(positions: npt.ArrayLike, masses: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Sources of an answer by increasing position."""
+    x = np.ravel(np.asarray(positions, dtype=np.float64))
+    x, mass = (
+        vector("positions of the answer", x, x.size, "sources"),
+        vector("answer", masses, x.size, "sources"),
+    )
+    order = np.argsort(x, kind="stable")
+    return x[order], mass[order]
+
+
+def _masses(
+    axis: Axes,
+    line: Line,
+    found: FloatArray,
+    true: FloatArray | None,
+    answer: tuple[FloatArray, FloatArray] | None,
+) -> None:
     low, high = axis.get_xlim()
     width = (high - low) / STEMS
     heading(axis, "recovered sources")
     x, mass = gather(line.positions, found, width)
     true_x, true_mass = gather(line.positions, np.zeros(line.size) if true is None else true, width)
-    top = max(mass.max(initial=0), true_mass.max(initial=0)) or 1.0
+    best_x, best = gather(*answer, width) if answer is not None else (x[:0], mass[:0])
+    top = max(mass.max(initial=0), true_mass.max(initial=0), best.max(initial=0)) or 1.0
     shown = np.abs(mass) > FAINT * top
     x, mass = x[shown], mass[shown]
     axis.axhline(0, color="#9aa0a6", linewidth=0.6, zorder=1)
     axis.set_ylim(1.12 * mass.min(initial=0), 1.12 * top)
     if true is not None:
-        axis.vlines(true_x, 0, true_mass, colors=TRUE, linewidth=2.4, zorder=2)
-        axis.plot(true_x, true_mass, "o", color=TRUE, markersize=6, zorder=3)
+        # Wide enough to be seen behind an answer that is right.
+        wide, large = (2.4, 6) if answer is None else (5.0, 9)
+        axis.vlines(true_x, 0, true_mass, colors=TRUE, linewidth=wide, zorder=2)
+        axis.plot(true_x, true_mass, "o", color=TRUE, markersize=large, zorder=3)
         axis.plot([], [], "-o", color=TRUE, linewidth=2.4, markersize=6, label="simulated sources")
+    if answer is not None:
+        thin_stems(axis, x, mass, label=LEAST)
+        stems(axis, best_x[best > FAINT * top], best[best > FAINT * top], label="answer")
+        return
     said = "estimate" if width < _least_step(line, found) else f"estimate, cells within {width:.1g} together"
     # Many stems are a curve: their heads would hide each other.
     crowded = x.size > STEMS // 3
@@ -200,6 +233,8 @@ def draw_plane_recovery(
     sensors: npt.ArrayLike,
     readings: npt.ArrayLike,
     sources: npt.ArrayLike | None = None,
+    answer: npt.ArrayLike | None = None,
+    bands: Sequence[Ball] = (),
     caption: str,
     rehearsal: bool = False,
     remark: str = "",
@@ -207,9 +242,11 @@ def draw_plane_recovery(
     """One PNG of what a recovery in a plane found: masses in blue, sensors colored by their noisy readings.
 
     `estimate` and `sources` (known in simulations only, red crosses) are one mass for each cell; a grid finer
-    than 32 x 32 is drawn in squares of that size, each with the total of its cells. A step east is as long as
-    a step north, unless the plane is a strip (height over width below 0.3 or above 1.3), which is stretched.
-    Pass released values, or simulated ones: the color scales follow what is drawn.
+    than 32 x 32 is drawn in squares of that size, each with the total of its cells. `answer` is what another
+    estimator found, also a mass for each cell: it is in blue then, and the `estimate`, R's, has empty
+    diamonds. `bands` are places, radii and probabilities: balls that hold a source each. A step east is as
+    long as a step north, unless the plane is a strip (height over width below 0.3 or above 1.3), which is
+    stretched. Pass released values, or simulated ones: the color scales follow what is drawn.
     """
     if isinstance(grid, Points) and grid.positions.shape[1] != 2:
         raise InvalidParameter(f"a plane has 2 coordinates, got {grid.positions.shape[1]}; nothing was drawn")
@@ -226,7 +263,15 @@ def draw_plane_recovery(
     axis.set_xlim(low_x, high_x)
     axis.set_ylim(low_y, high_y)
     heading(axis, "recovered sources")
-    _spread(axis, grid, found)
+    best = found if answer is None else vector("answer", answer, grid.size, "cells")
+    _spread(axis, grid, best, said="estimate" if answer is None else "answer")
+    if answer is not None:
+        shown = np.flatnonzero(found > FAINT * (found.max(initial=0) or 1.0))
+        centers = grid.centers(shown) if isinstance(grid, Grid) else grid.positions[shown]
+        diamonds(axis, centers, np.arange(shown.size), label=LEAST)
+    if bands:
+        norm: Literal["l1", "euclidean"] = grid.norm if isinstance(grid, Points) else "l1"
+        balls(axis, bands, norm=norm, least=(high_x - low_x) / 40)
     _sensors(axis, spots, read)
     if true is not None:
         cells = np.flatnonzero(true)
@@ -239,7 +284,7 @@ def draw_plane_recovery(
         1, -0.27 / (wide * ratio), "position east", transform=axis.transAxes, ha="right", va="top",
         fontsize=9, color=INK,
     )  # fmt: skip
-    key(axis)
+    key(axis, columns=4 if answer is None else 3)
     if rehearsal:
         stamp(axis)
     if remark:
@@ -255,7 +300,7 @@ def _window(grid: Grid | Points, spots: FloatArray) -> tuple[float, float, float
     return low_x - aside, low_y - above, high_x + aside, high_y + above
 
 
-def _spread(axis: Axes, grid: Grid | Points, found: FloatArray) -> None:
+def _spread(axis: Axes, grid: Grid | Points, found: FloatArray, *, said: str) -> None:
     from matplotlib.colors import Normalize
 
     mass, label, seen = found, "mass", grid
@@ -268,7 +313,7 @@ def _spread(axis: Axes, grid: Grid | Points, found: FloatArray) -> None:
     scale = Normalize(0, top)
     cells = np.flatnonzero(mass > FAINT * top)
     if isinstance(seen, Grid):
-        _squares(axis, seen, cells, mass[cells], scale)
+        _squares(axis, seen, cells, mass[cells], scale, said)
     else:
         x, y = seen.positions.T
         axis.plot(x, y, ".", color="#b4b8be", markersize=3, zorder=1, label="possible place")
@@ -276,11 +321,11 @@ def _spread(axis: Axes, grid: Grid | Points, found: FloatArray) -> None:
             axis, seen.positions[cells], size=30 + 170 * mass[cells] / top, fill=mass[cells], edge=FOUND,
             width=0.4, order=2, cmap=blues(), norm=scale,
         )  # fmt: skip
-        axis.plot([], [], "o", color=FOUND, markersize=7, label="estimate")
+        axis.plot([], [], "o", color=FOUND, markersize=7, label=said)
     color_bar(axis, blues(), scale, label=label, part=(0.0, 0.46), drop=0.5)
 
 
-def _squares(axis: Axes, grid: Grid, cells: IntArray, mass: FloatArray, scale: Normalize) -> None:
+def _squares(axis: Axes, grid: Grid, cells: IntArray, mass: FloatArray, scale: Normalize, said: str) -> None:
     from matplotlib.collections import PolyCollection
 
     west, south, east, north = grid.bounds
@@ -294,7 +339,7 @@ def _squares(axis: Axes, grid: Grid, cells: IntArray, mass: FloatArray, scale: N
     axis.add_collection(
         PolyCollection(list(corners), array=mass, cmap=blues(), norm=scale, linewidths=0.3, edgecolors=FOUND)
     )
-    axis.plot([], [], "s", color=FOUND, markersize=6, label="estimate")
+    axis.plot([], [], "s", color=FOUND, markersize=6, label=said)
 
 
 def _sensors(axis: Axes, spots: FloatArray, read: FloatArray) -> None:

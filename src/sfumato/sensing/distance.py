@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.sensing.estimate import Estimate, distances_between, places_of
 from sfumato.sensing.recovery import Recovery
 from sfumato.spaces import Points
-from sfumato.transport import emd, emd_euclidean
+from sfumato.spaces.space import real_array
+from sfumato.transport import emd, emd_apart
 
 
-def emd_of(recovery: Recovery, sources: npt.ArrayLike) -> float:
+def emd_of(found: Recovery | Estimate, sources: npt.ArrayLike) -> float:
     """How far the recovered mass would have to move, on average, to be where the sources are.
 
     Both are scaled to total 1 first, as in the papers; the metric is the space's own.
     """
-    if recovery.status != "optimal":
-        raise InvalidParameter(f"only recovered sources have a distance, the status is {recovery.status}")
-    space = recovery.operator.space
-    if not isinstance(space, Points):
-        return emd(recovery.estimate, sources, space, normalize=True).value
-    if space.norm != "euclidean":
-        raise InvalidParameter(f"between points only Euclidean distances are moved over, got {space.norm}")
-    return emd_euclidean(recovery.estimate, sources, space.positions, normalize=True).value
+    space = found.operator.space
+    if isinstance(found, Recovery):
+        if found.status != "optimal":
+            raise InvalidParameter(f"only recovered sources have a distance, the status is {found.status}")
+        if not isinstance(space, Points):
+            return emd(found.estimate, sources, space, normalize=True).value
+        found = Estimate(found.operator, places_of(space, found.support), found.estimate[found.support])
+    if not found.masses.size or found.masses.sum() <= 0:
+        raise InvalidParameter("only sources with some mass have a distance, the estimate has none")
+    truth = real_array("sources", sources)
+    if truth.shape != (space.size,):
+        raise InvalidParameter(
+            f"sources must be one mass for each of {space.size} cells, got shape {truth.shape}"
+        )
+    cells = np.flatnonzero(truth)
+    apart = distances_between(space, found.places, places_of(space, cells))
+    return emd_apart(found.masses, truth[cells], apart, normalize=True).value

@@ -42,7 +42,7 @@ def recover(
     >>> found.status, found.support
     ('optimal', array([30, 31]))
     """
-    readings = _readings(operator, y)
+    readings = readings_of(operator, y)
     ceiling = _number("upper", upper, "positive", zero=False)
     afresh(operator)
     within = _radius(operator, readings, sigma, radius, upper=ceiling)
@@ -139,7 +139,8 @@ def _radius(
     return default_radius(operator, y, noise, upper=upper)
 
 
-def _readings(operator: Operator, y: npt.ArrayLike) -> FloatArray:
+def readings_of(operator: Operator, y: npt.ArrayLike) -> FloatArray:
+    """One finite number for each sensor, or an error that names the sensor."""
     readings = real_array("readings", y)
     m = operator.shape[0]
     if readings.shape != (m,):
@@ -154,6 +155,17 @@ def _readings(operator: Operator, y: npt.ArrayLike) -> FloatArray:
             f"{operator.sensors.names[wrong[0]]!r}; nothing was recovered"
         )
     return read_only(readings)
+
+
+def positive(name: str, value: float) -> float:
+    """A positive finite number, or an error that names it."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise InvalidParameter(f"{name} must be positive and finite, got {value}; nothing was recovered")
+    return number
 
 
 def _number(name: str, value: float, rule: str, *, zero: bool) -> float:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.sensing.answer import Answer, place_of
+from sfumato.sensing.estimate import places_of
 from sfumato.sensing.files import read_json, write_text
 from sfumato.sensing.recovery import Recovery
 from sfumato.sensing.site import Site, part_of_site
-from sfumato.spaces import Grid, Line, Points
 from sfumato.spaces.space import read_only
 
 FORMAT = "sfumato-recovery/1"
@@ -23,7 +24,11 @@ FORMAT = "sfumato-recovery/1"
 
 @dataclass(frozen=True, slots=True)
 class SavedRecovery:
-    """A recovery with the site it is of, the sensors it is from, and what was promised for their readings."""
+    """A recovery with the site it is of, the sensors it is from, and what was promised for their readings.
+
+    `recovery` is R's, with its proof, always of the site as stated and the readings as released. `answer` is
+    what an estimator makes of them, perhaps of a field that was fitted; it has no proof.
+    """
 
     site: Site
     names: tuple[str, ...]
@@ -33,9 +38,10 @@ class SavedRecovery:
     rehearsal: bool = False
     time: str = ""
     averaged: bool = False
+    answer: Answer | None = None
 
     def sources(self) -> list[dict[str, Any]]:
-        """The places with a source: cell, its name or coordinates, mass, and share of all mass."""
+        """R's places with a source: cell, its name or coordinates, mass, and share of all mass."""
         found = self.recovery
         return [
             {
@@ -48,17 +54,7 @@ class SavedRecovery:
         ]
 
     def _place(self, cell: int) -> dict[str, Any]:
-        space = self.site.operator.space
-        match space:
-            case Line():
-                return {"x": float(space.positions[cell])}
-            case Grid():
-                x, y = space.centers(np.array([cell]))[0].tolist()
-                return {"x": x, "y": y}
-            case Points():
-                return dict(zip("xyz", space.positions[cell].tolist(), strict=False))
-            case _:
-                return {"name": self.site.cell(cell)}
+        return place_of(self.site, places_of(self.site.operator.space, np.array([cell]))[0])
 
     def to_json(self) -> dict[str, Any]:
         """Everything that a check needs; numbers as doubles, which JSON keeps to the bit."""
@@ -79,6 +75,7 @@ class SavedRecovery:
             "sources": self.sources(),
             "readings": dict(zip(self.names, found.readings.tolist(), strict=True)),
             "dual": found.dual.tolist(),
+            "answer": None if self.answer is None else self.answer.to_json(self.site),
             "site": self.site.to_json(),
         }
 
@@ -120,6 +117,7 @@ class SavedRecovery:
                 rehearsal=bool(data["rehearsal"]),
                 time=str(data["time"]),
                 averaged=bool(data["averaged"]),
+                answer=None if data.get("answer") is None else Answer.from_json(data["answer"], site),
             )
         except KeyError as problem:
             raise InvalidInput(f"not a whole recovery: it has no {problem}") from None
@@ -127,8 +125,8 @@ class SavedRecovery:
             raise InvalidInput(f"not a whole recovery: {problem}") from None
 
     def table(self) -> str:
-        """The recovered sources as CSV."""
-        rows = self.sources()
+        """The sources as CSV: the answer's, or R's where there is none."""
+        rows = self.sources() if self.answer is None else self.answer.sources(self.site)
         text = io.StringIO()
         places = list(self._place(0))
         writer = csv.DictWriter(text, ["cell", *places, "mass", "share"], lineterminator="\n")

@@ -160,6 +160,13 @@ class Graph:
         node = whole("node", node, low=0, high=self.size - 1)
         return np.asarray(csgraph.dijkstra(self._matrix, indices=[node])[0], dtype=np.float64)
 
+    def distances_from_each(self, nodes: npt.ArrayLike) -> FloatArray:
+        """How far every node is from each of several: a row for each; costs one Dijkstra a row."""
+        chosen = [
+            whole("node", node, low=0, high=self.size - 1) for node in np.asarray(nodes).ravel().tolist()
+        ]
+        return np.asarray(csgraph.dijkstra(self._matrix, indices=chosen), dtype=np.float64)
+
     def distances_from_any(self, nodes: npt.ArrayLike) -> FloatArray:
         """How far every node is from the nearest of several; costs one Dijkstra for all of them."""
         chosen = [

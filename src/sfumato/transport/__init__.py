@@ -2,7 +2,7 @@
 
 from sfumato.transport.bounds import normalized_error, tree_bound
 from sfumato.transport.distance import emd, emd_norm
-from sfumato.transport.on_points import emd_euclidean
+from sfumato.transport.on_points import emd_apart, emd_euclidean
 from sfumato.transport.result import GridFlow, Plan, Transport
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Plan",
     "Transport",
     "emd",
+    "emd_apart",
     "emd_euclidean",
     "emd_norm",
     "normalized_error",

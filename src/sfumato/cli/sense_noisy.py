@@ -1,0 +1,149 @@
+"""Noisy readings as commands that work on them take them: from files of devices, or from one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfumato.cli.sense_files import read_sigma, read_snapshots
+from sfumato.errors import InvalidInput, InvalidParameter
+
+if TYPE_CHECKING:
+    from sfumato.sensing import Answer, Readings, Recovery, SavedRecovery, Site, Snapshot
+    from sfumato.spaces.space import FloatArray
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Noisy readings, from wherever they came."""
+
+    site: Site
+    names: tuple[str, ...]
+    values: FloatArray
+    sigma: float | None
+    statement: str
+    rehearsal: bool
+    time: str
+    averaged: bool = False
+
+    def saved(self, found: Recovery, answer: Answer | None = None) -> SavedRecovery:
+        """All of it in one value, with what was recovered from it."""
+        from sfumato.sensing import SavedRecovery
+
+        return SavedRecovery(
+            self.site,
+            self.names,
+            found,
+            self.sigma,
+            self.statement,
+            self.rehearsal,
+            self.time,
+            self.averaged,
+            answer,
+        )
+
+
+def read_noisy(
+    files: list[Path], *, site: Path | None, sigma: float | None, time: str, average: bool
+) -> Noisy:
+    """The readings of one moment, or the average of all, with the site they are of."""
+    import numpy as np
+
+    from sfumato.sensing import read_readings, read_site
+
+    if any(path.suffix != ".json" for path in files) or site is not None:
+        if len(files) != 1 or site is None:
+            raise InvalidParameter("readings in a .csv come as one file, with --site; nothing was recovered")
+        ground = read_site(site)
+        groups = read_snapshots(files[0], ground)
+        if time:
+            groups = [group for group in groups if group[0] == time]
+        if not groups:
+            raise InvalidParameter(f"there is no reading at {time!r} in {files[0]}; nothing was recovered")
+        if len(groups) > 1:
+            raise InvalidParameter(f"{files[0]} has {len(groups)} times; choose one with --time")
+        ((when, values),) = groups
+        names = tuple(name for name in ground.sensors.names if name in values)
+        return Noisy(
+            ground,
+            names,
+            np.array([values[name] for name in names]),
+            sigma=read_sigma(files[0]) if sigma is None else sigma,
+            statement="nothing was promised by sfumato for these readings",
+            rehearsal=False,
+            time=when,
+        )
+    if sigma is not None:
+        raise InvalidParameter("--sigma goes with .csv readings; a .json says its own; nothing was recovered")
+    read = [read_readings(path) for path in files]
+    return joined(read, time=time, average=average)
+
+
+def joined(read: list[Readings], *, time: str, average: bool) -> Noisy:
+    """Snapshots of one moment by several devices side by side; or the average of all moments."""
+    import numpy as np
+
+    ground = read[0].site
+    if any(other.site.to_json() != ground.to_json() for other in read[1:]):
+        raise InvalidInput("the files are of different sites; nothing was recovered")
+    moments: dict[str, list[Snapshot]] = {}
+    paid: set[tuple[str, str]] = set()
+    for snapshot in (snapshot for other in read for snapshot in other.snapshots):
+        moments.setdefault(snapshot.time, []).append(snapshot)
+        receipt = snapshot.release.ledger, snapshot.release.entry.hash
+        if receipt in paid:
+            raise InvalidInput("a reading is there twice, with the same receipt; nothing was recovered")
+        paid.add(receipt)
+    if time:
+        if time not in moments:
+            there = ", ".join(when or "one without a time" for when in list(moments)[:5])
+            more = ", ..." if len(moments) > 5 else ""
+            raise InvalidParameter(
+                f"there is no reading at {time!r}, only {there}{more}; nothing was recovered"
+            )
+        moments = {time: moments[time]}
+    if len(moments) > 1 and not average:
+        raise InvalidParameter(
+            f"there are {len(moments)} times, {min(moments)} to {max(moments)}: choose one with --time, or "
+            "--average them; nothing was recovered"
+        )
+    values = []
+    noises = []
+    names: tuple[str, ...] = ()
+    for snapshots in moments.values():
+        at: dict[str, tuple[float, float]] = {}
+        for snapshot in snapshots:
+            for name, value in zip(snapshot.names, snapshot.numbers().tolist(), strict=True):
+                if name in at:
+                    raise InvalidInput(f"sensor {name!r} was read twice at one time; nothing was recovered")
+                at[name] = value, snapshot.sigma
+        here = tuple(name for name in ground.sensors.names if name in at)
+        if names and here != names:
+            raise InvalidInput("other sensors were read at other times; choose one with --time")
+        names = here
+        values.append([at[name][0] for name in names])
+        noises.append(max(at[name][1] for name in names))
+    promises = dict.fromkeys(str(s.guarantee) for group in moments.values() for s in group)
+    return Noisy(
+        ground,
+        names,
+        np.mean(values, axis=0),
+        sigma=float(np.sqrt(np.sum(np.square(noises))) / len(noises)),
+        statement=(f"{len(moments)} readings, each " if len(moments) > 1 else "") + "; or ".join(promises),
+        rehearsal=any(s.release.rehearsal for group in moments.values() for s in group),
+        time="" if len(moments) > 1 else next(iter(moments)),
+        averaged=len(moments) > 1,
+    )
+
+
+def made_from(saved: SavedRecovery, read: list[Readings]) -> bool:
+    """Whether these readings, joined as the recovery says, are those in it."""
+    import numpy as np
+
+    try:
+        again = joined(read, time=saved.time, average=saved.averaged)
+    except (InvalidInput, InvalidParameter):  # no such time, or another number of them
+        return False
+    same_site = again.site.to_json() == saved.site.to_json()
+    return same_site and again.names == saved.names and np.array_equal(again.values, saved.recovery.readings)

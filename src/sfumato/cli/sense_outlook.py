@@ -1,0 +1,320 @@
+"""A plan of sensors in words, and as JSON has it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sfumato.privacy import ZCDP, ApproxDP
+    from sfumato.sensing import Conditioning, NoisePlan, RecoveryBound
+    from sfumato.sensing.design import Axis, Curve, Design, Need
+    from sfumato.sensing.outlook import RecoveryForecast
+
+Told = tuple[dict[str, Any], list[str]]
+
+NAMES = {"least mass": "least mass (R)", "bayes median": "Bayes median"}
+
+
+def noise(design: Design, planned: NoisePlan, physics: Conditioning, *, details: bool) -> Told:
+    """The noise, and what physics and noise hide."""
+    from statistics import NormalDist
+
+    from sfumato.privacy.codec import encode
+
+    found = design.site
+    delta = _delta(design.loss)
+    alone = planned.per_sensor_loss(delta)
+    # Two Gaussians a distance d apart are told apart with probability Phi(d / (2 sigma)), and no better.
+    guess = NormalDist().cdf(float(planned.moved / planned.mechanism.sigma) / 2)
+    peak = _peak(design)
+    result = {
+        "site": found.name,
+        "sensors": len(found.sensors),
+        "cells": found.operator.space.size,
+        "set": found.sensors.digest,
+        "neighbors": encode(found.neighbors),
+        "sensitivity": planned.sensitivity.l2,
+        "sensitivity_exact": planned.sensitivity.exact,
+        "cost": encode(planned.cost),
+        "sigma": planned.sigma,
+        "lattice": 2.0**planned.exponent,
+        "epsilon_of_one_sensor": {"largest": float(alone.max()), "delta": float(delta)},
+        "best_guess": guess,
+        "largest_reading_of_one_source": peak,
+        "physics": list(physics.sentences),
+    }
+    kind = "" if planned.sensitivity.exact else " at most"
+    lines = [
+        f"{found.name}: {len(found.sensors)} sensors, {found.operator.space.size} cells; {found.neighbors}",
+        f"readings move by{kind} {planned.sensitivity.l2:.4g} together, so each sensor adds noise of "
+        f"sigma {planned.sigma:.4g} for {planned.cost}",
+        f"who must guess between two places the radius apart is right at most {guess:.0%} of the time",
+        f"one source is read as up to {peak:.4g} by a sensor",
+        f"one sensor alone would tell no more than epsilon {alone.max():.4g} at delta {float(delta):g}",
+        "where mass is, is hidden up to the radius; how much there is in all is not",
+        *(physics.sentences if details else ["--details says what physics hides already"]),
+    ]
+    return result, lines
+
+
+def resolution_of(design: Design, planned: NoisePlan) -> Told:
+    """How far apart two sources must be to be seen as two."""
+    from sfumato.sensing.resolution import resolution
+
+    try:
+        found = resolution(design.site.operator, sigma=planned.sigma)
+    except InvalidParameter as problem:  # more cells than can be looked at
+        return {"resolution": None}, [f"what cannot be told apart was not looked for: {problem}"]
+    told = {
+        "separation": found.separation,
+        "best": found.best,
+        "worst": found.worst,
+        "confidence": found.confidence,
+        "said": found.said,
+    }
+    return {"resolution": told}, [found.said]
+
+
+def after_readings(design: Design, planned: NoisePlan, total: ZCDP | ApproxDP, readings: int | None) -> Told:
+    """What many readings cost; and if so many share the cost, what each of them may."""
+    from sfumato.privacy.codec import encode
+    from sfumato.sensing.rounds import DAY, cost_after
+
+    delta = _delta(total)
+    rows = cost_after(planned, DAY if readings is None else sorted({1, readings}), delta=delta)
+    numbers = _listed([f"{row.readings:,}" for row in rows])
+    many = "reading" if len(rows) == 1 and rows[0].readings == 1 else "readings"
+    costs = _listed([f"{row.epsilon:.3g}" for row in rows])
+    lines = [
+        f"after {numbers} {many} of the same sources epsilon is {costs}, at delta {float(delta):g}",
+    ]
+    result: dict[str, Any] = {
+        "after_readings": [
+            {"readings": row.readings, "epsilon": row.epsilon, "by_rho": row.by_rho, "delta": float(delta)}
+            for row in rows
+        ]
+    }
+    if readings is not None:
+        result["shared"] = {"readings": readings, "total": encode(total), "each": encode(design.loss)}
+        lines.insert(
+            0,
+            f"{readings:,} readings together may cost {total}, so each has {design.loss}, as `sense release "
+            f"--share {readings}` pays it",
+        )
+    return result, lines
+
+
+def bounds(design: Design) -> Told:
+    """What the papers prove of this setting, and what that is worth."""
+    from sfumato.sensing.papers_bounds import papers_bounds
+
+    found = papers_bounds(design.scene, design.loss)
+    if found.noisy is None:
+        return {"papers": None}, []
+    result = {
+        "papers": {
+            "noisy": _bound(found.noisy),
+            "private": None if found.private is None else _bound(found.private),
+            "lower": found.lower,
+            "length": found.length,
+        }
+    }
+    fails = [name for name, holds in found.noisy.hypotheses if not holds]
+    if fails:
+        lines = [f"the papers' bound says nothing here: it needs {fails[0]}"]
+    elif math.isinf(found.noisy.bracket):
+        lines = ["the papers' bound says nothing here: there is too much noise for it"]
+    else:
+        lines = [
+            f"the papers bound the error of the least mass by K times {short(found.noisy.bracket)} of the "
+            "line at this noise"
+            + (
+                ""
+                if found.private is None
+                else f", K times {short(found.private.bracket)} at their own noise"
+            )
+            + ", with a constant K that nobody has computed"
+        ]
+    if found.lower is not None:
+        lines.append(f"whoever estimates, however: the worst sources are missed by {found.lower:.2g} or more")
+    return result, lines
+
+
+def _bound(found: RecoveryBound) -> dict[str, Any]:
+    return {
+        "bracket": found.bracket,
+        "printed": found.printed,
+        "hypotheses": dict(found.hypotheses),
+        "applies": found.applies,
+    }
+
+
+def forecast(design: Design, foreseen: RecoveryForecast) -> Told:
+    """What to expect, with its interval, beside what can be said without any reading."""
+    some = [one for one in (foreseen.least_mass, foreseen.bayes) if one is not None]
+    how = "all of mass 1" if design.masses == "known" else "of masses from 0.3 to 1"
+    rows = [
+        ["mean error", "", "95 % of later means", "trials"],
+        *(
+            [
+                NAMES[one.estimator],
+                short(one.mean),
+                f"{short(one.low)} to {short(one.high)}",
+                str(one.trials),
+            ]
+            for one in some
+        ),
+        ["no reading at all", short(foreseen.even), "", ""],
+    ]
+    lines = [
+        f"simulated: {_count(design.sources)} in random cells, {how}; earth mover's distance",
+        *aligned(rows),
+        _better(foreseen),
+    ]
+    if foreseen.useless:
+        lines.append("that is close to guessing: a reading tells hardly more than none")
+    result = {
+        "forecast": {
+            "sources": design.sources,
+            "masses": design.masses,
+            "estimators": {one.estimator: {**asdict(one), "width": one.width} for one in some},
+            "best": foreseen.best.estimator,
+            "even": foreseen.even,
+            "close_to_guessing": foreseen.useless,
+            "why_no_bayes_median": foreseen.why_not,
+        }
+    }
+    return result, lines
+
+
+def _better(foreseen: RecoveryForecast) -> str:
+    least, bayes = foreseen.least_mass, foreseen.bayes
+    if bayes is None:
+        return f"the Bayes median was not simulated: {foreseen.why_not}"
+    if bayes.high < least.low:
+        return f"the Bayes median is better here: {bayes.mean / least.mean:.0%} of the other's error"
+    if least.high < bayes.low:
+        return f"the least mass is better here: {least.mean / bayes.mean:.0%} of the other's error"
+    return "neither is better here by more than chance"
+
+
+def needs(design: Design, found: Sequence[Need]) -> Told:
+    """The sensors and the epsilon that a wanted error takes."""
+    lines = []
+    for one in found:
+        axis = axis_name(design, one.axis)
+        rest = (
+            f"at {axis_name(design, 'cost')} {design.cost:.3g}"
+            if one.axis == "sensors"
+            else f"with {len(design.site.sensors)} sensors"
+        )
+        aim = f"a mean error of {one.want:g} {rest}"
+        first, last = (_amount(one.axis, axis, end) for end in one.tried)
+        if one.value is None:
+            lines.append(f"{aim} was not reached from {first} to {last} ({NAMES[one.estimator]})")
+        elif one.value <= one.tried[0]:
+            lines.append(f"{aim} takes {first} or less ({NAMES[one.estimator]})")
+        else:
+            low, high = (_amount(one.axis, axis, end or 0.0) for end in (one.low, one.high))
+            lines.append(
+                f"{aim} takes about {_amount(one.axis, axis, one.value)}, 95 %: {low} to {high} "
+                f"({NAMES[one.estimator]})"
+            )
+    return {"needed": {axis_name(design, one.axis): asdict(one) for one in found}}, lines
+
+
+def _amount(axis: Axis, name: str, value: float) -> str:
+    return f"{math.ceil(value)} sensors" if axis == "sensors" else f"{name} {value:.2g}"
+
+
+def curves(design: Design, found: Sequence[Curve]) -> dict[str, Any]:
+    """All that the page draws, and the best time to read."""
+    told: dict[str, Any] = {"curves": {}}
+    for curve in found:
+        told["curves"][axis_name(design, curve.axis)] = {
+            "values": list(curve.values),
+            "estimators": {
+                name: [asdict(one) for one in forecasts] for name, forecasts in curve.forecasts.items()
+            },
+            "papers_upper_up_to_a_constant": list(curve.upper),
+            "papers_lower": list(curve.lower),
+        }
+        if curve.axis == "diffusion time":
+            best, low, high = curve.best
+            name = "rate" if axis_name(design, curve.axis) == "rate" else "T"
+            told["best_time"] = {
+                "time": best,
+                "low": low,
+                "high": high,
+                "said": f"of the times tried, {name} {best:.3g} is best to read at ({low:.3g} to {high:.3g} "
+                f"are as good within chance); planned is {design.time:.3g}",
+            }
+    return told
+
+
+def axis_name(design: Design, axis: Axis) -> str:
+    """What an axis is called on this site."""
+    from sfumato.privacy import ApproxDP
+    from sfumato.sensing.operators import GraphDiffusion
+
+    if axis == "cost":
+        return "epsilon" if isinstance(design.loss, ApproxDP) else "rho"
+    if axis == "diffusion time" and isinstance(design.site.operator, GraphDiffusion):
+        return "rate"
+    return axis
+
+
+def plain(result: Any) -> Any:
+    """The result as JSON can say it: what is not finite is null."""
+    match result:
+        case dict():
+            return {name: plain(value) for name, value in result.items()}
+        case list() | tuple():
+            return [plain(value) for value in result]
+        case float() if not math.isfinite(result):
+            return None
+        case _:
+            return result
+
+
+def _delta(loss: ZCDP | ApproxDP) -> Any:
+    from fractions import Fraction
+
+    from sfumato.privacy import ApproxDP
+
+    return loss.delta if isinstance(loss, ApproxDP) else Fraction(1, 10**6)
+
+
+def _peak(design: Design) -> float:
+    """The most that a sensor reads of one unit, of some cells all over the site."""
+    import numpy as np
+
+    operator = design.site.operator
+    cells = np.unique(np.linspace(0, operator.space.size - 1, 64).astype(np.int64))
+    return float(operator.columns(cells).max())
+
+
+def _count(sources: int) -> str:
+    return "1 source" if sources == 1 else f"{sources} sources"
+
+
+def short(number: float) -> str:
+    """Two digits."""
+    return "no number" if math.isinf(number) else f"{number:.2g}"
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """Rows as lines, in columns."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(wide) for cell, wide in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]

@@ -1,0 +1,141 @@
+"""`sfumato sense place`: of all places that could have a sensor, the best few."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.area import four_numbers
+from sfumato.cli.chance import chance
+from sfumato.cli.console import Json, Quiet, say, sentences, show, working
+from sfumato.cli.sense_files import AXES, read_sensors
+from sfumato.cli.sense_outputs import check_outputs
+from sfumato.cli.sense_site import Delta, Epsilon, Rho, reading_loss
+from sfumato.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sfumato.sensing import Operator
+    from sfumato.sensing.placement import Placement
+
+
+@sentences
+def place(
+    candidates: Annotated[
+        Path,
+        typer.Argument(help="Places that could have a sensor: table of sensor, x, perhaps y."),
+    ],
+    count: Annotated[int, typer.Option(help="How many sensors there will be.", min=1, show_default=False)],
+    diffusion_time: Annotated[float, typer.Option(help="T = diffusivity times time.", show_default=False)],
+    epsilon: Epsilon = "",
+    delta: Delta = "1e-6",
+    rho: Rho = "",
+    line: Annotated[int | None, typer.Option(help="Sources on a line of so many cells.", min=2)] = None,
+    length: Annotated[float, typer.Option(help="Length of the line.")] = 1.0,
+    grid: Annotated[
+        int | None, typer.Option(help="Sources in a plane: 2**GRID by 2**GRID cells of --bounds.", min=1)
+    ] = None,
+    bounds: Annotated[str, typer.Option(help="The plane's west,south,east,north.")] = "0,0,1,1",
+    radius: Annotated[str, typer.Option(help="How far mass may move without anybody telling.")] = "",
+    swapped: Annotated[
+        str, typer.Option(help="Instead of --radius: two adjacent cells, each up to this, may be swapped.")
+    ] = "",
+    mass: Annotated[float, typer.Option(help="The mass of a source.")] = 1.0,
+    trials: Annotated[
+        int | None, typer.Option(help="Simulate so many recoveries from both sets: the gain.", min=2)
+    ] = None,
+    sources: Annotated[int, typer.Option(help="How many sources to simulate.", min=1)] = 1,
+    seed: Annotated[int | None, typer.Option(help="The same simulation again.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A new .csv table of the chosen, for `sense site --sensors`.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw candidates and the chosen: a .png file.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Choose which of many possible places should have a sensor; nothing is read or charged.
+
+    Noise grows with how much all sensors tell together, so the best places are not simply the most, nor
+    those spread out evenly, which are shown beside them.
+    """
+    from sfumato.privacy import MovedMass, SwappedCells
+    from sfumato.sensing.placement import place_sensors, simulated_gain
+
+    check_outputs([out] if out else [], {".csv"}, reads=[candidates])
+    check_outputs([plot] if plot else [], {".png"}, reads=[candidates])
+    if bool(radius) == bool(swapped):
+        raise InvalidParameter("say what is protected: --radius (mass moved so far) or --swapped, not both")
+    loss = reading_loss(epsilon, delta, rho)
+    operator = _operator(candidates, line, length, grid, bounds, diffusion_time)
+    relation = SwappedCells(swapped) if swapped else MovedMass(radius, operator.space.metric)
+    hush = quiet or json
+    with working(f"looking at {len(operator.sensors)} candidates", quiet=hush):
+        found = place_sensors(operator, count, loss=loss, neighbors=relation, mass=mass)
+    result: dict[str, Any] = {
+        "candidates": len(operator.sensors),
+        "chosen": list(found.names),
+        "sigma": found.sigma,
+        "error": found.error,
+        "uniform": [operator.sensors.names[row] for row in found.uniform.tolist()],
+        "uniform_sigma": found.uniform_sigma,
+        "uniform_error": found.uniform_error,
+        "said": found.said,
+    }
+    lines = [
+        f"{count} of {len(operator.sensors)} candidates: {', '.join(found.names)}",
+        f"each adds noise of sigma {found.sigma:.4g}, spread out evenly it would be "
+        f"{found.uniform_sigma:.4g}",
+        found.said,
+    ]
+    if trials is not None:
+        with working(f"simulating {trials} recoveries from both", quiet=hush):
+            gain = simulated_gain(found, trials=trials, sources=sources, rng=chance(seed))
+        result["gain"] = {
+            name: getattr(gain, name)
+            for name in ("trials", "sources", "chosen", "uniform", "ratio", "low", "high")
+        }
+        lines.append(
+            f"simulated, {trials} times {sources} source{'s' * (sources > 1)}: the least mass is off by "
+            f"{gain.chosen:.3g}, from evenly spread sensors by {gain.uniform:.3g}; the ratio is "
+            f"{gain.ratio:.2f} (95 %: {gain.low:.2f} to {gain.high:.2f})"
+        )
+    for path, data in ((out, _table(found)), (plot, b"" if plot is None else _picture(found, lines[-1]))):
+        if path is not None:
+            path.write_bytes(data)
+            say(f"wrote {path}", quiet=hush)
+    show(result, "\n".join(lines), json=json)
+
+
+def _operator(
+    path: Path, line: int | None, length: float, grid: int | None, bounds: str, time: float
+) -> Operator:
+    from sfumato.sensing import heat_line, heat_plane
+    from sfumato.spaces import Grid
+
+    if (line is None) == (grid is None):
+        raise InvalidParameter("say where sources may be: --line or --grid, not both; nothing was placed")
+    placed = read_sensors(path)
+    if line is not None:
+        return heat_line(sources=line, sensors=placed, diffusion_time=time, length=length)
+    return heat_plane(sources=Grid(grid or 1, four_numbers(bounds)), sensors=placed, diffusion_time=time)
+
+
+def _table(found: Placement) -> bytes:
+    import io
+
+    sensors = found.operator.sensors
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["sensor", *AXES[: sensors.positions.shape[1]]])
+    for name, place in zip(sensors.names, sensors.positions.tolist(), strict=True):
+        writer.writerow([name, *place])
+    return text.getvalue().encode()
+
+
+def _picture(found: Placement, caption: str) -> bytes:
+    from sfumato.figures.outlook import draw_placement
+
+    places = found.candidates.sensors.positions
+    return draw_placement(places, chosen=places[found.chosen], uniform=places[found.uniform], caption=caption)

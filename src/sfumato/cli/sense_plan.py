@@ -1,0 +1,315 @@
+"""`sfumato sense plan`: the noise, what to expect, and what would do better, before anything is read."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.chance import chance
+from sfumato.cli.console import Json, Quiet, say, sentences, show, working
+from sfumato.cli.sense_outputs import check_outputs
+from sfumato.cli.sense_simulate import Where
+from sfumato.cli.sense_site import (
+    CalibrationOption,
+    Calibrations,
+    Delta,
+    Epsilon,
+    Rho,
+    planned_noise,
+    reading_loss,
+)
+from sfumato.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sfumato.privacy import ZCDP, ApproxDP
+    from sfumato.sensing import NoisePlan, Operator, Site
+    from sfumato.sensing.design import Design
+    from sfumato.sensing.outlook import RecoveryForecast
+
+
+class Masses(StrEnum):
+    """What is known of the sources to expect."""
+
+    known = "known"
+    free = "free"
+
+
+@sentences
+def plan(
+    site: Annotated[
+        Path | None,
+        typer.Argument(
+            help="The site, as `sense site` wrote it; left out, an even one is made up.", show_default=False
+        ),
+    ] = None,
+    epsilon: Epsilon = "",
+    delta: Delta = "1e-6",
+    rho: Rho = "",
+    readings: Annotated[
+        int | None,
+        typer.Option(help="So many readings share the cost: plan for each of them.", min=1),
+    ] = None,
+    calibration: CalibrationOption = Calibrations.analytic,
+    on: Annotated[
+        Where | None,
+        typer.Option(
+            help="Without a site: a line, a plane, or a graph of two communities.", show_default=False
+        ),
+    ] = None,
+    sensors: Annotated[
+        int | None, typer.Option(help="Sensors (50); on the graph every node has one.", min=1)
+    ] = None,
+    cells: Annotated[
+        int | None, typer.Option(help="Cells of the line (100), nodes of the graph (200).", min=2)
+    ] = None,
+    length: Annotated[float | None, typer.Option(help="Length of the line (1).", min=0)] = None,
+    diffusion_time: Annotated[
+        float | None, typer.Option(help="T: 0.05 on the line, 0.01 in the plane; rate on the graph: 0.5.")
+    ] = None,
+    radius: Annotated[
+        str,
+        typer.Option(
+            help="How far mass may move without anybody telling: 1/100 of the length, on the graph 1/8."
+        ),
+    ] = "",
+    sources: Annotated[
+        int | None,
+        typer.Option(help="How many sources to expect (1): simulated, also on a SITE if given.", min=1),
+    ] = None,
+    masses: Annotated[
+        Masses, typer.Option(help="Sources to expect are all of mass 1, or anything from 0.3 to 1.")
+    ] = Masses.known,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Simulate at most so many recoveries (400); 0 for none, an instant answer.", min=0),
+    ] = None,
+    want: Annotated[
+        float | None,
+        typer.Option(help="A mean error to reach: says the sensors, and the epsilon, that it takes."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same simulation again.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Curves of all that can be changed: an .html page or a .png; takes minutes."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw what physics hides beside the noise: a .png file.")
+    ] = None,
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="Say what physics hides: spectrum, coherence, the papers' lemmas."),
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say how much noise sensors would add, how good answers will be, and what would make them better.
+
+    Nothing is read or charged. Errors are earth mover's distances in the site's own unit, simulated on
+    sources in random cells, with the papers' recovery (least mass) and with the Bayes median. With a SITE
+    that takes --sources, --want or --out; without one it is always done.
+    """
+    from sfumato.cli import sense_outlook as words
+    from sfumato.sensing import conditioning, read_site
+    from sfumato.sensing.design import Design
+
+    check_outputs([plot] if plot else [], {".png"}, reads=[site])
+    check_outputs([out] if out else [], {".html", ".png"}, reads=[site])
+    if trials == 1:
+        raise InvalidParameter("a mean with an interval needs two trials, got 1; nothing was planned")
+    rng = chance(seed)
+    if site is None:
+        found = _imagined(on or Where.line, sensors, cells, length, diffusion_time, radius, rng)
+    else:
+        given = {
+            "--on": on, "--sensors": sensors, "--cells": cells, "--length": length,
+            "--diffusion-time": diffusion_time, "--radius": radius or None,
+        }  # fmt: skip
+        clash = [name for name, value in given.items() if value is not None]
+        if clash:
+            raise InvalidParameter(f"a site says its own {clash[0]}; leave one out; nothing was planned")
+        found = read_site(site)
+    asked = site is None or sources is not None or want is not None or out is not None
+    if trials == 0 and (want is not None or out is not None):
+        raise InvalidParameter("--want and --out simulate, --trials 0 does not; nothing was planned")
+    if want is not None and not 0 < want < float("inf"):
+        raise InvalidParameter(f"a wanted error is positive and finite, got {want}; nothing was planned")
+    hush = quiet or json
+    with working(f"looking at {len(found.sensors)} sensors", quiet=hush):
+        total = reading_loss(epsilon, delta, rho)
+        loss = _each(found, total, readings, calibration)
+        design = Design(found, loss, sources or 1, masses.value, calibration.value)
+        planned = planned_noise(found, loss, calibration)
+        physics = conditioning(found.operator)
+        result, lines = words.noise(design, planned, physics, details=details)
+        for part, told in (
+            words.resolution_of(design, planned),
+            words.after_readings(design, planned, total, readings),
+            words.bounds(design),
+        ):
+            result |= part
+            lines += told
+    if plot is not None:
+        plot.write_bytes(_spectrum(found, planned, physics))
+    if asked and trials != 0:
+        part, told, foreseen = _simulated(design, rng, trials, quiet=hush)
+        result |= part
+        lines += told
+        if want is not None:
+            part, told = _needs(design, want, foreseen, rng, trials, quiet=hush)
+            result |= part
+            lines += told
+        if out is not None:
+            result |= _page(out, design, lines, result, foreseen, rng, trials, quiet=hush)
+            lines += [result["best_time"]["said"]] if "best_time" in result else []
+    elif trials != 0:
+        lines.append("--sources 1 forecasts how far off answers will be")
+    show(words.plain(result), "\n".join(lines), json=json)
+
+
+def _each(
+    site: Site, total: ZCDP | ApproxDP, readings: int | None, calibration: Calibrations
+) -> ZCDP | ApproxDP:
+    """What one reading may cost: all, or the share of it that a ledger lets so many readings have."""
+    from sfumato.privacy import ZCDP
+    from sfumato.sensing.rounds import noise_for
+
+    if readings is None:
+        return total
+    if calibration is Calibrations.papers:
+        raise InvalidParameter(
+            "the papers' calibration is of a single reading, got --readings; nothing was planned"
+        )
+    return ZCDP(noise_for(planned_noise(site, total, calibration), readings, loss=total).rho)
+
+
+def _imagined(
+    on: Where,
+    sensors: int | None,
+    cells: int | None,
+    length: float | None,
+    time: float | None,
+    radius: str,
+    rng: Any,
+) -> Site:
+    """An even site that does not exist yet."""
+    from fractions import Fraction
+
+    import numpy as np
+
+    from sfumato.privacy import MovedMass
+    from sfumato.sensing import Site, block_graph, graph_diffusion, heat_line, heat_plane
+    from sfumato.spaces import Grid
+
+    if length is not None and on is not Where.line:
+        raise InvalidParameter(f"--length is of a line, got a {on.value}; nothing was planned")
+    if cells is not None and on is Where.plane:
+        raise InvalidParameter("a plane has 32 by 32 cells, got --cells; nothing was planned")
+    operator: Operator
+    match on:
+        case Where.line:
+            operator = heat_line(
+                sources=cells or 100,
+                sensors=sensors or 50,
+                diffusion_time=0.05 if time is None else time,
+                length=1.0 if length is None else length,
+            )
+        case Where.plane:
+            side = max(1, round(float(np.sqrt(sensors or 50))))
+            middle = (np.arange(side) + 0.5) / side
+            places = np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2)
+            operator = heat_plane(
+                sources=Grid(5), sensors=places, diffusion_time=0.01 if time is None else time
+            )
+        case Where.graph:
+            half, size = (cells or 200) // 2, cells or 200
+            graph, _ = block_graph([half, size - half], inside=0.2, across=0.002, rng=rng)
+            if sensors is not None and sensors > size:
+                raise InvalidParameter(
+                    f"a graph has at most one sensor at each of {size} nodes, got {sensors}; "
+                    "nothing was planned"
+                )
+            nodes = np.linspace(0, size - 1, sensors or size).round().astype(np.int64)
+            operator = graph_diffusion(graph, 0.5 if time is None else time, sensors=nodes)
+    # A hundredth of the line, whatever its length.
+    reach = radius or ("1/8" if on is Where.graph else str(Fraction(length or 1) / 100))
+    return Site(f"planned {on.value}", operator, MovedMass(reach, operator.space.metric))
+
+
+def _simulated(
+    design: Design, rng: Any, trials: int | None, *, quiet: bool
+) -> tuple[dict[str, Any], list[str], RecoveryForecast]:
+    from sfumato.cli import sense_outlook as words
+    from sfumato.sensing.outlook import LATER, forecast_recovery
+
+    with working(f"simulating up to {trials or LATER} recoveries", quiet=quiet):
+        foreseen = forecast_recovery(design.scene, rng=rng, most=trials or LATER)
+    return *words.forecast(design, foreseen), foreseen
+
+
+def _needs(
+    design: Design, want: float, foreseen: RecoveryForecast, rng: Any, trials: int | None, *, quiet: bool
+) -> tuple[dict[str, Any], list[str]]:
+    from sfumato.cli import sense_outlook as words
+    from sfumato.sensing.design import WANTED_TRIALS, needed
+    from sfumato.sensing.operators import Matrix
+
+    needs = []
+    for axis in ("cost",) if isinstance(design.site.operator, Matrix) else ("sensors", "cost"):
+        with working(f"simulating what a mean error of {want:g} takes: {axis}", quiet=quiet):
+            needs.append(
+                needed(
+                    design,
+                    "cost" if axis == "cost" else "sensors",
+                    want,
+                    rng=rng,
+                    estimator=foreseen.best.estimator,
+                    trials=min(trials or WANTED_TRIALS, WANTED_TRIALS),
+                )
+            )
+    return words.needs(design, needs)
+
+
+def _page(
+    out: Path,
+    design: Design,
+    lines: list[str],
+    result: dict[str, Any],
+    foreseen: RecoveryForecast,
+    rng: Any,
+    trials: int | None,
+    *,
+    quiet: bool,
+) -> dict[str, Any]:
+    """The curves, written as a page or a picture; and as JSON has them."""
+    from sfumato.cli import sense_outlook as words
+    from sfumato.cli.sense_plan_page import write_page
+    from sfumato.sensing.design import Axis, Curve, error_curve, values_on
+    from sfumato.sensing.outlook import ESTIMATORS
+
+    axes: tuple[Axis, ...] = ("diffusion time", "sensors", "cost", "sources")
+    usable = ESTIMATORS if foreseen.bayes is not None else ESTIMATORS[:1]
+    curves: list[Curve] = []
+    for number, axis in enumerate(axes, 1):
+        if values_on(design, axis):
+            with working(
+                f"simulating errors against {words.axis_name(design, axis)} ({number} of 4)", quiet=quiet
+            ):
+                curves.append(error_curve(design, axis, rng=rng, trials=trials, estimators=usable))
+    told = words.curves(design, curves)
+    write_page(out, design, lines, curves, result, foreseen, told)
+    say(f"wrote {out}", quiet=quiet)
+    return told
+
+
+def _spectrum(site: Site, planned: NoisePlan, physics: Any) -> bytes:
+    from sfumato.figures.spectrum import draw_conditioning
+
+    return draw_conditioning(
+        physics.singular_values,
+        caption=f"{site.name}: {len(site.sensors)} sensors, {site.operator.space.size} cells",
+        noise=planned.sigma,
+        complete=physics.complete,
+    )

@@ -1,0 +1,155 @@
+"""A recovery in words: what one can be sure of first, then R's line with its proof."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.sensing import Answer, SavedRecovery
+
+ROWS = 20
+MEMBERS = 12
+
+
+def told(saved: SavedRecovery, result: dict[str, Any]) -> Any:
+    """All that is printed of a recovery: text and tables."""
+    from rich.console import Group
+
+    answer = saved.answer
+    least = answer is None or (answer.estimator == "least" and "field" not in answer.told)
+    lines: list[Any] = []
+    if answer is not None and not least:
+        lines += [*_answered(saved, answer), f"R: {_status(saved, result)}"]
+    else:
+        lines += [f"{_escaped(saved.site.name)}: {_status(saved, result)}", *_sources(saved.sources())]
+    lines += [_escaped(line) for line in (*_communities(saved, result), *_distances(result, least=least))]
+    return Group(*lines)
+
+
+def _answered(saved: SavedRecovery, answer: Answer) -> list[Any]:
+    given = answer.told
+    name = _escaped(saved.site.name)
+    if answer.bands is None:
+        rows = _with_errors(answer.sources(saved.site), given)
+        count = f"{len(rows)} source{'s' * (len(rows) != 1)}"
+        tried = ", ".join(f"{k}: {score:.4g}" for k, score in given.get("scores", {}).items())
+        return [
+            f"{name}: {count}, total mass {answer.estimate.masses.sum():.4g}, by {answer.estimator}",
+            *_sources(rows),
+            *([f"scores of the counts tried, the least wins: {tried}"] if tried else []),
+            *(["it did NOT come to rest: take it as a guess"] if not given.get("converged", True) else []),
+        ]
+    likely = sorted(given["counts"].items(), key=lambda pair: -pair[1])
+    many = ", ".join(f"{k} with {percent(p)}" for k, p in likely[:4] if p >= 0.01)
+    low, high = given["total"]
+    mass = f"{low:.4g}" if f"{low:.4g}" == f"{high:.4g}" else f"{low:.4g} to {high:.4g}"
+    lines = [f"{name}: how many sources: {many}; total mass {mass} with {percent(given['level'])}"]
+    if not given["mixing"]["mixed"]:
+        lines.append(given["mixing"]["said"])
+    sure = [_escaped(sentence) for sentence in sure_of(saved, answer)]
+    return [*lines, *sure]
+
+
+def sure_of(saved: SavedRecovery, answer: Answer) -> list[str]:
+    """One sentence for each band."""
+    data = answer.to_json(saved.site).get("bands", [])
+    if not data:
+        return ["no place is sure to have a source near it: the readings tell too little"]
+    rows = []
+    for band in data[:ROWS]:
+        where = (
+            band["name"]
+            if "name" in band
+            else ", ".join(f"{band[axis]:.4g}" for axis in "xyz" if axis in band)
+        )
+        what = (
+            f"a source within {band['radius']:.3g} of {where}" if band["radius"] else f"a source at {where}"
+        )
+        rows.append(f"  {what} with {percent(band['probability'])}")
+    if len(data) > ROWS:
+        rows.append(f"  and {len(data) - ROWS} more places")
+    return rows
+
+
+def percent(probability: float) -> str:
+    """A probability for people; one that is not quite sure is never rounded to sure.
+
+    >>> percent(0.912), percent(0.9999), percent(1.0)
+    ('91 %', '>99 %', '>99 %')
+    """
+    if probability < 0.005:
+        return "<1 %"
+    return f"{100 * probability:.0f} %" if probability < 0.995 else ">99 %"
+
+
+def _status(saved: SavedRecovery, result: dict[str, Any]) -> str:
+    found = saved.recovery
+    head: str = found.status
+    if found.status == "optimal":
+        cells = f"{len(found.support)} cell{'s' * (len(found.support) > 1)} with a source"
+        head += f", {cells}, total mass {found.objective:.4g}, gap {found.gap:.1e}"
+    head += f"; radius {found.radius:.4g}"
+    if result["expected_noise"]:
+        head += f", noise about {result['expected_noise']:.4g}"
+    return head
+
+
+def _with_errors(rows: list[dict[str, Any]], given: Any) -> list[dict[str, Any]]:
+    """Sources with their standard errors, where the estimator has them."""
+    places, masses = given.get("place_errors"), given.get("mass_errors")
+    if places is None or masses is None:
+        return rows
+    return [
+        {**row, **{f"error of {axis}": error for axis, error in zip("xyz", place, strict=False)},
+         "error of mass": mass}
+        for row, place, mass in zip(rows, places, masses, strict=True)
+    ]  # fmt: skip
+
+
+def _sources(sources: list[dict[str, Any]]) -> list[Any]:
+    from rich.table import Table
+
+    rows = sorted(sources, key=lambda row: -row["mass"])[:ROWS]
+    if not rows:
+        return []
+    names = [key for key in rows[0] if key not in {"cell", "mass", "share"} and not key.startswith("error")]
+    errors = [key for key in rows[0] if key.startswith("error")]
+    table = Table("cell", *names, "mass", "share", *errors)
+    for row in rows:
+        where = [_escaped(row[key]) if isinstance(row[key], str) else f"{row[key]:.4g}" for key in names]
+        more = [f"{row[key]:.2g}" for key in errors]
+        table.add_row(str(row["cell"]), *where, f"{row['mass']:.4g}", f"{row['share']:.0%}", *more)
+    return [table, *([f"and {len(sources) - len(rows)} more"] if len(sources) > len(rows) else [])]
+
+
+def _communities(saved: SavedRecovery, result: dict[str, Any]) -> list[str]:
+    best = result.get("community")
+    if best is None:
+        return []
+    lines = []
+    beliefs = None if saved.answer is None else saved.answer.told.get("communities")
+    if beliefs is not None:
+        said = ", ".join(f"{label} with {percent(p)}" for label, p in enumerate(beliefs))
+        lines.append(f"community that holds the most mass: {said}")
+    lines.append(
+        f"{'R: ' if beliefs is not None else ''}community {best['label']} of {best['nodes']} nodes, "
+        f"{max(best['shares']):.0%} of the mass: "
+        + ", ".join(best["members"][:MEMBERS])
+        + (", ..." if best["nodes"] > MEMBERS else "")
+    )
+    return lines
+
+
+def _distances(result: dict[str, Any], *, least: bool) -> list[str]:
+    answer = result["answer"] or {}
+    off, by_r = answer.get("emd"), result.get("emd")
+    what = "earth mover's distance to the true sources, both scaled to 1"
+    if off is not None and not least:
+        return [f"{what}: {off:.4g}{'' if by_r is None else f' (R: {by_r:.4g})'}"]
+    return [] if by_r is None else [f"{what}: {by_r:.4g}"]
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

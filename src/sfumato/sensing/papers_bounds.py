@@ -1,0 +1,78 @@
+"""What the papers prove of a design, beside what is simulated: bounds up to a constant, and one without."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.sensing.limits import (
+    RecoveryBound,
+    private_recovery_bound,
+    recovery_bound,
+    recovery_lower_bound,
+)
+from sfumato.sensing.operators import HeatLine
+from sfumato.sensing.outlook import Scene
+from sfumato.spaces import Line
+
+
+@dataclass(frozen=True, slots=True)
+class PapersBounds:
+    """The papers' bounds on the least mass, on a line; None where they say nothing of it.
+
+    `private` is for the papers' own noise, `noisy` for the noise that is planned; both are in lengths of the
+    line, and hold up to a constant that nobody has computed. `lower` holds as it is, for the worst sources,
+    and is in the unit of the site.
+    """
+
+    private: RecoveryBound | None
+    noisy: RecoveryBound | None
+    lower: float | None
+    length: float
+
+    @property
+    def upper(self) -> float | None:
+        """What the bound at the planned noise says but for its constant, in the unit of the site."""
+        if self.noisy is None or not self.noisy.applies:
+            return None
+        return self.length * min(1.0, self.noisy.bracket)
+
+
+def papers_bounds(scene: Scene, loss: ZCDP | ApproxDP) -> PapersBounds:
+    """What the papers prove of a scene: heat on an even line; for k sources, 1/k of the line apart.
+
+    A line of length L is theirs of length 1 with T / L**2, and noise L sigma. Only the bound for their own
+    noise looks at the loss.
+
+    >>> from sfumato.sensing.build import heat_line
+    >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+    >>> found = papers_bounds(Scene(line, 0.1), ApproxDP(4, "1/10"))
+    >>> round(found.upper or 0, 2), round(found.lower or 0, 4)
+    (0.3, 0.0008)
+    """
+    operator = scene.operator
+    if not isinstance(operator, HeatLine) or not _even(operator.space):
+        return PapersBounds(None, None, None, math.nan)
+    length = float(operator.space.positions[-1])
+    k, m, sigma = scene.sources, len(operator.sensors), scene.sigma
+    time = operator.diffusion_time / length**2
+    apart = 1 / k if k > 1 else None
+    noisy = recovery_bound(sources=k, sensors=m, diffusion_time=time, sigma=sigma * length, separation=apart)
+    private = None
+    if isinstance(loss, ApproxDP):
+        private = private_recovery_bound(
+            sources=k,
+            cells=operator.space.size,
+            sensors=m,
+            diffusion_time=time,
+            epsilon=float(loss.epsilon),
+            delta=float(loss.delta),
+            separation=apart,
+        )
+    lower = recovery_lower_bound(operator, sigma).value if operator.space.size >= 5 else None
+    return PapersBounds(private, noisy, lower, length)
+
+
+def _even(line: Line) -> bool:
+    return line.size > 1 and line == Line(line.size, float(line.positions[-1]))

@@ -1,0 +1,244 @@
+"""What `sfumato sense recover` answers beside R: every estimator, what it is sure of, and fitted fields."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.sense_runs import alone, answer, clear, done, refused, rows, table
+
+from sfumato.cli.sense_answer import seed_of
+from sfumato.figures import sheet
+from sfumato.sensing import heat_line, read_recovery, read_site
+
+pytestmark = pytest.mark.unit
+
+LEAST = ("--estimator", "least")
+SIGMA = 0.05
+# As noise is, but always the same: its square is 18 for 15 readings, and it follows no source.
+NOISE = np.sqrt(2) * np.cos(np.arange(15.0) ** 2 * 2.4)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone(tmp_path, monkeypatch)
+    monkeypatch.setattr(sheet, "DPI", 50)  # drawing is slow, and nothing here needs more pixels
+
+
+def row(*, cell: int = 11, dead: int | None = None, offset: float = 0.0) -> list[str]:
+    """The words of a recovery: 30 cells, 15 sensors, a source of 0.8 in one cell, and noise."""
+    table("sensors.csv", ["sensor", "x"], [(f"s{i}", (i + 0.5) / 15) for i in range(15)])
+    done(
+        "site", "row.json", "--name", "row", "--line", "30", "--sensors", "sensors.csv",
+        "--diffusion-time", "0.01", "--radius", "1/10",
+    )  # fmt: skip
+    read = read_site("row.json").operator.columns([cell])[:, 0] * 0.8 + offset
+    read = read + SIGMA * NOISE
+    if dead is not None:
+        read[dead] = 0.0
+    table("r.csv", ["sensor", "value"], [(f"s{i}", value) for i, value in enumerate(read.tolist())])
+    return ["recover", "r.csv", "--site", "row.json", "--sigma", str(SIGMA)]
+
+
+def test_the_default_answer_stands_beside_r_and_its_proof() -> None:
+    words = row()
+    told = answer(*words, "--out", "rec.json", "--out", "rec.csv")
+    least = answer(*words, *LEAST, "--out", "least.csv")
+    assert {name: told[name] for name in ("status", "objective", "gap", "sources", "radius")} == {
+        name: least[name] for name in ("status", "objective", "gap", "sources", "radius")
+    }
+    found = told["answer"]
+    assert found["estimator"] == "bayes-median"
+    assert sum(found["counts"].values()) == pytest.approx(1, abs=12e-4)  # the rarest are not told
+    assert found["total"][0] - 0.2 <= 0.8 <= found["total"][1] + 0.2
+    assert 0 <= found["known"] <= 1
+    assert found["mixing"]["mixed"] == (found["mixing"]["rhat"] <= 1.1)
+    # The noise moves a unit of this width by 0.01 or so: 0.1 is ten times that.
+    assert found["bands"][0]["x"] == pytest.approx(0.4, abs=0.1)
+    assert found["bands"][0]["probability"] >= 0.9
+    # The table has the answer's sources, the file both.
+    assert [float(r["mass"]) for r in rows("rec.csv")] == [one["mass"] for one in found["sources"]]
+    assert [int(r["cell"]) for r in rows("least.csv")] == [one["cell"] for one in least["sources"]]
+    assert answer("check", "rec.json")["holds"]
+    assert read_recovery("rec.json").to_json()["answer"] == found
+
+
+def test_the_same_readings_have_the_same_answer() -> None:
+    words = row()
+    first = answer(*words)["answer"]
+    assert answer(*words)["answer"] == first
+    one, other = (answer(*words, "--seed", seed)["answer"] for seed in ("1", "2"))
+    assert answer(*words, "--seed", "1")["answer"] == one
+    assert one["mixing"]["rhat"] != other["mixing"]["rhat"]
+    assert seed_of(np.array([1.0, 2.0])) == hashlib.sha256(np.array([1.0, 2.0]).tobytes()).digest()
+
+
+def test_words_say_what_is_sure() -> None:
+    clear(5, 15)
+    said = done("recover", "r.json", "--plot", "a.png", "--sources", truth(5, 15)).stdout
+    assert said.startswith("hall: how many sources: 2 with ")
+    assert "  a source at 0.3 with >99 %" in said
+    assert "  a source at 0.8 with >99 %" in said
+    assert "\nR: optimal, " in said
+    assert "to the true sources, both scaled to 1: 0 (R: " in said
+    assert "NOT mix" not in said
+
+
+def truth(*cells: int) -> str:
+    return table("sources.csv", ["cell", "mass"], [(cell, 1) for cell in cells])
+
+
+def test_draws_that_did_not_mix_are_loud(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = row()
+    monkeypatch.setattr("sfumato.sensing.mixing.RHAT", 0.5)
+    assert done(*words).stdout.splitlines()[1].startswith("the draws did NOT mix (")
+
+
+def test_where_nothing_can_be_told_there_is_no_answer() -> None:
+    clear()
+    assert answer("recover", "r.json", "--radius", "1")["answer"] is None
+
+
+def test_what_does_not_fit_has_no_answer() -> None:
+    clear(5)
+    told = answer("recover", "r.json", "--upper", "0.01")
+    assert (told["status"], told["answer"]) == ("infeasible", None)
+    assert told["misfit"]["p_value"] < 1e-3
+
+
+def test_an_infeasible_radius_is_no_verdict_where_the_physics_fits() -> None:
+    words = row()
+    told = answer(*words, "--radius", "1e-6")  # no noise is as small
+    assert (told["status"], told["misfit"]["said"]) == ("infeasible", "")
+    assert told["answer"]["bands"][0]["x"] == pytest.approx(0.4, abs=0.1)
+    assert answer(*words, "--radius", "1e-6", *LEAST)["answer"] is None
+    said = done(*words, "--radius", "1e-6", "--plot", "a.png")
+    assert "a test finds that the physics fits, so it was the noise: here is an answer" in said.stderr
+
+
+def test_without_sigma_or_with_too_many_cells_the_least_mass_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = row()[:-2]
+    said = done(*words, "--radius", "0.3")
+    assert "bayes-median needs the sigma of the noise: the answer is the least mass" in said.stderr
+    told = answer(*words, "--radius", "0.3")
+    assert told["answer"]["estimator"] == "least"
+    assert told["answer"]["sources"] == told["sources"]
+    assert told["misfit"] is None
+    assert "needs the sigma" in refused(2, *words, "--radius", "0.3", "--estimator", "mixture")
+    assert "needs the sigma" in refused(2, *words, "--radius", "0.3", "--fit", "offset")
+    table("edges.csv", ["u", "v"], [(i, i + 1) for i in range(5)])
+    done("site", "net.json", "--name", "net", "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
+    table("n.csv", ["sensor", "value"], enumerate(read_site("net.json").operator.columns([0])[:, 0] * 0.8))
+    monkeypatch.setattr(sys.modules["sfumato.sensing.posterior"], "MOST_CELLS", 5)
+    told = answer("recover", "n.csv", "--site", "net.json", "--sigma", "0.01")
+    assert told["remarks"] == ["bayes-median takes at most 5 cells, here are 6: the answer is the least mass"]
+
+
+def test_sources_between_cells_have_errors_and_mixtures_counts() -> None:
+    words = row()
+    found = answer(*words, "--estimator", "off-grid", "--out", "rec.json")["answer"]
+    assert len(found["sources"]) == len(found["mass_errors"]) == 1
+    assert found["sources"][0]["x"] == pytest.approx(0.4, abs=0.1)
+    assert found["scores"]["1"] == min(found["scores"].values())
+    assert answer("check", "rec.json")["holds"]
+    said = done(*words, "--estimator", "off-grid").stdout
+    assert said.startswith("row: 1 source, total mass ")
+    assert "error of mass" in said
+    three = answer(*words, "--estimator", "mixture", "--count", "3")["answer"]
+    assert (len(three["sources"]), list(three["scores"])) == (3, ["3"])
+    free = answer(*words, "--estimator", "mixture", "--most", "4")["answer"]
+    assert list(free["scores"]) == ["0", "1", "2", "3", "4"]
+    assert "--count goes with" in refused(2, *words, "--count", "3")
+    assert "--most goes with" in refused(2, *words, "--most", "3", *LEAST)
+
+
+def test_places_between_nodes_are_refused() -> None:
+    table("edges.csv", ["u", "v"], [("a", "b"), ("b", "c")])
+    done("site", "net.json", "--name", "net", "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
+    read = read_site("net.json").operator.columns([0])[:, 0] * 0.8
+    table("n.csv", ["sensor", "value"], zip("abc", read.tolist(), strict=True))
+    words = ["recover", "n.csv", "--site", "net.json", "--sigma", "0.01"]
+    assert "need heat on a line or in a plane" in refused(2, *words, "--estimator", "off-grid")
+    told = answer(*words, "--plot", "n.png")["answer"]
+    assert told["bands"][0]["name"] == "a"
+    assert sum(told["communities"]) == pytest.approx(1)
+    assert told["communities"][0] > 0.99  # label 0 is that of the first node
+    assert "community that holds the most mass: 0 with >99 %" in done(*words).stdout
+
+
+def test_a_dead_sensor_is_warned_of_and_found() -> None:
+    """The warning's level is tested in tests/sensing; here 20 deviations must show, and none must not."""
+    words = row()
+    assert answer(*words)["misfit"]["said"] == ""
+    words = row_again(dead=5)
+    said = done(*words, *LEAST)
+    assert said.stderr.splitlines()[-1].startswith("the readings do not fit the stated physics")
+    told = answer(*words, "--fit", "sensors", "--out", "rec.json", "--plot", "fit.png")
+    assert [one["sensor"] for one in told["answer"]["field"]["suspects"]] == ["s5"]
+    assert told["answer"]["bands"][0]["x"] == pytest.approx(0.4, abs=0.1)
+    # The proof in the file is of the site as it is stated, with all its readings.
+    assert answer("check", "rec.json")["holds"]
+    saved = read_recovery("rec.json")
+    assert len(saved.names) == 15
+    assert told["sources"] == answer(*words, *LEAST)["sources"]
+
+
+def row_again(**changed: Any) -> list[str]:
+    Path("row.json").unlink()
+    return row(**changed)
+
+
+def test_an_offset_is_taken_off() -> None:
+    words = [*row(offset=1.5), "--sources", truth(11)]
+    told = answer(*words, "--fit", "offset", "--count", "1")
+    field = told["answer"]["field"]
+    assert field["offset"] == pytest.approx(1.5, abs=8 * SIGMA)
+    assert any("offset" in sentence for sentence in field["said"])
+    # Without it the rival spreads sources everywhere.
+    assert told["answer"]["emd"] < 0.1 < answer(*words)["answer"]["emd"]
+    least = answer(*words, "--fit", "offset", *LEAST, "--out", "rec.json")
+    assert least["answer"]["estimator"] == "least"
+    assert least["answer"]["sources"] != least["sources"]  # R of the field, not the one with the proof
+    assert answer("check", "rec.json")["holds"]
+    said = done(*words, "--fit", "offset")
+    assert "the answer takes the fitted field for known, so it is surer than it should be" in said.stderr
+
+
+def test_a_diffusion_time_is_estimated() -> None:
+    words = row()
+    data = json.loads(Path("row.json").read_text())
+    data["operator"]["diffusion_time"] = 0.03
+    Path("wrong.json").write_text(json.dumps(data))
+    words[words.index("row.json")] = "wrong.json"
+    field = answer(*words, "--fit", "time", "--count", "1")["answer"]["field"]
+    low, high = field["interval"]
+    assert low <= 0.01 <= high < 0.03
+    assert any("weaker than stated" in sentence for sentence in field["said"])
+    line = heat_line(sources=3, sensors=3, diffusion_time=0.1)
+    table("m.csv", ["1", "0", "0"], line.columns([0, 1, 2]).tolist()[:2])
+    done(
+        "site",
+        "m.json",
+        "--name",
+        "m",
+        "--line",
+        "3",
+        "--matrix",
+        "m.csv",
+        "--sensors",
+        sensors3(),
+        "--radius",
+        "1",
+    )
+    table("v.csv", ["sensor", "value"], [("a", 1.0), ("b", 0.4), ("c", 0.1)])
+    sentence = refused(2, "recover", "v.csv", "--site", "m.json", "--sigma", "0.1", "--fit", "time")
+    assert sentence == "a matrix has no diffusion time to --fit; nothing was recovered"
+
+
+def sensors3() -> str:
+    return table("three.csv", ["sensor", "x"], [("a", 0.2), ("b", 0.5), ("c", 0.9)])

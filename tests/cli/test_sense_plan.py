@@ -1,0 +1,229 @@
+"""`sfumato sense plan` and `sense place`: before anything is deployed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from tests.cli.sense_runs import alone, answer, done, hall, refused, rows, table
+
+from sfumato.privacy import ZCDP, ApproxDP, MovedMass
+from sfumato.sensing import Sensors, Site, heat_line, place_sensors, plan, read_site, resolution
+from sfumato.sensing import design as designs
+from sfumato.sensing.outlook import Estimator, Lot, Scene
+from sfumato.sensing.rounds import cost_after, noise_for
+
+pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("alone_here")]
+
+SMALL = ("--cells", "20", "--sensors", "6", "--epsilon", "4", "--delta", "1/10")
+# The noise of a rho is planned a hundred times as quickly.
+QUICK = ("--cells", "20", "--sensors", "6", "--rho", "8")
+PNG = b"\x89PNG"
+
+
+@pytest.fixture
+def alone_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone(tmp_path, monkeypatch)
+
+
+def test_a_line_is_planned_before_there_is_a_site() -> None:
+    told = answer("plan", *SMALL, "--trials", "0")
+    line = heat_line(sources=20, sensors=6, diffusion_time=0.05)
+    site = Site("planned line", line, MovedMass("1/100", "line"))
+    wanted = plan(site, ApproxDP(4, "1/10"))
+    assert (told["site"], told["sensors"], told["cells"]) == ("planned line", 6, 20)
+    assert told["sigma"] == wanted.sigma
+    assert told["resolution"]["separation"] == resolution(line, sigma=wanted.sigma).separation
+    assert [row["epsilon"] for row in told["after_readings"]] == [
+        row.epsilon for row in cost_after(wanted, (1, 24, 100, 1440))
+    ]
+    assert told["papers"]["noisy"]["applies"] is False  # 6 sqrt(T / 2) < 1
+    assert "forecast" not in told
+    long = answer("plan", *SMALL, "--trials", "0", "--length", "10", "--diffusion-time", "5")
+    assert long["neighbors"]["radius"] == "1/10"  # a hundredth of the line
+    # The same line in another unit: densities are a tenth of it, distances ten times.
+    assert long["sigma"] == pytest.approx(told["sigma"] / 10, rel=1e-3)
+    assert long["resolution"]["separation"] == pytest.approx(10 * told["resolution"]["separation"], rel=1e-2)
+
+
+@pytest.mark.parametrize(("on", "cells"), [("plane", 1024), ("graph", 200)])
+def test_a_plane_and_a_graph_are_planned_too(on: str, cells: int) -> None:
+    told = answer("plan", "--on", on, "--epsilon", "1", "--trials", "0", "--seed", "1")
+    assert (told["cells"], told["sensors"]) == (cells, 49 if on == "plane" else 200)
+    assert told["papers"] is None
+    if on == "graph":
+        few = answer("plan", "--on", on, "--sensors", "30", "--rho", "1/2", "--trials", "0")
+        assert few["sensors"] == 30
+
+
+def test_a_site_is_planned_at_once_unless_sources_are_expected() -> None:
+    hall()
+    quick = done("plan", "site.json", "--epsilon", "4").stdout.splitlines()
+    assert quick[-1] == "--sources 1 forecasts how far off answers will be"
+    assert any("cannot be told from one" in line for line in quick)
+    told = answer(
+        "plan", "site.json", "--epsilon", "4", "--sources", "2", "--masses", "free", "--trials", "3"
+    )
+    found = told["forecast"]
+    assert (found["sources"], found["masses"]) == (2, "free")
+    assert set(found["estimators"]) == {"least mass", "bayes median"}
+    for one in found["estimators"].values():
+        assert 0 <= one["low"] <= one["mean"] <= one["high"]
+        assert one["trials"] == 3
+    assert found["best"] == min(found["estimators"], key=lambda name: found["estimators"][name]["mean"])
+
+
+def test_a_seed_is_the_same_forecast_and_the_text_says_the_same() -> None:
+    words = ("plan", *QUICK, "--trials", "2", "--seed", "7")
+    told = answer(*words)
+    assert answer(*words) == told
+    assert answer(*words[:-1], "8")["forecast"] != told["forecast"]
+    text = done(*words, "--quiet").stdout
+    for name, key in (("least mass (R)", "least mass"), ("Bayes median", "bayes median")):
+        row = next(line for line in text.splitlines() if line.startswith(name))
+        assert f"{told['forecast']['estimators'][key]['mean']:.2g}" in row
+    assert f"no reading at all  {told['forecast']['even']:.2g}" in text
+
+
+def test_noise_that_drowns_everything_is_called_guessing() -> None:
+    words = ("plan", "--cells", "20", "--sensors", "6", "--rho", "1e-5", "--trials", "2", "--seed", "1")
+    assert "that is close to guessing" in done(*words).stdout
+    assert "guessing" not in done("plan", *QUICK, "--trials", "2", "--seed", "1").stdout
+
+
+def test_readings_share_what_they_may_cost() -> None:
+    hall()
+    told = answer("plan", "site.json", "--epsilon", "1", "--readings", "24")
+    site = read_site("site.json")
+    total = ApproxDP(1, "1e-6")
+    share = noise_for(plan(site, total), 24, loss=total)
+    assert told["sigma"] == plan(site, ZCDP(share.rho)).sigma
+    assert told["shared"]["readings"] == 24
+    one, all_of_them = told["after_readings"]
+    assert (one["readings"], all_of_them["readings"]) == (1, 24)
+    assert all_of_them["epsilon"] <= 1 + 1e-9
+    assert (
+        "24 readings together may cost epsilon 1"
+        in done("plan", "site.json", "--epsilon", "1", "--readings", "24").stdout
+    )
+
+
+def by_law(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    """Errors in place of recoveries: sigma times chance."""
+    return float(scene.sigma * (1 + lot.masses[0]) / len(scene.operator.sensors))
+
+
+def test_what_is_wanted_is_said_with_its_doubt() -> None:
+    with mock.patch.object(designs, "error_of", by_law):
+        words = ("plan", *QUICK, "--trials", "3", "--seed", "1")
+        told = answer(*words, "--want", "0.002")["needed"]
+        text = done(*words, "--want", "0.002").stdout
+        never = done(*words, "--want", "1e-9").stdout
+        always = done(*words, "--want", "1e9").stdout
+    for axis in ("sensors", "rho"):
+        need = told[axis]
+        assert need["low"] <= need["value"] <= need["high"]
+    assert f"takes about {int(np.ceil(told['sensors']['value']))} sensors, 95 %: " in text
+    assert "a mean error of 1e-09 at rho 8 was not reached from 2 sensors to 96 sensors" in never
+    assert "a mean error of 1e+09 with 6 sensors takes rho 0.5 or less" in always
+
+
+def test_a_page_holds_what_json_says() -> None:
+    small: dict[str, Any] = {"TIMES": (-1, 0), "SOME": (0, 1), "COSTS": (0,), "COUNTS": (1,)}
+    with mock.patch.multiple(designs, error_of=by_law, **small):
+        told = answer("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.html")
+        done("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.png", "--quiet")
+    page = Path("plan.html").read_text()
+    assert Path("plan.png").read_bytes().startswith(PNG)
+    assert "data:image/png;base64," in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert set(told["curves"]) == {"diffusion time", "sensors", "rho", "sources"}
+    assert told["curves"]["diffusion time"]["values"] == [0.025, 0.05]
+    assert told["best_time"]["said"] in page
+    for curve in told["curves"].values():
+        for one in curve["estimators"]["least mass"]:
+            assert f"{one['mean']:.2g} ({one['low']:.2g} to {one['high']:.2g})" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--sensors", "4"], "a site says its own --sensors; leave one out; nothing was planned"),
+        (["--on", "line"], "a site says its own --on"),
+        (["--radius", "1"], "a site says its own --radius"),
+        (["--trials", "1"], "a mean with an interval needs two trials, got 1; nothing was planned"),
+        (["--trials", "0", "--want", "1"], "--want and --out simulate, --trials 0 does not"),
+        (["--want", "-1"], "a wanted error is positive and finite, got -1.0; nothing was planned"),
+        (["--readings", "2", "--calibration", "papers"], "the papers' calibration is of a single reading"),
+        (["--out", "plan.pdf"], "this is written as .html or .png, got plan.pdf"),
+    ],
+)
+def test_contradictions_are_refused(words: list[str], sentence: str) -> None:
+    hall()
+    assert refused(2, "plan", "site.json", "--epsilon", "1", *words).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--on", "plane", "--cells", "9"], "a plane has 32 by 32 cells, got --cells; nothing was planned"),
+        (["--on", "plane", "--length", "9"], "--length is of a line, got a plane; nothing was planned"),
+        (["--on", "graph", "--cells", "9", "--sensors", "10"], "a graph has at most one sensor at each of 9"),
+        (["--sources", "101"], "sources must be"),
+    ],
+)
+def test_no_site_is_made_up_from_contradictions(words: list[str], sentence: str) -> None:
+    assert refused(2, "plan", "--epsilon", "1", *words).startswith(sentence)
+
+
+# place
+
+CANDIDATES = [(f"c{i}", i / 12) for i in range(1, 13)]
+PLACE = (
+    "place", "candidates.csv", "--count", "4", "--line", "20", "--diffusion-time", "0.02", "--epsilon", "4",
+    "--delta", "1/10", "--radius", "1/20",
+)  # fmt: skip
+
+
+def test_sensors_are_placed_as_the_library_places_them() -> None:
+    table("candidates.csv", ["sensor", "x"], CANDIDATES)
+    told = answer(*PLACE, "--out", "chosen.csv", "--plot", "chosen.png", "--trials", "4", "--seed", "1")
+    sensors = Sensors([[x] for _, x in CANDIDATES], [name for name, _ in CANDIDATES])
+    wanted = place_sensors(
+        heat_line(sources=20, sensors=sensors, diffusion_time=0.02),
+        4,
+        loss=ApproxDP(4, "1/10"),
+        neighbors=MovedMass("1/20", "line"),
+    )
+    assert told["chosen"] == list(wanted.names)
+    assert (told["sigma"], told["uniform_sigma"]) == (wanted.sigma, wanted.uniform_sigma)
+    assert (told["error"], told["said"]) == (wanted.error, wanted.said)
+    assert told["error"] <= told["uniform_error"]
+    assert told["gain"]["low"] <= told["gain"]["ratio"] <= told["gain"]["high"]
+    assert Path("chosen.png").read_bytes().startswith(PNG)
+    assert [row["sensor"] for row in rows("chosen.csv")] == told["chosen"]
+    # What it writes is what a site is made of.
+    done(
+        "site", "site.json", "--name", "placed", "--line", "20", "--sensors", "chosen.csv",
+        "--diffusion-time", "0.02", "--radius", "1/20",
+    )  # fmt: skip
+    assert read_site("site.json").sensors.names == wanted.names
+    text = done(*PLACE, "--quiet").stdout
+    assert text.splitlines()[0] == f"4 of 12 candidates: {', '.join(wanted.names)}"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--grid", "3"], "say where sources may be: --line or --grid, not both; nothing was placed"),
+        (["--swapped", "1"], "say what is protected: --radius"),
+        (["--count", "13"], "count must be"),
+        (["--out", "chosen.txt"], "this is written as .csv, got chosen.txt"),
+    ],
+)
+def test_no_placement(words: list[str], sentence: str) -> None:
+    table("candidates.csv", ["sensor", "x"], CANDIDATES)
+    assert refused(2, *PLACE, *words).startswith(sentence)

@@ -1,0 +1,158 @@
+"""`sfumato sense track`: moving sources followed, in the order of times, with the cost of all rounds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.sense_runs import HALL, alone, answer, done, hall, refused, table
+
+from sfumato.cli.sense_track import cost_of
+from sfumato.figures import sheet
+from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx
+from sfumato.privacy.codec import encode
+from sfumato.sensing import read_readings, read_site
+
+pytestmark = pytest.mark.unit
+
+CELLS = [4, 6, 8, 10, 12]
+RHO = "1e7"  # noise of about 0.0001: the path is as good as seen
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone(tmp_path, monkeypatch)
+    monkeypatch.setattr(sheet, "DPI", 50)  # drawing is slow, and nothing here needs more pixels
+
+
+def released(times: list[str], cells: list[int] = CELLS, *, out: str = "r.json") -> str:
+    """Noisy readings of a unit that is in one cell after the other, at these times."""
+    operator = read_site("site.json").operator
+    lines: list[Any] = []
+    for time, cell in zip(times, cells, strict=True):
+        read = operator.columns([cell])[:, 0].tolist()
+        lines += [([time] if time else []) + [name, value] for name, value in zip(HALL, read, strict=True)]
+    table("rounds.csv", (["time"] if times[0] else []) + ["sensor", "value"], lines)
+    done(
+        "release", "rounds.csv", "--site", "site.json", "--ledger", "clear.ledger", "--rho", RHO, "--out", out
+    )
+    return out
+
+
+def cells(told: Any) -> list[int]:
+    return [one["sources"][0]["cell"] for one in told["rounds"]]
+
+
+def test_a_source_is_followed_in_the_order_of_times() -> None:
+    hall()
+    times = [f"2026-01-01T0{hour}:00" for hour in range(5)]
+    released(times[::-1], CELLS[::-1])
+    told = answer("track", "r.json", "--out", "t.json", "--plot", "t.png")
+    assert cells(told) == CELLS
+    assert [one["time"] for one in told["rounds"]] == times
+    assert json.loads(Path("t.json").read_text()) == told
+    assert told["masses"] == pytest.approx([1], abs=0.01)
+    assert max(one["sources"][0]["radius"] for one in told["rounds"]) == 0
+    assert 0.05 < told["speed"] < 0.3  # it goes 0.1 in a round; six speeds are tried, in ratios
+    assert (told["rhat"], told["mixed"]) == (None, True)
+    said = done("track", "r.json").stdout
+    assert said.startswith("hall: 5 rounds, 1 source of mass ")
+    assert said.splitlines()[-1] == told["statement"]
+    assert refused(4, "track", "r.json", "--out", "t.json").startswith("t.json exists already and is kept")
+
+
+def test_what_all_rounds_cost_is_in_view() -> None:
+    hall()
+    released(["1", "2", "10"], CELLS[:3])
+    told = answer("track", "r.json")
+    assert [one["time"] for one in told["rounds"]] == ["1", "2", "10"]  # as numbers, not as text
+    (each,) = {snapshot.guarantee.loss for snapshot in read_readings("r.json").snapshots}
+    assert isinstance(each, ZCDP)
+    assert told["cost"] == encode(ZCDP(3 * each.rho))
+    assert told["statement"].startswith(
+        "3 rounds together, for a source that was there in all: rho 3e+07; it is at most epsilon "
+    )
+
+
+def test_costs_add_up_or_say_that_they_do_not() -> None:
+    whole, words = cost_of([ZCDP("1/2")] * 4)
+    assert whole == ZCDP(2)
+    assert f"{float(as_approx(ZCDP(2), '1e-6').epsilon):.3g}" in words
+    whole, words = cost_of([ApproxDP(1, "1e-6")] * 24)
+    assert whole == ApproxDP(24, "24e-6")
+    assert "at most epsilon 5.79 at delta 1e-06" in words  # as `cost_after` has it
+    mixed: list[Loss] = [ApproxDP(1, "1e-6"), ApproxDP(2, "1e-6")]
+    assert cost_of(mixed)[0] == ApproxDP(3, "2e-6")
+    kinds: list[Loss] = [ZCDP(1), ApproxDP(1, "1e-6")]
+    deltas: list[Loss] = [ApproxDP(1, "0.6")] * 2
+    for losses in (kinds, deltas):
+        assert cost_of(losses) == (
+            None,
+            "2 rounds together, for a source that was there in all: their costs do not add up to a promise",
+        )
+    assert cost_of([PureDP(1)] * 2)[0] == PureDP(2)
+
+
+def test_files_without_times_are_rounds_in_their_order() -> None:
+    hall()
+    files = [released([""], [cell], out=f"r{cell}.json") for cell in CELLS[:3]]
+    assert cells(answer("track", *files)) == CELLS[:3]
+    assert cells(answer("track", *files[::-1])) == CELLS[2::-1]
+    assert "twice, with the same receipt" in refused(4, "track", *files, files[0])
+    timed = released(["9", "10"], CELLS[:2], out="timed.json")
+    assert "some have none" in refused(4, "track", *files, timed)
+    assert refused(4, "track", files[0]).startswith("one round is no track")
+
+
+def test_several_sources_are_drawn_from_the_readings() -> None:
+    hall()
+    operator = read_site("site.json").operator
+    lines = [
+        (time, name, value)
+        for time in range(3)
+        for name, value in zip(HALL, (operator.columns([3 + time, 16]) @ np.ones(2)).tolist(), strict=True)
+    ]
+    table("readings.csv", ["time", "sensor", "value"], lines)
+    done(
+        "release",
+        "readings.csv",
+        "--site",
+        "site.json",
+        "--ledger",
+        "hall.ledger",
+        "--rho",
+        "30",
+        "--out",
+        "r.json",
+    )
+    first = answer("track", "r.json", "--count", "2")
+    assert answer("track", "r.json", "--count", "2", "--plot", "t.png") == first
+    assert [len(one["sources"]) for one in first["rounds"]] == [2, 2, 2]
+    said = done("track", "r.json", "--count", "2", "--seed", "1", "--out", "t.json").stdout
+    assert "source 2" in said
+    assert json.loads(Path("t.json").read_text())["rhat"] != first["rhat"]
+
+
+def test_on_a_graph_a_track_is_a_table() -> None:
+    table("edges.csv", ["u", "v"], [("a", "b"), ("b", "c"), ("c", "d")])
+    done("site", "net.json", "--name", "net", "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
+    done("ledger", "net.json", "net.ledger", "--rho", "1e9")
+    operator = read_site("net.json").operator
+    lines = [
+        (time, name, value)
+        for time in range(3)
+        for name, value in zip("abcd", operator.columns([time])[:, 0].tolist(), strict=True)
+    ]
+    table("n.csv", ["time", "sensor", "value"], lines)
+    done(
+        "release", "n.csv", "--site", "net.json", "--ledger", "net.ledger", "--rho", "1e7", "--out", "r.json"
+    )
+    told = answer("track", "r.json")
+    assert [one["sources"][0]["name"] for one in told["rounds"]] == ["a", "b", "c"]
+    assert "on a graph it is a table" in refused(2, "track", "r.json", "--plot", "t.png")
+    hall()
+    other = released(["4", "5"], CELLS[:2], out="hall.json")
+    assert "different sites" in refused(4, "track", "r.json", other)

@@ -1,0 +1,173 @@
+"""`sfumato sense whisper`: who heard is paid for and flipped, and where it began is found again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.sense_runs import alone, answer, done, entries, refused, rows, table
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+from sfumato.figures import sheet
+
+pytestmark = pytest.mark.unit
+
+# Two cliques of four with a bridge.
+NAMES = ["ann", "bob", "cid", "dan", "eve", "fay", "gus", "hal"]
+EDGES = [(a, b) for four in (NAMES[:4], NAMES[4:]) for i, a in enumerate(four) for b in four[:i]]
+HEARD = {"ann": "yes", "bob": "Yes", "cid": "true", "dan": "1"}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone(tmp_path, monkeypatch)
+    monkeypatch.setattr(sheet, "DPI", 50)  # drawing is slow, and nothing here needs more pixels
+
+
+def ledger(file: str = "club.ledger", unit: str = "node", epsilon: str = "120") -> str:
+    words = ["ledger", "create", file, "--unit", unit, "--source", "club", "--epsilon", epsilon]
+    result = CliRunner().invoke(app, [*words, "--neighbors", "replace", "--model", "local"])
+    assert result.exit_code == 0, result.stderr
+    return file
+
+
+def club() -> None:
+    table("edges.csv", ["u", "v"], [*EDGES, ("dan", "eve")])
+    table("answers.csv", ["node", "heard"], [(name, HEARD.get(name, "no")) for name in NAMES])
+    ledger()
+
+
+def release(
+    *more: str, epsilon: str = "60", answers: str = "answers.csv", out: str = "said.json"
+) -> list[str]:
+    return [
+        "whisper", "release", answers, "--graph", "edges.csv", "--ledger", "club.ledger",
+        "--epsilon", epsilon, "--out", out, *more,
+    ]  # fmt: skip
+
+
+def test_answers_are_paid_for_and_the_start_is_found() -> None:
+    club()
+    told = answer(*release())  # flipped with a chance of 1e-26
+    assert told["statement"] == "epsilon 60 for each node (one user's data replaced), local model"
+    assert (told["answers"], len(entries("club.ledger"))) == (8, 1)
+    assert json.loads(Path("said.json").read_text())["value"] == [1] * 4 + [0] * 4
+    verified = CliRunner().invoke(app, ["ledger", "verify", "club.ledger", "--against", "said.json"])
+    assert verified.exit_code == 0
+    found = answer(
+        "whisper", "locate", "said.json", "--out", "where.json", "--plot", "a.png", "--start", "ann"
+    )
+    first = found["communities"][0]  # label 0 is ann's
+    assert (first["label"], first["nodes"]) == (0, 4)
+    assert first["probability"] > 0.9
+    # By symmetry the three without a bridge are as likely as each other.
+    assert {one["node"] for one in found["smallest"]} >= {"ann", "bob", "cid"}
+    assert (found["start"]["community"], found["start"]["in_smallest"]) == (0, True)
+    whole = json.loads(Path("where.json").read_text())
+    assert sum(whole["probabilities"].values()) == pytest.approx(1)
+    held = sum(one["probability"] for one in found["smallest"])
+    assert held >= 0.9 > held - found["smallest"][-1]["probability"]
+    said = done("whisper", "locate", "said.json", "--start", "hal").stdout
+    assert "it began in community 0 (4 nodes) with" in said
+    assert "the community is the safer answer" in said
+    assert "truly it began at hal of community 1: " in said
+    assert "NOT in the set" in said
+
+
+def test_a_rehearsed_cost_is_not_charged() -> None:
+    club()
+    before = entries("club.ledger")
+    said = done(*release("--dry-run", epsilon="2", answers="none.csv")).stdout
+    assert said == (
+        "would cost epsilon 2 for each node, each answer flipped with 12 %; nothing was read or charged\n"
+    )
+    assert entries("club.ledger") == before
+    assert not Path("said.json").exists()
+    assert refused(3, *release("--dry-run", epsilon="121")).startswith("asked epsilon 121, 120 left")
+
+
+def test_some_may_keep_silent() -> None:
+    club()
+    table("some.csv", ["node", "heard"], [("ann", "yes"), ("hal", "no")])
+    assert answer(*release(answers="some.csv"))["answers"] == 2
+    found = answer("whisper", "locate", "said.json")
+    assert (found["answers"], found["nodes"]) == (2, 8)
+    assert found["communities"][0]["probability"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ([("ann", "perhaps")], "heard in row 1 of bad.csv is neither yes nor no"),
+        ([("ann", "yes"), ("zoe", "yes")], "row 2 of bad.csv is of no node of the graph"),
+        ([("ann", "yes"), ("ann", "no")], "row 2 of bad.csv is of a node that answered before"),
+        ([("ann", "")], "bad.csv has no 'heard' in row 1"),
+    ],
+)  # fmt: skip
+def test_answers_that_are_none_are_not_charged(lines: list[tuple[str, str]], why: str) -> None:
+    club()
+    table("bad.csv", ["node", "heard"], lines)
+    assert refused(4, *release(answers="bad.csv")) == f"{why}; nothing was charged"
+
+
+def test_what_cannot_pay_or_be_located_is_refused() -> None:
+    club()
+    done(*release())
+    assert refused(3, *release(epsilon="61", out="two.json")).startswith("asked epsilon 61, 60 left")
+    assert refused(4, *release()).startswith("said.json exists already and is kept")
+    words = release(out="two.json")
+    words[words.index("club.ledger")] = ledger("user.ledger", unit="user")
+    assert "answers need the unit 'node'" in refused(4, *words)
+    words[words.index("user.ledger")] = "none.ledger"
+    assert "there is no ledger at none.ledger" in refused(4, *words)
+    table("edges.csv", ["u", "v"], EDGES)
+    sentence = refused(4, *release(out="two.json"))
+    assert "in several parts; --largest-part keeps one; nothing was charged" in sentence
+    assert answer(*release("--largest-part", out="two.json"))["answers"] == 4
+    locate = ["whisper", "locate", "said.json"]
+    assert refused(2, *locate, "--start", "zoe") == "there is no node 'zoe'; nothing was computed"
+    assert "--share must lie" in refused(2, *locate, "--share", "1")
+    assert "go together" in refused(2, *locate, "--rate", "1")
+    done(*locate, "--rate", "0.5", "--strength", "2")
+    data = json.loads(Path("said.json").read_text())
+    del data["whisper"]["answered"]
+    Path("bad.json").write_text(json.dumps(data))
+    assert "is not a file of `whisper release`" in refused(4, "whisper", "locate", "bad.json")
+
+
+def test_answers_that_cannot_be_written_are_kept_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    club()
+    write = Path.write_text
+
+    def full(path: Path, *rest: str, **more: str) -> int:
+        if path.name == "said.json":
+            raise OSError(28, "No space left on device")
+        return write(path, *rest, **more)
+
+    before = len(entries("club.ledger"))
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_text", full)
+        disk.setattr("tempfile.gettempdir", lambda: ".")
+        result = CliRunner().invoke(app, ["sense", *release()])
+    assert result.exit_code == 4
+    assert "the answers are paid for, and kept in said.json." in result.stderr
+    assert len(entries("club.ledger")) == before + 1
+    (rescued,) = Path().glob("said.json.*.json")
+    assert json.loads(rescued.read_text())["value"] == [1] * 4 + [0] * 4
+
+
+@pytest.mark.parametrize("how", [[], ["--mouth-to-mouth", "0.2"]])
+def test_a_whisper_is_made_up_and_found(how: list[str]) -> None:
+    files = answer("whisper", "simulate", "club", "--seed", "5", "--nodes", "60", *how)
+    again = answer("whisper", "simulate", "again", "--seed", "5", "--nodes", "60", *how)
+    for name, path in files.items():
+        assert Path(path).read_bytes() == Path(again[name]).read_bytes()
+    assert len(rows(files["answers"])) == 60
+    start = rows(files["start"])[0]["node"]
+    assert {row["node"]: row["heard"] for row in rows(files["answers"])}[start] == "yes"
+    assert "exists already" in refused(4, "whisper", "simulate", "club")
+    own = answer("whisper", "simulate", "own", "--graph", files["edges"], "--seed", "5", *how)
+    mine, theirs = ({frozenset(row.values()) for row in rows(one["edges"])} for one in (own, files))
+    assert mine == theirs

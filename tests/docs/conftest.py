@@ -1,0 +1,16 @@
+"""One warm process for all pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.warm import variables, warm_command
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Path]:
+    """The folder of a `sfumato` that has read the libraries already."""
+    with warm_command(variables()) as folder:
+        yield folder

@@ -1,0 +1,95 @@
+"""Bands: exact on draws one can count, calibrated on sources drawn as believed, and communities."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sfumato.errors import InvalidParameter
+from sfumato.sensing import block_graph, graph_diffusion, heat_line
+from sfumato.sensing.bands import bands, community_beliefs
+from sfumato.sensing.mixing import Mixing
+from sfumato.sensing.posterior import Posterior, posterior
+from sfumato.spaces.space import FloatArray, IntArray
+
+LINE = heat_line(sources=100, sensors=20, diffusion_time=0.02)
+
+
+def counted(cells: IntArray, weights: FloatArray | None = None) -> Posterior:
+    """A posterior of exactly these draws."""
+    shared = np.full(len(cells), 1 / len(cells)) if weights is None else weights
+    return Posterior(
+        LINE, np.zeros(20), 1.0, 1.0, cells, np.where(cells >= 0, 1.0, 0.0), shared, math.nan,
+        Mixing(1.0, 0.0, len(cells), 1), np.arange(100),
+    )  # fmt: skip
+
+
+def test_the_smallest_balls_come_first_and_hold_their_share() -> None:
+    sure = np.repeat([30, 31], [9, 1])
+    unsure = np.array([60, 62, 64, 66, 68, 70, 72, 74, 76, 78])
+    found = bands(counted(np.column_stack([sure, unsure])))
+    places = LINE.space.positions
+    assert found[0].place[0] == places[30]
+    assert found[0].radius == 0
+    assert found[0].probability == pytest.approx(0.9)
+    # Nine of the ten others: centered such that the farther end is nearest.
+    assert found[1].place[0] in places[unsure]
+    assert found[1].radius == pytest.approx(0.08)
+    assert len(found) == 2
+
+
+def test_draws_without_a_second_source_have_no_second_band() -> None:
+    cells = np.array([[20, 70], [20, -1], [20, -1], [20, 70], [20, 70]])
+    assert len(bands(counted(cells))) == 1
+    assert len(bands(counted(cells), level=0.6)) == 2
+    rare = counted(cells, np.array([0.32, 0.02, 0.02, 0.32, 0.32]))
+    assert len(bands(rare)) == 2
+
+
+def test_a_band_wider_than_a_quarter_is_none() -> None:
+    assert bands(counted(np.arange(100)[:, np.newaxis])) == ()
+
+
+def test_bands_hold_as_often_as_they_say(rng: np.random.Generator) -> None:
+    """Sources drawn as they are believed: 60 scenes, each band of 90 % a trial.
+
+    The share that holds must be one of nine in ten or more (cells make a band hold a little more than it
+    must), and not one of six in ten. Bands of one scene are not independent: the first of each is counted.
+    """
+    hits = []
+    for _ in range(60):
+        truth = np.zeros(100)
+        truth[rng.choice(100, rng.integers(1, 4))] = 1
+        readings = LINE.readings(truth) + 0.5 * rng.standard_normal(20)
+        beliefs = posterior(LINE, readings, sigma=0.5, rng=rng, most=3, masses="known")
+        found = bands(beliefs)
+        if found:
+            near = np.abs(LINE.space.positions[np.flatnonzero(truth)] - found[0].place[0]).min()
+            hits.append(near <= found[0].radius + 1e-12)
+    assert len(hits) >= 40
+    assert stats.binomtest(sum(hits), len(hits), 0.9, alternative="less").pvalue > 1e-6
+    assert stats.binomtest(sum(hits), len(hits), 0.6, alternative="greater").pvalue < 1e-3
+
+
+def test_communities_are_believed_by_their_mass(rng: np.random.Generator) -> None:
+    graph, labels = block_graph([40, 40], inside=0.2, across=0.01, rng=rng)
+    operator = graph_diffusion(graph, 0.5)
+    truth = np.zeros(80)
+    truth[7] = 1
+    readings = operator.readings(truth) + 0.03 * rng.standard_normal(80)
+    beliefs = posterior(operator, readings, sigma=0.03, rng=rng)
+    shares = community_beliefs(beliefs, labels)
+    assert shares.sum() == pytest.approx(1)
+    assert shares[0] > 0.9
+    assert community_beliefs(beliefs, 1 - labels)[1] == pytest.approx(shares[0])
+
+
+def test_mistakes_are_told() -> None:
+    beliefs = counted(np.array([[3], [4]]))
+    with pytest.raises(InvalidParameter, match="level must lie between 0 and 1"):
+        bands(beliefs, level=1.0)
+    with pytest.raises(InvalidParameter, match="labels must be one whole number"):
+        community_beliefs(beliefs, [0, 1])

@@ -1,0 +1,190 @@
+"""Designs with one number changed: what stays the same, what is needed, and what the papers say of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from sfumato.errors import InvalidParameter
+from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
+from sfumato.sensing import (
+    Site,
+    graph_diffusion,
+    heat_line,
+    heat_plane,
+    linear,
+    plan,
+    private_recovery_bound,
+    recovery_bound,
+    recovery_lower_bound,
+)
+from sfumato.sensing import design as module
+from sfumato.sensing.design import Axis, Design, at, crossing, error_curve, needed, values_on
+from sfumato.sensing.outlook import Estimator, Lot, Scene
+from sfumato.sensing.papers_bounds import papers_bounds
+from sfumato.spaces import Graph, Grid, Line
+
+LINE = Site("line", heat_line(sources=40, sensors=10, diffusion_time=0.05), SwappedCells(1))
+PLANE = Site(
+    "plane",
+    heat_plane(sources=Grid(3, (0, 0, 2, 2)), sensors=[(0.5, 0.5), (1.5, 1)], diffusion_time=0.1),
+    SwappedCells(1),
+)
+RING = Site("ring", graph_diffusion(Graph([(i, (i + 1) % 12) for i in range(12)]), 0.5), SwappedCells(1))
+MATRIX = Site("matrix", linear(np.eye(3, 5), Line(5)), SwappedCells(1))
+COST = ApproxDP(4, "1/10")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("site", [LINE, PLANE, RING])
+def test_one_number_is_changed_and_no_other(site: Site) -> None:
+    base = Design(site, COST, 2, "free")
+    for axis in ("diffusion time", "sensors", "cost", "sources"):
+        value = 4.0 if axis in ("sensors", "sources") else 2 * base.value(axis)
+        other = at(base, axis, value)
+        assert other.value(axis) == pytest.approx(value)
+        for kept in ("diffusion time", "sensors", "cost", "sources"):
+            if kept != axis:
+                assert other.value(kept) == base.value(kept)
+        assert (other.masses, other.site.neighbors) == ("free", site.neighbors)
+        assert other.site.operator.space == site.operator.space
+        assert base.value(axis) in values_on(base, axis)
+        # The noise is planned anew for what is changed.
+        assert other.scene.sigma == plan(other.site, other.loss).sigma
+    assert at(base, "sensors", len(site.sensors)) is base
+
+
+@pytest.mark.unit
+def test_other_numbers_of_sensors_stand_evenly() -> None:
+    long = Site("long", heat_line(sources=8, sensors=[1.0], diffusion_time=1, length=4), MovedMass(1, "line"))
+    assert at(Design(long, COST), "sensors", 2).site.sensors.positions.tolist() == [[2.0], [4.0]]
+    four = at(Design(PLANE, COST), "sensors", 4).site.sensors.positions.tolist()
+    assert sorted(four) == [[0.5, 0.5], [0.5, 1.5], [1.5, 0.5], [1.5, 1.5]]
+    ring = at(Design(RING, COST), "sensors", 3).site.sensors.positions.tolist()
+    assert ring == [[0.0], [6.0], [11.0]]
+    assert max(values_on(Design(RING, COST), "sensors")) == 12
+    assert all(math.isqrt(int(m)) ** 2 == m for m in values_on(Design(PLANE, COST), "sensors") if m != 2)
+
+
+@pytest.mark.unit
+def test_a_cost_may_be_rho() -> None:
+    base = Design(LINE, ZCDP("1/2"))
+    assert base.cost == 0.5
+    assert at(base, "cost", 0.25).loss == ZCDP("1/4")
+    assert at(Design(LINE, COST), "cost", 0.5).loss == ApproxDP("1/2", "1/10")
+
+
+@pytest.mark.unit
+def test_a_matrix_is_what_it_is(rng: np.random.Generator) -> None:
+    base = Design(MATRIX, COST)
+    assert base.time is None
+    for axis in ("diffusion time", "sensors"):
+        assert values_on(base, axis) == ()
+        with pytest.raises(InvalidParameter, match="a site by a matrix has"):
+            at(base, axis, 2)
+        with pytest.raises(InvalidParameter, match=f"a site by a matrix has no other {axis}"):
+            error_curve(base, axis, rng=rng)
+    assert papers_bounds(base.scene, COST).upper is None
+    with pytest.raises(InvalidParameter, match="no other sensors; nothing was simulated"):
+        needed(base, "sensors", 0.1, rng=rng)
+
+
+def _by_law(power: float, axis: Axis) -> object:
+    """Errors in place of recoveries: the axis to a power, times chance that all values share."""
+
+    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+        x = len(scene.operator.sensors) if axis == "sensors" else 1 / scene.sigma
+        return float(lot.masses[0] * x**power)
+
+    return error
+
+
+@pytest.mark.unit
+def test_what_is_needed_is_found_between_doublings(rng: np.random.Generator) -> None:
+    """Errors m**-1/2 times a mean of 0.65: 0.1 takes (0.65 / 0.1)**2 = 42 sensors."""
+    base = Design(LINE, ZCDP(8))
+    with mock.patch.object(module, "error_of", _by_law(-0.5, "sensors")):
+        found = needed(base, "sensors", 0.1, rng=rng, trials=400)
+        assert found.value is not None
+        assert found.low is not None
+        assert found.high is not None
+        # The mean of 400 uniform numbers has a deviation of 1.6 %, five times 3.1 % of the sensors: 16 %.
+        assert found.value == pytest.approx(42.25, rel=0.16)
+        assert found.low < found.value < found.high
+        assert found.tried == (2.0, 160.0)
+        assert needed(base, "sensors", 0.01, rng=rng, trials=5).value is None
+        assert needed(base, "sensors", 10.0, rng=rng, trials=5).value == 2.0
+    with mock.patch.object(module, "error_of", _by_law(-1.0, "cost")):
+        sigma = base.scene.sigma
+        more = needed(base, "cost", 0.65 * sigma / 2, rng=rng, trials=400)
+        assert more.value is not None
+        half = at(base, "cost", more.value).scene.sigma
+        assert half == pytest.approx(sigma / 2, rel=0.16)
+    with pytest.raises(InvalidParameter, match="a wanted error is positive and finite, got 0"):
+        needed(base, "cost", 0, rng=rng)
+
+
+@pytest.mark.unit
+def test_answers_that_are_all_right_have_a_place_too(rng: np.random.Generator) -> None:
+    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+        return 0.0 if len(scene.operator.sensors) > 20 else 1.0 + float(lot.masses[0])
+
+    with mock.patch.object(module, "error_of", error):
+        found = needed(Design(LINE, ZCDP(8)), "sensors", 0.1, rng=rng, trials=5)
+    assert found.value is not None
+    assert 20 <= found.value <= 40
+    # Nothing is known of where between; all that was tried is said.
+    assert (found.low, found.high) == found.tried
+
+
+@pytest.mark.property
+def test_a_crossing_lies_on_the_line() -> None:
+    value, off = crossing((10.0, 20.0), (0.4, 0.1), want=0.2, stretch=1.21)
+    assert value == pytest.approx(10 * math.sqrt(2))
+    assert off == pytest.approx(1.1)  # twice as steep: half the doubt
+
+
+@pytest.mark.unit
+def test_curves_of_a_design_meet_where_it_stands(rng: np.random.Generator) -> None:
+    base = Design(LINE, COST, 2)
+    small: dict[str, Any] = {"TIMES": (-1, 0), "SOME": (0, 1), "COSTS": (0, 1), "COUNTS": (1, 2)}
+    with mock.patch.multiple(module, **small):
+        curves = [
+            error_curve(base, axis, rng=rng, trials=6, estimators=("least mass",))
+            for axis in ("diffusion time", "sensors", "cost", "sources")
+        ]
+    here = [curve.errors["least mass"][curve.values.index(base.value(curve.axis))] for curve in curves]
+    for row in here[1:]:
+        assert row.tolist() == here[0].tolist()
+    time = curves[0]
+    best, low, high = time.best
+    assert best in time.values
+    assert low <= best <= high
+    assert time.forecasts["least mass"][0].mean == pytest.approx(time.errors["least mass"][0].mean())
+
+
+@pytest.mark.unit
+def test_the_papers_bounds_are_theirs_in_the_sites_unit() -> None:
+    """A line of length 40 is theirs, stretched: T / 1600, and a density 40 times as large."""
+    ones = Scene(heat_line(sources=40, sensors=10, diffusion_time=0.05), 0.1)
+    long = Scene(heat_line(sources=40, sensors=10, diffusion_time=80, length=40), 0.1 / 40)
+    a, b = papers_bounds(ones, COST), papers_bounds(long, COST)
+    wanted = recovery_bound(sources=1, sensors=10, diffusion_time=0.05, sigma=0.1)
+    assert a.noisy == wanted
+    assert a.private == private_recovery_bound(
+        sources=1, cells=40, sensors=10, diffusion_time=0.05, epsilon=4, delta=0.1
+    )
+    assert a.lower == recovery_lower_bound(ones.operator, 0.1).value
+    assert a.upper is not None
+    assert a.lower is not None
+    assert b.upper == pytest.approx(40 * a.upper)
+    assert b.lower == pytest.approx(40 * a.lower)
+    assert papers_bounds(ones, ZCDP(1)).private is None
+    # Too few sensors for the theorem: it says nothing.
+    few = Scene(heat_line(sources=40, sensors=2, diffusion_time=0.05), 0.1)
+    assert papers_bounds(few, COST).upper is None
+    assert papers_bounds(Design(PLANE, COST).scene, COST).noisy is None

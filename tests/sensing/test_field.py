@@ -1,0 +1,215 @@
+"""Offset, diffusion time and bad sensors are found where they are, and mostly not where they are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import aslinearoperator
+from tests.chance import assert_share
+
+from sfumato.errors import InvalidParameter
+from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.distance import emd_of
+from sfumato.sensing.estimate import Estimate, places_of
+from sfumato.sensing.field import at_time, fit_field
+from sfumato.sensing.field_sensors import part_of, suspects, whitened, without_offset
+from sfumato.sensing.field_sparse import few_sources
+from sfumato.sensing.recover import recover
+from sfumato.sensing.simulate import block_graph, made_up_sources
+from sfumato.spaces import Grid, Line
+
+SIGMA = 0.066
+HALL = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+TIMES = np.geomspace(0.0125, 0.2, 7).tolist()
+
+
+@pytest.mark.property
+def test_contrasts_are_white_and_know_no_offset(rng: np.random.Generator) -> None:
+    graph, _ = block_graph([6, 6], inside=0.7, across=0.1, rng=rng)
+    plane = heat_plane(sources=Grid(2), sensors=rng.random((5, 2)), diffusion_time=0.02)
+    for operator in (HALL, plane, graph_diffusion(graph, 0.5), linear(rng.random((4, 9)), Line(9))):
+        m, n = operator.shape
+        turned = np.array([without_offset(operator, unit)[1] for unit in np.eye(m)]).T
+        assert turned @ turned.T == pytest.approx(np.eye(m - 1), abs=1e-14)
+        assert turned @ np.ones(m) == pytest.approx(np.zeros(m - 1), abs=1e-13)
+        rotated, _ = without_offset(operator, np.zeros(m))
+        assert rotated.columns(np.arange(n)) == pytest.approx(
+            turned @ operator.columns(np.arange(n)), abs=1e-13
+        )
+
+
+@pytest.mark.reference
+def test_a_large_operator_is_never_formed(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _ = without_offset(HALL, np.zeros(50))
+    monkeypatch.setattr("sfumato.sensing.field_sensors.LARGE", 0)
+    lazy, _ = without_offset(HALL, np.zeros(50))
+    f, z = rng.random(100), rng.standard_normal(49)
+    assert lazy.readings(f) == pytest.approx(whole.readings(f), abs=1e-12)
+    assert lazy.adjoint(z) == pytest.approx(whole.adjoint(z), abs=1e-12)
+    assert lazy.readings(f) @ z == pytest.approx(f @ lazy.adjoint(z), abs=1e-11)
+
+
+@pytest.mark.unit
+def test_whitening_makes_offset_and_noise_one() -> None:
+    # Covariance sigma^2 I + offset^2 11' becomes sigma^2 I.
+    turned = whitened(np.eye(5), 0.3, 0.7)
+    covariance = 0.09 * np.eye(5) + 0.49 * np.ones((5, 5))
+    assert turned @ covariance @ turned.T == pytest.approx(0.09 * np.eye(5), abs=1e-14)
+    assert whitened(np.eye(5), 0.3, np.inf)[0] == pytest.approx(np.zeros(5))
+    assert np.array_equal(whitened(np.eye(5), 0.3, 0.0), np.eye(5))
+
+
+@pytest.mark.unit
+def test_r_sees_through_an_offset_in_contrasts() -> None:
+    truth = np.zeros(100)
+    truth[30] = 1.0
+    y = HALL.readings(truth) + 0.5
+    seen = recover(*without_offset(HALL, y), radius=0.1)
+    assert emd_of(seen, truth) < 0.02
+    assert emd_of(recover(HALL, y, radius=0.1), truth) > 0.05  # the rival: an offset taken for sources
+
+
+@pytest.mark.statistical
+def test_well_sensors_are_suspected_at_the_level_and_no_more(rng: np.random.Generator) -> None:
+    trials, wrong, drifting = 400, 0, 0
+    for _ in range(trials):
+        y = HALL.readings(made_up_sources(HALL.space, int(rng.integers(1, 9)), rng=rng))
+        y += 3 + SIGMA * rng.standard_normal(50)
+        wrong += bool(suspects(HALL, y, sigma=SIGMA, offset=True, level=0.4))
+        rounds = HALL.readings(made_up_sources(HALL.space, 2, rng=rng)) + SIGMA * rng.standard_normal((4, 50))
+        drifting += bool(suspects(HALL, rounds, sigma=SIGMA, level=0.4))
+    # The largest of 50 nearly independent ones: 1 - (1 - 0.4 / 50)^50 = 0.331; of 100, two tests each, less.
+    assert_share(wrong, trials, 0.33, rivals=[0.12, 0.6])
+    assert_share(drifting, trials, 0.31, rivals=[0.1, 0.6])
+
+
+@pytest.mark.unit
+def test_bad_sensors_are_found_one_after_another(rng: np.random.Generator) -> None:
+    y = HALL.readings(made_up_sources(HALL.space, 3, rng=rng)) + SIGMA * rng.standard_normal(50)
+    y[[10, 11, 40]] += [1.0, 1.0, -0.8]  # 15 and 12 deviations
+    found = suspects(HALL, y, sigma=SIGMA)
+    assert {suspect.sensor for suspect in found} == {"10", "11", "40"}
+    assert all(suspect.p_value < 0.01 and abs(suspect.z) > 4 for suspect in found)
+    assert len(suspects(HALL, 10 * rng.standard_normal(50), sigma=SIGMA)) == 13  # a quarter, and no more
+
+
+@pytest.mark.unit
+def test_rounds_show_a_drift_too_small_for_one_and_a_dead_sensor(rng: np.random.Generator) -> None:
+    scenes = np.array([HALL.readings(made_up_sources(HALL.space, 2, rng=rng)) for _ in range(25)])
+    rounds = scenes + SIGMA * rng.standard_normal(scenes.shape)
+    drift = rounds + np.where(np.arange(50) == 20, 2 * SIGMA, 0.0)  # 2 deviations of one, 10 of the mean
+    assert [s.sensor for s in suspects(HALL, drift, sigma=SIGMA)] == ["20"]
+    assert not suspects(HALL, drift[0], sigma=SIGMA)
+    stuck = rounds.copy()  # at its own mean, so the mean shows nothing
+    stuck[:, 30] = scenes[:, 30].mean() + SIGMA * rng.standard_normal(25)
+    assert [s.sensor for s in suspects(HALL, stuck, sigma=SIGMA)] == ["30"]
+
+
+@pytest.mark.unit
+def test_part_of_is_rows_of_the_whole(rng: np.random.Generator) -> None:
+    graph, _ = block_graph([6, 6], inside=0.7, across=0.1, rng=rng)
+    lazy = linear(aslinearoperator(rng.random((4, 9))), Line(9))
+    for operator in (HALL, graph_diffusion(graph, 0.5), lazy):
+        rows, cells = np.array([0, 2, 3]), np.arange(operator.shape[1])
+        some = part_of(operator, rows)
+        assert some.columns(cells) == pytest.approx(operator.columns(cells)[rows], abs=1e-15)
+        assert some.sensors.names == ("0", "2", "3")
+        assert part_of(operator, np.arange(operator.shape[0])) is operator
+
+
+@pytest.mark.reference
+def test_few_sources_are_the_best_of_all_pairs(rng: np.random.Generator) -> None:
+    # On 20 cells a referee tries every pair; one source moving at a time found 11 of these 20.
+    line = heat_line(sources=20, sensors=15, diffusion_time=0.02)
+    rows, same = line.columns(np.arange(20)).T, 0
+    for _ in range(20):
+        wanted = line.readings(made_up_sources(line.space, 2, rng=rng)) + 0.1 * rng.standard_normal(15)
+        pairs = [(i, j) for i in range(20) for j in range(i)]
+        best = min(_square(rows[list(pair)], wanted) for pair in pairs)
+        found = few_sources(rows, wanted, most=3, upper=10.0)
+        assert found[2].square >= best * (1 - 1e-9)
+        assert found[0].square >= found[1].square >= found[2].square >= found[3].square
+        same += found[2].square <= best * (1 + 1e-9)
+    assert same == 20
+
+
+def _square(pair: np.ndarray, wanted: np.ndarray) -> float:
+    """The square of two sources; masses below 0 count as none would: infinitely bad."""
+    masses, *_ = np.linalg.lstsq(pair.T, wanted)
+    left = wanted - masses @ pair
+    return float(left @ left) if (masses >= 0).all() else np.inf
+
+
+@pytest.mark.statistical
+def test_the_time_of_one_source_lies_in_its_interval(rng: np.random.Generator) -> None:
+    true, hits, sharper = at_time(HALL, 0.03), 0, 0
+    for _ in range(40):
+        f = made_up_sources(HALL.space, 1, rng=rng) * rng.uniform(0.5, 1)
+        y = true.readings(f) + SIGMA * rng.standard_normal(50)
+        found = fit_field(HALL, y, sigma=SIGMA, times=TIMES, sources=1)
+        assert found.interval is not None
+        low, high = found.interval
+        hits += low <= 0.03 <= high
+        sharper += low <= 0.045 <= high
+        assert found.at_most is not None
+        assert found.at_most >= 0.03
+    # 0.995 by the chi-square law at 7.8; the rival, the time times 1.5, is far outside in most draws.
+    assert_share(hits, 40, 0.99, rivals=[0.35])
+    assert sharper <= 10
+
+
+@pytest.mark.statistical
+def test_a_field_with_everything_wrong_is_mended(rng: np.random.Generator) -> None:
+    true, before, after = at_time(HALL, 0.025), 0.0, 0.0
+    for _ in range(4):
+        f = made_up_sources(HALL.space, 1, rng=rng)
+        y = true.readings(f) + 0.2 + SIGMA * rng.standard_normal(50)
+        dead = int(np.argmax(y))
+        y[dead] = 0.0
+        found = fit_field(HALL, y, sigma=SIGMA, times=TIMES, offset=0.3)
+        assert str(dead) in {suspect.sensor for suspect in found.suspects}
+        assert abs(found.offset - 0.2) < 0.15  # its deviation is 0.02 over 30 draws
+        assert str(dead) not in found.operator.sensors.names
+        assert len(found.readings) == found.operator.shape[0] == 50 - len(found.suspects)
+        assert any("promise of privacy was weaker" in line for line in found.said)
+        before += _distance(HALL, y, f)
+        after += _distance(found.operator, found.readings, f)
+    assert after < before / 2  # 0.0075 against 0.052 in 30 draws
+
+
+def _distance(operator: object, y: np.ndarray, truth: np.ndarray) -> float:
+    """Of the recovery, or of sources spread evenly where there is none."""
+    seen = recover(operator, y, sigma=SIGMA)  # type: ignore[arg-type]
+    if seen.status == "optimal":
+        return emd_of(seen, truth)
+    return emd_of(Estimate(HALL, places_of(HALL.space, np.arange(100)), np.ones(100)), truth)
+
+
+@pytest.mark.unit
+def test_a_graph_has_a_rate_and_a_matrix_has_none(rng: np.random.Generator) -> None:
+    graph, _ = block_graph([15, 15], inside=0.4, across=0.05, rng=rng)
+    stated = graph_diffusion(graph, 1.0)
+    y = graph_diffusion(graph, 0.3).columns([4])[:, 0] + 0.01 * rng.standard_normal(30)
+    found = fit_field(stated, y, sigma=0.01, times=[0.1, 0.2, 0.4, 0.8], sources=1)
+    assert found.time == pytest.approx(0.3, rel=0.2)
+    assert found.operator.space is graph
+    square = linear(np.eye(3), Line(3))
+    with pytest.raises(InvalidParameter, match="no diffusion time"):
+        fit_field(square, [1, 0, 0], sigma=0.1, times=[1, 2])
+    plain = fit_field(square, [1.0, 0, 0], sigma=0.1)
+    assert (plain.time, plain.interval, plain.offset, plain.sources) == (None, None, 0.0, 1)
+
+
+@pytest.mark.unit
+def test_what_cannot_be_fitted_is_refused() -> None:
+    y = np.zeros(50)
+    with pytest.raises(InvalidParameter, match="2 or more"):
+        fit_field(HALL, y, sigma=1.0, times=[0.05])
+    with pytest.raises(InvalidParameter, match="offset must be"):
+        fit_field(HALL, y, sigma=1.0, offset=-1.0)
+    with pytest.raises(InvalidParameter, match="upper must be"):
+        fit_field(HALL, y, sigma=1.0, upper=0.0)
+    with pytest.raises(InvalidParameter, match="level must be"):
+        suspects(HALL, y, sigma=1.0, level=1.0)
+    with pytest.raises(InvalidParameter, match="2 sensors"):
+        without_offset(linear([[1.0, 2.0]], Line(2)), [1.0])

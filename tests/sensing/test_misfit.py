@@ -1,0 +1,114 @@
+"""A misfit is found where there is one, and as often as stated where there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear
+from tests.chance import assert_share
+
+from sfumato.errors import InvalidParameter
+from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.misfit import box_fit, least_square, misfit
+from sfumato.sensing.simulate import block_graph, made_up_sources
+from sfumato.sensing.solver.compress import range_of
+from sfumato.spaces import Grid, Line
+
+SIGMA = 0.066
+HALL = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+
+
+@pytest.mark.statistical
+def test_the_outside_has_its_level_and_the_inside_stays_below_its_own(rng: np.random.Generator) -> None:
+    trials, outside, inside = 600, 0, 0
+    for _ in range(trials):
+        f = made_up_sources(HALL.space, int(rng.integers(1, 9)), rng=rng)
+        found = misfit(HALL, HALL.readings(f) + SIGMA * rng.standard_normal(50), sigma=SIGMA)
+        outside += found.outside < 0.5
+        inside += found.inside < 0.5
+    assert_share(outside, trials, 0.5, rivals=[0.29, 0.71])
+    # Conservative, since sources bend to the noise: 0.26 in another run, not 0.5.
+    assert_share(inside, trials, 0.26, rivals=[0.09, 0.5])
+
+
+@pytest.mark.statistical
+def test_wrong_physics_is_seen_and_right_physics_is_not(rng: np.random.Generator) -> None:
+    sharp = heat_line(sources=100, sensors=50, diffusion_time=0.0125)
+    seen = {"well": 0, "sharp": 0, "unit": 0, "quiet": 0, "dead": 0}
+    for _ in range(50):
+        f = made_up_sources(HALL.space, 3, rng=rng)
+        noise = SIGMA * rng.standard_normal(50)
+        exact = HALL.readings(f)
+        dead = np.where(np.arange(50) == 25, 0.0, exact)
+        for name, y in (
+            ("well", exact + noise),
+            ("sharp", sharp.readings(f) + noise),
+            ("unit", 2.54 * (exact + noise)),
+            ("quiet", exact + noise / 2),
+            ("dead", dead + noise),
+        ):
+            seen[name] += misfit(HALL, y, sigma=SIGMA).said != ""
+    # By chance at most 0.001 each: three of 50 once in 50,000 runs of seeds, and the seed stays as it is.
+    assert seen["well"] <= 2
+    assert min(seen["sharp"], seen["unit"]) == 50
+    assert min(seen["quiet"], seen["dead"]) >= 40
+
+
+@pytest.mark.unit
+def test_the_warning_says_where_to_look() -> None:
+    sharp = heat_line(sources=100, sensors=50, diffusion_time=0.0125)
+    assert "diffusion time" in misfit(HALL, sharp.columns([40])[:, 0], sigma=SIGMA).said
+    assert "promise of privacy" in misfit(HALL, HALL.columns([40])[:, 0], sigma=SIGMA).said
+    assert "sensors" in misfit(HALL, 10.0 * (np.arange(50) % 2), sigma=SIGMA).said
+    fine = misfit(linear(np.eye(2), Line(2)), [0.5, 0.5], sigma=0.1)
+    assert (fine.said, fine.degrees, fine.outside, fine.inside) == ("", 0, 1.0, 1.0)
+
+
+@pytest.mark.unit
+def test_by_hand() -> None:
+    # One source reads (1, 0): of (3, 4) it explains 1 at most, and leaves 2 inside and 4 outside.
+    found = misfit(linear([[1.0], [0.0], [0.0]], Line(1)), [3.0, 4.0, 0.0], sigma=2.0)
+    assert found.square == pytest.approx((4 + 16) / 4, abs=1e-3)
+    assert found.degrees == 2
+    assert found.outside == pytest.approx(2 * np.exp(-2.0))  # chi-square with 2 degrees
+    assert found.inside == pytest.approx(0.31731, abs=1e-3)  # beyond one deviation
+
+
+@pytest.mark.reference
+def test_the_least_square_is_that_of_another_solver_and_never_above(rng: np.random.Generator) -> None:
+    graph, _ = block_graph([15, 15], inside=0.4, across=0.05, rng=rng)
+    plane = heat_plane(sources=Grid(3), sensors=rng.random((20, 2)), diffusion_time=0.02)
+    for operator in (HALL, plane, graph_diffusion(graph, 0.5), linear(rng.random((9, 30)), Line(30))):
+        m, n = operator.shape
+        found = range_of(operator)
+        columns = found.into(operator.columns(np.arange(n)))
+        for upper in (0.2, 1.0, 50.0):
+            y = operator.readings(made_up_sources(operator.space, 3, rng=rng)) + 0.3 * rng.standard_normal(m)
+            inner = found.into(y[:, np.newaxis])[0]
+            bound = least_square(operator, found, inner, upper=upper, close=1e-6)
+            other = 2 * lsq_linear(columns.T, inner, bounds=(0, upper), method="bvls", max_iter=2000).cost
+            assert other - 1e-5 <= bound <= other * (1 + 1e-9)  # a proven bound, not 1e-6 short
+
+
+@pytest.mark.reference
+def test_masses_in_a_box_are_those_of_another_solver(rng: np.random.Generator) -> None:
+    for count in (1, 2, 5, 12):
+        columns, wanted = rng.standard_normal((count, 15)), 2 * rng.standard_normal(15)
+        ours = box_fit(columns, wanted, upper=0.3, start=np.full(count, 0.1))
+        theirs = lsq_linear(columns.T, wanted, bounds=(0, 0.3), method="bvls", tol=1e-14).x
+        assert ours == pytest.approx(theirs, abs=1e-9)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("y", "sigma", "upper", "message"),
+    [
+        ([1.0], 1.0, 1.0, "each of 50 sensors"),
+        ([np.nan] * 50, 1.0, 1.0, "finite"),
+        ([0.0] * 50, 0.0, 1.0, "sigma must be positive"),
+        ([0.0] * 50, 1.0, 0.0, "upper must be positive"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused(y: list[float], sigma: float, upper: float, message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        misfit(HALL, y, sigma=sigma, upper=upper)

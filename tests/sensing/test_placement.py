@@ -1,0 +1,207 @@
+"""The placement against all sets of sensors, against its own formula, and against what recoveries do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from sfumato.errors import InvalidParameter
+from sfumato.privacy import ZCDP, ApproxDP, MovedMass, PureDP, SwappedCells, gaussian_sigma
+from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.operators import Operator
+from sfumato.sensing.placement import (
+    Placement,
+    _Goal,
+    _recovery_error,
+    place_sensors,
+    simulated_gain,
+    uniform_choice,
+)
+from sfumato.sensing.sensitivity import sensitivity
+from sfumato.sensing.sensors import Sensors
+from sfumato.spaces import Graph, Grid, Line, Points
+
+LOSS = ApproxDP(4, "0.1")
+UNIT = gaussian_sigma(4, "0.1")
+NEIGHBORS = SwappedCells(1)
+
+
+def criterion(
+    operator: Operator, neighbors: MovedMass | SwappedCells = NEIGHBORS, *, sigma: float | None = None
+) -> float:
+    """The mean distance from the truth under the posterior, from the formula, place by place."""
+    cells = operator.space.size
+    columns = operator.columns(np.arange(cells))
+    if sigma is None:
+        sigma = UNIT * sensitivity(operator, neighbors).l2
+    logs = np.empty((cells, cells))
+    for j in range(cells):
+        # Readings M_i, explained by a mass of law N(0, 1) at j under noise: their log density.
+        covariance = sigma**2 * np.eye(len(columns)) + np.outer(columns[:, j], columns[:, j])
+        explained = np.einsum("si,si->i", columns, np.linalg.solve(covariance, columns))
+        logs[:, j] = -explained / 2 - np.linalg.slogdet(covariance)[1] / 2
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    distances = np.array([[operator.space.distance(i, j) for j in range(cells)] for i in range(cells)])
+    return float(((weights * distances).sum(axis=1) / weights.sum(axis=1)).mean())
+
+
+def small_sites(rng: np.random.Generator) -> list[tuple[Operator, MovedMass | SwappedCells]]:
+    ring = Graph([(i, (i + 1) % 12) for i in range(12)] + [(0, 6)])
+    places = Points(rng.random((10, 2)))
+    return [
+        (heat_line(sources=20, sensors=np.sort(rng.random(9)), diffusion_time=0.02), NEIGHBORS),
+        (heat_line(sources=20, sensors=np.sort(rng.random(9)), diffusion_time=0.02), MovedMass(0.1, "line")),
+        (heat_plane(sources=Grid(2), sensors=rng.random((9, 2)), diffusion_time=0.02), NEIGHBORS),
+        (
+            heat_plane(sources=places, sensors=rng.random((9, 2)), diffusion_time=0.05),
+            MovedMass(0.2, places.metric),
+        ),
+        (graph_diffusion(ring, 0.5, sensors=np.arange(9)), NEIGHBORS),
+        (linear(rng.random((9, 8)), Line(8)), NEIGHBORS),
+    ]
+
+
+@pytest.mark.reference
+def test_the_criterion_is_its_formula_everywhere(rng: np.random.Generator) -> None:
+    for site, neighbors in small_sites(rng):
+        found = place_sensors(site, 4, loss=LOSS, neighbors=neighbors)
+        for operator, error, sigma in (
+            (found.operator, found.error, found.sigma),
+            (found.uniform_operator, found.uniform_error, found.uniform_sigma),
+        ):
+            assert error == pytest.approx(criterion(operator, neighbors), rel=1e-6)
+            needed = UNIT * sensitivity(operator, neighbors).l2
+            assert sigma == pytest.approx(needed, rel=1e-12)
+
+
+@pytest.mark.reference
+def test_all_sets_of_four_hold_none_much_better(rng: np.random.Generator) -> None:
+    best = 0
+    for site, neighbors in small_sites(rng):
+        found = place_sensors(site, 4, loss=LOSS, neighbors=neighbors)
+        # Every set by the fast criterion, which the test above compares with its formula.
+        goal = _Goal.of(site, neighbors, unit=UNIT, mass=1.0)
+        all_of_them = [goal.error(np.array(rows)) for rows in combinations(range(9), 4)]
+        assert min(all_of_them) * (1 - 1e-9) <= found.error <= min(all_of_them) * 1.1
+        assert found.error < np.quantile(all_of_them, 0.05)  # a rival that picks at random is not so good
+        assert found.error <= found.uniform_error
+        best += found.error <= min(all_of_them) * (1 + 1e-9)
+    assert best >= 4
+
+
+def _only(site: Operator, rows: tuple[int, ...]) -> Operator:
+    matrix = site.columns(np.arange(site.space.size))
+    return linear(matrix[list(rows)], site.space)
+
+
+@pytest.mark.unit
+def test_a_loud_sensor_is_left_out() -> None:
+    # It reads more of one cell than all others together, at the price of noise for all of them.
+    line = heat_line(sources=20, sensors=8, diffusion_time=0.02)
+    loud = np.zeros((1, 20))
+    loud[0, 3] = 50.0
+    site = linear(np.concatenate([line.columns(np.arange(20)), loud]), line.space)
+    found = place_sensors(site, 5, loss=LOSS, neighbors=NEIGHBORS)
+    assert "8" not in found.names
+    # At the noise of the others it would only add to what is told: who forgets that noise follows the set
+    # takes it in.
+    quiet, both = (_only(site, rows) for rows in (tuple(found.chosen), (*found.chosen, 8)))
+    assert criterion(both, sigma=found.sigma) < criterion(quiet, sigma=found.sigma)
+    assert criterion(both) > 2 * criterion(quiet)
+
+
+@pytest.mark.unit
+def test_it_is_the_same_in_any_order_and_tells_how_it_goes(rng: np.random.Generator) -> None:
+    places = np.sort(rng.random(12))
+    order = rng.permutation(12)
+    names = [f"s{i}" for i in range(12)]
+    said: list[str] = []
+    one = heat_line(sources=30, sensors=Sensors(places, names), diffusion_time=0.02)
+    other = heat_line(
+        sources=30, sensors=Sensors(places[order], [names[i] for i in order]), diffusion_time=0.02
+    )
+    found = place_sensors(one, 5, loss=LOSS, neighbors=NEIGHBORS, progress=said.append)
+    again = place_sensors(other, 5, loss=LOSS, neighbors=NEIGHBORS)
+    assert set(found.names) == set(again.names)
+    assert said[4] == "5 of 5 sensors placed"
+    assert found.operator.sensors.names == found.names
+    everything = place_sensors(one, 12, loss=LOSS, neighbors=NEIGHBORS)
+    assert everything.chosen.tolist() == everything.uniform.tolist() == list(range(12))
+    assert "gains nothing" in everything.said
+
+
+@pytest.mark.unit
+def test_rho_and_epsilon_of_the_same_noise_choose_the_same() -> None:
+    site = heat_line(sources=30, sensors=np.linspace(0, 1, 14) ** 2, diffusion_time=0.02)
+    by_rho = place_sensors(site, 5, loss=ZCDP(1 / (2 * UNIT**2)), neighbors=NEIGHBORS)
+    by_epsilon = place_sensors(site, 5, loss=LOSS, neighbors=NEIGHBORS)
+    assert by_rho.names == by_epsilon.names
+    assert by_rho.sigma == pytest.approx(by_epsilon.sigma, rel=1e-9)
+
+
+@pytest.mark.unit
+def test_uniform_by_hand() -> None:
+    line = heat_line(sources=10, sensors=[0.0, 0.1, 0.2, 0.5, 0.9, 1.0], diffusion_time=0.1)
+    assert uniform_choice(line, 3).tolist() == [0, 3, 5]
+    assert uniform_choice(line, 1).tolist() == [2]
+    assert uniform_choice(heat_line(sources=10, sensors=10, diffusion_time=0.1), 10).tolist() == list(
+        range(10)
+    )
+    # A path of 9 nodes: the first, then the other end, then the middle.
+    path = graph_diffusion(Graph([(i, i + 1) for i in range(8)]), 0.3)
+    assert uniform_choice(path, 3).tolist() == [0, 4, 8]
+    corners = heat_plane(sources=Grid(2), sensors=[(0, 0), (0.1, 0), (1, 0), (1, 1)], diffusion_time=0.1)
+    assert uniform_choice(corners, 3).tolist() == [0, 2, 3]
+
+
+def loud_end() -> Placement:
+    """A line where the last candidate reads twenty times as much; spread out evenly, it is always taken."""
+    line = heat_line(sources=50, sensors=20, diffusion_time=0.02)
+    gains = np.append(np.ones(19), 20.0)[:, np.newaxis]
+    site = linear(gains * line.columns(np.arange(50)), line.space, sensors=line.sensors)
+    return place_sensors(site, 8, loss=LOSS, neighbors=NEIGHBORS)
+
+
+@pytest.mark.statistical
+def test_the_gain_shows_in_recoveries_and_only_where_there_is_one(rng: np.random.Generator) -> None:
+    found = loud_end()
+    real = simulated_gain(found, trials=40, sources=1, rng=rng)
+    assert real.ratio == pytest.approx(real.chosen / real.uniform)
+    # Half of an interval of 95 % is 1.96 deviations; 2.5 of these halves are one in a million.
+    assert real.ratio + (real.high - real.ratio) * 2.5 < 1
+    none = replace(found, uniform=found.chosen, uniform_sigma=found.sigma, uniform_error=found.error)
+    flat = simulated_gain(none, trials=40, sources=1, rng=rng)
+    assert flat.ratio - (flat.ratio - flat.low) * 2.5 < 1 < flat.ratio + (flat.high - flat.ratio) * 2.5
+
+
+@pytest.mark.unit
+def test_every_recovery_has_an_error() -> None:
+    line = heat_line(sources=20, sensors=8, diffusion_time=0.02)
+    truth = np.zeros(20)
+    truth[9] = 1.0
+    assert _recovery_error(line, line.readings(truth), 1e-3, truth) < 0.05
+    # Nothing read: mass anywhere, on average |x - 0.5| = 5 of 20 cells off.
+    assert _recovery_error(line, np.zeros(8), 1.0, truth) == pytest.approx(0.25)
+    # Out of reach: the smallest radius that can be had, and what it finds is where most was read.
+    assert _recovery_error(line, 5 * line.readings(truth), 1e-3, truth) < 0.2
+
+
+@pytest.mark.unit
+def test_what_is_refused(rng: np.random.Generator) -> None:
+    line = heat_line(sources=20, sensors=8, diffusion_time=0.02)
+    with pytest.raises(InvalidParameter, match="count must be"):
+        place_sensors(line, 9, loss=LOSS, neighbors=NEIGHBORS)
+    with pytest.raises(InvalidParameter, match="mass must be"):
+        place_sensors(line, 3, loss=LOSS, neighbors=NEIGHBORS, mass=math.nan)
+    with pytest.raises(InvalidParameter, match="rho above 0"):
+        place_sensors(line, 3, loss=ZCDP(0), neighbors=NEIGHBORS)
+    with pytest.raises(InvalidParameter, match="Gaussian noise"):
+        place_sensors(line, 3, loss=PureDP(1), neighbors=NEIGHBORS)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="two cells"):
+        place_sensors(heat_line(sources=1, sensors=8, diffusion_time=1), 3, loss=LOSS, neighbors=NEIGHBORS)
+    with pytest.raises(InvalidParameter, match="trials"):
+        simulated_gain(loud_end(), trials=1, sources=1, rng=rng)

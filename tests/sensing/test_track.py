@@ -1,0 +1,244 @@
+"""Paths against enumeration, calibrated under their law, better than round by round, and what they cost."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tests.chance import assert_share
+
+from sfumato.errors import InvalidParameter
+from sfumato.privacy import ZCDP, ApproxDP, compose
+from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.distance import emd_of
+from sfumato.sensing.estimate import distances_between, places_of
+from sfumato.sensing.operators import Operator
+from sfumato.sensing.recover import recover
+from sfumato.sensing.rounds import cost_after
+from sfumato.sensing.track import JUMP, Track, combine, split_rhat, track
+from sfumato.spaces import Graph, Grid, Line, Points
+from sfumato.spaces.space import FloatArray, IntArray
+
+SMALL: dict[str, Operator] = {
+    "line": heat_line(sources=4, sensors=3, diffusion_time=0.02),
+    "grid": heat_plane(sources=Grid(1), sensors=[(0.2, 0.3), (0.6, 0.9), (0.8, 0.1)], diffusion_time=0.05),
+    "points": heat_plane(
+        sources=Points([(0, 0), (0.5, 0.1), (0.2, 0.9)]),
+        sensors=[(0.1, 0.2), (0.6, 0.9)],
+        diffusion_time=0.05,
+    ),
+    "graph": graph_diffusion(Graph([(0, 1), (1, 2), (2, 3)]), 0.5, sensors=[0, 3]),
+    "matrix": linear([[1, 0.5, 0.1], [0.2, 0.7, 1]], Line(3)),
+}
+
+
+def steps_by_hand(operator: Operator, speed: float) -> FloatArray:
+    places = places_of(operator.space, np.arange(operator.shape[1]))
+    law = np.exp(-0.5 * (distances_between(operator.space, places, places) / speed) ** 2)
+    return np.asarray((1 - JUMP) * law / law.sum(axis=1, keepdims=True) + JUMP / len(law))
+
+
+def walked(step: FloatArray, rounds: int, rng: np.random.Generator) -> IntArray:
+    path = [int(rng.integers(len(step)))]
+    while len(path) < rounds:
+        path.append(int(rng.choice(len(step), p=step[path[-1]])))
+    return np.array(path)
+
+
+def enumerated(operator: Operator, rounds: FloatArray, sigma: float, speed: float, count: int) -> FloatArray:
+    """How many sources each round has in each cell, expected: every path and a grid of masses, summed."""
+    n, t = operator.shape[1], len(rounds)
+    columns, step = operator.columns(np.arange(n)), steps_by_hand(operator, speed)
+    masses = (np.arange(60) + 0.5) / 60
+    paths = np.array(list(itertools.product(range(n), repeat=t)))
+    moves = np.log(step[paths[:, :-1], paths[:, 1:]]).sum(axis=1)
+    total, out = 0.0, np.zeros((t, n))
+    for chosen in itertools.product(range(len(paths)), repeat=count):
+        units = np.stack([columns[:, paths[one]].T.ravel() for one in chosen], axis=1)
+        grid = np.array(list(itertools.product(masses, repeat=count)))
+        off = rounds.ravel() - grid @ units.T
+        weight = math.exp(moves[list(chosen)].sum()) * float(
+            np.exp(-0.5 * (off**2).sum(axis=1) / sigma**2).sum()
+        )
+        total += weight
+        for one in chosen:
+            out[np.arange(t), paths[one]] += weight
+    return out / total
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("name", SMALL)
+def test_one_source_is_exact(name: str, rng: np.random.Generator) -> None:
+    """Both sides replace the integral over masses by a sum.
+
+    The noise is as large as what a unit reads, so the integrand varies slowly: h**2 / 24 times its second
+    derivative, h = 1/24, is below 1e-3.
+    """
+    operator = SMALL[name]
+    speed = 0.4 if name != "graph" else 1.0
+    unit = operator.columns([1]).T
+    sigma = float(np.linalg.norm(unit))
+    rounds = rng.normal(size=(3, operator.shape[0])) * sigma + unit
+    found = track(operator, rounds, sigma=sigma, speed=speed)
+    exact = enumerated(operator, rounds, sigma, speed, 1)
+    assert found.chances[:, 0] == pytest.approx(exact, abs=2e-3)
+    assert found.rhat is None
+    assert found.mixed
+    slow = enumerated(operator, rounds, sigma, speed / 4, 1)
+    assert np.abs(slow - exact).max() > 0.02  # the rival: another speed is another answer
+
+
+@pytest.mark.reference
+def test_several_sources_are_sampled_from_their_posterior(rng: np.random.Generator) -> None:
+    """4 chains of 800 draws; if one in ten is independent, an expected count has a deviation of at most 0.04.
+
+    For two sources in one cell or not it is at most 0.7. 0.16 is four of them; one source fewer is farther.
+    """
+    operator = SMALL["matrix"]
+    rounds = operator.columns([0, 1]).T * 0.9 + operator.columns([2, 2]).T * 0.5
+    rounds = rounds + 0.25 * rng.normal(size=rounds.shape)
+    found = track(operator, rounds, sigma=0.25, speed=0.4, count=2, rng=rng, draws=800)
+    exact = enumerated(operator, rounds, 0.25, 0.4, 2)
+    assert found.chances.sum(axis=1) == pytest.approx(exact, abs=0.16)
+    assert np.abs(2 * enumerated(operator, rounds, 0.25, 0.4, 1) - exact).max() > 0.16
+    assert found.rhat is not None
+    assert found.mixed
+    assert found.estimate(1).places.shape == (2, 1)
+
+
+@pytest.mark.statistical
+def test_radii_hold_what_they_say(rng: np.random.Generator) -> None:
+    """Sources that move by the law: within the radius as often as the chances in it add up to."""
+    operator = heat_line(sources=40, sensors=20, diffusion_time=0.05)
+    step, trials = steps_by_hand(operator, 0.1), 250
+    held, said, doubted = 0, 0.0, 0
+    for _ in range(trials):
+        path, mass = walked(step, 6, rng), rng.random()
+        rounds = mass * operator.columns(path).T + 0.3 * rng.normal(size=(6, 20))
+        found = track(operator, rounds, sigma=0.3, speed=0.1)
+        far = np.abs(operator.space.positions - operator.space.positions[found.cells[2, 0]])
+        inside = far <= found.radii[2, 0] + 1e-12
+        said += float(found.chances[2, 0, inside].sum()) / trials
+        held += inside[path[2]]
+        # A saboteur who takes the noise for a third of what it is.
+        sure = track(operator, rounds, sigma=0.1, speed=0.1)
+        far = np.abs(operator.space.positions - operator.space.positions[sure.cells[2, 0]])
+        doubted += far[path[2]] <= sure.radii[2, 0] + 1e-12
+    assert said >= 0.9
+    assert_share(held, trials, said, rivals=[said - 0.25])
+    with pytest.raises(AssertionError):
+        assert_share(doubted, trials, said, rivals=[0.01])
+
+
+@pytest.mark.statistical
+def test_a_track_beats_each_round_alone_and_all_averaged(rng: np.random.Generator) -> None:
+    """Measured over 40 walks: 0.0076 for the track, 0.0162 for R, 0.0324 for R of the average."""
+    line, sigma = heat_line(sources=100, sensors=50, diffusion_time=0.05), 0.14757
+    errors = np.zeros(3)
+    for _ in range(6):
+        path = walked(steps_by_hand(line, 0.02), 24, rng)
+        rounds = line.columns(path).T + sigma * rng.normal(size=(24, 50))
+        mean, less = combine(rounds, sigma)
+        found, still = track(line, rounds, sigma=sigma), recover(line, mean, sigma=less)
+        for at in range(0, 24, 4):
+            truth = np.zeros(100)
+            truth[path[at]] = 1.0
+            alone = recover(line, rounds[at], sigma=sigma)
+            if alone.status == still.status == "optimal":
+                errors += [emd_of(found.estimate(at), truth), emd_of(alone, truth), emd_of(still, truth)]
+    assert errors[0] > 0
+    assert errors[0] < errors[1]
+    assert errors[0] < 0.7 * errors[2]
+
+
+@pytest.mark.statistical
+def test_the_speed_is_learned(rng: np.random.Generator) -> None:
+    """Of six speeds a factor 2.2 apart, the mean is within two of them of the truth, and in order."""
+    line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+    found = []
+    for speed in (0.01, 0.1):
+        path = walked(steps_by_hand(line, speed), 30, rng)
+        rounds = 0.8 * line.columns(path).T + 0.06598 * rng.normal(size=(30, 50))
+        seen = track(line, rounds, sigma=0.06598)
+        assert speed / 4.8 < seen.speed < 4.8 * speed
+        assert seen.masses[0] == pytest.approx(0.8, abs=0.02)  # deviation 0.06598 / sqrt(30 * 40)
+        found.append(seen.speed)
+    assert found[1] > 2 * found[0]
+
+
+@pytest.mark.unit
+def test_a_source_at_rest_is_in_one_cell(rng: np.random.Generator) -> None:
+    line = heat_line(sources=30, sensors=20, diffusion_time=0.02)
+    rounds = line.columns([11] * 5).T + 0.2 * rng.normal(size=(5, 20))
+    rest = track(line, rounds, sigma=0.2, speed=0)
+    assert np.ptp(rest.chances, axis=0).max() < 1e-3  # but for jumps of 1e-6
+    again = track(line, combine(rounds, 0.2)[0][np.newaxis], sigma=combine(rounds, 0.2)[1], speed=0)
+    assert rest.chances[0] == pytest.approx(again.chances[0], abs=1e-2)
+    assert rest.cells[0] == again.cells[0]
+
+
+@pytest.mark.reference
+def test_the_combined_reading_is_sufficient(rng: np.random.Generator) -> None:
+    """Two candidate signals are told apart as well by it as by all rounds; a plain mean is not that good."""
+    rounds, sigmas = rng.normal(size=(5, 7)), rng.uniform(0.1, 2, 5)
+    one, other = rng.normal(size=(2, 7))
+
+    def gain(read: FloatArray, noise: FloatArray) -> float:
+        return float((((read - one) ** 2 - (read - other) ** 2).sum(axis=1) / noise**2).sum())
+
+    y, sigma = combine(rounds, sigmas)
+    assert gain(y[np.newaxis], np.array([sigma])) == pytest.approx(gain(rounds, sigmas), rel=1e-10)
+    plain = rounds.mean(axis=0)[np.newaxis]
+    assert gain(plain, np.array([sigma])) != pytest.approx(gain(rounds, sigmas), rel=1e-3)
+
+
+@pytest.mark.unit
+def test_a_track_says_what_its_rounds_cost() -> None:
+    found = track(SMALL["line"], np.ones((24, 3)), sigma=1.0)
+    rounds = found.cost(ZCDP("1/50"), delta="1e-6")
+    assert rounds.readings == 24
+    assert rounds.charged == compose([ZCDP("1/50")] * 24)
+    assert rounds == cost_after(ZCDP("1/50"), [24], delta="1e-6")[0]
+    # 24 times a delta of 0.1 says nothing, so a ledger that adds it up has nothing to say either.
+    assert found.cost(ApproxDP(1, "1/10")).charged is None
+
+
+@pytest.mark.unit
+def test_chains_that_disagree_say_so() -> None:
+    apart = np.array([[0.0, 1, 0, 1], [5, 6, 5, 6]])
+    # Four halves with means 1/2, 1/2, 11/2, 11/2 of variance 25/3, each of variance 1/2.
+    assert split_rhat(apart) == pytest.approx(math.sqrt(0.5 + (25 / 3) / 0.5))
+    assert split_rhat(np.zeros((4, 10))) == 1.0
+    assert split_rhat(np.repeat([[0.0], [1.0]], 10, axis=1)) == math.inf
+    drift = np.array([[0.0, 0.1, 5.0, 5.1], [0.0, 0.1, 5.0, 5.1]])  # alike, but still on their way
+    assert split_rhat(drift) > 1.1
+    empty = np.zeros((1, 1))
+    assert not Track(SMALL["line"], empty.astype(int), empty, empty, empty[0], 0.0, 1.2).mixed
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: track(heat_line(sources=2001, sensors=2, diffusion_time=1), [[0, 0]], sigma=1),
+            "2000 cells",
+        ),
+        (lambda: track(SMALL["line"], [[0.0, 1]], sigma=1), "each of 3 sensors"),
+        (lambda: track(SMALL["line"], [0.0, 1, 2], sigma=1), "one or more rows"),
+        (lambda: track(SMALL["line"], [[0.0, 1, math.nan]], sigma=1), "finite"),
+        (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=0), "sigma must be above 0"),
+        (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=[1, 2]), "sigma must be above 0"),
+        (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=1, speed=-1), "speed at least 0"),
+        (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=1, upper=0), "upper must be above 0"),
+        (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=1, count=0), "count must be"),
+        (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=1, count=2), "give rng"),
+        (lambda: combine([], 1), "one or more rows"),
+    ],
+)
+def test_a_bad_question_gets_one_sentence(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        call()

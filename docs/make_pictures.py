@@ -22,7 +22,19 @@ from sfumato.figures.heatmap import palette, shades
 from sfumato.heatmap import HeatmapRelease, Method, PyramidMethod, ZoomMethod, check_ins, rehearse_exactly
 from sfumato.privacy import ApproxDP, KeyedNoise, MovedMass
 from sfumato.records import Columns
-from sfumato.sensing import NoisePlan, Operator, Site, block_graph, graph_diffusion, heat_line, plan, recover
+from sfumato.sensing import (
+    NoisePlan,
+    Operator,
+    Site,
+    bands,
+    bayes_median,
+    block_graph,
+    graph_diffusion,
+    heat_line,
+    plan,
+    posterior,
+    recover,
+)
 from sfumato.spaces import Area, Grid, area_in_degrees, area_of_plane
 from sfumato.transport import GridFlow, emd
 
@@ -152,6 +164,8 @@ def line() -> bytes:
     noise = plan(Site("hall", hall, MovedMass("1/100", "line")), ApproxDP(2, "1e-6"))
     sent = noisy(hall, truth, noise)
     found = recover(hall, sent, sigma=noise.sigma)
+    beliefs = posterior(hall, sent, sigma=noise.sigma, rng=np.random.default_rng(1))
+    answer = bayes_median(beliefs)
     return draw_line_recovery(
         hall.space,
         found.estimate,
@@ -160,6 +174,8 @@ def line() -> bytes:
         sigma=noise.sigma,
         fitted=hall.readings(found.estimate),
         sources=truth,
+        answer=(answer.places[:, 0], answer.masses),
+        bands=[(band.place, band.radius, band.probability) for band in bands(beliefs)],
         caption=f"Made-up sources; {noise.cost} for all 50 sensors together, radius 1/100 of the line",
     )
 

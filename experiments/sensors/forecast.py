@@ -16,8 +16,7 @@ from experiments.sensors.protocol import generator
 
 from sfumato.privacy import ApproxDP, SwappedCells
 from sfumato.sensing import Site, heat_line, heat_plane, plan
-from sfumato.sensing.operators import Operator
-from sfumato.sensing.outlook import (
+from sfumato.sensing.forecast import (
     ESTIMATORS,
     ErrorForecast,
     MadeUpMasses,
@@ -26,6 +25,7 @@ from sfumato.sensing.outlook import (
     error_of,
     forecast_recovery,
 )
+from sfumato.sensing.operators import Operator
 from sfumato.spaces import Grid
 
 MEASURED = 400

@@ -13,7 +13,7 @@ from tests.cli.sense_runs import alone, answer, done, hall, refused, rows, table
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass
 from sfumato.sensing import Sensors, Site, heat_line, place_sensors, plan, read_site, resolution
 from sfumato.sensing import design as designs
-from sfumato.sensing.outlook import Estimator, Lot, Scene
+from sfumato.sensing.forecast import Estimator, Lot, Scene
 from sfumato.sensing.rounds import cost_after, noise_for
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("alone_here")]

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.cli.sense_runs import HALL, alone, answer, done, hall, refused, table
 
-from sfumato.cli.sense_track import cost_of
+from sfumato.cli.sense_track import cost_of, dearest, losses_of
 from sfumato.figures import sheet
-from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx
+from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx, gaussian_sigma
 from sfumato.privacy.codec import encode
-from sfumato.sensing import read_readings, read_site
+from sfumato.privacy.exact import exact, plain
+from sfumato.sensing import cost_after, read_readings, read_site
 
 pytestmark = pytest.mark.unit
 
 CELLS = [4, 6, 8, 10, 12]
+PER_ROUND = ApproxDP(1, "1e-6")
 RHO = "1e7"  # noise of about 0.0001: the path is as good as seen
 
 
@@ -80,10 +84,10 @@ def test_what_all_rounds_cost_is_in_view() -> None:
 def test_costs_add_up_or_say_that_they_do_not() -> None:
     whole, words = cost_of([ZCDP("1/2")] * 4)
     assert whole == ZCDP(2)
-    assert f"{float(as_approx(ZCDP(2), '1e-6').epsilon):.3g}" in words
+    assert f"at most epsilon {plain(as_approx(ZCDP(2), '1e-6').epsilon)} at" in words
     whole, words = cost_of([ApproxDP(1, "1e-6")] * 24)
     assert whole == ApproxDP(24, "24e-6")
-    assert "at most epsilon 5.79 at delta 1e-06" in words  # as `cost_after` has it
+    assert words.endswith("at most epsilon 5.78859 at delta 1e-06")  # as `cost_after` has it, rounded up
     mixed: list[Loss] = [ApproxDP(1, "1e-6"), ApproxDP(2, "1e-6")]
     assert cost_of(mixed)[0] == ApproxDP(3, "2e-6")
     kinds: list[Loss] = [ZCDP(1), ApproxDP(1, "1e-6")]
@@ -94,6 +98,47 @@ def test_costs_add_up_or_say_that_they_do_not() -> None:
             "2 rounds together, for a source that was there in all: their costs do not add up to a promise",
         )
     assert cost_of([PureDP(1)] * 2)[0] == PureDP(2)
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 24, 100, 365])
+def test_what_is_said_to_be_at_most_is_not_less(count: int) -> None:
+    """100 rounds cost 13.507 at most: 13.5, the nearest with three digits, would promise too much."""
+    for each, delta in (
+        (ZCDP("1/3"), "1e-6"),
+        (ApproxDP("1/7", "1/3000000"), "1/3000000"),
+        (PER_ROUND, None),
+    ):
+        (row,) = cost_after(each, [count], delta=delta)
+        said = re.search(r"at most epsilon (\S+) at delta (\S+)$", cost_of([each] * count)[1])
+        assert said is not None
+        assert row.epsilon <= float(said[1]) <= row.epsilon * (1 + 1e-5)
+        assert exact(delta or PER_ROUND.delta) <= exact(said[2])
+
+
+def test_of_several_receipts_the_one_of_least_noise_bounds_them() -> None:
+    """Unit noise of (2, 1e-9) is 2.84, of (1, 0.1) 1.09: the larger epsilon is not the dearer promise."""
+    much, little = ApproxDP(2, "1e-9"), ApproxDP(1, "0.1")
+    assert gaussian_sigma(2, "1e-9") > 2 * gaussian_sigma(1, "0.1")
+    assert dearest([much, little]) == dearest([little, much]) == little
+    assert dearest([ZCDP(1), ZCDP(3), ZCDP(2)]) == ZCDP(3)
+    assert dearest([PureDP(1), PureDP(2)]) == PureDP(2)
+    assert dearest([ApproxDP(1, 0)] * 2) == ApproxDP(1, 0)
+    assert dearest([ApproxDP(1, 0), little]) is None  # no Gaussian noise has it
+    assert dearest([ZCDP("1e-9"), little]) is None
+    whole, words = cost_of([ZCDP(1), None])
+    assert whole is None
+    assert words.endswith("devices of one round promised in ways that one number does not bound")
+
+
+def test_a_round_of_several_devices_costs_what_its_dearest_says() -> None:
+    def device(*costs: tuple[str, Loss]) -> Any:
+        receipts = [SimpleNamespace(time=t, guarantee=SimpleNamespace(loss=loss)) for t, loss in costs]
+        return SimpleNamespace(snapshots=receipts)
+
+    much, little = ApproxDP(2, "1e-9"), ApproxDP(1, "0.1")
+    assert losses_of([device(("1", much), ("2", much)), device(("1", little))]) == [little, much]
+    assert losses_of([device(("1", little), ("2", little)), device(("2", ZCDP(9)))]) == [little, None]
+    assert losses_of([device(("", much)), device(("", little))]) == [much, little]  # two rounds without times
 
 
 def test_files_without_times_are_rounds_in_their_order() -> None:

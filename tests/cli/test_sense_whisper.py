@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from sfumato.cli.main import app
 from sfumato.figures import sheet
+from sfumato.privacy import Ledger
+from sfumato.sensing import files
 
 pytestmark = pytest.mark.unit
 
@@ -26,9 +28,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sheet, "DPI", 50)  # drawing is slow, and nothing here needs more pixels
 
 
-def ledger(file: str = "club.ledger", unit: str = "node", epsilon: str = "120") -> str:
+def ledger(file: str = "club.ledger", unit: str = "node", epsilon: str = "120", *more: str) -> str:
     words = ["ledger", "create", file, "--unit", unit, "--source", "club", "--epsilon", epsilon]
-    result = CliRunner().invoke(app, [*words, "--neighbors", "replace", "--model", "local"])
+    result = CliRunner().invoke(app, [*words, "--neighbors", "replace", *more])
     assert result.exit_code == 0, result.stderr
     return file
 
@@ -51,7 +53,7 @@ def release(
 def test_answers_are_paid_for_and_the_start_is_found() -> None:
     club()
     told = answer(*release())  # flipped with a chance of 1e-26
-    assert told["statement"] == "epsilon 60 for each node (one user's data replaced), local model"
+    assert told["statement"] == "epsilon 60 for each node (one user's data replaced), central model"
     assert (told["answers"], len(entries("club.ledger"))) == (8, 1)
     assert json.loads(Path("said.json").read_text())["value"] == [1] * 4 + [0] * 4
     verified = CliRunner().invoke(app, ["ledger", "verify", "club.ledger", "--against", "said.json"])
@@ -86,6 +88,25 @@ def test_a_rehearsed_cost_is_not_charged() -> None:
     assert entries("club.ledger") == before
     assert not Path("said.json").exists()
     assert refused(3, *release("--dry-run", epsilon="121")).startswith("asked epsilon 121, 120 left")
+
+
+def test_the_local_model_is_for_one_row() -> None:
+    club()
+    ledger("own.ledger", "node", "120", "--model", "local")
+    words = release()
+    words[words.index("club.ledger")] = "own.ledger"
+    assert "one node that answers alone, got 8 answers" in refused(4, *words)
+    table("answers.csv", ["node", "heard"], [("ann", "yes")])
+    told = answer(*words)
+    assert told["statement"] == "epsilon 60 for each node (one user's data replaced), local model"
+
+
+def test_the_ledger_that_the_help_prescribes_pays() -> None:
+    shown = " ".join(CliRunner().invoke(app, ["sense", "whisper", "release", "--help"]).stdout.split())
+    assert "central model" in shown
+    club()  # made by those words, without --model
+    assert Ledger("club.ledger").header.model == "central"
+    assert "central model" in answer(*release())["statement"]
 
 
 def test_some_may_keep_silent() -> None:
@@ -137,25 +158,54 @@ def test_what_cannot_pay_or_be_located_is_refused() -> None:
     assert "is not a file of `whisper release`" in refused(4, "whisper", "locate", "bad.json")
 
 
-def test_answers_that_cannot_be_written_are_kept_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("room", ["beside", "elsewhere", "nowhere"])
+def test_answers_that_cannot_be_written_are_kept_elsewhere(
+    problem: BaseException, room: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     club()
-    write = Path.write_text
+    Path("tmp").mkdir()
+    there = {"beside": Path(), "elsewhere": Path("tmp"), "nowhere": None}[room]
+    write = files.write_text
 
-    def full(path: Path, *rest: str, **more: str) -> int:
-        if path.name == "said.json":
-            raise OSError(28, "No space left on device")
-        return write(path, *rest, **more)
+    def full(path: Path, text: str) -> None:
+        if there is not None and path.name != "said.json" and path.parent == there:
+            write(path, text)
+            return
+        path.write_text(text[:20])  # half of it, and then the disk is full
+        raise problem
 
     before = len(entries("club.ledger"))
     with monkeypatch.context() as disk:
-        disk.setattr(Path, "write_text", full)
-        disk.setattr("tempfile.gettempdir", lambda: ".")
+        disk.setattr("sfumato.sensing.files.write_text", full)
+        disk.setattr("tempfile.gettempdir", lambda: "tmp")
         result = CliRunner().invoke(app, ["sense", *release()])
-    assert result.exit_code == 4
-    assert "the answers are paid for, and kept in said.json." in result.stderr
+    assert result.exit_code == (4 if isinstance(problem, OSError) else 130)
     assert len(entries("club.ledger")) == before + 1
-    (rescued,) = Path().glob("said.json.*.json")
-    assert json.loads(rescued.read_text())["value"] == [1] * 4 + [0] * 4
+    assert not Path("said.json").exists()
+    rescued = [path for path in Path().rglob("said.json*") if path.is_file()]
+    if there is None:
+        assert "the answers are paid for, and could not be kept anywhere" in result.stderr
+        assert rescued == []
+    else:
+        (kept,) = rescued
+        assert f"the answers are paid for, and kept in {kept}" in result.stderr
+        assert json.loads(kept.read_text())["value"] == [1] * 4 + [0] * 4
+
+
+def test_a_file_that_came_between_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    club()
+    write = files.write_text
+
+    def late(path: Path, text: str) -> None:
+        if path.name == "said.json":
+            path.write_text("mine")
+        write(path, text)
+
+    monkeypatch.setattr("sfumato.sensing.files.write_text", late)
+    result = CliRunner().invoke(app, ["sense", *release()])
+    assert "the answers are paid for, and kept in said.json." in result.stderr
+    assert Path("said.json").read_text() == "mine"
 
 
 @pytest.mark.parametrize("how", [[], ["--mouth-to-mouth", "0.2"]])

@@ -27,6 +27,7 @@ def counted(cells: IntArray, weights: FloatArray | None = None) -> Posterior:
     )  # fmt: skip
 
 
+@pytest.mark.unit
 def test_the_smallest_balls_come_first_and_hold_their_share() -> None:
     sure = np.repeat([30, 31], [9, 1])
     unsure = np.array([60, 62, 64, 66, 68, 70, 72, 74, 76, 78])
@@ -41,6 +42,7 @@ def test_the_smallest_balls_come_first_and_hold_their_share() -> None:
     assert len(found) == 2
 
 
+@pytest.mark.unit
 def test_draws_without_a_second_source_have_no_second_band() -> None:
     cells = np.array([[20, 70], [20, -1], [20, -1], [20, 70], [20, 70]])
     assert len(bands(counted(cells))) == 1
@@ -49,10 +51,20 @@ def test_draws_without_a_second_source_have_no_second_band() -> None:
     assert len(bands(rare)) == 2
 
 
+@pytest.mark.unit
+def test_a_sharp_posterior_has_a_band() -> None:
+    """All of it on three neighbors: a quarter of the line is far wider, a quarter of the draws is not."""
+    (found,) = bands(counted(np.array([[50], [51], [52]])))
+    assert found.radius == pytest.approx(0.01)
+    assert found.probability == pytest.approx(1)
+
+
+@pytest.mark.unit
 def test_a_band_wider_than_a_quarter_is_none() -> None:
     assert bands(counted(np.arange(100)[:, np.newaxis])) == ()
 
 
+@pytest.mark.statistical
 def test_bands_hold_as_often_as_they_say(rng: np.random.Generator) -> None:
     """Sources drawn as they are believed: 60 scenes, each band of 90 % a trial.
 
@@ -74,6 +86,7 @@ def test_bands_hold_as_often_as_they_say(rng: np.random.Generator) -> None:
     assert stats.binomtest(sum(hits), len(hits), 0.6, alternative="greater").pvalue < 1e-3
 
 
+@pytest.mark.unit
 def test_communities_are_believed_by_their_mass(rng: np.random.Generator) -> None:
     graph, labels = block_graph([40, 40], inside=0.2, across=0.01, rng=rng)
     operator = graph_diffusion(graph, 0.5)
@@ -87,6 +100,7 @@ def test_communities_are_believed_by_their_mass(rng: np.random.Generator) -> Non
     assert community_beliefs(beliefs, 1 - labels)[1] == pytest.approx(shares[0])
 
 
+@pytest.mark.unit
 def test_mistakes_are_told() -> None:
     beliefs = counted(np.array([[3], [4]]))
     with pytest.raises(InvalidParameter, match="level must lie between 0 and 1"):

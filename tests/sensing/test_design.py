@@ -24,7 +24,7 @@ from sfumato.sensing import (
 )
 from sfumato.sensing import design as module
 from sfumato.sensing.design import Axis, Design, at, crossing, error_curve, needed, values_on
-from sfumato.sensing.outlook import Estimator, Lot, Scene
+from sfumato.sensing.forecast import Estimator, Lot, Scene
 from sfumato.sensing.papers_bounds import papers_bounds
 from sfumato.spaces import Graph, Grid, Line
 

@@ -18,6 +18,7 @@ DESKS = heat_plane(
 )
 
 
+@pytest.mark.reference
 @pytest.mark.parametrize(
     "operator",
     [heat_line(sources=12, sensors=3, diffusion_time=0.1), PLANE, RING, DESKS],
@@ -36,6 +37,7 @@ def test_on_cells_it_is_the_distance_of_the_space(operator: object, rng: np.rand
         assert emd_of(estimate, truth) == pytest.approx(wanted, rel=1e-9)
 
 
+@pytest.mark.unit
 def test_between_cells_it_is_how_far_mass_moves() -> None:
     line = heat_line(sources=10, sensors=3, diffusion_time=0.1)
     truth = np.zeros(10)
@@ -46,6 +48,7 @@ def test_between_cells_it_is_how_far_mass_moves() -> None:
     assert emd_of(Estimate(PLANE, np.array([[0.5, 0.75]]), np.ones(1)), corner) == pytest.approx(1.125)
 
 
+@pytest.mark.unit
 def test_rows_of_distances_are_those_from_one_node() -> None:
     apart = distances_between(RING.space, np.array([[3.0], [0.0], [3.0]]), np.arange(9.0)[:, np.newaxis])
     assert np.array_equal(apart[0], RING.space.distances_from(3))
@@ -53,6 +56,7 @@ def test_rows_of_distances_are_those_from_one_node() -> None:
     assert np.array_equal(apart[1], RING.space.distances_from(0))
 
 
+@pytest.mark.unit
 def test_mistakes_are_told() -> None:
     line = heat_line(sources=10, sensors=3, diffusion_time=0.1)
     with pytest.raises(InvalidParameter, match="a place and a mass for each source"):

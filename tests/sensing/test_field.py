@@ -201,6 +201,39 @@ def test_a_graph_has_a_rate_and_a_matrix_has_none(rng: np.random.Generator) -> N
 
 
 @pytest.mark.unit
+def test_without_sources_no_time_is_told_and_a_graph_has_a_rate(rng: np.random.Generator) -> None:
+    found = fit_field(HALL, np.zeros(50), sigma=SIGMA, times=[0.02, 0.03])
+    assert (found.sources, found.time, found.interval) == (0, None, None)
+    assert found.operator.diffusion_time == 0.05  # type: ignore[union-attr]
+    assert found.said[0] == (
+        "no source stands out from the noise, so the diffusion time cannot be told; the stated 0.05 stays"
+    )
+    # Times below the stated one that cannot be told are no reason to doubt the promise.
+    assert not any("weaker" in line or "0 sources" in line for line in found.said)
+    graph, _ = block_graph([15, 15], inside=0.4, across=0.05, rng=rng)
+    y = graph_diffusion(graph, 0.3).columns([4])[:, 0] + 0.01 * rng.standard_normal(30)
+    said = fit_field(graph_diffusion(graph, 1.0), y, sigma=0.01, times=[0.28, 0.32], sources=1).said
+    assert said[0].startswith("the rate is 0.28 to ")
+    assert "the end of the rates tried" in said[1]
+    assert not any("diffusion time" in line for line in said)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("offset", [0.0, 0.3, np.inf])
+def test_sensors_out_of_reach_are_refused_in_our_words(offset: float) -> None:
+    far = heat_line(sources=20, sensors=np.array([50.0, 60.0]), diffusion_time=0.05)
+    for times in (None, [0.02, 0.1]):
+        with pytest.raises(InvalidParameter, match="in reach of a source, got 2 that read 0 of all 20 cells"):
+            fit_field(far, [0.1, 0.2], sigma=0.1, offset=offset, times=times)
+    # At the longest time tried they are in reach; at the least they read nothing, which is no mistake.
+    found = fit_field(far, [0.1, 0.2], sigma=0.1, offset=offset, times=[1e-3, 1e3])
+    assert (found.sources, found.interval) == (0, None)
+    # Two that differ and share an offset: neither is the bad one, and no sensor would be left to compare.
+    near = heat_line(sources=20, sensors=np.array([-0.9, 1.9]), diffusion_time=0.05)
+    assert not offset or len(fit_field(near, [0.0, 9.0], sigma=0.1, offset=offset).readings) == 2
+
+
+@pytest.mark.unit
 def test_what_cannot_be_fitted_is_refused() -> None:
     y = np.zeros(50)
     with pytest.raises(InvalidParameter, match="2 or more"):
@@ -211,5 +244,8 @@ def test_what_cannot_be_fitted_is_refused() -> None:
         fit_field(HALL, y, sigma=1.0, upper=0.0)
     with pytest.raises(InvalidParameter, match="level must be"):
         suspects(HALL, y, sigma=1.0, level=1.0)
+    one = heat_line(sources=20, sensors=np.array([0.5]), diffusion_time=0.05)
+    with pytest.raises(InvalidParameter, match=r"2 sensors or more .* no field was fitted"):
+        fit_field(one, [0.0], sigma=1.0, offset=1.0)
     with pytest.raises(InvalidParameter, match="2 sensors"):
         without_offset(linear([[1.0, 2.0]], Line(2)), [1.0])

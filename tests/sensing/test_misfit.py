@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import time
+
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
@@ -12,9 +15,10 @@ from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.misfit import box_fit, least_square, misfit
 from sfumato.sensing.simulate import block_graph, made_up_sources
 from sfumato.sensing.solver.compress import range_of
-from sfumato.spaces import Grid, Line
+from sfumato.spaces import Graph, Grid, Line
 
 SIGMA = 0.066
+MODULE = sys.modules["sfumato.sensing.misfit"]  # the function has the same name
 HALL = heat_line(sources=100, sensors=50, diffusion_time=0.05)
 
 
@@ -88,6 +92,66 @@ def test_the_least_square_is_that_of_another_solver_and_never_above(rng: np.rand
             bound = least_square(operator, found, inner, upper=upper, close=1e-6)
             other = 2 * lsq_linear(columns.T, inner, bounds=(0, upper), method="bvls", max_iter=2000).cost
             assert other - 1e-5 <= bound <= other * (1 + 1e-9)  # a proven bound, not 1e-6 short
+
+
+@pytest.mark.unit
+def test_a_chance_that_doubles_cannot_hold_is_not_called_0() -> None:
+    graph = Graph([(i, i + 1) for i in range(99)])
+    assert misfit(graph_diffusion(graph, 0.5), np.full(100, 50.0), sigma=0.1).said == (
+        "the readings do not fit the stated physics (p below 1e-300): look at the rate, the unit, and the "
+        "largest mass of a source"
+    )
+
+
+@pytest.mark.unit
+def test_large_sites_are_tested_within_seconds(rng: np.random.Generator) -> None:
+    # Fully searched, the first takes 12 s and the second does not end; these take 5 s and 0.1 s.
+    line = heat_line(sources=100_000, sensors=500, diffusion_time=0.05)
+    path = graph_diffusion(Graph([(i, i + 1) for i in range(19_999)]), 0.5)
+    for operator, count, seconds in ((line, 3, 20), (path, 4000, 5)):
+        m, n = operator.shape
+        y = operator.readings(np.isin(np.arange(n), rng.choice(n, count, replace=False)) * 1.0)
+        y += SIGMA * rng.standard_normal(m)
+        begin = time.process_time()
+        found = misfit(operator, y, sigma=SIGMA)
+        assert (found.said, found.inside > 1e-3) == ("", True)
+        # Another unit, and sources so small that all cells together are too few.
+        assert "do not fit" in misfit(operator, 40 * y, sigma=SIGMA).said
+        assert "do not fit" in misfit(operator, y, sigma=SIGMA, upper=1e-7).said
+        assert time.process_time() - begin < 2 * seconds
+
+
+@pytest.mark.reference
+def test_a_large_site_warns_where_a_full_search_does(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, _ = block_graph([40, 40], inside=0.2, across=0.02, rng=rng)
+    warned = 0
+    for operator in (HALL, graph_diffusion(graph, 0.5)):
+        m, _ = operator.shape
+        for upper in (0.02, 0.3, 0.6, 1.0):
+            for _ in range(5):
+                y = operator.readings(made_up_sources(operator.space, 3, rng=rng))
+                y += SIGMA * rng.standard_normal(m)
+                full = misfit(operator, y, sigma=SIGMA, upper=upper)
+                with monkeypatch.context() as small:
+                    small.setattr(MODULE, "LARGE", 0)
+                    soon = misfit(operator, y, sigma=SIGMA, upper=upper)
+                assert (soon.p_value < 1e-3) == (full.p_value < 1e-3)
+                assert soon.square <= full.square + 1e-3
+                warned += full.said != ""
+    assert 5 <= warned <= 35  # both happen
+
+
+@pytest.mark.unit
+def test_what_was_not_found_out_is_said(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MODULE, "LARGE", 0)
+    monkeypatch.setattr(MODULE, "FEW_ROUNDS", 1)
+    y = HALL.readings(made_up_sources(HALL.space, 3, rng=rng)) + SIGMA * rng.standard_normal(50)
+    assert misfit(HALL, y, sigma=SIGMA).said == (
+        "whether sources explain the readings was not found out: 100 cells and 50 sensors are too many to "
+        "search"
+    )
 
 
 @pytest.mark.reference

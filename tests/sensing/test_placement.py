@@ -12,15 +12,17 @@ import pytest
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, PureDP, SwappedCells, gaussian_sigma
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.distance import emd_of, error_of_nothing
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.placement import (
     Placement,
     _Goal,
-    _recovery_error,
     place_sensors,
     simulated_gain,
     uniform_choice,
 )
+from sfumato.sensing.recover import recover
+from sfumato.sensing.recover_anyway import recover_anyway
 from sfumato.sensing.sensitivity import sensitivity
 from sfumato.sensing.sensors import Sensors
 from sfumato.spaces import Graph, Grid, Line, Points
@@ -183,11 +185,18 @@ def test_every_recovery_has_an_error() -> None:
     line = heat_line(sources=20, sensors=8, diffusion_time=0.02)
     truth = np.zeros(20)
     truth[9] = 1.0
-    assert _recovery_error(line, line.readings(truth), 1e-3, truth) < 0.05
+    assert emd_of(recover_anyway(line, line.readings(truth), sigma=1e-3), truth) < 0.05
     # Nothing read: mass anywhere, on average |x - 0.5| = 5 of 20 cells off.
-    assert _recovery_error(line, np.zeros(8), 1.0, truth) == pytest.approx(0.25)
+    assert error_of_nothing(line, truth) == pytest.approx(0.25)
     # Out of reach: the smallest radius that can be had, and what it finds is where most was read.
-    assert _recovery_error(line, 5 * line.readings(truth), 1e-3, truth) < 0.2
+    assert recover(line, 5 * line.readings(truth), sigma=1e-3).status == "infeasible"
+    assert emd_of(recover_anyway(line, 5 * line.readings(truth), sigma=1e-3), truth) < 0.2
+
+
+@pytest.mark.unit
+def test_sets_without_an_error_gain_nothing() -> None:
+    exact = replace(loud_end(), error=0.0, uniform_error=0.0)
+    assert "gains nothing" in exact.said
 
 
 @pytest.mark.unit

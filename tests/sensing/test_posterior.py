@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.sensing import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.bayes_median import bayes_median, median_shares
 from sfumato.sensing.distance import emd_of
@@ -64,6 +64,7 @@ def exact(readings: FloatArray, sigma: float, *, free: bool) -> tuple[FloatArray
     return np.append(share / 2, single.sum() / 2) / evidence, float(np.log(evidence))
 
 
+@pytest.mark.reference
 @pytest.mark.parametrize("free", [False, True], ids=["known", "free"])
 @pytest.mark.parametrize("sigma", [0.5, 0.15], ids=["noisy", "clear"])
 def test_particles_have_the_exact_posterior(rng: np.random.Generator, free: bool, sigma: float) -> None:
@@ -94,6 +95,7 @@ def test_particles_have_the_exact_posterior(rng: np.random.Generator, free: bool
     assert abs(np.mean(evidences) + bias - evidence) <= 6 * np.std(evidences) / math.sqrt(RUNS) + 0.02
 
 
+@pytest.mark.property
 @settings(max_examples=80, deadline=None)
 @given(
     b=st.floats(-400, 400), root=st.floats(0, 30), width=st.floats(1e-3, 5)
@@ -119,8 +121,19 @@ def test_log_mean_is_the_integral(b: float, root: float, width: float) -> None:
     assert log_mean(b, h, width) == pytest.approx(top + math.log(area / width), abs=1e-3)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("b", "h"), [(3.0, 9.0), (-5.0, 2.0), (40.0, 4.0), (0.3, 0.2), (0.0, 0.0), (30.0, 28.0), (-0.5, 100.0)]
+    ("b", "h"),
+    [
+        (3.0, 9.0),
+        (-5.0, 2.0),
+        (40.0, 4.0),
+        (0.3, 0.2),
+        (0.0, 0.0),
+        (30.0, 28.0),
+        (-0.5, 100.0),
+        (905.0, 900.0),
+    ],
 )
 def test_masses_have_their_density(rng: np.random.Generator, b: float, h: float) -> None:
     width = 1.0
@@ -143,6 +156,7 @@ def scene(rng: np.random.Generator, count: int = 2, sigma: float = 0.066) -> tup
     return posterior(line, readings, sigma=sigma, rng=rng), truth
 
 
+@pytest.mark.reference
 def test_the_line_median_is_least_of_all(rng: np.random.Generator) -> None:
     """No draw, not R and not the linear program on the same draws is nearer to the draws on average."""
     beliefs, _ = scene(rng)
@@ -189,6 +203,7 @@ def mean_distance(beliefs: Posterior, answer: Estimate) -> float:
     return total / len(beliefs.weights)
 
 
+@pytest.mark.unit
 def test_units_do_not_matter(rng: np.random.Generator) -> None:
     """Readings in another unit, with noise and largest mass in it too, tell the same."""
     line = heat_line(sources=60, sensors=20, diffusion_time=0.02)
@@ -204,6 +219,7 @@ def test_units_do_not_matter(rng: np.random.Generator) -> None:
     assert np.array_equal(one.masses, again.masses)
 
 
+@pytest.mark.unit
 def test_one_clear_source_is_found_everywhere(rng: np.random.Generator) -> None:
     """On a plane, a graph and any matrix: one source of three times the noise, its place and its mass."""
     middle = (np.arange(6) + 0.5) / 6
@@ -236,6 +252,7 @@ def test_one_clear_source_is_found_everywhere(rng: np.random.Generator) -> None:
         assert emd_of(bayes_median(beliefs), truth) <= spacing[0, 8]
 
 
+@pytest.mark.unit
 def test_masses_that_are_not_known_are_learned(rng: np.random.Generator) -> None:
     line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     truth = np.zeros(100)
@@ -248,6 +265,7 @@ def test_masses_that_are_not_known_are_learned(rng: np.random.Generator) -> None
     assert emd_of(bayes_median(learned), truth) < emd_of(bayes_median(told), truth)
 
 
+@pytest.mark.unit
 def test_halves_that_disagree_are_told(rng: np.random.Generator) -> None:
     """Draws of two different scenes, one for each half: no mixing; of one scene: mixing."""
     line = heat_line(sources=20, sensors=9, diffusion_time=0.05)
@@ -269,6 +287,7 @@ def test_halves_that_disagree_are_told(rng: np.random.Generator) -> None:
     assert "did NOT mix" in other.said
 
 
+@pytest.mark.unit
 def test_fine_spaces_are_looked_at_in_some_cells(rng: np.random.Generator) -> None:
     line = heat_line(sources=5000, sensors=30, diffusion_time=0.02)
     truth = np.zeros(5000)
@@ -281,6 +300,13 @@ def test_fine_spaces_are_looked_at_in_some_cells(rng: np.random.Generator) -> No
         posterior(graph_diffusion(long_road, 0.5), np.zeros(4201), sigma=1.0, rng=rng)
 
 
+@pytest.mark.unit
+def test_readings_beyond_doubles_are_refused_and_not_waited_for(rng: np.random.Generator) -> None:
+    with pytest.raises(SolverFailed, match="larger than their noise, 1e-100"):
+        posterior(LINE, np.ones(5), sigma=1e-100, rng=rng)
+
+
+@pytest.mark.unit
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import stats
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter
@@ -18,7 +20,8 @@ from sfumato.sensing.estimate import distances_between, places_of
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.recover import recover
 from sfumato.sensing.rounds import cost_after
-from sfumato.sensing.track import JUMP, Track, combine, split_rhat, track
+from sfumato.sensing.track import JUMP, Track, _cut, _Scene, _several, combine, split_rhat, track
+from sfumato.sensing.track_kernel import draw_swaps
 from sfumato.spaces import Graph, Grid, Line, Points
 from sfumato.spaces.space import FloatArray, IntArray
 
@@ -107,6 +110,119 @@ def test_several_sources_are_sampled_from_their_posterior(rng: np.random.Generat
     assert found.rhat is not None
     assert found.mixed
     assert found.estimate(1).places.shape == (2, 1)
+
+
+APART = np.stack([np.arange(8, 16), np.arange(40, 32, -1)], axis=1)
+"""Cells of two sources of a line of 50 that never come nearer to each other than 18 cells."""
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("speed", [None, 0.03])
+@pytest.mark.parametrize("masses", [(1.0, 1.0), (0.6, 0.6), (0.9, 0.5)])
+def test_two_far_apart_are_not_confused(
+    speed: float | None, masses: tuple[float, float], rng: np.random.Generator
+) -> None:
+    """Noise of 0.05 places each within a cell in every round, if nobody is taken for the other.
+
+    Without draws of who was where, chains stay where two paths have changed places from a round on.
+    """
+    line = heat_line(sources=50, sensors=25, diffusion_time=0.01)
+    clean = sum(mass * line.columns(path).T for mass, path in zip(masses, APART.T, strict=True))
+    found = track(
+        line, clean + 0.05 * rng.normal(size=(8, 25)), sigma=0.05, speed=speed, count=2, rng=rng, draws=200
+    )
+    order = [0, 1] if found.cells[0, 0] < 25 else [1, 0]
+    assert np.abs(found.cells[:, order] - APART).max() <= 1
+    assert found.radii.max() <= 3 / 50
+    assert found.masses[order] == pytest.approx(masses, abs=0.03)
+    assert found.speed < 0.06  # it is 0.02 or 0.04 a round; a swap would be 0.36 at least
+    assert found.mixed
+
+
+@pytest.mark.unit
+def test_chains_with_other_steps_disagree_and_keep_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three chains with the truth, by any names, and one in which paths change places and fit better."""
+    line = heat_line(sources=50, sensors=25, diffusion_time=0.01)
+    swapped = np.concatenate([APART[:4], APART[4:, ::-1]])
+    noise = np.random.default_rng(1)
+    chains = []
+    for path, moves in ((APART[:, ::-1], -20.0), (swapped, -60.0), (APART, -20.0), (APART, -20.0)):
+        fits, moved = noise.normal(size=10) - 100 + (moves < -30), moves + noise.normal(size=10)
+        masses = np.tile([0.4, 0.9] if path[0, 0] == 40 else [0.9, 0.4], (10, 1))
+        chains.append((fits, moved, np.tile(path, (10, 1, 1)), masses, np.full(10, 0.03)))
+    read, sigma = np.zeros((8, 25)), np.ones(8)
+    places = places_of(line.space, np.arange(50))
+    apart = distances_between(line.space, places, places)
+    scene = _Scene(line.columns(np.arange(50)), read, sigma, apart, np.array([0.03]), 1.0)
+    given = iter(chains)
+    monkeypatch.setattr(sys.modules["sfumato.sensing.track"], "_chain", lambda *_: next(given))
+    found = _several(line, scene, 2, 10, noise)
+    assert found.rhat is not None
+    assert found.rhat > 10  # by the steps: total mass and spread are the same, and the fit is nearly so
+    assert found.cells.tolist() in (APART.tolist(), APART[:, ::-1].tolist())  # names of the likeliest draw
+
+
+@pytest.mark.reference
+def test_who_was_where_is_drawn_from_its_posterior(rng: np.random.Generator) -> None:
+    """All 16 ways of trading places in 4 rounds, by their weights and by 40,000 draws."""
+    gain, keep, swap = rng.normal(size=4), rng.normal(size=3), rng.normal(size=3)
+    ways = np.array(list(itertools.product([0, 1], repeat=4)))
+    turned = ways[:, 1:] != ways[:, :-1]
+    weights = np.exp(ways @ gain + np.where(turned, swap, keep).sum(axis=1))
+    drawn = np.array([draw_swaps(gain, keep, swap, rng.random(4)) for _ in range(40_000)])
+    counts = np.bincount(drawn @ [8, 4, 2, 1], minlength=16)
+    for count, weight in zip(counts.tolist(), weights / weights.sum(), strict=True):
+        # Five deviations of a count, and two more draws where few are expected.
+        assert abs(count - 40_000 * weight) <= 5 * math.sqrt(40_000 * weight) + 2
+    far = draw_swaps(
+        np.array([0.0, -2e3, 1e5]), np.array([-1e4, -3.0]), np.array([0.0, -2e4]), np.ones(3) / 2
+    )
+    assert far.tolist() == [False, True, True]  # no weight underflows: 1e5 for the last, then its neighbors
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("mean", "deviation", "end"),
+    [(-0.2, 0.003, 0.0), (1.2, 0.003, 1.0), (1e6, 0.01, 1.0), (-50.0, 1e-3, 0.0), (1e200, 1e-3, 1.0)],
+)
+def test_a_mass_far_outside_is_at_the_nearest_end(
+    mean: float, deviation: float, end: float, rng: np.random.Generator
+) -> None:
+    """Beyond 38 deviations both tails are 0 in doubles; the law is at the end nearest to the mean."""
+    own = np.array([1 / deviation])
+    drawn = [_cut(own, own * mean, 0.0, 1.0, rng) for _ in range(20)]
+    assert drawn == pytest.approx([end] * 20, abs=20 * deviation**2 / abs(mean - end))
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("mean", [-0.6, 0.3, 1.1])
+def test_a_mass_has_its_cut_law(mean: float, rng: np.random.Generator) -> None:
+    """Against scipy's truncated Gaussian, by Kolmogorov's distance: 2e-6 at 2.7 / sqrt(4000)."""
+    own = np.array([5.0])
+    drawn = [_cut(own, own * mean, 0.0, 1.0, rng) for _ in range(4000)]
+    law = stats.truncnorm(-5 * mean, 5 * (1 - mean), loc=mean, scale=0.2)
+    assert stats.kstest(drawn, law.cdf).statistic < 2.7 / math.sqrt(4000)
+    assert stats.kstest(drawn, stats.uniform().cdf).statistic > 2.7 / math.sqrt(4000)
+
+
+@pytest.mark.unit
+def test_readings_far_too_large_or_small_have_masses_at_the_ends(rng: np.random.Generator) -> None:
+    line = SMALL["line"]
+    for value, mass in ((1e6, 1.0), (-50.0, 0.0)):
+        found = track(line, np.full((3, 3), value), sigma=0.01, count=2, rng=rng, draws=20)
+        assert found.masses == pytest.approx([mass, mass], abs=1e-3)
+
+
+@pytest.mark.statistical
+def test_mass_goes_from_one_source_to_another(rng: np.random.Generator) -> None:
+    """Two neighbors whose readings are nearly alike: one at a time, masses go along their sum very slowly.
+
+    R-hat in 20 runs: 1.00 to 1.01 with trades of mass, 1.3 to 5.7 without.
+    """
+    operator = linear([[1, 0.98, 0], [0.98, 1, 0], [0, 0, 1]], Line(3))
+    rounds = np.tile(operator.columns([0, 1]) @ [0.5, 0.5], (4, 1)) + 0.005 * rng.normal(size=(4, 3))
+    found = track(operator, rounds, sigma=0.005, speed=0, count=2, rng=rng, draws=200)
+    assert found.mixed
 
 
 @pytest.mark.statistical

@@ -153,12 +153,11 @@ def test_a_release_is_paid_for_and_flipped_by_its_law(tmp_path: Path) -> None:
         unit="node",
         source="club",
         neighbors=ReplaceUser(),
-        model="local",
     )
     bits = np.arange(4000) % 2
     told = whisper_release(bits, 1, ledger=ledger)
     assert told.guarantee.loss == PureDP(1)
-    assert str(told.guarantee) == "epsilon 1 for each node (one user's data replaced), local model"
+    assert str(told.guarantee) == "epsilon 1 for each node (one user's data replaced), central model"
     assert ledger.statement().spent.epsilon == 1
     kept, half = math.e / (1 + math.e), 0.5
     for bit in (0, 1):
@@ -169,6 +168,32 @@ def test_a_release_is_paid_for_and_flipped_by_its_law(tmp_path: Path) -> None:
     assert whisper_release([1], 2, ledger=ledger).value.shape == (1,)
     # Where a start changes k bits, a group of k is what is promised.
     assert group(told.guarantee.loss, 40) == PureDP(40)
+
+
+@pytest.mark.unit
+def test_the_local_model_is_for_a_node_alone(tmp_path: Path) -> None:
+    """Whoever holds several bits is trusted with them, and a receipt must not say otherwise."""
+    own = Ledger.create(
+        tmp_path / "own", PureDP(3), unit="node", source="ann", neighbors=ReplaceUser(), model="local"
+    )
+    with pytest.raises(
+        LedgerMismatch, match=r"one node that answers alone, got 2 answers.*nothing was charged"
+    ):
+        whisper_release([0, 1], 1, ledger=own)
+    assert own.statement().spent.epsilon == 0
+    assert str(whisper_release([1], 1, ledger=own).guarantee).endswith("local model")
+
+
+@pytest.mark.reference
+def test_what_all_answers_tell_of_one_node_is_as_stated() -> None:
+    """Two cliques of five, one of which has heard it whole: the odds of node 3 go from 1 to e**10."""
+    truth = math.e / (1 + math.e)
+    said = np.repeat([1, 0], 5)  # the answers that speak most for the first
+    first, second = (np.where(said == bits, truth, 1 - truth).prod() for bits in (said, 1 - said))
+    assert math.log(first / second) == pytest.approx(10)
+    assert "by up to e**10" in " ".join(str(whisper_release.__doc__).split())
+    assert round(100 * truth) == 73
+    assert "true in 73 of 100" in str(whisper_release.__doc__)
 
 
 @pytest.mark.unit
@@ -200,6 +225,41 @@ def test_start_loss_is_the_largest_over_all_answers() -> None:
         assert found <= 5
 
 
+@pytest.mark.reference
+def test_start_loss_is_a_bound_where_noise_is_next_to_none() -> None:
+    own = np.eye(5)  # only the start has heard: two nodes tell two starts apart
+    for epsilon in (1, 30, 60, 128):
+        assert start_loss(KITE, (0, 1), epsilon=epsilon, spread=own) == pytest.approx(2 * epsilon, rel=1e-12)
+    assert start_loss(KITE, (0, 1), epsilon=math.inf, spread=own) == math.inf
+    assert start_loss(KITE, (2, 2), epsilon=math.inf, spread=own) == 0
+    # Chances that nobody rules out: by hand, a no of node 0 and a yes of node 1 speak for the second.
+    some = np.full((5, 5), 0.5)
+    some[0, :2], some[1, :2] = (0.75, 0.25), (0.25, 0.625)
+    assert start_loss(KITE, (0, 1), epsilon=math.inf, spread=some) == pytest.approx(math.log(3 * 2.5))
+    # What both starts rule out is no answer, and bounds nothing.
+    some[4, :2] = 0.0
+    assert start_loss(KITE, (0, 1), epsilon=math.inf, spread=some) == pytest.approx(math.log(3 * 2.5))
+    # Heat far away is less than its rounding: whatever it is, the bound holds.
+    path = Graph([(i, i + 1) for i in range(39)])
+    exact = heard_by_hand(path, Spread(0.01, 1.0))
+    for epsilon in (1, 60):
+        lie = 1 / (1 + math.exp(epsilon))
+        likely = [lie + (1 - 2 * lie) * chance[:, [0, 39]] for chance in (exact, 1 - exact)]
+        worst = max(np.maximum(*(np.log(one[:, a] / one[:, 1 - a]) for one in likely)).sum() for a in (0, 1))
+        loss = start_loss(path, (0, 39), epsilon=epsilon, spread=Spread(0.01, 1.0))
+        assert worst - 1e-6 <= loss <= 40 * epsilon
+
+
+@pytest.mark.unit
+def test_chances_may_be_nested_lists() -> None:
+    heard = heard_by_hand(KITE, SPREAD)
+    answers = [1, 1, 0, 0, 1]
+    mine = whisper_posterior(KITE, answers, epsilon=1, spread=heard.tolist())
+    assert mine.nodes.tolist() == whisper_posterior(KITE, answers, epsilon=1, spread=heard).nodes.tolist()
+    loss = start_loss(KITE, (0, 4), epsilon=1, spread=heard.tolist())
+    assert loss == start_loss(KITE, (0, 4), epsilon=1, spread=heard)
+
+
 @pytest.mark.statistical
 def test_draws_have_the_law_they_state(rng: np.random.Generator) -> None:
     path = Graph([(0, 1), (1, 2), (2, 3)])
@@ -226,6 +286,11 @@ def test_draws_have_the_law_they_state(rng: np.random.Generator) -> None:
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=[]), "at least one model"),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=np.ones((5, 4))), "5 by 5"),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=np.full((5, 5), 2.0)), "5 by 5"),
+        (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=[[1, 0], [1]]), "spread must be"),
+        (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=[SPREAD, 0.5]), "spread must be"),
+        (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread="far"), "spread must be"),
+        (lambda: start_loss(KITE, (0, 1), epsilon=1, spread=[SPREAD, SPREAD]), "spread must be"),
+        (lambda: start_loss(KITE, (0, 1), epsilon=1, spread=[[0.5]]), "5 by 5"),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, prior=[0] * 5), "prior must be"),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, prior=[1, -1, 1, 1, 1]), "prior must be"),
         (lambda: whisper_posterior(Graph([(0, 1)], nodes=3), [1] * 3, epsilon=1), "must be connected"),

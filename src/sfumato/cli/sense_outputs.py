@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.cli.console import say
-from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
     from sfumato.sensing import Readings
@@ -47,26 +48,47 @@ def check_outputs(
 
 def write_paid(readings: Readings, paths: Sequence[Path]) -> None:
     """Write readings that were paid for; whatever goes wrong, they are kept if any file can be."""
+    keep_paid(readings.write, paths, receipt=readings.snapshots[0].release.entry.hash, what="readings")
+
+
+def keep_paid(write: Callable[[Path], None], paths: Sequence[Path], *, receipt: str, what: str) -> None:
+    """Write what was paid for into new files; whatever goes wrong, it is kept if any .json file can be."""
     for path in paths:
         try:
-            readings.write(path)
+            _whole(write, path)
         except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
-            rescued = _rescued(readings, path, problem)
+            rescued = _rescued(write, path, problem, receipt=receipt, what=what)
             if isinstance(problem, Exception):
                 raise rescued from problem
             say(str(rescued), quiet=False)
             raise
 
 
-def _rescued(readings: Readings, path: Path, problem: BaseException) -> InvalidInput:
+def _rescued(
+    write: Callable[[Path], None], path: Path, problem: BaseException, *, receipt: str, what: str
+) -> InvalidInput:
     kept = "and could not be kept anywhere"
-    name = f"{path.name}.{readings.snapshots[0].release.entry.hash[:12]}.json"
+    name = f"{path.name}.{receipt[:12]}.json"
     for folder in (path.parent, Path(tempfile.gettempdir())):
         try:
-            readings.write(folder / name)
-        except (OSError, SfumatoError):
+            _whole(write, folder / name)
+        except BaseException:  # noqa: S112  # whoever interrupts twice is told what became of it
             continue
         kept = f"and kept in {folder / name}"
         break
     why = str(problem) or type(problem).__name__
-    return InvalidInput(f"could not write {path} ({why}); the readings are paid for, {kept}")
+    return InvalidInput(f"could not write {path} ({why}); the {what} are paid for, {kept}")
+
+
+def _whole(write: Callable[[Path], None], path: Path) -> None:
+    """Write a new file, or none: half of one would be taken for the whole."""
+    if path.exists():
+        raise InvalidInput(f"{path} exists already and is kept")
+    try:
+        write(path)
+    except BaseException as problem:
+        # A file that came between is somebody else's.
+        if not isinstance(problem.__context__, FileExistsError):
+            with suppress(OSError):
+                path.unlink()
+        raise

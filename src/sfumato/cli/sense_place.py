@@ -135,7 +135,7 @@ def _table(found: Placement) -> bytes:
 
 
 def _picture(found: Placement, caption: str) -> bytes:
-    from sfumato.figures.outlook import draw_placement
+    from sfumato.figures.recovery_forecast import draw_placement
 
     places = found.candidates.sensors.positions
     return draw_placement(places, chosen=places[found.chosen], uniform=places[found.uniform], caption=caption)

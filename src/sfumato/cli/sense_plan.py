@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing import NoisePlan, Operator, Site
     from sfumato.sensing.design import Design
-    from sfumato.sensing.outlook import RecoveryForecast
+    from sfumato.sensing.forecast import RecoveryForecast
 
 
 class Masses(StrEnum):
@@ -111,7 +111,7 @@ def plan(
     sources in random cells, with the papers' recovery (least mass) and with the Bayes median. With a SITE
     that takes --sources, --want or --out; without one it is always done.
     """
-    from sfumato.cli import sense_outlook as words
+    from sfumato.cli import sense_forecast as words
     from sfumato.sensing import conditioning, read_site
     from sfumato.sensing.design import Design
 
@@ -241,8 +241,8 @@ def _imagined(
 def _simulated(
     design: Design, rng: Any, trials: int | None, *, quiet: bool
 ) -> tuple[dict[str, Any], list[str], RecoveryForecast]:
-    from sfumato.cli import sense_outlook as words
-    from sfumato.sensing.outlook import LATER, forecast_recovery
+    from sfumato.cli import sense_forecast as words
+    from sfumato.sensing.forecast import LATER, forecast_recovery
 
     with working(f"simulating up to {trials or LATER} recoveries", quiet=quiet):
         foreseen = forecast_recovery(design.scene, rng=rng, most=trials or LATER)
@@ -252,7 +252,7 @@ def _simulated(
 def _needs(
     design: Design, want: float, foreseen: RecoveryForecast, rng: Any, trials: int | None, *, quiet: bool
 ) -> tuple[dict[str, Any], list[str]]:
-    from sfumato.cli import sense_outlook as words
+    from sfumato.cli import sense_forecast as words
     from sfumato.sensing.design import WANTED_TRIALS, needed
     from sfumato.sensing.operators import Matrix
 
@@ -284,10 +284,10 @@ def _page(
     quiet: bool,
 ) -> dict[str, Any]:
     """The curves, written as a page or a picture; and as JSON has them."""
-    from sfumato.cli import sense_outlook as words
+    from sfumato.cli import sense_forecast as words
     from sfumato.cli.sense_plan_page import write_page
     from sfumato.sensing.design import Axis, Curve, error_curve, values_on
-    from sfumato.sensing.outlook import ESTIMATORS
+    from sfumato.sensing.forecast import ESTIMATORS
 
     axes: tuple[Axis, ...] = ("diffusion time", "sensors", "cost", "sources")
     usable = ESTIMATORS if foreseen.bayes is not None else ESTIMATORS[:1]

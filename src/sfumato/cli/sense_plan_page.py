@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.sense_outlook import NAMES, axis_name, short
+from sfumato.cli.sense_forecast import NAMES, axis_name, short
 
 if TYPE_CHECKING:
     from sfumato.sensing.design import Curve, Design
-    from sfumato.sensing.outlook import ErrorForecast, RecoveryForecast
+    from sfumato.sensing.forecast import ErrorForecast, RecoveryForecast
 
 TITLES = {
     "diffusion time": "When to read",
@@ -31,7 +31,7 @@ def write_page(
     told: dict[str, Any],
 ) -> None:
     """The curves as one picture, or on a page with the plan and the numbers."""
-    from sfumato.figures.outlook import draw_outlook
+    from sfumato.figures.recovery_forecast import draw_recovery_forecast
     from sfumato.report import Section, write_report
 
     trials = ", ".join(
@@ -42,7 +42,7 @@ def write_page(
         f"{trials} trials, on the same made-up sources and noise along a curve. Papers' bounds: the upper "
         "one up to a constant that nobody has computed, the lower one as it is, for the worst sources."
     )
-    picture = draw_outlook(_panels(design, found, result, foreseen.even), caption=caption)
+    picture = draw_recovery_forecast(_panels(design, found, result, foreseen.even), caption=caption)
     if out.suffix == ".png":
         out.write_bytes(picture)
         return
@@ -71,7 +71,7 @@ def _panels(design: Design, found: Sequence[Curve], result: dict[str, Any], even
     import numpy as np
 
     from sfumato.figures.intervals import Series
-    from sfumato.figures.outlook import Panel
+    from sfumato.figures.recovery_forecast import Panel
 
     panels = []
     for curve in found:

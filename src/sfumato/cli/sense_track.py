@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json as json_
-from dataclasses import astuple
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -138,42 +139,69 @@ def _date(time: str) -> datetime:
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
-def losses_of(read: list[Readings]) -> list[Loss]:
-    """What each round cost, by its receipts.
+def losses_of(read: list[Readings]) -> list[Loss | None]:
+    """What each round cost, by its receipts; None where they do not say one number.
 
     Devices that read at one time share one promise, so a time costs what its dearest receipt says.
     """
-    dearest: dict[str, Loss] = {}
+    times: dict[str, list[Loss]] = {}
     for number, snapshot in enumerate(snapshot for one in read for snapshot in one.snapshots):
-        time = snapshot.time or str(number)
-        loss = snapshot.guarantee.loss
-        dearest[time] = max(dearest.get(time, loss), loss, key=astuple)
-    return list(dearest.values())
+        times.setdefault(snapshot.time or str(number), []).append(snapshot.guarantee.loss)
+    return [dearest(losses) for losses in times.values()]
 
 
-def cost_of(losses: list[Loss]) -> tuple[Loss | None, str]:
+def dearest(losses: list[Loss]) -> Loss | None:
+    """The loss of the least noise among those of one time: more noise costs no more than it.
+
+    An epsilon with a delta is compared by the deviation it takes: neither number alone says which is dearer.
+    None for losses of different kinds, and for such as no Gaussian noise has.
+    """
+    from sfumato.privacy import ZCDP, ApproxDP, gaussian_sigma
+
+    different = list(dict.fromkeys(losses))
+    if len(different) == 1:
+        return different[0]
+    if len({type(loss) for loss in different}) > 1:
+        return None
+
+    def noise(loss: Loss) -> float | Fraction:
+        if isinstance(loss, ApproxDP):
+            return gaussian_sigma(loss.epsilon, loss.delta)
+        return -(loss.rho if isinstance(loss, ZCDP) else loss.epsilon)
+
+    try:
+        return min(different, key=noise)
+    except InvalidParameter:  # an epsilon or a delta of 0
+        return None
+
+
+def cost_of(losses: Sequence[Loss | None]) -> tuple[Loss | None, str]:
     """What all rounds cost one source that was there all the time: as ledgers add it up, and in words.
 
-    Rounds that all cost the same have a tighter statement too, which the words end with.
+    Rounds that all cost the same have a tighter statement too, which the words end with, rounded up.
     """
     from sfumato.privacy import ZCDP, ApproxDP, compose
+    from sfumato.privacy.exact import exact, plain
     from sfumato.sensing import cost_after
 
     head = f"{len(losses)} rounds together, for a source that was there in all: "
+    known = [loss for loss in losses if loss is not None]
+    if len(known) < len(losses):
+        return None, f"{head}devices of one round promised in ways that one number does not bound"
     try:
-        whole = compose(losses)
+        whole = compose(known)
     except (NotComparable, InvalidParameter):  # of different kinds, or with deltas that add up to 1
         return None, f"{head}their costs do not add up to a promise"
     words = str(whole)
-    same = losses[0]
-    if isinstance(same, ZCDP | ApproxDP) and all(loss == same for loss in losses):
-        delta = same.delta if isinstance(same, ApproxDP) else DELTA
-        (row,) = cost_after(same, [len(losses)], delta=delta)
-        words += f"; it is at most epsilon {row.epsilon:.3g} at delta {float(delta):g}"
+    same = known[0]
+    if isinstance(same, ZCDP | ApproxDP) and all(loss == same for loss in known):
+        delta = same.delta if isinstance(same, ApproxDP) else exact(DELTA)
+        (row,) = cost_after(same, [len(known)], delta=delta)
+        words += f"; it is at most epsilon {plain(Fraction(row.epsilon))} at delta {plain(delta)}"
     return whole, head + words
 
 
-def _result(found: Track, rounds: list[Noisy], losses: list[Loss]) -> dict[str, Any]:
+def _result(found: Track, rounds: list[Noisy], losses: list[Loss | None]) -> dict[str, Any]:
     from sfumato.privacy.codec import encode
     from sfumato.sensing.answer import place_of
 

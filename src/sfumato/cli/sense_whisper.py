@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json as json_
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,7 @@ import typer
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.sense_files import column, read_graph, read_layout, read_rows
-from sfumato.cli.sense_outputs import check_outputs
+from sfumato.cli.sense_outputs import check_outputs, keep_paid
 from sfumato.cli.sense_told import percent
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 
@@ -52,7 +51,7 @@ def release(
     ledger: Annotated[
         Path,
         typer.Option(
-            help="The ledger that pays: `ledger create --unit node --neighbors replace --model local`.",
+            help="The ledger that pays: `ledger create --unit node --neighbors replace`.",
             show_default=False,
         ),
     ],
@@ -68,19 +67,22 @@ def release(
 ) -> None:
     """Release who has heard: pay, then flip each answer with a chance that epsilon sets.
 
-    The promise is for each node's own yes or no. It is not that nobody learns where it began: another start
-    changes the answers of many.
+    The promise is for each node's own answer; those of others tell about it too. It is not that nobody learns
+    where it began: another start changes the answers of many. Whoever runs this reads everybody's exact
+    answers, the central model; a ledger of --model local is for a node that releases its own row alone.
     """
     from sfumato.privacy import RandomisedResponse
     from sfumato.privacy.codec import encode
     from sfumato.sensing import whisper_release
+    from sfumato.sensing.files import write_text
+    from sfumato.sensing.whisper import bound_of
 
     hush = quiet or json
     check_outputs([out], {".json"}, reads=[answers, graph, ledger])
     net, names = _connected(graph, largest_part=largest_part)
     mechanism = RandomisedResponse(epsilon)
     book = _book(ledger)
-    cost = mechanism.cost(_bound(net.size))
+    cost = mechanism.cost(bound_of(net.size))
     book.afford(cost)
     lie = float(mechanism.law[1])
     if dry_run:
@@ -90,7 +92,13 @@ def release(
     heard = _answers(answers, names, others=largest_part)
     who = [node for node, name in enumerate(names) if name in heard]
     paid = whisper_release([heard[names[node]] for node in who], epsilon, ledger=book, note=note)
-    _keep(paid, {"nodes": list(names), "edges": net.edges.tolist(), "answered": who}, out)
+
+    def write(path: Path) -> None:
+        # A release with more beside it: `ledger verify --against` reads it as one.
+        about = {"nodes": list(names), "edges": net.edges.tolist(), "answered": who}
+        write_text(path, json_.dumps({**paid.to_json(), "whisper": about}, indent=1) + "\n")
+
+    keep_paid(write, [out], receipt=paid.entry.hash, what="answers")
     say(f"released {len(who)} answers, {paid.guarantee}", quiet=hush)
     result = {"written": str(out), "answers": len(who), "statement": str(paid.guarantee), "flipped": lie}
     show(result, str(out), json=json)
@@ -233,13 +241,6 @@ def _connected(path: Path, *, largest_part: bool) -> tuple[Graph, tuple[str, ...
     return net, names
 
 
-def _bound(count: int) -> Any:
-    from sfumato.privacy import Bound, ReplaceUser
-    from sfumato.sensing.whisper import UNIT
-
-    return Bound(ReplaceUser(), count, l1=1, linf=1, entries=1, unit=UNIT)
-
-
 def _book(path: Path) -> Ledger:
     """A ledger that accounts for each node."""
     from sfumato.privacy import Ledger, ReplaceUser
@@ -279,20 +280,6 @@ def _answers(path: Path, names: tuple[str, ...], *, others: bool) -> dict[str, i
     if not heard:
         raise InvalidInput(f"{path} has no answer of a node of the graph; nothing was charged")
     return heard
-
-
-def _keep(paid: Release[IntArray], about: dict[str, Any], out: Path) -> None:
-    """Write what was paid for; if it cannot be written there, somewhere else."""
-    # A release with more beside it: `ledger verify --against` reads it as one.
-    text = json_.dumps({**paid.to_json(), "whisper": about}, indent=1) + "\n"
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        kept = Path(tempfile.gettempdir()) / f"{out.name}.{paid.entry.hash[:12]}.json"
-        kept.write_text(text, encoding="utf-8")
-        raise InvalidInput(
-            f"could not write {out} ({problem.strerror}); the answers are paid for, and kept in {kept}"
-        ) from None
 
 
 def read_whisper(path: Path) -> tuple[Graph, tuple[str, ...], IntArray, Release[IntArray]]:

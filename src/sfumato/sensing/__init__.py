@@ -13,6 +13,7 @@ from sfumato.sensing.distance import emd_of
 from sfumato.sensing.estimate import Estimate
 from sfumato.sensing.field import Field, fit_field
 from sfumato.sensing.field_sensors import Suspect, suspects, without_offset
+from sfumato.sensing.forecast import ErrorForecast, RecoveryForecast, Scene, forecast_recovery
 from sfumato.sensing.keys import (
     Device,
     MasterKey,
@@ -37,7 +38,6 @@ from sfumato.sensing.mixing import Mixing
 from sfumato.sensing.mixture import Mixture, mixture
 from sfumato.sensing.off_grid import OffGrid, off_grid
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
-from sfumato.sensing.outlook import ErrorForecast, RecoveryForecast, Scene, forecast_recovery
 from sfumato.sensing.papers_bounds import PapersBounds, papers_bounds
 from sfumato.sensing.placement import Placement, PlacementGain, place_sensors, simulated_gain
 from sfumato.sensing.plan import NoisePlan, plan_noise, unit_of

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.estimate import distances_between, places_of
+from sfumato.sensing.operators import Operator
 from sfumato.sensing.posterior import Posterior
 from sfumato.spaces.space import FloatArray, read_only
 
@@ -29,7 +30,7 @@ def bands(beliefs: Posterior, *, level: float = 0.9) -> tuple[Band, ...]:
 
     The first band is the smallest ball that holds a source in a share `level` of the draws. Each draw's
     source nearest to its center is then taken away, and the next ball is found in what is left, until it
-    would be wider than a quarter of where sources are. Each band is a statement of its own: that all of them
+    would be wider than a quarter of the space. Each band is a statement of its own: that all of them
     hold together is less likely.
 
     Limits: probabilities are those of the posterior; where its beliefs are wrong they are too.
@@ -41,7 +42,7 @@ def bands(beliefs: Posterior, *, level: float = 0.9) -> tuple[Band, ...]:
     tried = np.argsort(-shares, kind="stable")[:PLACES]
     tried = np.sort(tried[shares[tried] > 0])
     places = places_of(space, tried)
-    widest = float(distances_between(space, places, places).max()) / 4
+    widest = _extent(beliefs.operator) / 4
     left, found = beliefs, []
     while (left.cells >= 0).any():
         apart = left.nearest(places)
@@ -56,6 +57,14 @@ def bands(beliefs: Posterior, *, level: float = 0.9) -> tuple[Band, ...]:
         found.append(Band(read_only(places[best].copy()), float(radii[best]), held))
         left = _without_nearest(left, places[best])
     return tuple(found)
+
+
+def _extent(operator: Operator) -> float:
+    """How far apart two cells can be: from the farthest cell of the first to its own farthest."""
+    space = operator.space
+    every = places_of(space, np.arange(space.size))
+    end = int(np.argmax(distances_between(space, every[:1], every)[0]))
+    return float(distances_between(space, every[[end]], every).max())
 
 
 def _without_nearest(beliefs: Posterior, place: FloatArray) -> Posterior:

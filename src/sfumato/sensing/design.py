@@ -14,8 +14,7 @@ import numpy as np
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane
-from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix
-from sfumato.sensing.outlook import (
+from sfumato.sensing.forecast import (
     ESTIMATORS,
     ErrorForecast,
     Estimator,
@@ -26,6 +25,7 @@ from sfumato.sensing.outlook import (
     error_of,
     mean_error,
 )
+from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix
 from sfumato.sensing.papers_bounds import papers_bounds
 from sfumato.sensing.plan import Calibration, NoisePlan
 from sfumato.sensing.readings import plan
@@ -261,8 +261,8 @@ def needed(
     """How many sensors, or how much epsilon, a wanted mean error takes, the rest as designed.
 
     From 1/16 to 16 times what is planned, by doublings: halving the range each time, on the same sources and
-    noise; then a straight line between two of them on log scales. It takes the error to fall along the axis.
-    That it does with epsilon; more sensors need more noise, and soon buy nothing: then it is not reached.
+    noise; then a straight line between two of them on log scales. It takes the error to fall along the axis
+    up to there. More sensors need more noise, and soon buy nothing: then it is not reached.
     """
     if not 0 < want < math.inf:
         raise InvalidParameter(f"a wanted error is positive and finite, got {want}; nothing was simulated")
@@ -285,11 +285,14 @@ def needed(
         return found[i]
 
     tried = grid[0], grid[-1]
-    if error(len(grid) - 1).mean > want:
+    # More sensors may be worse than some, so where the most do not do, all are tried.
+    reached = (i for i in reversed(range(len(grid))) if error(i).mean <= want)
+    holds = next(reached, None)
+    if holds is None:
         return Need(axis, want, estimator, None, None, None, tried)
     if error(0).mean <= want:
         return Need(axis, want, estimator, grid[0], grid[0], grid[0], tried)
-    fails, holds = 0, len(grid) - 1
+    fails = 0
     while holds - fails > 1:
         middle = (fails + holds) // 2
         fails, holds = (fails, middle) if error(middle).mean <= want else (middle, holds)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.estimate import Estimate, distances_between, places_of
+from sfumato.sensing.operators import Operator
 from sfumato.sensing.recovery import Recovery
 from sfumato.spaces import Points
 from sfumato.spaces.space import real_array
@@ -35,3 +36,12 @@ def emd_of(found: Recovery | Estimate, sources: npt.ArrayLike) -> float:
     cells = np.flatnonzero(truth)
     apart = distances_between(space, found.places, places_of(space, cells))
     return emd_apart(found.masses, truth[cells], apart, normalize=True).value
+
+
+def error_of_nothing(operator: Operator, sources: npt.ArrayLike) -> float:
+    """How far mass spread evenly over all cells is from the sources: what can be said without a reading."""
+    space = operator.space
+    if isinstance(space, Points):
+        every = np.arange(space.size)
+        return emd_of(Estimate(operator, places_of(space, every), np.ones(space.size)), sources)
+    return emd(np.ones(space.size), sources, space, normalize=True).value

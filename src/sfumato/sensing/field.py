@@ -11,9 +11,9 @@ import numpy.typing as npt
 from scipy.special import chdtrc
 
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.field_sensors import Suspect, part_of, suspects, whitened, without_offset
+from sfumato.sensing.field_sensors import Suspect, check_reach, part_of, suspects, whitened, without_offset
 from sfumato.sensing.field_sparse import Fit, few_sources
-from sfumato.sensing.misfit import Misfit, checked_readings, checked_sigma, misfit
+from sfumato.sensing.misfit import Misfit, checked_readings, checked_sigma, misfit, p_said
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Operator
 from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
 
@@ -32,8 +32,9 @@ class Field:
     """What to recover from, once the field is known: an operator, readings, and what was found on the way.
 
     `operator` has the estimated time and no suspected sensors; `readings` are theirs, less the offset.
-    `time` is the diffusion time, or the rate on a graph, None if nobody asked; `interval` is where it lies if
-    there are no more than `sources` sources, and `at_most` the largest that any sources at all explain.
+    `time` is the diffusion time, or the rate on a graph, None if nobody asked, or if no source stands out
+    from the noise: then the stated one stays. `interval` is where it lies if there are no more than `sources`
+    sources, and `at_most` the largest that any sources at all explain.
     `misfit` is of what is left; `said` are sentences for a person. All of it is made from what was released.
     """
 
@@ -101,6 +102,11 @@ def fit_field(
         raise InvalidParameter(f"offset must be 0 or a deviation, got {offset}; no field was fitted")
     if not 0 < upper < math.inf:
         raise InvalidParameter(f"upper must be positive and finite, got {upper}; no field was fitted")
+    check_reach(operator if tried is None else at_time(operator, tried[-1]))  # a longer time reaches further
+    if offset and len(readings) < 2:
+        raise InvalidParameter(
+            "an offset needs 2 sensors or more to be told from, got 1; no field was fitted"
+        )
     least = operator if tried is None else at_time(operator, tried[0])
     bad = suspects(least, readings, sigma=noise, upper=upper, offset=offset > 0)
     scene = _without(_Scene(operator, readings, noise, upper, offset, count), bad)
@@ -228,6 +234,8 @@ def _fits(scene: _Scene, operator: Operator, starts: tuple[IntArray, ...]) -> li
     # A rotation into the few directions that columns have; what is read outside is the same for all fits.
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     basis = left[:, sizes > 1e-9 * sizes[0]]
+    if not basis.size:  # at this time, or but for an offset, sensors read nothing
+        return [Fit(np.empty(0, dtype=np.int64), np.empty(0), float(wanted @ wanted))]
     inner = basis.T @ wanted
     outside = max(0.0, float(wanted @ wanted) - float(inner @ inner))
     most = min(MOST_SOURCES if scene.sources is None else scene.sources, len(wanted))
@@ -240,7 +248,8 @@ def _fits(scene: _Scene, operator: Operator, starts: tuple[IntArray, ...]) -> li
 def _field(
     stated: Operator, scene: _Scene, profile: _Profile, bad: tuple[Suspect, ...], times: list[float] | None
 ) -> Field:
-    operator = scene.operator if times is None else at_time(scene.operator, profile.time)
+    told = times is not None and profile.fit.cells.size > 0  # without sources all times are the same
+    operator = at_time(scene.operator, profile.time) if told else scene.operator
     explained = operator.columns(profile.fit.cells) @ profile.fit.masses
     offset = _offset(scene, scene.readings - explained)
     left = misfit(*_tested(scene, operator), sigma=scene.sigma, upper=scene.upper)
@@ -249,8 +258,8 @@ def _field(
         operator,
         read_only(scene.readings - offset),
         offset,
-        None if times is None else profile.time,
-        None if times is None else profile.interval,
+        profile.time if told else None,
+        profile.interval if told else None,
         at_most,
         profile.fit.cells.size,
         bad,
@@ -309,20 +318,25 @@ def _times(operator: Operator, times: Sequence[float]) -> list[float]:
 def _said(stated: Operator, scene: _Scene, field: Field, times: list[float] | None) -> tuple[str, ...]:
     said = [
         f"sensor {suspect.sensor!r} is off by {suspect.z:+.1f} deviations from what the others say "
-        f"(p = {suspect.p_value:.1e}) and was left out"
+        f"({p_said(suspect.p_value)}) and was left out"
         for suspect in field.suspects
     ]
     if len(field.suspects) >= len(stated.sensors) / 4:
         said.append("a quarter of the sensors is suspected: look at the physics first, then at the sensors")
     if scene.offset:
         said.append(f"all readings share an offset of about {field.offset:.3g}")
+    told = time_of(stated) or 0.0
+    name = "rate" if isinstance(stated, GraphDiffusion) else "diffusion time"
+    if times is not None and field.interval is None:
+        said.append(
+            f"no source stands out from the noise, so the {name} cannot be told; the stated {told:.3g} stays"
+        )
     if times is not None and field.interval is not None:
         low, high = field.interval
-        told = time_of(stated) or 0.0
         few = "1 source" if field.sources == 1 else f"{field.sources} sources"
-        said.append(f"the diffusion time is {low:.3g} to {high:.3g} if {few} made the readings")
+        said.append(f"the {name} is {low:.3g} to {high:.3g} if {few} made the readings")
         if low <= times[0] or high >= times[-1]:
-            said.append("that interval reaches the end of the times tried: try more, or give the sources")
+            said.append(f"that interval reaches the end of the {name}s tried: try more, or give the sources")
         if high < told:
             said.append(
                 f"it lies below the stated {told:.3g}, for which the noise was made: sources move readings "

@@ -61,6 +61,17 @@ def part_of(operator: Operator, rows: IntArray) -> Operator:
             assert_never(operator)
 
 
+def check_reach(operator: Operator) -> None:
+    """Refuse sensors of which none reads anything of any source."""
+    m, n = operator.shape
+    # One product mostly tells; entries of a matrix may cancel in it.
+    if not operator.readings(np.ones(n)).any() and not any(operator.adjoint(row).any() for row in np.eye(m)):
+        raise InvalidParameter(
+            f"at least one sensor must be in reach of a source, got {m} that read 0 of all {n} cells; "
+            "no field was fitted"
+        )
+
+
 def without_offset(operator: Operator, y: npt.ArrayLike) -> tuple[Matrix, FloatArray]:
     """The same sources and what differs between sensors: for an estimator that knows of no offset.
 
@@ -140,7 +151,8 @@ def suspects(
     signal = _signal(operator, noise / math.sqrt(len(rounds)), upper=upper, offset=offset)
     names, m = operator.sensors.names, rounds.shape[1]
     rows, found = np.arange(m), list[Suspect]()
-    while len(found) < MOST_SUSPECTS * m and signal.shape[1] < rows.size:
+    # Of two that differ and may share an offset, neither is known to be the bad one.
+    while len(found) < MOST_SUSPECTS * m and signal.shape[1] < rows.size and rows.size > 1 + offset:
         z, chance = _judge(rounds[:, rows], _orthonormal(signal[rows]), noise)
         worst = int(np.argmin(chance))
         p_value = min(1.0, m * float(chance[worst]))

@@ -12,16 +12,25 @@ from scipy.special import chdtr, chdtrc
 
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.field_kernel import box_masses
-from sfumato.sensing.operators import Operator
+from sfumato.sensing.operators import GraphDiffusion, Operator
 from sfumato.sensing.solver.compress import Range, range_of
 from sfumato.sensing.solver.kept import afresh
+from sfumato.spaces import Graph
 from sfumato.spaces.space import FloatArray, real_array
 
 DOUBTFUL = 1e-3
 """A p-value below which the physics is said not to fit."""
 CLOSE = 1e-3
 """A best fit is looked for until it is within so many squares of sigma of a proven bound."""
+TINY = 1e-300
+"""P-values below this are not told apart."""
 ROUNDS = 200
+LARGE = 1 << 20
+"""Sensors times cells beyond which a best fit is looked for only until it is clear whether to warn."""
+FEW_ROUNDS = 8
+"""Rounds for which it is looked for then: on a line of 1e5 cells and 500 sensors, one takes a second."""
+STEPS = 100
+"""On a graph steps are cheap, and sources may be many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +41,9 @@ class Misfit:
     pure noise, so it is exact, and low where there is too much or too little of it (1 where there are no such
     directions). `inside` is that of the rest, after the best of all
     sources in the box: never too small, and mostly much too large, since sources bend to the noise as well.
-    `square` is all that the best sources leave, outside and inside, in squares of sigma. `said` is a warning,
-    or nothing.
+    `square` is all that the best sources leave, outside and inside, in squares of sigma, or less where
+    sensors times cells are more than 2**20: there the search ends as soon as it is clear whether to warn.
+    `said` is a warning, or that it did not become clear, or nothing.
     """
 
     outside: float
@@ -60,7 +70,8 @@ def misfit(operator: Operator, y: npt.ArrayLike, *, sigma: float, upper: float =
 
     What it cannot see: a true diffusion time above the stated one (more, and wider spread, sources look the
     same), a dead sensor where little was to be read, and anything that some sources in the box explain. On a
-    graph read at every node there is no outside.
+    graph read at every node there is no outside. Where sensors times cells are more than 2**20, many sources
+    may be more than the 8 rounds of the search there (100 steps on a graph) find: then it says so.
 
     >>> from sfumato.sensing.build import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
@@ -75,31 +86,67 @@ def misfit(operator: Operator, y: npt.ArrayLike, *, sigma: float, upper: float =
     degrees = len(readings) - found.rank if found.basis is not None else 0
     inner = found.into(readings[:, np.newaxis])[0]
     rest = 0.0 if found.basis is None else float(np.sum((readings - found.basis @ inner) ** 2))
-    loud, quiet = (float(tail(degrees, rest / noise**2)) if degrees else 1.0 for tail in (chdtrc, chdtr))
+    loud, quiet = (float(law(degrees, rest / noise**2)) if degrees else 1.0 for law in (chdtrc, chdtr))
     outside = min(1.0, 2 * min(loud, quiet))
-    least = least_square(operator, found, inner, upper=upper, close=CLOSE * noise**2)
-    inside = float(chdtrc(found.rank, least / noise**2))
-    return Misfit(
-        outside, inside, degrees, (rest + least) / noise**2, _said(outside, inside, quiet=quiet < loud)
-    )
+
+    def tail(square: float) -> float:
+        return float(chdtrc(found.rank, square / noise**2))
+
+    def clear(least: float, square: float) -> bool:
+        """The p-value lies between those of the two: both warn, or neither; or the outside warns anyway."""
+        return 2 * tail(square) >= DOUBTFUL or 2 * min(tail(least), outside) < DOUBTFUL
+
+    large = math.prod(operator.shape) > LARGE
+    if large:
+        least, square = (
+            _descent(operator, found, inner, upper=upper, enough=clear)
+            if isinstance(operator, GraphDiffusion)
+            else _search(operator, found, inner, upper=upper, enough=clear, rounds=FEW_ROUNDS)
+        )
+    else:
+        least = square = least_square(operator, found, inner, upper=upper, close=CLOSE * noise**2)
+    inside = tail(least)
+    said = _said(operator, outside, inside, quiet=quiet < loud)
+    if not said and large and not clear(least, square):
+        said = (
+            f"whether sources explain the readings was not found out: {operator.shape[1]} cells and "
+            f"{len(readings)} sensors are too many to search"
+        )
+    return Misfit(outside, inside, degrees, (rest + least) / noise**2, said)
 
 
 def least_square(operator: Operator, found: Range, inner: FloatArray, *, upper: float, close: float) -> float:
-    """A proven lower bound, mostly within `close`, on |B'(M f) - b|**2 over 0 <= f <= upper.
+    """A proven lower bound, mostly within `close`, on |B'(M f) - b|**2 over 0 <= f <= upper."""
+
+    def enough(least: float, square: float) -> bool:
+        return square - least <= close
+
+    return _search(operator, found, inner, upper=upper, enough=enough, rounds=ROUNDS)[0]
+
+
+def _search(
+    operator: Operator,
+    found: Range,
+    inner: FloatArray,
+    *,
+    upper: float,
+    enough: Callable[[float, float], bool],
+    rounds: int,
+) -> tuple[float, float]:
+    """The least square over the box lies between these two, once they are enough or rounds are over.
 
     Cells that would still improve the fit join a small problem, round by round. For every z the least square
     is at least 2 b'z - |z|**2 - 2 upper sum (A'z)_+; z = b - A f is best where f is.
     """
-    cells, bound = np.empty(0, dtype=np.int64), 0.0
+    cells, bound, best = np.empty(0, dtype=np.int64), 0.0, math.inf
     columns, masses = np.empty((0, inner.size)), np.empty(0)
     adjoint = _adjoint(operator, found)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         left = inner - masses @ columns
         pull = adjoint(left)
         square = float(left @ left)
-        lower = 2 * float(inner @ left) - square - 2 * upper * float(np.maximum(pull, 0).sum())
-        bound = max(bound, lower)
-        if square - bound <= close:
+        bound, best = max(bound, _below(inner, left, pull, upper)), min(best, square)
+        if enough(bound, best):
             break
         pull[cells] = 0.0
         strongest = _peaks(pull, 8)
@@ -112,7 +159,40 @@ def least_square(operator: Operator, found: Range, inner: FloatArray, *, upper: 
         )
         used = masses > 0
         cells, columns, masses = cells[used], columns[used], masses[used]
-    return bound
+    return bound, best
+
+
+def _descent(
+    operator: GraphDiffusion,
+    found: Range,
+    inner: FloatArray,
+    *,
+    upper: float,
+    enough: Callable[[float, float], bool],
+) -> tuple[float, float]:
+    """As `_search`, but all cells move at once: projected gradients with momentum [beck09, sec. 4].
+
+    Heat on a graph is no longer than what it came from, so steps of 1 are safe.
+    """
+    bound, best, pace = 0.0, math.inf, 1.0
+    adjoint = _adjoint(operator, found)
+    masses = ahead = np.zeros(operator.shape[1])
+    for _ in range(STEPS):
+        left = inner - found.into(operator.readings(ahead)[:, np.newaxis])[0]
+        pull = adjoint(left)
+        bound, best = max(bound, _below(inner, left, pull, upper)), min(best, float(left @ left))
+        if enough(bound, best):
+            break
+        before, masses = masses, np.clip(ahead + pull, 0.0, upper)
+        pace, past = (1 + math.sqrt(1 + 4 * pace**2)) / 2, pace
+        # Back into the box: only there is what is left a square that sources leave.
+        ahead = np.clip(masses + (past - 1) / pace * (masses - before), 0.0, upper)
+    return bound, best
+
+
+def _below(inner: FloatArray, left: FloatArray, pull: FloatArray, upper: float) -> float:
+    """What the least square cannot be below, from z = left and A'z = pull: see `_search`."""
+    return float(2 * (inner @ left) - left @ left - 2 * upper * np.maximum(pull, 0).sum())
 
 
 def box_fit(columns: FloatArray, wanted: FloatArray, *, upper: float, start: FloatArray) -> FloatArray:
@@ -154,16 +234,22 @@ def _peaks(pull: FloatArray, count: int) -> npt.NDArray[np.int64]:
     return np.asarray(np.sort(chosen[pull[chosen] > 0]), dtype=np.int64)
 
 
-def _said(outside: float, inside: float, *, quiet: bool) -> str:
+def p_said(chance: float) -> str:
+    """A p-value for a person: no chance is 0, but doubles end."""
+    return f"p = {chance:.1e}" if chance >= TINY else f"p below {TINY:.0e}"
+
+
+def _said(operator: Operator, outside: float, inside: float, *, quiet: bool) -> str:
     chance = min(1.0, 2 * min(outside, inside))
     if chance >= DOUBTFUL:
         return ""
+    time = "rate" if isinstance(operator.space, Graph) else "diffusion time"
     if inside < outside:
-        where = "look at the diffusion time, the unit, and the largest mass of a source"
+        where = f"look at the {time}, the unit, and the largest mass of a source"
     elif quiet:
         where = (
             "they have less noise than stated, so look at sigma and the unit, and at the promise of privacy"
         )
     else:
-        where = "look at single sensors, the diffusion time, the unit and sigma"
-    return f"the readings do not fit the stated physics (p = {chance:.1e}): {where}"
+        where = f"look at single sensors, the {time}, the unit and sigma"
+    return f"the readings do not fit the stated physics ({p_said(chance)}): {where}"

@@ -40,7 +40,7 @@ class Mixing:
         found = f"R-hat {self.rhat:.3f} over two halves of {self.particles} draws"
         if self.mixed:
             return f"the draws mixed: {found}"
-        return f"the draws did NOT mix ({found}, law gap {self.law_gap:.2f}): take the answer as a guess"
+        return f"the draws did NOT mix ({found}, law gap {self.law_gap:.2f}): do not rely on the answer"
 
 
 def judge(

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.sensing.forecast import Scene
 from sfumato.sensing.limits import (
     RecoveryBound,
     private_recovery_bound,
@@ -13,7 +14,6 @@ from sfumato.sensing.limits import (
     recovery_lower_bound,
 )
 from sfumato.sensing.operators import HeatLine
-from sfumato.sensing.outlook import Scene
 from sfumato.spaces import Line
 
 

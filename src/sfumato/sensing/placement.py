@@ -12,23 +12,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import lsq_linear
 from scipy.spatial.distance import cdist
 
-from sfumato.errors import InvalidParameter, SolverFailed
+from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells, gaussian_sigma
 from sfumato.sensing.changes import pairs
-from sfumato.sensing.distance import emd_of
-from sfumato.sensing.estimate import Estimate, distances_between, places_of
+from sfumato.sensing.distance import emd_of, error_of_nothing
+from sfumato.sensing.estimate import distances_between, places_of
 from sfumato.sensing.operators import Matrix, Operator
 from sfumato.sensing.placement_kernel import errors_with
-from sfumato.sensing.recover import recover
+from sfumato.sensing.recover_anyway import recover_anyway
 from sfumato.sensing.sensitivity import sensitivity
 from sfumato.sensing.simulate import made_up_sources
 from sfumato.sensing.site import Site, part_of_site
-from sfumato.spaces import Line, Points
+from sfumato.spaces import Line
 from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
-from sfumato.transport import emd
 
 MOST_ENTRIES = 1 << 26  # candidates times steps: half a GB
 MOST_TRUTHS, MOST_GUESSES = 32, 256
@@ -72,7 +70,7 @@ class Placement:
     @property
     def said(self) -> str:
         """The gain in a sentence."""
-        gain = 1 - self.error / self.uniform_error
+        gain = 1 - self.error / self.uniform_error if self.uniform_error > 0 else 0.0
         beside = f"{self.error:.3g} against {self.uniform_error:.3g} for sensors spread out evenly"
         if gain < 0.01:
             return f"choosing gains nothing here: one source is found to about {beside}"
@@ -199,7 +197,11 @@ def simulated_gain(
         truth = made_up_sources(space, sources, rng=rng)
         for row, (operator, sigma) in enumerate(sets):
             y = operator.readings(truth) + sigma * rng.standard_normal(len(operator.sensors))
-            errors[row, trial] = _recovery_error(operator, y, sigma, truth)
+            found = recover_anyway(operator, y, sigma=sigma)
+            answered = found.status == "optimal"
+            errors[row, trial] = emd_of(found, truth) if answered else error_of_nothing(operator, truth)
+    if not errors[1].any():
+        raise InvalidParameter("sensors spread out evenly make no errors here; there is nothing to gain")
     (chosen, uniform), ratio = errors.mean(axis=1), float(errors[0].mean() / errors[1].mean())
     # The ratio of two means from pairs moves as the mean of (a - ratio b) / mean of b.
     spread = float((errors[0] - ratio * errors[1]).std(ddof=1) / uniform / math.sqrt(count))
@@ -342,23 +344,3 @@ def _unit_sigma(loss: ZCDP | ApproxDP) -> float:
 
 def _moved(candidates: Operator, neighbors: MovedMass | SwappedCells, rows: IntArray) -> float:
     return sensitivity(_part(candidates, neighbors, rows), neighbors).l2
-
-
-def _recovery_error(operator: Operator, y: FloatArray, sigma: float, truth: FloatArray) -> float:
-    space = operator.space
-    found = recover(operator, y, sigma=sigma)
-    if found.status == "infeasible":
-        near = lsq_linear(operator.columns(np.arange(space.size)), y, bounds=(0, 1), tol=1e-12)
-        least = math.sqrt(2 * near.cost)
-        for more in (1e-4, 1e-3, 1e-2, 0.1, 1.0):
-            try:
-                found = recover(operator, y, radius=least * (1 + more))
-            except SolverFailed:  # so close to the least radius an answer may not prove itself
-                continue
-            if found.status != "infeasible":
-                break
-    if found.status == "optimal":
-        return emd_of(found, truth)
-    if not isinstance(space, Points):
-        return emd(np.ones(space.size), truth, space, normalize=True).value
-    return emd_of(Estimate(operator, space.positions, np.ones(space.size)), truth)

@@ -12,10 +12,10 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.sensing.estimate import distances_between, places_of
 from sfumato.sensing.mixing import Mixing, judge
-from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Operator
+from sfumato.sensing.operators import GraphDiffusion, Operator
 from sfumato.sensing.posterior_kernel import anneal
 from sfumato.sensing.recover import positive, readings_of
 from sfumato.sensing.solver.kept import afresh, kept
@@ -133,6 +133,11 @@ def posterior(
         run = partial(_population, gram / noise**2, score, log_prior, top, particles, (first, to))
         with ThreadPoolExecutor(2) as pool:
             populations = list(pool.map(run, tasks))
+        if any(math.isnan(one.evidence) for one in populations):
+            raise SolverFailed(
+                f"readings so many times larger than their noise, {noise:.3g}, are beyond what can be drawn "
+                "from; no estimate was made"
+            )
         found = _together(operator, readings, noise, top, populations, looked_at, both=len(beliefs) > 1)
         if found.mixing.mixed:
             break
@@ -235,7 +240,7 @@ def _gram(operator: Operator, cells: IntArray) -> tuple[FloatArray, IntArray, In
             spread = np.zeros((operator.space.size, cells.size))
             np.add.at(spread, operator.nodes, operator.columns(cells))
             gram = operator.diffuse(spread)[cells]
-        case HeatLine() | HeatPlane() | _:
+        case _:
             columns = operator.columns(cells)
             gram = columns.T @ columns
     gram = np.ascontiguousarray((gram + gram.T) / 2)

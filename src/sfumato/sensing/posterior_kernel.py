@@ -17,6 +17,7 @@ HALF_LOG_2PI = 0.9189385332046727
 ROOT_HALF = 0.7071067811865476
 NEGLIGIBLE = 25.0  # cells whose log weight is so far below the best are left out: e**-25 of it
 TRIES = 1000  # draws of a rejection sampler that accepts every third or so; the mode after that
+STAGES = 200  # 5 to 15 are usual; as many are needed where noise is 1e-50 of the readings
 LONGEST_WALK = 6  # a walk takes 1, 2, 4 .. 2**5 steps
 
 
@@ -75,9 +76,15 @@ def draw_mass(b, h, width, rng):
             if math.log(1 - rng.random()) < (found - best) * (b - 0.5 * h * (found + best)):
                 return found
         return best
-    # Falls from one end: an exponential, thinned.
+    # Falls from one end: half a bell if that is the steeper part of it, else an exponential; thinned.
     rises = b > 0
     rate = b - h * width if rises else -b
+    if rate < scale:
+        for _ in range(TRIES):
+            away = abs(rng.standard_normal()) / scale
+            if away < width and math.log(1 - rng.random()) < -rate * away:
+                return width - away if rises else away
+        return width if rises else 0.0
     for _ in range(TRIES):
         away = -math.log1p(rng.random() * math.expm1(-rate * width)) / rate if rate * width > 1e-9 else (
             width * rng.random()
@@ -283,6 +290,8 @@ def anneal(gram, score, log_prior, free, top, particles, moves, last, first, to,
             level[p] = 0.0
             for s in range(counts[p]):
                 level[p] += 0.5 * masses[p, s] * (score[cells[p, s]] + gains[p, cells[p, s]])
+        if stages == STAGES or not np.isfinite(level).all():
+            return cells, masses, counts, np.nan, stages  # beyond what doubles can tell
         step = _step(level, 1 - beta)
         weights = np.exp(step * (level - level.max()))
         evidence += step * level.max() + math.log(weights.mean())
@@ -302,7 +311,10 @@ def anneal(gram, score, log_prior, free, top, particles, moves, last, first, to,
 @njit(cache=True, nogil=True)
 def _step(level, most):
     """How far beta may grow such that half of the particles still count: (sum w)**2 / sum w**2 >= half."""
-    low, high, step = 0.0, most, most
+    reach = level.max() - level.min()
+    # A thousandth of the reach changes no weight by more than that, and a thousand times it leaves but one.
+    low, high = min(most, 1e-3 / max(reach, 1e-300)), min(most, 1e3 / max(reach, 1e-300))
+    step = high
     for _ in range(60):
         weights = np.exp(step * (level - level.max()))
         if weights.sum() ** 2 >= 0.5 * level.size * (weights**2).sum():
@@ -312,7 +324,7 @@ def _step(level, most):
         if high - low <= 1e-3 * high:
             break
         step = 0.5 * (low + high)
-    return max(low, 1e-3 * high)
+    return low
 
 
 @njit(cache=True, nogil=True)

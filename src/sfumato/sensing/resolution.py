@@ -43,12 +43,14 @@ class Resolution:
         """The answer in a sentence."""
         two = f"two sources of mass {self.mass:g}"
         sure = f"with {100 * self.confidence:g} % certainty at noise {self.sigma:.3g}"
-        if self.separation == math.inf:
-            return f"{two} cannot be told from one {sure} at any distance looked at"
-        places = f"({_far(self.best)} at the best place, {_far(self.worst)} at the worst)"
+        if self.best == math.inf:
+            return f"{two} cannot be told from a single one of any mass {sure} at any distance looked at"
+        places = f"the middle it takes {_far(self.separation)}, at the worst place {_far(self.worst)}"
         if self.shares:
-            places = f"(some pairs from {_far(self.best)}, all from {_far(self.worst)})"
-        return f"{two} closer than {_far(self.separation)} cannot be told from one {sure} {places}"
+            share = f"{100 * self.confidence:g} % of pairs"
+            places = f"{_far(self.separation)} {share} can be, at {_far(self.worst)} all"
+        one = "a single one of any mass"
+        return f"{two} closer than {_far(self.best)} cannot be told from {one} {sure}; at {places}"
 
 
 def resolution(

@@ -132,7 +132,7 @@ def _moved(plan: NoisePlan | Sensitivity) -> Fraction:
 
 
 def _shift_squared(plan: NoisePlan | ApproxDP | ZCDP) -> Fraction:
-    """How far neighbors move one reading of all sensors, in deviations of its noise, squared; rounded up."""
+    """How far neighbors move all readings of a round, squared, in deviations of the noise that is added."""
     match plan:
         case NoisePlan():
             return (plan.moved / plan.mechanism.sigma) ** 2

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
@@ -16,7 +17,7 @@ from sfumato.privacy.exact import Number
 from sfumato.sensing.estimate import Estimate, distances_between, places_of
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.rounds import RoundsCost, cost_after
-from sfumato.sensing.track_kernel import draw_path
+from sfumato.sensing.track_kernel import draw_path, draw_swaps
 from sfumato.spaces.space import FloatArray, IntArray, read_only, real_array, whole
 
 MOST_CELLS = 2000
@@ -34,6 +35,10 @@ MIXED = 1.1
 """Split R-hat up to which chains agree."""
 HOT = 8.0
 """By how much noise is taken to be larger at first, so that paths can still pass each other."""
+LEAST = 1e-9
+"""The least mass of a source, as a share of the largest."""
+FAR = 1e6
+"""Deviations from the mean beyond which a cut Gaussian is its nearest end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,8 +107,9 @@ def track(
 
     One source: exact, by forward-backward sums [rabiner89, sec. III] over cells, masses and speeds; masses
     are on a grid that is refined where the evidence is. Several: Gibbs sampling [carter94], of a whole path
-    given the others, of masses given the paths; 4 chains of `draws` kept sweeps after as many of burn-in, by
-    randomness from `rng`. `rhat` says whether they agree, `mixed` whether it is at most 1.1.
+    given the others, of masses given the paths, alone and from one source to another, and of which of two
+    sources was where in each round; 4 chains of `draws` kept sweeps after as many of burn-in, by randomness
+    from `rng`. `rhat` says whether they agree, `mixed` whether it is at most 1.1.
 
     Limits: at most 2,000 cells (take a coarser space above), since time grows with their square. The radii
     are calibrated if sources move so; one that rests and then runs is lagged behind. How many sources there
@@ -247,13 +253,14 @@ def _smoothed(
 
 def _several(operator: Operator, scene: _Scene, count: int, draws: int, rng: np.random.Generator) -> Track:
     chains = [_chain(scene, count, draws, rng) for _ in range(CHAINS)]
-    fits, paths, masses, speeds = (np.array(part) for part in zip(*chains, strict=True))
+    fits, moves, paths, masses, speeds = (np.array(part) for part in zip(*chains, strict=True))
     # Numbers that do not change with the names of sources: fit, total mass, how far all are from one cell.
+    # None of them knows who went where: how likely the steps are does.
     spread = scene.apart[0][paths].mean(axis=3)
-    watched = [fits, masses.sum(axis=2), *np.moveaxis(spread, 2, 0)]
+    watched = [fits, moves, masses.sum(axis=2), *np.moveaxis(spread, 2, 0)]
     rhat = max(split_rhat(one) for one in watched)
     paths, masses = paths.reshape(-1, *paths.shape[2:]), masses.reshape(-1, count)
-    _name_alike(paths, masses, scene.apart, reference=int(np.argmax(fits)))
+    _name_alike(paths, masses, scene.apart, reference=int(np.argmax(fits + moves)))
     t, n = paths.shape[1], len(scene.apart)
     chances = np.zeros((t, count, n))
     for path in paths:
@@ -267,15 +274,15 @@ def _several(operator: Operator, scene: _Scene, count: int, draws: int, rng: np.
 
 def _chain(
     scene: _Scene, count: int, draws: int, rng: np.random.Generator
-) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
-    """One chain from a random start: fits, paths (draws by rounds by sources), masses and speeds."""
+) -> tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray]:
+    """One chain from a random start: logarithms of fits and steps, paths, masses and speeds."""
     steps, logs = scene.steps(), [np.log(step) for step in scene.steps()]
     t, n = len(scene.read), len(scene.apart)
     rows, size = np.ascontiguousarray(scene.columns.T), (scene.columns**2).sum(axis=0)
     path = rng.integers(n, size=(t, count))
     mass = scene.upper * rng.random(count)
     chosen = int(rng.integers(len(steps)))
-    fits, speeds = np.empty(draws), np.empty(draws)
+    fits, went, speeds = np.empty(draws), np.empty(draws), np.empty(draws)
     paths, masses = np.empty((draws, t, count), dtype=np.int64), np.empty((draws, count))
     off = scene.read - sum(mass[source] * rows[path[:, source]] for source in range(count))
     for sweep in range(-draws, draws):
@@ -286,28 +293,68 @@ def _chain(
             fit = (mass[source] * (left @ scene.columns) - 0.5 * mass[source] ** 2 * size) / noise**2
             path[:, source] = draw_path(fit, steps[chosen], rng.random(t))
             own = rows[path[:, source]]
-            mass[source] = _between(own / noise, left / noise, scene.upper, rng)
+            mass[source] = _cut(own / noise, left / noise, LEAST * scene.upper, scene.upper, rng)
             off = left - mass[source] * own
+        for pair in combinations(range(count), 2):
+            off = _trade(path, mass, pair, off, rows, logs[chosen], noise, scene.upper, rng)
         moves = np.array([log[path[:-1], path[1:]].sum() for log in logs])
         chosen = int(np.argmax(moves + rng.gumbel(size=moves.size)))
         if sweep >= 0:
-            fits[sweep] = -0.5 * float(((off / noise) ** 2).sum())
+            fits[sweep], went[sweep] = -0.5 * float(((off / noise) ** 2).sum()), moves[chosen]
             paths[sweep], masses[sweep], speeds[sweep] = path, mass, scene.speeds[chosen]
-    return fits, paths, masses, speeds
+    return fits, went, paths, masses, speeds
 
 
-def _between(own: FloatArray, left: FloatArray, upper: float, rng: np.random.Generator) -> float:
-    """A mass from its Gaussian conditional cut to (0, upper]."""
+def _trade(
+    path: IntArray,
+    mass: FloatArray,
+    pair: tuple[int, int],
+    off: FloatArray,
+    rows: FloatArray,
+    log: FloatArray,
+    noise: FloatArray,
+    upper: float,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Draw which of two sources was where in each round, then what mass goes from one to the other.
+
+    Both in place, from their exact conditionals; returns what is left of the readings. One path alone cannot
+    leave a state in which two have changed places from a round on, since the other one holds its own.
+    """
+    one, other = pair
+    first, second = path[:, one].copy(), path[:, other].copy()
+    between = rows[first] - rows[second]
+    crossed = off + (mass[one] - mass[other]) * between
+    gain = 0.5 * ((off / noise) ** 2 - (crossed / noise) ** 2).sum(axis=1)
+    keep = log[first[:-1], first[1:]] + log[second[:-1], second[1:]]
+    swap = log[first[:-1], second[1:]] + log[second[:-1], first[1:]]
+    swapped = draw_swaps(gain, keep, swap, rng.random(len(path)))
+    path[:, one], path[:, other] = np.where(swapped, second, first), np.where(swapped, first, second)
+    off = np.where(swapped[:, np.newaxis], crossed, off)
+    between = np.where(swapped[:, np.newaxis], -between, between)
+    least = LEAST * upper
+    low, high = max(least - mass[one], mass[other] - upper), min(upper - mass[one], mass[other] - least)
+    given = _cut(between / noise, off / noise, low, high, rng)
+    mass[one], mass[other] = mass[one] + given, mass[other] - given
+    return np.asarray(off - given * between)
+
+
+def _cut(own: FloatArray, left: FloatArray, low: float, high: float, rng: np.random.Generator) -> float:
+    """How much of `own` is in `left`, from its Gaussian conditional cut to [low, high]."""
     size = float((own**2).sum())
     if size == 0:
-        return upper * float(rng.random())
+        return low + (high - low) * float(rng.random())
     mean, deviation = float((own * left).sum()) / size, 1 / math.sqrt(size)
-    low, high = -mean / deviation, (upper - mean) / deviation
-    # By the tail that is not next to 1, where doubles are coarse.
-    sign = -1.0 if low > 0 else 1.0
-    first, last = sorted((float(ndtr(sign * low)), float(ndtr(sign * high))))
-    drawn = mean + deviation * sign * float(ndtri(first + (last - first) * rng.random()))
-    return min(max(drawn, 1e-9 * upper), upper)
+    first, last = (low - mean) / deviation, (high - mean) / deviation
+    # By the lower tail and its logarithm: next to 1 doubles are coarse, and 38 deviations out chances are 0.
+    sign = -1.0 if first > 0 else 1.0
+    first, last = sorted((sign * first, sign * last))
+    chance = 1 - rng.random()  # above 0, which has no logarithm
+    if last < -FAR:
+        return low if sign < 0 else high
+    below, under = float(log_ndtr(first)), float(log_ndtr(last))
+    drawn = float(ndtri_exp(under + math.log(chance + (1 - chance) * math.exp(below - under))))
+    return min(max(mean + deviation * sign * drawn, low), high)
 
 
 def split_rhat(chains: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""The compiled draw of one path of a hidden Markov model, given how each cell fits each round."""
+"""Compiled draws of a path of a hidden Markov model, and of who of two went along which path when."""
 
 from __future__ import annotations
 
@@ -34,3 +34,27 @@ def draw_path(fit, step, chances):
                 break
         path[at] = chosen
     return path
+
+
+@njit(cache=True)
+def draw_swaps(gain, keep, swap, chances):
+    """In which rounds two sources trade places, from its posterior: filter forward, then draw backward.
+
+    All in logarithms. gain: for each round, by how much readings are likelier if they trade places in it.
+    keep, swap: for each step, how likely both are if they trade in both of its rounds or in neither, and if
+    in one of them. chances: a uniform number for each round.
+    """
+    rounds = len(gain)
+    stayed, traded = np.empty(rounds), np.empty(rounds)
+    stayed[0], traded[0] = 0.0, gain[0]
+    for at in range(1, rounds):
+        likely, other = keep[at - 1], swap[at - 1]
+        stayed[at] = np.logaddexp(stayed[at - 1] + likely, traded[at - 1] + other)
+        traded[at] = np.logaddexp(stayed[at - 1] + other, traded[at - 1] + likely) + gain[at]
+    out = np.empty(rounds, dtype=np.bool_)
+    for at in range(rounds - 1, -1, -1):
+        odds = traded[at] - stayed[at]
+        if at < rounds - 1:
+            odds += (1.0 if out[at + 1] else -1.0) * (keep[at] - swap[at])
+        out[at] = chances[at] * (1.0 + np.exp(-odds)) < 1.0
+    return out

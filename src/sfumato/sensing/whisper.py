@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, LedgerMismatch
 from sfumato.privacy import Bound, Ledger, Noise, RandomisedResponse, Release, ReplaceUser, guard
 from sfumato.sensing.build import graph_diffusion
 from sfumato.sensing.community import CommunityAnswer, community_of
@@ -26,6 +26,8 @@ LEAST = 1e-12
 """A model's chance is taken to be at least so far from 0 and 1: what it calls impossible may happen."""
 RATES = (2.0, 8.0, 32.0)
 STRENGTHS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+HEAT = 1e-13
+"""Heat is computed to within this; a bound on odds counts on no more."""
 CHUNK = 1 << 20
 """Chances that are held at a time."""
 
@@ -90,14 +92,18 @@ def whisper_release(
 ) -> Release[IntArray]:
     """Pay for one answer of each node to "have you heard it?", then flip each with chance 1/(1 + e**epsilon).
 
-    `heard` is 0 or 1 for each node that answers; one node may answer alone, from its own ledger of the model
-    "local". Which nodes answer must not depend on what they heard. The ledger's relation is ReplaceUser and
-    its unit "node".
+    `heard` is 0 or 1 for each node that answers. Which nodes answer must not depend on what they heard. The
+    ledger's relation is ReplaceUser and its unit "node". Whoever calls this sees the exact bits, so for
+    several nodes the ledger's model is "central"; "local" is for one node that answers alone, its own bit
+    from its own ledger.
 
-    What it promises: of one node, whatever else is known, nobody learns more than a factor e**epsilon about
-    its bit. What it does not: that nobody learns who started it. Another start changes the bits of many
-    nodes; where it changes k of them, the promise is that of a group, k epsilon (`privacy.group`), which for
-    a large outbreak is none. How well two starts are told apart under a model of the spread is `start_loss`.
+    What it promises: from its own answer, all other bits given, the odds of a node's bit change by a factor
+    of e**epsilon at most; at epsilon 1 an answer is true in 73 of 100. The answers of others tell about it
+    too, as far as bits go together: of two cliques of five of which one has heard it whole, all answers at
+    epsilon 1 move the odds that a node has heard by up to e**10. What it does not promise: that nobody learns
+    who started it. Another start changes the bits of many nodes; where it changes k of them, the promise is
+    that of a group, k epsilon (`privacy.group`), which for a large outbreak is none. How well two starts are
+    told apart under a model of the spread is `start_loss`.
 
     Privacy: PureDP(epsilon) for each node's bit. Proof: docs/proofs/randomised-response.md
     """
@@ -105,11 +111,21 @@ def whisper_release(
     if bits.ndim != 1 or not bits.size or bits.dtype.kind not in "biu" or not np.isin(bits, (NO, YES)).all():
         # That they are wrong is said; what they are is not.
         raise InvalidParameter("heard must be 0 or 1 for each node that answers; nothing was charged")
-    bound = Bound(ReplaceUser(), bits.size, l1=1, linf=1, entries=1, unit=UNIT)
-    guarded = guard(bits.astype(np.int64), bound, source=ledger.header.source)
+    if ledger.header.model == "local" and bits.size > 1:
+        # Its receipt would say that nobody but the node itself has seen a bit.
+        raise LedgerMismatch(
+            f"a ledger of the model local is for one node that answers alone, got {bits.size} answers, which "
+            "need one of the model central; nothing was charged"
+        )
+    guarded = guard(bits.astype(np.int64), bound_of(bits.size), source=ledger.header.source)
     return ledger.release(
         RandomisedResponse(epsilon), guarded, noise=noise, note=note or "have you heard it?"
     )
+
+
+def bound_of(count: int) -> Bound:
+    """How far one node can move so many answers: its own, from one to the other."""
+    return Bound(ReplaceUser(), count, l1=1, linf=1, entries=1, unit=UNIT)
 
 
 def whisper_posterior(
@@ -117,7 +133,7 @@ def whisper_posterior(
     answers: npt.ArrayLike,
     *,
     epsilon: Fraction | float | str,
-    spread: Spread | Sequence[Spread] | FloatArray | None = None,
+    spread: Spread | Sequence[Spread] | npt.ArrayLike | None = None,
     labels: npt.ArrayLike | None = None,
     prior: npt.ArrayLike | None = None,
 ) -> WhisperPosterior:
@@ -149,12 +165,11 @@ def whisper_posterior(
     base = np.where(said == YES, truth, lie)
     slope = np.where(said == YES, -1.0, 1.0) * (truth - lie)
     asked = np.flatnonzero(said != SILENT)
-    spreads: tuple[Spread, ...] = ()
-    if isinstance(spread, np.ndarray):
+    spreads = _spreads(graph, spread)
+    if spreads is None:
         unheard = 1 - _chances(spread, graph.size)[asked]
         rows = _log_likelihood(unheard, base[asked], slope[asked])[np.newaxis]
     else:
-        spreads = _spreads(graph, spread)
         rows = _log_likelihoods(graph, spreads, asked, base[asked], slope[asked])
     with np.errstate(divide="ignore"):
         joint = rows + np.log(start)
@@ -162,16 +177,18 @@ def whisper_posterior(
     nodes = np.exp(logsumexp(joint, axis=0) - logsumexp(joint))
     nodes /= nodes.sum()
     community = None if labels is None else community_of(nodes, labels)
-    return WhisperPosterior(graph, read_only(nodes), community, spreads, read_only(weights))
+    return WhisperPosterior(graph, read_only(nodes), community, spreads or (), read_only(weights))
 
 
 def start_loss(
-    graph: Graph, starts: tuple[int, int], *, epsilon: Fraction | float | str, spread: Spread | FloatArray
+    graph: Graph, starts: tuple[int, int], *, epsilon: Fraction | float | str, spread: Spread | npt.ArrayLike
 ) -> float:
     """How much the odds between two starts can grow by all answers together, at most: e to this power.
 
     The sum over nodes of the largest ln P(answer | one start) / P(answer | other), for the worse of both
-    directions: some answers attain it. At most n epsilon, and small where both starts reach the same people.
+    directions: some answers attain it. At most n epsilon, and small where both starts reach the same people;
+    without noise (epsilon math.inf) infinite where one start allows what the other rules out. Chances are
+    taken as they are here, 0 and 1 too; heat is known to 1e-13, which counts against the bound.
     A promise about who began it as far as this model of the spread is true, no further [kifer14, def. 3.4].
 
     >>> pair = Graph([(0, 1), (1, 2), (0, 2)])
@@ -180,15 +197,33 @@ def start_loss(
     """
     nodes = np.array([whole("start", node, low=0, high=graph.size - 1) for node in starts])
     truth, lie = _law(epsilon)
-    if isinstance(spread, np.ndarray):
-        heard = _chances(spread, graph.size)[:, nodes]
+    if isinstance(spread, Spread):
+        heat = graph_diffusion(graph, spread.rate).columns(nodes)
+        # What a start makes likeliest, and least likely: (heard, not heard) each.
+        most, least = (
+            _told(np.maximum(heat + s * HEAT, 0), np.maximum(heat - s * HEAT, 0), nodes, spread.strength)
+            for s in (1, -1)
+        )
     else:
-        heard = 1 - _unheard(graph_diffusion(graph, spread.rate).columns(nodes), spread.strength)
-        heard[nodes, (0, 1)] = 1.0
-    yes = lie + (truth - lie) * np.clip(heard, LEAST, 1 - LEAST)
+        chances = _chances(spread, graph.size)[:, nodes]
+        most = least = np.stack([chances, 1 - chances])
+    if nodes[0] == nodes[1]:
+        return 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Yes and no, each as a sum of what is not negative: at epsilon 60, 1 - P(yes) would be rounding.
+        above, below = (np.log(lie + (truth - lie) * chances) for chances in (most, least))
+        odds = above - below[..., ::-1]
+    # What a start rules out is no answer of its own: nothing against nothing is not to be feared.
+    odds[np.isneginf(above)] = -math.inf
     # Where a yes speaks for one start, a no speaks for the other: the worst answers all speak for the same.
-    odds = np.log(np.stack([yes, 1 - yes])) @ [1.0, -1.0]
-    return float(max(odds.max(axis=0).sum(), -odds.min(axis=0).sum()))
+    return float(odds.max(axis=0).sum(axis=0).max())
+
+
+def _told(likelier: FloatArray, rarer: FloatArray, starts: IntArray, strength: float) -> FloatArray:
+    """The chances of having heard by one heat, and of not having heard by another; starts have."""
+    told = np.stack([-np.expm1(-strength * likelier), _unheard(rarer, strength)])
+    told[:, starts, (0, 1)] = [[1.0], [0.0]]
+    return told
 
 
 def whisper_spread(graph: Graph, start: int, *, spread: Spread, rng: np.random.Generator) -> IntArray:
@@ -257,15 +292,22 @@ def _law(epsilon: Fraction | float | str) -> tuple[float, float]:
     return float(truth), float(lie)
 
 
-def _spreads(graph: Graph, spread: Spread | Sequence[Spread] | None) -> tuple[Spread, ...]:
+def _spreads(
+    graph: Graph, spread: Spread | Sequence[Spread] | npt.ArrayLike | None
+) -> tuple[Spread, ...] | None:
+    """The models to average over; None for chances of one's own."""
+    if spread is None:
+        degree = max(1.0, 2 * len(graph.edges) / graph.size)
+        return tuple(Spread(rate / degree, share * graph.size) for rate in RATES for share in STRENGTHS)
     if isinstance(spread, Spread):
         return (spread,)
-    if spread is not None:
+    if isinstance(spread, Sequence) and not isinstance(spread, str):
         if not spread:
             raise InvalidParameter("there must be at least one model of the spread, got none")
-        return tuple(spread)
-    degree = max(1.0, 2 * len(graph.edges) / graph.size)
-    return tuple(Spread(rate / degree, share * graph.size) for rate in RATES for share in STRENGTHS)
+        models = tuple(one for one in spread if isinstance(one, Spread))
+        if len(models) == len(spread):
+            return models
+    return None
 
 
 def _answers(answers: npt.ArrayLike, size: int) -> IntArray:
@@ -287,10 +329,19 @@ def _prior(prior: npt.ArrayLike | None, size: int) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def _chances(heard: FloatArray, size: int) -> FloatArray:
-    if heard.shape != (size, size) or not ((heard >= 0) & (heard <= 1)).all():
+def _chances(heard: object, size: int) -> FloatArray:
+    try:
+        chances = np.array(heard)
+    except ValueError:  # uneven rows
+        chances = np.array(None)
+    if chances.dtype.kind not in "biuf":
         raise InvalidParameter(
-            f"chances of having heard must be {size} by {size} probabilities, got shape {heard.shape}; "
+            f"spread must be a Spread, or {size} by {size} chances of having heard (whisper_posterior takes "
+            f"several Spreads as well), got {type(heard).__name__}; nothing was computed"
+        )
+    if chances.shape != (size, size) or not ((chances >= 0) & (chances <= 1)).all():
+        raise InvalidParameter(
+            f"chances of having heard must be {size} by {size} probabilities, got shape {chances.shape}; "
             "nothing was computed"
         )
-    return np.asarray(heard, dtype=np.float64)
+    return chances.astype(np.float64)

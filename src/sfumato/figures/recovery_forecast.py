@@ -39,7 +39,7 @@ class Panel:
     y_label: str = "mean error"
 
 
-def draw_outlook(panels: Sequence[Panel], *, caption: str) -> bytes:
+def draw_recovery_forecast(panels: Sequence[Panel], *, caption: str) -> bytes:
     """One PNG with a panel for each thing that can be changed, to see at a glance which of them helps.
 
     Both axes are logarithmic; a value of 0 is drawn at the bottom.

@@ -11,13 +11,13 @@ from scipy import stats
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter, SolverFailed
+from sfumato.sensing import forecast as module
 from sfumato.sensing import heat_line, heat_plane, made_up_sources, recover
-from sfumato.sensing import outlook as module
-from sfumato.sensing.outlook import (
+from sfumato.sensing.distance import error_of_nothing
+from sfumato.sensing.forecast import (
     Scene,
     draw_lots,
     error_of,
-    even_error,
     forecast_recovery,
     mean_error,
     sources_of,
@@ -74,7 +74,7 @@ def test_the_least_mass_is_scored_as_the_issue_says(rng: np.random.Generator) ->
     lot = module.Lot(np.array([4]), np.ones(1), 1e5 * rng.standard_normal(8), rng)
     y = LINE.readings(sources_of(scene, lot)) + 0.1 * lot.noise / 1e5
     assert recover(LINE, y, sigma=1e-6).status == "infeasible"
-    assert 0 <= error_of(scene, lot, "least mass") < even_error(scene, lot)
+    assert 0 <= error_of(scene, lot, "least mass") < error_of_nothing(LINE, sources_of(scene, lot))
 
 
 @pytest.mark.unit
@@ -89,10 +89,12 @@ def test_what_can_be_said_without_a_reading(rng: np.random.Generator) -> None:
     )
     (lot,) = draw_lots(Scene(flat, 1.0, 2), 1, rng=rng)
     # The same places as a grid and as points.
-    assert even_error(Scene(flat, 1.0, 2), lot) == pytest.approx(even_error(Scene(some, 1.0, 2), lot))
+    assert error_of_nothing(flat, sources_of(Scene(flat, 1.0, 2), lot)) == pytest.approx(
+        error_of_nothing(some, sources_of(Scene(some, 1.0, 2), lot))
+    )
     middle = module.Lot(np.array([9]), np.ones(1), np.zeros(8), rng)
     off = np.abs(LINE.space.positions - LINE.space.positions[9]).mean()
-    assert even_error(Scene(LINE, 1.0), middle) == pytest.approx(off)
+    assert error_of_nothing(LINE, sources_of(Scene(LINE, 1.0), middle)) == pytest.approx(off)
 
 
 @pytest.mark.unit
@@ -196,3 +198,9 @@ def test_a_forecast_is_of_what_recoveries_do(rng: np.random.Generator) -> None:
     apart = abs(float(np.mean(off)) - ours.least_mass.mean)
     # Infeasible draws, left out there and worse than others here, are at most one of ten.
     assert apart <= 5 * ours.least_mass.deviation / math.sqrt(len(off) / 2)
+
+
+@pytest.mark.unit
+def test_answers_that_were_all_exact_have_no_interval() -> None:
+    found = mean_error("least mass", [0.0] * 50)
+    assert (found.mean, found.low, found.high) == (0.0, 0.0, math.inf)

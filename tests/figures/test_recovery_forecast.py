@@ -10,7 +10,7 @@ from PIL import Image
 
 from sfumato.errors import InvalidParameter
 from sfumato.figures.intervals import Series
-from sfumato.figures.outlook import Panel, draw_outlook, draw_placement
+from sfumato.figures.recovery_forecast import Panel, draw_placement, draw_recovery_forecast
 
 pytestmark = pytest.mark.unit
 
@@ -29,23 +29,27 @@ def pixels(png: bytes) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
 def test_panels_show_what_they_are_given() -> None:
     plain = Panel("T", "T", [series("one", [0.1, 0.05, 0.2])])
     pictures = [
-        draw_outlook([plain], caption="c"),
-        draw_outlook([plain, plain, plain], caption="c"),
-        draw_outlook([Panel("T", "T", [series("one", [0.1, 0.05, 0.1])])], caption="c"),
-        draw_outlook([Panel("T", "T", plain.series, {"bound": np.array([1, np.nan, 0.5])})], caption="c"),
-        draw_outlook([Panel("T", "T", plain.series, mark=2.0)], caption="c"),
-        draw_outlook([Panel("T", "T", plain.series, level=0.3)], caption="c"),
-        draw_outlook([Panel("T", "T", [*plain.series, series("two", [0.3, 0.3, 0.3])])], caption="c"),
+        draw_recovery_forecast([plain], caption="c"),
+        draw_recovery_forecast([plain, plain, plain], caption="c"),
+        draw_recovery_forecast([Panel("T", "T", [series("one", [0.1, 0.05, 0.1])])], caption="c"),
+        draw_recovery_forecast(
+            [Panel("T", "T", plain.series, {"bound": np.array([1, np.nan, 0.5])})], caption="c"
+        ),
+        draw_recovery_forecast([Panel("T", "T", plain.series, mark=2.0)], caption="c"),
+        draw_recovery_forecast([Panel("T", "T", plain.series, level=0.3)], caption="c"),
+        draw_recovery_forecast(
+            [Panel("T", "T", [*plain.series, series("two", [0.3, 0.3, 0.3])])], caption="c"
+        ),
     ]
     # The same again is the same bytes; each of the rest shows something else.
-    assert draw_outlook([plain], caption="c") == pictures[0]
+    assert draw_recovery_forecast([plain], caption="c") == pictures[0]
     assert len(set(pictures)) == len(pictures)
     assert pixels(pictures[1]).shape[0] > 1.5 * pixels(pictures[0]).shape[0]
 
 
 def test_a_value_of_nothing_is_drawn_at_the_bottom() -> None:
     y = np.array([0.1, 0.0, 0.2])
-    png = draw_outlook([Panel("T", "T", [Series("one", X, y, y, y)])], caption="c")
+    png = draw_recovery_forecast([Panel("T", "T", [Series("one", X, y, y, y)])], caption="c")
     blue = np.argwhere((pixels(png) == (0x15, 0x65, 0xC0)).all(axis=2))
     # The lowest blue is at the middle x, below both ends.
     lowest = blue[blue[:, 0] == blue[:, 0].max()][:, 1].mean()
@@ -54,12 +58,12 @@ def test_a_value_of_nothing_is_drawn_at_the_bottom() -> None:
 
 def test_no_picture() -> None:
     with pytest.raises(InvalidParameter, match="a picture needs a panel"):
-        draw_outlook([], caption="")
+        draw_recovery_forecast([], caption="")
     with pytest.raises(InvalidParameter, match="a picture needs a panel, and every panel a series"):
-        draw_outlook([Panel("T", "T", [])], caption="")
+        draw_recovery_forecast([Panel("T", "T", [])], caption="")
     nothing = Series("one", X, 0 * X, 0 * X, 0 * X)
     with pytest.raises(InvalidParameter, match="values on a log axis must be above 0, 'T' has others"):
-        draw_outlook([Panel("T", "T", [nothing])], caption="")
+        draw_recovery_forecast([Panel("T", "T", [nothing])], caption="")
     with pytest.raises(InvalidParameter, match="places have one coordinate or two"):
         draw_placement(np.zeros((2, 3)), chosen=np.zeros((1, 3)), uniform=np.zeros((1, 3)), caption="")
 

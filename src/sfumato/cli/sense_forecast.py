@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing import Conditioning, NoisePlan, RecoveryBound
     from sfumato.sensing.design import Axis, Curve, Design, Need
-    from sfumato.sensing.outlook import RecoveryForecast
+    from sfumato.sensing.forecast import RecoveryForecast
 
 Told = tuple[dict[str, Any], list[str]]
 

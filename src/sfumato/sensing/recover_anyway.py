@@ -1,0 +1,34 @@
+"""R where R has no answer: the score of an estimator needs one for every draw."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from sfumato.errors import SolverFailed
+from sfumato.sensing.operators import Operator
+from sfumato.sensing.recover import recover
+from sfumato.sensing.recovery import Recovery
+from sfumato.spaces.space import FloatArray
+
+WIDER = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
+"""Shares by which a radius is above the smallest: so close to it, an answer may not prove itself."""
+
+
+def recover_anyway(operator: Operator, y: FloatArray, *, sigma: float, upper: float = 1.0) -> Recovery:
+    """The least mass; where nothing is within the default radius, at the smallest radius with an answer."""
+    found = recover(operator, y, sigma=sigma, upper=upper)
+    if found.status != "infeasible":
+        return found
+    fit = lsq_linear(operator.columns(np.arange(operator.space.size)), y, bounds=(0, upper), tol=1e-12)
+    least = math.sqrt(2 * fit.cost)
+    for wider in WIDER:
+        try:
+            found = recover(operator, y, radius=least * (1 + wider), upper=upper)
+        except SolverFailed:
+            continue
+        if found.status != "infeasible":
+            return found
+    raise SolverFailed("no radius near the smallest has a proven answer; no estimate was made")

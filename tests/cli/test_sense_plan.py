@@ -63,7 +63,7 @@ def test_a_site_is_planned_at_once_unless_sources_are_expected() -> None:
     hall()
     quick = done("plan", "site.json", "--epsilon", "4").stdout.splitlines()
     assert quick[-1] == "--sources 1 forecasts how far off answers will be"
-    assert any("cannot be told from one" in line for line in quick)
+    assert any("cannot be told from a single one" in line for line in quick)
     told = answer(
         "plan", "site.json", "--epsilon", "4", "--sources", "2", "--masses", "free", "--trials", "3"
     )
@@ -128,6 +128,7 @@ def test_what_is_wanted_is_said_with_its_doubt() -> None:
         assert need["low"] <= need["value"] <= need["high"]
     assert f"takes about {int(np.ceil(told['sensors']['value']))} sensors, 95 %: " in text
     assert "a mean error of 1e-09 at rho 8 was not reached from 2 sensors to 96 sensors" in never
+    assert "sensors come within a tenth of it: more buy little" in text
     assert "a mean error of 1e+09 with 6 sensors takes rho 0.5 or less" in always
 
 

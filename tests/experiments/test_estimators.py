@@ -44,7 +44,7 @@ def made_up(ratio: float, rng: np.random.Generator) -> Row:
     theirs = rng.uniform(0.05, 0.15, 200)
     ours = ratio * theirs * rng.uniform(0.9, 1.1, 200)
     trials = tuple(
-        Trial({"R": r, "bayes-median": b}, {"R": 0.001, "bayes-median": 0.1}, (True, False))
+        Trial({"R": r, "bayes-median": b}, (True, False))
         for r, b in zip(theirs.tolist(), ours.tolist(), strict=True)
     )
     return Row(Setting("made up", 1, most_ratio=1.15, most_error=0.1), trials)

@@ -116,7 +116,9 @@ def test_what_is_needed_is_found_between_doublings(rng: np.random.Generator) -> 
         assert found.value == pytest.approx(42.25, rel=0.16)
         assert found.low < found.value < found.high
         assert found.tried == (2.0, 160.0)
-        assert needed(base, "sensors", 0.01, rng=rng, trials=5).value is None
+        never = needed(base, "sensors", 0.01, rng=rng, trials=5)
+        assert never.value is None
+        assert (never.best, never.enough) == (160.0, 160.0)
         assert needed(base, "sensors", 10.0, rng=rng, trials=5).value == 2.0
     with mock.patch.object(module, "error_of", _by_law(-1.0, "cost")):
         sigma = base.scene.sigma
@@ -126,6 +128,25 @@ def test_what_is_needed_is_found_between_doublings(rng: np.random.Generator) -> 
         assert half == pytest.approx(sigma / 2, rel=0.16)
     with pytest.raises(InvalidParameter, match="a wanted error is positive and finite, got 0"):
         needed(base, "cost", 0, rng=rng)
+
+
+@pytest.mark.unit
+def test_more_sensors_may_be_worse_and_enough_is_said(rng: np.random.Generator) -> None:
+    """Least at 20 of 2, 5, 10, 20, 40, ...; 10 are within a tenth; 12 at 10 is above what is wanted."""
+    law = {2: 30.0, 5: 20.0, 10: 10.5, 20: 10.0, 40: 11.5}
+
+    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+        return law.get(len(scene.operator.sensors), 14.0) + 1e-3 * float(lot.masses[0])
+
+    base = Design(LINE, ZCDP(8))
+    with mock.patch.object(module, "error_of", error):
+        found = needed(base, "sensors", 12.0, rng=rng, trials=5)
+        never = needed(base, "sensors", 9.0, rng=rng, trials=5)
+    assert (found.best, found.enough) == (20.0, 10.0)
+    assert found.value is not None
+    assert 5 < found.value < 10
+    assert never.value is None
+    assert never.least.mean == pytest.approx(10, abs=0.01)
 
 
 @pytest.mark.unit

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -287,9 +288,12 @@ def test_draws_have_the_law_they_state(rng: np.random.Generator) -> None:
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=np.ones((5, 4))), "5 by 5"),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=np.full((5, 5), 2.0)), "5 by 5"),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=[[1, 0], [1]]), "spread must be"),
-        (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=[SPREAD, 0.5]), "spread must be"),
+        (
+            lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=cast(Any, [SPREAD, 0.5])),
+            "spread must be",
+        ),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread="far"), "spread must be"),
-        (lambda: start_loss(KITE, (0, 1), epsilon=1, spread=[SPREAD, SPREAD]), "spread must be"),
+        (lambda: start_loss(KITE, (0, 1), epsilon=1, spread=cast(Any, [SPREAD] * 2)), "spread must be"),
         (lambda: start_loss(KITE, (0, 1), epsilon=1, spread=[[0.5]]), "5 by 5"),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, prior=[0] * 5), "prior must be"),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, prior=[1, -1, 1, 1, 1]), "prior must be"),

@@ -53,9 +53,10 @@ def noise(design: Design, planned: NoisePlan, physics: Conditioning, *, details:
         f"{found.name}: {len(found.sensors)} sensors, {found.operator.space.size} cells; {found.neighbors}",
         f"readings move by{kind} {planned.sensitivity.l2:.4g} together, so each sensor adds noise of "
         f"sigma {planned.sigma:.4g} for {planned.cost}",
-        f"who must guess between two places the radius apart is right at most {guess:.0%} of the time",
+        "who must guess between two places the radius apart is right at most "
+        f"{math.ceil(100 * guess)}% of the time",
         f"one source is read as up to {peak:.4g} by a sensor",
-        f"one sensor alone would tell no more than epsilon {alone.max():.4g} at delta {float(delta):g}",
+        f"one sensor alone would tell no more than epsilon {_up(alone.max())} at delta {float(delta):g}",
         "where mass is, is hidden up to the radius; how much there is in all is not",
         *(physics.sentences if details else ["--details says what physics hides already"]),
     ]
@@ -89,7 +90,7 @@ def after_readings(design: Design, planned: NoisePlan, total: ZCDP | ApproxDP, r
     rows = cost_after(planned, DAY if readings is None else sorted({1, readings}), delta=delta)
     numbers = _listed([f"{row.readings:,}" for row in rows])
     many = "reading" if len(rows) == 1 and rows[0].readings == 1 else "readings"
-    costs = _listed([f"{row.epsilon:.3g}" for row in rows])
+    costs = _listed([_up(row.epsilon) for row in rows])
     lines = [
         f"after {numbers} {many} of the same sources epsilon is {costs}, at delta {float(delta):g}",
     ]
@@ -105,6 +106,10 @@ def after_readings(design: Design, planned: NoisePlan, total: ZCDP | ApproxDP, r
             0,
             f"{readings:,} readings together may cost {total}, so each has {design.loss}, as `sense release "
             f"--share {readings}` pays it",
+        )
+        lines.append(
+            "errors are those of a single one of them; averaged over all, sources that stay are found about "
+            "as well as by one reading that costs all of it"
         )
     return result, lines
 
@@ -216,7 +221,8 @@ def needs(design: Design, found: Sequence[Need]) -> Told:
         aim = f"a mean error of {one.want:g} {rest}"
         first, last = (_amount(one.axis, axis, end) for end in one.tried)
         if one.value is None:
-            lines.append(f"{aim} was not reached from {first} to {last} ({NAMES[one.estimator]})")
+            chance = " (within chance it may be)" if one.least.low <= one.want else ""
+            lines.append(f"{aim} was not reached from {first} to {last} ({NAMES[one.estimator]}){chance}")
         elif one.value <= one.tried[0]:
             lines.append(f"{aim} takes {first} or less ({NAMES[one.estimator]})")
         else:
@@ -224,6 +230,12 @@ def needs(design: Design, found: Sequence[Need]) -> Told:
             lines.append(
                 f"{aim} takes about {_amount(one.axis, axis, one.value)}, 95 %: {low} to {high} "
                 f"({NAMES[one.estimator]})"
+            )
+        if one.axis == "sensors":
+            lines.append(
+                f"the least mean error is {short(one.least.mean)} ({short(one.least.low)} to "
+                f"{short(one.least.high)}), with {_amount(one.axis, axis, one.best)}; "
+                f"{_amount(one.axis, axis, one.enough)} come within a tenth of it: more buy little"
             )
     return {"needed": {axis_name(design, one.axis): asdict(one) for one in found}}, lines
 
@@ -280,6 +292,19 @@ def plain(result: Any) -> Any:
             return None
         case _:
             return result
+
+
+def _up(value: float, digits: int = 3) -> str:
+    """A bound as people read it, never smaller than it is.
+
+    >>> _up(13.507), _up(82.236), _up(4.0)
+    ('13.6', '82.3', '4')
+    """
+    if not value > 0 or math.isinf(value):
+        return f"{value:g}"
+    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
+    # A bound that is a round number but for its last bits stays one.
+    return f"{math.ceil(value / unit * (1 - 1e-12)) * unit:.{digits}g}"
 
 
 def _delta(loss: ZCDP | ApproxDP) -> Any:

@@ -67,7 +67,10 @@ def plan(
     ] = None,
     length: Annotated[float | None, typer.Option(help="Length of the line (1).", min=0)] = None,
     diffusion_time: Annotated[
-        float | None, typer.Option(help="T: 0.05 on the line, 0.01 in the plane; rate on the graph: 0.5.")
+        float | None,
+        typer.Option(
+            help="T: 0.05 of the length squared on the line, 0.01 in the plane; rate on the graph: 0.5."
+        ),
     ] = None,
     radius: Annotated[
         str,
@@ -84,7 +87,7 @@ def plan(
     ] = Masses.known,
     trials: Annotated[
         int | None,
-        typer.Option(help="Simulate at most so many recoveries (400); 0 for none, an instant answer.", min=0),
+        typer.Option(help="Simulate at most so many recoveries (800); 0 for none, an instant answer.", min=0),
     ] = None,
     want: Annotated[
         float | None,
@@ -144,28 +147,31 @@ def plan(
         planned = planned_noise(found, loss, calibration)
         physics = conditioning(found.operator)
         result, lines = words.noise(design, planned, physics, details=details)
+        rest: list[str] = []
         for part, told in (
             words.resolution_of(design, planned),
             words.after_readings(design, planned, total, readings),
             words.bounds(design),
         ):
             result |= part
-            lines += told
+            rest += told
     if plot is not None:
         plot.write_bytes(_spectrum(found, planned, physics))
     if asked and trials != 0:
         part, told, foreseen = _simulated(design, rng, trials, quiet=hush)
         result |= part
-        lines += told
+        lines = lines[:2] + told + lines[2:]
         if want is not None:
-            part, told = _needs(design, want, foreseen, rng, trials, quiet=hush)
+            part, needs = _needs(design, want, foreseen, rng, trials, quiet=hush)
             result |= part
-            lines += told
+            lines = lines[: 2 + len(told)] + needs + lines[2 + len(told) :]
+        lines += rest
         if out is not None:
             result |= _page(out, design, lines, result, foreseen, rng, trials, quiet=hush)
             lines += [result["best_time"]["said"]] if "best_time" in result else []
-    elif trials != 0:
-        lines.append("--sources 1 forecasts how far off answers will be")
+    else:
+        lines += rest
+        lines += ["--sources 1 forecasts how far off answers will be"] if trials != 0 else []
     show(words.plain(result), "\n".join(lines), json=json)
 
 
@@ -213,7 +219,8 @@ def _imagined(
             operator = heat_line(
                 sources=cells or 100,
                 sensors=sensors or 50,
-                diffusion_time=0.05 if time is None else time,
+                # Heat spreads as the root of T: on a line twice as long, four times as much looks the same.
+                diffusion_time=0.05 * (length or 1.0) ** 2 if time is None else time,
                 length=1.0 if length is None else length,
             )
         case Where.plane:
@@ -242,10 +249,10 @@ def _simulated(
     design: Design, rng: Any, trials: int | None, *, quiet: bool
 ) -> tuple[dict[str, Any], list[str], RecoveryForecast]:
     from sfumato.cli import sense_forecast as words
-    from sfumato.sensing.forecast import LATER, forecast_recovery
+    from sfumato.sensing.forecast import MOST, forecast_recovery
 
-    with working(f"simulating up to {trials or LATER} recoveries", quiet=quiet):
-        foreseen = forecast_recovery(design.scene, rng=rng, most=trials or LATER)
+    with working(f"simulating up to {trials or MOST} recoveries", quiet=quiet):
+        foreseen = forecast_recovery(design.scene, rng=rng, most=trials or MOST)
     return *words.forecast(design, foreseen), foreseen
 
 

@@ -41,7 +41,9 @@ def simulate(
     cells: Annotated[
         int | None, typer.Option(help="Cells on the line (100), nodes of the graph (200).", min=2)
     ] = None,
-    sensors: Annotated[int, typer.Option(help="Sensors; on the graph every node has one.", min=1)] = 50,
+    sensors: Annotated[
+        int | None, typer.Option(help="Sensors (50); on the graph every node has one.", min=1)
+    ] = None,
     diffusion_time: Annotated[
         float | None, typer.Option(help="T: 0.05 on the line, 0.01 in the plane; rate on the graph: 0.5.")
     ] = None,
@@ -58,9 +60,11 @@ def simulate(
     from sfumato.sensing import made_up_sources, read_site
 
     rng = chance(seed)
-    if site is not None and (cells or diffusion_time or radius):
-        raise InvalidParameter("--site says its own cells, time and radius; nothing was made")
-    made = _made_up(on, cells, sensors, diffusion_time, radius, rng) if site is None else read_site(site)
+    if site is not None and (cells or diffusion_time or radius or sensors is not None):
+        raise InvalidParameter("--site says its own cells, sensors, time and radius; nothing was made")
+    made = (
+        _made_up(on, cells, sensors or 50, diffusion_time, radius, rng) if site is None else read_site(site)
+    )
     count = sources or (1 if site is None and on is Where.graph else 2)
     truth = made_up_sources(made.operator.space, count, rng=rng)
     try:

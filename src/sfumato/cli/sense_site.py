@@ -200,9 +200,11 @@ def _extent(site: Site) -> str:
     if places.shape[1] != len(low):
         return ""
     words = " by ".join(f"{a:g} to {b:g}" for a, b in zip(low, high, strict=True))
-    if not ((places >= low) & (places <= high)).all(axis=1).any():
+    inside = int(((places >= low) & (places <= high)).all(axis=1).sum())
+    if 2 * inside < len(places):
+        number = f"only {inside} of {len(places)} sensors lie" if inside else "no sensor lies"
         raise InvalidParameter(
-            f"no sensor lies where sources may be ({words}); is --length missing? nothing was built"
+            f"{number} where sources may be ({words}); is --length missing? nothing was built"
         )
     return f" at {words}"
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Literal, assert_never
 
 import numpy as np
@@ -38,8 +39,9 @@ Axis = Literal["diffusion time", "sensors", "cost", "sources"]
 
 CURVE_TRIALS = {"least mass": 60, "bayes median": 24}
 WANTED_TRIALS = 40
+ENOUGH = 1.1  # of the least mean error: what is within it is about as good
 DOUBLINGS = 4  # of what is planned, up and down, where something wanted is looked for
-TIMES, SOME, COSTS = (-4, -3, -2, -1, 0, 1, 2), (-2, -1, 0, 1, 2), (-3, -2, -1, 0, 1, 2)
+TIMES, SOME, COSTS = (-4, -3, -2, -1, 0, 1, 2), (-4, -3, -2, -1, 0, 1), (-3, -2, -1, 0, 1, 2)
 COUNTS = (1, 2, 4, 8)
 
 
@@ -236,7 +238,8 @@ class Need:
     """What a wanted mean error takes on an axis; None where it is not reached within `tried`.
 
     `low` and `high` are the ends of a 95 % interval of `value`, from the chance of the trials alone, cut at
-    what was tried.
+    what was tried. `best` is the value of the least mean error of those simulated, which is `least`; `enough`
+    the smallest value whose mean is within a tenth of it: beyond, more buys little.
     """
 
     axis: Axis
@@ -246,6 +249,9 @@ class Need:
     low: float | None
     high: float | None
     tried: tuple[float, float]
+    best: float
+    least: ErrorForecast
+    enough: float
 
 
 def needed(
@@ -260,9 +266,9 @@ def needed(
 ) -> Need:
     """How many sensors, or how much epsilon, a wanted mean error takes, the rest as designed.
 
-    From 1/16 to 16 times what is planned, by doublings: halving the range each time, on the same sources and
-    noise; then a straight line between two of them on log scales. It takes the error to fall along the axis
-    up to there. More sensors need more noise, and soon buy nothing: then it is not reached.
+    From 1/16 to 16 times what is planned, by doublings, on the same sources and noise; then a straight line
+    between two of them on log scales. More sensors need more noise, and soon buy nothing: all their doublings
+    are simulated, and `enough` says from where on. Errors fall with epsilon, so there the range is halved.
     """
     if not 0 < want < math.inf:
         raise InvalidParameter(f"a wanted error is positive and finite, got {want}; nothing was simulated")
@@ -284,24 +290,47 @@ def needed(
                 progress(f"{axis} {grid[i]:.3g}: mean error {found[i].mean:.3g}")
         return found[i]
 
-    tried = grid[0], grid[-1]
-    # More sensors may be worse than some, so where the most do not do, all are tried.
-    reached = (i for i in reversed(range(len(grid))) if error(i).mean <= want)
-    holds = next(reached, None)
-    if holds is None:
-        return Need(axis, want, estimator, None, None, None, tried)
-    if error(0).mean <= want:
-        return Need(axis, want, estimator, grid[0], grid[0], grid[0], tried)
-    fails = 0
-    while holds - fails > 1:
-        middle = (fails + holds) // 2
-        fails, holds = (fails, middle) if error(middle).mean <= want else (middle, holds)
+    # More sensors may be worse than some, so all are tried; with epsilon errors fall, so the range is halved.
+    if axis == "sensors":
+        means = [error(i).mean for i in range(len(grid))]
+        holds = next((i for i, mean in enumerate(means) if mean <= want), None)
+        fails = None if holds is None else holds - 1
+    else:
+        fails, holds = _halved(lambda i: error(i).mean <= want, len(grid))
+    least = min(found, key=lambda i: found[i].mean)
+    enough = min(i for i in found if found[i].mean <= ENOUGH * found[least].mean)
+    end = partial(
+        Need,
+        axis,
+        want,
+        estimator,
+        tried=(grid[0], grid[-1]),
+        best=grid[least],
+        least=found[least],
+        enough=grid[enough],
+    )
+    if holds is None or fails is None:
+        return end(None, None, None)
+    if fails < 0:
+        return end(grid[0], grid[0], grid[0])
     before, after = found[fails], found[holds]
     # All answers exactly right: somewhere between, and nobody knows where.
     mean, stretch = (after.mean, after.high / after.mean) if after.mean > 0 else (want / 1e3, math.inf)
-    ends = grid[fails], grid[holds]
-    value, off = crossing(ends, (before.mean, mean), want=want, stretch=stretch)
-    return Need(axis, want, estimator, value, max(value / off, tried[0]), min(value * off, tried[1]), tried)
+    value, off = crossing((grid[fails], grid[holds]), (before.mean, mean), want=want, stretch=stretch)
+    return end(value, max(value / off, grid[0]), min(value * off, grid[-1]))
+
+
+def _halved(reached: Callable[[int], bool], count: int) -> tuple[int | None, int | None]:
+    """The last that does not reach it and the first that does; -1 for none, None if it is not reached."""
+    if not reached(count - 1):
+        return None, None
+    if reached(0):
+        return -1, 0
+    fails, holds = 0, count - 1
+    while holds - fails > 1:
+        middle = (fails + holds) // 2
+        fails, holds = (fails, middle) if reached(middle) else (middle, holds)
+    return fails, holds
 
 
 def crossing(

@@ -88,7 +88,7 @@ class ErrorForecast:
     @property
     def width(self) -> float:
         """How wide the interval is, as a share of the mean."""
-        return (self.high - self.low) / self.mean if self.mean > 0 else 0.0
+        return (self.high - self.low) / self.mean if self.mean > 0 else math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,9 @@ ROUNDS = 200
 LARGE = 1 << 20
 """Sensors times cells beyond which a best fit is looked for only until it is clear whether to warn."""
 FEW_ROUNDS = 8
-"""Rounds for which it is looked for then: on a line of 1e5 cells and 500 sensors, one takes a second."""
+"""Rounds for which it is looked for then: on a line of 1e5 cells and 500 sensors, one takes half a second."""
+STRETCHES = 64
+"""Stretches of cells, each of which may send one into a round then: the best of all would be neighbours."""
 STEPS = 100
 """On a graph steps are cheap, and sources may be many."""
 
@@ -101,7 +104,7 @@ def misfit(operator: Operator, y: npt.ArrayLike, *, sigma: float, upper: float =
         least, square = (
             _descent(operator, found, inner, upper=upper, enough=clear)
             if isinstance(operator, GraphDiffusion)
-            else _search(operator, found, inner, upper=upper, enough=clear, rounds=FEW_ROUNDS)
+            else _search(operator, found, inner, upper=upper, enough=clear, large=True)
         )
     else:
         least = square = least_square(operator, found, inner, upper=upper, close=CLOSE * noise**2)
@@ -121,7 +124,7 @@ def least_square(operator: Operator, found: Range, inner: FloatArray, *, upper: 
     def enough(least: float, square: float) -> bool:
         return square - least <= close
 
-    return _search(operator, found, inner, upper=upper, enough=enough, rounds=ROUNDS)[0]
+    return _search(operator, found, inner, upper=upper, enough=enough, large=False)[0]
 
 
 def _search(
@@ -131,7 +134,7 @@ def _search(
     *,
     upper: float,
     enough: Callable[[float, float], bool],
-    rounds: int,
+    large: bool,
 ) -> tuple[float, float]:
     """The least square over the box lies between these two, once they are enough or rounds are over.
 
@@ -141,7 +144,7 @@ def _search(
     cells, bound, best = np.empty(0, dtype=np.int64), 0.0, math.inf
     columns, masses = np.empty((0, inner.size)), np.empty(0)
     adjoint = _adjoint(operator, found)
-    for _ in range(rounds):
+    for _ in range(FEW_ROUNDS if large else ROUNDS):
         left = inner - masses @ columns
         pull = adjoint(left)
         square = float(left @ left)
@@ -149,7 +152,7 @@ def _search(
         if enough(bound, best):
             break
         pull[cells] = 0.0
-        strongest = _peaks(pull, 8)
+        strongest = _apart(pull, STRETCHES) if large else _peaks(pull, 8)
         if not strongest.size:
             break
         cells = np.concatenate([cells, strongest])
@@ -232,6 +235,13 @@ def _peaks(pull: FloatArray, count: int) -> npt.NDArray[np.int64]:
     """The cells that would improve a fit the most."""
     chosen = np.argpartition(-pull, min(count, pull.size - 1))[:count]
     return np.asarray(np.sort(chosen[pull[chosen] > 0]), dtype=np.int64)
+
+
+def _apart(pull: FloatArray, count: int) -> npt.NDArray[np.int64]:
+    """Of each of so many stretches of cells the one that would improve a fit the most, if any would."""
+    ends = np.linspace(0, pull.size, min(count, pull.size) + 1).astype(np.int64).tolist()
+    chosen = np.array([a + int(np.argmax(pull[a:b])) for a, b in pairwise(ends)], dtype=np.int64)
+    return np.asarray(chosen[pull[chosen] > 0])
 
 
 def p_said(chance: float) -> str:

@@ -152,7 +152,7 @@ def test_files_that_are_no_tables_cost_nothing(name: str, data: bytes | None, se
             "say who pays: --ledger FILE or --windows FOLDER; nothing was charged",
         ),
         (2, release("--epsilon", "1"), "give the budget as --epsilon"),
-        (2, release(rho=""), "say what one reading costs: --epsilon with --delta, or --rho, or a --share"),
+        (2, release(rho=""), "say what one reading costs: --epsilon with --delta, or --rho (or, to"),
         (
             2,
             release("--epsilon", "1", "--delta", "0", rho=""),

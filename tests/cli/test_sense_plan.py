@@ -219,7 +219,7 @@ def test_sensors_are_placed_as_the_library_places_them() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--grid", "3"], "say where sources may be: --line or --grid, not both; nothing was placed"),
+        (["--grid", "3"], "say where sources may be: either --line or --grid; nothing was placed"),
         (["--swapped", "1"], "say what is protected: --radius"),
         (["--count", "13"], "count must be"),
         (["--out", "chosen.txt"], "this is written as .csv, got chosen.txt"),

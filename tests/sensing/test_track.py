@@ -20,7 +20,8 @@ from sfumato.sensing.estimate import distances_between, places_of
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.recover import recover
 from sfumato.sensing.rounds import cost_after
-from sfumato.sensing.track import JUMP, Track, _cut, _Scene, _several, combine, split_rhat, track
+from sfumato.sensing.track import Track, _several, combine, track
+from sfumato.sensing.track_chain import JUMP, Walks, _cut, split_rhat
 from sfumato.sensing.track_kernel import draw_swaps
 from sfumato.spaces import Graph, Grid, Line, Points
 from sfumato.spaces.space import FloatArray, IntArray
@@ -153,9 +154,9 @@ def test_chains_with_other_steps_disagree_and_keep_their_names(monkeypatch: pyte
     read, sigma = np.zeros((8, 25)), np.ones(8)
     places = places_of(line.space, np.arange(50))
     apart = distances_between(line.space, places, places)
-    scene = _Scene(line.columns(np.arange(50)), read, sigma, apart, np.array([0.03]), 1.0)
+    scene = Walks(line.columns(np.arange(50)), read, sigma, apart, np.array([0.03]), 1.0)
     given = iter(chains)
-    monkeypatch.setattr(sys.modules["sfumato.sensing.track"], "_chain", lambda *_: next(given))
+    monkeypatch.setattr(sys.modules["sfumato.sensing.track"], "sampled", lambda *_: next(given))
     found = _several(line, scene, 2, 10, noise)
     assert found.rhat is not None
     assert found.rhat > 10  # by the steps: total mass and spread are the same, and the fit is nearly so

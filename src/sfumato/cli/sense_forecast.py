@@ -90,7 +90,9 @@ def after_readings(design: Design, planned: NoisePlan, total: ZCDP | ApproxDP, r
     rows = cost_after(planned, DAY if readings is None else sorted({1, readings}), delta=delta)
     numbers = _listed([f"{row.readings:,}" for row in rows])
     many = "reading" if len(rows) == 1 and rows[0].readings == 1 else "readings"
-    costs = _listed([_up(row.epsilon) for row in rows])
+    # One reading costs what was asked; computed from its noise, it is that up to rounding.
+    asked = getattr(design.loss, "epsilon", math.inf)
+    costs = _listed([_up(min(row.epsilon, asked) if row.readings == 1 else row.epsilon) for row in rows])
     lines = [
         f"after {numbers} {many} of the same sources epsilon is {costs}, at delta {float(delta):g}",
     ]

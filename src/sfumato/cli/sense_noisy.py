@@ -52,6 +52,10 @@ def read_noisy(
 
     from sfumato.sensing import read_readings, read_site
 
+    if site is not None and all(path.suffix == ".json" for path in files):
+        raise InvalidParameter(
+            "--site goes with .csv readings; a .json holds its own site; nothing was recovered"
+        )
     if any(path.suffix != ".json" for path in files) or site is not None:
         if len(files) != 1 or site is None:
             raise InvalidParameter("readings in a .csv come as one file, with --site; nothing was recovered")

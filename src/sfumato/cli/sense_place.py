@@ -100,6 +100,7 @@ def place(
             f"simulated, {trials} times {sources} source{'s' * (sources > 1)}: the least mass is off by "
             f"{gain.chosen:.3g}, from evenly spread sensors by {gain.uniform:.3g}; the ratio is "
             f"{gain.ratio:.2f} (95 %: {gain.low:.2f} to {gain.high:.2f})"
+            + ("" if gain.high < 1 or gain.low > 1 else ": no gain beyond chance")
         )
     for path, data in ((out, _table(found)), (plot, b"" if plot is None else _picture(found, lines[-1]))):
         if path is not None:
@@ -115,9 +116,15 @@ def _operator(
     from sfumato.spaces import Grid
 
     if (line is None) == (grid is None):
-        raise InvalidParameter("say where sources may be: --line or --grid, not both; nothing was placed")
+        raise InvalidParameter("say where sources may be: either --line or --grid; nothing was placed")
     placed = read_sensors(path)
     if line is not None:
+        inside = int(((placed.positions >= 0) & (placed.positions <= length)).all(axis=1).sum())
+        if 2 * inside < len(placed):
+            raise InvalidParameter(
+                f"only {inside} of {len(placed)} candidates lie where sources may be (0 to {length:g}); is "
+                "--length missing? nothing was placed"
+            )
         return heat_line(sources=line, sensors=placed, diffusion_time=time, length=length)
     return heat_plane(sources=Grid(grid or 1, four_numbers(bounds)), sensors=placed, diffusion_time=time)
 

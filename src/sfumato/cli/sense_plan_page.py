@@ -34,12 +34,12 @@ def write_page(
     from sfumato.figures.recovery_forecast import draw_recovery_forecast
     from sfumato.report import Section, write_report
 
-    trials = ", ".join(
-        f"{forecasts[0].trials} of the {NAMES[name]}" for name, forecasts in found[0].forecasts.items()
+    trials = " and ".join(
+        f"{forecasts[0].trials} trials of the {NAMES[name]}" for name, forecasts in found[0].forecasts.items()
     )
     caption = (
         f"{lines[0]}. Mean error in earth mover's distance, whiskers 95 %. Each point is of "
-        f"{trials} trials, on the same made-up sources and noise along a curve. Papers' bounds: the upper "
+        f"{trials}, on the same made-up sources and noise along a curve. Papers' bounds: the upper "
         "one up to a constant that nobody has computed, the lower one as it is, for the worst sources."
     )
     picture = draw_recovery_forecast(_panels(design, found, result, foreseen.even), caption=caption)
@@ -51,10 +51,14 @@ def write_page(
         out,
         f"Plan: {design.site.name}",
         sections=[
-            Section("Plan", "\n\n".join(lines)),
+            Section("Plan", "\n\n".join(_prose(lines)), _expected(foreseen)),
             Section("What could be changed", "\n\n".join(best), picture=picture, description=caption),
             *(
-                Section(TITLES[curve.axis], f"Errors against {axis_name(design, curve.axis)}.", _table(curve))
+                Section(
+                    TITLES[curve.axis],
+                    f"Errors against {axis_name(design, curve.axis)}.",
+                    _table(curve, axis_name(design, curve.axis)),
+                )
                 for curve in found
             ),
             Section(
@@ -65,6 +69,21 @@ def write_page(
             ),
         ],
     )
+
+
+def _prose(lines: list[str]) -> list[str]:
+    """The lines of a plan but for its table, which a page shows as one, and hints to options."""
+    heads = ("mean error  ", "no reading at all", "--", *NAMES.values())
+    return [line for line in lines if not line.startswith(heads)]
+
+
+def _expected(foreseen: RecoveryForecast) -> list[list[str]]:
+    rows = [["mean error", "", "95 % of later means", "trials"]]
+    for one in (foreseen.least_mass, foreseen.bayes):
+        if one is not None:
+            ends = f"{short(one.low)} to {short(one.high)}"
+            rows.append([NAMES[one.estimator], short(one.mean), ends, str(one.trials)])
+    return [*rows, ["no reading at all", short(foreseen.even), "", ""]]
 
 
 def _panels(design: Design, found: Sequence[Curve], result: dict[str, Any], even: float) -> list[Any]:
@@ -112,8 +131,8 @@ def _panels(design: Design, found: Sequence[Curve], result: dict[str, Any], even
     return panels
 
 
-def _table(curve: Curve) -> list[list[str]]:
-    heads = [curve.axis, *(NAMES[name] for name in curve.forecasts), "papers' upper bound / K", "lower bound"]
+def _table(curve: Curve, name: str) -> list[list[str]]:
+    heads = [name, *(NAMES[name] for name in curve.forecasts), "papers' upper bound / K", "lower bound"]
     rows = [heads]
     for i, value in enumerate(curve.values):
         means = [_whiskers(forecasts[i]) for forecasts in curve.forecasts.values()]

@@ -161,8 +161,8 @@ def reading_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP:
 
     if not epsilon and not rho:
         raise InvalidParameter(
-            "say what one reading costs: --epsilon with --delta, or --rho, or a --share of the ledger; "
-            "nothing was charged"
+            "say what one reading costs: --epsilon with --delta, or --rho (or, to release, a --share of the "
+            "ledger); nothing was charged"
         )
     asked: Loss = budget_of(epsilon, "0" if rho else delta, rho)
     if not isinstance(asked, ZCDP | ApproxDP):

@@ -120,7 +120,13 @@ def locate(
     strength: Annotated[
         float | None, typer.Option(help="How many people the start tells, on average.")
     ] = None,
-    start: Annotated[str, typer.Option(help="The true start of a simulation.", show_default=False)] = "",
+    start: Annotated[
+        str,
+        typer.Option(
+            help="The true start of a simulation: a node's name, or the start.csv of `whisper simulate`.",
+            show_default=False,
+        ),
+    ] = "",
     layout: Annotated[Path | None, typer.Option(help="Where to draw the nodes: table of node, x, y.")] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files of --out and --plot.")
@@ -138,6 +144,8 @@ def locate(
     check_outputs([out] if out else [], {".json"}, reads=[said, layout], overwrite=overwrite)
     check_outputs([plot] if plot else [], {".png"}, reads=[said, layout], overwrite=overwrite)
     net, names, answers, receipt = read_whisper(said)
+    if start.endswith(".csv") and start not in names:
+        start = str(column(read_rows(Path(start)), "node", Path(start))[0])
     if start and start not in names:
         raise InvalidParameter(f"there is no node {start!r}; nothing was computed")
     if not 0 < share < 1:

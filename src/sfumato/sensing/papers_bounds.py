@@ -34,7 +34,7 @@ class PapersBounds:
     @property
     def upper(self) -> float | None:
         """What the bound at the planned noise says but for its constant, in the unit of the site."""
-        if self.noisy is None or not self.noisy.applies:
+        if self.noisy is None or not self.noisy.applies or math.isinf(self.noisy.bracket):
             return None
         return self.length * min(1.0, self.noisy.bracket)
 

@@ -72,9 +72,10 @@ class Placement:
         """The gain in a sentence."""
         gain = 1 - self.error / self.uniform_error if self.uniform_error > 0 else 0.0
         beside = f"{self.error:.3g} against {self.uniform_error:.3g} for sensors spread out evenly"
+        found = "the place of one source, by the best use of its readings, is off by about"
         if gain < 0.01:
-            return f"choosing gains nothing here: one source is found to about {beside}"
-        return f"one source is found to about {beside}, {100 * gain:.0f} % less"
+            return f"choosing gains nothing here: {found} {beside}"
+        return f"{found} {beside}, {100 * gain:.0f} % less"
 
 
 @dataclass(frozen=True, slots=True)

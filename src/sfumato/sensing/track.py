@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
-from scipy.special import log_ndtr, logsumexp, ndtri_exp
+from scipy.special import logsumexp
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
@@ -17,14 +15,12 @@ from sfumato.privacy.exact import Number
 from sfumato.sensing.estimate import Estimate, distances_between, places_of
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.rounds import RoundsCost, cost_after
-from sfumato.sensing.track_kernel import draw_path, draw_swaps
+from sfumato.sensing.track_chain import Walks, name_alike, sampled, split_rhat
 from sfumato.spaces.space import FloatArray, IntArray, read_only, real_array, whole
 
 MOST_CELLS = 2000
 """Cells up to which paths are followed: a step costs the square of them."""
 HELD = 0.9
-JUMP = 1e-6
-"""The chance that a source goes anywhere at all in a round, so that a strange one does not end a track."""
 SPEEDS = 6
 MASSES = 24
 REFINED = 20
@@ -33,12 +29,6 @@ NEGLIGIBLE = 1e-6
 CHAINS = 4
 MIXED = 1.1
 """Split R-hat up to which chains agree."""
-HOT = 8.0
-"""By how much noise is taken to be larger at first, so that paths can still pass each other."""
-LEAST = 1e-9
-"""The least mass of a source, as a share of the largest."""
-FAR = 1e6
-"""Deviations from the mean beyond which a cut Gaussian is its nearest end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,35 +132,12 @@ def track(
     places = places_of(operator.space, np.arange(n))
     apart = distances_between(operator.space, places, places)
     speeds = _speeds(apart) if speed is None else np.array([float(speed)])
-    scene = _Scene(operator.columns(np.arange(n)), read, noise, apart, speeds, float(upper))
+    scene = Walks(operator.columns(np.arange(n)), read, noise, apart, speeds, float(upper))
     if count == 1:
         return _one(operator, scene)
     if rng is None:
         raise InvalidParameter("several sources are sampled: give rng; nothing was computed")
     return _several(operator, scene, count, whole("draws", draws, low=4), rng)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scene:
-    """What both ways of following share: columns of the operator, readings, noise, distances, speeds."""
-
-    columns: FloatArray
-    read: FloatArray
-    noise: FloatArray
-    apart: FloatArray
-    speeds: FloatArray
-    upper: float
-
-    def steps(self) -> list[FloatArray]:
-        """The chances of every step, a matrix for each speed, rows summing to 1."""
-        return [_steps(self.apart, speed) for speed in self.speeds.tolist()]
-
-
-def _steps(apart: FloatArray, speed: float) -> FloatArray:
-    n = len(apart)
-    law = np.exp(-0.5 * (apart / speed) ** 2) if speed > 0 else np.eye(n)
-    law /= law.sum(axis=1, keepdims=True)
-    return np.asarray((1 - JUMP) * law + JUMP / n)
 
 
 def _speeds(apart: FloatArray) -> FloatArray:
@@ -180,7 +147,7 @@ def _speeds(apart: FloatArray) -> FloatArray:
     return np.geomspace(far.min() / 2, max(far.max() / 4, far.min() / 2), SPEEDS)
 
 
-def _one(operator: Operator, scene: _Scene) -> Track:
+def _one(operator: Operator, scene: Walks) -> Track:
     steps = scene.steps()
     kept = np.arange(len(steps))
     grid = (np.arange(MASSES) + 0.5) * scene.upper / MASSES
@@ -211,7 +178,7 @@ def _one(operator: Operator, scene: _Scene) -> Track:
     )  # fmt: skip
 
 
-def _fit(scene: _Scene, grid: FloatArray, at: int) -> FloatArray:
+def _fit(scene: Walks, grid: FloatArray, at: int) -> FloatArray:
     """The logarithm of how likely one round is, up to a constant: masses by cells."""
     seen = scene.read[at] @ scene.columns
     size = (scene.columns**2).sum(axis=0)
@@ -219,7 +186,7 @@ def _fit(scene: _Scene, grid: FloatArray, at: int) -> FloatArray:
     return np.asarray((mass * seen - 0.5 * mass**2 * size) / scene.noise[at] ** 2)
 
 
-def _forward(scene: _Scene, step: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _forward(scene: Walks, step: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Filtered chances, rounds by masses by cells, and the logarithm of the evidence for each mass."""
     n = len(step)
     out = np.empty((len(scene.read), grid.size, n))
@@ -237,7 +204,7 @@ def _forward(scene: _Scene, step: FloatArray, grid: FloatArray) -> tuple[FloatAr
 
 
 def _smoothed(
-    scene: _Scene, step: FloatArray, grid: FloatArray, filtered: FloatArray, weight: FloatArray
+    scene: Walks, step: FloatArray, grid: FloatArray, filtered: FloatArray, weight: FloatArray
 ) -> FloatArray:
     """Chances given all rounds, rounds by cells, summed over masses with their weights."""
     out = np.empty((len(filtered), len(step)))
@@ -251,8 +218,8 @@ def _smoothed(
     return out
 
 
-def _several(operator: Operator, scene: _Scene, count: int, draws: int, rng: np.random.Generator) -> Track:
-    chains = [_chain(scene, count, draws, rng) for _ in range(CHAINS)]
+def _several(operator: Operator, scene: Walks, count: int, draws: int, rng: np.random.Generator) -> Track:
+    chains = [sampled(scene, count, draws, rng) for _ in range(CHAINS)]
     fits, moves, paths, masses, speeds = (np.array(part) for part in zip(*chains, strict=True))
     # Numbers that do not change with the names of sources: fit, total mass, how far all are from one cell.
     # None of them knows who went where: how likely the steps are does.
@@ -260,7 +227,7 @@ def _several(operator: Operator, scene: _Scene, count: int, draws: int, rng: np.
     watched = [fits, moves, masses.sum(axis=2), *np.moveaxis(spread, 2, 0)]
     rhat = max(split_rhat(one) for one in watched)
     paths, masses = paths.reshape(-1, *paths.shape[2:]), masses.reshape(-1, count)
-    _name_alike(paths, masses, scene.apart, reference=int(np.argmax(fits + moves)))
+    name_alike(paths, masses, scene.apart, reference=int(np.argmax(fits + moves)))
     t, n = paths.shape[1], len(scene.apart)
     chances = np.zeros((t, count, n))
     for path in paths:
@@ -270,116 +237,6 @@ def _several(operator: Operator, scene: _Scene, count: int, draws: int, rng: np.
         operator, cells.reshape(t, count), chances, radii.reshape(t, count),
         masses.mean(axis=0), float(speeds.mean()), rhat,
     )  # fmt: skip
-
-
-def _chain(
-    scene: _Scene, count: int, draws: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray]:
-    """One chain from a random start: logarithms of fits and steps, paths, masses and speeds."""
-    steps, logs = scene.steps(), [np.log(step) for step in scene.steps()]
-    t, n = len(scene.read), len(scene.apart)
-    rows, size = np.ascontiguousarray(scene.columns.T), (scene.columns**2).sum(axis=0)
-    path = rng.integers(n, size=(t, count))
-    mass = scene.upper * rng.random(count)
-    chosen = int(rng.integers(len(steps)))
-    fits, went, speeds = np.empty(draws), np.empty(draws), np.empty(draws)
-    paths, masses = np.empty((draws, t, count), dtype=np.int64), np.empty((draws, count))
-    off = scene.read - sum(mass[source] * rows[path[:, source]] for source in range(count))
-    for sweep in range(-draws, draws):
-        # Burn-in cools the noise to what it is over its first half.
-        noise = (scene.noise * max(1.0, HOT ** (-1 - 2 * sweep / draws)))[:, np.newaxis]
-        for source in range(count):
-            left = off + mass[source] * rows[path[:, source]]
-            fit = (mass[source] * (left @ scene.columns) - 0.5 * mass[source] ** 2 * size) / noise**2
-            path[:, source] = draw_path(fit, steps[chosen], rng.random(t))
-            own = rows[path[:, source]]
-            mass[source] = _cut(own / noise, left / noise, LEAST * scene.upper, scene.upper, rng)
-            off = left - mass[source] * own
-        for pair in combinations(range(count), 2):
-            off = _trade(path, mass, pair, off, rows, logs[chosen], noise, scene.upper, rng)
-        moves = np.array([log[path[:-1], path[1:]].sum() for log in logs])
-        chosen = int(np.argmax(moves + rng.gumbel(size=moves.size)))
-        if sweep >= 0:
-            fits[sweep], went[sweep] = -0.5 * float(((off / noise) ** 2).sum()), moves[chosen]
-            paths[sweep], masses[sweep], speeds[sweep] = path, mass, scene.speeds[chosen]
-    return fits, went, paths, masses, speeds
-
-
-def _trade(
-    path: IntArray,
-    mass: FloatArray,
-    pair: tuple[int, int],
-    off: FloatArray,
-    rows: FloatArray,
-    log: FloatArray,
-    noise: FloatArray,
-    upper: float,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Draw which of two sources was where in each round, then what mass goes from one to the other.
-
-    Both in place, from their exact conditionals; returns what is left of the readings. One path alone cannot
-    leave a state in which two have changed places from a round on, since the other one holds its own.
-    """
-    one, other = pair
-    first, second = path[:, one].copy(), path[:, other].copy()
-    between = rows[first] - rows[second]
-    crossed = off + (mass[one] - mass[other]) * between
-    gain = 0.5 * ((off / noise) ** 2 - (crossed / noise) ** 2).sum(axis=1)
-    keep = log[first[:-1], first[1:]] + log[second[:-1], second[1:]]
-    swap = log[first[:-1], second[1:]] + log[second[:-1], first[1:]]
-    swapped = draw_swaps(gain, keep, swap, rng.random(len(path)))
-    path[:, one], path[:, other] = np.where(swapped, second, first), np.where(swapped, first, second)
-    off = np.where(swapped[:, np.newaxis], crossed, off)
-    between = np.where(swapped[:, np.newaxis], -between, between)
-    least = LEAST * upper
-    low, high = max(least - mass[one], mass[other] - upper), min(upper - mass[one], mass[other] - least)
-    given = _cut(between / noise, off / noise, low, high, rng)
-    mass[one], mass[other] = mass[one] + given, mass[other] - given
-    return np.asarray(off - given * between)
-
-
-def _cut(own: FloatArray, left: FloatArray, low: float, high: float, rng: np.random.Generator) -> float:
-    """How much of `own` is in `left`, from its Gaussian conditional cut to [low, high]."""
-    size = float((own**2).sum())
-    if size == 0:
-        return low + (high - low) * float(rng.random())
-    mean, deviation = float((own * left).sum()) / size, 1 / math.sqrt(size)
-    first, last = (low - mean) / deviation, (high - mean) / deviation
-    # By the lower tail and its logarithm: next to 1 doubles are coarse, and 38 deviations out chances are 0.
-    sign = -1.0 if first > 0 else 1.0
-    first, last = sorted((sign * first, sign * last))
-    chance = 1 - rng.random()  # above 0, which has no logarithm
-    if last < -FAR:
-        return low if sign < 0 else high
-    below, under = float(log_ndtr(first)), float(log_ndtr(last))
-    drawn = float(ndtri_exp(under + math.log(chance + (1 - chance) * math.exp(below - under))))
-    return min(max(mean + deviation * sign * drawn, low), high)
-
-
-def split_rhat(chains: FloatArray) -> float:
-    """How far apart halves of chains are, 1 if not at all: chains by draws [gelman13, sec. 11.4].
-
-    >>> split_rhat(np.array([[0.0, 1, 0, 1], [5, 6, 5, 6]])) > 4
-    True
-    """
-    half = chains.shape[1] // 2
-    parts = np.concatenate([chains[:, :half], chains[:, half : 2 * half]])
-    within, between = float(parts.var(axis=1, ddof=1).mean()), float(parts.mean(axis=1).var(ddof=1))
-    if between <= 1e-20 * max(1.0, float((parts**2).max())):
-        return 1.0
-    if within == 0:
-        return math.inf
-    return math.sqrt((half - 1) / half + between / within)
-
-
-def _name_alike(paths: IntArray, masses: FloatArray, apart: FloatArray, *, reference: int) -> None:
-    """Give sources of all draws the names of those they are nearest to in one draw, in place."""
-    like = paths[reference].copy()
-    for draw, path in enumerate(paths):
-        far = apart[like[:, :, np.newaxis], path[:, np.newaxis]].sum(axis=0)
-        _, names = linear_sum_assignment(np.minimum(far, 1e300))
-        paths[draw], masses[draw] = path[:, names], masses[draw, names]
 
 
 def _placed(chances: FloatArray, apart: FloatArray) -> tuple[IntArray, FloatArray]:

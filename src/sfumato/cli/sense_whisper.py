@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 WORDS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0}
 TOLD = 8  # nodes that are named
 SAFER = (
-    "nodes count as independent given the start; where it ran along edges, sets of nodes are too sure of "
-    "themselves, and the community is the safer answer"
+    "nodes count as independent given the start; where it ran along edges they are not, and both the "
+    "community and the set of nodes are less sure than said"
 )
 
 app = typer.Typer(

@@ -148,10 +148,9 @@ def whisper_posterior(
     models, 1 s for one.
 
     Limits. There is one start. Nodes count as independent given it; a whisper that runs along edges reaches
-    nodes together, so that the posterior over nodes is too sure of itself: for cascades of 20 to 100 of 500
-    nodes, the set said to hold the start with 0.9 held it in 0.6 to 0.8 of draws at epsilon 1, and in 0.3
-    without noise. The community is the safer answer: right in 0.83 (few heard) and 0.97 (many) where it said
-    0.85 and 0.97; at epsilon 2, in 0.88 and 0.98 where it said 0.93 and 0.98.
+    nodes together, so that the posterior is too sure of itself. For cascades on 500 nodes in two communities,
+    at epsilon 1 and 2, the community named was right in 0.63 to 0.75 of draws where it said 0.78 to 0.92, and
+    the set said to hold the start with 0.9 held it in 0.62 to 0.75 (docs/reference/scenes.md).
 
     >>> path = Graph([(0, 1), (1, 2), (2, 3)])
     >>> found = whisper_posterior(path, [1, 1, 0, 0], epsilon=2, spread=Spread(0.5, 2), labels=[0, 0, 1, 1])

@@ -7,7 +7,6 @@ from the next. The posterior runs on two threads. Asked: 1 s on the line, 5 s on
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -104,10 +103,9 @@ def main() -> None:
                 again(y, trial)
                 walls.append(time.perf_counter() - begin)
                 cpu.append(time.process_time() - used)
-            rest = walls[1:] or [math.nan]
+            rest = f"{np.median(walls[1:]):.3f}" if walls[1:] else "-"
             print(
-                f"| {name} | {what} | {walls[0]:.3f} | {np.median(rest):.3f} | {max(walls):.3f} | "
-                f"{np.median(cpu):.3f} |",
+                f"| {name} | {what} | {walls[0]:.3f} | {rest} | {max(walls):.3f} | {np.median(cpu):.3f} |",
                 flush=True,
             )
     print()

@@ -18,6 +18,7 @@ from sfumato.privacy import ApproxDP, SwappedCells
 from sfumato.sensing import Site, heat_line, heat_plane, plan
 from sfumato.sensing.forecast import (
     ESTIMATORS,
+    MOST,
     ErrorForecast,
     MadeUpMasses,
     Scene,
@@ -88,7 +89,10 @@ def main(words: list[str]) -> int:
     counted: dict[str, list[bool]] = {}
     for setting in settings:
         found = forecast_recovery(
-            setting.scene, rng=generator("forecast", setting), most=trials, estimators=asked
+            setting.scene,
+            rng=generator("forecast", setting),
+            most=trials if "--quick" in words else MOST,  # as many as `sense plan` takes
+            estimators=asked,
         )
         for one in (found.least_mass, found.bayes):
             if one is None:

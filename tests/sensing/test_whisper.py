@@ -29,7 +29,7 @@ from sfumato.sensing.whisper import (
 from sfumato.spaces import Graph
 from sfumato.spaces.space import FloatArray, IntArray
 
-ROADS = Path("/work/shared/data/graphs/minnesota_road_edges.csv")
+ROADS = Path(__file__).resolve().parents[3] / "shared/data/graphs/minnesota_road_edges.csv"
 KITE = Graph([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4)])
 SPREAD = Spread(0.6, 3.0)
 

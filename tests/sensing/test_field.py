@@ -8,11 +8,11 @@ from scipy.sparse.linalg import aslinearoperator
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear, part_of
 from sfumato.sensing.distance import emd_of
 from sfumato.sensing.estimate import Estimate, places_of
 from sfumato.sensing.field import at_time, fit_field
-from sfumato.sensing.field_sensors import part_of, suspects, whitened, without_offset
+from sfumato.sensing.field_sensors import suspects, whitened, without_offset
 from sfumato.sensing.field_sparse import few_sources
 from sfumato.sensing.recover import recover
 from sfumato.sensing.simulate import block_graph, made_up_sources

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any, assert_never, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix
+from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
 from sfumato.sensing.sensors import Sensors
 from sfumato.spaces import Graph, Grid, Line, Points
-from sfumato.spaces.space import FloatArray, read_only, real_array, whole
+from sfumato.spaces.space import FloatArray, IntArray, read_only, real_array, whole
 
 
 def heat_line(
@@ -126,6 +127,20 @@ def linear(
             "nothing was built"
         )
     return Matrix(space, placed, held)
+
+
+def part_of(operator: Operator, rows: IntArray) -> Operator:
+    """The operator to some of its sensors, by their numbers."""
+    if np.array_equal(rows, np.arange(operator.shape[0])):
+        return operator
+    some = Sensors(operator.sensors.positions[rows], [operator.sensors.names[row] for row in rows.tolist()])
+    match operator:
+        case HeatLine() | HeatPlane() | GraphDiffusion():
+            return replace(operator, sensors=some)
+        case Matrix(space, _, _):
+            return linear(operator.columns(np.arange(space.size))[rows], space, sensors=some)
+        case _:
+            assert_never(operator)
 
 
 def _line(sources: int | npt.ArrayLike, length: float) -> Line:

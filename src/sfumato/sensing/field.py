@@ -11,7 +11,8 @@ import numpy.typing as npt
 from scipy.special import chdtrc
 
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.field_sensors import Suspect, check_reach, part_of, suspects, whitened, without_offset
+from sfumato.sensing.build import part_of
+from sfumato.sensing.field_sensors import Suspect, check_reach, suspects, whitened, without_offset
 from sfumato.sensing.field_sparse import Fit, few_sources
 from sfumato.sensing.misfit import Misfit, checked_readings, checked_sigma, misfit, p_said
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Operator

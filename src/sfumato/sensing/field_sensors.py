@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import assert_never
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +14,10 @@ from scipy.special import chdtrc, log_ndtr
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.build import linear
 from sfumato.sensing.misfit import checked_readings, checked_sigma
-from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
+from sfumato.sensing.operators import HeatLine, HeatPlane, Matrix, Operator
 from sfumato.sensing.sensors import Sensors
 from sfumato.sensing.solver.compress import range_of
-from sfumato.spaces.space import FloatArray, IntArray, real_array
+from sfumato.spaces.space import FloatArray, real_array
 
 LARGE = 1 << 22
 """Entries above which a matrix is not formed."""
@@ -45,20 +44,6 @@ class Suspect:
     sensor: str
     z: float
     p_value: float
-
-
-def part_of(operator: Operator, rows: IntArray) -> Operator:
-    """The operator to some of its sensors, by their numbers."""
-    if np.array_equal(rows, np.arange(operator.shape[0])):
-        return operator
-    some = Sensors(operator.sensors.positions[rows], [operator.sensors.names[row] for row in rows.tolist()])
-    match operator:
-        case HeatLine() | HeatPlane() | GraphDiffusion():
-            return replace(operator, sensors=some)
-        case Matrix(space, _, _):
-            return linear(operator.columns(np.arange(space.size))[rows], space, sensors=some)
-        case _:
-            assert_never(operator)
 
 
 def check_reach(operator: Operator) -> None:

@@ -20,7 +20,7 @@ from sfumato.privacy import MovedMass, SwappedCells
 from sfumato.privacy.codec import canonical, decode_neighbors, encode
 from sfumato.privacy.exact import exact
 from sfumato.privacy.losses import nonnegative
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear, part_of
 from sfumato.sensing.files import read_json, write_text
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
 from sfumato.sensing.sensors import Sensors
@@ -146,18 +146,7 @@ def part_of_site(site: Site, names: tuple[str, ...]) -> Operator:
     if unknown:
         raise InvalidParameter(f"site {site.name!r} has no sensor {unknown[0]!r}; nothing was recovered")
     rows = [number[name] for name in names]
-    some = Sensors(site.sensors.positions[rows], names)
-    match site.operator:
-        case HeatLine(space, _, time):
-            return HeatLine(space, some, time)
-        case HeatPlane(space, _, time):
-            return HeatPlane(space, some, time)
-        case GraphDiffusion(space, _, rate, weights):
-            return GraphDiffusion(space, some, rate, weights)
-        case Matrix(space, _, _) as whole:
-            return linear(whole.columns(np.arange(space.size))[rows], space, sensors=some)
-        case _:
-            assert_never(site.operator)
+    return part_of(site.operator, np.array(rows))
 
 
 def _operator_json(operator: Operator) -> dict[str, Any]:

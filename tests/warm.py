@@ -23,8 +23,9 @@ from pathlib import Path
 
 BIN = Path(sys.executable).parent
 READ = ("numpy", "scipy.stats", "scipy.optimize", "scipy.ndimage", "scipy.sparse.csgraph", "numba", "pyarrow",
-        "pyarrow.parquet", "pandas", "duckdb", "ibis", "ibis.backends.duckdb", "opendp.prelude", "mpmath",
-        "cryptography.hazmat.primitives.ciphers", "matplotlib.figure", "matplotlib.backends.backend_agg",
+        "pyarrow.parquet", "pandas", "duckdb", "ibis", "ibis.backends.duckdb", "opendp.measurements",
+        "mpmath", "cryptography.hazmat.primitives.ciphers", "matplotlib.figure",
+        "matplotlib.backends.backend_agg",
         "PIL.PngImagePlugin", "rich.console", "typer.rich_utils", "sfumato.cli", "sfumato.audit",
         "sfumato.graphon", "sfumato.heatmap", "sfumato.online", "sfumato.records", "sfumato.report",
         "sfumato.sensing")  # fmt: skip

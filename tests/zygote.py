@@ -14,7 +14,7 @@ import sys
 import pytest
 
 SLOW = ("numpy", "scipy.stats", "scipy.optimize", "scipy.ndimage", "numba", "pyarrow", "duckdb", "ibis",
-        "ibis.backends.duckdb", "opendp.prelude", "mpmath", "cryptography.hazmat.primitives.ciphers",
+        "ibis.backends.duckdb", "opendp.measurements", "mpmath", "cryptography.hazmat.primitives.ciphers",
         "matplotlib.figure", "pyarrow.parquet", "sqlite3")  # fmt: skip
 
 

@@ -36,7 +36,6 @@ from sfumato.sensing import (
     mixture,
     off_grid,
     posterior,
-    recover,
     sensitivity,
 )
 from sfumato.sensing.estimate import distances_between, places_of
@@ -140,9 +139,7 @@ def draw(setting: Setting, trial: int) -> tuple[FloatArray, FloatArray]:
 
 def least(operator: Operator, y: FloatArray, sigma: float, upper: float, *, papers: bool = False) -> Answer:
     """R; infeasible draws at the smallest feasible radius."""
-    found = recover(operator, y, sigma=sigma, radius="papers", upper=upper) if papers else None
-    if found is None or found.status == "infeasible":
-        found = recover_anyway(operator, y, sigma=sigma, upper=upper)
+    found = recover_anyway(operator, y, sigma=sigma, radius="papers" if papers else None, upper=upper)
     support = found.support
     return Estimate(operator, places_of(operator.space, support), found.estimate[support])
 

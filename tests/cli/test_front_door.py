@@ -68,18 +68,20 @@ def process(*words: str, before: tuple[str, ...] = (), **env: str) -> subprocess
 
 
 def test_help_starts_in_half_a_second_of_cpu() -> None:
-    """The one timed test: CPU of the child, the least of five, so that a busy machine does not matter."""
+    """The one timed test: CPU of the child, the least of up to twenty: neighbors slow down some."""
 
     def cpu() -> float:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
 
     spent = []
-    for _ in range(5):
+    for _ in range(20):
         before = cpu()
         assert process("--help").returncode == 0
         spent.append(cpu() - before)
-    assert min(spent) < 0.5, spent
+        if spent[-1] < 0.5:
+            return
+    pytest.fail(f"CPU seconds of twenty starts: {spent}")
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["ledger", "--help"], ["--version"], ["ledger", "show"]])
@@ -97,6 +99,22 @@ def test_heavy_packages_wait_until_they_are_needed(words: list[str]) -> None:
     *_, loaded = found.stdout.splitlines()
     assert "sfumato.cli.main" in loaded.split()
     assert not set(HEAVY) & set(loaded.split())
+
+
+def test_noise_brings_along_the_samplers_alone() -> None:
+    """Not OpenDP's prelude, which takes sklearn and more with it."""
+    script = (
+        "import sys\n"
+        "from sfumato.privacy.system import SystemNoise\n"
+        "SystemNoise().laplace(3, 2), SystemNoise().gaussian(3, 2)\n"
+        "print(*sorted(set(sys.modules)))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=HANGS, check=True
+    )
+    loaded = set(found.stdout.split())
+    assert "opendp.measurements" in loaded
+    assert not {"sklearn", "pandas", "polars", "opendp.prelude"} & loaded
 
 
 def test_help_tells_of_every_command_and_exit_code() -> None:

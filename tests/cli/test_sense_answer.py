@@ -157,6 +157,32 @@ def test_sources_between_cells_have_errors_and_mixtures_counts() -> None:
     assert "--most goes with" in refused(2, *words, "--most", "3", *LEAST)
 
 
+def test_the_physics_of_a_fine_site_is_tested_too() -> None:
+    row()
+    done(
+        "site", "fine.json", "--name", "fine", "--line", "5000", "--sensors", "sensors.csv",
+        "--diffusion-time", "0.01", "--radius", "1/10",
+    )  # fmt: skip
+    words = ["recover", "r.csv", "--site", "fine.json", "--sigma", str(SIGMA), *LEAST]
+    assert answer(*words)["misfit"]["said"] == ""
+
+
+@pytest.mark.parametrize("estimator", [["off-grid"], ["mixture", "--count", "1"]])
+def test_masses_at_the_largest_allowed_are_told(estimator: list[str]) -> None:
+    words = [*row(), "--estimator", *estimator]  # one source of 0.8
+    told = "a mass is at the largest allowed, 0.7: give --upper if sources may be larger"
+    held = done(*words, "--upper", "0.7").stdout
+    assert told in held.splitlines()
+    assert "largest allowed" not in done(*words).stdout
+
+
+def test_an_upper_far_above_all_mass_is_told() -> None:
+    words = row()  # one source of 0.8
+    hint = "far below the largest mass allowed for one, 3:"
+    assert hint in " ".join(done(*words, "--upper", "3").stdout.split())
+    assert "far below" not in done(*words, "--upper", "1").stdout
+
+
 def test_places_between_nodes_are_refused() -> None:
     table("edges.csv", ["u", "v"], [("a", "b"), ("b", "c")])
     done("site", "net.json", "--name", "net", "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
@@ -198,7 +224,9 @@ def test_an_offset_is_taken_off() -> None:
     told = answer(*words, "--fit", "offset", "--count", "1")
     field = told["answer"]["field"]
     assert field["offset"] == pytest.approx(1.5, abs=8 * SIGMA)
-    assert any("offset" in sentence for sentence in field["said"])
+    off = f"an offset of {field['offset']:.3g} ± {field['offset_error']:.2g} ("
+    assert any(off in sentence for sentence in field["said"])
+    assert abs(field["offset"] - 1.5) < 8 * field["offset_error"] < 8 * SIGMA
     # Without it the rival spreads sources everywhere.
     assert told["answer"]["emd"] < 0.1 < answer(*words)["answer"]["emd"]
     least = answer(*words, "--fit", "offset", *LEAST, "--out", "rec.json")

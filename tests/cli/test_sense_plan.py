@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import pytest
-from tests.cli.sense_runs import alone, answer, done, hall, refused, rows, table
+from tests.cli.sense_runs import VALUES, alone, answer, done, entries, hall, refused, rows, table
 
+from sfumato.cli import sense_plan
+from sfumato.figures import recovery_forecast as figure
+from sfumato.figures.recovery_forecast import draw_recovery_forecast
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass
+from sfumato.privacy.codec import encode
 from sfumato.sensing import Sensors, Site, heat_line, place_sensors, plan, read_site, resolution
 from sfumato.sensing import design as designs
+from sfumato.sensing import need as needs
 from sfumato.sensing.forecast import Estimator, Lot, Scene
 from sfumato.sensing.rounds import cost_after, noise_for
 
@@ -94,11 +101,31 @@ def test_noise_that_drowns_everything_is_called_guessing() -> None:
     assert "guessing" not in done("plan", *QUICK, "--trials", "2", "--seed", "1").stdout
 
 
+def test_how_far_it_is_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def recorded(message: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+        yield lambda more: told.append(f"{message}: {more}")
+
+    monkeypatch.setattr(sense_plan, "working", recorded)
+    small: dict[str, Any] = {"TIMES": (-1, 0), "SOME": (0, 1), "COSTS": (0,), "COUNTS": (1,)}
+    with (
+        mock.patch.multiple(designs, error_of=by_law, **small),
+        mock.patch.object(needs, "error_of", by_law),
+    ):
+        done("plan", *QUICK, "--trials", "2", "--seed", "1", "--want", "0.002", "--out", "plan.png")
+    assert "simulating up to 2 recoveries: least mass: 2 trials" in told
+    assert "simulating what a mean error of 0.002 takes: sensors: 3 of 7" in told
+    assert "simulating what a mean error of 0.002 takes: rho: 2 tried" in told
+    assert "simulating errors against diffusion time (1 of 4): bayes median, 2 of 2" in told
+
+
 def test_readings_share_what_they_may_cost() -> None:
     hall()
     told = answer("plan", "site.json", "--epsilon", "1", "--readings", "24")
     site = read_site("site.json")
-    total = ApproxDP(1, "1e-6")
+    total = ApproxDP(1, "1e-5")  # the delta that `sense ledger` gives a budget
     share = noise_for(plan(site, total), 24, loss=total)
     assert told["sigma"] == plan(site, ZCDP(share.rho)).sigma
     assert told["shared"]["readings"] == 24
@@ -117,7 +144,7 @@ def by_law(scene: Scene, lot: Lot, estimator: Estimator) -> float:
 
 
 def test_what_is_wanted_is_said_with_its_doubt() -> None:
-    with mock.patch.object(designs, "error_of", by_law):
+    with mock.patch.object(needs, "error_of", by_law):
         words = ("plan", *QUICK, "--trials", "3", "--seed", "1")
         told = answer(*words, "--want", "0.002")["needed"]
         text = done(*words, "--want", "0.002").stdout
@@ -128,14 +155,16 @@ def test_what_is_wanted_is_said_with_its_doubt() -> None:
         assert need["low"] <= need["value"] <= need["high"]
     assert f"takes about {int(np.ceil(told['sensors']['value']))} sensors, 95 %: " in text
     assert "a mean error of 1e-09 at rho 8 was not reached from 2 sensors to 96 sensors" in never
-    assert "sensors come within a tenth of it: more buy little" in text
+    assert "sensors come within a tenth of it, up to chance: more buy little" in text
     assert "a mean error of 1e+09 with 6 sensors takes rho 0.5 or less" in always
 
 
 def test_a_page_holds_what_json_says() -> None:
     small: dict[str, Any] = {"TIMES": (-1, 0), "SOME": (0, 1), "COSTS": (0,), "COUNTS": (1,)}
     with mock.patch.multiple(designs, error_of=by_law, **small):
-        told = answer("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.html")
+        with mock.patch.object(figure, "draw_recovery_forecast", wraps=draw_recovery_forecast) as draw:
+            told = answer("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.html")
+            (drawn,) = draw.call_args.args
         done("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.png", "--quiet")
     page = Path("plan.html").read_text()
     assert Path("plan.png").read_bytes().startswith(PNG)
@@ -144,9 +173,53 @@ def test_a_page_holds_what_json_says() -> None:
     assert set(told["curves"]) == {"diffusion time", "sensors", "rho", "sources"}
     assert told["curves"]["diffusion time"]["values"] == [0.025, 0.05]
     assert told["best_time"]["said"] in page
+    assert "in the unit of positions; the line goes to 1; whiskers 95 %" in page
+    assert "diffusion time T (unit of positions, squared)" in [panel.x_label for panel in drawn]
+    assert {panel.y_label for panel in drawn} == {"mean error (unit of positions)", "epsilon"}
     for curve in told["curves"].values():
         for one in curve["estimators"]["least mass"]:
             assert f"{one['mean']:.2g} ({one['low']:.2g} to {one['high']:.2g})" in page
+
+
+def test_what_is_planned_for_shared_readings_is_what_a_release_charges_and_says() -> None:
+    """The same options of `sense ledger` and `sense plan`: noise, rho and the stated epsilon are the same."""
+    hall()
+    done("ledger", "site.json", "shared.ledger", "--epsilon", "2")
+    times = [(str(moment), name, value) for moment in range(4) for name, value in VALUES.items()]
+    table("many.csv", ["time", "sensor", "value"], times)
+    released = answer(
+        "release", "many.csv", "--site", "site.json", "--ledger", "shared.ledger", "--share", "4",
+        "--out", "many.json",
+    )  # fmt: skip
+    words = ("plan", "site.json", "--epsilon", "2", "--readings", "4")
+    told, text = answer(*words), done(*words).stdout
+    assert told["sigma"] == released["sigma"]
+    assert [encode(entry.cost) for entry in entries("shared.ledger")] == [told["shared"]["each"]] * 4
+    said = released["statement"].partition("; ")[2].removeprefix("4 together ")
+    assert "at delta 1e-06" in said
+    assert f"it states all of them as {said}" in text
+    assert told["shared"]["stated"]["delta"] == "1/1000000"
+
+
+def test_a_page_is_drawn_where_no_trial_was_wrong() -> None:
+    def exact(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+        return 0.0 if estimator == "bayes median" and scene.sigma < 0.03 else 1.0 + float(lot.masses[0])
+
+    small: dict[str, Any] = {"TIMES": (0,), "SOME": (0,), "COSTS": (0, 6), "COUNTS": (1,)}
+    with mock.patch.multiple(designs, error_of=exact, **small):
+        done("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.html")
+    page = Path("plan.html").read_text()
+    assert "0 (no trial was wrong)" in page
+    assert "Where no trial was wrong a point is at the bottom, without a whisker." in page
+
+
+def test_the_papers_come_last() -> None:
+    small: dict[str, Any] = {"TIMES": (0,), "SOME": (0,), "COSTS": (0,), "COUNTS": (1,)}
+    with mock.patch.multiple(designs, error_of=by_law, **small):
+        text = done("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.png").stdout.splitlines()
+    assert "of those tried" in text[-3]
+    assert text[-2].startswith("the papers")
+    assert text[-1].startswith("whoever estimates")
 
 
 @pytest.mark.parametrize(
@@ -178,6 +251,28 @@ def test_contradictions_are_refused(words: list[str], sentence: str) -> None:
 )
 def test_no_site_is_made_up_from_contradictions(words: list[str], sentence: str) -> None:
     assert refused(2, "plan", "--epsilon", "1", *words).startswith(sentence)
+    if "--length" not in words:  # which `sense simulate` does not have
+        made = sentence.replace("nothing was planned", "nothing was made")
+        assert refused(2, "simulate", "made", *words).startswith(made)
+
+
+def test_plan_and_simulate_make_up_the_same_site() -> None:
+    """As many sensors on a graph as were asked for, too."""
+    for on, *more in (("line", "--cells", "30"), ("plane",), ("graph", "--cells", "40")):
+        words = ("--on", on, "--sensors", "9", "--seed", "3", *more)
+        done("simulate", on, *words)
+        told = answer("plan", "--rho", "1", "--trials", "0", *words)
+        site = read_site(f"{on}/site.json")
+        assert len(site.sensors) == told["sensors"] == 9
+        assert (site.name, told["site"]) == (f"simulated {on}", f"planned {on}")
+        assert told["sigma"] == plan(site, ZCDP(1)).sigma
+
+
+@pytest.mark.parametrize("words", [["--on", "graph"], ["--diffusion-time", "0"], ["--sensors", "4"]])
+def test_sources_on_a_site_of_ones_own_take_it_as_it_is(words: list[str]) -> None:
+    hall()
+    said = refused(2, "simulate", "made", "--site", "site.json", *words)
+    assert said == f"a site says its own {words[0]}; leave one out; nothing was made"
 
 
 # place

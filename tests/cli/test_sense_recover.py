@@ -132,6 +132,8 @@ def test_readings_of_nothing_tell_nothing() -> None:
         "recover", "r.json", "--radius", "1", "--out", "rec.json", "--out", "rec.csv", "--plot", "rec.png"
     )
     assert said.stdout.startswith("hall: zero; radius 1, noise about ")
+    sigma = json.loads(Path("rec.json").read_text())["sigma"]
+    assert said.stdout.splitlines()[0].endswith(f" (sigma {sigma:.4g})")
     # A radius that is too wide is no misfit: these are the readings of an empty hall.
     assert said.stderr.splitlines()[-1].startswith("the readings are within the radius of no sources at all")
     assert json.loads(Path("rec.json").read_text())["answer"] is None

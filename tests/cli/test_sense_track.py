@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.cli.sense_runs import HALL, alone, answer, done, hall, refused, table
 
-from sfumato.cli.sense_track import cost_of, dearest, losses_of
+from sfumato.cli.sense_track import cost_of, dearest, losses_of, one_too_many
 from sfumato.figures import sheet
 from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx, gaussian_sigma
 from sfumato.privacy.codec import encode
@@ -201,3 +201,26 @@ def test_on_a_graph_a_track_is_a_table() -> None:
     hall()
     other = released(["4", "5"], CELLS[:2], out="hall.json")
     assert "different sites" in refused(4, "track", "r.json", other)
+
+
+def test_a_second_source_that_is_not_there_is_doubted() -> None:
+    hall()
+    released(list("01234"))
+    said = done("track", "r.json", "--count", "2", "--seed", "1").stdout
+    assert "times as likely as with 2: 1 source explains them better, try --count 1\n" in said
+    told = answer("track", "r.json", "--count", "2", "--seed", "1")
+    assert told["fewer"] > 1
+    assert answer("track", "r.json")["fewer"] is None
+
+
+def test_doubts_are_told_by_how_likely_one_fewer_is() -> None:
+    assert one_too_many({"fewer": None, "masses": [1]}) == []
+    assert one_too_many({"fewer": 0.01, "masses": [1, 1]}) == []
+    assert one_too_many({"fewer": 0.5, "masses": [1, 1]}) == [
+        "with 1 source the readings are about 0.5 times as likely as with 2: "
+        "the weakest source may not be there"
+    ]
+    assert one_too_many({"fewer": 12.34, "masses": [1, 1, 1]}) == [
+        "with 2 sources the readings are about 12 times as likely as with 3: 2 sources explain them better, "
+        "try --count 2"
+    ]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 from PIL import Image
 
@@ -29,7 +30,7 @@ from sfumato.figures import (
     recovery,
     sheet,
 )
-from sfumato.figures.recovery import gather
+from sfumato.figures.recovery import gather, stretches
 from sfumato.spaces import Graph, Grid, Line, Points
 
 pytestmark = pytest.mark.unit
@@ -183,6 +184,13 @@ def test_words_are_taken_as_they_are() -> None:
 # words and legends keep apart
 
 
+TREE = Graph([(i, (i + 1) // 2 - 1) for i in range(1, 60)])
+# The first 20 within a hundredth of the picture.
+CLOSE = (
+    np.stack([np.arange(60) % 5, np.arange(60) // 5], axis=1) * np.where(np.arange(60) < 20, 0.01, 1)[:, None]
+)
+APART = np.array([0.1, 0.12, 0.14, 0.16, 0.5, 0.84, 0.86, 0.88, 0.9])
+
 CROWDED: dict[str, Callable[[], bytes]] = {
     "line": lambda: line_picture(sources=one(100, 9)),
     "line of a million": lambda: line_picture(
@@ -206,6 +214,14 @@ CROWDED: dict[str, Callable[[], bytes]] = {
         labels=np.array([f"a community with a long name {k % 6}" for k in range(20)]),
         sources=one(20, 9), readings=None,
     ),
+    "graph with names of neighbors": lambda: graph_picture(
+        graph=TREE, estimate=one(60, *range(1, 9)), labels=None, readings=None, positions=CLOSE,
+        names=[f"n{k + 100}" for k in range(60)],
+    ),
+    "small graph with names of neighbors": lambda: graph_picture(
+        labels=None, readings=None, positions=CLOSE[10:30], names=[f"n{k + 100}" for k in range(20)],
+    ),
+    "line with gaps": lambda: line_picture(sensors=APART, readings=APART, fitted=APART),
     "eight series": lambda: interval_picture(
         *(series(f"calibration of paper {k}", 2.0**k) for k in range(8)),
         x_scale="log", y_scale="log", slopes=[-1, -0.5], title="A title that takes about half of the line",
@@ -318,6 +334,30 @@ def test_stems_keep_mass_and_center_and_stand_apart(n: int, width: float, seed: 
     assert x @ mass == pytest.approx(positions @ masses, rel=1e-12)
     assert (np.diff(x) > 0).all()
     assert x.size <= 1 / width + 1 or width < 1 / 300
+
+
+def along(line: Line2D) -> list[float]:
+    return [float(x) for x in np.asarray(line.get_xdata())]
+
+
+def test_no_band_lies_where_no_sensor_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    figures: list[Figure] = []
+
+    def keep(figure: Figure) -> bytes:
+        figures.append(figure)
+        return b""
+
+    monkeypatch.setattr(recovery, "png", keep)
+    line_picture(sensors=APART[::-1], readings=np.ones(9), fitted=np.ones(9))
+    line_picture(sensors=[0.1, 0.1, 0.5, 0.9], readings=np.ones(4), fitted=np.ones(4))
+    gaps, even = ([line for axis in figure.axes for line in axis.lines] for figure in figures)
+    solid = [along(line) for line in gaps if line.get_linestyle() == "-" and line.get_alpha() is None]
+    assert [x for x in solid if len(x) == 4] == [APART[:4].tolist(), APART[5:].tolist()]
+    dotted = [along(line) for line in gaps if line.get_linestyle() == ":"]
+    assert dotted == [[0.16, 0.5], [0.5, 0.84]]
+    assert [along(line) for line in gaps if line.get_marker() == "_"] == [[0.5]]
+    assert not any(line.get_linestyle() == ":" for line in even)
+    assert stretches(np.array([2.0])) == [0, 1]
 
 
 def test_bad_lines_are_refused() -> None:

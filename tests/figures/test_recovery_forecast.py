@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from sfumato.errors import InvalidParameter
+from sfumato.figures.heatmap import GREY
 from sfumato.figures.intervals import Series
 from sfumato.figures.recovery_forecast import Panel, draw_placement, draw_recovery_forecast
 
@@ -54,6 +55,13 @@ def test_a_value_of_nothing_is_drawn_at_the_bottom() -> None:
     # The lowest blue is at the middle x, below both ends.
     lowest = blue[blue[:, 0] == blue[:, 0].max()][:, 1].mean()
     assert blue[:, 1].min() < lowest < blue[:, 1].max()
+    # Below a bound too, or it would look larger than that.
+    low = Panel("T", "T", [Series("one", X, y, y, y)], {"bound": np.full(X.size, 0.01)})
+    both = pixels(draw_recovery_forecast([low], caption=""))
+    blue = np.argwhere((both == (0x15, 0x65, 0xC0)).all(axis=2))
+    dots = (both == tuple(bytes.fromhex(GREY[1:]))).all(axis=2)[:, blue[:, 1].min() : blue[:, 1].max()]
+    assert dots.any()
+    assert dots.sum(axis=1).argmax() < blue[:, 0].max()
 
 
 def test_no_picture() -> None:

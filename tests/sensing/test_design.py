@@ -23,8 +23,10 @@ from sfumato.sensing import (
     recovery_lower_bound,
 )
 from sfumato.sensing import design as module
-from sfumato.sensing.design import Axis, Design, at, crossing, error_curve, needed, values_on
+from sfumato.sensing import need as need_module
+from sfumato.sensing.design import Axis, Curve, Design, at, error_curve, values_on
 from sfumato.sensing.forecast import Estimator, Lot, Scene
+from sfumato.sensing.need import crossing, needed
 from sfumato.sensing.papers_bounds import papers_bounds
 from sfumato.spaces import Graph, Grid, Line
 
@@ -107,7 +109,7 @@ def _by_law(power: float, axis: Axis) -> object:
 def test_what_is_needed_is_found_between_doublings(rng: np.random.Generator) -> None:
     """Errors m**-1/2 times a mean of 0.65: 0.1 takes (0.65 / 0.1)**2 = 42 sensors."""
     base = Design(LINE, ZCDP(8))
-    with mock.patch.object(module, "error_of", _by_law(-0.5, "sensors")):
+    with mock.patch.object(need_module, "error_of", _by_law(-0.5, "sensors")):
         found = needed(base, "sensors", 0.1, rng=rng, trials=400)
         assert found.value is not None
         assert found.low is not None
@@ -120,7 +122,7 @@ def test_what_is_needed_is_found_between_doublings(rng: np.random.Generator) -> 
         assert never.value is None
         assert (never.best, never.enough) == (160.0, 160.0)
         assert needed(base, "sensors", 10.0, rng=rng, trials=5).value == 2.0
-    with mock.patch.object(module, "error_of", _by_law(-1.0, "cost")):
+    with mock.patch.object(need_module, "error_of", _by_law(-1.0, "cost")):
         sigma = base.scene.sigma
         more = needed(base, "cost", 0.65 * sigma / 2, rng=rng, trials=400)
         assert more.value is not None
@@ -139,7 +141,7 @@ def test_more_sensors_may_be_worse_and_enough_is_said(rng: np.random.Generator) 
         return law.get(len(scene.operator.sensors), 14.0) + 1e-3 * float(lot.masses[0])
 
     base = Design(LINE, ZCDP(8))
-    with mock.patch.object(module, "error_of", error):
+    with mock.patch.object(need_module, "error_of", error):
         found = needed(base, "sensors", 12.0, rng=rng, trials=5)
         never = needed(base, "sensors", 9.0, rng=rng, trials=5)
     assert (found.best, found.enough) == (20.0, 10.0)
@@ -154,12 +156,63 @@ def test_answers_that_are_all_right_have_a_place_too(rng: np.random.Generator) -
     def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
         return 0.0 if len(scene.operator.sensors) > 20 else 1.0 + float(lot.masses[0])
 
-    with mock.patch.object(module, "error_of", error):
+    with mock.patch.object(need_module, "error_of", error):
         found = needed(Design(LINE, ZCDP(8)), "sensors", 0.1, rng=rng, trials=5)
     assert found.value is not None
     assert 20 <= found.value <= 40
     # Nothing is known of where between; all that was tried is said.
     assert (found.low, found.high) == found.tried
+
+
+@pytest.mark.unit
+def test_few_trials_say_where_all_of_them_are_worth_their_time(rng: np.random.Generator) -> None:
+    """The first 8 of 40 trials err twice as much as the others, 2 m**-1/2: all of them by 1.2 m**-1/2.
+
+    So 0.2 takes 36 sensors, between 20 and 40; by the first 8 alone it would be 100, between 80 and 160.
+    """
+    calls: dict[int, int] = {}
+    first: list[Lot] = []
+
+    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+        m = len(scene.operator.sensors)
+        calls[m] = calls.get(m, 0) + 1
+        known = any(lot is one for one in first)
+        if not known and len(first) < need_module.FEW:
+            first.append(lot)
+            known = True
+        return (2.0 if known else 1.0) / math.sqrt(m)
+
+    told: list[str] = []
+    with mock.patch.object(need_module, "error_of", error):
+        found = needed(Design(LINE, ZCDP(8)), "sensors", 0.2, rng=rng, trials=40, progress=told.append)
+    assert found.value == pytest.approx((1.2 / 0.2) ** 2)
+    assert found.least.trials == 40
+    assert (found.best, found.enough) == (160.0, 160.0)
+    full = [m for m, count in calls.items() if count == 40]
+    assert {20, 40, 160} <= set(full)  # beside what is wanted, and the best
+    assert len(full) < len(calls) == 7
+    assert all(count in (need_module.FEW, 40) for count in calls.values())
+    assert told[:2] == ["1 of 7", "2 of 7"]
+    assert "all trials, 1 of " in told[7]
+
+
+def _made(errors: list[list[float]], nothing: float) -> Curve:
+    rows = np.array(errors)
+    values = tuple(float(i + 1) for i in range(len(rows)))
+    none = (None,) * len(rows)
+    return Curve(
+        "diffusion time", values, {"bayes median": rows}, {}, none, none, np.full(rows.shape[1], nothing)
+    )
+
+
+@pytest.mark.unit
+def test_what_is_as_good_and_what_helps_is_told_trial_by_trial() -> None:
+    hard = np.linspace(1, 9, 12)  # what all values find hard is no difference between them
+    wiggle = np.tile([0.1, -0.1], 6)
+    found = _made([hard.tolist(), (hard + 0.01 + wiggle).tolist(), (hard + 0.5).tolist()], 20.0)
+    assert (found.best, found.as_good, found.helps) == (1.0, (1.0, 2.0), True)
+    assert not _made([hard.tolist(), (hard + 1).tolist()], 5.5).helps
+    assert not _made([hard.tolist(), (hard + 1).tolist()], 4.0).helps
 
 
 @pytest.mark.property
@@ -182,9 +235,12 @@ def test_curves_of_a_design_meet_where_it_stands(rng: np.random.Generator) -> No
     for row in here[1:]:
         assert row.tolist() == here[0].tolist()
     time = curves[0]
-    best, low, high = time.best
-    assert best in time.values
-    assert low <= best <= high
+    assert time.best in time.as_good
+    assert set(time.as_good) <= set(time.values)
+    assert time.helps
+    # The errors of no reading are of the same trials, with as many sources as are planned.
+    assert time.nothing.shape == (6,)
+    assert all(curve.nothing.tolist() == time.nothing.tolist() for curve in curves)
     assert time.forecasts["least mass"][0].mean == pytest.approx(time.errors["least mass"][0].mean())
 
 

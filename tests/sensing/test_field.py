@@ -11,7 +11,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear, part_of
 from sfumato.sensing.distance import emd_of
 from sfumato.sensing.estimate import Estimate, places_of
-from sfumato.sensing.field import at_time, fit_field
+from sfumato.sensing.field import _offset_error, _Scene, at_time, fit_field
 from sfumato.sensing.field_sensors import suspects, whitened, without_offset
 from sfumato.sensing.field_sparse import few_sources
 from sfumato.sensing.recover import recover
@@ -219,6 +219,26 @@ def test_without_sources_no_time_is_told_and_a_graph_has_a_rate(rng: np.random.G
 
 
 @pytest.mark.unit
+@pytest.mark.reference
+@pytest.mark.parametrize("offset", [0.3, np.inf])
+def test_an_offset_has_the_error_of_least_squares(offset: float) -> None:
+    y = HALL.columns([30])[:, 0] + 0.2
+    found = fit_field(HALL, y, sigma=SIGMA, offset=offset, sources=1)
+    columns = np.column_stack([HALL.columns([30]), np.ones(50)]) / SIGMA
+    columns = np.vstack([columns, [[0, 1 / offset]]])  # what is known of the offset is one more reading
+    assert found.offset_error == pytest.approx(np.linalg.inv(columns.T @ columns)[1, 1] ** 0.5, rel=1e-9)
+    assert found.said[0].startswith(f"all readings share an offset of {found.offset:.3g} ± ")
+    known = SIGMA / (50 + (SIGMA / offset) ** 2) ** 0.5  # sources of which all were known
+    assert found.offset_error > 1.1 * known
+    empty = fit_field(HALL, np.full(50, 0.2), sigma=SIGMA, offset=offset)
+    assert empty.sources == 0
+    assert empty.offset_error == pytest.approx(known, rel=1e-12)
+    assert fit_field(HALL, y, sigma=SIGMA).offset_error == 0
+    # One that cannot be told from a source is as unsure as before.
+    alike = np.column_stack([np.ones(4), [0.0, 2.0, 0.0, 2.0]])
+    assert _offset_error(_Scene(HALL, np.ones(4), SIGMA, 1.0, offset, 2), alike) == offset
+
+
 @pytest.mark.parametrize("offset", [0.0, 0.3, np.inf])
 def test_sensors_out_of_reach_are_refused_in_our_words(offset: float) -> None:
     far = heat_line(sources=20, sensors=np.array([50.0, 60.0]), diffusion_time=0.05)

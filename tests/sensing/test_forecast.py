@@ -18,6 +18,7 @@ from sfumato.sensing.forecast import (
     Scene,
     draw_lots,
     error_of,
+    error_ratio,
     forecast_recovery,
     mean_error,
     sources_of,
@@ -160,6 +161,9 @@ def test_a_forecast_ends_when_it_is_narrow(rng: np.random.Generator) -> None:
     assert found.least_mass.trials == module.FEWEST[0]
     assert found.least_mass.width <= module.NARROW
     assert found.best.estimator == "least mass"
+    assert found.ratio is not None
+    assert found.ratio.trials == module.MOST  # the quick one ran as often
+    assert (found.ratio.better, found.ratio.sure) == ("least mass", True)
     assert found.even == pytest.approx(0.33, abs=0.1)
 
 
@@ -179,6 +183,46 @@ def test_noise_makes_a_forecast_useless(rng: np.random.Generator) -> None:
     assert not clear.useless
     assert drowned.useless
     assert clear.best.mean < drowned.best.mean / 5
+
+
+@pytest.mark.unit
+def test_which_is_better_is_told_from_pairs(rng: np.random.Generator) -> None:
+    """Errors that vary much more than the two estimators differ: intervals overlap, the pairs do not."""
+    hard = rng.exponential(size=150)
+    bayes = 0.8 * hard + 0.05 * rng.random(150)
+    some = {"least mass": [*hard, 5.0, 7.0], "bayes median": bayes.tolist()}
+    found = error_ratio(some)  # type: ignore[arg-type]
+    assert found is not None
+    assert found.better == "bayes median"
+    assert found.sure
+    assert found.trials == 150  # the two that one alone ran do not count
+    assert found.value == pytest.approx(bayes.mean() / hard.mean())
+    spread = (bayes - found.value * hard).std(ddof=1) / hard.mean() / math.sqrt(150)
+    far = float(stats.t.ppf(0.975, 149) * spread)
+    assert (found.low, found.high) == pytest.approx((found.value - far, found.value + far))
+    least, other = mean_error("least mass", hard.tolist()), mean_error("bayes median", bayes.tolist())
+    assert other.high > least.low  # what overlapping intervals would have hidden
+    turned = error_ratio({"least mass": bayes.tolist(), "bayes median": hard.tolist()})
+    assert turned is not None
+    assert (turned.better, turned.value) == ("least mass", found.value)
+
+
+@pytest.mark.unit
+def test_where_neither_is_better_it_is_not_sure(rng: np.random.Generator) -> None:
+    same = rng.exponential(size=(2, 40))
+    found = error_ratio({"least mass": same[0].tolist(), "bayes median": same[1].tolist()})
+    assert found is not None
+    assert not found.sure
+    assert found.value <= 1 < found.high
+    assert error_ratio({"least mass": [0.0] * 9, "bayes median": [0.0] * 9}) is None
+    exact = error_ratio({"least mass": [1.0, 1.5] * 20, "bayes median": [0.0] * 40})
+    assert exact is not None
+    assert (exact.better, exact.value, exact.low, exact.sure) == ("bayes median", 0.0, 0.0, True)
+    assert exact.high > 0
+    # A trial without an answer is no pair.
+    left = error_ratio({"least mass": [1.0, math.nan, 2.0], "bayes median": [1.0, 1.0, 2.0]})
+    assert left is not None
+    assert (left.trials, left.value, left.sure) == (2, 1.0, False)
 
 
 @pytest.mark.reference

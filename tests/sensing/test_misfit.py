@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -104,21 +103,19 @@ def test_a_chance_that_doubles_cannot_hold_is_not_called_0() -> None:
 
 
 @pytest.mark.unit
-def test_large_sites_are_tested_within_seconds(rng: np.random.Generator) -> None:
-    # Fully searched, the first takes 12 s and the second does not end; these take 3 s and 0.1 s.
+def test_large_sites_are_tested(rng: np.random.Generator) -> None:
+    # Fully searched, the first takes 12 s and the second does not end; benchmarks/estimators.py times them.
     line = heat_line(sources=100_000, sensors=500, diffusion_time=0.05)
     path = graph_diffusion(Graph([(i, i + 1) for i in range(19_999)]), 0.5)
-    for operator, count, seconds in ((line, 200, 8), (path, 4000, 2)):
+    for operator, count in ((line, 200), (path, 4000)):
         m, n = operator.shape
         y = operator.readings(np.isin(np.arange(n), rng.choice(n, count, replace=False)) * 1.0)
         y += SIGMA * rng.standard_normal(m)
-        begin = time.process_time()
         found = misfit(operator, y, sigma=SIGMA)
         assert (found.said, found.inside > 1e-3) == ("", True)
         # Another unit, and sources so small that all cells together are too few.
         assert "do not fit" in misfit(operator, 40 * y, sigma=SIGMA).said
         assert "do not fit" in misfit(operator, y, sigma=SIGMA, upper=1e-7).said
-        assert time.process_time() - begin < 3 * seconds
 
 
 @pytest.mark.reference

@@ -6,6 +6,7 @@ import itertools
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,6 +112,43 @@ def test_several_sources_are_sampled_from_their_posterior(rng: np.random.Generat
     assert found.rhat is not None
     assert found.mixed
     assert found.estimate(1).places.shape == (2, 1)
+
+
+def evidence(operator: Operator, rounds: FloatArray, sigma: float, speed: float, count: int) -> float:
+    """The chance of the readings, up to a factor that no count changes: every path and a grid of masses."""
+    n, t = operator.shape[1], len(rounds)
+    columns, step = operator.columns(np.arange(n)), steps_by_hand(operator, speed)
+    paths = np.array(list(itertools.product(range(n), repeat=t)))
+    moves = np.log(step[paths[:, :-1], paths[:, 1:]]).sum(axis=1) - math.log(n)
+    grid = np.array(list(itertools.product((np.arange(60) + 0.5) / 60, repeat=count)))
+    total = 0.0
+    for chosen in itertools.product(range(len(paths)), repeat=count):
+        units = np.stack([columns[:, paths[one]].T.ravel() for one in chosen], axis=1)
+        off = rounds.ravel() - grid @ units.T
+        fit = float(np.exp(-0.5 * (off**2).sum(axis=1) / sigma**2).mean())
+        total += math.exp(moves[list(chosen)].sum()) * fit
+    return total
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("second", [0.0, 0.5])
+def test_one_source_fewer_is_weighed_by_its_evidence(second: float, rng: np.random.Generator) -> None:
+    """Densities of 3,200 draws averaged, a third of them worth one: within 3 % measured, 30 % allowed."""
+    operator = SMALL["matrix"]
+    rounds = operator.columns([0, 1]).T * 0.9 + second * operator.columns([2, 2]).T
+    rounds = rounds + 0.25 * rng.normal(size=rounds.shape)
+    found = track(operator, rounds, sigma=0.25, speed=0.4, count=2, rng=rng, draws=800)
+    one, two = (evidence(operator, rounds, 0.25, 0.4, count) for count in (1, 2))
+    assert found.fewer == pytest.approx(one / two, rel=0.3)
+    assert track(operator, rounds, sigma=0.25, speed=0.4).fewer is None
+
+
+@pytest.mark.unit
+def test_tracks_and_posteriors_mix_up_to_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = track(SMALL["line"], np.ones((2, 3)), sigma=1.0)
+    assert replace(found, rhat=1.05).mixed
+    monkeypatch.setattr("sfumato.sensing.mixing.RHAT", 1.01)
+    assert not replace(found, rhat=1.05).mixed
 
 
 APART = np.stack([np.arange(8, 16), np.arange(40, 32, -1)], axis=1)

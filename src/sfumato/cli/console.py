@@ -71,19 +71,23 @@ def say(message: str, *, quiet: bool) -> None:
 
 
 @contextmanager
-def working(message: str, *, quiet: bool) -> Iterator[None]:
-    """Say what is being done; on a terminal a clock runs beside it until it is."""
+def working(message: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Say what is being done; on a terminal a clock runs beside it until it is.
+
+    What it yields takes how far it is ("4 of 9"), and shows that too, on a terminal alone: elsewhere each
+    would be a line of its own.
+    """
     if quiet or not sys.stderr.isatty():
         say(message, quiet=quiet)
-        yield
+        yield lambda _: None
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        progress.add_task(message, total=None)
-        yield
+        task = progress.add_task(message, total=None)
+        yield lambda told: progress.update(task, description=f"{message}: {told}")
 
 
 def show(result: dict[str, Any], text: Any, *, json: bool) -> None:

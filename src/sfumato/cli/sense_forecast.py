@@ -12,11 +12,13 @@ from sfumato.errors import InvalidParameter
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing import Conditioning, NoisePlan, RecoveryBound
-    from sfumato.sensing.design import Axis, Curve, Design, Need
-    from sfumato.sensing.forecast import RecoveryForecast
+    from sfumato.sensing.design import Axis, Design
+    from sfumato.sensing.forecast import ErrorForecast, RecoveryForecast
+    from sfumato.sensing.need import Need
 
 Told = tuple[dict[str, Any], list[str]]
 
+STATED = "1e-6"  # the delta at which `sense release` says what a rho means
 NAMES = {"least mass": "least mass (R)", "bayes median": "Bayes median"}
 
 
@@ -83,16 +85,17 @@ def resolution_of(design: Design, planned: NoisePlan) -> Told:
 
 def after_readings(design: Design, planned: NoisePlan, total: ZCDP | ApproxDP, readings: int | None) -> Told:
     """What many readings cost; and if so many share the cost, what each of them may."""
+    from sfumato.privacy import ZCDP, as_approx
     from sfumato.privacy.codec import encode
     from sfumato.sensing.rounds import DAY, cost_after
 
     delta = _delta(total)
     rows = cost_after(planned, DAY if readings is None else sorted({1, readings}), delta=delta)
-    numbers = _listed([f"{row.readings:,}" for row in rows])
+    numbers = listed([f"{row.readings:,}" for row in rows])
     many = "reading" if len(rows) == 1 and rows[0].readings == 1 else "readings"
     # One reading costs what was asked; computed from its noise, it is that up to rounding.
     asked = getattr(design.loss, "epsilon", math.inf)
-    costs = _listed([_up(min(row.epsilon, asked) if row.readings == 1 else row.epsilon) for row in rows])
+    costs = listed([_up(min(row.epsilon, asked) if row.readings == 1 else row.epsilon) for row in rows])
     lines = [
         f"after {numbers} {many} of the same sources epsilon is {costs}, at delta {float(delta):g}",
     ]
@@ -102,12 +105,22 @@ def after_readings(design: Design, planned: NoisePlan, total: ZCDP | ApproxDP, r
             for row in rows
         ]
     }
-    if readings is not None:
-        result["shared"] = {"readings": readings, "total": encode(total), "each": encode(design.loss)}
+    if readings is not None and isinstance(planned.cost, ZCDP):  # a share always is
+        # The noise is rounded up, so that a reading costs, and is charged, a little less than its share.
+        together = ZCDP(planned.cost.rho * readings)
+        stated = as_approx(together, STATED)
+        result["shared"] = {
+            "readings": readings,
+            "total": encode(total),
+            "each": encode(planned.cost),
+            "together": encode(together),
+            "stated": encode(stated),
+        }
         lines.insert(
             0,
-            f"{readings:,} readings together may cost {total}, so each has {design.loss}, as `sense release "
-            f"--share {readings}` pays it",
+            f"{readings:,} readings together may cost {total}, so each has {planned.cost}, as `sense release "
+            f"--share {readings}` pays it; it states all of them as {together} "
+            f"(epsilon {float(stated.epsilon):.3g} at delta {float(stated.delta):g})",
         )
         lines.append(
             "errors are those of a single one of them; averaged over all, sources that stay are found about "
@@ -137,15 +150,15 @@ def bounds(design: Design) -> Told:
     elif math.isinf(found.noisy.bracket):
         lines = ["the papers' bound says nothing here: there is too much noise for it"]
     else:
+        own = found.private
+        theirs = (
+            f", K times {short(own.bracket)} at their own noise"
+            if own is not None and own.applies and math.isfinite(own.bracket)
+            else ""
+        )
         lines = [
             f"the papers bound the error of the least mass by K times {short(found.noisy.bracket)} of the "
-            "line at this noise"
-            + (
-                ""
-                if found.private is None
-                else f", K times {short(found.private.bracket)} at their own noise"
-            )
-            + ", with a constant K that nobody has computed"
+            f"line at this noise{theirs}, with a constant K that nobody has computed"
         ]
     if found.lower is not None:
         lines.append(f"whoever estimates, however: the worst sources are missed by {found.lower:.2g} or more")
@@ -171,7 +184,7 @@ def forecast(design: Design, foreseen: RecoveryForecast) -> Told:
             [
                 NAMES[one.estimator],
                 short(one.mean),
-                f"{short(one.low)} to {short(one.high)}",
+                interval(one),
                 str(one.trials),
             ]
             for one in some
@@ -179,7 +192,8 @@ def forecast(design: Design, foreseen: RecoveryForecast) -> Told:
         ["no reading at all", short(foreseen.even), "", ""],
     ]
     lines = [
-        f"simulated: {_count(design.sources)} in random cells, {how}; earth mover's distance",
+        f"simulated: {_count(design.sources)} in random cells, {how}; errors are earth mover's distances "
+        f"in {unit(design)}{extent(design)}",
         *aligned(rows),
         _better(foreseen),
     ]
@@ -194,20 +208,30 @@ def forecast(design: Design, foreseen: RecoveryForecast) -> Told:
             "even": foreseen.even,
             "close_to_guessing": foreseen.useless,
             "why_no_bayes_median": foreseen.why_not,
+            "ratio": None
+            if foreseen.ratio is None
+            else asdict(foreseen.ratio) | {"sure": foreseen.ratio.sure},
         }
     }
     return result, lines
 
 
 def _better(foreseen: RecoveryForecast) -> str:
-    least, bayes = foreseen.least_mass, foreseen.bayes
-    if bayes is None:
+    ratio = foreseen.ratio
+    if foreseen.bayes is None:
         return f"the Bayes median was not simulated: {foreseen.why_not}"
-    if bayes.high < least.low:
-        return f"the Bayes median is better here: {bayes.mean / least.mean:.0%} of the other's error"
-    if least.high < bayes.low:
-        return f"the least mass is better here: {least.mean / bayes.mean:.0%} of the other's error"
-    return "neither is better here by more than chance"
+    if ratio is None:
+        return "neither is better here: no trial was wrong"
+    name = "Bayes median" if ratio.better == "bayes median" else "least mass"
+    said = f"{_percent(ratio.value)} of the other's error ({_percent(ratio.low)} to {_percent(ratio.high)})"
+    if ratio.sure:
+        return f"the {name} is better here: {said}"
+    return f"neither is better here by more than chance: the {name} has {said}"
+
+
+def _percent(share: float) -> str:
+    """In full percent; a share that is small but not nothing does not look like nothing."""
+    return f"{share:.0%}" if share == 0 or share >= 0.01 else "under 1%"
 
 
 def needs(design: Design, found: Sequence[Need]) -> Told:
@@ -235,9 +259,9 @@ def needs(design: Design, found: Sequence[Need]) -> Told:
             )
         if one.axis == "sensors":
             lines.append(
-                f"the least mean error is {short(one.least.mean)} ({short(one.least.low)} to "
-                f"{short(one.least.high)}), with {_amount(one.axis, axis, one.best)}; "
-                f"{_amount(one.axis, axis, one.enough)} come within a tenth of it: more buy little"
+                f"the least mean error is {short(one.least.mean)} ({interval(one.least)}), with "
+                f"{_amount(one.axis, axis, one.best)}; "
+                f"{_amount(one.axis, axis, one.enough)} come within a tenth of it, up to chance: more buy little"
             )
     return {"needed": {axis_name(design, one.axis): asdict(one) for one in found}}, lines
 
@@ -246,29 +270,28 @@ def _amount(axis: Axis, name: str, value: float) -> str:
     return f"{math.ceil(value)} sensors" if axis == "sensors" else f"{name} {value:.2g}"
 
 
-def curves(design: Design, found: Sequence[Curve]) -> dict[str, Any]:
-    """All that the page draws, and the best time to read."""
-    told: dict[str, Any] = {"curves": {}}
-    for curve in found:
-        told["curves"][axis_name(design, curve.axis)] = {
-            "values": list(curve.values),
-            "estimators": {
-                name: [asdict(one) for one in forecasts] for name, forecasts in curve.forecasts.items()
-            },
-            "papers_upper_up_to_a_constant": list(curve.upper),
-            "papers_lower": list(curve.lower),
-        }
-        if curve.axis == "diffusion time":
-            best, low, high = curve.best
-            name = "rate" if axis_name(design, curve.axis) == "rate" else "T"
-            told["best_time"] = {
-                "time": best,
-                "low": low,
-                "high": high,
-                "said": f"of the times tried, {name} {best:.3g} is best to read at ({low:.3g} to {high:.3g} "
-                f"are as good within chance); planned is {design.time:.3g}",
-            }
-    return told
+def unit(design: Design) -> str:
+    """What distances are measured in, as far as a site knows it."""
+    from sfumato.spaces import Graph
+
+    match design.site.operator.space:
+        case Graph(lengths=lengths):
+            return "edges" if (lengths == 1).all() else "the unit of edges' lengths"
+        case _:
+            return "the unit of positions"
+
+
+def extent(design: Design) -> str:
+    """How far the site reaches, in that unit: so that nobody takes an error of 0.4 m for 0.4 of the line."""
+    from sfumato.spaces import Grid, Line
+
+    match design.site.operator.space:
+        case Line() as line:
+            return f"; the line goes to {float(line.positions[-1]):g}"
+        case Grid(bounds=(west, south, east, north)):
+            return f"; the plane is {east - west:g} by {north - south:g}"
+        case _:
+            return ""
 
 
 def axis_name(design: Design, axis: Axis) -> str:
@@ -314,7 +337,7 @@ def _delta(loss: ZCDP | ApproxDP) -> Any:
 
     from sfumato.privacy import ApproxDP
 
-    return loss.delta if isinstance(loss, ApproxDP) else Fraction(1, 10**6)
+    return loss.delta if isinstance(loss, ApproxDP) else Fraction(STATED)
 
 
 def _peak(design: Design) -> float:
@@ -335,7 +358,13 @@ def short(number: float) -> str:
     return "no number" if math.isinf(number) else f"{number:.2g}"
 
 
-def _listed(words: list[str]) -> str:
+def interval(one: ErrorForecast) -> str:
+    """The ends of an interval; where no trial was wrong there is none."""
+    return "no trial was wrong" if math.isinf(one.high) else f"{short(one.low)} to {short(one.high)}"
+
+
+def listed(words: list[str]) -> str:
+    """One, two and three."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 

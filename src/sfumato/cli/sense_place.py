@@ -46,7 +46,9 @@ def place(
     trials: Annotated[
         int | None, typer.Option(help="Simulate so many recoveries from both sets: the gain.", min=2)
     ] = None,
-    sources: Annotated[int, typer.Option(help="How many sources to simulate.", min=1)] = 1,
+    sources: Annotated[
+        int, typer.Option(help="How many sources to simulate; places are chosen for one.", min=1)
+    ] = 1,
     seed: Annotated[int | None, typer.Option(help="The same simulation again.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="A new .csv table of the chosen, for `sense site --sensors`.")
@@ -58,7 +60,8 @@ def place(
     """Choose which of many possible places should have a sensor; nothing is read or charged.
 
     Noise grows with how much all sensors tell together, so the best places are not simply the most, nor
-    those spread out evenly, which are shown beside them.
+    those spread out evenly, which are shown beside them. They are chosen for the place of one source,
+    wherever it is; for several they mostly help too, but less: --trials with --sources says how much.
     """
     from sfumato.privacy import MovedMass, SwappedCells
     from sfumato.sensing.placement import place_sensors, simulated_gain

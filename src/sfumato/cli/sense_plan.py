@@ -10,12 +10,11 @@ import typer
 
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
+from sfumato.cli.sense_imagined import Imagined, Where, imagined
 from sfumato.cli.sense_outputs import check_outputs
-from sfumato.cli.sense_simulate import Where
 from sfumato.cli.sense_site import (
     CalibrationOption,
     Calibrations,
-    Delta,
     Epsilon,
     Rho,
     planned_noise,
@@ -25,7 +24,7 @@ from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
-    from sfumato.sensing import NoisePlan, Operator, Site
+    from sfumato.sensing import NoisePlan, Site
     from sfumato.sensing.design import Design
     from sfumato.sensing.forecast import RecoveryForecast
 
@@ -46,7 +45,13 @@ def plan(
         ),
     ] = None,
     epsilon: Epsilon = "",
-    delta: Delta = "1e-6",
+    delta: Annotated[
+        str,
+        typer.Option(
+            help="And its delta: 1e-6; of --readings together 1e-5, as `sense ledger` has it.",
+            show_default=False,
+        ),
+    ] = "",
     rho: Rho = "",
     readings: Annotated[
         int | None,
@@ -60,7 +65,7 @@ def plan(
         ),
     ] = None,
     sensors: Annotated[
-        int | None, typer.Option(help="Sensors (50); on the graph every node has one.", min=1)
+        int | None, typer.Option(help="Sensors (50); on the graph one at every node, or so many.", min=1)
     ] = None,
     cells: Annotated[
         int | None, typer.Option(help="Cells of the line (100), nodes of the graph (200).", min=2)
@@ -123,16 +128,12 @@ def plan(
     if trials == 1:
         raise InvalidParameter("a mean with an interval needs two trials, got 1; nothing was planned")
     rng = chance(seed)
+    made_up = Imagined(on, sensors, cells, diffusion_time, radius, length)
     if site is None:
-        found = _imagined(on or Where.line, sensors, cells, length, diffusion_time, radius, rng)
+        found = imagined(made_up, kind="planned", rng=rng, undone="nothing was planned")
+    elif made_up.given:
+        raise InvalidParameter(f"a site says its own {made_up.given[0]}; leave one out; nothing was planned")
     else:
-        given = {
-            "--on": on, "--sensors": sensors, "--cells": cells, "--length": length,
-            "--diffusion-time": diffusion_time, "--radius": radius or None,
-        }  # fmt: skip
-        clash = [name for name, value in given.items() if value is not None]
-        if clash:
-            raise InvalidParameter(f"a site says its own {clash[0]}; leave one out; nothing was planned")
         found = read_site(site)
     asked = site is None or sources is not None or want is not None or out is not None
     if trials == 0 and (want is not None or out is not None):
@@ -141,7 +142,7 @@ def plan(
         raise InvalidParameter(f"a wanted error is positive and finite, got {want}; nothing was planned")
     hush = quiet or json
     with working(f"looking at {len(found.sensors)} sensors", quiet=hush):
-        total = reading_loss(epsilon, delta, rho)
+        total = reading_loss(epsilon, delta or ("1e-6" if readings is None else "1e-5"), rho)
         loss = _each(found, total, readings, calibration)
         design = Design(found, loss, sources or 1, masses.value, calibration.value)
         planned = planned_noise(found, loss, calibration)
@@ -151,10 +152,11 @@ def plan(
         for part, told in (
             words.resolution_of(design, planned),
             words.after_readings(design, planned, total, readings),
-            words.bounds(design),
         ):
             result |= part
             rest += told
+        part, papers = words.bounds(design)
+        result |= part
     if plot is not None:
         plot.write_bytes(_spectrum(found, planned, physics))
     if asked and trials != 0:
@@ -167,10 +169,11 @@ def plan(
             lines = lines[: 2 + len(told)] + needs + lines[2 + len(told) :]
         lines += rest
         if out is not None:
-            result |= _page(out, design, lines, result, foreseen, rng, trials, quiet=hush)
+            result |= _page(out, design, lines + papers, result, foreseen, rng, trials, quiet=hush)
             lines += [result["best_time"]["said"]] if "best_time" in result else []
+        lines += papers
     else:
-        lines += rest
+        lines += rest + papers
         lines += ["--sources 1 forecasts how far off answers will be"] if trials != 0 else []
     show(words.plain(result), "\n".join(lines), json=json)
 
@@ -191,68 +194,14 @@ def _each(
     return ZCDP(noise_for(planned_noise(site, total, calibration), readings, loss=total).rho)
 
 
-def _imagined(
-    on: Where,
-    sensors: int | None,
-    cells: int | None,
-    length: float | None,
-    time: float | None,
-    radius: str,
-    rng: Any,
-) -> Site:
-    """An even site that does not exist yet."""
-    from fractions import Fraction
-
-    import numpy as np
-
-    from sfumato.privacy import MovedMass
-    from sfumato.sensing import Site, block_graph, graph_diffusion, heat_line, heat_plane
-    from sfumato.spaces import Grid
-
-    if length is not None and on is not Where.line:
-        raise InvalidParameter(f"--length is of a line, got a {on.value}; nothing was planned")
-    if cells is not None and on is Where.plane:
-        raise InvalidParameter("a plane has 32 by 32 cells, got --cells; nothing was planned")
-    operator: Operator
-    match on:
-        case Where.line:
-            operator = heat_line(
-                sources=cells or 100,
-                sensors=sensors or 50,
-                # Heat spreads as the root of T: on a line twice as long, four times as much looks the same.
-                diffusion_time=0.05 * (length or 1.0) ** 2 if time is None else time,
-                length=1.0 if length is None else length,
-            )
-        case Where.plane:
-            side = max(1, round(float(np.sqrt(sensors or 50))))
-            middle = (np.arange(side) + 0.5) / side
-            places = np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2)
-            operator = heat_plane(
-                sources=Grid(5), sensors=places, diffusion_time=0.01 if time is None else time
-            )
-        case Where.graph:
-            half, size = (cells or 200) // 2, cells or 200
-            graph, _ = block_graph([half, size - half], inside=0.2, across=0.002, rng=rng)
-            if sensors is not None and sensors > size:
-                raise InvalidParameter(
-                    f"a graph has at most one sensor at each of {size} nodes, got {sensors}; "
-                    "nothing was planned"
-                )
-            nodes = np.linspace(0, size - 1, sensors or size).round().astype(np.int64)
-            operator = graph_diffusion(graph, 0.5 if time is None else time, sensors=nodes)
-    # A hundredth of the line, whatever its length.
-    reach = radius or ("1/8" if on is Where.graph else str(Fraction(length or 1) / 100))
-    return Site(f"planned {on.value}", operator, MovedMass(reach, operator.space.metric))
-
-
 def _simulated(
     design: Design, rng: Any, trials: int | None, *, quiet: bool
 ) -> tuple[dict[str, Any], list[str], RecoveryForecast]:
     from sfumato.cli import sense_forecast as words
     from sfumato.sensing.forecast import MOST, forecast_recovery
 
-    with working(f"simulating up to {trials or MOST} recoveries", quiet=quiet):
-        foreseen = forecast_recovery(design.scene, rng=rng, most=trials or MOST)
+    with working(f"simulating up to {trials or MOST} recoveries", quiet=quiet) as tell:
+        foreseen = forecast_recovery(design.scene, rng=rng, most=trials or MOST, progress=tell)
     return *words.forecast(design, foreseen), foreseen
 
 
@@ -260,12 +209,13 @@ def _needs(
     design: Design, want: float, foreseen: RecoveryForecast, rng: Any, trials: int | None, *, quiet: bool
 ) -> tuple[dict[str, Any], list[str]]:
     from sfumato.cli import sense_forecast as words
-    from sfumato.sensing.design import WANTED_TRIALS, needed
+    from sfumato.sensing.need import WANTED_TRIALS, needed
     from sfumato.sensing.operators import Matrix
 
     needs = []
     for axis in ("cost",) if isinstance(design.site.operator, Matrix) else ("sensors", "cost"):
-        with working(f"simulating what a mean error of {want:g} takes: {axis}", quiet=quiet):
+        name = words.axis_name(design, "cost" if axis == "cost" else "sensors")
+        with working(f"simulating what a mean error of {want:g} takes: {name}", quiet=quiet) as tell:
             needs.append(
                 needed(
                     design,
@@ -274,6 +224,7 @@ def _needs(
                     rng=rng,
                     estimator=foreseen.best.estimator,
                     trials=min(trials or WANTED_TRIALS, WANTED_TRIALS),
+                    progress=tell,
                 )
             )
     return words.needs(design, needs)
@@ -292,6 +243,7 @@ def _page(
 ) -> dict[str, Any]:
     """The curves, written as a page or a picture; and as JSON has them."""
     from sfumato.cli import sense_forecast as words
+    from sfumato.cli.sense_plan_page import curves as told_of
     from sfumato.cli.sense_plan_page import write_page
     from sfumato.sensing.design import Axis, Curve, error_curve, values_on
     from sfumato.sensing.forecast import ESTIMATORS
@@ -301,11 +253,12 @@ def _page(
     curves: list[Curve] = []
     for number, axis in enumerate(axes, 1):
         if values_on(design, axis):
-            with working(
-                f"simulating errors against {words.axis_name(design, axis)} ({number} of 4)", quiet=quiet
-            ):
-                curves.append(error_curve(design, axis, rng=rng, trials=trials, estimators=usable))
-    told = words.curves(design, curves)
+            doing = f"simulating errors against {words.axis_name(design, axis)} ({number} of 4)"
+            with working(doing, quiet=quiet) as tell:
+                curves.append(
+                    error_curve(design, axis, rng=rng, trials=trials, estimators=usable, progress=tell)
+                )
+    told = told_of(design, curves)
     write_page(out, design, lines, curves, result, foreseen, told)
     say(f"wrote {out}", quiet=quiet)
     return told

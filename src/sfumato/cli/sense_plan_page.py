@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.sense_forecast import NAMES, axis_name, short
+from sfumato.cli.sense_forecast import NAMES, axis_name, extent, interval, listed, short, unit
 
 if TYPE_CHECKING:
-    from sfumato.sensing.design import Curve, Design
+    from sfumato.sensing.design import Axis, Curve, Design
     from sfumato.sensing.forecast import ErrorForecast, RecoveryForecast
 
 TITLES = {
@@ -19,6 +20,46 @@ TITLES = {
     "cost": "How much privacy",
     "sources": "How many sources",
 }
+
+
+def curves(design: Design, found: Sequence[Curve]) -> dict[str, Any]:
+    """All that the page draws, and the best time to read."""
+    told: dict[str, Any] = {"curves": {}}
+    for curve in found:
+        told["curves"][axis_name(design, curve.axis)] = {
+            "values": list(curve.values),
+            "estimators": {
+                name: [asdict(one) for one in forecasts] for name, forecasts in curve.forecasts.items()
+            },
+            "papers_upper_up_to_a_constant": list(curve.upper),
+            "papers_lower": list(curve.lower),
+        }
+        if curve.axis == "diffusion time":
+            told["best_time"] = {
+                "time": curve.best,
+                "low": curve.as_good[0],
+                "high": curve.as_good[-1],
+                "as_good": list(curve.as_good),
+                "better_than_no_reading": curve.helps,
+                "said": _when(design, curve),
+            }
+    return told
+
+
+def _when(design: Design, curve: Curve) -> str:
+    """The best time to read, as far as chance lets anybody say it."""
+    name = "rate" if axis_name(design, curve.axis) == "rate" else "T"
+    tried = f"{name} {curve.values[0]:.3g} to {curve.values[-1]:.3g}"
+    if not curve.helps:
+        return f"at none of the times tried, {tried}, is a reading better than none by more than chance"
+    if len(curve.as_good) == len(curve.values):
+        return f"no time of those tried, {tried}, is better to read at than another by more than chance"
+    others = [f"{value:.3g}" for value in curve.as_good if value != curve.best]
+    chance = ""
+    if others:
+        chance = f" ({listed(others)} {'is' if len(others) == 1 else 'are'} as good within chance)"
+    best = f"{name} {curve.best:.3g} is best to read at{chance}"
+    return f"of the times tried, {best}; planned is {design.time:.3g}"
 
 
 def write_page(
@@ -38,10 +79,17 @@ def write_page(
         f"{forecasts[0].trials} trials of the {NAMES[name]}" for name, forecasts in found[0].forecasts.items()
     )
     caption = (
-        f"{lines[0]}. Mean error in earth mover's distance, whiskers 95 %. Each point is of "
-        f"{trials}, on the same made-up sources and noise along a curve. Papers' bounds: the upper "
-        "one up to a constant that nobody has computed, the lower one as it is, for the worst sources."
+        f"{lines[0]}. Mean error in earth mover's distance, in {unit(design)}{extent(design)}; whiskers "
+        "95 %. Each point is of "
+        f"{trials}, on the same made-up sources and noise along a curve."
     )
+    if _papers(found):
+        caption += (
+            " Papers' bounds: the upper one up to a constant that nobody has computed, the lower one as it "
+            "is, for the worst sources."
+        )
+    if any(one.mean == 0 for curve in found for forecasts in curve.forecasts.values() for one in forecasts):
+        caption += " Where no trial was wrong a point is at the bottom, without a whisker."
     picture = draw_recovery_forecast(_panels(design, found, result, foreseen.even), caption=caption)
     if out.suffix == ".png":
         out.write_bytes(picture)
@@ -78,12 +126,16 @@ def _prose(lines: list[str]) -> list[str]:
 
 
 def _expected(foreseen: RecoveryForecast) -> list[list[str]]:
-    rows = [["mean error", "", "95 % of later means", "trials"]]
-    for one in (foreseen.least_mass, foreseen.bayes):
-        if one is not None:
-            ends = f"{short(one.low)} to {short(one.high)}"
-            rows.append([NAMES[one.estimator], short(one.mean), ends, str(one.trials)])
-    return [*rows, ["no reading at all", short(foreseen.even), "", ""]]
+    rows = [
+        [NAMES[one.estimator], short(one.mean), interval(one), str(one.trials)]
+        for one in (foreseen.least_mass, foreseen.bayes)
+        if one is not None
+    ]
+    return [
+        ["mean error", "", "95 % of later means", "trials"],
+        *rows,
+        ["no reading at all", short(foreseen.even), "", ""],
+    ]
 
 
 def _panels(design: Design, found: Sequence[Curve], result: dict[str, Any], even: float) -> list[Any]:
@@ -101,23 +153,28 @@ def _panels(design: Design, found: Sequence[Curve], result: dict[str, Any], even
                 x,
                 np.array([one.mean for one in forecasts]),
                 np.array([one.low for one in forecasts]),
-                np.array([one.high for one in forecasts]),
+                # Where no trial was wrong there is no interval, and no whisker to draw.
+                np.array([one.high if math.isfinite(one.high) else 0.0 for one in forecasts]),
             )
             for name, forecasts in curve.forecasts.items()
         ]
-        lines = {
-            "papers' upper bound / K": np.array([math.nan if y is None else y for y in curve.upper]),
-            "papers' lower bound": np.array([math.nan if y is None else y for y in curve.lower]),
+        if not any((some.middle > 0).any() for some in series):
+            continue  # no trial was wrong anywhere: the table says it, a log scale cannot
+        # The same in all panels, so that all of them look as the key says.
+        shown = {
+            name: np.array([math.nan if y is None else y for y in values])
+            for name, values in _bounds(curve).items()
+            if name in _papers(found)
         }
-        shown = {name: y for name, y in lines.items() if np.isfinite(y).any()}
         panels.append(
             Panel(
                 TITLES[curve.axis],
-                axis_name(design, curve.axis),
+                _label(design, curve.axis),
                 series,
                 shown,
                 mark=design.value(curve.axis),
-                level=even,
+                level=None if curve.axis == "sources" else even,  # it is of as many as are planned
+                y_label=f"mean error ({unit(design).removeprefix('the ')})",
             )
         )
     rows = result["after_readings"]
@@ -131,15 +188,37 @@ def _panels(design: Design, found: Sequence[Curve], result: dict[str, Any], even
     return panels
 
 
+def _bounds(curve: Curve) -> dict[str, tuple[float | None, ...]]:
+    return {"papers' upper bound / K": curve.upper, "papers' lower bound": curve.lower}
+
+
+def _papers(found: Sequence[Curve]) -> set[str]:
+    """The papers' bounds that have a value anywhere."""
+    return {
+        name
+        for curve in found
+        for name, values in _bounds(curve).items()
+        if any(value is not None for value in values)
+    }
+
+
+def _label(design: Design, axis: Axis) -> str:
+    """An axis with its unit: a time of diffusion is a length squared."""
+    name = axis_name(design, axis)
+    if name == "diffusion time":
+        return f"diffusion time T ({unit(design).removeprefix('the ')}, squared)"
+    return f"{name} of a reading" if axis == "cost" else name
+
+
 def _table(curve: Curve, name: str) -> list[list[str]]:
-    heads = [name, *(NAMES[name] for name in curve.forecasts), "papers' upper bound / K", "lower bound"]
-    rows = [heads]
+    said = {head: values for head, values in _bounds(curve).items() if head in _papers([curve])}
+    rows = [[name, *(NAMES[name] for name in curve.forecasts), *said]]
     for i, value in enumerate(curve.values):
         means = [_whiskers(forecasts[i]) for forecasts in curve.forecasts.values()]
-        ends = ["-" if end is None else short(end) for end in (curve.upper[i], curve.lower[i])]
+        ends = ["-" if end is None else short(end) for end in (values[i] for values in said.values())]
         rows.append([f"{value:.4g}", *means, *ends])
     return rows
 
 
 def _whiskers(one: ErrorForecast) -> str:
-    return f"{short(one.mean)} ({short(one.low)} to {short(one.high)})"
+    return f"{short(one.mean)} ({interval(one)})"

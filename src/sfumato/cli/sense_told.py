@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 ROWS = 20
 MEMBERS = 12
+FAR_BELOW = 0.5  # of the largest mass: bands held less often where all sources together were below it
 
 
 def told(saved: SavedRecovery, result: dict[str, Any]) -> Any:
@@ -36,6 +37,7 @@ def _answered(saved: SavedRecovery, answer: Answer) -> list[Any]:
         return [
             f"{name}: {count}, total mass {answer.estimate.masses.sum():.4g}, by {answer.estimator}",
             *_sources(rows),
+            *_held(given.get("at_upper", 0), saved.recovery.upper),
             *([f"scores of the counts tried, the least wins: {tried}"] if tried else []),
             *(["it did NOT come to rest: take it as a guess"] if not given.get("converged", True) else []),
         ]
@@ -46,8 +48,27 @@ def _answered(saved: SavedRecovery, answer: Answer) -> list[Any]:
     lines = [f"{name}: how many sources: {many}; total mass {mass} with {percent(given['level'])}"]
     if not given["mixing"]["mixed"]:
         lines.append(given["mixing"]["said"])
+    lines += _far_below(high, saved.recovery.upper)
     sure = [_escaped(sentence) for sentence in sure_of(saved, answer)]
     return [*lines, *sure]
+
+
+def _far_below(total: float, upper: float) -> list[str]:
+    """That no source can be near the largest mass, of which beliefs about masses are a share."""
+    if total >= FAR_BELOW * upper:
+        return []
+    return [
+        f"all sources together are far below the largest mass allowed for one, {upper:g}: with an --upper "
+        "nearer to what one can have, answers are better and hold more often"
+    ]
+
+
+def _held(count: int, upper: float) -> list[str]:
+    """That masses would have been larger, had they been let."""
+    if not count:
+        return []
+    what = "a mass is" if count == 1 else f"{count} masses are"
+    return [f"{what} at the largest allowed, {upper:g}: give --upper if sources may be larger"]
 
 
 def sure_of(saved: SavedRecovery, answer: Answer) -> list[str]:
@@ -90,7 +111,7 @@ def _status(saved: SavedRecovery, result: dict[str, Any]) -> str:
         head += f", {cells}, total mass {found.objective:.4g}, gap {found.gap:.1e}"
     head += f"; radius {found.radius:.4g}"
     if result["expected_noise"]:
-        head += f", noise about {result['expected_noise']:.4g}"
+        head += f", noise about {result['expected_noise']:.4g} (sigma {saved.sigma:.4g})"
     return head
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FORMAT = "sfumato-track/1"
 DELTA = "1e-6"  # at which a rho is told as an epsilon
 ROWS = 40
+DOUBT = 0.1  # with one source fewer, readings as many times as likely: from here on it is told
 
 
 @sentences
@@ -227,6 +228,7 @@ def _result(found: Track, rounds: list[Noisy], losses: list[Loss | None]) -> dic
         "speed": found.speed,
         "rhat": found.rhat,
         "mixed": found.mixed,
+        "fewer": found.fewer,
         "cost": None if cost is None else encode(cost),
         "statement": statement,
     }
@@ -252,8 +254,20 @@ def _told(result: dict[str, Any]) -> Any:
             cells += [escape(one.get("name", coordinates)), f"{one['radius']:.3g}"]
         table.add_row(str(row["round"]), escape(row["time"]), *cells)
     more = len(result["rounds"]) - ROWS
-    parts = [escape(head), table, *([f"and {more} more rounds"] if more > 0 else []), result["statement"]]
-    return Group(*parts)
+    rest = [f"and {more} more rounds"] if more > 0 else []
+    return Group(escape(head), table, *rest, *one_too_many(result), result["statement"])
+
+
+def one_too_many(result: dict[str, Any]) -> list[str]:
+    """Whether the readings would rather have one source fewer, if they might: a sentence, or none."""
+    times, count = result["fewer"], len(result["masses"]) - 1
+    if times is None or times < DOUBT:
+        return []
+    few = f"{count} source{'s' * (count > 1)}"
+    said = f"with {few} the readings are about {times:.2g} times as likely as with {count + 1}"
+    if times < 1:
+        return [f"{said}: the weakest source may not be there"]
+    return [f"{said}: {few} explain{'s' * (count == 1)} them better, try --count {count}"]
 
 
 def _drawable(site: Site) -> None:

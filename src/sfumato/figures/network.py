@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +55,12 @@ NAMES, LONGEST = 3, 16  # names of communities in a row over one panel, and thei
 
 FEW = 30  # nodes that all get their names
 NAMED = 8  # of more, those with the most mass
+OWN = 4  # points around a named node, which no other name covers
+# Points from a node to its name, and how the name is aligned: where it goes if it is free, in this order.
+SIDES: tuple[tuple[float, float, Literal["left", "center", "right"]], ...] = (
+    (6, 3, "left"), (6, -8, "left"), (-6, 3, "right"), (-6, -8, "right"), (0, 10, "center"),
+    (0, -16, "center"), (14, 12, "left"), (14, -18, "left"), (-14, 12, "right"), (-14, -18, "right"),
+)  # fmt: skip
 
 
 def draw_graph_recovery(
@@ -140,13 +147,37 @@ def draw_graph_recovery(
 
 
 def _name_nodes(axis: Axes, at: FloatArray, found: FloatArray, names: Sequence[str]) -> None:
-    """The names of the nodes with the most mass, or of all where there is room, to the right of each."""
-    chosen = np.arange(len(at)) if len(at) <= FEW else np.argsort(-found, kind="stable")[:NAMED]
-    for node in chosen[(found[chosen] > 0) | (len(at) <= FEW)].tolist():
-        axis.annotate(
-            names[node], at[node], xytext=(6, 3), textcoords="offset points", fontsize=7, color=INK,
-            zorder=22, parse_math=False,
+    """The names of the nodes with the most mass, or of all where there is room.
+
+    Each is beside its node where it hides neither a name before it nor another node that has one, or else no
+    name; without such a side it is left out, since two names over each other are none.
+    """
+    from matplotlib.patheffects import withStroke
+    from matplotlib.transforms import Bbox
+
+    figure = cast("Figure", axis.figure)
+    axis.apply_aspect()  # names are measured where they will be
+    few = len(at) <= FEW
+    order = np.argsort(-found, kind="stable")[: len(at) if few else NAMED]
+    order = order[(found[order] > 0) | few]
+    near = OWN * figure.dpi / 72
+    spots = [Bbox([spot - near, spot + near]) for spot in axis.transData.transform(at[order])]
+    taken: list[Bbox] = []
+    for number, node in enumerate(order.tolist()):
+        both = [*taken, *spots[:number], *spots[number + 1 :]]
+        text = axis.annotate(
+            names[node], at[node], textcoords="offset points", xytext=SIDES[0][:2], fontsize=7, color=INK,
+            zorder=22, parse_math=False, path_effects=[withStroke(linewidth=2, foreground="white")],
         )  # fmt: skip
+        for hidden, (across, up, side) in product((both, taken), SIDES):
+            text.set_position((across, up))
+            text.set_horizontalalignment(side)
+            box = text.get_window_extent()
+            if not any(box.overlaps(other) for other in hidden):
+                taken.append(box)
+                break
+        else:
+            text.remove()
 
 
 def _nodes(sensors: npt.ArrayLike | None, size: int) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 WIDE = 8.0  # inches, as heatmaps are
 STEMS = 160  # along a line: closer ones cannot be told apart
 LEVEL = 5  # of a drawn grid: 32 x 32 squares are large enough to see one
+GAP = 3  # usual distances of sensors: no line is drawn across a wider one
 FLATTEST, TALLEST = 0.3, 1.3  # planes: height over width
 
 
@@ -72,7 +74,8 @@ def draw_line_recovery(
 
     `estimate` and `sources` (known in simulations only) are one mass for each cell; cells closer than 1/160
     of the line are drawn as one stem with their total. `sensors` are positions; `fitted` is what the estimate
-    would read there without noise, and around it lies the band of two `sigma` that holds 95 % of readings.
+    would read there without noise, and around it lies the band of two `sigma` that holds 95 % of readings;
+    across gaps of more than 3 usual distances of sensors there is no band, and the line is dotted.
     Without `fitted`, every reading has its own bar of that length. Pass released values, or simulated ones:
     the axes follow what is drawn.
     """
@@ -207,12 +210,7 @@ def _readings(axis: Axes, at: FloatArray, read: FloatArray, fit: FloatArray | No
     x, y = at[order], read[order]
     small = 4.5 if x.size <= 200 else 2.5 if x.size <= 1000 else 1.2
     if fit is not None and np.unique(x).size > 1:
-        curve = fit[order]
-        axis.fill_between(
-            x, curve - 2 * sigma, curve + 2 * sigma, color=FOUND, alpha=0.14, linewidth=0,
-            label="noise: two sigma, 95 %",
-        )  # fmt: skip
-        axis.plot(x, curve, color=FOUND, linewidth=1.5, label="what the estimate would read", zorder=3)
+        _curve(axis, x, fit[order], sigma)
     else:
         # No curve to lay a band around: each reading carries its noise itself.
         middle = y if fit is None else fit[order]
@@ -224,6 +222,41 @@ def _readings(axis: Axes, at: FloatArray, read: FloatArray, fit: FloatArray | No
             axis.plot(x, middle, "_", color=FOUND, markersize=12, label="what the estimate would read")
     axis.plot(x, y, "o", color=READ, markersize=small, markeredgewidth=0, label="noisy reading", zorder=4)
     axis.margins(y=0.06)
+
+
+def _curve(axis: Axes, x: FloatArray, curve: FloatArray, sigma: float) -> None:
+    """What the estimate would read, with its noise: only dotted where no sensor is for long."""
+    said: tuple[str | None, str | None] = ("noise: two sigma, 95 %", "what the estimate would read")
+    ends = stretches(x)
+    for begin, end in pairwise(ends):
+        part, level = x[begin:end], curve[begin:end]
+        if part[0] < part[-1]:
+            axis.fill_between(
+                part, level - 2 * sigma, level + 2 * sigma, color=FOUND, alpha=0.14, linewidth=0,
+                label=said[0],
+            )  # fmt: skip
+            axis.plot(part, level, color=FOUND, linewidth=1.5, label=said[1], zorder=3)
+            said = (None, None)
+        else:  # a sensor far from all others
+            axis.vlines(
+                part, level - 2 * sigma, level + 2 * sigma, colors=FOUND, alpha=0.35, linewidth=1.2, zorder=2
+            )
+            axis.plot(part, level, "_", color=FOUND, markersize=8, zorder=3)
+    for at in ends[1:-1]:
+        axis.plot(
+            x[at - 1 : at + 1], curve[at - 1 : at + 1], ":", color=FOUND, linewidth=1, alpha=0.5, zorder=2
+        )
+
+
+def stretches(x: FloatArray) -> list[int]:
+    """Where sorted sensors begin anew after a gap of more than 3 usual ones; with 0 and their number.
+
+    >>> stretches(np.array([0.0, 0.1, 0.2, 0.3, 0.9, 1.0]))
+    [0, 4, 6]
+    """
+    steps = np.diff(x)
+    usual = np.median(steps[steps > 0]) if (steps > 0).any() else np.inf
+    return [0, *(np.flatnonzero(steps > GAP * usual) + 1).tolist(), x.size]
 
 
 def draw_plane_recovery(

@@ -104,9 +104,16 @@ def _draw(axis: Axes, one: Panel) -> None:
 
 
 def _bottom(one: Panel) -> float:
-    """Half of the least value above 0."""
+    """Half of the least value above 0, of bounds too: what is drawn there is below all that is drawn."""
     y = np.concatenate([part for some in one.series for part in (some.low, some.middle)])
-    return float(y[y > 0].min()) / 2
+    least = float(y[y > 0].min()) / 2
+    return float(np.min([least, *(_near(one, least) / 2)]))
+
+
+def _near(one: Panel, bottom: float) -> FloatArray:
+    """The bounds, and the level to compare with, that are not too far down to be looked for."""
+    bounds = np.concatenate([*one.lines.values(), [one.level or np.nan]])
+    return np.asarray(bounds[np.isfinite(bounds) & (bounds > LOWEST * bottom)])
 
 
 def _numbers(axis: Axes, one: Panel) -> None:
@@ -114,9 +121,7 @@ def _numbers(axis: Axes, one: Panel) -> None:
     x = np.concatenate([some.x for some in one.series])
     bottom = _bottom(one)
     y = np.concatenate([part for some in one.series for part in (some.low, some.middle, some.high)])
-    bounds = np.concatenate([*one.lines.values(), [one.level or np.nan]])
-    near = bounds[np.isfinite(bounds) & (bounds > LOWEST * bottom)]
-    y = np.concatenate([np.maximum(y, bottom), near])
+    y = np.concatenate([np.maximum(y, bottom), _near(one, bottom)])
     for put, marks, (low, high) in (
         (axis.set_xlim, axis.set_xticks, (float(x.min()), float(x.max()))),
         (axis.set_ylim, axis.set_yticks, (float(y.min()), float(y.max()))),

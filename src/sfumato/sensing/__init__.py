@@ -8,12 +8,12 @@ from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.check import Check, check
 from sfumato.sensing.community import CommunityAnswer, communities, community_of
 from sfumato.sensing.conditioning import Conditioning, conditioning
-from sfumato.sensing.design import Curve, Design, Need, error_curve, needed
+from sfumato.sensing.design import Curve, Design, error_curve
 from sfumato.sensing.distance import emd_of
 from sfumato.sensing.estimate import Estimate
 from sfumato.sensing.field import Field, fit_field
 from sfumato.sensing.field_sensors import Suspect, suspects, without_offset
-from sfumato.sensing.forecast import ErrorForecast, RecoveryForecast, Scene, forecast_recovery
+from sfumato.sensing.forecast import ErrorForecast, ErrorRatio, RecoveryForecast, Scene, forecast_recovery
 from sfumato.sensing.keys import (
     Device,
     MasterKey,
@@ -36,6 +36,7 @@ from sfumato.sensing.limits import (
 from sfumato.sensing.misfit import Misfit, misfit
 from sfumato.sensing.mixing import Mixing
 from sfumato.sensing.mixture import Mixture, mixture
+from sfumato.sensing.need import Need, needed
 from sfumato.sensing.off_grid import OffGrid, off_grid
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
 from sfumato.sensing.papers_bounds import PapersBounds, papers_bounds
@@ -77,6 +78,7 @@ __all__ = [
     "Design",
     "Device",
     "ErrorForecast",
+    "ErrorRatio",
     "Estimate",
     "Field",
     "GraphDiffusion",

@@ -143,6 +143,31 @@ def part_of(operator: Operator, rows: IntArray) -> Operator:
             assert_never(operator)
 
 
+def even_places(count: int, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Places for sensors in the middle of equal boxes of a rectangle; the count is rounded to a square.
+
+    >>> even_places(4, np.zeros(2), np.ones(2)).tolist()
+    [[0.25, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.75]]
+    """
+    side = max(1, round(math.sqrt(count)))
+    middle = (np.arange(side) + 0.5) / side
+    shares = np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2)
+    return np.asarray(low + shares * (high - low))
+
+
+def even_nodes(size: int, count: int) -> IntArray:
+    """So many nodes of a graph of this size, evenly spaced by number, the first and the last among them.
+
+    >>> even_nodes(12, 3).tolist()
+    [0, 6, 11]
+    """
+    if count > size:
+        raise InvalidParameter(
+            f"a graph has at most one sensor at each of {size} nodes, got {count}; nothing was built"
+        )
+    return np.unique(np.linspace(0, size - 1, count).round().astype(np.int64))
+
+
 def _line(sources: int | npt.ArrayLike, length: float) -> Line:
     return Line(cast(int, sources), length) if np.ndim(sources) == 0 else Line.at(sources)
 

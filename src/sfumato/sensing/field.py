@@ -22,6 +22,8 @@ LARGE = 1 << 22
 """Entries of a matrix of candidate cells; beyond it, those with the largest adjoint of the readings."""
 MOST_SOURCES = 8
 """Sources looked for when nobody says how many there are."""
+ALIKE = 1e-12
+"""The share of a constant's square that sources leave, below which they are taken to leave nothing."""
 LIKELY = 7.814727903251179
 """The 0.95 quantile of chi-square with three degrees of freedom: with one, they were too short."""
 REFINED = 3
@@ -33,6 +35,9 @@ class Field:
     """What to recover from, once the field is known: an operator, readings, and what was found on the way.
 
     `operator` has the estimated time and no suspected sensors; `readings` are theirs, less the offset.
+    `offset_error` is its standard error, masses being unknown but the found cells, the time and the suspects
+    taken for known: 0 where nobody asked, inf where the sources found could have made any offset themselves.
+    Sources that blend, or a wrong time, pass for an offset, so it is too small then.
     `time` is the diffusion time, or the rate on a graph, None if nobody asked, or if no source stands out
     from the noise: then the stated one stays. `interval` is where it lies if there are no more than `sources`
     sources, and `at_most` the largest that any sources at all explain.
@@ -42,6 +47,7 @@ class Field:
     operator: Operator
     readings: FloatArray
     offset: float
+    offset_error: float
     time: float | None
     interval: tuple[float, float] | None
     at_most: float | None
@@ -130,7 +136,7 @@ def at_time(operator: Operator, time: float) -> Operator:
         case GraphDiffusion():
             return operator if time == operator.rate else replace(operator, rate=time)
         case _:
-            raise InvalidParameter("a matrix has no diffusion time to estimate; no field was fitted")
+            raise InvalidParameter("a site by a matrix has no diffusion time; nothing was computed")
 
 
 def time_of(operator: Operator) -> float | None:
@@ -253,12 +259,14 @@ def _field(
     operator = at_time(scene.operator, profile.time) if told else scene.operator
     explained = operator.columns(profile.fit.cells) @ profile.fit.masses
     offset = _offset(scene, scene.readings - explained)
+    error = _offset_error(scene, operator.columns(profile.fit.cells))
     left = misfit(*_tested(scene, operator), sigma=scene.sigma, upper=scene.upper)
     at_most = None if times is None else _at_most(scene, times)
     field = Field(
         operator,
         read_only(scene.readings - offset),
         offset,
+        error,
         profile.time if told else None,
         profile.interval if told else None,
         at_most,
@@ -276,6 +284,20 @@ def _offset(scene: _Scene, left: FloatArray) -> float:
         return 0.0
     trust = 1 / (1 + (scene.sigma / scene.offset) ** 2 / left.size)
     return trust * float(left.mean())
+
+
+def _offset_error(scene: _Scene, columns: FloatArray) -> float:
+    """The deviation of the offset given all masses' places: Fisher's information with masses as nuisance.
+
+    It is what a constant has outside the sources' columns, over sigma**2, and the offset's own.
+    """
+    if scene.offset == 0:
+        return 0.0
+    level = np.ones(scene.readings.size)
+    rest = level - columns @ np.linalg.lstsq(columns, level, rcond=None)[0] if columns.size else level
+    left = float(rest @ rest)
+    told = math.hypot(math.sqrt(left) / scene.sigma if left > ALIKE * level.size else 0.0, 1 / scene.offset)
+    return 1 / told if told > 0 else math.inf
 
 
 def _tested(scene: _Scene, operator: Operator) -> tuple[Operator, FloatArray]:
@@ -325,7 +347,11 @@ def _said(stated: Operator, scene: _Scene, field: Field, times: list[float] | No
     if len(field.suspects) >= len(stated.sensors) / 4:
         said.append("a quarter of the sensors is suspected: look at the physics first, then at the sensors")
     if scene.offset:
-        said.append(f"all readings share an offset of about {field.offset:.3g}")
+        known = "the places of the sources" if times is None else "the places of the sources and the time"
+        said.append(
+            f"all readings share an offset of {field.offset:.3g} ± {field.offset_error:.2g} "
+            f"(a standard error, {known} taken for known: it may be more)"
+        )
     told = time_of(stated) or 0.0
     name = "rate" if isinstance(stated, GraphDiffusion) else "diffusion time"
     if times is not None and field.interval is None:

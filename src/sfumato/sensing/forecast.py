@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -92,17 +92,38 @@ class ErrorForecast:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrorRatio:
+    """The mean error of the better estimator as a share of the other's, from `trials` of both.
+
+    `low` and `high` are the ends of a 95 % interval of the share itself.
+    """
+
+    better: Estimator
+    value: float
+    low: float
+    high: float
+    trials: int
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is better by more than chance."""
+        return self.high < 1
+
+
+@dataclass(frozen=True, slots=True)
 class RecoveryForecast:
     """What to expect of the papers' least mass and of the Bayes median, and of saying nothing at all.
 
     `even` is the mean error of mass spread evenly over all cells. `bayes` is None where that estimator does
-    not work (too many cells), and `why_not` then says why.
+    not work (too many cells), and `why_not` then says why. `ratio` compares the two in the trials that both
+    ran; it is None where there are none, or where neither was ever wrong.
     """
 
     least_mass: ErrorForecast
     bayes: ErrorForecast | None
     even: float
     why_not: str = ""
+    ratio: ErrorRatio | None = None
 
     @property
     def best(self) -> ErrorForecast:
@@ -172,7 +193,8 @@ def forecast_recovery(
     except InvalidParameter as problem:  # too many cells: said by the posterior itself
         why_not = str(problem).partition(";")[0]
     even = [error_of_nothing(scene.operator, sources_of(scene, lot)) for lot in lots[:MOST_EVEN]]
-    return RecoveryForecast(least_mass, bayes, float(np.mean(even)), why_not)
+    ratio = None if bayes is None else error_ratio(errors)
+    return RecoveryForecast(least_mass, bayes, float(np.mean(even)), why_not, ratio)
 
 
 def _enough(found: ErrorForecast, limit: int, which: int) -> bool:
@@ -230,6 +252,33 @@ def sources_of(scene: Scene, lot: Lot) -> FloatArray:
     k = scene.sources
     truth[lot.cells[:k]] = lot.masses[:k] if scene.masses == "free" else 1.0
     return truth
+
+
+def error_ratio(errors: Mapping[Estimator, Sequence[float]]) -> ErrorRatio | None:
+    """Which of two estimators is better, from errors in the same trials: the ratio of their means.
+
+    The trials are pairs, so what both find hard cancels: the ratio r of means of a and b moves as the mean of
+    (a - r b) over the mean of b [cochran77, ch. 6]. The trials that either did not run, or has no answer to,
+    are left out; None where no ratio is left, because neither was wrong.
+
+    >>> found = error_ratio({"bayes median": [0.5, 1.0, 1.6] * 20, "least mass": [1.0, 2.0, 3.0] * 20})
+    >>> found.better, found.sure, round(found.low, 3), round(found.high, 3)
+    ('bayes median', True, 0.512, 0.521)
+    """
+    size = min(len(some) for some in errors.values())
+    pairs = np.array([some[:size] for some in errors.values()], dtype=np.float64)
+    pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
+    count = pairs.shape[1]
+    if count < 2 or not pairs.any():
+        return None
+    means = pairs.mean(axis=1)
+    less = int(means.argmin())
+    a, b = pairs[less], pairs[1 - less]
+    ratio = float(a.mean() / b.mean())
+    # Answers that were all exact do not vary; how sure they are the better ones, the others' errors say.
+    vary = a - ratio * b if ratio > 0 else b
+    far = float(stats.t.ppf(0.975, count - 1) * vary.std(ddof=1) / b.mean() / math.sqrt(count))
+    return ErrorRatio(list(errors)[less], ratio, max(0.0, ratio - far), ratio + far, count)
 
 
 def mean_error(

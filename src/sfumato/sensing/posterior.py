@@ -28,8 +28,8 @@ MOST_CELLS = 4096  # all pairs of them are kept: 128 MB
 ENOUGH_CELLS, ENOUGH_LEVELS = 256, 5  # of a line, a grid: of more cells, some stand for their neighbors
 HALVES = 2  # independent populations, to compare
 MOVES, LAST = 6, 15  # of each particle, in a stage and in the last one
-PARTICLES = (256, 640)  # and again with more where the first did not mix; half of it above MANY cells
-MANY = 1000
+PARTICLES = (256, 640)  # and again with more where the first did not mix
+MANY, PARTICLES_OF_MANY = 1000, (128, 240)  # cells: every move looks at all of them
 NEAR = 8  # cells that a walk may step to
 
 
@@ -127,8 +127,7 @@ def posterior(
     score = operator.adjoint(readings)[looked_at] / noise**2
     log_prior = np.concatenate([[-np.inf], np.full(most, -math.log(most))])
     beliefs = (False, True) if masses == "learned" else (masses == "free",)
-    for asked in PARTICLES:
-        particles = asked // 2 if looked_at.size > MANY else asked
+    for particles in PARTICLES_OF_MANY if looked_at.size > MANY else PARTICLES:
         tasks = [(free, chance) for free in beliefs for chance in rng.spawn(HALVES)]
         run = partial(_population, gram / noise**2, score, log_prior, top, particles, (first, to))
         with ThreadPoolExecutor(2) as pool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import lsq_linear
@@ -17,9 +18,16 @@ WIDER = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
 """Shares by which a radius is above the smallest: so close to it, an answer may not prove itself."""
 
 
-def recover_anyway(operator: Operator, y: FloatArray, *, sigma: float, upper: float = 1.0) -> Recovery:
-    """The least mass; where nothing is within the default radius, at the smallest radius with an answer."""
-    found = recover(operator, y, sigma=sigma, upper=upper)
+def recover_anyway(
+    operator: Operator,
+    y: FloatArray,
+    *,
+    sigma: float,
+    radius: float | Literal["papers"] | None = None,
+    upper: float = 1.0,
+) -> Recovery:
+    """The least mass; where nothing is within the radius, at the smallest radius with an answer."""
+    found = recover(operator, y, sigma=sigma, radius=radius, upper=upper)
     if found.status != "infeasible":
         return found
     fit = lsq_linear(operator.columns(np.arange(operator.space.size)), y, bounds=(0, upper), tol=1e-12)

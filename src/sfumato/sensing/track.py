@@ -12,10 +12,11 @@ from scipy.special import logsumexp
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.privacy.exact import Number
+from sfumato.sensing import mixing
 from sfumato.sensing.estimate import Estimate, distances_between, places_of
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.rounds import RoundsCost, cost_after
-from sfumato.sensing.track_chain import Walks, name_alike, sampled, split_rhat
+from sfumato.sensing.track_chain import Walks, name_alike, sampled, split_rhat, without_one
 from sfumato.spaces.space import FloatArray, IntArray, read_only, real_array, whole
 
 MOST_CELLS = 2000
@@ -27,8 +28,6 @@ REFINED = 20
 """Grids of masses at most, each at most 0.6 as wide as the one before."""
 NEGLIGIBLE = 1e-6
 CHAINS = 4
-MIXED = 1.1
-"""Split R-hat up to which chains agree."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +36,8 @@ class Track:
 
     `chances` are its posterior over cells; `cells` the cells nearest to all of it on average, the Bayes rule
     for distance; `radii` how far around them 0.9 of it lies. `masses` and `speed` are posterior means.
-    `rhat` compares the chains of a sampled track and is None where the answer is exact.
+    `rhat` compares the chains of a sampled track and is None where the answer is exact. `fewer` is how many
+    times likelier the readings are with one source fewer than with these, None where there is only one.
     """
 
     operator: Operator
@@ -47,11 +47,12 @@ class Track:
     masses: FloatArray
     speed: float
     rhat: float | None
+    fewer: float | None = None
 
     @property
     def mixed(self) -> bool:
         """Whether the chains agree; where they do not, the track is one of several that fit."""
-        return self.rhat is None or self.rhat <= MIXED
+        return self.rhat is None or self.rhat <= mixing.RHAT
 
     def estimate(self, number: int) -> Estimate:
         """The sources of one round, counted from 0."""
@@ -99,13 +100,16 @@ def track(
     are on a grid that is refined where the evidence is. Several: Gibbs sampling [carter94], of a whole path
     given the others, of masses given the paths, alone and from one source to another, and of which of two
     sources was where in each round; 4 chains of `draws` kept sweeps after as many of burn-in, by randomness
-    from `rng`. `rhat` says whether they agree, `mixed` whether it is at most 1.1.
+    from `rng`. `rhat` says whether they agree, `mixed` whether it is at most 1.1. One source fewer is the
+    same model with a mass of 0, so the ratio of their evidences is the posterior density of a mass at 0 times
+    `upper` [dickey71]: `fewer`, from the same draws. Above 1, a source is likely not there.
 
-    Limits: at most 2,000 cells (take a coarser space above), since time grows with their square. The radii
-    are calibrated if sources move so; one that rests and then runs is lagged behind. How many sources there
-    are is not learned, and two that meet may change names. Two near each other can trade mass for place at
-    nearly the same fit: the smaller the noise, the slower a chain goes along that, and `mixed` is then False.
-    The track pools chains that began apart, so its radii still cover that; more draws help.
+    Limits: at most 2,000 cells (take a coarser space above), since time grows with their square. The
+    radii are calibrated if sources move so; one that rests and then runs is lagged behind. How many
+    sources there are is not learned (`fewer` tells of one too many, nothing of one too few), and two that
+    meet may change names. Two near each other can trade mass for place at nearly the same fit: the
+    smaller the noise, the slower a chain goes along that, and `mixed` is then False. The track pools
+    chains that began apart, so its radii still cover that; more draws help.
 
     >>> from sfumato.sensing import heat_line
     >>> line = heat_line(sources=10, sensors=10, diffusion_time=0.01)
@@ -227,6 +231,7 @@ def _several(operator: Operator, scene: Walks, count: int, draws: int, rng: np.r
     watched = [fits, moves, masses.sum(axis=2), *np.moveaxis(spread, 2, 0)]
     rhat = max(split_rhat(one) for one in watched)
     paths, masses = paths.reshape(-1, *paths.shape[2:]), masses.reshape(-1, count)
+    fewer = without_one(scene, paths, masses)
     name_alike(paths, masses, scene.apart, reference=int(np.argmax(fits + moves)))
     t, n = paths.shape[1], len(scene.apart)
     chances = np.zeros((t, count, n))
@@ -235,7 +240,7 @@ def _several(operator: Operator, scene: Walks, count: int, draws: int, rng: np.r
     cells, radii = _placed(chances.reshape(-1, n), scene.apart)
     return _track(
         operator, cells.reshape(t, count), chances, radii.reshape(t, count),
-        masses.mean(axis=0), float(speeds.mean()), rhat,
+        masses.mean(axis=0), float(speeds.mean()), rhat, fewer,
     )  # fmt: skip
 
 
@@ -259,9 +264,10 @@ def _track(
     masses: FloatArray,
     speed: float,
     rhat: float | None,
+    fewer: float | None = None,
 ) -> Track:
     held = (read_only(cells), read_only(chances), read_only(radii), read_only(masses))
-    return Track(operator, *held, speed, rhat)
+    return Track(operator, *held, speed, rhat, fewer)
 
 
 def _rounds(rounds: npt.ArrayLike, sigma: float | npt.ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from sfumato.sensing.track_kernel import draw_path, draw_swaps
 from sfumato.spaces.space import FloatArray, IntArray
@@ -130,6 +130,57 @@ def _cut(own: FloatArray, left: FloatArray, low: float, high: float, rng: np.ran
     below, under = float(log_ndtr(first)), float(log_ndtr(last))
     drawn = float(ndtri_exp(under + math.log(chance + (1 - chance) * math.exp(below - under))))
     return min(max(mean + deviation * sign * drawn, low), high)
+
+
+def without_one(scene: Walks, paths: IntArray, masses: FloatArray) -> float:
+    """How many times likelier the readings are with one source fewer, from draws: paths and masses.
+
+    The posterior density of a mass at 0 over its prior density [dickey71], from its exact conditionals in
+    each draw: given all other masses, and given its sum with that of one other. The second one knows that of
+    two sources at one place either may have all the mass.
+    """
+    rows = np.ascontiguousarray(scene.columns.T)
+    noise, top = scene.noise[:, np.newaxis], scene.upper
+    found = []
+    for path, mass in zip(paths, masses, strict=True):
+        own = [rows[cells] / noise for cells in path.T]
+        left = scene.read / noise - sum(w * unit for w, unit in zip(mass, own, strict=True))
+        alone = [
+            _log_density(unit, left + w * unit, 0.0, low=0.0, high=top)
+            for w, unit in zip(mass, own, strict=True)
+        ]
+        given = [
+            _log_density(
+                own[one] - own[other],
+                left,
+                mass[other],
+                low=max(-mass[one], mass[other] - top),
+                high=min(top - mass[one], mass[other]),
+            )
+            for one, other in permutations(range(len(own)), 2)
+        ]
+        found.append(np.logaddexp(_log_mean(alone), _log_mean(given)) - math.log(2))
+    return float(np.exp(min(_log_mean(found) + math.log(top), 700.0)))
+
+
+def _log_mean(logs: list[float]) -> float:
+    return float(logsumexp(logs)) - math.log(len(logs))
+
+
+def _log_density(own: FloatArray, left: FloatArray, at: float, *, low: float, high: float) -> float:
+    """The logarithm of the density that `_cut` draws from, at one of its values."""
+    if not low <= at <= high:
+        return -math.inf
+    size = float((own**2).sum())
+    if high <= low or size * (high - low) ** 2 < 1e-12:
+        return -math.log(max(high - low, LEAST))
+    mean, root = float((own * left).sum()) / size, math.sqrt(size)
+    first, last = (low - mean) * root, (high - mean) * root
+    if first > 0:  # by the lower tail, as `_cut`
+        first, last = -last, -first
+    below, under = float(log_ndtr(first)), float(log_ndtr(last))
+    inside = under + math.log(max(-math.expm1(below - under), 1e-300))
+    return -0.5 * ((at - mean) * root) ** 2 + math.log(root / math.sqrt(2 * math.pi)) - inside
 
 
 def split_rhat(chains: FloatArray) -> float:

@@ -1,0 +1,87 @@
+"""Even sites that do not exist: for `sense plan` to plan and `sense simulate` to make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sfumato.sensing import Operator, Site
+
+
+class Where(StrEnum):
+    """What a made-up site looks like."""
+
+    line = "line"
+    plane = "plane"
+    graph = "graph"
+
+
+@dataclass(frozen=True, slots=True)
+class Imagined:
+    """What is asked of a made-up site; what is None is as usual."""
+
+    on: Where | None
+    sensors: int | None
+    cells: int | None
+    diffusion_time: float | None
+    radius: str
+    length: float | None = None
+
+    @property
+    def given(self) -> list[str]:
+        """The options that were given: with a site of one's own, each is one too many."""
+        asked = {
+            "--on": self.on,
+            "--sensors": self.sensors,
+            "--cells": self.cells,
+            "--length": self.length,
+            "--diffusion-time": self.diffusion_time,
+            "--radius": self.radius or None,
+        }
+        return [name for name, value in asked.items() if value is not None]
+
+
+def imagined(asked: Imagined, *, kind: str, rng: Any, undone: str) -> Site:
+    """An even site of some kind ("planned", "simulated"); `undone` ends what is said of contradictions."""
+    import numpy as np
+
+    from sfumato.privacy import MovedMass
+    from sfumato.sensing import Site, block_graph, graph_diffusion, heat_line, heat_plane
+    from sfumato.sensing.build import even_nodes, even_places
+    from sfumato.spaces import Grid
+
+    on = asked.on or Where.line
+    if asked.length is not None and on is not Where.line:
+        raise InvalidParameter(f"--length is of a line, got a {on.value}; {undone}")
+    if asked.cells is not None and on is Where.plane:
+        raise InvalidParameter(f"a plane has 32 by 32 cells, got --cells; {undone}")
+    length = 1.0 if asked.length is None else asked.length
+    count, time = asked.sensors or 50, asked.diffusion_time
+    operator: Operator
+    match on:
+        case Where.line:
+            operator = heat_line(
+                sources=asked.cells or 100,
+                sensors=count,
+                # Heat spreads as the root of T: on a line twice as long, four times as much looks the same.
+                diffusion_time=0.05 * length**2 if time is None else time,
+                length=length,
+            )
+        case Where.plane:
+            places = even_places(count, np.zeros(2), np.ones(2))
+            operator = heat_plane(
+                sources=Grid(5), sensors=places, diffusion_time=0.01 if time is None else time
+            )
+        case Where.graph:
+            size = asked.cells or 200
+            graph, _ = block_graph([size // 2, size - size // 2], inside=0.2, across=0.002, rng=rng)
+            nodes = even_nodes(size, asked.sensors or size)
+            operator = graph_diffusion(graph, 0.5 if time is None else time, sensors=nodes)
+    # A hundredth of the line, whatever its length.
+    reach = asked.radius or ("1/8" if on is Where.graph else str(Fraction(length) / 100))
+    return Site(f"{kind} {on.value}", operator, MovedMass(reach, operator.space.metric))

@@ -1,0 +1,116 @@
+"""A plan in words: what is better, when to read, what the papers say, and how far it is."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from sfumato.cli import sense_forecast, sense_plan_page
+from sfumato.cli.console import working
+from sfumato.privacy import ZCDP, ApproxDP, MovedMass
+from sfumato.sensing import Site, heat_line
+from sfumato.sensing.design import Curve, Design
+from sfumato.sensing.forecast import ErrorForecast, ErrorRatio, RecoveryForecast
+from sfumato.sensing.papers_bounds import papers_bounds
+
+pytestmark = pytest.mark.unit
+
+LINE = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+DESIGN = Design(Site("line", LINE, MovedMass("1/100", "line")), ZCDP(8))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "sentence"),
+    [
+        (
+            ErrorRatio("bayes median", 0.49, 0.42, 0.57, 150),
+            "the Bayes median is better here: 49% of the other's error (42% to 57%)",
+        ),
+        (
+            ErrorRatio("least mass", 0.9, 0.004, 0.99, 150),
+            "the least mass is better here: 90% of the other's error (under 1% to 99%)",
+        ),
+        (
+            ErrorRatio("bayes median", 0.97, 0.88, 1.06, 150),
+            "neither is better here by more than chance: the Bayes median has 97% of the other's error "
+            "(88% to 106%)",
+        ),
+        (None, "neither is better here: no trial was wrong"),
+    ],
+)
+def test_which_is_better_is_said_with_its_doubt(ratio: ErrorRatio | None, sentence: str) -> None:
+    one = ErrorForecast("least mass", 1.0, 0.5, 2.0, 1.0, 400)
+    other = ErrorForecast("bayes median", 1.0, 0.5, 2.0, 1.0, 150)  # the intervals overlap
+    told, lines = sense_forecast.forecast(DESIGN, RecoveryForecast(one, other, 9.0, ratio=ratio))
+    assert lines[-1] == sentence
+    if ratio is None:
+        assert told["forecast"]["ratio"] is None
+    else:
+        assert told["forecast"]["ratio"]["better"] == ratio.better
+        assert told["forecast"]["ratio"]["high"] == ratio.high
+        assert told["forecast"]["ratio"]["sure"] is (ratio.high < 1)
+
+
+@pytest.mark.parametrize(
+    ("errors", "nothing", "sentence"),
+    [
+        ([[1, 2, 3], [2, 3, 4], [3, 4, 5]], 9, "of the times tried, T 1 is best to read at; planned is 0.05"),
+        (
+            [[1, 2, 3], [1, 3, 2], [3, 4, 5]],
+            9,
+            "of the times tried, T 1 is best to read at (2 is as good within chance); planned is 0.05",
+        ),
+        (
+            [[1, 2, 3], [1, 3, 2], [3, 1, 2]],
+            9,
+            "no time of those tried, T 1 to 3, is better to read at than another by more than chance",
+        ),
+        (
+            [[1, 2, 3], [2, 3, 4], [3, 4, 5]],
+            2,
+            "at none of the times tried, T 1 to 3, is a reading better than none by more than chance",
+        ),
+    ],
+)
+def test_the_best_time_is_named_only_if_chance_lets_it(
+    errors: list[list[float]], nothing: float, sentence: str
+) -> None:
+    row, nobody = np.array(errors, dtype=np.float64), (None, None, None)
+    curve = Curve(
+        "diffusion time", (1.0, 2.0, 3.0), {"bayes median": row}, {}, nobody, nobody, np.full(3, nothing)
+    )
+    told = sense_plan_page.curves(DESIGN, [curve])["best_time"]
+    assert told["said"] == sentence
+    assert told["better_than_no_reading"] is (nothing > 2)
+
+
+def test_a_bound_of_no_number_is_not_printed() -> None:
+    """At epsilon 0.4 the papers' own noise is too much for their bound, the noise that is planned is not."""
+    design = Design(Site("line", LINE, MovedMass("1/100", "line")), ApproxDP("0.4", "1/10"))
+    found = papers_bounds(design.scene, design.loss)
+    assert found.noisy is not None
+    assert found.private is not None
+    for own in (replace(found.private, bracket=float("inf")), found.private):
+        told = replace(found, private=own)
+        with mock.patch("sfumato.sensing.papers_bounds.papers_bounds", return_value=told):
+            _, (line, *_) = sense_forecast.bounds(design)
+        assert "no number" not in line
+        assert ("at their own noise" in line) is (own.bracket < float("inf"))
+
+
+def test_a_terminal_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", "120")
+    for screen, shown in ((Terminal(), True), (io.StringIO(), False)):
+        with mock.patch.object(sys, "stderr", screen), working("sensors", quiet=False) as tell:
+            tell("4 of 9")
+        assert ("sensors: 4 of 9" in screen.getvalue()) is shown
+        assert "sensors" in screen.getvalue()

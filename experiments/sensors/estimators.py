@@ -81,6 +81,7 @@ OTHERS = (
     Setting("4 sources, mass 1, T 0.005", 4, time=0.005, trials=100),
     Setting("16 sources, mass 0.3 to 1 (more than it believes)", 16, UNEQUAL, trials=100),
     Setting("2 sources, mass 0.05 to 0.2", 2, (0.05, 0.2), trials=100),
+    Setting("2 sources, mass 0.05 to 0.2, upper 0.2", 2, (0.05, 0.2), upper=0.2, trials=100),
     Setting("2 sources, mass 1, upper 3", 2, upper=3.0, trials=100),
     Setting("2 blocks of width 0.2 (no points at all)", 2, spread=0.2, trials=100),
     Setting("plane, 1 source, mass 1", 1, on="plane", trials=60),

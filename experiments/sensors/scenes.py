@@ -181,15 +181,13 @@ def walk_table(draws: int) -> str:
         (4.0, 2, "0.3 to 1"),
     ):
         sigma = noise("line", STATED, epsilon, "analytic")
-        tracked, alone, averaged, covered, mixed, seconds = [], [], [], [], [], []
+        tracked, alone, averaged, covered, mixed = [], [], [], [], []
         for trial in range(draws if count == 1 else max(4, draws // 5)):
             rng = generator("scenes", "walk", epsilon, count, kind, trial)
             masses = np.ones(count) if kind == "1" else rng.uniform(0.3, 1, count)
             cells, truths = walks(masses, rng)
             y = np.array([line.readings(truth) for truth in truths]) + sigma * rng.standard_normal((24, 50))
-            begin = time.perf_counter()
             found = track(line, y, sigma=sigma, count=count, rng=rng)
-            seconds.append(time.perf_counter() - begin)
             mixed.append(found.mixed)
             tracked.append(np.mean([emd_of(found.estimate(at), truths[at]) for at in range(24)]))
             if count == 1:
@@ -209,11 +207,10 @@ def walk_table(draws: int) -> str:
                 *(f"{np.mean(part):.4f}" for part in (tracked, alone, averaged)),
                 share(covered) if covered else "-",
                 share(mixed),
-                f"{1e3 * np.median(seconds):.0f}",
             ]
         )
     header = ["epsilon a round", "sources", "mass", "walks", "track", "R of each round", "R of the average",
-              "in the 90 % radius", "mixed", "ms"]  # fmt: skip
+              "in the 90 % radius", "mixed"]  # fmt: skip
     return rows(header, lines)
 
 
@@ -264,7 +261,7 @@ used for nothing else.
 The line of [the estimators](estimators.md) at epsilon 4, sources of mass 1; T is stated as 0.05. An ambient
 offset of 0.2, one dead sensor, and the true T of the row. `fit_field` is told that the offset is about 0.2
 and that T is between 0.0125 and 0.2. *All known*: R with the true T, no offset, and all sensors alive. The
-standard error of the offset takes the sources' places and T for known: with several sources it is too small.
+standard error of the offset takes the sources' places and T for known, so that it is too small.
 
 {field}
 

@@ -6,15 +6,19 @@ import hashlib
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.cli.sense_runs import alone, answer, clear, done, refused, rows, table
 
-from sfumato.cli.sense_answer import seed_of
+from sfumato.cli.sense_answer import _tells, seed_of
+from sfumato.cli.sense_told import heaps_of, sure_of
 from sfumato.figures import sheet
 from sfumato.sensing import heat_line, read_recovery, read_site
+from sfumato.sensing.estimate import Estimate
+from sfumato.spaces import Graph, Grid, Line
 
 pytestmark = pytest.mark.unit
 
@@ -87,6 +91,8 @@ def test_words_say_what_is_sure() -> None:
     assert "\nR: optimal, " in said
     assert "to the true sources, both scaled to 1: 0 (R: " in said
     assert "NOT mix" not in said
+    assert said.splitlines()[0].endswith("; the draws mixed")
+    assert "\nits mass: 1 at 0.3, 1 at 0.8\n" in said
 
 
 def truth(*cells: int) -> str:
@@ -96,7 +102,9 @@ def truth(*cells: int) -> str:
 def test_draws_that_did_not_mix_are_loud(monkeypatch: pytest.MonkeyPatch) -> None:
     words = row()
     monkeypatch.setattr("sfumato.sensing.mixing.RHAT", 0.5)
-    assert done(*words).stdout.splitlines()[1].startswith("the draws did NOT mix (")
+    first, second, *_ = done(*words).stdout.splitlines()
+    assert second.startswith("the draws did NOT mix (")
+    assert "the draws mixed" not in first
 
 
 def test_where_nothing_can_be_told_there_is_no_answer() -> None:
@@ -149,12 +157,63 @@ def test_sources_between_cells_have_errors_and_mixtures_counts() -> None:
     said = done(*words, "--estimator", "off-grid").stdout
     assert said.startswith("row: 1 source, total mass ")
     assert "error of mass" in said
-    three = answer(*words, "--estimator", "mixture", "--count", "3")["answer"]
-    assert (len(three["sources"]), list(three["scores"])) == (3, ["3"])
+    assert "wider than what is possible" not in said
+    for who in ("mixture", "off-grid"):
+        three = answer(*words, "--estimator", who, "--count", "3")["answer"]
+        assert (len(three["sources"]), list(three["scores"])) == (3, ["3"])
+    fitted = answer(*words, "--estimator", "off-grid", "--count", "2", "--fit", "offset")["answer"]
+    assert list(fitted["scores"]) == ["2"]
     free = answer(*words, "--estimator", "mixture", "--most", "4")["answer"]
     assert list(free["scores"]) == ["0", "1", "2", "3", "4"]
     assert "--count goes with" in refused(2, *words, "--count", "3")
     assert "--most goes with" in refused(2, *words, "--most", "3", *LEAST)
+
+
+def test_errors_wider_than_what_is_possible_are_told() -> None:
+    words = [*row(), "--estimator", "off-grid", "--count", "4"]  # of one source
+    assert not answer(*words)["answer"]["tells"]
+    assert done(*words).stdout.count("errors wider than what is possible: the readings do not tell") == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "mass", "tells"),
+    [(0.1, 0.2, True), (0.1, 2.1, False), (1.1, 0.2, False), (1.0, 2.0, True)],
+)
+def test_an_error_of_a_quarter_of_the_line_or_of_all_mass_is_too_wide(
+    place: float, mass: float, tells: bool
+) -> None:
+    found: Any = SimpleNamespace(place_errors=np.array([[0.1], [place]]), mass_errors=np.array([0.1, mass]))
+    assert _tells(found, 2.0, np.array([4.0])) == tells
+
+
+def test_a_band_is_said_to_hold_with_no_more_than_it_does() -> None:
+    band = {"x": 0.4, "radius": 0.1, "probability": 0.917}
+    found: Any = SimpleNamespace(to_json=lambda site: {"bands": [band]})
+    saved: Any = SimpleNamespace(site=None)
+    assert sure_of(saved, found) == ["  a source within 0.1 of 0.4 with 91 %"]
+
+
+@pytest.mark.parametrize(
+    ("site", "places", "masses", "said"),
+    [
+        (Line(10), [0.3, 0.4, 0.5, 0.9], [0.5, 1.0, 0.5, 1.0], "2 at 0.4, 1 at 0.9"),
+        (Line(10), [0.1, 0.2, 0.9], [1.0, 3.0, 1.0], "4 at 0.175, 1 at 0.9"),
+        (Line(100), [0.1, 0.3, 0.5, 0.6, 0.7, 0.9], [1, 1, 0.2, 1, 1, 1.5],
+         "1 at 0.1, 1 at 0.3, 1 at 0.6, 1 at 0.7, 1.5 at 0.9, 0.2 elsewhere"),
+        (Grid(2), [(0.125, 0.125), (0.375, 0.125), (0.875, 0.875)], [1, 1, 0.5],
+         "2 at (0.25, 0.125), 0.5 at (0.875, 0.875)"),
+        (Graph([(0, 1), (1, 2)]), [0, 1], [0.5, 2.0], "2 at 1, 0.5 at 0"),
+        (Line(10), [], [], None),
+    ],
+)  # fmt: skip
+def test_mass_is_told_by_its_largest_heaps(
+    site: Any, places: list[Any], masses: list[float], said: str | None
+) -> None:
+    operator = SimpleNamespace(space=site)
+    at = np.reshape(places, (len(masses), -1)) if masses else np.empty((0, 1))
+    given = SimpleNamespace(estimate=Estimate(operator, at, np.array(masses, dtype=float)))  # type: ignore[arg-type]
+    saved: Any = SimpleNamespace(site=SimpleNamespace(operator=operator, cell=str))
+    assert heaps_of(saved, given) == ([] if said is None else [f"its mass: {said}"])  # type: ignore[arg-type]
 
 
 def test_the_physics_of_a_fine_site_is_tested_too() -> None:

@@ -90,8 +90,11 @@ def test_from_a_made_up_site_to_a_checked_recovery(kind: str, rng: np.random.Gen
     assert found["status"] == "optimal"
     assert Path("rec.png").read_bytes().startswith(PNG)
     (truth,) = rows("sim/sources.csv")
+    axes = {"line": ["x"], "plane": ["x", "y"], "graph": []}[kind]
+    assert list(truth) == ["cell", *axes, "mass"]
     best = max(rows("rec.csv"), key=lambda row: float(row["mass"]))
     assert best["cell"] == truth["cell"]
+    assert [float(truth[axis]) for axis in axes] == pytest.approx([float(best[axis]) for axis in axes])
     # Over 180 seeds the largest distance was 4e-4; the noise is far below the radius, which makes it.
     assert found["emd"] < 0.01
     assert found["site"] == f"simulated {kind}"
@@ -111,6 +114,17 @@ def test_the_same_seed_makes_the_same_site() -> None:
         for file in ("site.json", "readings.csv", "sources.csv"):
             assert Path(kind, "a", file).read_bytes() == Path(kind, "b", file).read_bytes()
         assert Path(kind, "a", "sources.csv").read_bytes() != Path(kind, "c", "sources.csv").read_bytes()
+
+
+def test_a_made_up_line_may_have_a_length() -> None:
+    done("simulate", "sim", "--cells", "20", "--length", "40", "--seed", "1")
+    space = read_site("sim/site.json").operator.space
+    assert isinstance(space, Line)
+    assert space.positions[-1] == 40
+    assert [float(row["x"]) for row in rows("sim/sources.csv")] == [
+        (int(row["cell"]) + 1) * 2 for row in rows("sim/sources.csv")
+    ]
+    assert "--length is of a line" in refused(2, "simulate", "new", "--on", "plane", "--length", "2")
 
 
 def test_made_up_readings_are_exact() -> None:
@@ -245,10 +259,8 @@ def test_a_plan_says_what_the_library_plans() -> None:
     # Two Gaussians a distance d apart: the best guess is right with probability Phi(d / (2 sigma)).
     best = NormalDist().cdf(float(wanted.moved / wanted.mechanism.sigma) / 2)
     assert told["best_guess"] == pytest.approx(best)
-    assert (
-        lines[2]
-        == f"who must guess between two places the radius apart is right at most {best:.0%} of the time"
-    )
+    guess = "who must guess between two places the radius apart, from one reading, is right at most"
+    assert lines[2] == f"{guess} {best:.0%} of the time"
     assert lines[5] == "where mass is, is hidden up to the radius; how much there is in all is not"
     assert lines[6] == "--details says what physics hides already"
     more = done("plan", "site.json", "--epsilon", "1", "--quiet", "--details")

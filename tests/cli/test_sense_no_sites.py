@@ -184,6 +184,8 @@ def test_plans_and_ledgers_of_nothing(code: int, words: str, sentence: str) -> N
     [
         (2, "r.csv", "readings in a .csv come as one file, with --site; nothing was recovered"),
         (2, "r.csv r.json --site site.json", "readings in a .csv come as one file, with --site"),
+        (2, "plain.csv", "readings in a .csv need --site and --sigma; nothing was recovered"),
+        (2, "plain.csv --sigma 1", "readings in a .csv come as one file, with --site"),
         (2, "plain.csv --site site.json", "readings in a .csv need --sigma, or a --radius"),
         (2, "r.csv --site site.json --sigma -1", "sigma must be positive and finite, got -1.0"),
         (2, "r.json --sigma 1", "--sigma goes with .csv readings"),
@@ -195,7 +197,8 @@ def test_plans_and_ledgers_of_nothing(code: int, words: str, sentence: str) -> N
         (2, "r.json --out x.txt", "this is written as .csv or .json, got x.txt"),
         (2, "r.json --plot x.jpg", "this is written as .png, got x.jpg"),
         (4, "r.json --out none/x.json", "the folder of none/x.json must exist"),
-        (4, "site.json", "site.json is not a whole file of readings: its format is not sfumato-readings/1"),
+        (4, "site.json", "site.json is a site, not readings of one: give noisy readings, "),
+        (4, "r.json site.json", "site.json is a site, not readings of one: "),
         (4, "none.json", "cannot read none.json: No such file or directory"),
         (4, "cut.json", "cut.json is not a whole file of readings"),
         (4, "r.json --sources none.csv", "cannot read none.csv"),

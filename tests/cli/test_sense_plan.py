@@ -152,11 +152,57 @@ def test_what_is_wanted_is_said_with_its_doubt() -> None:
         always = done(*words, "--want", "1e9").stdout
     for axis in ("sensors", "rho"):
         need = told[axis]
-        assert need["low"] <= need["value"] <= need["high"]
-    assert f"takes about {int(np.ceil(told['sensors']['value']))} sensors, 95 %: " in text
+        assert need["too_little"] < need["value"] < need["surely"]
+        assert {need["too_little"], need["surely"]} <= {one["value"] for one in need["means"]}
+    need = told["sensors"]
+    ends = f"{need['too_little']:g} sensors is too little and {need['surely']:g} sensors is enough"
+    about = int(np.ceil(need["value"]))
+    assert f"takes about {about} sensors: {ends}, each with 95 % (Bayes median)" in text
+    assert "tried, with mean errors: 2 sensors " in text
     assert "a mean error of 1e-09 at rho 8 was not reached from 2 sensors to 96 sensors" in never
-    assert "sensors come within a tenth of it, up to chance: more buy little" in text
-    assert "a mean error of 1e+09 with 6 sensors takes rho 0.5 or less" in always
+    assert "the least mean error of those tried is " in text
+    assert (
+        "a mean error of 1e+09 with 6 sensors takes about rho 0.5 or less: rho 0.5 is enough, with 95 %"
+        in always
+    )
+
+
+def test_what_many_readings_tell_together_is_said() -> None:
+    """A guesser has all of them: as good as from one reading of the same total, up to what rho proves."""
+    loss = ("plan", *QUICK[:-1], "0.5", "--trials", "0")
+    one, many = answer(*loss), answer(*loss, "--readings", "40")
+    assert many["sigma"] > 5 * one["sigma"]
+    assert many["best_guess"] == pytest.approx(one["best_guess"], rel=1e-3)
+    alone = [told["epsilon_of_one_sensor"]["largest"] for told in (one, many)]
+    assert alone[1] == pytest.approx(alone[0], rel=0.01)
+    best = many["resolution"]["best"]
+    assert many["resolution_of_all"]["best"] < (np.inf if best is None else best)
+    assert "resolution_of_all" not in one
+    text = done(*loss, "--readings", "40").stdout
+    assert "who must guess between two places the radius apart, from all 40 readings, is right" in text
+    assert "in the mean of 40 readings two sources" in text
+
+
+def test_what_a_release_of_a_share_can_draw_a_plan_can_too() -> None:
+    """A total that no single reading could have, since rho is drawn on finer lattices than epsilon."""
+    hall()
+    done("ledger", "site.json", "tiny.ledger", "--epsilon", "0.002")
+    table("v.csv", ["sensor", "value"], VALUES.items())
+    released = answer(
+        "release",
+        "v.csv",
+        "--site",
+        "site.json",
+        "--ledger",
+        "tiny.ledger",
+        "--share",
+        "2",
+        "--dry-run",
+        "--out",
+        "noisy.json",
+    )
+    planned = answer("plan", "site.json", "--epsilon", "0.002", "--readings", "2")
+    assert planned["cost"] == released["cost"]
 
 
 def test_a_page_holds_what_json_says() -> None:
@@ -217,7 +263,7 @@ def test_the_papers_come_last() -> None:
     small: dict[str, Any] = {"TIMES": (0,), "SOME": (0,), "COSTS": (0,), "COUNTS": (1,)}
     with mock.patch.multiple(designs, error_of=by_law, **small):
         text = done("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.png").stdout.splitlines()
-    assert "of those tried" in text[-3]
+    assert "tried, T 0.05 to 0.05, " in text[-3]
     assert text[-2].startswith("the papers")
     assert text[-1].startswith("whoever estimates")
 
@@ -286,7 +332,7 @@ PLACE = (
 
 def test_sensors_are_placed_as_the_library_places_them() -> None:
     table("candidates.csv", ["sensor", "x"], CANDIDATES)
-    told = answer(*PLACE, "--out", "chosen.csv", "--plot", "chosen.png", "--trials", "4", "--seed", "1")
+    told = answer(*PLACE, "--out", "chosen.csv", "--plot", "chosen.png", "--trials", "12", "--seed", "1")
     sensors = Sensors([[x] for _, x in CANDIDATES], [name for name, _ in CANDIDATES])
     wanted = place_sensors(
         heat_line(sources=20, sensors=sensors, diffusion_time=0.02),
@@ -298,7 +344,8 @@ def test_sensors_are_placed_as_the_library_places_them() -> None:
     assert (told["sigma"], told["uniform_sigma"]) == (wanted.sigma, wanted.uniform_sigma)
     assert (told["error"], told["said"]) == (wanted.error, wanted.said)
     assert told["error"] <= told["uniform_error"]
-    assert told["gain"]["low"] <= told["gain"]["ratio"] <= told["gain"]["high"]
+    ratio = told["gain"]["ratio"]
+    assert ratio["low"] <= ratio["value"] <= ratio["high"]
     assert Path("chosen.png").read_bytes().startswith(PNG)
     assert [row["sensor"] for row in rows("chosen.csv")] == told["chosen"]
     # What it writes is what a site is made of.

@@ -12,11 +12,14 @@ import pytest
 
 from sfumato.cli import sense_forecast, sense_plan_page
 from sfumato.cli.console import working
+from sfumato.cli.sense_need import needs
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass
 from sfumato.sensing import Site, heat_line
 from sfumato.sensing.design import Curve, Design
 from sfumato.sensing.forecast import ErrorForecast, ErrorRatio, RecoveryForecast
+from sfumato.sensing.need import Need
 from sfumato.sensing.papers_bounds import papers_bounds
+from sfumato.sensing.rounds import cost_after
 
 pytestmark = pytest.mark.unit
 
@@ -40,6 +43,10 @@ DESIGN = Design(Site("line", LINE, MovedMass("1/100", "line")), ZCDP(8))
             "neither is better here by more than chance: the Bayes median has 97% of the other's error "
             "(88% to 106%)",
         ),
+        (
+            ErrorRatio("bayes median", 0.9, 0.0, np.inf, 150),
+            "neither is better here by more than chance: too few trials were wrong to compare them",
+        ),
         (None, "neither is better here: no trial was wrong"),
     ],
 )
@@ -59,11 +66,16 @@ def test_which_is_better_is_said_with_its_doubt(ratio: ErrorRatio | None, senten
 @pytest.mark.parametrize(
     ("errors", "nothing", "sentence"),
     [
-        ([[1, 2, 3], [2, 3, 4], [3, 4, 5]], 9, "of the times tried, T 1 is best to read at; planned is 0.05"),
+        (
+            [[1, 2, 3], [2, 3, 4], [3, 4, 5]],
+            9,
+            "of the times tried, T 1, the first, is best to read at; planned is 0.05",
+        ),
+        ([[3, 4, 5], [1, 2, 3], [3, 4, 5]], 9, "of the times tried, T 2 is best to read at; planned is 0.05"),
         (
             [[1, 2, 3], [1, 3, 2], [3, 4, 5]],
             9,
-            "of the times tried, T 1 is best to read at (2 is as good within chance); planned is 0.05",
+            "of the times tried, T 1 and 2 are equally good to read at, within chance; planned is 0.05",
         ),
         (
             [[1, 2, 3], [1, 3, 2], [3, 1, 2]],
@@ -114,3 +126,45 @@ def test_a_terminal_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None
             tell("4 of 9")
         assert ("sensors: 4 of 9" in screen.getvalue()) is shown
         assert "sensors" in screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("few", "lots", "sentence"),
+    [
+        (
+            6.0,
+            48.0,
+            "takes about 17 sensors: 6 sensors is too little and 48 sensors is enough, each with 95 %",
+        ),
+        (None, 48.0, "takes about 17 sensors: 48 sensors is enough, with 95 %"),
+        (
+            6.0,
+            None,
+            "is at the edge: 17 sensors may reach it, nothing tried around it surely does; 6 sensors is ",
+        ),
+        (None, None, "is at the edge: 17 sensors may reach it, nothing tried around it surely does (Bayes"),
+    ],
+)
+def test_a_need_that_chance_decides_is_no_number_to_buy_by(
+    few: float | None, lots: float | None, sentence: str
+) -> None:
+    error = ErrorForecast("bayes median", 1.0, 0.8, 1.2, 1.0, 100)
+    found = Need(
+        "sensors", 1.0, "bayes median", 16.3, few, lots, (2.0, 96.0), 24.0, error, 12.0, {24.0: error}
+    )
+    told, lines = needs(DESIGN, [found], total=DESIGN.loss, readings=None)
+    assert sentence in lines[0]
+    assert lines[1].endswith(
+        "with 24 sensors; 12 sensors come within a tenth of it, up to chance: more buy little"
+    )
+    assert lines[2] == "tried, with mean errors: 24 sensors 1 (0.8 to 1.2)"
+    assert told["needed"]["sensors"]["means"][0]["value"] == 24.0
+
+
+def test_a_cost_of_shared_readings_is_told_in_the_terms_asked_for() -> None:
+    error = ErrorForecast("bayes median", 1.0, 0.8, 1.2, 1.0, 100)
+    found = Need("cost", 1.0, "bayes median", 0.01, 0.005, 0.02, (0.001, 0.1), 0.1, error, 0.1, {0.1: error})
+    _, lines = needs(DESIGN, [found], total=ApproxDP(4, "1e-5"), readings=24)
+    together = cost_after(ZCDP("0.01"), [24], delta="1e-5")[0].epsilon
+    assert lines[1].startswith("that is of each reading; 24 readings together are epsilon ")
+    assert float(lines[1].split()[-4]) == pytest.approx(together, rel=0.01)

@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sheet, "DPI", 50)  # drawing is slow, and nothing here needs more pixels
 
 
-def released(times: list[str], cells: list[int] = CELLS, *, out: str = "r.json") -> str:
+def released(times: list[str], cells: list[int] = CELLS, *, out: str = "r.json", rho: str = RHO) -> str:
     """Noisy readings of a unit that is in one cell after the other, at these times."""
     operator = read_site("site.json").operator
     lines: list[Any] = []
@@ -41,7 +41,7 @@ def released(times: list[str], cells: list[int] = CELLS, *, out: str = "r.json")
         lines += [([time] if time else []) + [name, value] for name, value in zip(HALL, read, strict=True)]
     table("rounds.csv", (["time"] if times[0] else []) + ["sensor", "value"], lines)
     done(
-        "release", "rounds.csv", "--site", "site.json", "--ledger", "clear.ledger", "--rho", RHO, "--out", out
+        "release", "rounds.csv", "--site", "site.json", "--ledger", "clear.ledger", "--rho", rho, "--out", out
     )
     return out
 
@@ -203,24 +203,33 @@ def test_on_a_graph_a_track_is_a_table() -> None:
     assert "different sites" in refused(4, "track", "r.json", other)
 
 
-def test_a_second_source_that_is_not_there_is_doubted() -> None:
+def test_a_second_source_that_is_not_there_is_doubted(monkeypatch: pytest.MonkeyPatch) -> None:
     hall()
-    released(list("01234"))
-    said = done("track", "r.json", "--count", "2", "--seed", "1").stdout
-    assert "times as likely as with 2: 1 source explains them better, try --count 1\n" in said
+    released(list("01234"), rho="100")  # noise of 0.03: with less, chains do not mix
     told = answer("track", "r.json", "--count", "2", "--seed", "1")
     assert told["fewer"] > 1
+    assert told["upper"] == 1
+    said = " ".join(done("track", "r.json", "--count", "2", "--seed", "1").stdout.split())
+    better = "times as likely as with 2: 1 source explains them better, try --count 1 "
+    assert told["mixed"]
+    assert better in said
+    monkeypatch.setattr("sfumato.sensing.mixing.RHAT", 0.5)
+    unmixed = done("track", "r.json", "--count", "2", "--seed", "1")
+    assert "did NOT mix" in unmixed.stderr
+    assert "times as likely" not in unmixed.stdout
     assert answer("track", "r.json")["fewer"] is None
 
 
 def test_doubts_are_told_by_how_likely_one_fewer_is() -> None:
-    assert one_too_many({"fewer": None, "masses": [1]}) == []
-    assert one_too_many({"fewer": 0.01, "masses": [1, 1]}) == []
-    assert one_too_many({"fewer": 0.5, "masses": [1, 1]}) == [
-        "with 1 source the readings are about 0.5 times as likely as with 2: "
-        "the weakest source may not be there"
+    mixed: dict[str, Any] = {"mixed": True, "upper": 2.0}
+    assert one_too_many({"fewer": None, "masses": [1], **mixed}) == []
+    assert one_too_many({"fewer": 0.01, "masses": [1, 1], **mixed}) == []
+    assert one_too_many({"fewer": 0.5, "masses": [1, 1], **mixed}) == [
+        "if a source may have any mass up to 2, with 1 source the readings are about 0.5 times as likely as "
+        "with 2: the weakest source may not be there"
     ]
-    assert one_too_many({"fewer": 12.34, "masses": [1, 1, 1]}) == [
-        "with 2 sources the readings are about 12 times as likely as with 3: 2 sources explain them better, "
-        "try --count 2"
+    assert one_too_many({"fewer": 12.34, "masses": [1, 1, 1], **mixed}) == [
+        "if a source may have any mass up to 2, with 2 sources the readings are about 12 times as likely as "
+        "with 3: 2 sources explain them better, try --count 2"
     ]
+    assert one_too_many({"fewer": 12.34, "masses": [1, 1, 1], **mixed, "mixed": False}) == []

@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures import draw_graph_recovery, draw_line_recovery, draw_plane_recovery, sheet
-from sfumato.figures.beliefs import SURE, band_label
+from sfumato.figures import beliefs, draw_graph_recovery, draw_line_recovery, draw_plane_recovery, sheet
+from sfumato.figures import network as network_module
+from sfumato.figures.beliefs import SURE, at_least, band_label
 from sfumato.figures.track import draw_line_track, draw_plane_track
 from sfumato.spaces import Graph, Grid, Line
 
@@ -48,7 +49,8 @@ def plane(**changed: Any) -> bytes:
 
 
 def network(**changed: Any) -> bytes:
-    return draw_graph_recovery(RING, one(20, 4), readings=np.arange(20.0), caption="x", **changed)
+    given: dict[str, Any] = {"readings": np.arange(20.0), "caption": "x", **changed}
+    return draw_graph_recovery(RING, one(20, 4), **given)
 
 
 PICTURES: dict[str, tuple[Callable[..., bytes], Any, list[Any]]] = {
@@ -104,6 +106,77 @@ def test_bands_that_are_none_are_refused(bands: Any) -> None:
 
 def test_a_band_never_says_more_than_the_least_of_all() -> None:
     assert band_label([((0.1,), 0.1, 0.999), ((0.2,), 0.1, 0.9099)]) == "a source is in here, 90 %"
+
+
+def test_a_share_is_rounded_down_wherever_it_is_told() -> None:
+    assert [at_least(share) for share in (0.9199, 0.9, 0.29, 0.9949, 0.995)] == [
+        "91 %", "90 %", "29 %", "99 %", ">99 %",
+    ]  # fmt: skip
+
+
+OVERLAP: dict[str, tuple[Callable[..., bytes], list[Any]]] = {
+    "line": (line, [((0.4,), 0.2, 0.93), ((0.5,), 0.2, 0.917)]),
+    "plane": (plane, [((0.4, 0.4), 0.3, 0.93), ((0.5, 0.4), 0.3, 0.917)]),
+}
+
+
+@pytest.mark.parametrize("name", OVERLAP)
+def test_where_bands_overlap_it_is_no_darker_and_each_has_its_own_words(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw, bands = OVERLAP[name]
+    said: list[str] = []
+    write = beliefs._write
+
+    def keep(axis: Any, at: Any, words: str, **where: Any) -> None:
+        said.append(words)
+        write(axis, at, words, **where)
+
+    monkeypatch.setattr(beliefs, "_write", keep)
+    image = np.asarray(Image.open(io.BytesIO(draw(bands=bands))).convert("RGB")).astype(int)
+    assert said == ["93 %", "91 %"]
+    shades, counts = np.unique(image.reshape(-1, 3), axis=0, return_counts=True)
+    fills = shades[(counts > 1500) & (shades[:, 0] > shades[:, 2] + 20)]
+    assert len(fills) == 1  # of the union; that of the overlap would be another
+    said.clear()
+    draw(bands=bands[:1])
+    assert said == []  # the legend says it
+
+
+def test_a_node_of_two_bands_has_one_halo() -> None:
+    assert network(bands=[((7,), 2, 0.9), ((7,), 1, 0.9)]) == network(bands=[((7,), 2, 0.9)])
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> Any:
+    """The figure of a network."""
+    figures: list[Any] = []
+    monkeypatch.setattr(network_module, "png", figures.append)
+    network(**changed)
+    return figures[0]
+
+
+def test_no_name_hides_a_true_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    axis = drawn(monkeypatch, sources=one(20, 4), names=[f"n{i}" for i in range(20)]).axes[1]
+    crosses = [mark for mark in axis.lines if mark.get_marker() == "x"]
+    assert crosses
+    assert min(mark.get_zorder() for mark in crosses) > max(text.get_zorder() for text in axis.texts)
+
+
+def test_answers_with_names_have_colors_and_no_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    units = ("no: 0, yes: 1", "mass")
+    figure = drawn(monkeypatch, readings=np.arange(20) % 2, units=units)
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["no", "yes"]
+    assert len(figure.axes) == 3  # two panels and the scale of masses
+    assert len(drawn(monkeypatch, readings=np.arange(20) / 19, units=units).axes) == 4
+
+
+def test_all_that_say_the_same_have_its_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    units = ("no: 0, yes: 1", "mass")
+    no, yes = (
+        drawn(monkeypatch, readings=np.full(20, value), units=units).axes[0].collections[-1]
+        for value in (0, 1)
+    )
+    assert no.norm(0) == 0 == yes.norm(1) - 1
 
 
 def test_nodes_of_one_set_are_under_one_halo() -> None:

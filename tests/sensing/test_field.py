@@ -218,7 +218,6 @@ def test_without_sources_no_time_is_told_and_a_graph_has_a_rate(rng: np.random.G
     assert not any("diffusion time" in line for line in said)
 
 
-@pytest.mark.unit
 @pytest.mark.reference
 @pytest.mark.parametrize("offset", [0.3, np.inf])
 def test_an_offset_has_the_error_of_least_squares(offset: float) -> None:
@@ -239,6 +238,7 @@ def test_an_offset_has_the_error_of_least_squares(offset: float) -> None:
     assert _offset_error(_Scene(HALL, np.ones(4), SIGMA, 1.0, offset, 2), alike) == offset
 
 
+@pytest.mark.unit
 @pytest.mark.parametrize("offset", [0.0, 0.3, np.inf])
 def test_sensors_out_of_reach_are_refused_in_our_words(offset: float) -> None:
     far = heat_line(sources=20, sensors=np.array([50.0, 60.0]), diffusion_time=0.05)

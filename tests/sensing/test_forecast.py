@@ -219,10 +219,23 @@ def test_where_neither_is_better_it_is_not_sure(rng: np.random.Generator) -> Non
     assert exact is not None
     assert (exact.better, exact.value, exact.low, exact.sure) == ("bayes median", 0.0, 0.0, True)
     assert exact.high > 0
+    # One trial that was wrong says nothing of which is better, however many were not.
+    rare = error_ratio({"least mass": [0.0] * 149 + [1.0], "bayes median": [0.0] * 149 + [0.9]})
+    assert rare is not None
+    assert (rare.low, rare.high, rare.sure) == (0.0, math.inf, False)
     # A trial without an answer is no pair.
     left = error_ratio({"least mass": [1.0, math.nan, 2.0], "bayes median": [1.0, 1.0, 2.0]})
     assert left is not None
     assert (left.trials, left.value, left.sure) == (2, 1.0, False)
+
+
+@pytest.mark.unit
+def test_a_mean_moved_below_nothing_is_not_moved() -> None:
+    """Few errors beside others that were rare there and common since: a line through them goes below 0."""
+    beside = [1.0] * 59 + [5.0] + [0.5] * 340
+    found = mean_error("bayes median", [0.0] * 59 + [4.0], beside=beside)
+    assert found.mean == pytest.approx(4 / 60)
+    assert math.isfinite(found.high)
 
 
 @pytest.mark.reference

@@ -95,6 +95,9 @@ def test_the_scores_are_the_criterion_and_the_least_one_wins(rng: np.random.Gene
     assert min(found.scores, key=lambda count: found.scores[count]) == best
     assert list(found.scores) == [0, 1, 2, 3, 4]  # two in a row that are no better end it
     assert list(off_grid(line(), y, sigma=sigma, most=1).scores) == [0, 1]
+    for count in (1, 3, 6):
+        asked = off_grid(line(), y, sigma=sigma, count=count, most=1)
+        assert (len(asked.estimate.masses), list(asked.scores)) == (count, [count])
 
 
 @pytest.mark.unit

@@ -22,7 +22,7 @@ from sfumato.sensing.operators import Operator
 from sfumato.sensing.recover import recover
 from sfumato.sensing.rounds import cost_after
 from sfumato.sensing.track import Track, _several, combine, track
-from sfumato.sensing.track_chain import JUMP, Walks, _cut, split_rhat
+from sfumato.sensing.track_chain import JUMP, Walks, _cut, split_rhat, without_one
 from sfumato.sensing.track_kernel import draw_swaps
 from sfumato.spaces import Graph, Grid, Line, Points
 from sfumato.spaces.space import FloatArray, IntArray
@@ -141,6 +141,17 @@ def test_one_source_fewer_is_weighed_by_its_evidence(second: float, rng: np.rand
     one, two = (evidence(operator, rounds, 0.25, 0.4, count) for count in (1, 2))
     assert found.fewer == pytest.approx(one / two, rel=0.3)
     assert track(operator, rounds, sigma=0.25, speed=0.4).fewer is None
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("upper", [1e-12, 1.0, 1e12])
+def test_readings_that_tell_nothing_doubt_as_much_in_any_unit_of_mass(upper: float) -> None:
+    """A mass is at 0 with density 1 / upper, and given its sum s with the other with density 1 / s."""
+    columns = np.eye(3)
+    scene = Walks(columns, np.zeros((2, 3)), np.full(2, 1e9 * upper), 1 - columns, np.ones(1), upper)
+    paths, masses = np.array([[[0, 1], [1, 2]]] * 2), upper * np.array([[0.3, 0.4], [0.6, 0.2]])
+    known = np.mean([(1 + 1 / 0.7) / 2, (1 + 1 / 0.8) / 2])
+    assert without_one(scene, paths, masses) == pytest.approx(known, rel=1e-6)
 
 
 @pytest.mark.unit

@@ -331,7 +331,8 @@ def _moment(time: str) -> datetime:
 
 def _loss(budget: Loss, epsilon: str, delta: str, rho: str, share: int | None) -> ZCDP | ApproxDP:
     """What one reading costs: as asked, or its share of the whole budget."""
-    from sfumato.privacy import ZCDP, ApproxDP, rho_within
+    from sfumato.privacy import ZCDP, ApproxDP
+    from sfumato.sensing.rounds import share_of
 
     if share is None:
         return reading_loss(epsilon, delta, rho)
@@ -339,15 +340,11 @@ def _loss(budget: Loss, epsilon: str, delta: str, rho: str, share: int | None) -
         raise InvalidParameter(
             "--share stands alone: it is a share of the ledger's budget; nothing was charged"
         )
-    match budget:
-        case ZCDP(whole):
-            return ZCDP(whole / share)
-        case ApproxDP(most, at):
-            return ZCDP(rho_within(most, at) / share)
-        case other:
-            raise InvalidParameter(
-                f"Gaussian noise needs a budget with a delta, got {other}; nothing was charged"
-            )
+    if not isinstance(budget, ZCDP | ApproxDP):
+        raise InvalidParameter(
+            f"Gaussian noise needs a budget with a delta, got {budget}; nothing was charged"
+        )
+    return share_of(budget, share)
 
 
 app.command("recover")(sense_recover.recover)

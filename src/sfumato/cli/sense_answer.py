@@ -12,12 +12,13 @@ from sfumato.cli.chance import chance
 from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from sfumato.sensing import Answer, Field, Misfit, Operator, Recovery
+    from sfumato.sensing import Answer, Field, Misfit, OffGrid, Operator, Recovery
     from sfumato.spaces.space import FloatArray, IntArray
 
 WIDER, TIMES = 8.0, 13  # diffusion times that are tried: so many, down to and up to this factor
 LEVEL = 0.9
 TESTED = 1 << 17  # cells up to which the physics is tested: 1.7 s there with 500 sensors, R up to 7 s
+WIDE = 0.25  # of a line or of a side of a plane: an error of a place above it tells nothing
 HELD = 1e-6  # share of the largest mass within which a fitted one is held by it
 RARE = 1e-4  # counts less likely than this are not told
 
@@ -51,8 +52,11 @@ class Asked:
     fit: tuple[Unknown, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.count is not None and self.estimator is not Estimator.mixture and not self.fit:
-            raise InvalidParameter("--count goes with --estimator mixture, or --fit; nothing was recovered")
+        counted = self.estimator in (Estimator.mixture, Estimator.off_grid)
+        if self.count is not None and not counted and not self.fit:
+            raise InvalidParameter(
+                "--count goes with --estimator mixture or off-grid, or --fit; nothing was recovered"
+            )
         if self.most is not None and self.estimator is Estimator.least:
             raise InvalidParameter(
                 "--most goes with an estimator that counts sources, not with least; nothing was recovered"
@@ -204,16 +208,17 @@ def _off_grid(
 
     heat: HeatLine | HeatPlane = operator  # type: ignore[assignment]  # another is refused, in words
     most = {} if asked.most is None else {"most": asked.most}
-    found = off_grid(heat, readings, sigma=sigma, upper=asked.upper, **most)
+    found = off_grid(heat, readings, sigma=sigma, count=asked.count, upper=asked.upper, **most)
+    scene = scene_of(heat, readings, sigma=sigma, upper=asked.upper)
     told = {
         "scores": {str(k): float(score) for k, score in found.scores.items()},
         "criterion": "chi-square + log(readings) for each coordinate and mass",
         "place_errors": None if found.place_errors is None else found.place_errors.tolist(),
         "mass_errors": None if found.mass_errors is None else found.mass_errors.tolist(),
+        "tells": _tells(found, asked.upper, scene.high - scene.low),
         "converged": found.converged,
         "at_upper": _at_upper(found.estimate.masses, asked.upper),
     }
-    scene = scene_of(heat, readings, sigma=sigma, upper=asked.upper)
     unit = scene.heat(found.estimate.places[None])[1][0]
     return Answer("off-grid", found.estimate, None, told), unit @ found.estimate.masses
 
@@ -236,6 +241,14 @@ def _mixture(
     scene = scene_of(heat, readings, sigma=sigma, upper=asked.upper)
     unit = scene.heat(found.estimate.places[None])[1][0]
     return Answer("mixture", found.estimate, None, told), unit @ found.estimate.masses
+
+
+def _tells(found: OffGrid, upper: float, extent: FloatArray) -> bool:
+    """Whether errors are narrower than what masses and places can be; where there are none they are not."""
+    if found.place_errors is None or found.mass_errors is None:
+        return not found.estimate.masses.size
+    wide = (found.mass_errors > upper).any() or (found.place_errors > WIDE * extent).any()
+    return not wide
 
 
 def _at_upper(masses: FloatArray, upper: float) -> int:

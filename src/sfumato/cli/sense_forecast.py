@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from sfumato.sensing import Conditioning, NoisePlan, RecoveryBound
     from sfumato.sensing.design import Axis, Design
     from sfumato.sensing.forecast import ErrorForecast, RecoveryForecast
-    from sfumato.sensing.need import Need
 
 Told = tuple[dict[str, Any], list[str]]
 
@@ -22,18 +20,21 @@ STATED = "1e-6"  # the delta at which `sense release` says what a rho means
 NAMES = {"least mass": "least mass (R)", "bayes median": "Bayes median"}
 
 
-def noise(design: Design, planned: NoisePlan, physics: Conditioning, *, details: bool) -> Told:
-    """The noise, and what physics and noise hide."""
-    from statistics import NormalDist
-
+def noise(
+    design: Design,
+    planned: NoisePlan,
+    physics: Conditioning,
+    *,
+    total: ZCDP | ApproxDP,
+    readings: int | None,
+    details: bool,
+) -> Told:
+    """The noise, and what physics and noise hide: in one reading, or in all that share a cost."""
     from sfumato.privacy.codec import encode
 
     found = design.site
-    delta = _delta(design.loss)
-    alone = planned.per_sensor_loss(delta)
-    # Two Gaussians a distance d apart are told apart with probability Phi(d / (2 sigma)), and no better.
-    guess = NormalDist().cdf(float(planned.moved / planned.mechanism.sigma) / 2)
-    peak = _peak(design)
+    delta, count = _delta(total), readings or 1
+    alone, guess, peak = _one_sensor(planned, delta, count), _guess(planned, count), _peak(design)
     result = {
         "site": found.name,
         "sensors": len(found.sensors),
@@ -45,42 +46,76 @@ def noise(design: Design, planned: NoisePlan, physics: Conditioning, *, details:
         "cost": encode(planned.cost),
         "sigma": planned.sigma,
         "lattice": 2.0**planned.exponent,
-        "epsilon_of_one_sensor": {"largest": float(alone.max()), "delta": float(delta)},
+        "epsilon_of_one_sensor": {"largest": alone, "delta": float(delta), "readings": count},
         "best_guess": guess,
         "largest_reading_of_one_source": peak,
         "physics": list(physics.sentences),
     }
     kind = "" if planned.sensitivity.exact else " at most"
+    of = "one reading" if count == 1 else f"all {count:,} readings"
     lines = [
-        f"{found.name}: {len(found.sensors)} sensors, {found.operator.space.size} cells; {found.neighbors}",
+        f"{found.name}: {many(len(found.sensors), 'sensor')}, {found.operator.space.size} cells; "
+        f"{found.neighbors}",
         f"readings move by{kind} {planned.sensitivity.l2:.4g} together, so each sensor adds noise of "
         f"sigma {planned.sigma:.4g} for {planned.cost}",
-        "who must guess between two places the radius apart is right at most "
+        f"who must guess between two places the radius apart, from {of}, is right at most "
         f"{math.ceil(100 * guess)}% of the time",
         f"one source is read as up to {peak:.4g} by a sensor",
-        f"one sensor alone would tell no more than epsilon {_up(alone.max())} at delta {float(delta):g}",
+        f"one sensor alone would tell no more than epsilon {up(alone)} at delta {float(delta):g} in {of}",
         "where mass is, is hidden up to the radius; how much there is in all is not",
         *(physics.sentences if details else ["--details says what physics hides already"]),
     ]
     return result, lines
 
 
-def resolution_of(design: Design, planned: NoisePlan) -> Told:
-    """How far apart two sources must be to be seen as two."""
+def _guess(planned: NoisePlan, count: int) -> float:
+    """How often the best guess between two neighbors is right: 1/2 + half their distance in variation."""
+    from statistics import NormalDist
+
+    from sfumato.privacy import ZCDP
+
+    if not isinstance(planned.cost, ZCDP):
+        # Two Gaussians a distance d apart are told apart with probability Phi(d / (2 sigma)), and no better.
+        return NormalDist().cdf(float(planned.moved / planned.mechanism.sigma) / 2)
+    # Of rho only a divergence is proved, Kullback and Leibler's, at most rho [tsybakov09, lem. 2.5 and 2.6].
+    rho = float(planned.cost.rho) * count
+    return 0.5 + 0.5 * min(math.sqrt(rho / 2), 1 - 0.5 * math.exp(-rho))
+
+
+def _one_sensor(planned: NoisePlan, delta: Any, count: int) -> float:
+    """The most that one sensor's readings alone would cost, as an epsilon."""
+    from fractions import Fraction
+
+    from sfumato.privacy import ZCDP, as_approx
+    from sfumato.privacy.exact import double_above
+
+    if not isinstance(planned.cost, ZCDP):
+        return float(planned.per_sensor_loss(delta).max())
+    moved = Fraction(float(planned.per_sensor_moved.max())) / Fraction(2) ** planned.exponent
+    rho = (moved / planned.mechanism.sigma) ** 2 / 2 * count
+    return float(double_above(as_approx(ZCDP(rho), delta).epsilon))
+
+
+def resolution_of(design: Design, planned: NoisePlan, readings: int | None) -> Told:
+    """How far apart two sources must be to be seen as two, in one reading; and in the mean of all."""
     from sfumato.sensing.resolution import resolution
 
-    try:
-        found = resolution(design.site.operator, sigma=planned.sigma)
-    except InvalidParameter as problem:  # more cells than can be looked at
-        return {"resolution": None}, [f"what cannot be told apart was not looked for: {problem}"]
-    told = {
-        "separation": found.separation,
-        "best": found.best,
-        "worst": found.worst,
-        "confidence": found.confidence,
-        "said": found.said,
-    }
-    return {"resolution": told}, [found.said]
+    told: dict[str, Any] = {}
+    lines = []
+    for name, count in (("resolution", 1), ("resolution_of_all", readings or 1))[: 1 + ((readings or 1) > 1)]:
+        try:
+            found = resolution(design.site.operator, sigma=planned.sigma / math.sqrt(count))
+        except InvalidParameter as problem:  # more cells than can be looked at
+            return {"resolution": None}, [f"what cannot be told apart was not looked for: {problem}"]
+        told[name] = {
+            "separation": found.separation,
+            "best": found.best,
+            "worst": found.worst,
+            "confidence": found.confidence,
+            "said": found.said,
+        }
+        lines.append(found.said if count == 1 else f"in the mean of {count:,} readings {found.said}")
+    return told, lines
 
 
 def after_readings(design: Design, planned: NoisePlan, total: ZCDP | ApproxDP, readings: int | None) -> Told:
@@ -92,12 +127,12 @@ def after_readings(design: Design, planned: NoisePlan, total: ZCDP | ApproxDP, r
     delta = _delta(total)
     rows = cost_after(planned, DAY if readings is None else sorted({1, readings}), delta=delta)
     numbers = listed([f"{row.readings:,}" for row in rows])
-    many = "reading" if len(rows) == 1 and rows[0].readings == 1 else "readings"
+    what = "reading" if len(rows) == 1 and rows[0].readings == 1 else "readings"
     # One reading costs what was asked; computed from its noise, it is that up to rounding.
     asked = getattr(design.loss, "epsilon", math.inf)
-    costs = listed([_up(min(row.epsilon, asked) if row.readings == 1 else row.epsilon) for row in rows])
+    costs = listed([up(min(row.epsilon, asked) if row.readings == 1 else row.epsilon) for row in rows])
     lines = [
-        f"after {numbers} {many} of the same sources epsilon is {costs}, at delta {float(delta):g}",
+        f"after {numbers} {what} of the same sources epsilon is {costs}, at delta {float(delta):g}",
     ]
     result: dict[str, Any] = {
         "after_readings": [
@@ -118,13 +153,9 @@ def after_readings(design: Design, planned: NoisePlan, total: ZCDP | ApproxDP, r
         }
         lines.insert(
             0,
-            f"{readings:,} readings together may cost {total}, so each has {planned.cost}, as `sense release "
-            f"--share {readings}` pays it; it states all of them as {together} "
+            f"{many(readings, 'reading')} together may cost {total}, so each has {planned.cost}, as "
+            f"`sense release --share {readings}` pays it; it states all of them as {together} "
             f"(epsilon {float(stated.epsilon):.3g} at delta {float(stated.delta):g})",
-        )
-        lines.append(
-            "errors are those of a single one of them; averaged over all, sources that stay are found about "
-            "as well as by one reading that costs all of it"
         )
     return result, lines
 
@@ -174,7 +205,7 @@ def _bound(found: RecoveryBound) -> dict[str, Any]:
     }
 
 
-def forecast(design: Design, foreseen: RecoveryForecast) -> Told:
+def forecast(design: Design, foreseen: RecoveryForecast, *, readings: int | None = None) -> Told:
     """What to expect, with its interval, beside what can be said without any reading."""
     some = [one for one in (foreseen.least_mass, foreseen.bayes) if one is not None]
     how = "all of mass 1" if design.masses == "known" else "of masses from 0.3 to 1"
@@ -192,12 +223,19 @@ def forecast(design: Design, foreseen: RecoveryForecast) -> Told:
         ["no reading at all", short(foreseen.even), "", ""],
     ]
     lines = [
-        f"simulated: {_count(design.sources)} in random cells, {how}; errors are earth mover's distances "
-        f"in {unit(design)}{extent(design)}",
+        f"simulated: {many(design.sources, 'source')} in random cells, {how}; errors are earth mover's "
+        f"distances in {unit(design)}{extent(design)}",
         *aligned(rows),
         _better(foreseen),
     ]
-    if foreseen.useless:
+    if (readings or 1) > 1:
+        lines.append(
+            f"errors are those of one of {readings:,} readings; averaged over all, sources that stay are "
+            "found about as well as by one reading that costs all of it"
+        )
+    if foreseen.best.mean > foreseen.even:
+        lines.append("that is worse than to say, without any reading, that mass is spread evenly")
+    elif foreseen.useless:
         lines.append("that is close to guessing: a reading tells hardly more than none")
     result = {
         "forecast": {
@@ -222,6 +260,8 @@ def _better(foreseen: RecoveryForecast) -> str:
         return f"the Bayes median was not simulated: {foreseen.why_not}"
     if ratio is None:
         return "neither is better here: no trial was wrong"
+    if not math.isfinite(ratio.high):
+        return "neither is better here by more than chance: too few trials were wrong to compare them"
     name = "Bayes median" if ratio.better == "bayes median" else "least mass"
     said = f"{_percent(ratio.value)} of the other's error ({_percent(ratio.low)} to {_percent(ratio.high)})"
     if ratio.sure:
@@ -234,40 +274,13 @@ def _percent(share: float) -> str:
     return f"{share:.0%}" if share == 0 or share >= 0.01 else "under 1%"
 
 
-def needs(design: Design, found: Sequence[Need]) -> Told:
-    """The sensors and the epsilon that a wanted error takes."""
-    lines = []
-    for one in found:
-        axis = axis_name(design, one.axis)
-        rest = (
-            f"at {axis_name(design, 'cost')} {design.cost:.3g}"
-            if one.axis == "sensors"
-            else f"with {len(design.site.sensors)} sensors"
-        )
-        aim = f"a mean error of {one.want:g} {rest}"
-        first, last = (_amount(one.axis, axis, end) for end in one.tried)
-        if one.value is None:
-            chance = " (within chance it may be)" if one.least.low <= one.want else ""
-            lines.append(f"{aim} was not reached from {first} to {last} ({NAMES[one.estimator]}){chance}")
-        elif one.value <= one.tried[0]:
-            lines.append(f"{aim} takes {first} or less ({NAMES[one.estimator]})")
-        else:
-            low, high = (_amount(one.axis, axis, end or 0.0) for end in (one.low, one.high))
-            lines.append(
-                f"{aim} takes about {_amount(one.axis, axis, one.value)}, 95 %: {low} to {high} "
-                f"({NAMES[one.estimator]})"
-            )
-        if one.axis == "sensors":
-            lines.append(
-                f"the least mean error is {short(one.least.mean)} ({interval(one.least)}), with "
-                f"{_amount(one.axis, axis, one.best)}; "
-                f"{_amount(one.axis, axis, one.enough)} come within a tenth of it, up to chance: more buy little"
-            )
-    return {"needed": {axis_name(design, one.axis): asdict(one) for one in found}}, lines
+def many(count: int, what: str) -> str:
+    """A number of things, in words that fit it.
 
-
-def _amount(axis: Axis, name: str, value: float) -> str:
-    return f"{math.ceil(value)} sensors" if axis == "sensors" else f"{name} {value:.2g}"
+    >>> many(1, "sensor"), many(1440, "reading")
+    ('1 sensor', '1,440 readings')
+    """
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def unit(design: Design) -> str:
@@ -319,10 +332,10 @@ def plain(result: Any) -> Any:
             return result
 
 
-def _up(value: float, digits: int = 3) -> str:
+def up(value: float, digits: int = 3) -> str:
     """A bound as people read it, never smaller than it is.
 
-    >>> _up(13.507), _up(82.236), _up(4.0)
+    >>> up(13.507), up(82.236), up(4.0)
     ('13.6', '82.3', '4')
     """
     if not value > 0 or math.isinf(value):
@@ -347,10 +360,6 @@ def _peak(design: Design) -> float:
     operator = design.site.operator
     cells = np.unique(np.linspace(0, operator.space.size - 1, 64).astype(np.int64))
     return float(operator.columns(cells).max())
-
-
-def _count(sources: int) -> str:
-    return "1 source" if sources == 1 else f"{sources} sources"
 
 
 def short(number: float) -> str:

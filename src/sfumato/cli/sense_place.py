@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +14,7 @@ from sfumato.cli.area import four_numbers
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.sense_files import AXES, read_sensors
+from sfumato.cli.sense_forecast import plain
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.cli.sense_site import Delta, Epsilon, Rho, reading_loss
 from sfumato.errors import InvalidParameter
@@ -19,6 +22,7 @@ from sfumato.errors import InvalidParameter
 if TYPE_CHECKING:
     from sfumato.sensing import Operator
     from sfumato.sensing.placement import Placement
+    from sfumato.sensing.ratio import Ratio
 
 
 @sentences
@@ -74,8 +78,8 @@ def place(
     operator = _operator(candidates, line, length, grid, bounds, diffusion_time)
     relation = SwappedCells(swapped) if swapped else MovedMass(radius, operator.space.metric)
     hush = quiet or json
-    with working(f"looking at {len(operator.sensors)} candidates", quiet=hush):
-        found = place_sensors(operator, count, loss=loss, neighbors=relation, mass=mass)
+    with working(f"looking at {len(operator.sensors)} candidates", quiet=hush) as tell:
+        found = place_sensors(operator, count, loss=loss, neighbors=relation, mass=mass, progress=tell)
     result: dict[str, Any] = {
         "candidates": len(operator.sensors),
         "chosen": list(found.names),
@@ -95,21 +99,25 @@ def place(
     if trials is not None:
         with working(f"simulating {trials} recoveries from both", quiet=hush):
             gain = simulated_gain(found, trials=trials, sources=sources, rng=chance(seed))
-        result["gain"] = {
-            name: getattr(gain, name)
-            for name in ("trials", "sources", "chosen", "uniform", "ratio", "low", "high")
-        }
+        result["gain"] = asdict(gain)
         lines.append(
             f"simulated, {trials} times {sources} source{'s' * (sources > 1)}: the least mass is off by "
-            f"{gain.chosen:.3g}, from evenly spread sensors by {gain.uniform:.3g}; the ratio is "
-            f"{gain.ratio:.2f} (95 %: {gain.low:.2f} to {gain.high:.2f})"
-            + ("" if gain.high < 1 or gain.low > 1 else ": no gain beyond chance")
+            f"{gain.chosen:.3g}, from evenly spread sensors by {gain.uniform:.3g}{_compared(gain.ratio)}"
         )
     for path, data in ((out, _table(found)), (plot, b"" if plot is None else _picture(found, lines[-1]))):
         if path is not None:
             path.write_bytes(data)
             say(f"wrote {path}", quiet=hush)
-    show(result, "\n".join(lines), json=json)
+    show(plain(result), "\n".join(lines), json=json)
+
+
+def _compared(ratio: Ratio | None) -> str:
+    if ratio is None:
+        return ": nothing to gain"
+    if not math.isfinite(ratio.high):
+        return ": too few trials were wrong to compare them"
+    said = f"; the ratio is {ratio.value:.2f} (95 %: {ratio.low:.2f} to {ratio.high:.2f})"
+    return said if ratio.high < 1 or ratio.low > 1 else f"{said}: no gain beyond chance"
 
 
 def _operator(

@@ -15,7 +15,6 @@ from sfumato.cli.sense_outputs import check_outputs
 from sfumato.cli.sense_site import (
     CalibrationOption,
     Calibrations,
-    Epsilon,
     Rho,
     planned_noise,
     reading_loss,
@@ -44,7 +43,13 @@ def plan(
             help="The site, as `sense site` wrote it; left out, an even one is made up.", show_default=False
         ),
     ] = None,
-    epsilon: Epsilon = "",
+    epsilon: Annotated[
+        str,
+        typer.Option(
+            help="What one reading of all sensors may cost; with --readings, all of them together.",
+            show_default=False,
+        ),
+    ] = "",
     delta: Annotated[
         str,
         typer.Option(
@@ -143,14 +148,14 @@ def plan(
     hush = quiet or json
     with working(f"looking at {len(found.sensors)} sensors", quiet=hush):
         total = reading_loss(epsilon, delta or ("1e-6" if readings is None else "1e-5"), rho)
-        loss = _each(found, total, readings, calibration)
+        loss = _each(total, readings, calibration)
         design = Design(found, loss, sources or 1, masses.value, calibration.value)
         planned = planned_noise(found, loss, calibration)
         physics = conditioning(found.operator)
-        result, lines = words.noise(design, planned, physics, details=details)
+        result, lines = words.noise(design, planned, physics, total=total, readings=readings, details=details)
         rest: list[str] = []
         for part, told in (
-            words.resolution_of(design, planned),
+            words.resolution_of(design, planned, readings),
             words.after_readings(design, planned, total, readings),
         ):
             result |= part
@@ -160,11 +165,11 @@ def plan(
     if plot is not None:
         plot.write_bytes(_spectrum(found, planned, physics))
     if asked and trials != 0:
-        part, told, foreseen = _simulated(design, rng, trials, quiet=hush)
+        part, told, foreseen = _simulated(design, rng, trials, readings=readings, quiet=hush)
         result |= part
         lines = lines[:2] + told + lines[2:]
         if want is not None:
-            part, needs = _needs(design, want, foreseen, rng, trials, quiet=hush)
+            part, needs = _needs(design, want, foreseen, rng, trials, shared=(total, readings), quiet=hush)
             result |= part
             lines = lines[: 2 + len(told)] + needs + lines[2 + len(told) :]
         lines += rest
@@ -178,12 +183,9 @@ def plan(
     show(words.plain(result), "\n".join(lines), json=json)
 
 
-def _each(
-    site: Site, total: ZCDP | ApproxDP, readings: int | None, calibration: Calibrations
-) -> ZCDP | ApproxDP:
+def _each(total: ZCDP | ApproxDP, readings: int | None, calibration: Calibrations) -> ZCDP | ApproxDP:
     """What one reading may cost: all, or the share of it that a ledger lets so many readings have."""
-    from sfumato.privacy import ZCDP
-    from sfumato.sensing.rounds import noise_for
+    from sfumato.sensing.rounds import share_of
 
     if readings is None:
         return total
@@ -191,24 +193,32 @@ def _each(
         raise InvalidParameter(
             "the papers' calibration is of a single reading, got --readings; nothing was planned"
         )
-    return ZCDP(noise_for(planned_noise(site, total, calibration), readings, loss=total).rho)
+    return share_of(total, readings)
 
 
 def _simulated(
-    design: Design, rng: Any, trials: int | None, *, quiet: bool
+    design: Design, rng: Any, trials: int | None, *, readings: int | None, quiet: bool
 ) -> tuple[dict[str, Any], list[str], RecoveryForecast]:
     from sfumato.cli import sense_forecast as words
     from sfumato.sensing.forecast import MOST, forecast_recovery
 
     with working(f"simulating up to {trials or MOST} recoveries", quiet=quiet) as tell:
         foreseen = forecast_recovery(design.scene, rng=rng, most=trials or MOST, progress=tell)
-    return *words.forecast(design, foreseen), foreseen
+    return *words.forecast(design, foreseen, readings=readings), foreseen
 
 
 def _needs(
-    design: Design, want: float, foreseen: RecoveryForecast, rng: Any, trials: int | None, *, quiet: bool
+    design: Design,
+    want: float,
+    foreseen: RecoveryForecast,
+    rng: Any,
+    trials: int | None,
+    *,
+    shared: tuple[ZCDP | ApproxDP, int | None],
+    quiet: bool,
 ) -> tuple[dict[str, Any], list[str]]:
     from sfumato.cli import sense_forecast as words
+    from sfumato.cli.sense_need import needs as told_of
     from sfumato.sensing.need import WANTED_TRIALS, needed
     from sfumato.sensing.operators import Matrix
 
@@ -227,7 +237,7 @@ def _needs(
                     progress=tell,
                 )
             )
-    return words.needs(design, needs)
+    return told_of(design, needs, total=shared[0], readings=shared[1])
 
 
 def _page(

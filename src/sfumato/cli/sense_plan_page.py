@@ -54,11 +54,12 @@ def _when(design: Design, curve: Curve) -> str:
         return f"at none of the times tried, {tried}, is a reading better than none by more than chance"
     if len(curve.as_good) == len(curve.values):
         return f"no time of those tried, {tried}, is better to read at than another by more than chance"
-    others = [f"{value:.3g}" for value in curve.as_good if value != curve.best]
-    chance = ""
-    if others:
-        chance = f" ({listed(others)} {'is' if len(others) == 1 else 'are'} as good within chance)"
-    best = f"{name} {curve.best:.3g} is best to read at{chance}"
+    if len(curve.as_good) > 1:
+        best = f"{name} {listed([f'{value:.3g}' for value in curve.as_good])} are equally good to read at"
+        best += ", within chance"
+    else:
+        end = {curve.values[0]: ", the first,", curve.values[-1]: ", the last,"}.get(curve.best, "")
+        best = f"{name} {curve.best:.3g}{end} is best to read at"
     return f"of the times tried, {best}; planned is {design.time:.3g}"
 
 

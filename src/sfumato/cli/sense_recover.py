@@ -10,11 +10,11 @@ import typer
 from sfumato.cli.console import FAILED, Json, Quiet, fail, say, sentences, show, working
 from sfumato.cli.sense_answer import Asked, Estimator, Given, Unknown, give
 from sfumato.cli.sense_draw import draw
-from sfumato.cli.sense_files import read_sources
+from sfumato.cli.sense_files import read_sigma, read_sources
 from sfumato.cli.sense_noisy import made_from, read_noisy
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.cli.sense_told import told
-from sfumato.errors import InvalidParameter, LedgerMismatch
+from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 
 if TYPE_CHECKING:
     from sfumato.sensing import Recovery, SavedRecovery, Site
@@ -55,7 +55,7 @@ def recover(
         ),
     ] = Estimator.bayes_median,
     count: Annotated[
-        int | None, typer.Option(help="How many sources there are, for a mixture or --fit.", min=1)
+        int | None, typer.Option(help="How many sources there are: for a mixture, off-grid, or --fit.", min=1)
     ] = None,
     most: Annotated[
         int | None, typer.Option(help="The most sources that are thought of: 12, between cells 8.", min=1)
@@ -120,7 +120,12 @@ def recover(
     check_outputs(out or [], {".json", ".csv"}, reads=inputs, overwrite=overwrite)
     check_outputs([plot] if plot else [], {".png"}, reads=inputs, overwrite=overwrite)
     asked = Asked(estimator, upper=upper, most=most, count=count, seed=seed, fit=tuple(fit or ()))
-    read = read_noisy(files, site=site, sigma=sigma, time=time, average=average)
+    _both(files, site=site, noise=sigma is not None or bool(radius))
+    try:
+        read = read_noisy(files, site=site, sigma=sigma, time=time, average=average)
+    except InvalidInput:
+        _no_site(files)
+        raise
     truth = None if sources is None else read_sources(sources, read.site)
     with working(f"recovering from {len(read.names)} readings", quiet=hush):
         operator = part_of_site(read.site, read.names)
@@ -242,6 +247,29 @@ def _community(saved: SavedRecovery, labels: IntArray) -> dict[str, Any]:
         "members": [saved.site.cell(int(node)) for node in (labels == answer.label).nonzero()[0]],
         "shares": [float(share) for share in answer.shares],
     }
+
+
+def _both(files: list[Path], *, site: Path | None, noise: bool) -> None:
+    """Ask for all that a table of readings lacks at once, not for one thing after the other."""
+    if site is not None or noise or len(files) != 1 or files[0].suffix == ".json":
+        return
+    if read_sigma(files[0]) is None:
+        raise InvalidParameter("readings in a .csv need --site and --sigma; nothing was recovered")
+
+
+def _no_site(files: list[Path]) -> None:
+    """Say so where a file that is not of readings is a site."""
+    from sfumato.sensing import read_site
+
+    for path in files:
+        try:
+            read_site(path)
+        except InvalidInput:
+            continue
+        raise InvalidInput(
+            f"{path} is a site, not readings of one: give noisy readings, as `sense release` writes them, or "
+            f"a .csv with --site {path} and --sigma; nothing was recovered"
+        )
 
 
 def _limit(radius: str, sigma: float | None) -> dict[str, Any]:

@@ -38,11 +38,18 @@ def simulate(
     sensors: Annotated[
         int | None, typer.Option(help="Sensors (50); on the graph one at every node, or so many.", min=1)
     ] = None,
+    length: Annotated[float | None, typer.Option(help="Length of the line (1).", min=0)] = None,
     diffusion_time: Annotated[
-        float | None, typer.Option(help="T: 0.05 on the line, 0.01 in the plane; rate on the graph: 0.5.")
+        float | None,
+        typer.Option(
+            help="T: 0.05 of the length squared on the line, 0.01 in the plane; rate on the graph: 0.5."
+        ),
     ] = None,
     radius: Annotated[
-        str, typer.Option(help="How far mass may move without anybody telling: 1/100, on the graph 1/8.")
+        str,
+        typer.Option(
+            help="How far mass may move without anybody telling: 1/100 of the length, on the graph 1/8."
+        ),
     ] = "",
     seed: Annotated[int | None, typer.Option(help="The same site again.")] = None,
     json: Json = False,
@@ -52,9 +59,11 @@ def simulate(
     import numpy as np
 
     from sfumato.sensing import made_up_sources, read_site
+    from sfumato.sensing.estimate import places_of
+    from sfumato.spaces import Graph
 
     rng = chance(seed)
-    asked = Imagined(on, sensors, cells, diffusion_time, radius)
+    asked = Imagined(on, sensors, cells, diffusion_time, radius, length)
     if site is None:
         made = imagined(asked, kind="simulated", rng=rng, undone="nothing was made")
     elif asked.given:
@@ -62,7 +71,8 @@ def simulate(
     else:
         made = read_site(site)
     count = sources or (1 if site is None and on is Where.graph else 2)
-    truth = made_up_sources(made.operator.space, count, rng=rng)
+    space = made.operator.space
+    truth = made_up_sources(space, count, rng=rng)
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
@@ -70,8 +80,14 @@ def simulate(
     made.write(folder / "site.json")
     read = made.operator.readings(truth)
     _table(folder / "readings.csv", ["sensor", "value"], zip(made.sensors.names, read.tolist(), strict=True))
-    cell_masses = ((made.cell(int(i)), truth[i]) for i in np.flatnonzero(truth))
-    _table(folder / "sources.csv", ["cell", "mass"], cell_masses)
+    held = np.flatnonzero(truth)
+    # A node has no coordinates; its name is its place.
+    places = np.empty((held.size, 0)) if isinstance(space, Graph) else places_of(space, held)
+    axes = list("xyz"[: places.shape[1]])
+    placed = zip(map(made.cell, held.tolist()), places.tolist(), truth[held].tolist(), strict=True)
+    # The number of a cell is exact, its coordinates are for people: 3.6, not 3.5999999999999996.
+    told = ((cell, *(f"{value:.12g}" for value in at), mass) for cell, at, mass in placed)
+    _table(folder / "sources.csv", ["cell", *axes, "mass"], told)
     say(f"made up {count} sources and what {len(made.sensors)} sensors read of them", quiet=quiet or json)
     files = {name: str(folder / f"{name}.{end}") for name, end in FILES}
     show(files, "\n".join(files.values()), json=json)

@@ -9,6 +9,12 @@ if TYPE_CHECKING:
 
 ROWS = 20
 MEMBERS = 12
+TOO_WIDE = (
+    "errors wider than what is possible: the readings do not tell these sources; the bands of bayes-median "
+    "say what can be told"
+)
+HEAPS = 5  # of an answer's mass that are told by their places
+CRUMB = 0.005  # of all mass: less is not told
 FAR_BELOW = 0.5  # of the largest mass: bands held less often where all sources together were below it
 
 
@@ -37,8 +43,13 @@ def _answered(saved: SavedRecovery, answer: Answer) -> list[Any]:
         return [
             f"{name}: {count}, total mass {answer.estimate.masses.sum():.4g}, by {answer.estimator}",
             *_sources(rows),
+            *([] if given.get("tells", True) else [TOO_WIDE]),
             *_held(given.get("at_upper", 0), saved.recovery.upper),
-            *([f"scores of the counts tried, the least wins: {tried}"] if tried else []),
+            *(
+                [f"scores of the counts tried, the least wins: {tried}"]
+                if len(given.get("scores", {})) > 1
+                else []
+            ),
             *(["it did NOT come to rest: take it as a guess"] if not given.get("converged", True) else []),
         ]
     likely = sorted(given["counts"].items(), key=lambda pair: -pair[1])
@@ -46,11 +57,13 @@ def _answered(saved: SavedRecovery, answer: Answer) -> list[Any]:
     low, high = given["total"]
     mass = f"{low:.4g}" if f"{low:.4g}" == f"{high:.4g}" else f"{low:.4g} to {high:.4g}"
     lines = [f"{name}: how many sources: {many}; total mass {mass} with {percent(given['level'])}"]
-    if not given["mixing"]["mixed"]:
+    if given["mixing"]["mixed"]:
+        lines[0] += "; the draws mixed"
+    else:
         lines.append(given["mixing"]["said"])
     lines += _far_below(high, saved.recovery.upper)
     sure = [_escaped(sentence) for sentence in sure_of(saved, answer)]
-    return [*lines, *sure]
+    return [*lines, *sure, *map(_escaped, heaps_of(saved, answer))]
 
 
 def _far_below(total: float, upper: float) -> list[str]:
@@ -76,6 +89,8 @@ def sure_of(saved: SavedRecovery, answer: Answer) -> list[str]:
     data = answer.to_json(saved.site).get("bands", [])
     if not data:
         return ["no place is sure to have a source near it: the readings tell too little"]
+    from sfumato.figures.beliefs import at_least
+
     rows = []
     for band in data[:ROWS]:
         where = (
@@ -86,10 +101,60 @@ def sure_of(saved: SavedRecovery, answer: Answer) -> list[str]:
         what = (
             f"a source within {band['radius']:.3g} of {where}" if band["radius"] else f"a source at {where}"
         )
-        rows.append(f"  {what} with {percent(band['probability'])}")
+        rows.append(f"  {what} with {at_least(band['probability'])}")
     if len(data) > ROWS:
         rows.append(f"  and {len(data) - ROWS} more places")
     return rows
+
+
+def heaps_of(saved: SavedRecovery, answer: Answer) -> list[str]:
+    """Where an answer has its mass: the largest heaps, one cell to each side of their largest source."""
+    import numpy as np
+
+    from sfumato.sensing.answer import place_of
+    from sfumato.sensing.estimate import distances_between
+    from sfumato.spaces import Graph
+
+    found, space = answer.estimate, saved.site.operator.space
+    places, masses = found.places, found.masses.copy()
+    total, reach = float(masses.sum()), _spacing(space) * (1 + 1e-6)
+    heaps: list[tuple[Any, float]] = []
+    while len(heaps) < HEAPS and masses.max(initial=0) > 0:
+        top = int(masses.argmax())
+        mine = distances_between(space, places[[top]], places)[0] <= reach
+        mass = float(masses[mine].sum())
+        if mass < CRUMB * total:
+            break
+        heaps.append((masses[mine] @ places[mine] / mass if reach else places[top], mass))
+        masses[mine] = 0
+    if not heaps:
+        return []
+    if not isinstance(space, Graph):  # along a line as one reads it; nodes by their mass
+        heaps.sort(key=lambda heap: tuple(np.asarray(heap[0])))
+    rows = [f"{mass:.2g} at {_called(place_of(saved.site, at))}" for at, mass in heaps]
+    rest = float(masses.sum())
+    return ["its mass: " + ", ".join([*rows, *([f"{rest:.2g} elsewhere"] if rest >= CRUMB * total else [])])]
+
+
+def _spacing(space: Any) -> float:
+    """How far neighboring cells are apart; 0 where they are places of their own, nodes or desks."""
+    import numpy as np
+
+    from sfumato.spaces import Grid, Line
+
+    if isinstance(space, Line):
+        return float(np.median(np.diff(space.positions))) if space.size > 1 else 0.0
+    if isinstance(space, Grid):
+        west, south, east, north = space.bounds
+        return max(east - west, north - south) / float(space.side)
+    return 0.0
+
+
+def _called(place: dict[str, Any]) -> str:
+    if "name" in place:
+        return str(place["name"])
+    numbers = ", ".join(f"{place[axis]:.4g}" for axis in "xyz" if axis in place)
+    return f"({numbers})" if "y" in place else numbers
 
 
 def percent(probability: float) -> str:

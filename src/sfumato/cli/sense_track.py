@@ -81,7 +81,7 @@ def track(
             part_of_site(site, rounds[0].names), values, sigma=sigmas, speed=speed, upper=upper, count=count,
             rng=chance(seed_of(values) if seed is None else seed),
         )  # fmt: skip
-    result = _result(found, rounds, losses_of(read))
+    result = _result(found, rounds, losses_of(read), upper=upper)
     if out is not None:
         out.write_text(json_.dumps(result, indent=1) + "\n", encoding="utf-8")
     if plot is not None:
@@ -202,7 +202,7 @@ def cost_of(losses: Sequence[Loss | None]) -> tuple[Loss | None, str]:
     return whole, head + words
 
 
-def _result(found: Track, rounds: list[Noisy], losses: list[Loss | None]) -> dict[str, Any]:
+def _result(found: Track, rounds: list[Noisy], losses: list[Loss | None], *, upper: float) -> dict[str, Any]:
     from sfumato.privacy.codec import encode
     from sfumato.sensing.answer import place_of
 
@@ -229,6 +229,7 @@ def _result(found: Track, rounds: list[Noisy], losses: list[Loss | None]) -> dic
         "rhat": found.rhat,
         "mixed": found.mixed,
         "fewer": found.fewer,
+        "upper": upper,
         "cost": None if cost is None else encode(cost),
         "statement": statement,
     }
@@ -259,12 +260,18 @@ def _told(result: dict[str, Any]) -> Any:
 
 
 def one_too_many(result: dict[str, Any]) -> list[str]:
-    """Whether the readings would rather have one source fewer, if they might: a sentence, or none."""
+    """Whether the readings would rather have one source fewer, if they might: a sentence, or none.
+
+    None either where the draws did not mix, since the number is made from them.
+    """
     times, count = result["fewer"], len(result["masses"]) - 1
-    if times is None or times < DOUBT:
+    if times is None or times < DOUBT or not result["mixed"]:
         return []
     few = f"{count} source{'s' * (count > 1)}"
-    said = f"with {few} the readings are about {times:.2g} times as likely as with {count + 1}"
+    said = (
+        f"if a source may have any mass up to {result['upper']:g}, with {few} the readings are about "
+        f"{times:.2g} times as likely as with {count + 1}"
+    )
     if times < 1:
         return [f"{said}: the weakest source may not be there"]
     return [f"{said}: {few} explain{'s' * (count == 1)} them better, try --count {count}"]

@@ -8,19 +8,35 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sfumato.errors import InvalidParameter
+from sfumato.figures.heatmap import INK
 from sfumato.figures.sheet import FOUND, READ, FloatArray, dots
 from sfumato.spaces import Graph
 from sfumato.spaces.space import IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
 
 SURE = "#f2b01e"  # no blue of masses, no red of true sources, no ring of a community
 PALE = 0.2
+EDGE = 0.9  # points: bands that overlap are told apart by it
 BEHIND = 330.0  # square points: a halo that is seen around the largest mass, which nodes of a band often have
 LEAST = "least mass (R)"  # what another estimator's answer is compared with
+Norm = Literal["l1", "euclidean"]
 Ball = tuple[Sequence[float] | FloatArray, float, float]
 """A place (on a graph: the number of a node), a radius, and the probability that a source is within it."""
+
+
+def at_least(probability: float) -> str:
+    """A probability for people, rounded down: what holds with it holds with at least that.
+
+    >>> at_least(0.917), at_least(0.9999), at_least(0.004)
+    ('91 %', '>99 %', '<1 %')
+    """
+    if probability >= 0.995:
+        return ">99 %"
+    full = int(np.floor(100 * probability + 1e-9))
+    return f"{full} %" if full else "<1 %"
 
 
 def band_label(bands: Sequence[Ball]) -> str:
@@ -29,8 +45,7 @@ def band_label(bands: Sequence[Ball]) -> str:
     >>> band_label([((0.3,), 0.05, 0.93), ((0.7,), 0.1, 0.905)])
     'a source is in here, 90 %'
     """
-    least = min(probability for _, _, probability in bands)
-    return f"a source is in here, {np.floor(100 * least + 1e-9):.0f} %"
+    return f"a source is in here, {at_least(min(probability for _, _, probability in bands))}"
 
 
 def checked_bands(bands: Sequence[Ball], axes: int) -> list[tuple[FloatArray, float, float]]:
@@ -50,49 +65,102 @@ def checked_bands(bands: Sequence[Ball], axes: int) -> list[tuple[FloatArray, fl
 
 
 def spans(axis: Axes, bands: Sequence[Ball], *, least: float) -> None:
-    """Translucent spans of a line, at least so wide to each side that they can be seen."""
-    for number, (at, radius, _) in enumerate(checked_bands(bands, 1)):
-        half = max(radius, least)
-        axis.axvspan(
-            float(at[0]) - half, float(at[0]) + half, facecolor=SURE, alpha=PALE, linewidth=0, zorder=0.5,
-            label=band_label(bands) if number == 0 else None,
-        )  # fmt: skip
+    """Translucent spans of a line, at least so wide to each side that they can be seen.
+
+    Where they overlap it is no darker, since a place in two of them is no likelier: each has its own edge.
+    """
+    found = sorted(checked_bands(bands, 1), key=lambda band: float(band[0][0]))
+    ends = [(float(at[0]) - max(radius, least), float(at[0]) + max(radius, least)) for at, radius, _ in found]
+    said: str | None = band_label(bands)
+    for low, high in joined(ends):
+        axis.axvspan(low, high, facecolor=SURE, alpha=PALE, linewidth=0, zorder=0.5, label=said)
+        said = None
+    for low, high in ends:
+        axis.axvspan(low, high, facecolor="none", edgecolor=SURE, linewidth=EDGE, zorder=0.6)
+    if len(found) == 1:
+        return
+    within = axis.get_xaxis_transform()
+    for number, ((at, _, probability), (low, high)) in enumerate(zip(found, ends, strict=True)):
+        # In four rows, so that neither the words of neighbors nor their bars lie on each other.
+        row = 0.94 - 0.075 * (number % 4)
+        axis.plot([low, high], [row, row], color=SURE, linewidth=EDGE, transform=within, zorder=0.6)
+        _write(axis, (float(at[0]), row), at_least(probability), transform=within, va="center")
 
 
-def balls(
-    axis: Axes,
-    bands: Sequence[Ball],
-    *,
-    norm: Literal["l1", "euclidean"],
-    least: float,
-    alpha: float = 0.3,
-    label: str = "",
-) -> None:
-    """Balls of a plane as its metric has them: circles, or diamonds where ways go along the axes."""
+def joined(ends: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Intervals that do not overlap and hold the same places.
+
+    >>> joined([(3, 4), (0, 1), (0.5, 2)])
+    [(0, 2), (3, 4)]
+    """
+    out: list[tuple[float, float]] = []
+    for low, high in sorted(ends):
+        if out and low <= out[-1][1]:
+            out[-1] = out[-1][0], max(out[-1][1], high)
+        else:
+            out.append((low, high))
+    return out
+
+
+def areas(axis: Axes, bands: Sequence[Ball], *, norm: Norm, least: float) -> None:
+    """Bands in a plane: balls with an edge each, and no darker where they overlap."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    found = checked_bands(bands, 2)
+    patches = _balls(found, norm=norm, least=least)
+    outlines = [patch.get_patch_transform().transform_path(patch.get_path()) for patch in patches]
+    # All outlines turn the same way, so that one path of all is filled where any of them is.
+    whole = Path.make_compound_path(*outlines)
+    axis.add_patch(
+        PathPatch(whole, facecolor=SURE, linewidth=0, alpha=0.3, zorder=3, label=band_label(bands))
+    )
+    for patch, (at, radius, probability) in zip(patches, found, strict=True):
+        patch.set(facecolor="none", edgecolor=SURE, linewidth=EDGE, zorder=3)
+        axis.add_patch(patch)
+        if len(found) > 1:
+            _write(
+                axis, (float(at[0]), float(at[1]) + max(radius, least)), at_least(probability), va="bottom"
+            )
+
+
+def balls(axis: Axes, bands: Sequence[Ball], *, norm: Norm, least: float, alpha: float, label: str) -> None:
+    """Balls of a plane that add up: the more of them hold a place, the darker it is."""
+    for number, patch in enumerate(_balls(checked_bands(bands, 2), norm=norm, least=least)):
+        said = label if number == 0 else None
+        patch.set(facecolor=SURE, edgecolor=SURE, zorder=3, alpha=alpha, label=said)
+        axis.add_patch(patch)
+
+
+def _balls(found: Sequence[tuple[FloatArray, float, float]], *, norm: Norm, least: float) -> list[Patch]:
+    """Balls as the metric has them: circles, or diamonds where ways go along the axes."""
     from matplotlib.patches import Circle, Polygon
 
-    for number, (at, radius, _) in enumerate(checked_bands(bands, 2)):
-        reach = max(radius, least)
-        said = (label or band_label(bands)) if number == 0 else None
-        style: dict[str, Any] = {
-            "facecolor": SURE,
-            "edgecolor": SURE,
-            "zorder": 3,
-            "alpha": alpha,
-            "label": said,
-        }
-        if norm == "l1":
-            corners = at + reach * np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
-            axis.add_patch(Polygon(corners, **style))
-        else:
-            axis.add_patch(Circle((float(at[0]), float(at[1])), reach, **style))
+    corners = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
+    return [
+        Polygon(at + max(radius, least) * corners)
+        if norm == "l1"
+        else Circle((float(at[0]), float(at[1])), max(radius, least))
+        for at, radius, _ in found
+    ]
+
+
+def _write(axis: Axes, at: tuple[float, float], words: str, **where: Any) -> None:
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2, foreground="white")]
+    axis.text(*at, words, ha="center", fontsize=6.5, color=INK, path_effects=halo, zorder=7, **where)
 
 
 def halos(axis: Axes, graph: Graph, at: FloatArray, bands: Sequence[Ball], *, size: float) -> None:
-    """Halos under the nodes within the radius of a band's node, drawn as large as nodes need them."""
-    for number, (node, radius, _) in enumerate(checked_bands(bands, 1)):
-        near = np.flatnonzero(graph.distances_from(int(node[0])) <= radius)
-        halo(axis, at[near], size=size, label=band_label(bands) if number == 0 else "", rim=BEHIND)
+    """Halos under the nodes within the radius of any band's node, drawn as large as nodes need them.
+
+    A node of two bands has one halo: it is no likelier than others.
+    """
+    near = np.zeros(graph.size, dtype=bool)
+    for node, radius, _ in checked_bands(bands, 1):
+        near |= graph.distances_from(int(node[0])) <= radius
+    halo(axis, at[near], size=size, label=band_label(bands), rim=BEHIND)
 
 
 def halo(axis: Axes, at: FloatArray, *, size: float, label: str, rim: float = 90.0) -> None:

@@ -54,6 +54,7 @@ NAMES, LONGEST = 3, 16  # names of communities in a row over one panel, and thei
 
 
 FEW = 30  # nodes that all get their names
+TOP = 23  # over names of nodes: a truth that a name hides is not seen
 NAMED = 8  # of more, those with the most mass
 OWN = 4  # points around a named node, which no other name covers
 # Points from a node to its name, and how the name is aligned: where it goes if it is free, in this order.
@@ -92,9 +93,10 @@ def draw_graph_recovery(
     some. `names` are written beside the nodes with the most mass, or beside all where there are few; `remark`
     over the sources: why there are none. `answer` is what another estimator found, also a mass for each node:
     it is in blue then, and the `estimate`, R's, has empty diamonds. `bands` are nodes, radii and
-    probabilities: halos that hold a source each. `titles` and `units` are of both panels, `said` is what the
-    estimate is called, `held` are nodes under one halo and what it says. Pass released values, or simulated
-    ones: the color scales follow what is drawn.
+    probabilities: halos that hold a source each. `titles` and `units` are of both panels; a unit of readings
+    that names all their values ("no: 0, yes: 1") has a color for each in the legend, and no scale. `said` is
+    what the estimate is called, `held` are nodes under one halo and what it says. Pass released
+    values, or simulated ones: the color scales follow what is drawn.
     """
     found = vector("estimate", estimate, graph.size, "nodes")
     true = None if sources is None else vector("sources", sources, graph.size, "nodes")
@@ -132,7 +134,10 @@ def draw_graph_recovery(
     if held is not None:
         halo(axes[-1], at[_nodes(held[0], graph.size)], size=_dot(graph.size)[0], label=held[1])
     if true is not None:
+        before = len(axes[-1].lines)
         crosses(axes[-1], at[np.flatnonzero(true)])
+        for cross in axes[-1].lines[before:]:
+            cross.set_zorder(TOP)
     if rows:
         _name_communities(axes[0], kinds, in_row)
     for axis in axes:
@@ -269,13 +274,36 @@ def _readings(
     if without.size:
         dots(axis, at[without], size=size / 5, fill=rings[without], edge="none", width=0, order=2)
         axis.plot([], [], "o", color=PLAIN, markersize=3.5, markeredgewidth=0, label="no sensor")
-    scale = Normalize(*span(read))
+    names = named_values(unit)
+    if not np.isin(read, list(names)).all():
+        names = {}
+    scale = Normalize(*span(np.array(list(names)) if names else read))
     order = np.argsort(read, kind="stable")  # high readings are not hidden under low ones
     dots(
         axis, at[nodes[order]], size=size, fill=read[order], edge=rings[nodes[order]], width=width, order=2,
         cmap=warm(), norm=scale,
     )  # fmt: skip
-    color_bar(axis, warm(), scale, label=unit, part=(0.2, 0.6), drop=0.06)
+    if not names:
+        color_bar(axis, warm(), scale, label=unit, part=(0.2, 0.6), drop=0.06)
+        return
+    for value, name in names.items():
+        color = warm()(scale(value))
+        axis.plot(
+            [], [], "o", color=color, markersize=6, markeredgecolor=PLAIN, markeredgewidth=0.7, label=name
+        )
+
+
+def named_values(unit: str) -> dict[float, str]:
+    """The names of values, if a unit is made of them.
+
+    >>> named_values("no: 0, yes: 1"), named_values("noisy reading")
+    ({0.0: 'no', 1.0: 'yes'}, {})
+    """
+    pairs = [part.rpartition(":") for part in unit.split(",")]
+    try:
+        return {float(value): name.strip() for name, _, value in pairs}
+    except ValueError:
+        return {}
 
 
 def _masses(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures.beliefs import LEAST, Ball, balls, diamonds, spans, stems, thin_stems
+from sfumato.figures.beliefs import LEAST, Ball, Norm, areas, diamonds, spans, stems, thin_stems
 from sfumato.figures.heatmap import INK, TOPS, round_number
 from sfumato.figures.sheet import (
     FAINT,
@@ -303,8 +303,8 @@ def draw_plane_recovery(
         centers = grid.centers(shown) if isinstance(grid, Grid) else grid.positions[shown]
         diamonds(axis, centers, np.arange(shown.size), label=LEAST)
     if bands:
-        norm: Literal["l1", "euclidean"] = grid.norm if isinstance(grid, Points) else "l1"
-        balls(axis, bands, norm=norm, least=(high_x - low_x) / 40)
+        norm: Norm = grid.norm if isinstance(grid, Points) else "l1"
+        areas(axis, bands, norm=norm, least=(high_x - low_x) / 40)
     _sensors(axis, spots, read)
     if true is not None:
         cells = np.flatnonzero(true)

@@ -43,6 +43,7 @@ from sfumato.sensing.papers_bounds import PapersBounds, papers_bounds
 from sfumato.sensing.placement import Placement, PlacementGain, place_sensors, simulated_gain
 from sfumato.sensing.plan import NoisePlan, plan_noise, unit_of
 from sfumato.sensing.posterior import Posterior, posterior
+from sfumato.sensing.ratio import Ratio
 from sfumato.sensing.readings import Readings, Snapshot, plan, read_readings, release, unseal_snapshot
 from sfumato.sensing.recover import recover
 from sfumato.sensing.recovery import Recovery
@@ -98,6 +99,7 @@ __all__ = [
     "Placement",
     "PlacementGain",
     "Posterior",
+    "Ratio",
     "Readings",
     "Recovery",
     "RecoveryBound",

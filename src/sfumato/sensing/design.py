@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Literal, assert_never
 
 import numpy as np
+from scipy import stats
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
@@ -163,17 +164,17 @@ class Curve:
     def as_good(self) -> tuple[float, ...]:
         """The best, and all values that are as good within chance.
 
-        As good is a value whose errors are, trial by trial, not larger by more than two standard errors.
+        As good is a value whose errors are, trial by trial, not larger by more than chance (95 %).
         """
-        more, spread = _apart(self._last - self._last[self.values.index(self.best)])
-        return tuple(self.values[i] for i in np.flatnonzero(more <= 2 * spread).tolist())
+        more, far = _apart(self._last - self._last[self.values.index(self.best)])
+        return tuple(self.values[i] for i in np.flatnonzero(more <= far).tolist())
 
     @property
     def helps(self) -> bool:
-        """Whether the best is better than no reading at all, trial by trial, by two standard errors."""
+        """Whether the best is better than no reading at all, trial by trial, by more than chance (95 %)."""
         here = self._last[self.values.index(self.best)]
-        more, spread = _apart(here[np.newaxis] - self.nothing[: here.size])
-        return bool(more[0] < -2 * spread[0])
+        more, far = _apart(here[np.newaxis] - self.nothing[: here.size])
+        return bool(more[0] < -far[0])
 
     @property
     def _last(self) -> FloatArray:
@@ -181,10 +182,10 @@ class Curve:
 
 
 def _apart(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Means of rows of paired differences, and their standard errors."""
+    """Means of rows of paired differences, and half of their 95 % intervals."""
     trials = np.isfinite(differences).sum(axis=1)
     spread = np.nanstd(differences, axis=1, ddof=1) / np.sqrt(trials)
-    return np.nanmean(differences, axis=1), np.asarray(spread)
+    return np.nanmean(differences, axis=1), np.asarray(stats.t.ppf(0.975, trials - 1) * spread)
 
 
 def error_curve(
@@ -201,18 +202,13 @@ def error_curve(
     At most `trials` of each estimator at each value, 60 of the least mass and 24 of the Bayes median unless
     given: fewer than for a forecast, and the same sources and noise at each value, so that a curve is
     smooth where its whiskers are wide. The generator is not moved on: all curves of a design that are made
-    with it meet where the design stands.
+    with it meet where the design stands. Values that no noise can be planned for are left out.
     """
-    values = values_on(design, axis)
-    if not values:
+    wanted = values_on(design, axis)
+    if not wanted:
         raise InvalidParameter(f"a site by a matrix has no other {axis}; no curve was drawn")
     tell = progress or (lambda _: None)
-    designs = [at(design, axis, value) for value in values]
-    if axis == "sources":  # they need no other noise
-        scene = design.scene
-        scenes = [replace(scene, sources=one.sources) for one in designs]
-    else:
-        scenes = [one.scene for one in designs]
+    values, designs, scenes = _planned(design, axis, wanted)
     count = {name: min(trials or most, most) for name, most in CURVE_TRIALS.items()}
     many = max(values_on(design, "sensors"), default=0.0)
     lots = shared_lots(design, many, max(count.values()), rng)
@@ -238,6 +234,25 @@ def error_curve(
         tuple(one.lower for one in bounds),
         np.array(nothing),
     )
+
+
+def _planned(
+    design: Design, axis: Axis, wanted: Sequence[float]
+) -> tuple[tuple[float, ...], list[Design], list[Scene]]:
+    """The values for which noise can be planned, the designs there, and what is simulated of each."""
+    values, designs, scenes = [], [], []
+    here = design.scene
+    for value in wanted:
+        other = at(design, axis, value)
+        try:
+            # Other sources need no other noise, and planning is slow.
+            scene = replace(here, sources=other.sources) if axis == "sources" else other.scene
+        except InvalidParameter:
+            continue
+        values.append(value)
+        designs.append(other)
+        scenes.append(scene)
+    return tuple(values), designs, scenes
 
 
 def shared_lots(design: Design, most: float, count: int, rng: np.random.Generator) -> list[Lot]:

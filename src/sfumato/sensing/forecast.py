@@ -16,6 +16,7 @@ from sfumato.sensing.bayes_median import bayes_median
 from sfumato.sensing.distance import emd_of, error_of_nothing
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.posterior import posterior
+from sfumato.sensing.ratio import ratio_of_means
 from sfumato.sensing.recover_anyway import recover_anyway
 from sfumato.spaces.space import FloatArray, IntArray, whole
 
@@ -127,14 +128,14 @@ class RecoveryForecast:
 
     @property
     def best(self) -> ErrorForecast:
-        """The forecast of the estimator that is better here."""
-        if self.bayes is None or self.least_mass.mean < self.bayes.mean:
+        """The forecast of the estimator that is better here, in the trials that both ran."""
+        if self.bayes is None or (self.ratio is not None and self.ratio.better == "least mass"):
             return self.least_mass
         return self.bayes
 
     @property
     def useless(self) -> bool:
-        """Whether even the better answer is not much better than no reading at all."""
+        """Whether even the better answer is not much better than no reading at all, or worse."""
         return self.best.mean >= GUESSING * self.even
 
 
@@ -255,11 +256,9 @@ def sources_of(scene: Scene, lot: Lot) -> FloatArray:
 
 
 def error_ratio(errors: Mapping[Estimator, Sequence[float]]) -> ErrorRatio | None:
-    """Which of two estimators is better, from errors in the same trials: the ratio of their means.
+    """Which of two estimators is better, from errors in the same trials (see `ratio_of_means`).
 
-    The trials are pairs, so what both find hard cancels: the ratio r of means of a and b moves as the mean of
-    (a - r b) over the mean of b [cochran77, ch. 6]. The trials that either did not run, or has no answer to,
-    are left out; None where no ratio is left, because neither was wrong.
+    Trials that either did not run are left out; None where no ratio is left, because neither was wrong.
 
     >>> found = error_ratio({"bayes median": [0.5, 1.0, 1.6] * 20, "least mass": [1.0, 2.0, 3.0] * 20})
     >>> found.better, found.sure, round(found.low, 3), round(found.high, 3)
@@ -268,17 +267,13 @@ def error_ratio(errors: Mapping[Estimator, Sequence[float]]) -> ErrorRatio | Non
     size = min(len(some) for some in errors.values())
     pairs = np.array([some[:size] for some in errors.values()], dtype=np.float64)
     pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
-    count = pairs.shape[1]
-    if count < 2 or not pairs.any():
+    if not pairs.size:
         return None
-    means = pairs.mean(axis=1)
-    less = int(means.argmin())
-    a, b = pairs[less], pairs[1 - less]
-    ratio = float(a.mean() / b.mean())
-    # Answers that were all exact do not vary; how sure they are the better ones, the others' errors say.
-    vary = a - ratio * b if ratio > 0 else b
-    far = float(stats.t.ppf(0.975, count - 1) * vary.std(ddof=1) / b.mean() / math.sqrt(count))
-    return ErrorRatio(list(errors)[less], ratio, max(0.0, ratio - far), ratio + far, count)
+    less = int(pairs.mean(axis=1).argmin())
+    found = ratio_of_means(pairs[less], pairs[1 - less])
+    if found is None:
+        return None
+    return ErrorRatio(list(errors)[less], found.value, found.low, found.high, found.trials)
 
 
 def mean_error(
@@ -312,9 +307,10 @@ def mean_error(
         here, there = values[both], control[: values.size][both]
         all_of_it = control[np.isfinite(control)]
         r = float(np.corrcoef(here, there)[0, 1])
-        mean = float(here.mean() + r * here.std() / there.std() * (all_of_it.mean() - there.mean()))
-        variance = deviation**2 * ((1 - r**2) / both.sum() + r**2 / all_of_it.size)
-        freedom = int(both.sum()) - 2
+        moved = float(here.mean() + r * here.std() / there.std() * (all_of_it.mean() - there.mean()))
+        if moved > 0:  # a line through few errors may go below
+            mean, freedom = moved, int(both.sum()) - 2
+            variance = deviation**2 * ((1 - r**2) / both.sum() + r**2 / all_of_it.size)
     if mean <= 0:  # every answer was exact: how rare the others are cannot be told from these
         return ErrorForecast(estimator, 0.0, 0.0, math.inf, deviation, int(values.size), failed)
     far = float(stats.t.ppf(0.975, freedom)) * math.sqrt(variance + deviation**2 / later) / mean

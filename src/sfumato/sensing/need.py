@@ -15,32 +15,36 @@ from sfumato.sensing.design import Axis, Design, at, counts_on, shared_lots
 from sfumato.sensing.forecast import ErrorForecast, Estimator, Scene, error_of, mean_error
 from sfumato.spaces.space import whole
 
-WANTED_TRIALS = 40
-FEW = 8  # of them say where the others are worth their time
+WANTED_TRIALS = 100
+FEW = 16  # of them say where the others are worth their time
 ENOUGH = 1.1  # of the least mean error: what is within it is about as good
+NEXT = 2  # values above and below what is wanted that are simulated in full to be sure
 DOUBLINGS = 4  # of what is planned, up and down, where something wanted is looked for
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a wanted mean error takes on an axis; None where it is not reached within `tried`.
+    """What a wanted mean error takes on an axis: about `value`, None where it is not reached within `tried`.
 
-    `low` and `high` are the ends of a 95 % interval of `value`, from the chance of the trials alone, cut at
-    what was tried. `best` is the value of the least mean error of those simulated in full, which is `least`;
-    `enough` the smallest value that, trial by trial, is not worse than it by more than a tenth and one
-    standard error, the rule of [breiman84, sec. 3.4.3] for the simplest of what is about as good.
+    `too_little` is the largest value below it, and `surely` the smallest from it on, of which all trials say
+    that with 95 %: the interval of the mean error lies above what is wanted, or not. Either is None where
+    none of the two next to `value` does. `best` is the value of the least mean error of those simulated in
+    full, which is `least`; `enough` the smallest value that, trial by trial, is not worse than it by more
+    than a tenth and one standard error, the rule of [breiman84, sec. 3.4.3] for the simplest of what is about
+    as good. `means` has the mean error at every value tried, of all trials or of the first few.
     """
 
     axis: Axis
     want: float
     estimator: Estimator
     value: float | None
-    low: float | None
-    high: float | None
+    too_little: float | None
+    surely: float | None
     tried: tuple[float, float]
     best: float
     least: ErrorForecast
     enough: float
+    means: dict[float, ErrorForecast]
 
 
 def needed(
@@ -59,9 +63,10 @@ def needed(
     between two of them on log scales. More sensors need more noise, and soon buy nothing: all their doublings
     are tried, and `enough` says from where on. Errors fall with epsilon, so there the range is halved.
 
-    The first 8 of the trials say where to look. All of them are run beside what is wanted, at `best` and at
+    The first 16 of the trials say where to look. All of them are run beside what is wanted, at `best` and at
     `enough`, and again wherever that moves these: every number in the answer is of all trials, and only that
-    other values lie elsewhere is judged by 8, times the ratio of all to 8 where both are known.
+    other values lie elsewhere is judged by 16, times the ratio of all to 16 where both are known. A value
+    that no noise can be planned for is taken to fail.
     """
     if not 0 < want < math.inf:
         raise InvalidParameter(f"a wanted error is positive and finite, got {want}; nothing was simulated")
@@ -77,10 +82,15 @@ def needed(
     errors: dict[int, list[float]] = {}
     few: dict[int, float] = {}
     found: dict[int, ErrorForecast] = {}
+    refused: list[InvalidParameter] = []
 
-    def simulated(i: int, count: int) -> ErrorForecast:
+    def simulated(i: int, count: int) -> ErrorForecast | None:
         if i not in scenes:
-            scenes[i], errors[i] = at(design, axis, grid[i]).scene, []
+            try:
+                scenes[i], errors[i] = at(design, axis, grid[i]).scene, []
+            except InvalidParameter as problem:  # more noise than can be drawn
+                refused.append(problem)
+                return None
         errors[i] += [error_of(scenes[i], lot, estimator) for lot in lots[len(errors[i]) : count]]
         return mean_error(estimator, errors[i], later=math.inf)
 
@@ -89,7 +99,8 @@ def needed(
             return found[i].mean
         if i not in few:
             tell(f"{len(few) + 1} of {len(grid)}" if axis == "sensors" else f"{len(few) + 1} tried")
-            few[i] = simulated(i, min(FEW, trials)).mean
+            some = simulated(i, min(FEW, trials))
+            few[i] = math.inf if some is None else some.mean
         known = sum(few[j] for j in found)
         return few[i] * (sum(one.mean for one in found.values()) / known if known > 0 else 1.0)
 
@@ -105,16 +116,22 @@ def needed(
             means = {i: mean(i) for i in range(len(grid))}
             holds = next((i for i in means if means[i] <= want), len(grid))
             least = min(means, key=lambda i: means[i])
-            matter = {least, next((i for i in means if enough_at(i, least)), least)}
+            matter = {least, next((i for i in means if i in errors and enough_at(i, least)), least)}
         else:
             holds, matter = _halved(lambda i: mean(i) <= want, len(grid)), set()
-        matter |= {i for i in (holds - 1, holds) if 0 <= i < len(grid)}
-        left = sorted(matter - set(found))
+        below, above = range(holds - 1, holds - 1 - NEXT, -1), range(holds, holds + NEXT)
+        matter |= _until(below, lambda i: i in found and found[i].low > want)
+        matter |= _until(above, lambda i: i in found and found[i].high <= want)
+        left = sorted(i for i in matter if 0 <= i < len(grid) and i not in found and mean(i) < math.inf)
         if not left:
             break
-        for number, i in enumerate(left, 1):
-            tell(f"all trials, {number} of {len(left)}")
-            found[i] = simulated(i, trials)
+        # One at a time: what it says may make the next one needless.
+        tell(f"all trials of {len(found) + 1}")
+        full = simulated(left[0], trials)
+        if full is not None:
+            found[left[0]] = full
+    if not found:
+        raise refused[0]
     least = min(found, key=lambda i: found[i].mean)
     enough = next((i for i in sorted(found) if enough_at(i, least)), least)
     end = partial(
@@ -122,20 +139,32 @@ def needed(
         axis,
         want,
         estimator,
+        too_little=next((grid[i] for i in below if i in found and found[i].low > want), None),
+        surely=next((grid[i] for i in above if i in found and found[i].high <= want), None),
         tried=(grid[0], grid[-1]),
         best=grid[least],
         least=found[least],
         enough=grid[enough],
+        means={grid[i]: mean_error(estimator, errors[i], later=math.inf) for i in sorted(errors)},
     )
     if holds == len(grid):
-        return end(None, None, None)
-    if holds == 0:
-        return end(grid[0], grid[0], grid[0])
+        return end(None)
+    if holds - 1 not in found:  # the first, or the first that noise can be planned for
+        return end(grid[holds])
     before, after = found[holds - 1], found[holds]
     # All answers exactly right: somewhere between, and nobody knows where.
-    y, stretch = (after.mean, after.high / after.mean) if after.mean > 0 else (want / 1e3, math.inf)
-    value, off = crossing((grid[holds - 1], grid[holds]), (before.mean, y), want=want, stretch=stretch)
-    return end(value, max(value / off, grid[0]), min(value * off, grid[-1]))
+    last = after.mean if after.mean > 0 else want / 1e3
+    return end(crossing((grid[holds - 1], grid[holds]), (before.mean, last), want=want))
+
+
+def _until(values: range, decided: Callable[[int], bool]) -> set[int]:
+    """The values up to the first that is decided."""
+    some: set[int] = set()
+    for i in values:
+        some.add(i)
+        if decided(i):
+            break
+    return some
 
 
 def _halved(reached: Callable[[int], bool], count: int) -> int:
@@ -147,17 +176,11 @@ def _halved(reached: Callable[[int], bool], count: int) -> int:
     return holds
 
 
-def crossing(
-    x: tuple[float, float], y: tuple[float, float], *, want: float, stretch: float
-) -> tuple[float, float]:
-    """Where a line through two points on log scales falls to `want`, and by which factor it may be off.
+def crossing(x: tuple[float, float], y: tuple[float, float], *, want: float) -> float:
+    """Where a line through two points on log scales falls to `want`.
 
-    Where y may be off by a factor `stretch`, x may be by stretch ** (1 / steepness).
-
-    >>> value, off = crossing((1.0, 4.0), (8.0, 2.0), want=4.0, stretch=1.5)
-    >>> round(value, 6), round(off, 6)
-    (2.0, 1.5)
+    >>> round(crossing((1.0, 4.0), (8.0, 2.0), want=4.0), 6)
+    2.0
     """
     steep = math.log(y[0] / y[1]) / math.log(x[1] / x[0])
-    value = x[0] * (y[0] / want) ** (1 / steep)
-    return value, math.exp(min(math.log(stretch) / steep, 50.0))
+    return float(x[0] * (y[0] / want) ** (1 / steep))

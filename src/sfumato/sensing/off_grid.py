@@ -35,7 +35,8 @@ CLUSTERS = 64
 class OffGrid:
     """Sources at any places within the span of the space, and how sure each number is.
 
-    `scores` has the score of every count that was tried, 0 among them; the least one is the answer's.
+    `scores` has the score of every count that was tried, 0 among them; the least one is the answer's. With a
+    count that was asked for it has that one only.
     `converged` says whether its least squares came to rest. `place_errors` and `mass_errors` are standard
     errors from the Fisher information of all places and masses at the answer, None where that is singular
     (two sources too close to tell apart, say) or there are no sources. They hold the count for known, and
@@ -112,6 +113,7 @@ def off_grid(
     *,
     sigma: float,
     upper: float = 1.0,
+    count: SupportsIndex | None = None,
     most: SupportsIndex = 8,
 ) -> OffGrid:
     """Where sources are, not bound to cells, and how many: the likeliest places and masses.
@@ -121,8 +123,8 @@ def off_grid(
     explain more than its coordinates and its mass would by chance. Each count starts from R's answer with
     near cells merged, and from the answer for one source fewer and the one more that explains most of what is
     left, slid to rest together [denoyelle19]. Counts are tried from 1 to `most`, until two in a
-    row score no better. Readings R explains by nothing have no sources; where R finds none in reach, or
-    fails, the other start remains.
+    row score no better; with a `count`, up to it, and it is the answer's. Readings R explains by nothing have
+    no sources unless there is a count; where R finds none in reach, or fails, the other start remains.
 
     Limits: the surface has many valleys, and what is found is the lowest of a few. Sources nearer than
     the noise lets tell apart come out as fewer, in their middle; so it pays where sources are few or `upper`
@@ -138,18 +140,21 @@ def off_grid(
     ([[0.31], [0.81]], [0.5, 1.0])
     """
     scene = scene_of(operator, y, sigma=sigma, upper=upper)
-    most = whole("most", most, low=1)
+    most = whole("most", most, low=1) if count is None else whole("count", count, low=1)
     nothing = float(scene.readings @ scene.readings)
     try:
         found = recover(operator, y, sigma=sigma, upper=upper)
     except SolverFailed:
         merged: dict[int, tuple[FloatArray, FloatArray]] = {}
     else:
-        if found.status == "zero":
+        if found.status == "zero" and count is None:
             empty = scene.estimate(np.empty((0, scene.axes)), np.empty(0))
             return OffGrid(empty, {0: nothing}, True, None, None)
         places, masses = places_of(operator.space, found.support), found.estimate[found.support]
         merged = dict(_merged(places, masses / scene.sigma, most))
+    if count is not None:
+        *_, fit = _count_up(scene, merged, most, patience=most)
+        return _told(scene, fit, {most: scene.score(fit.chi_square, most)})
     return _answer(scene, _count_up(scene, merged, most), nothing)
 
 
@@ -207,8 +212,10 @@ def _merged(
         places, masses = np.delete(places, other, axis=0), np.delete(masses, other)
 
 
-def _count_up(scene: Scene, merged: dict[int, tuple[FloatArray, FloatArray]], most: int) -> Iterator[Fit]:
-    """The best fit of 1, 2, ... sources."""
+def _count_up(
+    scene: Scene, merged: dict[int, tuple[FloatArray, FloatArray]], most: int, *, patience: int = PATIENCE
+) -> Iterator[Fit]:
+    """The best fit of 1, 2, ... sources, until so many counts in a row score no better."""
     where = candidates(scene)
     units = scene.heat(where[np.newaxis])[1][0]
     best, places, masses = math.inf, np.empty((0, scene.axes)), np.empty(0)
@@ -225,7 +232,7 @@ def _count_up(scene: Scene, merged: dict[int, tuple[FloatArray, FloatArray]], mo
         score = scene.score(fit.chi_square, count)
         since = 0 if score < best else since + 1
         best = min(best, score)
-        if since == PATIENCE:
+        if since == patience:
             return
 
 
@@ -309,11 +316,15 @@ def _answer(scene: Scene, fits: Iterator[Fit], nothing: float) -> OffGrid:
         scores[count] = scene.score(fit.chi_square, count)
         if scores[count] < least:
             least, best = scores[count], fit
-    estimate = scene.estimate(best.places, best.masses)
+    return _told(scene, best, scores)
+
+
+def _told(scene: Scene, fit: Fit, scores: dict[int, float]) -> OffGrid:
+    estimate = scene.estimate(fit.places, fit.masses)
     errors = _errors(scene, estimate)
     if errors is None:
-        return OffGrid(estimate, scores, best.converged, None, None)
-    return OffGrid(estimate, scores, best.converged, *map(read_only, errors))
+        return OffGrid(estimate, scores, fit.converged, None, None)
+    return OffGrid(estimate, scores, fit.converged, *map(read_only, errors))
 
 
 def _errors(scene: Scene, estimate: Estimate) -> tuple[FloatArray, FloatArray] | None:

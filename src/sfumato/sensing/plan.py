@@ -57,16 +57,20 @@ class NoisePlan:
         """How far neighbors move all readings, in lattice units of l2."""
         return _moved(self.sensitivity, self.step, self.exponent, len(self.sensors))
 
+    @property
+    def per_sensor_moved(self) -> FloatArray:
+        """How far neighbors move each reading, in its own unit: its own change, step and rounding."""
+        alone = self.sensitivity.per_sensor + float(double_above(self.step)) + 2.0**self.exponent * (1 + SLIP)
+        # Three roundings in doubles are below two steps up.
+        return np.nextafter(np.nextafter(alone, np.inf), np.inf)
+
     def per_sensor_loss(self, delta: Number) -> FloatArray:
         """The epsilon of each sensor alone, the papers' local loss: its own change, step and rounding.
 
         Computed for continuous noise of the same deviation, rounded, which on these lattices is the same to
         many digits for the discrete kind.
         """
-        alone = self.sensitivity.per_sensor + float(double_above(self.step)) + 2.0**self.exponent * (1 + SLIP)
-        # Three roundings in doubles are below two steps up.
-        alone = np.nextafter(np.nextafter(alone, np.inf), np.inf)
-        return per_sensor_loss(replace(self.sensitivity, per_sensor=alone), self.sigma, delta)
+        return per_sensor_loss(replace(self.sensitivity, per_sensor=self.per_sensor_moved), self.sigma, delta)
 
     def bound(self, readings: int | None = None, *, window: str = "") -> Bound:
         """The bound of this many of the readings; some of them move no further than all together."""

@@ -50,7 +50,8 @@ class Resolution:
             share = f"{100 * self.confidence:g} % of pairs"
             places = f"{_far(self.separation)} {share} can be, at {_far(self.worst)} all"
         one = "a single one of any mass"
-        return f"{two} closer than {_far(self.best)} cannot be told from {one} {sure}; at {places}"
+        closer = f"{two} closer than {_far(self.best)} cannot be told from {one} {sure}"
+        return f"{closer}, at the places looked at; at {places}"
 
 
 def resolution(

@@ -78,6 +78,18 @@ def cost_after(
     return tuple(_cost(loss, squared, count, target) for count in counts)
 
 
+def share_of(loss: ZCDP | ApproxDP, readings: int) -> ZCDP:
+    """What each of so many readings may cost for all to stay within a loss, as a ledger adds them up."""
+    count = whole("readings", readings, low=1)
+    match loss:
+        case ApproxDP(epsilon, delta):
+            return ZCDP(rho_within(epsilon, delta) / count)
+        case ZCDP(rho):
+            return ZCDP(rho / count)
+        case _:
+            assert_never(loss)
+
+
 def noise_for(plan: NoisePlan | Sensitivity, readings: int, *, loss: ZCDP | ApproxDP) -> RoundsNoise:
     """The noise of each reading if so many readings should cost no more than this loss in all.
 
@@ -97,15 +109,9 @@ def noise_for(plan: NoisePlan | Sensitivity, readings: int, *, loss: ZCDP | Appr
     if moved == 0:
         raise InvalidParameter("no reading moves with the sources, so there is nothing to protect by noise")
     far = sqrt_above(moved**2 * count)
-    match loss:
-        case ApproxDP(epsilon, delta):
-            rho = rho_within(epsilon, delta) / count
-            sigma = gaussian_sigma(epsilon, delta, sensitivity=far)
-        case ZCDP():
-            rho = loss.rho / count
-            sigma = math.inf
-        case _:
-            assert_never(loss)
+    rho, sigma = share_of(loss, count).rho, math.inf
+    if isinstance(loss, ApproxDP):
+        sigma = gaussian_sigma(loss.epsilon, loss.delta, sensitivity=far)
     if rho <= 0:
         raise InvalidParameter(f"noise cannot cost nothing, got {loss}; no noise was computed")
     by_ledger = float(double_above(sqrt_above(moved**2 / (2 * rho)), name="sigma"))

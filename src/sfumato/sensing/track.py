@@ -37,7 +37,8 @@ class Track:
     `chances` are its posterior over cells; `cells` the cells nearest to all of it on average, the Bayes rule
     for distance; `radii` how far around them 0.9 of it lies. `masses` and `speed` are posterior means.
     `rhat` compares the chains of a sampled track and is None where the answer is exact. `fewer` is how many
-    times likelier the readings are with one source fewer than with these, None where there is only one.
+    times likelier the readings are with one source fewer than with these, None where there is only one; it
+    grows in proportion to `upper`, up to which any mass was as likely.
     """
 
     operator: Operator
@@ -102,7 +103,8 @@ def track(
     sources was where in each round; 4 chains of `draws` kept sweeps after as many of burn-in, by randomness
     from `rng`. `rhat` says whether they agree, `mixed` whether it is at most 1.1. One source fewer is the
     same model with a mass of 0, so the ratio of their evidences is the posterior density of a mass at 0 times
-    `upper` [dickey71]: `fewer`, from the same draws. Above 1, a source is likely not there.
+    `upper` [dickey71]: `fewer`, from the same draws. Above 1, a source is likely not there, if it may have
+    any mass up to `upper`: with twice the `upper` it is about twice as much. Nothing where `mixed` is False.
 
     Limits: at most 2,000 cells (take a coarser space above), since time grows with their square. The
     radii are calibrated if sources move so; one that rests and then runs is lagged behind. How many

@@ -146,7 +146,7 @@ def without_one(scene: Walks, paths: IntArray, masses: FloatArray) -> float:
         own = [rows[cells] / noise for cells in path.T]
         left = scene.read / noise - sum(w * unit for w, unit in zip(mass, own, strict=True))
         alone = [
-            _log_density(unit, left + w * unit, 0.0, low=0.0, high=top)
+            _log_density(unit, left + w * unit, 0.0, low=0.0, high=top, upper=top)
             for w, unit in zip(mass, own, strict=True)
         ]
         given = [
@@ -156,6 +156,7 @@ def without_one(scene: Walks, paths: IntArray, masses: FloatArray) -> float:
                 mass[other],
                 low=max(-mass[one], mass[other] - top),
                 high=min(top - mass[one], mass[other]),
+                upper=top,
             )
             for one, other in permutations(range(len(own)), 2)
         ]
@@ -167,13 +168,15 @@ def _log_mean(logs: list[float]) -> float:
     return float(logsumexp(logs)) - math.log(len(logs))
 
 
-def _log_density(own: FloatArray, left: FloatArray, at: float, *, low: float, high: float) -> float:
+def _log_density(
+    own: FloatArray, left: FloatArray, at: float, *, low: float, high: float, upper: float
+) -> float:
     """The logarithm of the density that `_cut` draws from, at one of its values."""
     if not low <= at <= high:
         return -math.inf
     size = float((own**2).sum())
     if high <= low or size * (high - low) ** 2 < 1e-12:
-        return -math.log(max(high - low, LEAST))
+        return -math.log(max(high - low, LEAST * upper))
     mean, root = float((own * left).sum()) / size, math.sqrt(size)
     first, last = (low - mean) * root, (high - mean) * root
     if first > 0:  # by the lower tail, as `_cut`

@@ -1,0 +1,88 @@
+"""The sensors, or the epsilon, that a wanted error takes: in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from sfumato.cli.sense_forecast import NAMES, Told, axis_name, interval, many, short, up
+
+if TYPE_CHECKING:
+    from sfumato.privacy import ZCDP, ApproxDP
+    from sfumato.sensing.design import Axis, Design
+    from sfumato.sensing.need import Need
+
+
+def needs(design: Design, found: Sequence[Need], *, total: ZCDP | ApproxDP, readings: int | None) -> Told:
+    """The sensors and the epsilon that a wanted error takes, and how sure that is."""
+    lines = []
+    for one in found:
+        name = axis_name(design, one.axis)
+        rest = (
+            f"at {axis_name(design, 'cost')} {design.cost:.3g}"
+            if one.axis == "sensors"
+            else f"with {many(len(design.site.sensors), 'sensor')}"
+        )
+        aim = f"a mean error of {one.want:g} {rest}"
+        first, last = (_amount(one.axis, name, end) for end in one.tried)
+        if one.value is None:
+            chance = " (within chance it may be)" if one.least.low <= one.want else ""
+            lines.append(f"{aim} was not reached from {first} to {last} ({NAMES[one.estimator]}){chance}")
+        else:
+            about = f"{first} or less" if one.value <= one.tried[0] else _amount(one.axis, name, one.value)
+            lines.append(f"{aim} {_takes(one, name, about)} ({NAMES[one.estimator]})")
+            if one.axis == "cost" and readings is not None:
+                lines.append(_together(one.value, readings, total))
+        if one.axis == "sensors":
+            lines.append(_little(one, name))
+        tried = [
+            f"{_amount(one.axis, name, x)} {short(y.mean)} ({interval(y)})" for x, y in one.means.items()
+        ]
+        lines.append(f"tried, with mean errors: {'; '.join(tried)}")
+    return {"needed": {axis_name(design, one.axis): _data(one) for one in found}}, lines
+
+
+def _data(one: Need) -> dict[str, Any]:
+    return asdict(one) | {"means": [{"value": x, **asdict(y)} for x, y in one.means.items()]}
+
+
+def _takes(one: Need, name: str, about: str) -> str:
+    """What is needed, and which values are too little, and enough, each with 95 %."""
+    few = None if one.too_little is None else f"{_amount(one.axis, name, one.too_little)} is too little"
+    if one.surely is None:
+        sure = f"; {few}, with 95 %" if few else ""
+        return f"is at the edge: {about} may reach it, nothing tried around it surely does{sure}"
+    lots = f"{_amount(one.axis, name, one.surely)} is enough"
+    return f"takes about {about}: {f'{few} and {lots}, each' if few else f'{lots},'} with 95 %"
+
+
+def _little(one: Need, name: str) -> str:
+    """From where on more sensors buy little."""
+    best = f"the least mean error of those tried is {short(one.least.mean)} ({interval(one.least)}), with "
+    if one.enough == one.best:
+        return f"{best}{_amount(one.axis, name, one.best)}"
+    return (
+        f"{best}{_amount(one.axis, name, one.best)}; {_amount(one.axis, name, one.enough)} come within a "
+        "tenth of it, up to chance: more buy little"
+    )
+
+
+def _together(rho: float, readings: int, total: ZCDP | ApproxDP) -> str:
+    """What so many readings of this rho cost in the terms that were asked for."""
+    from fractions import Fraction
+
+    from sfumato.privacy import ZCDP, ApproxDP, as_approx
+
+    all_of_it = ZCDP(Fraction(rho) * readings)
+    cost = f"rho {float(all_of_it.rho):.3g}"
+    if isinstance(total, ApproxDP):
+        cost = (
+            f"epsilon {up(float(as_approx(all_of_it, total.delta).epsilon))} at delta {float(total.delta):g}"
+        )
+    return f"that is of each reading; {many(readings, 'reading')} together are {cost}"
+
+
+def _amount(axis: Axis, name: str, value: float) -> str:
+    return many(math.ceil(value), "sensor") if axis == "sensors" else f"{name} {value:.2g}"

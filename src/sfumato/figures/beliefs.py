@@ -79,11 +79,12 @@ def spans(axis: Axes, bands: Sequence[Ball], *, least: float) -> None:
         axis.axvspan(low, high, facecolor="none", edgecolor=SURE, linewidth=EDGE, zorder=0.6)
     if len(found) == 1:
         return
-    within = axis.get_xaxis_transform()
+    within, apart = axis.get_xaxis_transform(), len(joined(ends)) == len(ends)
     for number, ((at, _, probability), (low, high)) in enumerate(zip(found, ends, strict=True)):
-        # In four rows, so that neither the words of neighbors nor their bars lie on each other.
-        row = 0.94 - 0.075 * (number % 4)
-        axis.plot([low, high], [row, row], color=SURE, linewidth=EDGE, transform=within, zorder=0.6)
+        # Overlapping ones in four rows, so that neither their words nor bars lie on each other.
+        row = 0.94 if apart else 0.94 - 0.075 * (number % 4)
+        if not apart:
+            axis.plot([low, high], [row, row], color=SURE, linewidth=EDGE, transform=within, zorder=0.6)
         _write(axis, (float(at[0]), row), at_least(probability), transform=within, va="center")
 
 

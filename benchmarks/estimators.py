@@ -31,6 +31,7 @@ from sfumato.sensing import (
     whisper_posterior,
     whisper_spread,
 )
+from sfumato.sensing.build import even_places
 from sfumato.sensing.operators import HeatLine, HeatPlane
 from sfumato.spaces import Graph, Grid
 from sfumato.spaces.space import FloatArray
@@ -52,8 +53,7 @@ def road_like(side: int) -> Graph:
 
 def scenes() -> dict[str, tuple[Operator, float]]:
     """Operators, and the noise of one reading."""
-    middle = (np.arange(7) + 0.5) / 7
-    places = np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2)
+    places = even_places(49, np.zeros(2), np.ones(2))
     return {
         "line, 100 cells, 50 sensors": (heat_line(sources=100, sensors=50, diffusion_time=0.05), 0.066),
         "line, 10,000 cells, 50 sensors": (heat_line(sources=10_000, sensors=50, diffusion_time=0.05), 0.066),

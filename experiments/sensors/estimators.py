@@ -38,6 +38,7 @@ from sfumato.sensing import (
     posterior,
     sensitivity,
 )
+from sfumato.sensing.build import even_places
 from sfumato.sensing.estimate import distances_between, places_of
 from sfumato.sensing.posterior import Posterior
 from sfumato.sensing.recover_anyway import recover_anyway
@@ -107,8 +108,7 @@ def scene(on: str, time: float) -> Operator:
     if on == "line":
         return heat_line(sources=100, sensors=50, diffusion_time=time)
     if on == "plane":
-        middle = (np.arange(7) + 0.5) / 7
-        places = np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2)
+        places = even_places(49, np.zeros(2), np.ones(2))
         return heat_plane(sources=Grid(5), sensors=places, diffusion_time=0.01)
     graph, _ = block_graph([250, 250], inside=0.05, across=0.001, rng=generator("estimators", "graph"))
     return graph_diffusion(graph, 0.5)

@@ -16,6 +16,7 @@ from experiments.sensors.protocol import generator
 
 from sfumato.privacy import ApproxDP, SwappedCells
 from sfumato.sensing import Site, heat_line, heat_plane, plan
+from sfumato.sensing.build import even_places
 from sfumato.sensing.forecast import (
     ESTIMATORS,
     MOST,
@@ -48,9 +49,7 @@ class Setting:
         """What is simulated: noise by the analytic calibration at delta 0.1, cells may be swapped."""
         operator: Operator
         if self.plane:
-            side = round(self.m**0.5)
-            middle = (np.arange(side) + 0.5) / side
-            places = np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2)
+            places = even_places(self.m, np.zeros(2), np.ones(2))
             operator = heat_plane(sources=Grid(4), sensors=places, diffusion_time=self.T)
         else:
             operator = heat_line(sources=100, sensors=self.m, diffusion_time=self.T)

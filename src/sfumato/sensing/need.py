@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.design import Axis, Design, at, counts_on, shared_lots
-from sfumato.sensing.forecast import ErrorForecast, Estimator, Scene, error_of, mean_error
+from sfumato.sensing.forecast import ErrorForecast, Estimator, Lot, Scene, error_of, mean_error
 from sfumato.spaces.space import whole
 
 WANTED_TRIALS = 100
@@ -77,84 +77,121 @@ def needed(
     if not grid:
         raise InvalidParameter(f"a site by a matrix has no other {axis}; nothing was simulated")
     lots = shared_lots(design, grid[-1] if axis == "sensors" else 0.0, trials, rng)
-    tell = progress or (lambda _: None)
-    scenes: dict[int, Scene] = {}
-    errors: dict[int, list[float]] = {}
-    few: dict[int, float] = {}
-    found: dict[int, ErrorForecast] = {}
-    refused: list[InvalidParameter] = []
-
-    def simulated(i: int, count: int) -> ErrorForecast | None:
-        if i not in scenes:
-            try:
-                scenes[i], errors[i] = at(design, axis, grid[i]).scene, []
-            except InvalidParameter as problem:  # more noise than can be drawn
-                refused.append(problem)
-                return None
-        errors[i] += [error_of(scenes[i], lot, estimator) for lot in lots[len(errors[i]) : count]]
-        return mean_error(estimator, errors[i], later=math.inf)
-
-    def mean(i: int) -> float:
-        if i in found:
-            return found[i].mean
-        if i not in few:
-            tell(f"{len(few) + 1} of {len(grid)}" if axis == "sensors" else f"{len(few) + 1} tried")
-            some = simulated(i, min(FEW, trials))
-            few[i] = math.inf if some is None else some.mean
-        known = sum(few[j] for j in found)
-        return few[i] * (sum(one.mean for one in found.values()) / known if known > 0 else 1.0)
-
-    def enough_at(i: int, least: int) -> bool:
-        some = min(len(errors[i]), len(errors[least]))
-        more = np.array(errors[i][:some]) - ENOUGH * np.array(errors[least][:some])
-        more = more[np.isfinite(more)]
-        return more.size > 1 and more.mean() <= more.std(ddof=1) / math.sqrt(more.size)
-
+    tried = _Tried(design, axis, grid, lots, estimator, progress or (lambda _: None))
     while True:
         # More sensors may be worse than some, so all are tried; with epsilon errors fall.
         if axis == "sensors":
-            means = {i: mean(i) for i in range(len(grid))}
-            holds = next((i for i in means if means[i] <= want), len(grid))
-            least = min(means, key=lambda i: means[i])
-            matter = {least, next((i for i in means if i in errors and enough_at(i, least)), least)}
+            means = [tried.mean(i) for i in range(len(grid))]
+            holds = next((i for i, mean in enumerate(means) if mean <= want), len(grid))
+            least = int(np.argmin(means))
+            matter = {least, tried.enough(least)}
         else:
-            holds, matter = _halved(lambda i: mean(i) <= want, len(grid)), set()
+            holds, matter = _halved(lambda i: tried.mean(i) <= want, len(grid)), set()
         below, above = range(holds - 1, holds - 1 - NEXT, -1), range(holds, holds + NEXT)
-        matter |= _until(below, lambda i: i in found and found[i].low > want)
-        matter |= _until(above, lambda i: i in found and found[i].high <= want)
-        left = sorted(i for i in matter if 0 <= i < len(grid) and i not in found and mean(i) < math.inf)
+        matter |= _until(below, lambda i: tried.fails(i, want))
+        matter |= _until(above, lambda i: tried.reaches(i, want))
+        left = [i for i in sorted(matter) if 0 <= i < len(grid) and i not in tried.full]
+        left = [i for i in left if tried.mean(i) < math.inf]
         if not left:
             break
-        # One at a time: what it says may make the next one needless.
-        tell(f"all trials of {len(found) + 1}")
-        full = simulated(left[0], trials)
-        if full is not None:
-            found[left[0]] = full
-    if not found:
-        raise refused[0]
-    least = min(found, key=lambda i: found[i].mean)
-    enough = next((i for i in sorted(found) if enough_at(i, least)), least)
+        tried.finish(left[0])  # one at a time: what it says may make the next one needless
+    if not tried.full:
+        raise tried.refused[0]
+    least = min(tried.full, key=lambda i: tried.full[i].mean)
     end = partial(
         Need,
         axis,
         want,
         estimator,
-        too_little=next((grid[i] for i in below if i in found and found[i].low > want), None),
-        surely=next((grid[i] for i in above if i in found and found[i].high <= want), None),
+        too_little=next((grid[i] for i in below if tried.fails(i, want)), None),
+        surely=next((grid[i] for i in above if tried.reaches(i, want)), None),
         tried=(grid[0], grid[-1]),
         best=grid[least],
-        least=found[least],
-        enough=grid[enough],
-        means={grid[i]: mean_error(estimator, errors[i], later=math.inf) for i in sorted(errors)},
+        least=tried.full[least],
+        enough=grid[tried.enough(least, among=tried.full)],
+        means={grid[i]: tried.forecast(i) for i in sorted(tried.errors)},
     )
     if holds == len(grid):
         return end(None)
-    if holds - 1 not in found:  # the first, or the first that noise can be planned for
+    if holds - 1 not in tried.full:  # the first, or the first that noise can be planned for
         return end(grid[holds])
-    before, after = found[holds - 1], found[holds]
+    before, after = tried.full[holds - 1], tried.full[holds]
     # All answers exactly right: somewhere between, and nobody knows where.
     last = after.mean if after.mean > 0 else want / 1e3
     return end(crossing((grid[holds - 1], grid[holds]), (before.mean, last), want=want))
+
+
+@dataclass(slots=True)
+class _Tried:
+    """What has been simulated so far, so that nothing is simulated twice: errors by number of the grid.
+
+    `few` are means of the first trials, inf where no noise can be planned; `full` forecasts of all of them.
+    """
+
+    design: Design
+    axis: Axis
+    grid: tuple[float, ...]
+    lots: list[Lot]
+    estimator: Estimator
+    tell: Callable[[str], None]
+    scenes: dict[int, Scene] = field(default_factory=dict)
+    errors: dict[int, list[float]] = field(default_factory=dict)
+    few: dict[int, float] = field(default_factory=dict)
+    full: dict[int, ErrorForecast] = field(default_factory=dict)
+    refused: list[InvalidParameter] = field(default_factory=list)
+
+    def mean(self, i: int) -> float:
+        """The mean error of all trials, or as far as the first of them tell."""
+        if i in self.full:
+            return self.full[i].mean
+        if i not in self.few:
+            number = len(self.few) + 1
+            self.tell(f"{number} of {len(self.grid)}" if self.axis == "sensors" else f"{number} tried")
+            self.few[i] = self._begin(i)
+        known = sum(self.few[j] for j in self.full)
+        return self.few[i] * (sum(one.mean for one in self.full.values()) / known if known > 0 else 1.0)
+
+    def _begin(self, i: int) -> float:
+        try:
+            self.scenes[i] = at(self.design, self.axis, self.grid[i]).scene
+        except InvalidParameter as problem:  # more noise than can be drawn
+            self.refused.append(problem)
+            return math.inf
+        self.errors[i] = []
+        self._simulate(i, FEW)
+        return self.forecast(i).mean
+
+    def _simulate(self, i: int, count: int) -> None:
+        left = self.lots[len(self.errors[i]) : count]
+        self.errors[i] += [error_of(self.scenes[i], lot, self.estimator) for lot in left]
+
+    def finish(self, i: int) -> None:
+        """All trials at a value."""
+        self.tell(f"all trials of {len(self.full) + 1}")
+        self._simulate(i, len(self.lots))
+        self.full[i] = self.forecast(i)
+
+    def forecast(self, i: int) -> ErrorForecast:
+        """The mean error of the trials so far, with its interval."""
+        return mean_error(self.estimator, self.errors[i], later=math.inf)
+
+    def fails(self, i: int, want: float) -> bool:
+        """Whether all trials say that a value is too little."""
+        return i in self.full and self.full[i].low > want
+
+    def reaches(self, i: int, want: float) -> bool:
+        """Whether all trials say that a value is enough."""
+        return i in self.full and self.full[i].high <= want
+
+    def enough(self, least: int, *, among: Iterable[int] | None = None) -> int:
+        """The first that is not worse than the best by more than a tenth and a standard error, in pairs."""
+        for i in sorted(self.errors if among is None else among):
+            some = min(len(self.errors[i]), len(self.errors[least]))
+            more = np.array(self.errors[i][:some]) - ENOUGH * np.array(self.errors[least][:some])
+            more = more[np.isfinite(more)]
+            if more.size > 1 and more.mean() <= more.std(ddof=1) / math.sqrt(more.size):
+                return i
+        return least
 
 
 def _until(values: range, decided: Callable[[int], bool]) -> set[int]:

@@ -172,7 +172,7 @@ def test_sources_between_cells_have_errors_and_mixtures_counts() -> None:
 def test_errors_wider_than_what_is_possible_are_told() -> None:
     words = [*row(), "--estimator", "off-grid", "--count", "4"]  # of one source
     assert not answer(*words)["answer"]["tells"]
-    assert done(*words).stdout.count("errors wider than what is possible: the readings do not tell") == 1
+    assert done(*words).stdout.count("errors too wide to tell, or none at all: the readings do not tell") == 1
 
 
 @pytest.mark.parametrize(
@@ -240,6 +240,11 @@ def test_an_upper_far_above_all_mass_is_told() -> None:
     hint = "far below the largest mass allowed for one, 3:"
     assert hint in " ".join(done(*words, "--upper", "3").stdout.split())
     assert "far below" not in done(*words, "--upper", "1").stdout
+
+
+def test_a_count_and_a_most_are_not_both_given() -> None:
+    words = [*row(), "--estimator", "off-grid", "--count", "1", "--most", "3"]
+    assert "--count says how many there are, --most how many at most: give one" in refused(2, *words)
 
 
 def test_places_between_nodes_are_refused() -> None:

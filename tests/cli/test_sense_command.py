@@ -73,7 +73,7 @@ def test_from_a_made_up_site_to_a_checked_recovery(kind: str, rng: np.random.Gen
     files = ["sim/site.json", "sim/readings.csv", "sim/sources.csv"]
     assert made.stdout.splitlines() == files
     site = read_site("sim/site.json")
-    assert made.stderr == f"made up 1 sources and what {len(site.sensors)} sensors read of them\n"
+    assert made.stderr == f"made up 1 source and what {len(site.sensors)} sensors read of them\n"
     done("ledger", "sim/site.json", "sim.ledger", "--rho", CLEAR)
     paid = done(
         "release", "sim/readings.csv", "--site", "sim/site.json", "--ledger", "sim.ledger", "--share", "1",
@@ -259,8 +259,8 @@ def test_a_plan_says_what_the_library_plans() -> None:
     # Two Gaussians a distance d apart: the best guess is right with probability Phi(d / (2 sigma)).
     best = NormalDist().cdf(float(wanted.moved / wanted.mechanism.sigma) / 2)
     assert told["best_guess"] == pytest.approx(best)
-    guess = "who must guess between two places the radius apart, from one reading, is right at most"
-    assert lines[2] == f"{guess} {best:.0%} of the time"
+    guess = "who must guess between two equally likely places the radius apart, from one reading,"
+    assert lines[2] == f"{guess} is right at most {best:.0%} of the time"
     assert lines[5] == "where mass is, is hidden up to the radius; how much there is in all is not"
     assert lines[6] == "--details says what physics hides already"
     more = done("plan", "site.json", "--epsilon", "1", "--quiet", "--details")

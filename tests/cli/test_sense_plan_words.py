@@ -157,7 +157,7 @@ def test_a_need_that_chance_decides_is_no_number_to_buy_by(
     assert lines[1].endswith(
         "with 24 sensors; 12 sensors come within a tenth of it, up to chance: more buy little"
     )
-    assert lines[2] == "tried, with mean errors: 24 sensors 1 (0.8 to 1.2)"
+    assert lines[2] == "tried, with mean errors: 24 sensors 1 (0.8 to 1.2, 100 trials)"
     assert told["needed"]["sensors"]["means"][0]["value"] == 24.0
 
 
@@ -166,5 +166,5 @@ def test_a_cost_of_shared_readings_is_told_in_the_terms_asked_for() -> None:
     found = Need("cost", 1.0, "bayes median", 0.01, 0.005, 0.02, (0.001, 0.1), 0.1, error, 0.1, {0.1: error})
     _, lines = needs(DESIGN, [found], total=ApproxDP(4, "1e-5"), readings=24)
     together = cost_after(ZCDP("0.01"), [24], delta="1e-5")[0].epsilon
-    assert lines[1].startswith("that is of each reading; 24 readings together are epsilon ")
+    assert lines[1].startswith("that is of each reading; together, 24 readings cost epsilon ")
     assert float(lines[1].split()[-4]) == pytest.approx(together, rel=0.01)

@@ -57,6 +57,10 @@ class Asked:
             raise InvalidParameter(
                 "--count goes with --estimator mixture or off-grid, or --fit; nothing was recovered"
             )
+        if self.count is not None and self.most is not None:
+            raise InvalidParameter(
+                "--count says how many there are, --most how many at most: give one; nothing was recovered"
+            )
         if self.most is not None and self.estimator is Estimator.least:
             raise InvalidParameter(
                 "--most goes with an estimator that counts sources, not with least; nothing was recovered"

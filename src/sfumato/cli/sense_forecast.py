@@ -58,7 +58,7 @@ def noise(
         f"{found.neighbors}",
         f"readings move by{kind} {planned.sensitivity.l2:.4g} together, so each sensor adds noise of "
         f"sigma {planned.sigma:.4g} for {planned.cost}",
-        f"who must guess between two places the radius apart, from {of}, is right at most "
+        f"who must guess between two equally likely places the radius apart, from {of}, is right at most "
         f"{math.ceil(100 * guess)}% of the time",
         f"one source is read as up to {peak:.4g} by a sensor",
         f"one sensor alone would tell no more than epsilon {up(alone)} at delta {float(delta):g} in {of}",
@@ -102,7 +102,10 @@ def resolution_of(design: Design, planned: NoisePlan, readings: int | None) -> T
 
     told: dict[str, Any] = {}
     lines = []
-    for name, count in (("resolution", 1), ("resolution_of_all", readings or 1))[: 1 + ((readings or 1) > 1)]:
+    counts = {"resolution": 1}
+    if readings is not None and readings > 1:
+        counts["resolution_of_all"] = readings
+    for name, count in counts.items():
         try:
             found = resolution(design.site.operator, sigma=planned.sigma / math.sqrt(count))
         except InvalidParameter as problem:  # more cells than can be looked at
@@ -155,7 +158,7 @@ def after_readings(design: Design, planned: NoisePlan, total: ZCDP | ApproxDP, r
             0,
             f"{many(readings, 'reading')} together may cost {total}, so each has {planned.cost}, as "
             f"`sense release --share {readings}` pays it; it states all of them as {together} "
-            f"(epsilon {float(stated.epsilon):.3g} at delta {float(stated.delta):g})",
+            f"(epsilon {up(float(stated.epsilon))} at delta {float(stated.delta):g})",
         )
     return result, lines
 
@@ -228,15 +231,15 @@ def forecast(design: Design, foreseen: RecoveryForecast, *, readings: int | None
         *aligned(rows),
         _better(foreseen),
     ]
+    if foreseen.best.low > foreseen.even:
+        lines.append("that is worse than to say, without any reading, that mass is spread evenly")
+    elif foreseen.useless:
+        lines.append("that is close to guessing: a reading tells hardly more than none")
     if (readings or 1) > 1:
         lines.append(
             f"errors are those of one of {readings:,} readings; averaged over all, sources that stay are "
             "found about as well as by one reading that costs all of it"
         )
-    if foreseen.best.mean > foreseen.even:
-        lines.append("that is worse than to say, without any reading, that mass is spread evenly")
-    elif foreseen.useless:
-        lines.append("that is close to guessing: a reading tells hardly more than none")
     result = {
         "forecast": {
             "sources": design.sources,

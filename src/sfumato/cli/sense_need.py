@@ -12,6 +12,7 @@ from sfumato.cli.sense_forecast import NAMES, Told, axis_name, interval, many, s
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing.design import Axis, Design
+    from sfumato.sensing.forecast import ErrorForecast
     from sfumato.sensing.need import Need
 
 
@@ -31,17 +32,20 @@ def needs(design: Design, found: Sequence[Need], *, total: ZCDP | ApproxDP, read
             chance = " (within chance it may be)" if one.least.low <= one.want else ""
             lines.append(f"{aim} was not reached from {first} to {last} ({NAMES[one.estimator]}){chance}")
         else:
-            about = f"{first} or less" if one.value <= one.tried[0] else _amount(one.axis, name, one.value)
+            about = _amount(one.axis, name, one.value)
+            about += ", the least tried" if one.value <= one.tried[0] else ""
             lines.append(f"{aim} {_takes(one, name, about)} ({NAMES[one.estimator]})")
             if one.axis == "cost" and readings is not None:
                 lines.append(_together(one.value, readings, total))
         if one.axis == "sensors":
             lines.append(_little(one, name))
-        tried = [
-            f"{_amount(one.axis, name, x)} {short(y.mean)} ({interval(y)})" for x, y in one.means.items()
-        ]
+        tried = [f"{_amount(one.axis, name, x)} {short(y.mean)} ({_of(y)})" for x, y in one.means.items()]
         lines.append(f"tried, with mean errors: {'; '.join(tried)}")
     return {"needed": {axis_name(design, one.axis): _data(one) for one in found}}, lines
+
+
+def _of(one: ErrorForecast) -> str:
+    return f"{interval(one)}, {one.trials} trials"
 
 
 def _data(one: Need) -> dict[str, Any]:
@@ -50,6 +54,9 @@ def _data(one: Need) -> dict[str, Any]:
 
 def _takes(one: Need, name: str, about: str) -> str:
     """What is needed, and which values are too little, and enough, each with 95 %."""
+    after = min((x for x in one.means if x >= (one.value or 0)), default=one.best)
+    if one.means[after].mean == 0:
+        return f"takes about {about}: no trial was wrong with {_amount(one.axis, name, after)}"
     few = None if one.too_little is None else f"{_amount(one.axis, name, one.too_little)} is too little"
     if one.surely is None:
         sure = f"; {few}, with 95 %" if few else ""
@@ -76,12 +83,12 @@ def _together(rho: float, readings: int, total: ZCDP | ApproxDP) -> str:
     from sfumato.privacy import ZCDP, ApproxDP, as_approx
 
     all_of_it = ZCDP(Fraction(rho) * readings)
-    cost = f"rho {float(all_of_it.rho):.3g}"
+    cost = f"rho {up(float(all_of_it.rho))}"
     if isinstance(total, ApproxDP):
         cost = (
             f"epsilon {up(float(as_approx(all_of_it, total.delta).epsilon))} at delta {float(total.delta):g}"
         )
-    return f"that is of each reading; {many(readings, 'reading')} together are {cost}"
+    return f"that is of each reading; together, {many(readings, 'reading')} cost {cost}"
 
 
 def _amount(axis: Axis, name: str, value: float) -> str:

@@ -146,7 +146,7 @@ def plan(
     if want is not None and not 0 < want < float("inf"):
         raise InvalidParameter(f"a wanted error is positive and finite, got {want}; nothing was planned")
     hush = quiet or json
-    with working(f"looking at {len(found.sensors)} sensors", quiet=hush):
+    with working(f"looking at {words.many(len(found.sensors), 'sensor')}", quiet=hush):
         total = reading_loss(epsilon, delta or ("1e-6" if readings is None else "1e-5"), rho)
         loss = _each(total, readings, calibration)
         design = Design(found, loss, sources or 1, masses.value, calibration.value)

@@ -10,6 +10,7 @@ import typer
 
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.sense_forecast import many
 from sfumato.cli.sense_imagined import Imagined, Where, imagined
 from sfumato.errors import InvalidInput, InvalidParameter
 
@@ -88,7 +89,10 @@ def simulate(
     # The number of a cell is exact, its coordinates are for people: 3.6, not 3.5999999999999996.
     told = ((cell, *(f"{value:.12g}" for value in at), mass) for cell, at, mass in placed)
     _table(folder / "sources.csv", ["cell", *axes, "mass"], told)
-    say(f"made up {count} sources and what {len(made.sensors)} sensors read of them", quiet=quiet or json)
+    say(
+        f"made up {many(count, 'source')} and what {many(len(made.sensors), 'sensor')} read of them",
+        quiet=quiet or json,
+    )
     files = {name: str(folder / f"{name}.{end}") for name, end in FILES}
     show(files, "\n".join(files.values()), json=json)
 

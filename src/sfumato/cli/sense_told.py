@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 ROWS = 20
 MEMBERS = 12
 TOO_WIDE = (
-    "errors wider than what is possible: the readings do not tell these sources; the bands of bayes-median "
-    "say what can be told"
+    "errors too wide to tell, or none at all: the readings do not tell these sources apart; the bands of "
+    "bayes-median say what can be told"
 )
 HEAPS = 5  # of an answer's mass that are told by their places
 CRUMB = 0.005  # of all mass: less is not told

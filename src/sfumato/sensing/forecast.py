@@ -308,9 +308,9 @@ def mean_error(
         all_of_it = control[np.isfinite(control)]
         r = float(np.corrcoef(here, there)[0, 1])
         moved = float(here.mean() + r * here.std() / there.std() * (all_of_it.mean() - there.mean()))
-        if moved > 0:  # a line through few errors may go below
-            mean, freedom = moved, int(both.sum()) - 2
-            variance = deviation**2 * ((1 - r**2) / both.sum() + r**2 / all_of_it.size)
+        less = deviation**2 * ((1 - r**2) / both.sum() + r**2 / all_of_it.size)
+        if moved > 2 * math.sqrt(less):  # a line through few errors may go to 0, and below
+            mean, variance, freedom = moved, less, int(both.sum()) - 2
     if mean <= 0:  # every answer was exact: how rare the others are cannot be told from these
         return ErrorForecast(estimator, 0.0, 0.0, math.inf, deviation, int(values.size), failed)
     far = float(stats.t.ppf(0.975, freedom)) * math.sqrt(variance + deviation**2 / later) / mean

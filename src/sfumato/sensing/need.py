@@ -28,10 +28,12 @@ class Need:
 
     `too_little` is the largest value below it, and `surely` the smallest from it on, of which all trials say
     that with 95 %: the interval of the mean error lies above what is wanted, or not. Either is None where
-    none of the two next to `value` does. `best` is the value of the least mean error of those simulated in
-    full, which is `least`; `enough` the smallest value that, trial by trial, is not worse than it by more
-    than a tenth and one standard error, the rule of [breiman84, sec. 3.4.3] for the simplest of what is about
-    as good. `means` has the mean error at every value tried, of all trials or of the first few.
+    none of those simulated in full does. `tried` are the ends of what was simulated.
+
+    `best` is the value of the least mean error of those simulated in full, which is `least`; `enough` the
+    smallest value that, trial by trial, is not worse than it by more than a tenth and one standard error, the
+    rule of [breiman84, sec. 3.4.3] for the simplest of what is about as good; with fewer than 16 trials it is
+    `best`. `means` has the mean error at every value tried, of all trials or of the first few.
     """
 
     axis: Axis
@@ -103,9 +105,9 @@ def needed(
         axis,
         want,
         estimator,
-        too_little=next((grid[i] for i in below if tried.fails(i, want)), None),
-        surely=next((grid[i] for i in above if tried.reaches(i, want)), None),
-        tried=(grid[0], grid[-1]),
+        too_little=max((grid[i] for i in tried.full if i < holds and tried.fails(i, want)), default=None),
+        surely=min((grid[i] for i in tried.full if i >= holds and tried.reaches(i, want)), default=None),
+        tried=(grid[min(tried.errors)], grid[max(tried.errors)]),
         best=grid[least],
         least=tried.full[least],
         enough=grid[tried.enough(least, among=tried.full)],
@@ -189,7 +191,7 @@ class _Tried:
             some = min(len(self.errors[i]), len(self.errors[least]))
             more = np.array(self.errors[i][:some]) - ENOUGH * np.array(self.errors[least][:some])
             more = more[np.isfinite(more)]
-            if more.size > 1 and more.mean() <= more.std(ddof=1) / math.sqrt(more.size):
+            if more.size >= FEW and more.mean() <= more.std(ddof=1) / math.sqrt(more.size):
                 return i
         return least
 

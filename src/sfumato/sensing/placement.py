@@ -194,13 +194,21 @@ def simulated_gain(
     count = whole("trials", trials, low=2)
     space = placement.candidates.space
     errors = np.empty((2, count))
-    sets = ((placement.operator, placement.sigma), (placement.uniform_operator, placement.uniform_sigma))
+    sets = (
+        (placement.operator, placement.sigma, placement.chosen),
+        (placement.uniform_operator, placement.uniform_sigma, placement.uniform),
+    )
     for trial in range(count):
         truth = made_up_sources(space, sources, rng=rng)
-        for row, (operator, sigma) in enumerate(sets):
-            y = operator.readings(truth) + sigma * rng.standard_normal(len(operator.sensors))
-            errors[row, trial] = _error(operator, y, sigma, truth)
-    chosen, uniform = np.nanmean(errors, axis=1)
+        noise = rng.standard_normal(len(placement.candidates.sensors))  # a sensor of both sets has the same
+        for row, (operator, sigma, sensors) in enumerate(sets):
+            errors[row, trial] = _error(
+                operator, operator.readings(truth) + sigma * noise[sensors], sigma, truth
+            )
+    errors = errors[:, np.isfinite(errors).all(axis=0)]
+    if not errors.size:
+        raise SolverFailed(f"none of {count} trials had an answer from both sets; no gain was measured")
+    chosen, uniform = errors.mean(axis=1)
     return PlacementGain(count, sources, float(chosen), float(uniform), ratio_of_means(*errors))
 
 

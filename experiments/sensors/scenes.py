@@ -26,6 +26,7 @@ from sfumato.sensing import (
     fit_field,
     heat_line,
     misfit,
+    suspects,
     track,
     whisper_cascade,
     whisper_posterior,
@@ -139,6 +140,47 @@ def misfit_table(draws: int) -> str:
             told.append(share(warned))
         lines.append([kind, *told])
     return rows(["what is so", "warned, 1 source", "warned, 4 sources"], lines)
+
+
+def sensors_table(draws: int) -> str:
+    """One bad sensor while somebody walks: whether 24 rounds, or the last alone, find it, and by how much."""
+    sigma = noise("line", STATED, 1.0, "analytic")
+    line = heat_line(sources=100, sensors=50, diffusion_time=STATED)
+    lines = []
+    for kind in ("none", "dead", "off by one sigma", "drifts by 0.15 sigma a round"):
+        found, last, told, false = [], [], [], []
+        for trial in range(draws):
+            rng = generator("scenes", "sensors", kind, trial)
+            _, truths = walks(np.ones(1), rng)
+            clean = np.array([line.readings(truth) for truth in truths])
+            bad = int(rng.integers(50))
+            match kind:
+                case "dead":
+                    clean[:, bad] = 0.0
+                case "off by one sigma":
+                    clean[:, bad] += sigma
+                case "drifts by 0.15 sigma a round":
+                    clean[:, bad] += 0.15 * sigma * np.arange(24)
+                case _:
+                    pass
+            y = clean + sigma * rng.standard_normal((24, 50))
+            named = {one.sensor: one for one in suspects(line, y, sigma=sigma)}
+            false.append(bool(named.keys() - ({str(bad)} if kind != "none" else set())))
+            found.append(str(bad) in named)
+            last.append(str(bad) in {one.sensor for one in suspects(line, y[-1], sigma=sigma)})
+            one = named.get(str(bad))
+            if one is not None and one.drift is not None and one.drift_error is not None:
+                if kind == "off by one sigma":
+                    told.append(abs(one.off - sigma) <= 2 * one.off_error)
+                if kind == "drifts by 0.15 sigma a round":
+                    told.append(abs(one.drift - 0.15 * sigma) <= 2 * one.drift_error)
+        sick = kind != "none"
+        lines.append(
+            [kind, share(found) if sick else "-", share(last) if sick else "-", share(told), share(false)]
+        )
+    header = ["bad sensor", "found in 24 rounds", "found in the last alone", "by how much, within two errors",
+              "a sound sensor suspected"]  # fmt: skip
+    return rows(header, lines)
 
 
 def walks(masses: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
@@ -272,6 +314,14 @@ offset, pass unseen.
 
 {misfit}
 
+## Sensors that are dead, off or drift
+
+Epsilon 1 a round, 24 rounds in which somebody of mass 1 walks; `suspects` looks at all rounds at once, at a
+level of 0.01 for all sensors and tests together. A dead sensor is found where others say that it should have
+read something; by how much one is off is asked of those that were found, so it is a little too much.
+
+{sensors}
+
 ## Sources that walk
 
 24 rounds, 0.02 of the line a round. The track is told how many sources there are, not their speed or mass.
@@ -305,6 +355,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parts = {
         "field": field_table(draws if given.quick else 40),
         "misfit": misfit_table(draws),
+        "sensors": sensors_table(draws),
         "walk": walk_table(draws if given.quick else 40),
         "count": count_table(draws if given.quick else 20),
         "whisper": whisper_table(draws),

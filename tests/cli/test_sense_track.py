@@ -233,3 +233,50 @@ def test_doubts_are_told_by_how_likely_one_fewer_is() -> None:
         "with 3: 2 sources explain them better, try --count 2"
     ]
     assert one_too_many({"fewer": 12.34, "masses": [1, 1, 1], **mixed, "mixed": False}) == []
+
+
+def row_of_rounds(*, drift: float) -> list[str]:
+    """Eight rounds of a unit at 0.5 read by 20 sensors, of which s4 drifts: r.json."""
+    table("many.csv", ["sensor", "x"], [(f"s{i}", (i + 1) / 20) for i in range(20)])
+    done(
+        "site", "row.json", "--name", "row", "--line", "40", "--sensors", "many.csv",
+        "--diffusion-time", "0.02", "--radius", "1/10",
+    )  # fmt: skip
+    done("ledger", "row.json", "row.ledger", "--rho", "1e6")
+    read = read_site("row.json").operator.columns([19])[:, 0]
+    # Rows of the last round come first: rounds are told apart by their times, not by where they stand.
+    lines = [
+        (time, f"s{i}", read[i] + (drift * time if i == 4 else 0))
+        for time in reversed(range(8))
+        for i in range(20)
+    ]
+    table("rounds.csv", ["time", "sensor", "value"], lines)
+    words = ["--site", "row.json", "--ledger", "row.ledger", "--rho", "1e4"]
+    done("release", "rounds.csv", *words, "--out", "r.json")
+    return ["track", "r.json"]
+
+
+def test_a_drifting_sensor_is_told_and_left_out_on_demand() -> None:
+    words = row_of_rounds(drift=0.5)
+    used = answer(*words)
+    (bad,) = used["suspects"]
+    assert (bad["sensor"], used["left_out"]) == ("s4", False)
+    assert abs(bad["drift"] - 0.5) < 6 * bad["drift_error"] < 0.1
+    assert "and was used all the same: --without-suspects" in done(*words).stderr
+    left = answer(*words, "--without-suspects")
+    assert (left["suspects"], left["left_out"]) == (used["suspects"], True)
+    assert set(cells(left)) <= {18, 19, 20}
+    assert set(cells(used)) - {18, 19, 20}  # the rival: it was there for somebody
+    assert "sensor 's4' drifts by +0.5" in done(*words, "--without-suspects").stderr
+
+
+def test_an_average_looks_for_bad_sensors_in_each_of_its_rounds() -> None:
+    row_of_rounds(drift=0.2)
+    told = answer("recover", "r.json", "--average", "--fit", "sensors", "--out", "rec.json")
+    (bad,) = told["answer"]["field"]["suspects"]
+    assert (bad["sensor"], bad["drift"]) == ("s4", pytest.approx(0.2, abs=0.05))
+    assert told["answer"]["bands"][0]["x"] == pytest.approx(0.5, abs=0.05)
+    assert answer("check", "rec.json")["holds"]
+    (alone_,) = answer("recover", "r.json", "--time", "7", "--fit", "sensors")["answer"]["field"]["suspects"]
+    assert alone_["drift"] is None
+    assert alone_["off"] == pytest.approx(1.4, abs=0.2)

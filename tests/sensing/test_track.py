@@ -16,12 +16,13 @@ from tests.chance import assert_share
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP, compose
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.combine import combine
 from sfumato.sensing.distance import emd_of
 from sfumato.sensing.estimate import distances_between, places_of
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.recover import recover
 from sfumato.sensing.rounds import cost_after
-from sfumato.sensing.track import Track, _several, combine, track
+from sfumato.sensing.track import Track, _several, track
 from sfumato.sensing.track_chain import JUMP, Walks, _cut, split_rhat, without_one
 from sfumato.sensing.track_kernel import draw_swaps
 from sfumato.spaces import Graph, Grid, Line, Points

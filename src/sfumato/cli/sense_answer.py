@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -12,6 +12,7 @@ from sfumato.cli.chance import chance
 from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from sfumato.cli.sense_noisy import Noisy
     from sfumato.sensing import Answer, Field, Misfit, OffGrid, Operator, Recovery
     from sfumato.spaces.space import FloatArray, IntArray
 
@@ -79,7 +80,7 @@ class Given:
     misfit: Misfit | None = None
 
 
-def give(found: Recovery, sigma: float | None, asked: Asked, *, labels: IntArray | None) -> Given:
+def give(found: Recovery, read: Noisy, asked: Asked, *, labels: IntArray | None) -> Given:
     """The answer of an estimator to the readings of R, of the site as stated or of a field that is fitted.
 
     Where R says that nothing can be told there is no answer. Where R is infeasible there is one only if a
@@ -87,10 +88,11 @@ def give(found: Recovery, sigma: float | None, asked: Asked, *, labels: IntArray
     """
     from sfumato.sensing import misfit, recover
 
-    field = None
+    field, sigma = None, read.sigma
     remarks: tuple[str, ...] = ()
     if asked.fit:
-        field = _fitted(found, noise_of(sigma, "--fit"), asked)
+        field = _fitted(found, read, asked)
+        sigma = field.sigma
         found = recover(field.operator, field.readings, sigma=sigma, upper=asked.upper)
         remarks = ("the answer takes the fitted field for known, so it is surer than it should be",)
     doubts = None
@@ -260,12 +262,13 @@ def _at_upper(masses: FloatArray, upper: float) -> int:
     return int((masses >= (1 - HELD) * upper).sum())
 
 
-def _fitted(found: Recovery, sigma: float, asked: Asked) -> Field:
+def _fitted(found: Recovery, read: Noisy, asked: Asked) -> Field:
     import numpy as np
 
     from sfumato.sensing import fit_field
     from sfumato.sensing.field import time_of
 
+    noise_of(read.sigma, "--fit")
     operator, times = found.operator, None
     if Unknown.time in asked.fit:
         stated = time_of(operator)
@@ -274,7 +277,7 @@ def _fitted(found: Recovery, sigma: float, asked: Asked) -> Field:
         times = np.geomspace(stated / WIDER, stated * WIDER, TIMES).tolist()
     offset = math.inf if Unknown.offset in asked.fit else 0.0
     return fit_field(
-        operator, found.readings, sigma=sigma, upper=asked.upper, offset=offset, times=times,
+        operator, read.rounds, sigma=read.noises, upper=asked.upper, offset=offset, times=times,
         sources=asked.count,
     )  # fmt: skip
 
@@ -282,14 +285,12 @@ def _fitted(found: Recovery, sigma: float, asked: Asked) -> Field:
 def _with_field(answer: Answer, field: Field | None) -> Answer:
     if field is None:
         return answer
-    from dataclasses import replace
-
     told = {
         "said": list(field.said),
         "offset": field.offset,
         "offset_error": field.offset_error if math.isfinite(field.offset_error) else None,
         "time": field.time,
         "interval": None if field.interval is None else list(field.interval),
-        "suspects": [{"sensor": one.sensor, "z": one.z, "p_value": one.p_value} for one in field.suspects],
+        "suspects": [asdict(one) for one in field.suspects],
     }
     return replace(answer, told={**answer.told, "field": told})

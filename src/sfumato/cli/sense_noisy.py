@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.sense_files import read_sigma, read_snapshots
 from sfumato.errors import InvalidInput, InvalidParameter
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Noisy:
-    """Noisy readings, from wherever they came."""
+    """Noisy readings, from wherever they came: as one, and each of `rounds` in the order of time."""
 
     site: Site
     names: tuple[str, ...]
@@ -25,6 +27,8 @@ class Noisy:
     statement: str
     rehearsal: bool
     time: str
+    rounds: FloatArray
+    noises: list[float]
     averaged: bool = False
 
     def saved(self, found: Recovery, answer: Answer | None = None) -> SavedRecovery:
@@ -69,14 +73,18 @@ def read_noisy(
             raise InvalidParameter(f"{files[0]} has {len(groups)} times; choose one with --time")
         ((when, values),) = groups
         names = tuple(name for name in ground.sensors.names if name in values)
+        read_values = np.array([values[name] for name in names])
+        noise = read_sigma(files[0]) if sigma is None else sigma
         return Noisy(
             ground,
             names,
-            np.array([values[name] for name in names]),
-            sigma=read_sigma(files[0]) if sigma is None else sigma,
+            read_values,
+            sigma=noise,
             statement="nothing was promised by sfumato for these readings",
             rehearsal=False,
             time=when,
+            rounds=read_values[np.newaxis],
+            noises=[] if noise is None else [noise],
         )
     if sigma is not None:
         raise InvalidParameter("--sigma goes with .csv readings; a .json says its own; nothing was recovered")
@@ -128,6 +136,8 @@ def joined(read: list[Readings], *, time: str, average: bool) -> Noisy:
         names = here
         values.append([at[name][0] for name in names])
         noises.append(max(at[name][1] for name in names))
+    when = moments_of(list(moments))
+    order = sorted(range(len(moments)), key=lambda i: when(list(moments)[i]))
     promises = dict.fromkeys(str(s.guarantee) for group in moments.values() for s in group)
     return Noisy(
         ground,
@@ -137,8 +147,26 @@ def joined(read: list[Readings], *, time: str, average: bool) -> Noisy:
         statement=(f"{len(moments)} readings, each " if len(moments) > 1 else "") + "; or ".join(promises),
         rehearsal=any(s.release.rehearsal for group in moments.values() for s in group),
         time="" if len(moments) > 1 else next(iter(moments)),
+        rounds=np.array(values)[order],
+        noises=[noises[i] for i in order],
         averaged=len(moments) > 1,
     )
+
+
+def moments_of(times: list[str]) -> Callable[[str], Any]:
+    """The order of times: all are dates (in UTC unless they name a zone), all are numbers, or as given."""
+    for kind in (_date, float):
+        try:
+            known = {time: kind(time) for time in times}
+        except ValueError:
+            continue
+        return known.__getitem__
+    return {time: number for number, time in enumerate(times)}.__getitem__
+
+
+def _date(time: str) -> datetime:
+    found = datetime.fromisoformat(time)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
 def made_from(saved: SavedRecovery, read: list[Readings]) -> bool:

@@ -131,7 +131,7 @@ def recover(
         operator = part_of_site(read.site, read.names)
         found = solve(operator, read.values, upper=upper, **_limit(radius, read.sigma))
         labels = _labels(found, communities)
-        given = give(found, read.sigma, asked, labels=labels)
+        given = give(found, read, asked, labels=labels)
     saved = read.saved(found, given.answer)
     result = _result(saved, given, truth, read.site, labels)
     for path in out or []:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,7 +14,7 @@ import typer
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.sense_answer import seed_of
-from sfumato.cli.sense_noisy import Noisy, joined
+from sfumato.cli.sense_noisy import Noisy, joined, moments_of
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidInput, InvalidParameter, NotComparable
 
@@ -49,6 +49,12 @@ def track(
     seed: Annotated[
         int | None, typer.Option(help="Chance of the draws, for several sources; else that of the readings.")
     ] = None,
+    without_suspects: Annotated[
+        bool,
+        typer.Option(
+            "--without-suspects", help="Leave out sensors that the others contradict: dead or drifting ones."
+        ),
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files of --out and --plot.")
     ] = False,
@@ -62,8 +68,10 @@ def track(
     """
     import numpy as np
 
-    from sfumato.sensing import read_readings
+    from sfumato.sensing import read_readings, suspects
     from sfumato.sensing import track as follow
+    from sfumato.sensing.build import part_of
+    from sfumato.sensing.field_sensors import rows_without
     from sfumato.sensing.site import part_of_site
 
     hush = quiet or json
@@ -76,16 +84,23 @@ def track(
         _drawable(site)
     values = np.array([one.values for one in rounds])
     sigmas = [one.sigma or 0.0 for one in rounds]
+    rng = chance(seed_of(values) if seed is None else seed)
     with working(f"looking for a path through {len(rounds)} rounds", quiet=hush):
-        found = follow(
-            part_of_site(site, rounds[0].names), values, sigma=sigmas, speed=speed, upper=upper, count=count,
-            rng=chance(seed_of(values) if seed is None else seed),
-        )  # fmt: skip
+        operator = part_of_site(site, rounds[0].names)
+        bad = suspects(operator, values, sigma=sigmas, upper=upper)
+        if bad and without_suspects:
+            rows = rows_without(operator, bad)
+            operator, values = part_of(operator, rows), values[:, rows]
+        found = follow(operator, values, sigma=sigmas, speed=speed, upper=upper, count=count, rng=rng)
     result = _result(found, rounds, losses_of(read), upper=upper)
+    result |= {"suspects": [asdict(one) for one in bad], "left_out": without_suspects}
     if out is not None:
         out.write_text(json_.dumps(result, indent=1) + "\n", encoding="utf-8")
     if plot is not None:
         plot.write_bytes(_draw(found, rounds, result))
+    for one in bad:
+        done = "and was left out" if without_suspects else "and was used all the same: --without-suspects"
+        say(f"{one.said} {done}", quiet=hush)
     if not found.mixed:
         say("the draws did NOT mix: this is one of several tracks that fit", quiet=hush)
     show(result, _told(result), json=json)
@@ -105,7 +120,7 @@ def in_order(read: list[Readings]) -> list[Noisy]:
     else:
         if "" in times:
             raise InvalidInput("some readings have a time and some have none; nothing was followed")
-        rounds = [joined(read, time=time, average=False) for time in sorted(times, key=_moments(times))]
+        rounds = [joined(read, time=time, average=False) for time in sorted(times, key=moments_of(times))]
     if any(one.names != rounds[0].names for one in rounds):
         raise InvalidInput("other sensors were read at other times; nothing was followed")
     if len(rounds) < 2:
@@ -122,22 +137,6 @@ def _differ(read: list[Readings]) -> None:
     receipts = [(one.release.ledger, one.release.entry.hash) for other in read for one in other.snapshots]
     if len(set(receipts)) < len(receipts):
         raise InvalidInput("a reading is there twice, with the same receipt; nothing was followed")
-
-
-def _moments(times: list[str]) -> Any:
-    """The order of times: all are dates (in UTC unless they name a zone), all are numbers, or as given."""
-    for kind in (_date, float):
-        try:
-            known = {time: kind(time) for time in times}
-        except ValueError:
-            continue
-        return known.__getitem__
-    return {time: number for number, time in enumerate(times)}.__getitem__
-
-
-def _date(time: str) -> datetime:
-    found = datetime.fromisoformat(time)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
 def losses_of(read: list[Readings]) -> list[Loss | None]:

@@ -6,6 +6,7 @@ from sfumato.sensing.bayes_median import bayes_median
 from sfumato.sensing.bregman import BregmanPath, bregman
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.check import Check, check
+from sfumato.sensing.combine import combine
 from sfumato.sensing.community import CommunityAnswer, communities, community_of
 from sfumato.sensing.conditioning import Conditioning, conditioning
 from sfumato.sensing.design import Curve, Design, error_curve
@@ -55,7 +56,7 @@ from sfumato.sensing.sensitivity import Sensitivity, per_sensor_loss, sensitivit
 from sfumato.sensing.sensors import Sensors
 from sfumato.sensing.simulate import block_graph, made_up_sources
 from sfumato.sensing.site import Site, read_site
-from sfumato.sensing.track import Track, combine, track
+from sfumato.sensing.track import Track, track
 from sfumato.sensing.whisper import (
     Spread,
     WhisperPosterior,

@@ -12,9 +12,18 @@ from scipy.special import chdtrc
 
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.build import part_of
-from sfumato.sensing.field_sensors import Suspect, check_reach, suspects, whitened, without_offset
+from sfumato.sensing.combine import combine
+from sfumato.sensing.field_sensors import (
+    Suspect,
+    check_reach,
+    rounds_of,
+    rows_without,
+    suspects,
+    whitened,
+    without_offset,
+)
 from sfumato.sensing.field_sparse import Fit, few_sources
-from sfumato.sensing.misfit import Misfit, checked_readings, checked_sigma, misfit, p_said
+from sfumato.sensing.misfit import Misfit, misfit
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Operator
 from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
 
@@ -34,7 +43,8 @@ REFINED = 3
 class Field:
     """What to recover from, once the field is known: an operator, readings, and what was found on the way.
 
-    `operator` has the estimated time and no suspected sensors; `readings` are theirs, less the offset.
+    `operator` has the estimated time and no suspected sensors; `readings` are theirs, less the offset, and
+    `sigma` the deviation of their noise: of several rounds, of what `combine` makes of them.
     `offset_error` is its standard error, masses being unknown but the found cells, the time and the suspects
     taken for known: 0 where nobody asked, inf where the sources found could have made any offset themselves.
     Sources that blend, or a wrong time, pass for an offset, so it is too small then.
@@ -46,6 +56,7 @@ class Field:
 
     operator: Operator
     readings: FloatArray
+    sigma: float
     offset: float
     offset_error: float
     time: float | None
@@ -59,9 +70,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scene:
-    """Readings of the sensors that are left, and how they are to be explained."""
+    """Readings of the sensors that are left, and how they are to be explained: all rounds, and as one."""
 
     operator: Operator
+    rounds: FloatArray
+    noises: FloatArray
     readings: FloatArray
     sigma: float
     upper: float
@@ -73,7 +86,7 @@ def fit_field(
     operator: Operator,
     y: npt.ArrayLike,
     *,
-    sigma: float,
+    sigma: float | npt.ArrayLike,
     upper: float = 1.0,
     offset: float = 0.0,
     times: Sequence[float] | None = None,
@@ -81,6 +94,9 @@ def fit_field(
 ) -> Field:
     """Readings y = M_T f + offset + noise made ready for a recovery: T, the offset and bad sensors found.
 
+    Rows of y are rounds of a scene at rest, evenly spaced, with one sigma or one for each: then sensors that
+    drift or do not go along are found too (`suspects`), and all else is fitted to what `combine` makes of
+    the rounds.
     `times` are diffusion times (rates on a graph) to try, from the least to the largest possible; without
     them the operator's own stands. First suspected sensors go, judged in the directions of the least time.
     Then, for each time, the least square of few sources and an offset is found, at cells; the time is that of
@@ -101,8 +117,7 @@ def fit_field(
     is smaller, sources move readings by more than was thought, and the promise was weaker than stated: `said`
     says so when the whole interval lies below it.
     """
-    readings = checked_readings(operator, y, what="no field was fitted")
-    noise = checked_sigma(sigma)
+    rounds, noises = rounds_of(operator, y, sigma)
     tried = None if times is None else _times(operator, times)
     count = None if sources is None else whole("sources", sources, low=1)
     if not offset >= 0:
@@ -110,22 +125,25 @@ def fit_field(
     if not 0 < upper < math.inf:
         raise InvalidParameter(f"upper must be positive and finite, got {upper}; no field was fitted")
     check_reach(operator if tried is None else at_time(operator, tried[-1]))  # a longer time reaches further
-    if offset and len(readings) < 2:
+    if offset and rounds.shape[1] < 2:
         raise InvalidParameter(
             "an offset needs 2 sensors or more to be told from, got 1; no field was fitted"
         )
-    least = operator if tried is None else at_time(operator, tried[0])
-    bad = suspects(least, readings, sigma=noise, upper=upper, offset=offset > 0)
-    scene = _without(_Scene(operator, readings, noise, upper, offset, count), bad)
+    scene = _Scene(operator, rounds, noises, *combine(rounds, noises), upper, offset, count)
+    bad = _suspects(scene, operator if tried is None else at_time(operator, tried[0]))
+    scene = _without(scene, bad)
     profile = _profile(scene, tried)
     if tried is not None:
         # Directions of a time that is still likely are fewer, so more can be said of each sensor.
-        low = at_time(scene.operator, profile.interval[0])
-        more = suspects(low, scene.readings, sigma=noise, upper=upper, offset=offset > 0)
-        if more and len(bad) + len(more) <= len(readings) / 4:
+        more = _suspects(scene, at_time(scene.operator, profile.interval[0]))
+        if more and len(bad) + len(more) <= rounds.shape[1] / 4:
             bad, scene = bad + more, _without(scene, more)
             profile = _profile(scene, tried)
     return _field(operator, scene, profile, bad, tried)
+
+
+def _suspects(scene: _Scene, operator: Operator) -> tuple[Suspect, ...]:
+    return suspects(operator, scene.rounds, sigma=scene.noises, upper=scene.upper, offset=scene.offset > 0)
 
 
 def at_time(operator: Operator, time: float) -> Operator:
@@ -265,6 +283,7 @@ def _field(
     field = Field(
         operator,
         read_only(scene.readings - offset),
+        scene.sigma,
         offset,
         error,
         profile.time if told else None,
@@ -322,9 +341,13 @@ def _at_most(scene: _Scene, times: list[float]) -> float | None:
 def _without(scene: _Scene, bad: tuple[Suspect, ...]) -> _Scene:
     if not bad:
         return scene
-    names = {suspect.sensor for suspect in bad}
-    rows = np.array([i for i, name in enumerate(scene.operator.sensors.names) if name not in names])
-    return replace(scene, operator=part_of(scene.operator, rows), readings=scene.readings[rows])
+    rows = rows_without(scene.operator, bad)
+    return replace(
+        scene,
+        operator=part_of(scene.operator, rows),
+        rounds=scene.rounds[:, rows],
+        readings=scene.readings[rows],
+    )
 
 
 def _times(operator: Operator, times: Sequence[float]) -> list[float]:
@@ -339,11 +362,7 @@ def _times(operator: Operator, times: Sequence[float]) -> list[float]:
 
 
 def _said(stated: Operator, scene: _Scene, field: Field, times: list[float] | None) -> tuple[str, ...]:
-    said = [
-        f"sensor {suspect.sensor!r} is off by {suspect.z:+.1f} deviations from what the others say "
-        f"({p_said(suspect.p_value)}) and was left out"
-        for suspect in field.suspects
-    ]
+    said = [f"{suspect.said} and was left out" for suspect in field.suspects]
     if len(field.suspects) >= len(stated.sensors) / 4:
         said.append("a quarter of the sensors is suspected: look at the physics first, then at the sensors")
     if scene.offset:

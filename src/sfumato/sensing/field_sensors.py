@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +15,14 @@ from scipy.special import chdtrc, log_ndtr
 
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.build import linear
-from sfumato.sensing.misfit import checked_readings, checked_sigma
+from sfumato.sensing.combine import checked_rounds, combine
+from sfumato.sensing.misfit import checked_readings, p_said
 from sfumato.sensing.operators import HeatLine, HeatPlane, Matrix, Operator
 from sfumato.sensing.sensors import Sensors
 from sfumato.sensing.solver.compress import range_of
-from sfumato.spaces.space import FloatArray, real_array
+from sfumato.spaces.space import FloatArray, IntArray, real_array
+
+Shows = Literal["level", "drift", "loose"]
 
 LARGE = 1 << 22
 """Entries above which a matrix is not formed."""
@@ -29,21 +34,47 @@ FAINT = 0.05
 """Signal of one source, in sigma, that may stay outside the directions taken for signal."""
 ALONE = 1e-3
 """The least share of its own reading in its residual with which a sensor can be judged by the others."""
+DOUBTFUL = 0.01
+"""The level of the tests that say how a bad sensor is bad."""
 MOST_SUSPECTS = 1 / 4
 """The share of all sensors at which no more are suspected: then it is the physics that does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A sensor that the others contradict: how many deviations it is off, and how likely noise alone does so.
+    """A sensor that the others contradict: how, by how much, and how likely noise alone does so.
 
-    `z` is what it read less what the others say, in its deviations; with several rounds, of their mean.
+    `off` is what it read less what the others say, with its standard error `off_error`, in the unit of
+    readings; of several rounds, on average. `drift` is by how much that grew from one round to the next, with
+    `drift_error`; None where there was one round. `shows` says what its rounds look like: off by the same
+    (`level`), by more and more (`drift`), or neither, as one that is dead while the scene changes (`loose`).
     `p_value` is after Bonferroni: the chance that any of the sensors would be as far off by noise.
     """
 
     sensor: str
-    z: float
+    shows: Shows
     p_value: float
+    off: float
+    off_error: float
+    drift: float | None = None
+    drift_error: float | None = None
+
+    @property
+    def said(self) -> str:
+        """What is wrong with it, as a sentence."""
+        match self.shows:
+            case "level":
+                how = f"reads {self.off:+.3g} ± {self.off_error:.2g} off what the others say"
+            case "drift":
+                how = (
+                    f"drifts by {self.drift:+.3g} ± {self.drift_error:.2g} a round from what the others say, "
+                    f"and is {self.off:+.3g} ± {self.off_error:.2g} off on average"
+                )
+            case "loose":
+                how = "does not go along with the others from round to round"
+            case _:
+                assert_never(self.shows)
+        return f"sensor {self.sensor!r} {how} ({p_said(self.p_value)})"
 
 
 def check_reach(operator: Operator) -> None:
@@ -98,7 +129,7 @@ def suspects(
     operator: Operator,
     y: npt.ArrayLike,
     *,
-    sigma: float,
+    sigma: float | npt.ArrayLike,
     upper: float = 1.0,
     offset: bool = False,
     level: float = 0.01,
@@ -109,8 +140,9 @@ def suspects(
     others then say, in its deviations, is standard normal if all sensors are well, whatever the sources are.
     The worst leaves if Bonferroni's p-value is below `level`, and all is fitted anew, until none is or a
     quarter of the sensors has left. So all sensors are well and one is suspected at most `level` of the time.
-    With several rounds (rows of y), the mean over rounds shows drifts, and the sum of squares sensors that
-    are dead while the scene changes; each has half of the level.
+    With several rounds (rows of y, evenly spaced, with one sigma or one for each), the mean over rounds shows
+    a sensor that is off, their slope one that drifts, and the sum of squares one that is dead while the
+    scene changes; each has a third of the level.
 
     Limits: signal of which one source of mass `upper` has less than 0.05 sigma counts as noise, so very many
     sources at the same place would raise the level. A sensor is only as testable as others read the
@@ -122,42 +154,101 @@ def suspects(
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> read = hall.columns([30])[:, 0]
     >>> read[14] = 0.0
-    >>> [found.sensor for found in suspects(hall, read, sigma=0.1)]
-    ['14']
+    >>> [found.said for found in suspects(hall, read, sigma=0.1)]
+    ["sensor '14' reads -1.26 ± 0.1 off what the others say (p = 9.6e-32)"]
     """
-    rounds = np.atleast_2d(real_array("readings", y))
-    if rounds.ndim != 2:
-        raise InvalidParameter(f"readings must be a row, or rows, got shape {rounds.shape}; nothing was done")
-    for row in rounds:
-        checked_readings(operator, row, what="nobody was suspected")
+    rounds, noises = rounds_of(operator, y, sigma)
     if not 0 < level < 1:
         raise InvalidParameter(f"level must be between 0 and 1, got {level}; nobody was suspected")
-    noise = checked_sigma(sigma)
-    signal = _signal(operator, noise / math.sqrt(len(rounds)), upper=upper, offset=offset)
+    signal = _signal(operator, combine(rounds, noises)[1], upper=upper, offset=offset)
     names, m = operator.sensors.names, rounds.shape[1]
     rows, found = np.arange(m), list[Suspect]()
     # Of two that differ and may share an offset, neither is known to be the bad one.
     while len(found) < MOST_SUSPECTS * m and signal.shape[1] < rows.size and rows.size > 1 + offset:
-        z, chance = _judge(rounds[:, rows], _orthonormal(signal[rows]), noise)
+        left, own = _left(rounds[:, rows], _orthonormal(signal[rows]))
+        tests = _tests(left, own, noises)
+        chance = np.min(tests, axis=0)
         worst = int(np.argmin(chance))
-        p_value = min(1.0, m * float(chance[worst]))
+        p_value = math.exp(min(0.0, math.log(len(tests) * m) + float(chance[worst])))
         if p_value >= level:
             break
-        found.append(Suspect(names[rows[worst]], float(z[worst]), p_value))
+        # What is fitted goes along with its own reading too: that share is taken out.
+        told = left[:, worst] / own[worst], noises / math.sqrt(own[worst])
+        off, drift = ([float(value) for value in pair] for pair in _line(*told))
+        more = drift if noises.size > 1 else ()
+        found.append(Suspect(names[rows[worst]], _shows(*told), p_value, *off, *more))
         rows = np.delete(rows, worst)
     return tuple(found)
 
 
-def _judge(rounds: FloatArray, basis: FloatArray, sigma: float) -> tuple[FloatArray, FloatArray]:
-    """For each sensor the residual of the mean in its deviations, and a p-value."""
-    own = 1 - np.sum(basis**2, axis=1)  # the residual of a reading has the variance sigma**2 times this
-    able = own > ALONE
-    each = (rounds - (rounds @ basis) @ basis.T) / (sigma * np.sqrt(np.where(able, own, 1.0)))
-    z = math.sqrt(len(rounds)) * each.mean(axis=0)
-    chance = 2 * np.exp(log_ndtr(-np.abs(z)))
-    if len(rounds) > 1:
-        chance = 2 * np.minimum(chance, chdtrc(len(rounds), np.sum(each**2, axis=0)))
-    return np.where(able, z, 0.0), np.where(able, chance, 1.0)
+def rows_without(operator: Operator, bad: Iterable[Suspect]) -> IntArray:
+    """The rows of the sensors that nobody suspects."""
+    names = {suspect.sensor for suspect in bad}
+    return np.array([i for i, name in enumerate(operator.sensors.names) if name not in names], dtype=np.int64)
+
+
+def rounds_of(
+    operator: Operator, y: npt.ArrayLike, sigma: float | npt.ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Readings of every sensor, a row for each round, and the noise of each round."""
+    rounds, noises = checked_rounds(np.atleast_2d(real_array("readings", y)), sigma)
+    checked_readings(operator, rounds[0], what="nothing was computed")
+    return rounds, noises
+
+
+def _left(rounds: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What readings leave, and the share of its variance that each sensor keeps in it: nan if too small."""
+    own = 1 - np.sum(basis**2, axis=1)
+    return rounds - (rounds @ basis) @ basis.T, np.where(own > ALONE, own, math.nan)
+
+
+def _tests(left: FloatArray, own: FloatArray, noises: FloatArray) -> list[FloatArray]:
+    """For each sensor the log of the chance of what it leaves if all is well, by each test there is.
+
+    Logs, so that of two that are both beyond doubles the worse one is the worst.
+    """
+    scaled = left / np.sqrt(own)
+    level, slope = _line(scaled, noises)
+    tests = [_two_sided(*level)]
+    if noises.size > 1:
+        squares = np.sum((scaled / noises[:, np.newaxis]) ** 2, axis=0)
+        tests += [_two_sided(*slope), _log_chi_square(noises.size, squares)]
+    return [np.where(np.isnan(own), 0.0, chance) for chance in tests]
+
+
+def _shows(values: FloatArray, errors: FloatArray) -> Shows:
+    """What a bad sensor's rounds look like: a level, one that drifts, or neither, each by a test at 1 %."""
+    (level, _), (slope, slope_error) = _line(values, errors)
+    number = np.arange(values.size)
+    beside = values - level - slope * (number - np.average(number, weights=1 / errors**2))
+    if values.size > 2 and chdtrc(values.size - 2, np.sum((beside / errors) ** 2)) < DOUBTFUL:
+        return "loose"
+    drifts = values.size > 1 and _two_sided(slope, slope_error) < math.log(DOUBTFUL)
+    return "drift" if drifts else "level"
+
+
+def _line(
+    values: FloatArray, noises: FloatArray
+) -> tuple[tuple[FloatArray, float], tuple[FloatArray, float]]:
+    """The mean of rounds and, of two or more, their slope by weighted least squares, with standard errors."""
+    weights = 1 / noises**2
+    number = np.arange(noises.size)
+    away = number - weights @ number / weights.sum()
+    told = float(weights @ away**2)
+    mean = weights @ values / weights.sum(), 1 / math.sqrt(weights.sum())
+    return mean, ((weights * away) @ values / told, 1 / math.sqrt(told)) if told > 0 else mean
+
+
+def _two_sided(value: FloatArray, error: float) -> FloatArray:
+    return np.asarray(math.log(2) + log_ndtr(-np.abs(value) / error))
+
+
+def _log_chi_square(degrees: int, squares: FloatArray) -> FloatArray:
+    """The log of the chance of a larger square; beyond doubles, Chernoff's bound [boucheron13, sec. 2.2]."""
+    chance = chdtrc(degrees, squares)
+    ratio = np.maximum(squares / degrees, 1.0)
+    bound = degrees / 2 * (1 - ratio + np.log(ratio))
+    return np.asarray(np.log(chance, out=bound, where=chance > 0))
 
 
 def _signal(operator: Operator, sigma: float, *, upper: float, offset: bool) -> FloatArray:

@@ -13,11 +13,12 @@ from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.privacy.exact import Number
 from sfumato.sensing import mixing
+from sfumato.sensing.combine import checked_rounds
 from sfumato.sensing.estimate import Estimate, distances_between, places_of
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.rounds import RoundsCost, cost_after
 from sfumato.sensing.track_chain import Walks, name_alike, sampled, split_rhat, without_one
-from sfumato.spaces.space import FloatArray, IntArray, read_only, real_array, whole
+from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
 
 MOST_CELLS = 2000
 """Cells up to which paths are followed: a step costs the square of them."""
@@ -65,20 +66,6 @@ class Track:
         return cost_after(loss, [len(self.cells)], delta=delta)[0]
 
 
-def combine(rounds: npt.ArrayLike, sigmas: float | npt.ArrayLike) -> tuple[FloatArray, float]:
-    """The one reading that says all that rounds of a scene at rest say, and the sigma of its noise.
-
-    The mean with weights 1 / sigma**2 is sufficient for Gaussian noise; its variance is 1 over their sum.
-    Sources that move are blurred by it: `track` is for them.
-
-    >>> combine([[1, 0], [2, 1], [3, 2], [2, 1]], 0.5)
-    (array([2., 1.]), 0.25)
-    """
-    read, noise = _rounds(rounds, sigmas)
-    weights = 1 / noise**2
-    return np.asarray(weights @ read / weights.sum()), float(1 / math.sqrt(weights.sum()))
-
-
 def track(
     operator: Operator,
     rounds: npt.ArrayLike,
@@ -119,7 +106,7 @@ def track(
     >>> track(line, moving, sigma=0.1).cells[:, 0]
     array([2, 3, 4, 5])
     """
-    read, noise = _rounds(rounds, sigma)
+    read, noise = checked_rounds(rounds, sigma)
     m, n = operator.shape
     if n > MOST_CELLS:
         raise InvalidParameter(
@@ -270,17 +257,3 @@ def _track(
 ) -> Track:
     held = (read_only(cells), read_only(chances), read_only(radii), read_only(masses))
     return Track(operator, *held, speed, rhat, fewer)
-
-
-def _rounds(rounds: npt.ArrayLike, sigma: float | npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    read = real_array("rounds", rounds)
-    noise = real_array("sigma", sigma)
-    if read.ndim != 2 or 0 in read.shape or not np.isfinite(read).all():
-        raise InvalidParameter(
-            f"rounds must be one or more rows of finite numbers, got shape {read.shape}; nothing was computed"
-        )
-    if noise.ndim > 1 or noise.size not in (1, len(read)) or not ((noise > 0) & np.isfinite(noise)).all():
-        raise InvalidParameter(
-            f"sigma must be above 0, one for all or for each of {len(read)} rounds; nothing was computed"
-        )
-    return read, np.broadcast_to(noise, len(read)) if noise.size == 1 else noise

@@ -126,13 +126,13 @@ def test_an_infeasible_radius_is_no_verdict_where_the_physics_fits() -> None:
     assert told["answer"]["bands"][0]["x"] == pytest.approx(0.4, abs=0.1)
     assert answer(*words, "--radius", "1e-6", *LEAST)["answer"] is None
     said = done(*words, "--radius", "1e-6", "--plot", "a.png")
-    assert "a test finds that the physics fits, so it was the noise: here is an answer" in said.stderr
+    assert "a test finds that the physics fits, so it was the noise: here is an answer" in said.stdout
 
 
 def test_without_sigma_or_with_too_many_cells_the_least_mass_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     words = row()[:-2]
     said = done(*words, "--radius", "0.3")
-    assert "bayes-median needs the sigma of the noise: the answer is the least mass" in said.stderr
+    assert "bayes-median needs the sigma of the noise: the answer is the least mass" in said.stdout
     told = answer(*words, "--radius", "0.3")
     assert told["answer"]["estimator"] == "least"
     assert told["answer"]["sources"] == told["sources"]
@@ -142,7 +142,7 @@ def test_without_sigma_or_with_too_many_cells_the_least_mass_answers(monkeypatch
     table("edges.csv", ["u", "v"], [(i, i + 1) for i in range(5)])
     done("site", "net.json", "--name", "net", "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
     table("n.csv", ["sensor", "value"], enumerate(read_site("net.json").operator.columns([0])[:, 0] * 0.8))
-    monkeypatch.setattr(sys.modules["sfumato.sensing.posterior"], "MOST_CELLS", 5)
+    monkeypatch.setattr(sys.modules["sfumato.sensing.posterior_cells"], "MOST_CELLS", 5)
     told = answer("recover", "n.csv", "--site", "net.json", "--sigma", "0.01")
     assert told["remarks"] == ["bayes-median takes at most 5 cells, here are 6: the answer is the least mass"]
 
@@ -267,7 +267,7 @@ def test_a_dead_sensor_is_warned_of_and_found() -> None:
     assert answer(*words)["misfit"]["said"] == ""
     words = row_again(dead=5)
     said = done(*words, *LEAST)
-    assert said.stderr.splitlines()[-1].startswith("the readings do not fit the stated physics")
+    assert said.stdout.splitlines()[-1].startswith("the readings do not fit the stated physics")
     told = answer(*words, "--fit", "sensors", "--out", "rec.json", "--plot", "fit.png")
     assert [one["sensor"] for one in told["answer"]["field"]["suspects"]] == ["s5"]
     assert told["answer"]["bands"][0]["x"] == pytest.approx(0.4, abs=0.1)
@@ -298,7 +298,7 @@ def test_an_offset_is_taken_off() -> None:
     assert least["answer"]["sources"] != least["sources"]  # R of the field, not the one with the proof
     assert answer("check", "rec.json")["holds"]
     said = done(*words, "--fit", "offset")
-    assert "the answer takes the fitted field for known, so it is surer than it should be" in said.stderr
+    assert "the answer takes the fitted field for known, so it is surer than it should be" in said.stdout
 
 
 def test_a_diffusion_time_is_estimated() -> None:

@@ -15,13 +15,15 @@ from tests.cli.sense_runs import VALUES, alone, answer, done, entries, hall, ref
 from sfumato.cli import sense_plan
 from sfumato.figures import recovery_forecast as figure
 from sfumato.figures.recovery_forecast import draw_recovery_forecast
-from sfumato.privacy import ZCDP, ApproxDP, MovedMass
+from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
 from sfumato.privacy.codec import encode
-from sfumato.sensing import Sensors, Site, heat_line, place_sensors, plan, read_site, resolution
+from sfumato.sensing import Sensors, Site, heat_line, linear, place_sensors, plan, read_site, resolution
 from sfumato.sensing import design as designs
 from sfumato.sensing import need as needs
+from sfumato.sensing.build import time_of
 from sfumato.sensing.forecast import Estimator, Lot, Scene
 from sfumato.sensing.rounds import cost_after, noise_for
+from sfumato.spaces import Line
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("alone_here")]
 
@@ -49,6 +51,13 @@ def test_a_line_is_planned_before_there_is_a_site() -> None:
     ]
     assert told["papers"]["noisy"]["applies"] is False  # 6 sqrt(T / 2) < 1
     assert "forecast" not in told
+    # What a ledger adds up if each is paid like this one: 2.4 is no delta.
+    assert [row["charged"] for row in told["after_readings"]] == [
+        encode(ApproxDP(4, "1/10")),
+        None,
+        None,
+        None,
+    ]
     long = answer("plan", *SMALL, "--trials", "0", "--length", "10", "--diffusion-time", "5")
     assert long["neighbors"]["radius"] == "1/10"  # a hundredth of the line
     # The same line in another unit: densities are a tenth of it, distances ten times.
@@ -155,9 +164,12 @@ def test_what_is_wanted_is_said_with_its_doubt() -> None:
         assert need["too_little"] < need["value"] < need["surely"]
         assert {need["too_little"], need["surely"]} <= {one["value"] for one in need["means"]}
     need = told["sensors"]
-    ends = f"{need['too_little']:g} sensors is too little and {need['surely']:g} sensors is enough"
+    ends = f"{need['too_little']:g} sensors are too few and {need['surely']:g} sensors are enough"
     about = int(np.ceil(need["value"]))
     assert f"takes about {about} sensors: {ends}, each with 95 % (Bayes median)" in text
+    need = told["rho"]
+    ends = f"rho {need['too_little']:.2g} is too little and rho {need['surely']:.2g} is enough"
+    assert f"takes about rho {need['value']:.2g}: {ends}, each with 95 %" in text
     assert "tried, with mean errors: 2 sensors " in text
     assert "a mean error of 1e-09 at rho 8 was not reached from 2 sensors to 96 sensors" in never
     assert "the least mean error of those tried is " in text
@@ -260,6 +272,92 @@ def test_a_page_is_drawn_where_no_trial_was_wrong() -> None:
     assert "Where no trial was wrong a point is at the bottom, without a whisker." in page
 
 
+SHORT: dict[str, Any] = {"TIMES": (-1, 0), "SOME": (0, 1), "COSTS": (0,), "COUNTS": (1,)}
+
+
+def test_curves_are_told_without_a_file() -> None:
+    words = ("plan", *QUICK, "--trials", "3", "--seed", "1")
+    with mock.patch.multiple(designs, error_of=by_law, **SHORT):
+        told, text = answer(*words, "--curves"), done(*words, "--curves", "--quiet").stdout.splitlines()
+        assert not list(Path().iterdir())
+        drawn, short = answer(*words, "--out", "a.html"), done(*words, "--out", "b.html", "--quiet").stdout
+    assert {name: told[name] for name in ("curves", "best_time")} == {
+        name: drawn[name] for name in ("curves", "best_time")
+    }
+    assert told["best_time"]["said"] in text
+    for name, curve in told["curves"].items():
+        head = next(i for i, line in enumerate(text) if line.startswith(f"{name}  "))
+        assert text[head].split("  ", 1)[1].split() == ["least", "mass", "(R)", "Bayes", "median"]
+        for i, value in enumerate(curve["values"]):
+            row = text[head + 1 + i]
+            assert row.split()[0] == f"{value:.4g}"
+            for one in curve["estimators"].values():
+                assert f"{one[i]['mean']:.2g} ({one[i]['low']:.2g} to {one[i]['high']:.2g})" in row
+            now = {"diffusion time": 0.05, "sensors": 6, "rho": 8, "sources": 1}[name]
+            assert row.endswith("  planned") is (value == now)
+        assert text[head - 1] == text[head + 1 + len(curve["values"])] == ""
+    assert "3 trials of the least mass (R) and 3 trials of the Bayes median" in "\n".join(text)
+    # A page has the tables, so the text need not; and what is shown is not offered.
+    assert told["best_time"]["said"] in short
+    assert "planned\n" not in short
+    assert "--curves" not in "\n".join([*text, short])
+
+
+def test_a_plan_ends_with_what_curves_would_show() -> None:
+    told = done("plan", *QUICK, "--trials", "2", "--seed", "1").stdout.splitlines()[-1]
+    assert told.startswith(
+        "--curves shows, and --out FILE draws, what another T, more sensors, more rho or more sources would "
+        "change: in about "
+    )
+    assert told.endswith((" a minute", " minutes"))
+    Site("own", linear(np.eye(3, 5) + 0.1, Line(5)), SwappedCells(1)).write("site.json")
+    told = done("plan", "site.json", "--rho", "8", "--sources", "1", "--trials", "2").stdout.splitlines()[-1]
+    assert "what more rho or more sources would change" in told
+    assert "--curves" not in done("plan", "site.json", "--rho", "8").stdout
+
+
+def test_the_best_time_is_that_of_the_better_estimator() -> None:
+    """R is right at the planned time and the Bayes median, which is worse here, at half of it."""
+
+    def law(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+        early = time_of(scene.operator) == 0.025
+        off = 0.1 + 0.01 * float(lot.masses[0])
+        return off * (2 if early else 1) if estimator == "least mass" else off * (4 if early else 8)
+
+    with (
+        mock.patch.multiple(designs, error_of=law, **SHORT),
+        mock.patch("sfumato.sensing.forecast.error_of", law),
+    ):
+        told = answer("plan", *QUICK, "--trials", "4", "--seed", "1", "--curves")
+    assert told["forecast"]["best"] == told["best_time"]["estimator"] == "least mass"
+    assert told["best_time"]["time"] == 0.05
+    said = "for the least mass (R), of the times tried, T 0.05, the last, is best to read at; planned is 0.05"
+    assert told["best_time"]["said"] == said
+
+
+def test_what_a_ledger_adds_up_is_told_beside_what_readings_cost() -> None:
+    """24 readings of epsilon 1 cost less than 6 together, and a ledger that pays each of them wants 24."""
+    words = ("plan", *SMALL[:4], "--epsilon", "1", "--trials", "0")
+    told, text = answer(*words), done(*words).stdout
+    _, day, *_ = told["after_readings"]
+    assert day["epsilon"] < 6
+    assert day["charged"] == encode(ApproxDP(24, "24e-6"))
+    assert (
+        "a ledger that pays each reading like this one adds up epsilon and delta: after 24 epsilon 24, delta "
+        "2.4e-05; after 100 epsilon 100, delta 0.0001; after 1,440 epsilon 1,440, delta 0.00144\n"
+        "readings that share a budget take less of it: --readings 24 plans 24 of them\n"
+    ) in text
+    assert (
+        "after 24 a delta of 1 or more, which no budget has\n" in done("plan", *SMALL, "--trials", "0").stdout
+    )
+    by_rho = done("plan", *QUICK, "--trials", "0").stdout
+    assert "adds up rho 8, 192, 800 and 11,520, which is that epsilon\n" in by_rho
+    # Shared readings say it already, as what all of them may cost.
+    shared = (*words, "--readings", "24")
+    assert "a ledger that pays each" not in done(*shared).stdout
+    assert answer(*shared)["after_readings"][1]["charged"] == answer(*shared)["shared"]["together"]
+
+
 def test_the_papers_come_last() -> None:
     small: dict[str, Any] = {"TIMES": (0,), "SOME": (0,), "COSTS": (0,), "COUNTS": (1,)}
     with mock.patch.multiple(designs, error_of=by_law, **small):
@@ -276,7 +374,8 @@ def test_the_papers_come_last() -> None:
         (["--on", "line"], "a site says its own --on"),
         (["--radius", "1"], "a site says its own --radius"),
         (["--trials", "1"], "a mean with an interval needs two trials, got 1; nothing was planned"),
-        (["--trials", "0", "--want", "1"], "--want and --out simulate, --trials 0 does not"),
+        (["--trials", "0", "--want", "1"], "--want, --curves and --out simulate, --trials 0 does not"),
+        (["--trials", "0", "--curves"], "--want, --curves and --out simulate, --trials 0 does not"),
         (["--want", "-1"], "a wanted error is positive and finite, got -1.0; nothing was planned"),
         (["--readings", "2", "--calibration", "papers"], "the papers' calibration is of a single reading"),
         (["--out", "plan.pdf"], "this is written as .html or .png, got plan.pdf"),
@@ -371,3 +470,115 @@ def test_sensors_are_placed_as_the_library_places_them() -> None:
 def test_no_placement(words: list[str], sentence: str) -> None:
     table("candidates.csv", ["sensor", "x"], CANDIDATES)
     assert refused(2, *PLACE, *words).startswith(sentence)
+
+
+def test_a_made_up_radius_is_exactly_a_hundredth() -> None:
+    words = ("plan", "--length", "0.1", "--rho", "1", "--cells", "20", "--sensors", "6", "--trials", "0")
+    assert answer(*words)["neighbors"]["radius"] == "1/1000"
+    first = done(*words).stdout.splitlines()[0]
+    assert first.endswith("an earth mover's distance of at most 0.001 (line)")
+
+
+@pytest.mark.parametrize("count", ["1", "2", "3", "50"])
+def test_a_plane_has_as_many_sensors_as_were_asked_for(count: str) -> None:
+    told = answer("plan", "--on", "plane", "--sensors", count, "--rho", "1", "--trials", "0")
+    assert told["sensors"] == int(count)
+
+
+RING = [(f"n{i}", f"n{(i + 1) % 12}") for i in range(12)]
+OF_SITE = ("place", "--site", "site.json", "--count", "4", "--epsilon", "4", "--delta", "1/10")
+
+
+def graph_site() -> None:
+    table("edges.csv", ["u", "v"], [*RING, ("n0", "n6")])
+    table("sensors.csv", ["sensor", "x"], [(f"s{i}", f"n{11 - i}") for i in range(10)])
+    done(
+        "site", "site.json", "--name", "building", "--graph", "edges.csv", "--sensors", "sensors.csv",
+        "--rate", "0.5", "--radius", "1/8",
+    )  # fmt: skip
+
+
+def test_sensors_of_a_site_on_a_graph_are_candidates() -> None:
+    graph_site()
+    site = read_site("site.json")
+    wanted = place_sensors(site.operator, 4, loss=ApproxDP(4, "1/10"), neighbors=site.neighbors)
+    told = answer(*OF_SITE, "--out", "chosen.csv", "--plot", "chosen.png", "--trials", "3", "--seed", "1")
+    assert (told["candidates"], told["chosen"]) == (10, list(wanted.names))
+    assert (told["sigma"], told["error"]) == (wanted.sigma, wanted.error)
+    assert Path("chosen.png").read_bytes().startswith(PNG)
+    # Nodes by name, so that a site is made of it.
+    assert rows("chosen.csv") == [{"sensor": name, "x": f"n{11 - int(name[1:])}"} for name in wanted.names]
+    done(
+        "site", "few.json", "--name", "few", "--graph", "edges.csv", "--sensors", "chosen.csv",
+        "--rate", "0.5", "--radius", "1/8",
+    )  # fmt: skip
+    few = read_site("few.json").operator
+    assert few.sensors == wanted.operator.sensors
+    assert np.array_equal(few.columns(np.arange(12)), wanted.operator.columns(np.arange(12)))
+
+
+def test_sensors_of_a_site_by_a_matrix_are_candidates() -> None:
+    rng = np.random.default_rng(1)
+    np.save("matrix.npy", rng.random((6, 8)))
+    table("sensors.csv", ["sensor", "x", "y"], [(f"s{i}", i, i % 2) for i in range(6)])
+    done(
+        "site", "site.json", "--name", "machine", "--line", "8", "--matrix", "matrix.npy", "--sensors",
+        "sensors.csv", "--swapped", "1",
+    )  # fmt: skip
+    told = answer(*OF_SITE, "--out", "chosen.csv")
+    site = read_site("site.json")
+    wanted = place_sensors(site.operator, 4, loss=ApproxDP(4, "1/10"), neighbors=site.neighbors)
+    assert (told["chosen"], told["sigma"]) == (list(wanted.names), wanted.sigma)
+    assert [row["sensor"] for row in rows("chosen.csv")] == told["chosen"]
+    assert list(rows("chosen.csv")[0]) == ["sensor", "x", "y"]
+    # A table has no third coordinate: nothing is written rather than a wrong one.
+    Path("site.json").unlink()
+    matrix = np.load("matrix.npy")
+    Site("deep", linear(matrix, Line(8), sensors=rng.random((6, 3))), SwappedCells(1)).write("site.json")
+    sentence = "a table of sensors has x and perhaps y, got 3 coordinates; nothing was written"
+    assert refused(4, *OF_SITE, "--out", "deep.csv") == sentence
+
+
+@pytest.mark.parametrize(
+    ("words", "own"),
+    [
+        (["--line", "20"], "--line"),
+        (["--length", "1"], "--length"),
+        (["--grid", "3"], "--grid"),
+        (["--bounds", "0,0,1,1"], "--bounds"),
+        (["--diffusion-time", "0"], "--diffusion-time"),
+        (["--radius", "1/8"], "--radius"),
+        (["--swapped", "1"], "--swapped"),
+    ],
+)
+def test_a_site_says_its_own_when_sensors_are_placed(words: list[str], own: str) -> None:
+    graph_site()
+    sentence = f"a site says its own {own}; leave one out; nothing was placed"
+    assert refused(2, *OF_SITE, *words) == sentence
+
+
+def test_candidates_are_a_table_or_a_site() -> None:
+    graph_site()
+    table("candidates.csv", ["sensor", "x"], CANDIDATES)
+    rule = "say where sensors could be: a table of candidates or --site, got"
+    assert refused(2, *PLACE, "--site", "site.json") == f"{rule} both; nothing was placed"
+    assert refused(2, "place", *PLACE[2:]) == f"{rule} neither; nothing was placed"
+    at = PLACE.index("--diffusion-time")
+    without = (*PLACE[:at], *PLACE[at + 2 :])
+    assert refused(2, *without) == "say how far heat spreads: --diffusion-time; nothing was placed"
+
+
+def test_simulated_trials_without_an_answer_are_told() -> None:
+    table("candidates.csv", ["sensor", "x"], CANDIDATES)
+    words = (*PLACE, "--trials", "5", "--seed", "1", "--quiet")
+    assert "simulated, 5 times 1 source: " in done(*words).stdout
+    assert "left out" not in done(*words).stdout
+    seen = iter(range(10))
+
+    def some(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+        return float("nan") if next(seen) == 3 else 0.1
+
+    with mock.patch("sfumato.sensing.placement.error_of", some):
+        said = done(*words).stdout.splitlines()[-1]
+    assert said.startswith("simulated, 4 times 1 source: ")
+    assert said.endswith("; 1 of 5 had no proven answer and are left out")

@@ -73,8 +73,8 @@ def test_every_time_is_paid_for_and_all_can_be_averaged() -> None:
     assert mean["sigma"] == pytest.approx(one["sigma"] / 2, rel=1e-12)
     assert mean["statement"] == f"4 readings, each {one['statement']}"
     snapshots = read_readings("r.json").snapshots
-    assert np.array_equal(
-        read_recovery("mean.json").recovery.readings, np.mean([s.numbers() for s in snapshots], axis=0)
+    assert read_recovery("mean.json").recovery.readings == pytest.approx(
+        np.mean([s.numbers() for s in snapshots], axis=0), rel=1e-14
     )
     for name in ("one.json", "mean.json"):
         done("check", name, "--ledger", "clear.ledger", "--readings", "r.json")
@@ -112,7 +112,7 @@ def test_a_ceiling_that_explains_nothing_is_proved_to() -> None:
     clear(5)
     said = done("recover", "r.json", "--upper", "0.01", "--out", "rec.json")
     assert said.stdout.startswith("hall: infeasible; radius ")
-    *_, remark, doubt = said.stderr.splitlines()
+    *_, remark, doubt = said.stdout.splitlines()
     assert remark.startswith("no sources in the box explain the readings within the radius")
     assert doubt.startswith("the readings do not fit the stated physics")
     told = json.loads(Path("rec.json").read_text())
@@ -135,7 +135,7 @@ def test_readings_of_nothing_tell_nothing() -> None:
     sigma = json.loads(Path("rec.json").read_text())["sigma"]
     assert said.stdout.splitlines()[0].endswith(f" (sigma {sigma:.4g})")
     # A radius that is too wide is no misfit: these are the readings of an empty hall.
-    assert said.stderr.splitlines()[-1].startswith("the readings are within the radius of no sources at all")
+    assert said.stdout.splitlines()[-1].startswith("the readings are within the radius of no sources at all")
     assert json.loads(Path("rec.json").read_text())["answer"] is None
     assert Path("rec.csv").read_text() == "cell,x,mass,share\n"
     assert answer("check", "rec.json")["holds"]
@@ -265,3 +265,17 @@ def test_a_check_says_who_paid() -> None:
     failed = run("check", tampered(lambda data: data.update(radius=0.0)), "--json")
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert json.loads(failed.stderr)["error"]["exit"] == 1
+
+
+def test_readings_of_different_noise_are_averaged_by_what_they_tell() -> None:
+    clear(5)
+    for time, rho in ((0, "1e4"), (1, "100")):
+        lines = [(time, name, value) for name, value in zip(HALL, hall_readings(5), strict=True)]
+        table("now.csv", ["time", "sensor", "value"], lines)
+        words = ["--site", "site.json", "--ledger", "clear.ledger", "--rho", rho, "--out", f"t{time}.json"]
+        done("release", "now.csv", *words)
+    first, second = (read_readings(f"t{time}.json").snapshots[0].sigma for time in (0, 1))
+    told = answer("recover", "t1.json", "t0.json", "--average", *LEAST, "--out", "both.json")
+    assert told["sigma"] == pytest.approx((first**-2 + second**-2) ** -0.5, rel=1e-12)
+    assert told["sigma"] < first < 0.2 * second  # a plain mean has half of the second
+    done("check", "both.json", "--ledger", "clear.ledger", "--readings", "t0.json", "--readings", "t1.json")

@@ -101,6 +101,71 @@ def test_the_local_model_is_for_one_row() -> None:
     assert told["statement"] == "epsilon 60 for each node (one user's data replaced), local model"
 
 
+def own(name: str, *, file: str = "", edges: str = "edges.csv", epsilon: str = "60") -> str:
+    """The file of a node that trusts nobody: its own row, released from its own ledger."""
+    file = file or name
+    ledger(f"{file}.ledger", "node", "120", "--model", "local")
+    table(f"{file}.csv", ["node", "heard"], [(name, HEARD.get(name, "no"))])
+    done(
+        "whisper", "release", f"{file}.csv", "--graph", edges, "--ledger", f"{file}.ledger",
+        "--epsilon", epsilon, "--out", f"{file}.json",
+    )  # fmt: skip
+    return f"{file}.json"
+
+
+def test_the_files_of_many_nodes_are_located_together() -> None:
+    club()
+    done(*release())
+    central = answer("whisper", "locate", "said.json")
+    # One has the same edges in another order: its nodes have other numbers.
+    table("turned.csv", ["v", "u"], [("eve", "dan"), *reversed(EDGES)])
+    said = [own(name, edges="turned.csv" if name == "bob" else "edges.csv") for name in NAMES]
+    nodes = [json.loads(Path(file).read_text())["whisper"]["nodes"] for file in ("ann.json", "bob.json")]
+    assert nodes[0].index("bob") != nodes[1].index("bob")
+    found = answer("whisper", "locate", *said, "--out", "where.json", "--plot", "a.png")
+    assert found.pop("statement") == "epsilon 60 for each node (one user's data replaced), local model"
+    assert "central model" in central.pop("statement")
+    assert found == central
+    assert answer("whisper", "locate", *said[4:], said[0])["answers"] == 5
+    assert refused(4, "whisper", "locate", *said, "--out", "ann.json").startswith("ann.json is read by")
+
+
+def test_promises_that_differ_are_each_stated() -> None:
+    club()
+    table("some.csv", ["node", "heard"], [("ann", "yes"), ("bob", "yes"), ("hal", "no")])
+    done(*release(answers="some.csv"))
+    found = answer("whisper", "locate", own("cid"), "said.json", own("dan"))
+    promise = "epsilon 60 for each node (one user's data replaced)"
+    assert found["statement"] == f"2 with {promise}, local model; 3 with {promise}, central model"
+    assert found["answers"] == 5
+
+
+def test_files_that_do_not_go_together_are_refused() -> None:
+    club()
+    ann, bob = own("ann"), own("bob")
+    table("fewer.csv", ["u", "v"], [*EDGES[1:], ("dan", "eve")])
+    assert refused(4, "whisper", "locate", ann, bob, own("cid", edges="fewer.csv")) == (
+        "files must be of one graph, cid.json has another than ann.json; nothing was computed"
+    )
+    assert refused(4, "whisper", "locate", ann, own("dan", epsilon="1/3")) == (
+        "files must be of one epsilon, ann.json has 60, dan.json 1/3; nothing was computed"
+    )
+    assert refused(4, "whisper", "locate", ann, bob, own("ann", file="again")) == (
+        "a node answers once, 'ann' did in ann.json and in again.json; nothing was computed"
+    )
+    Path("copy.json").write_bytes(Path(bob).read_bytes())
+    for copy in ("copy.json", bob):
+        assert refused(4, "whisper", "locate", ann, bob, copy) == (
+            f"a receipt counts once, {copy} has that of bob.json; nothing was computed"
+        )
+    # One answer that would stand for all, and two nodes of one name.
+    for change in ({"answered": list(range(8))}, {"nodes": ["ann", *NAMES[:-1]]}):
+        data = json.loads(Path(ann).read_text())
+        data["whisper"] |= change
+        Path("bad.json").write_text(json.dumps(data))
+        assert "bad.json is not a file of `whisper release`" in refused(4, "whisper", "locate", "bad.json")
+
+
 def test_the_ledger_that_the_help_prescribes_pays() -> None:
     shown = " ".join(CliRunner().invoke(app, ["sense", "whisper", "release", "--help"]).stdout.split())
     assert "central model" in shown

@@ -23,7 +23,7 @@ def counted(cells: IntArray, weights: FloatArray | None = None) -> Posterior:
     shared = np.full(len(cells), 1 / len(cells)) if weights is None else weights
     return Posterior(
         LINE, np.zeros(20), 1.0, 1.0, cells, np.where(cells >= 0, 1.0, 0.0), shared, math.nan,
-        Mixing(1.0, 0.0, len(cells), 1), np.arange(100),
+        Mixing(1.0, 0.0, len(cells), 1), np.arange(100), 0.0, 1.0, 1.0, 12,
     )  # fmt: skip
 
 

@@ -24,8 +24,9 @@ from sfumato.sensing import (
 )
 from sfumato.sensing import design as module
 from sfumato.sensing import need as need_module
-from sfumato.sensing.design import Axis, Curve, Design, at, error_curve, values_on
-from sfumato.sensing.forecast import Estimator, Lot, Scene
+from sfumato.sensing.build import time_of
+from sfumato.sensing.design import Axis, Curve, Design, at, begin_of, error_curve, values_on
+from sfumato.sensing.forecast import ESTIMATORS, Estimator, Lot, Scene
 from sfumato.sensing.need import crossing, needed
 from sfumato.sensing.papers_bounds import papers_bounds
 from sfumato.sensing.readings import plan as plan_of
@@ -71,6 +72,33 @@ def test_other_numbers_of_sensors_stand_evenly() -> None:
     assert ring == [[0.0], [6.0], [11.0]]
     assert max(values_on(Design(RING, COST), "sensors")) == 12
     assert all(math.isqrt(int(m)) ** 2 == m for m in values_on(Design(PLANE, COST), "sensors") if m != 2)
+
+
+@pytest.mark.unit
+def test_other_sensors_of_a_line_stand_on_it() -> None:
+    """Wherever it begins; and lines that begin at 0, or a cell after it, have their sensors as ever."""
+
+    def places(cells: Line, count: int) -> list[float]:
+        line = heat_line(sources=cells, sensors=[cells.positions[0]], diffusion_time=1)
+        other = at(Design(Site("line", line, MovedMass(1, "line")), COST), "sensors", count)
+        return list(other.site.sensors.positions[:, 0])
+
+    assert places(Line.at(np.linspace(100, 200, 11)), 4) == [125.0, 150.0, 175.0, 200.0]
+    assert places(Line.at([-1, 0, 1]), 2) == [0.0, 1.0]
+    even = Line.at(np.linspace(0, 1, 9))
+    for cells in (Line(40), Line(7, 0.3), Line(1, 5), even, Line.at([0.5, 1.5, 2.5])):
+        assert begin_of(cells) == 0.0
+        same = Line(3, float(cells.positions[-1])).positions
+        assert places(cells, 3) == list(same)  # to the last bit
+
+
+@pytest.mark.unit
+def test_a_curve_tries_many_sensors_where_that_is_quick() -> None:
+    assert values_on(Design(LINE, COST), "sensors") == (2, 5, 10, 20, 40, 80)
+    many = Site("many", heat_line(sources=40, sensors=100, diffusion_time=0.05), SwappedCells(1))
+    assert values_on(Design(many, COST), "sensors") == (6, 12, 25, 50, 100, 200, 400)
+    most = Site("most", heat_line(sources=40, sensors=300, diffusion_time=0.05), SwappedCells(1))
+    assert max(values_on(Design(most, COST), "sensors")) == 600
 
 
 @pytest.mark.unit
@@ -267,6 +295,32 @@ def test_what_is_as_good_and_what_helps_is_told_trial_by_trial() -> None:
     assert (found.best, found.as_good, found.helps) == (1.0, (1.0, 2.0), True)
     assert not _made([hard.tolist(), (hard + 1).tolist()], 5.5).helps
     assert not _made([hard.tolist(), (hard + 1).tolist()], 4.0).helps
+
+
+@pytest.mark.unit
+def test_the_best_is_that_of_the_estimator_that_is_used(rng: np.random.Generator) -> None:
+    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+        early = time_of(scene.operator) == 0.025
+        return float(lot.masses[0]) + (early if estimator == "least mass" else not early)
+
+    small: dict[str, Any] = {"TIMES": (-1, 0), "error_of": error}
+    with mock.patch.multiple(module, **small):
+        curves = {
+            name: error_curve(Design(LINE, ZCDP(8)), "diffusion time", rng=rng, trials=6, best_by=name)
+            for name in ESTIMATORS
+        }
+        last = error_curve(Design(LINE, ZCDP(8)), "diffusion time", rng=rng, trials=6)
+        with pytest.raises(
+            InvalidParameter, match="the best is told by an estimator that is simulated, got 'b"
+        ):
+            error_curve(
+                Design(LINE, ZCDP(8)), "cost", rng=rng, estimators=("least mass",), best_by="bayes median"
+            )
+    assert {name: (curve.best, curve.as_good) for name, curve in curves.items()} == {
+        "least mass": (0.05, (0.05,)),
+        "bayes median": (0.025, (0.025,)),
+    }
+    assert (last.best_by, last.best) == ("bayes median", 0.025)
 
 
 @pytest.mark.property

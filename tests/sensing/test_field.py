@@ -8,11 +8,11 @@ from scipy.sparse.linalg import aslinearoperator
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear, part_of
+from sfumato.sensing.build import at_time, graph_diffusion, heat_line, heat_plane, linear, part_of
 from sfumato.sensing.combine import combine
 from sfumato.sensing.distance import emd_of
 from sfumato.sensing.estimate import Estimate, places_of
-from sfumato.sensing.field import _offset_error, _Scene, at_time, fit_field
+from sfumato.sensing.field import _offset_error, _Scene, fit_field
 from sfumato.sensing.field_sensors import suspects, whitened, without_offset
 from sfumato.sensing.field_sparse import few_sources
 from sfumato.sensing.recover import recover
@@ -106,11 +106,18 @@ def test_rounds_show_what_one_cannot_off_drifting_and_dead(rng: np.random.Genera
     drift = rounds + np.where(at, SIGMA * (number - 12) / 3, 0.0)  # 12 of the slope, none of the mean
     stuck = rounds.copy()  # at its own mean, so neither mean nor slope shows anything
     stuck[:, 20] = scenes[:, 20].mean() + SIGMA * rng.standard_normal(25)
-    for kind, values in (("level", off), ("drift", drift), ("loose", stuck)):
+    dead = rounds.copy()
+    dead[:, 20] = SIGMA * rng.standard_normal(25)
+    for kind, values in (("level", off), ("drift", drift), ("loose", stuck), ("dead", dead)):
         (found,) = suspects(HALL, values, sigma=SIGMA)
         assert (found.sensor, found.shows) == ("20", kind)
-        word = {"level": "reads", "drift": "drifts by", "loose": "does not go along"}[kind]
-        assert found.said.startswith(f"sensor '20' {word} ")
+        word = {
+            "level": "reads +",
+            "drift": "drifts by",
+            "loose": "does not go along",
+            "dead": "reads nothing but noise",
+        }[kind]
+        assert found.said.startswith(f"sensor '20' {word}")
     assert not suspects(HALL, off[0], sigma=SIGMA)
     assert not suspects(
         HALL, drift[8:16], sigma=SIGMA
@@ -269,7 +276,7 @@ def test_without_sources_no_time_is_told_and_a_graph_has_a_rate(rng: np.random.G
     found = fit_field(HALL, np.zeros(50), sigma=SIGMA, times=[0.02, 0.03])
     assert (found.sources, found.time, found.interval) == (0, None, None)
     assert found.operator.diffusion_time == 0.05  # type: ignore[union-attr]
-    assert found.said[0] == (
+    assert found.said[1] == (
         "no source stands out from the noise, so the diffusion time cannot be told; the stated 0.05 stays"
     )
     # Times below the stated one that cannot be told are no reason to doubt the promise.
@@ -277,8 +284,8 @@ def test_without_sources_no_time_is_told_and_a_graph_has_a_rate(rng: np.random.G
     graph, _ = block_graph([15, 15], inside=0.4, across=0.05, rng=rng)
     y = graph_diffusion(graph, 0.3).columns([4])[:, 0] + 0.01 * rng.standard_normal(30)
     said = fit_field(graph_diffusion(graph, 1.0), y, sigma=0.01, times=[0.28, 0.32], sources=1).said
-    assert said[0].startswith("the rate is 0.28 to ")
-    assert "the end of the rates tried" in said[1]
+    assert said[1].startswith("the rate is 0.28 to ")
+    assert "the end of the rates tried" in said[2]
     assert not any("diffusion time" in line for line in said)
 
 
@@ -290,7 +297,7 @@ def test_an_offset_has_the_error_of_least_squares(offset: float) -> None:
     columns = np.column_stack([HALL.columns([30]), np.ones(50)]) / SIGMA
     columns = np.vstack([columns, [[0, 1 / offset]]])  # what is known of the offset is one more reading
     assert found.offset_error == pytest.approx(np.linalg.inv(columns.T @ columns)[1, 1] ** 0.5, rel=1e-9)
-    assert found.said[0].startswith(f"all readings share an offset of {found.offset:.3g} ± ")
+    assert found.said[1].startswith(f"all readings share an offset of {found.offset:.3g} ± ")
     known = SIGMA / (50 + (SIGMA / offset) ** 2) ** 0.5  # sources of which all were known
     assert found.offset_error > 1.1 * known
     empty = fit_field(HALL, np.full(50, 0.2), sigma=SIGMA, offset=offset)

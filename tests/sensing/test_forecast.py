@@ -103,7 +103,7 @@ def test_a_mean_without_enough_answers_is_refused() -> None:
     with pytest.raises(SolverFailed, match="a mean needs two answers, 2 of 3 trials had none"):
         mean_error("least mass", [1.0, math.nan, math.nan])
     found = mean_error("least mass", [1.0, 3.0, math.nan])
-    assert (found.mean, found.trials, found.failed) == (2.0, 3, 1)
+    assert (found.mean, found.trials, found.failed, found.answers) == (2.0, 3, 1, 2)
 
 
 @pytest.mark.unit

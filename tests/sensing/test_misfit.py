@@ -97,8 +97,8 @@ def test_the_least_square_is_that_of_another_solver_and_never_above(rng: np.rand
 def test_a_chance_that_doubles_cannot_hold_is_not_called_0() -> None:
     graph = Graph([(i, i + 1) for i in range(99)])
     assert misfit(graph_diffusion(graph, 0.5), np.full(100, 50.0), sigma=0.1).said == (
-        "the readings do not fit the stated physics (p below 1e-300): look at the rate, the unit, and the "
-        "largest mass of a source"
+        "the readings do not fit the stated physics (p below 1e-300): look at the rate, the unit, the "
+        "largest mass of a source, and single sensors"
     )
 
 
@@ -173,3 +173,17 @@ def test_masses_in_a_box_are_those_of_another_solver(rng: np.random.Generator) -
 def test_what_cannot_be_tested_is_refused(y: list[float], sigma: float, upper: float, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         misfit(HALL, y, sigma=sigma, upper=upper)
+
+
+@pytest.mark.statistical
+def test_less_noise_in_some_sensors_is_no_misfit_where_it_was_said(rng: np.random.Generator) -> None:
+    """Half of the sensors have a quarter of the noise: taken for the largest, most draws look too quiet."""
+    line = heat_line(sources=100, sensors=100, diffusion_time=0.05)
+    sigmas = np.where(np.arange(100) < 50, 0.4, 0.1)
+    trials, warned, rival = 100, 0, 0
+    for _ in range(trials):
+        y = line.columns([int(rng.integers(100))])[:, 0] + sigmas * rng.standard_normal(100)
+        warned += bool(misfit(line, y, sigma=0.4, least_sigma=0.1).said)
+        rival += bool(misfit(line, y, sigma=0.4).said)
+    assert warned == 0
+    assert_share(rival, trials, 0.53, rivals=[0.05])

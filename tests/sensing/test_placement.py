@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import combinations
+from unittest import mock
 
 import numpy as np
 import pytest
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, PureDP, SwappedCells, gaussian_sigma
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing import forecast, placement
+from sfumato.sensing.build import even_places, graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.distance import emd_of, error_of_nothing
+from sfumato.sensing.forecast import Estimator, Lot, Scene
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.placement import (
     Placement,
@@ -23,9 +26,11 @@ from sfumato.sensing.placement import (
 )
 from sfumato.sensing.recover import recover
 from sfumato.sensing.recover_anyway import recover_anyway
+from sfumato.sensing.recovery import Recovery
 from sfumato.sensing.sensitivity import sensitivity
 from sfumato.sensing.sensors import Sensors
 from sfumato.spaces import Graph, Grid, Line, Points
+from sfumato.spaces.space import FloatArray
 
 LOSS = ApproxDP(4, "0.1")
 UNIT = gaussian_sigma(4, "0.1")
@@ -181,6 +186,76 @@ def test_the_gain_shows_in_recoveries_and_only_where_there_is_one(rng: np.random
     flat = simulated_gain(none, trials=40, sources=1, rng=rng).ratio
     assert flat is not None
     assert (flat.value, flat.low, flat.high) == (1, 1, 1)  # the same sensors with the same noise
+
+
+@pytest.mark.unit
+def test_both_sets_have_the_same_sources_and_a_sensor_the_same_noise(rng: np.random.Generator) -> None:
+    found = loud_end()
+    seen: list[tuple[Scene, Lot]] = []
+
+    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+        assert estimator == "least mass"
+        seen.append((scene, lot))
+        return 1.0
+
+    with mock.patch.object(placement, "error_of", error):
+        simulated_gain(found, trials=3, sources=2, rng=rng)
+    noises: list[dict[str, float]] = []
+    for (scene, lot), sigma in zip(seen, [found.sigma] * 3 + [found.uniform_sigma] * 3, strict=True):
+        assert (scene.sigma, scene.sources, scene.masses) == (sigma, 2, "known")
+        noises.append(dict(zip(scene.operator.sensors.names, lot.noise.tolist(), strict=True)))
+    both = set(noises[0]) & set(noises[3])
+    assert 0 < len(both) < 8
+    for trial in range(3):
+        assert np.array_equal(seen[trial][1].cells, seen[trial + 3][1].cells)
+        assert all(noises[trial][name] == noises[trial + 3][name] for name in both)
+    assert noises[0] != noises[1]
+
+
+@pytest.mark.unit
+def test_trials_without_an_answer_are_told_and_not_counted(rng: np.random.Generator) -> None:
+    found, seen = loud_end(), 0
+
+    def some(operator: Operator, y: FloatArray, *, sigma: float) -> Recovery:
+        nonlocal seen
+        seen += 1
+        # The second of the chosen sensors' recoveries, and the last of the others'.
+        if seen in (2, 12):
+            raise SolverFailed("not proven")
+        return recover_anyway(operator, y, sigma=sigma)
+
+    with mock.patch.object(forecast, "recover_anyway", some):
+        gain = simulated_gain(found, trials=6, sources=1, rng=rng)
+    assert (gain.trials, gain.failed, seen) == (4, 2, 12)
+    assert gain.ratio is not None
+    assert gain.ratio.trials == 4
+    whole = simulated_gain(found, trials=2, sources=1, rng=rng)
+    assert (whole.trials, whole.failed) == (2, 0)
+    with (
+        mock.patch.object(forecast, "recover_anyway", mock.Mock(side_effect=SolverFailed("not proven"))),
+        pytest.raises(SolverFailed, match="none of 3 trials had an answer"),
+    ):
+        simulated_gain(found, trials=3, sources=1, rng=rng)
+
+
+@pytest.mark.unit
+def test_even_places_are_as_many_as_were_asked_for() -> None:
+    low, high = np.array([-1.0, 2.0]), np.array([3.0, 2.5])
+    for count in (*range(1, 120), 900):
+        places = even_places(count, low, high)
+        assert len({tuple(place) for place in places.tolist()}) == len(places) == count
+        assert ((places > low) & (places < high)).all()
+        in_row = np.unique(places[:, 1], return_counts=True)[1]
+        assert np.ptp(in_row) <= 1
+        assert abs(in_row.size - math.sqrt(count)) <= 0.5
+        # Even: the middle of the places is that of each row, and of the rectangle.
+        assert places[:, 0].mean() == pytest.approx(1.0)
+        assert np.unique(places[:, 1]).mean() == pytest.approx(2.25)
+        side = math.isqrt(count)
+        if side**2 == count:  # the papers' squares, to the last digit
+            middle = (np.arange(side) + 0.5) / side
+            boxes = np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2)
+            assert np.array_equal(places, low + boxes * (high - low))
 
 
 @pytest.mark.unit

@@ -288,16 +288,30 @@ def test_halves_that_disagree_are_told(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.unit
-def test_fine_spaces_are_looked_at_in_some_cells(rng: np.random.Generator) -> None:
-    line = heat_line(sources=5000, sensors=30, diffusion_time=0.02)
-    truth = np.zeros(5000)
-    truth[2345] = 1
-    beliefs = posterior(line, line.readings(truth) + 0.02 * rng.standard_normal(30), sigma=0.02, rng=rng)
-    assert beliefs.looked_at.size == 256
-    assert emd_of(bayes_median(beliefs), truth) < 0.01
-    long_road = Graph([(i, i + 1) for i in range(4200)])
-    with pytest.raises(InvalidParameter, match="at most 4096 cells, got 4201"):
-        posterior(graph_diffusion(long_road, 0.5), np.zeros(4201), sigma=1.0, rng=rng)
+def test_how_well_the_best_draw_fits_is_what_it_leaves(rng: np.random.Generator) -> None:
+    y = LINE.readings(np.eye(4)[2]) + 0.1 * rng.standard_normal(5)
+    found = posterior(LINE, y, sigma=0.1, rng=rng)
+    left = []
+    for row, mass in zip(found.cells, found.masses, strict=True):
+        held = row >= 0
+        left.append(np.sum((y - LINE.columns(row[held]) @ mass[held]) ** 2) / 0.01)
+    assert found.fits == pytest.approx(stats.chi2.sf(min(left), 5), rel=1e-9)
+
+
+@pytest.mark.unit
+def test_more_sources_than_believed_are_believed_in(rng: np.random.Generator) -> None:
+    """Twenty units where twelve are believed: the rival may think of no more, and says that it is wrong."""
+    line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+    truth = np.zeros(100)
+    truth[rng.choice(100, 20, replace=False)] = 1
+    y = line.readings(truth) + 0.066 * rng.standard_normal(50)
+    found = posterior(line, y, sigma=0.066, rng=rng)
+    assert (found.most, found.said) == (24, "")
+    assert found.counts[18:].sum() > 0.9
+    rival = posterior(line, y, sigma=0.066, rng=rng, most=12)
+    assert "no 12 sources of mass 1 or less explain the readings" in rival.said
+    least = emd_of(recover(line, y, sigma=0.066), truth)
+    assert emd_of(bayes_median(found), truth) < least < emd_of(bayes_median(rival), truth)
 
 
 @pytest.mark.unit

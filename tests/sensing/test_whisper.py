@@ -14,11 +14,13 @@ import pytest
 from scipy.linalg import expm
 from tests.chance import LEVEL, assert_share
 
-from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
+from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter, LedgerMismatch
 from sfumato.privacy import AddRemoveUser, Ledger, Neighbors, PureDP, ReplaceUser, group
 from sfumato.sensing.simulate import block_graph
 from sfumato.sensing.whisper import (
     Spread,
+    WhisperAnswers,
+    merged_answers,
     start_loss,
     whisper_cascade,
     whisper_posterior,
@@ -324,3 +326,24 @@ def test_a_whisper_on_the_roads_of_minnesota(rng: np.random.Generator) -> None:
     # The set misses with a chance of 1e-6: that of a false alarm.
     assert 1000 in found.smallest(1 - LEVEL)
     assert found.smallest(0.9).size < 264
+
+
+@pytest.mark.unit
+def test_answers_of_files_are_merged_by_name() -> None:
+    def file(names: str, node: int, *, bit: int) -> WhisperAnswers:
+        book = Ledger.rehearsal(PureDP(60), unit="node", neighbors=ReplaceUser())
+        paid = whisper_release([bit], 60, ledger=book)  # flipped with a chance of 1e-26
+        said = np.full(3, -1)
+        said[node] = paid.value[0]
+        return WhisperAnswers(Graph([(0, 1), (1, 2)]), tuple(names), said, Fraction(60), (paid,))
+
+    one = file("abc", 2, bit=1)
+    other = file("cba", 2, bit=0)
+    both = merged_answers([("one", one), ("other", other)])
+    assert both.said.tolist() == [0, -1, 1]
+    assert both.receipts == (one.receipts[0], other.receipts[0])
+    assert both.statement == one.statement == str(one.receipts[0].guarantee)
+    # As many edges, and the same numbers, but of other nodes.
+    turned = file("acb", 0, bit=0)
+    with pytest.raises(InvalidInput, match="one graph, turned has another than one; nothing was computed"):
+        merged_answers([("one", one), ("turned", turned)])

@@ -24,6 +24,9 @@ HELD = 1e-6  # share of the largest mass within which a fitted one is held by it
 RARE = 1e-4  # counts less likely than this are not told
 
 
+PAPERS = "papers"
+
+
 class Estimator(StrEnum):
     """Who answers."""
 
@@ -51,6 +54,7 @@ class Asked:
     count: int | None = None
     seed: int | None = None
     fit: tuple[Unknown, ...] = ()
+    radius: str = ""
 
     def __post_init__(self) -> None:
         counted = self.estimator in (Estimator.mixture, Estimator.off_grid)
@@ -93,12 +97,12 @@ def give(found: Recovery, read: Noisy, asked: Asked, *, labels: IntArray | None)
     if asked.fit:
         field = _fitted(found, read, asked)
         sigma = field.sigma
-        found = recover(field.operator, field.readings, sigma=sigma, upper=asked.upper)
+        found = recover(field.operator, field.readings, upper=asked.upper, **limit(asked.radius, sigma))
         remarks = ("the answer takes the fitted field for known, so it is surer than it should be",)
     doubts = None
     if sigma and (field or found.operator.space.size <= TESTED):
         doubts = field.misfit if field else misfit(
-            found.operator, found.readings, sigma=sigma, upper=asked.upper
+            found.operator, found.readings, sigma=sigma, upper=asked.upper, least_sigma=read.least_sigma
         )  # fmt: skip
     estimator = asked.estimator
     why = _unable(found.operator, sigma) if estimator is Estimator.bayes_median else ""
@@ -114,6 +118,18 @@ def give(found: Recovery, read: Noisy, asked: Asked, *, labels: IntArray | None)
     return Given(_with_field(answer, field), found, reads, remarks, field, doubts)
 
 
+def limit(radius: str, sigma: float | None) -> dict[str, Any]:
+    """How far the answer may be from the readings: as asked, or as the noise says."""
+    if radius and radius != PAPERS:
+        try:
+            return {"radius": float(radius)}
+        except ValueError:
+            raise InvalidParameter(f"--radius is a number or 'papers', got {radius!r}") from None
+    if sigma is None:
+        raise InvalidParameter("readings in a .csv need --sigma, or a --radius; nothing was recovered")
+    return {"sigma": sigma, "radius": radius or None}
+
+
 def _no_answer(found: Recovery, field: Field | None) -> tuple[str, ...]:
     if field is None:
         return ()
@@ -123,14 +139,12 @@ def _no_answer(found: Recovery, field: Field | None) -> tuple[str, ...]:
 
 def _unable(operator: Operator, sigma: float | None) -> str:
     """Why there can be no posterior here, or nothing."""
-    from sfumato.sensing.posterior import MOST_CELLS
-    from sfumato.spaces import Graph, Points
+    from sfumato.sensing.posterior_cells import MOST_CELLS, runs_needed
 
     if not sigma:
         return "needs the sigma of the noise"
-    space = operator.space
-    if isinstance(space, Graph | Points) and space.size > MOST_CELLS:
-        return f"takes at most {MOST_CELLS} cells, here are {space.size}"
+    if runs_needed(operator) > MOST_CELLS:
+        return f"takes at most {MOST_CELLS} cells, here are {operator.space.size}"
     return ""
 
 
@@ -167,14 +181,15 @@ def _bayes(
     from sfumato.sensing import Answer, bands, bayes_median, community_beliefs, posterior
 
     rng = chance(seed_of(readings) if asked.seed is None else asked.seed)
-    most = 12 if asked.most is None else asked.most
-    beliefs = posterior(operator, readings, sigma=sigma, rng=rng, upper=asked.upper, most=most)
+    beliefs = posterior(operator, readings, sigma=sigma, rng=rng, upper=asked.upper, most=asked.most)
     counts = {str(k): float(p) for k, p in enumerate(beliefs.counts) if p >= RARE}
     told: dict[str, Any] = {
         "level": LEVEL,
         "counts": counts,
         "total": list(beliefs.total(LEVEL)),
         "known": beliefs.known,
+        "most": beliefs.most,
+        "doubt": beliefs.said,
         "mixing": {
             "said": beliefs.mixing.said,
             "rhat": beliefs.mixing.rhat,
@@ -266,7 +281,7 @@ def _fitted(found: Recovery, read: Noisy, asked: Asked) -> Field:
     import numpy as np
 
     from sfumato.sensing import fit_field
-    from sfumato.sensing.field import time_of
+    from sfumato.sensing.build import time_of
 
     noise_of(read.sigma, "--fit")
     operator, times = found.operator, None
@@ -278,19 +293,22 @@ def _fitted(found: Recovery, read: Noisy, asked: Asked) -> Field:
     offset = math.inf if Unknown.offset in asked.fit else 0.0
     return fit_field(
         operator, read.rounds, sigma=read.noises, upper=asked.upper, offset=offset, times=times,
-        sources=asked.count,
+        sources=asked.count, least_sigma=read.least_sigma,
     )  # fmt: skip
 
 
 def _with_field(answer: Answer, field: Field | None) -> Answer:
-    if field is None:
-        return answer
-    told = {
+    return answer if field is None else replace(answer, told={**answer.told, "field": field_told(field)})
+
+
+def field_told(field: Field) -> dict[str, Any]:
+    """A fitted field, as JSON has it."""
+    return {
         "said": list(field.said),
         "offset": field.offset,
         "offset_error": field.offset_error if math.isfinite(field.offset_error) else None,
         "time": field.time,
+        "time_is_below": field.at_most,
         "interval": None if field.interval is None else list(field.interval),
         "suspects": [asdict(one) for one in field.suspects],
     }
-    return replace(answer, told={**answer.told, "field": told})

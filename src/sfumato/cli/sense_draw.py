@@ -20,6 +20,9 @@ _REMARKS = {
 }
 
 
+UNFITTED = "with the fitted field there is no answer: this is R of the readings as released"
+
+
 def draw(
     saved: SavedRecovery,
     truth: FloatArray | None,
@@ -39,7 +42,8 @@ def draw(
 
     found = saved.recovery
     answer = saved.answer
-    seen = found if given is None else given.found
+    unfitted = given is not None and given.field is not None and answer is None
+    seen = found if given is None or unfitted else given.found
     space = seen.operator.space
     beside = answer is not None and (answer.estimator != "least" or given is None or given.field is not None)
     common: dict[str, Any] = {
@@ -47,12 +51,12 @@ def draw(
         "readings": seen.readings,
         "caption": _caption(saved, beside=beside),
         "rehearsal": saved.rehearsal,
-        "remark": "" if answer is not None else _REMARKS[seen.status],
+        "remark": UNFITTED if unfitted else "" if answer is not None else _REMARKS[seen.status],
         "bands": [] if answer is None else [(b.place, b.radius, b.probability) for b in answer.bands or ()],
     }
     match space:
         case Line():
-            reads = None if given is None else given.reads
+            reads = None if given is None or unfitted else given.reads
             return draw_line_recovery(
                 space,
                 found.estimate,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from sfumato.cli.sense_cost import delta_of
+from sfumato.cli.sense_words import aligned, many, short, up
 from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
 
 Told = tuple[dict[str, Any], list[str]]
 
-STATED = "1e-6"  # the delta at which `sense release` says what a rho means
 NAMES = {"least mass": "least mass (R)", "bayes median": "Bayes median"}
 
 
@@ -31,14 +33,16 @@ def noise(
 ) -> Told:
     """The noise, and what physics and noise hide: in one reading, or in all that share a cost."""
     from sfumato.privacy.codec import encode
+    from sfumato.sensing.build import time_of
 
     found = design.site
-    delta, count = _delta(total), readings or 1
+    delta, count = delta_of(total), readings or 1
     alone, guess, peak = _one_sensor(planned, delta, count), _guess(planned, count), _peak(design)
     result = {
         "site": found.name,
         "sensors": len(found.sensors),
         "cells": found.operator.space.size,
+        "diffusion_time": time_of(found.operator),
         "set": found.sensors.digest,
         "neighbors": encode(found.neighbors),
         "sensitivity": planned.sensitivity.l2,
@@ -54,8 +58,8 @@ def noise(
     kind = "" if planned.sensitivity.exact else " at most"
     of = "one reading" if count == 1 else f"all {count:,} readings"
     lines = [
-        f"{found.name}: {many(len(found.sensors), 'sensor')}, {found.operator.space.size} cells; "
-        f"{found.neighbors}",
+        f"{found.name}: {many(len(found.sensors), 'sensor')}, {found.operator.space.size} cells"
+        f"{_time(design)}; {found.neighbors}",
         f"readings move by{kind} {planned.sensitivity.l2:.4g} together, so each sensor adds noise of "
         f"sigma {planned.sigma:.4g} for {planned.cost}",
         f"who must guess between two equally likely places the radius apart, from {of}, is right at most "
@@ -66,6 +70,16 @@ def noise(
         *(physics.sentences if details else ["--details says what physics hides already"]),
     ]
     return result, lines
+
+
+def _time(design: Design) -> str:
+    """The diffusion time, or the rate of a graph, where there is one."""
+    from sfumato.sensing import GraphDiffusion
+    from sfumato.sensing.build import time_of
+
+    time = time_of(design.site.operator)
+    name = "rate" if isinstance(design.site.operator, GraphDiffusion) else "T"
+    return "" if time is None else f", {name} {time:.4g}"
 
 
 def _guess(planned: NoisePlan, count: int) -> float:
@@ -119,48 +133,6 @@ def resolution_of(design: Design, planned: NoisePlan, readings: int | None) -> T
         }
         lines.append(found.said if count == 1 else f"in the mean of {count:,} readings {found.said}")
     return told, lines
-
-
-def after_readings(design: Design, planned: NoisePlan, total: ZCDP | ApproxDP, readings: int | None) -> Told:
-    """What many readings cost; and if so many share the cost, what each of them may."""
-    from sfumato.privacy import ZCDP, as_approx
-    from sfumato.privacy.codec import encode
-    from sfumato.sensing.rounds import DAY, cost_after
-
-    delta = _delta(total)
-    rows = cost_after(planned, DAY if readings is None else sorted({1, readings}), delta=delta)
-    numbers = listed([f"{row.readings:,}" for row in rows])
-    what = "reading" if len(rows) == 1 and rows[0].readings == 1 else "readings"
-    # One reading costs what was asked; computed from its noise, it is that up to rounding.
-    asked = getattr(design.loss, "epsilon", math.inf)
-    costs = listed([up(min(row.epsilon, asked) if row.readings == 1 else row.epsilon) for row in rows])
-    lines = [
-        f"after {numbers} {what} of the same sources epsilon is {costs}, at delta {float(delta):g}",
-    ]
-    result: dict[str, Any] = {
-        "after_readings": [
-            {"readings": row.readings, "epsilon": row.epsilon, "by_rho": row.by_rho, "delta": float(delta)}
-            for row in rows
-        ]
-    }
-    if readings is not None and isinstance(planned.cost, ZCDP):  # a share always is
-        # The noise is rounded up, so that a reading costs, and is charged, a little less than its share.
-        together = ZCDP(planned.cost.rho * readings)
-        stated = as_approx(together, STATED)
-        result["shared"] = {
-            "readings": readings,
-            "total": encode(total),
-            "each": encode(planned.cost),
-            "together": encode(together),
-            "stated": encode(stated),
-        }
-        lines.insert(
-            0,
-            f"{many(readings, 'reading')} together may cost {total}, so each has {planned.cost}, as "
-            f"`sense release --share {readings}` pays it; it states all of them as {together} "
-            f"(epsilon {up(float(stated.epsilon))} at delta {float(stated.delta):g})",
-        )
-    return result, lines
 
 
 def bounds(design: Design) -> Told:
@@ -219,7 +191,7 @@ def forecast(design: Design, foreseen: RecoveryForecast, *, readings: int | None
                 NAMES[one.estimator],
                 short(one.mean),
                 interval(one),
-                str(one.trials),
+                str(one.answers),
             ]
             for one in some
         ),
@@ -229,6 +201,7 @@ def forecast(design: Design, foreseen: RecoveryForecast, *, readings: int | None
         f"simulated: {many(design.sources, 'source')} in random cells, {how}; errors are earth mover's "
         f"distances in {unit(design)}{extent(design)}",
         *aligned(rows),
+        *left_out(some),
         _better(foreseen),
     ]
     if foreseen.best.low > foreseen.even:
@@ -257,6 +230,20 @@ def forecast(design: Design, foreseen: RecoveryForecast, *, readings: int | None
     return result, lines
 
 
+def left_out(some: Sequence[ErrorForecast]) -> list[str]:
+    """What means are not of: a sentence for each estimator of which trials failed."""
+    lines = []
+    for name, called in NAMES.items():
+        own = [one for one in some if one.estimator == name]
+        failed, trials = sum(one.failed for one in own), sum(one.trials for one in own)
+        if failed:
+            lines.append(
+                f"{failed:,} of {many(trials, 'trial')} of the {called} had no proven answer and "
+                f"{'is' if failed == 1 else 'are'} left out"
+            )
+    return lines
+
+
 def _better(foreseen: RecoveryForecast) -> str:
     ratio = foreseen.ratio
     if foreseen.bayes is None:
@@ -277,15 +264,6 @@ def _percent(share: float) -> str:
     return f"{share:.0%}" if share == 0 or share >= 0.01 else "under 1%"
 
 
-def many(count: int, what: str) -> str:
-    """A number of things, in words that fit it.
-
-    >>> many(1, "sensor"), many(1440, "reading")
-    ('1 sensor', '1,440 readings')
-    """
-    return f"{count:,} {what}{'s' * (count != 1)}"
-
-
 def unit(design: Design) -> str:
     """What distances are measured in, as far as a site knows it."""
     from sfumato.spaces import Graph
@@ -299,11 +277,13 @@ def unit(design: Design) -> str:
 
 def extent(design: Design) -> str:
     """How far the site reaches, in that unit: so that nobody takes an error of 0.4 m for 0.4 of the line."""
+    from sfumato.sensing.design import begin_of
     from sfumato.spaces import Grid, Line
 
     match design.site.operator.space:
         case Line() as line:
-            return f"; the line goes to {float(line.positions[-1]):g}"
+            begin = begin_of(line)
+            return f"; the line goes {f'from {begin:g} ' if begin else ''}to {float(line.positions[-1]):g}"
         case Grid(bounds=(west, south, east, north)):
             return f"; the plane is {east - west:g} by {north - south:g}"
         case _:
@@ -322,40 +302,6 @@ def axis_name(design: Design, axis: Axis) -> str:
     return axis
 
 
-def plain(result: Any) -> Any:
-    """The result as JSON can say it: what is not finite is null."""
-    match result:
-        case dict():
-            return {name: plain(value) for name, value in result.items()}
-        case list() | tuple():
-            return [plain(value) for value in result]
-        case float() if not math.isfinite(result):
-            return None
-        case _:
-            return result
-
-
-def up(value: float, digits: int = 3) -> str:
-    """A bound as people read it, never smaller than it is.
-
-    >>> up(13.507), up(82.236), up(4.0)
-    ('13.6', '82.3', '4')
-    """
-    if not value > 0 or math.isinf(value):
-        return f"{value:g}"
-    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
-    # A bound that is a round number but for its last bits stays one.
-    return f"{math.ceil(value / unit * (1 - 1e-12)) * unit:.{digits}g}"
-
-
-def _delta(loss: ZCDP | ApproxDP) -> Any:
-    from fractions import Fraction
-
-    from sfumato.privacy import ApproxDP
-
-    return loss.delta if isinstance(loss, ApproxDP) else Fraction(STATED)
-
-
 def _peak(design: Design) -> float:
     """The most that a sensor reads of one unit, of some cells all over the site."""
     import numpy as np
@@ -365,24 +311,6 @@ def _peak(design: Design) -> float:
     return float(operator.columns(cells).max())
 
 
-def short(number: float) -> str:
-    """Two digits."""
-    return "no number" if math.isinf(number) else f"{number:.2g}"
-
-
 def interval(one: ErrorForecast) -> str:
     """The ends of an interval; where no trial was wrong there is none."""
     return "no trial was wrong" if math.isinf(one.high) else f"{short(one.low)} to {short(one.high)}"
-
-
-def listed(words: list[str]) -> str:
-    """One, two and three."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def aligned(rows: list[list[str]]) -> list[str]:
-    """Rows as lines, in columns."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(cell.ljust(wide) for cell, wide in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]

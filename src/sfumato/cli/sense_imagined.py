@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InvalidParameter
@@ -45,12 +44,27 @@ class Imagined:
         }
         return [name for name, value in asked.items() if value is not None]
 
+    def assumed(self, site: Site) -> list[str]:
+        """What was not given and is not known of any real place, though answers hang on it: a sentence."""
+        from sfumato.sensing.build import time_of
+
+        time = time_of(site.operator) or 0.0
+        name = "rate" if self.on is Where.graph else "T"
+        missing = [] if self.diffusion_time is not None else [(f"{name} {time:.4g}", "--diffusion-time")]
+        if not self.radius:
+            missing.append((f"a radius of {float(site.neighbors.radius):.4g}", "--radius"))  # type: ignore[union-attr]
+        if not missing:
+            return []
+        values, options = (" and ".join(part) for part in zip(*missing, strict=True))
+        return [f"assumed: {values}; what follows hangs on it, so give your own {options}"]
+
 
 def imagined(asked: Imagined, *, kind: str, rng: Any, undone: str) -> Site:
     """An even site of some kind ("planned", "simulated"); `undone` ends what is said of contradictions."""
     import numpy as np
 
     from sfumato.privacy import MovedMass
+    from sfumato.privacy.exact import exact
     from sfumato.sensing import Site, block_graph, graph_diffusion, heat_line, heat_plane
     from sfumato.sensing.build import even_nodes, even_places
     from sfumato.spaces import Grid
@@ -61,7 +75,8 @@ def imagined(asked: Imagined, *, kind: str, rng: Any, undone: str) -> Site:
     if asked.cells is not None and on is Where.plane:
         raise InvalidParameter(f"a plane has 32 by 32 cells, got --cells; {undone}")
     length = 1.0 if asked.length is None else asked.length
-    count, time = asked.sensors or 50, asked.diffusion_time
+    count = asked.sensors or (49 if on is Where.plane else 50)  # 7 by 7
+    time = asked.diffusion_time
     operator: Operator
     match on:
         case Where.line:
@@ -83,5 +98,5 @@ def imagined(asked: Imagined, *, kind: str, rng: Any, undone: str) -> Site:
             nodes = even_nodes(size, asked.sensors or size)
             operator = graph_diffusion(graph, 0.5 if time is None else time, sensors=nodes)
     # A hundredth of the line, whatever its length.
-    reach = asked.radius or ("1/8" if on is Where.graph else str(Fraction(length) / 100))
+    reach = asked.radius or ("1/8" if on is Where.graph else str(exact(length) / 100))
     return Site(f"{kind} {on.value}", operator, MovedMass(reach, operator.space.metric))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.sense_forecast import NAMES, Told, axis_name, interval, many, short, up
+from sfumato.cli.sense_forecast import NAMES, Told, axis_name, interval, left_out
+from sfumato.cli.sense_words import many, short, up
 
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
@@ -15,10 +16,19 @@ if TYPE_CHECKING:
     from sfumato.sensing.forecast import ErrorForecast
     from sfumato.sensing.need import Need
 
+LITTLE = {"sensors": "are too few", "cost": "is too little"}
+LOTS = {"sensors": "are enough", "cost": "is enough"}
 
-def needs(design: Design, found: Sequence[Need], *, total: ZCDP | ApproxDP, readings: int | None) -> Told:
+
+def needs(
+    design: Design, found: Sequence[Need], *, even: float, total: ZCDP | ApproxDP, readings: int | None
+) -> Told:
     """The sensors and the epsilon that a wanted error takes, and how sure that is."""
     lines = []
+    if even <= found[0].want:
+        lines.append(
+            f"without any reading the mean error is {short(even)}: what is wanted takes no sensor at all"
+        )
     for one in found:
         name = axis_name(design, one.axis)
         rest = (
@@ -38,18 +48,21 @@ def needs(design: Design, found: Sequence[Need], *, total: ZCDP | ApproxDP, read
             if one.axis == "cost" and readings is not None:
                 lines.append(_together(one.value, readings, total))
         if one.axis == "sensors":
-            lines.append(_little(one, name))
+            lines += [_little(one, name), _so(one, name)]
         tried = [f"{_amount(one.axis, name, x)} {short(y.mean)} ({_of(y)})" for x, y in one.means.items()]
         lines.append(f"tried, with mean errors: {'; '.join(tried)}")
+        lines += left_out(list(one.means.values()))
     return {"needed": {axis_name(design, one.axis): _data(one) for one in found}}, lines
 
 
 def _of(one: ErrorForecast) -> str:
-    return f"{interval(one)}, {one.trials} trials"
+    return f"{interval(one)}, {one.answers} trials"
 
 
 def _data(one: Need) -> dict[str, Any]:
-    return asdict(one) | {"means": [{"value": x, **asdict(y)} for x, y in one.means.items()]}
+    data = asdict(one) | {"means": [{"value": x, **asdict(y)} for x, y in one.means.items()]}
+    data["within_a_tenth"] = data.pop("enough")  # of the least error: not of what is wanted
+    return data
 
 
 def _takes(one: Need, name: str, about: str) -> str:
@@ -57,11 +70,13 @@ def _takes(one: Need, name: str, about: str) -> str:
     after = min((x for x in one.means if x >= (one.value or 0)), default=one.best)
     if one.means[after].mean == 0:
         return f"takes about {about}: no trial was wrong with {_amount(one.axis, name, after)}"
-    few = None if one.too_little is None else f"{_amount(one.axis, name, one.too_little)} is too little"
+    few = None if one.too_little is None else f"{_amount(one.axis, name, one.too_little)} {LITTLE[one.axis]}"
     if one.surely is None:
         sure = f"; {few}, with 95 %" if few else ""
-        return f"is at the edge: {about} may reach it, nothing tried around it surely does{sure}"
-    lots = f"{_amount(one.axis, name, one.surely)} is enough"
+        # Where errors hardly fall with more sensors, where they cross is chance: not a number to buy by.
+        may = "" if one.axis == "sensors" else f"{about} may reach it, "
+        return f"is at the edge: {may}nothing tried around it surely does{sure}"
+    lots = f"{_amount(one.axis, name, one.surely)} {LOTS[one.axis]}"
     return f"takes about {about}: {f'{few} and {lots}, each' if few else f'{lots},'} with 95 %"
 
 
@@ -73,6 +88,17 @@ def _little(one: Need, name: str) -> str:
     return (
         f"{best}{_amount(one.axis, name, one.best)}; {_amount(one.axis, name, one.enough)} come within a "
         "tenth of it, up to chance: more buy little"
+    )
+
+
+def _so(one: Need, name: str) -> str:
+    """What to buy, and what that gives: enough sensors surely, or those from where on more buy little."""
+    count = one.enough if one.surely is None else one.surely
+    got = one.means[count]
+    verdict = "is" if got.high <= one.want else "may be" if got.low <= one.want else "is not"
+    return (
+        f"so {_amount(one.axis, name, count)} are what to buy, for a mean error of {short(got.mean)} "
+        f"({interval(got)}), which {verdict} within {one.want:g}"
     )
 
 

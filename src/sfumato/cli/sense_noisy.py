@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from datetime import time as clock
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Noisy:
-    """Noisy readings, from wherever they came: as one, and each of `rounds` in the order of time."""
+    """Noisy readings, from wherever they came: as one, and each of `rounds` in the order of time.
+
+    Where devices differ in their noise, all count as having the most of it; `least_sigma` is the least.
+    """
 
     site: Site
     names: tuple[str, ...]
@@ -29,6 +33,7 @@ class Noisy:
     time: str
     rounds: FloatArray
     noises: list[float]
+    least_sigma: float | None = None
     averaged: bool = False
 
     def saved(self, found: Recovery, answer: Answer | None = None) -> SavedRecovery:
@@ -93,8 +98,10 @@ def read_noisy(
 
 
 def joined(read: list[Readings], *, time: str, average: bool) -> Noisy:
-    """Snapshots of one moment by several devices side by side; or the average of all moments."""
+    """Snapshots of one moment by several devices side by side; or all moments as one, by `combine`."""
     import numpy as np
+
+    from sfumato.sensing import combine
 
     ground = read[0].site
     if any(other.site.to_json() != ground.to_json() for other in read[1:]):
@@ -115,13 +122,16 @@ def joined(read: list[Readings], *, time: str, average: bool) -> Noisy:
                 f"there is no reading at {time!r}, only {there}{more}; nothing was recovered"
             )
         moments = {time: moments[time]}
+    times = sorted(moments, key=moments_of(list(moments)))
     if len(moments) > 1 and not average:
         raise InvalidParameter(
-            f"there are {len(moments)} times, {min(moments)} to {max(moments)}: choose one with --time, or "
+            f"there are {len(moments)} times, {times[0]} to {times[-1]}: choose one with --time, or "
             "--average them; nothing was recovered"
         )
+    moments = {when: moments[when] for when in times}
     values = []
     noises = []
+    least = []
     names: tuple[str, ...] = ()
     for snapshots in moments.values():
         at: dict[str, tuple[float, float]] = {}
@@ -136,26 +146,29 @@ def joined(read: list[Readings], *, time: str, average: bool) -> Noisy:
         names = here
         values.append([at[name][0] for name in names])
         noises.append(max(at[name][1] for name in names))
-    when = moments_of(list(moments))
-    order = sorted(range(len(moments)), key=lambda i: when(list(moments)[i]))
+        least.append(min(at[name][1] for name in names))
+    mean, sigma = combine(values, noises)
+    # Of a sensor with the least noise, by the weights that the most of it has.
+    weights = np.square(sigma) / np.square(noises)
     promises = dict.fromkeys(str(s.guarantee) for group in moments.values() for s in group)
     return Noisy(
         ground,
         names,
-        np.mean(values, axis=0),
-        sigma=float(np.sqrt(np.sum(np.square(noises))) / len(noises)),
+        mean,
+        sigma=sigma,
         statement=(f"{len(moments)} readings, each " if len(moments) > 1 else "") + "; or ".join(promises),
         rehearsal=any(s.release.rehearsal for group in moments.values() for s in group),
         time="" if len(moments) > 1 else next(iter(moments)),
-        rounds=np.array(values)[order],
-        noises=[noises[i] for i in order],
+        rounds=np.array(values),
+        noises=noises,
+        least_sigma=float(np.linalg.norm(weights * least)),
         averaged=len(moments) > 1,
     )
 
 
 def moments_of(times: list[str]) -> Callable[[str], Any]:
-    """The order of times: all are dates (in UTC unless they name a zone), all are numbers, or as given."""
-    for kind in (_date, float):
+    """The order of times: all are dates (in UTC unless they name a zone), numbers or hours, or as given."""
+    for kind in (_date, float, clock.fromisoformat):
         try:
             known = {time: kind(time) for time in times}
         except ValueError:

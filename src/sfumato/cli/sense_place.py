@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,34 +14,45 @@ from sfumato.cli.area import four_numbers
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.sense_files import AXES, read_sensors
-from sfumato.cli.sense_forecast import plain
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.cli.sense_site import Delta, Epsilon, Rho, reading_loss
-from sfumato.errors import InvalidParameter
+from sfumato.cli.sense_words import plain
+from sfumato.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
-    from sfumato.sensing import Operator
+    from sfumato.sensing import Operator, Site
     from sfumato.sensing.placement import Placement
     from sfumato.sensing.ratio import Ratio
 
 
 @sentences
 def place(
-    candidates: Annotated[
-        Path,
-        typer.Argument(help="Places that could have a sensor: table of sensor, x, perhaps y."),
-    ],
     count: Annotated[int, typer.Option(help="How many sensors there will be.", min=1, show_default=False)],
-    diffusion_time: Annotated[float, typer.Option(help="T = diffusivity times time.", show_default=False)],
+    candidates: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Places that could have a sensor: table of sensor, x, perhaps y.", show_default=False
+        ),
+    ] = None,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of CANDIDATES: the sensors of this site, on a graph or by a matrix too.",
+            show_default=False,
+        ),
+    ] = None,
+    diffusion_time: Annotated[
+        float | None, typer.Option(help="T = diffusivity times time.", show_default=False)
+    ] = None,
     epsilon: Epsilon = "",
     delta: Delta = "1e-6",
     rho: Rho = "",
     line: Annotated[int | None, typer.Option(help="Sources on a line of so many cells.", min=2)] = None,
-    length: Annotated[float, typer.Option(help="Length of the line.")] = 1.0,
+    length: Annotated[float | None, typer.Option(help="Length of the line (1).")] = None,
     grid: Annotated[
         int | None, typer.Option(help="Sources in a plane: 2**GRID by 2**GRID cells of --bounds.", min=1)
     ] = None,
-    bounds: Annotated[str, typer.Option(help="The plane's west,south,east,north.")] = "0,0,1,1",
+    bounds: Annotated[str, typer.Option(help="The plane's west,south,east,north (0,0,1,1).")] = "",
     radius: Annotated[str, typer.Option(help="How far mass may move without anybody telling.")] = "",
     swapped: Annotated[
         str, typer.Option(help="Instead of --radius: two adjacent cells, each up to this, may be swapped.")
@@ -67,16 +78,25 @@ def place(
     those spread out evenly, which are shown beside them. They are chosen for the place of one source,
     wherever it is; for several they mostly help too, but less: --trials with --sources says how much.
     """
-    from sfumato.privacy import MovedMass, SwappedCells
+    from sfumato.sensing import read_site
     from sfumato.sensing.placement import place_sensors, simulated_gain
 
-    check_outputs([out] if out else [], {".csv"}, reads=[candidates])
-    check_outputs([plot] if plot else [], {".png"}, reads=[candidates])
-    if bool(radius) == bool(swapped):
-        raise InvalidParameter("say what is protected: --radius (mass moved so far) or --swapped, not both")
+    check_outputs([out] if out else [], {".csv"}, reads=[candidates, site])
+    check_outputs([plot] if plot else [], {".png"}, reads=[candidates, site])
     loss = reading_loss(epsilon, delta, rho)
-    operator = _operator(candidates, line, length, grid, bounds, diffusion_time)
-    relation = SwappedCells(swapped) if swapped else MovedMass(radius, operator.space.metric)
+    asked = _Asked(line, length, grid, bounds, diffusion_time, radius, swapped)
+    if site is None and candidates is not None:
+        ground = _site(candidates, asked)
+    elif site is not None and candidates is None:
+        if asked.given:
+            raise InvalidParameter(f"a site says its own {asked.given[0]}; leave one out; nothing was placed")
+        ground = read_site(site)
+    else:
+        raise InvalidParameter(
+            "say where sensors could be: a table of candidates or --site, got "
+            f"{'neither' if site is None else 'both'}; nothing was placed"
+        )
+    operator, relation = ground.operator, ground.neighbors
     hush = quiet or json
     with working(f"looking at {len(operator.sensors)} candidates", quiet=hush) as tell:
         found = place_sensors(operator, count, loss=loss, neighbors=relation, mass=mass, progress=tell)
@@ -100,14 +120,17 @@ def place(
         with working(f"simulating {trials} recoveries from both", quiet=hush):
             gain = simulated_gain(found, trials=trials, sources=sources, rng=chance(seed))
         result["gain"] = asdict(gain)
+        failed = f"; {gain.failed} of {trials} had no proven answer and are left out" if gain.failed else ""
         lines.append(
-            f"simulated, {trials} times {sources} source{'s' * (sources > 1)}: the least mass is off by "
-            f"{gain.chosen:.3g}, from evenly spread sensors by {gain.uniform:.3g}{_compared(gain.ratio)}"
+            f"simulated, {gain.trials} times {sources} source{'s' * (sources > 1)}: the least mass is off by "
+            f"{gain.chosen:.3g}, from evenly spread sensors by {gain.uniform:.3g}"
+            f"{_compared(gain.ratio)}{failed}"
         )
-    for path, data in ((out, _table(found)), (plot, b"" if plot is None else _picture(found, lines[-1]))):
-        if path is not None:
-            path.write_bytes(data)
-            say(f"wrote {path}", quiet=hush)
+    made = [] if out is None else [(out, _table(found, ground))]
+    made += [] if plot is None else [(plot, _picture(found, lines[-1]))]
+    for path, data in made:
+        path.write_bytes(data)
+        say(f"wrote {path}", quiet=hush)
     show(plain(result), "\n".join(lines), json=json)
 
 
@@ -120,16 +143,49 @@ def _compared(ratio: Ratio | None) -> str:
     return said if ratio.high < 1 or ratio.low > 1 else f"{said}: no gain beyond chance"
 
 
-def _operator(
-    path: Path, line: int | None, length: float, grid: int | None, bounds: str, time: float
-) -> Operator:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is said of the site that candidates are of; what is None or empty is not."""
+
+    line: int | None
+    length: float | None
+    grid: int | None
+    bounds: str
+    diffusion_time: float | None
+    radius: str
+    swapped: str
+
+    @property
+    def given(self) -> list[str]:
+        """The options that were given: with a site of one's own, each is one too many."""
+        said = asdict(self).items()
+        return [f"--{name.replace('_', '-')}" for name, value in said if value not in (None, "")]
+
+
+def _site(path: Path, asked: _Asked) -> Site:
+    from sfumato.privacy import MovedMass, SwappedCells
+    from sfumato.sensing import Site
+
+    if bool(asked.radius) == bool(asked.swapped):
+        raise InvalidParameter("say what is protected: --radius (mass moved so far) or --swapped, not both")
+    operator = _operator(path, asked)
+    if asked.swapped:
+        return Site("candidates", operator, SwappedCells(asked.swapped))
+    return Site("candidates", operator, MovedMass(asked.radius, operator.space.metric))
+
+
+def _operator(path: Path, asked: _Asked) -> Operator:
     from sfumato.sensing import heat_line, heat_plane
     from sfumato.spaces import Grid
 
+    line, grid, time = asked.line, asked.grid, asked.diffusion_time
     if (line is None) == (grid is None):
         raise InvalidParameter("say where sources may be: either --line or --grid; nothing was placed")
+    if time is None:
+        raise InvalidParameter("say how far heat spreads: --diffusion-time; nothing was placed")
     placed = read_sensors(path)
     if line is not None:
+        length = 1.0 if asked.length is None else asked.length
         inside = int(((placed.positions >= 0) & (placed.positions <= length)).all(axis=1).sum())
         if 2 * inside < len(placed):
             raise InvalidParameter(
@@ -137,23 +193,40 @@ def _operator(
                 "--length missing? nothing was placed"
             )
         return heat_line(sources=line, sensors=placed, diffusion_time=time, length=length)
-    return heat_plane(sources=Grid(grid or 1, four_numbers(bounds)), sensors=placed, diffusion_time=time)
+    plane = Grid(grid or 1, four_numbers(asked.bounds or "0,0,1,1"))
+    return heat_plane(sources=plane, sensors=placed, diffusion_time=time)
 
 
-def _table(found: Placement) -> bytes:
+def _table(found: Placement, ground: Site) -> bytes:
+    """The chosen as `sense site --sensors` reads them: on a graph x is the name of a node."""
     import io
 
-    sensors = found.operator.sensors
+    from sfumato.sensing.operators import GraphDiffusion
+
+    chosen = found.operator
+    places: list[list[Any]] = chosen.sensors.positions.tolist()
+    if isinstance(chosen, GraphDiffusion):
+        places = [[ground.cell(node)] for node in chosen.nodes.tolist()]
+    if len(places[0]) > len(AXES):
+        raise InvalidInput(
+            f"a table of sensors has x and perhaps y, got {len(places[0])} coordinates; nothing was written"
+        )
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["sensor", *AXES[: sensors.positions.shape[1]]])
-    for name, place in zip(sensors.names, sensors.positions.tolist(), strict=True):
-        writer.writerow([name, *place])
+    writer.writerow(["sensor", *AXES[: len(places[0])]])
+    writer.writerows([name, *place] for name, place in zip(found.names, places, strict=True))
     return text.getvalue().encode()
 
 
 def _picture(found: Placement, caption: str) -> bytes:
+    from sfumato.figures import graph_layout
     from sfumato.figures.recovery_forecast import draw_placement
+    from sfumato.sensing.operators import GraphDiffusion
 
-    places = found.candidates.sensors.positions
+    all_of_them = found.candidates
+    if isinstance(all_of_them, GraphDiffusion):
+        places = graph_layout(all_of_them.space)[all_of_them.nodes]
+        caption += "\nx and y are of a drawing of the graph, by its edges alone"
+    else:
+        places = all_of_them.sensors.positions
     return draw_placement(places, chosen=places[found.chosen], uniform=places[found.uniform], caption=caption)

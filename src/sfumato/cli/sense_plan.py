@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,7 +25,7 @@ from sfumato.errors import InvalidParameter
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing import NoisePlan, Site
-    from sfumato.sensing.design import Design
+    from sfumato.sensing.design import Curve, Design
     from sfumato.sensing.forecast import RecoveryForecast
 
 
@@ -104,9 +105,16 @@ def plan(
         typer.Option(help="A mean error to reach: says the sensors, and the epsilon, that it takes."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same simulation again.")] = None,
+    curves: Annotated[
+        bool,
+        typer.Option(
+            "--curves",
+            help="Say how errors move with T, sensors, epsilon and sources, and the best T; takes minutes.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Curves of all that can be changed: an .html page or a .png; takes minutes."),
+        typer.Option(help="Draw these curves instead, with the plan: an .html page or a .png."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw what physics hides beside the noise: a .png file.")
@@ -118,13 +126,17 @@ def plan(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say how much noise sensors would add, how good answers will be, and what would make them better.
+    """Say how much noise sensors would add and how good answers will be; and if asked, what would be better.
 
     Nothing is read or charged. Errors are earth mover's distances in the site's own unit, simulated on
     sources in random cells, with the papers' recovery (least mass) and with the Bayes median. With a SITE
-    that takes --sources, --want or --out; without one it is always done.
+    that takes --sources, --want, --curves or --out; without one it is always done. What another T, more
+    sensors, more epsilon or more sources would change takes --curves or --out.
     """
     from sfumato.cli import sense_forecast as words
+    from sfumato.cli import sense_plan_page as pages
+    from sfumato.cli.sense_cost import after_readings
+    from sfumato.cli.sense_words import many, plain
     from sfumato.sensing import conditioning, read_site
     from sfumato.sensing.design import Design
 
@@ -140,23 +152,28 @@ def plan(
         raise InvalidParameter(f"a site says its own {made_up.given[0]}; leave one out; nothing was planned")
     else:
         found = read_site(site)
-    asked = site is None or sources is not None or want is not None or out is not None
-    if trials == 0 and (want is not None or out is not None):
-        raise InvalidParameter("--want and --out simulate, --trials 0 does not; nothing was planned")
+    more = want is not None or curves or out is not None
+    if trials == 0 and more:
+        raise InvalidParameter(
+            "--want, --curves and --out simulate, --trials 0 does not; nothing was planned"
+        )
     if want is not None and not 0 < want < float("inf"):
         raise InvalidParameter(f"a wanted error is positive and finite, got {want}; nothing was planned")
     hush = quiet or json
-    with working(f"looking at {words.many(len(found.sensors), 'sensor')}", quiet=hush):
+    with working(f"looking at {many(len(found.sensors), 'sensor')}", quiet=hush):
         total = reading_loss(epsilon, delta or ("1e-6" if readings is None else "1e-5"), rho)
         loss = _each(total, readings, calibration)
         design = Design(found, loss, sources or 1, masses.value, calibration.value)
         planned = planned_noise(found, loss, calibration)
         physics = conditioning(found.operator)
         result, lines = words.noise(design, planned, physics, total=total, readings=readings, details=details)
+        assumed = made_up.assumed(found) if site is None else []
+        lines = [lines[0], *assumed, *lines[1:]]
+        head = 2 + len(assumed)
         rest: list[str] = []
         for part, told in (
             words.resolution_of(design, planned, readings),
-            words.after_readings(design, planned, total, readings),
+            after_readings(design, planned, total, readings),
         ):
             result |= part
             rest += told
@@ -164,23 +181,34 @@ def plan(
         result |= part
     if plot is not None:
         plot.write_bytes(_spectrum(found, planned, physics))
-    if asked and trials != 0:
+    if trials != 0 and (site is None or sources is not None or more):
+        begin = perf_counter()
         part, told, foreseen = _simulated(design, rng, trials, readings=readings, quiet=hush)
+        seconds = perf_counter() - begin
         result |= part
-        lines = lines[:2] + told + lines[2:]
+        lines = lines[:head] + told + lines[head:]
         if want is not None:
             part, needs = _needs(design, want, foreseen, rng, trials, shared=(total, readings), quiet=hush)
             result |= part
-            lines = lines[: 2 + len(told)] + needs + lines[2 + len(told) :]
+            head += len(told)
+            lines = lines[:head] + needs + lines[head:]
         lines += rest
-        if out is not None:
-            result |= _page(out, design, lines + papers, result, foreseen, rng, trials, quiet=hush)
-            lines += [result["best_time"]["said"]] if "best_time" in result else []
-        lines += papers
+        if curves or out is not None:
+            drawn = _curves(design, foreseen, rng, trials, quiet=hush)
+            part = pages.curves(design, drawn)
+            if out is not None:
+                pages.write_page(out, design, lines + papers, drawn, result, foreseen, part)
+                say(f"wrote {out}", quiet=hush)
+            result |= part
+            lines += pages.tables(design, drawn) if curves else []
+            lines += [part["best_time"]["said"]] if "best_time" in part else []
+            lines += papers
+        else:
+            lines += [*papers, pages.not_shown(design, foreseen, seconds)]
     else:
         lines += rest + papers
         lines += ["--sources 1 forecasts how far off answers will be"] if trials != 0 else []
-    show(words.plain(result), "\n".join(lines), json=json)
+    show(plain(result), "\n".join(lines), json=json)
 
 
 def _each(total: ZCDP | ApproxDP, readings: int | None, calibration: Calibrations) -> ZCDP | ApproxDP:
@@ -237,41 +265,35 @@ def _needs(
                     progress=tell,
                 )
             )
-    return told_of(design, needs, total=shared[0], readings=shared[1])
+    return told_of(design, needs, even=foreseen.even, total=shared[0], readings=shared[1])
 
 
-def _page(
-    out: Path,
-    design: Design,
-    lines: list[str],
-    result: dict[str, Any],
-    foreseen: RecoveryForecast,
-    rng: Any,
-    trials: int | None,
-    *,
-    quiet: bool,
-) -> dict[str, Any]:
-    """The curves, written as a page or a picture; and as JSON has them."""
+def _curves(
+    design: Design, foreseen: RecoveryForecast, rng: Any, trials: int | None, *, quiet: bool
+) -> list[Curve]:
+    """How the error moves with all that can be changed."""
     from sfumato.cli import sense_forecast as words
-    from sfumato.cli.sense_plan_page import curves as told_of
-    from sfumato.cli.sense_plan_page import write_page
-    from sfumato.sensing.design import Axis, Curve, error_curve, values_on
+    from sfumato.sensing.design import AXES, error_curve, values_on
     from sfumato.sensing.forecast import ESTIMATORS
 
-    axes: tuple[Axis, ...] = ("diffusion time", "sensors", "cost", "sources")
     usable = ESTIMATORS if foreseen.bayes is not None else ESTIMATORS[:1]
-    curves: list[Curve] = []
-    for number, axis in enumerate(axes, 1):
+    found = []
+    for number, axis in enumerate(AXES, 1):
         if values_on(design, axis):
-            doing = f"simulating errors against {words.axis_name(design, axis)} ({number} of 4)"
+            doing = f"simulating errors against {words.axis_name(design, axis)} ({number} of {len(AXES)})"
             with working(doing, quiet=quiet) as tell:
-                curves.append(
-                    error_curve(design, axis, rng=rng, trials=trials, estimators=usable, progress=tell)
+                found.append(
+                    error_curve(
+                        design,
+                        axis,
+                        rng=rng,
+                        trials=trials,
+                        estimators=usable,
+                        best_by=foreseen.best.estimator,
+                        progress=tell,
+                    )
                 )
-    told = told_of(design, curves)
-    write_page(out, design, lines, curves, result, foreseen, told)
-    say(f"wrote {out}", quiet=quiet)
-    return told
+    return found
 
 
 def _spectrum(site: Site, planned: NoisePlan, physics: Any) -> bytes:

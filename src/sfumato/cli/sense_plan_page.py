@@ -1,4 +1,4 @@
-"""A plan of sensors on a page: curves of all that can be changed, and their numbers."""
+"""Curves of all that can be changed in a plan of sensors: in words, as JSON has them, and on a page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.sense_forecast import NAMES, axis_name, extent, interval, listed, short, unit
+from sfumato.cli.sense_forecast import NAMES, axis_name, extent, interval, left_out, unit
+from sfumato.cli.sense_words import aligned, listed, short
 
 if TYPE_CHECKING:
     from sfumato.sensing.design import Axis, Curve, Design
@@ -20,6 +21,39 @@ TITLES = {
     "cost": "How much privacy",
     "sources": "How many sources",
 }
+
+
+def not_shown(design: Design, foreseen: RecoveryForecast, seconds: float) -> str:
+    """What curves would show, and in about how long: by the seconds that a forecast took."""
+    from sfumato.sensing.design import AXES, CURVE_TRIALS, values_on
+
+    points = {axis: len(values_on(design, axis)) for axis in AXES}
+    changes = {axis: f"more {axis_name(design, axis)}" for axis in AXES if points[axis]}
+    if "diffusion time" in changes:
+        changes["diffusion time"] = f"another {_time(design)}"
+    slow = foreseen.bayes or foreseen.least_mass
+    trials = sum(points.values()) * min(CURVE_TRIALS[slow.estimator], slow.trials)
+    minutes = math.ceil(seconds * trials / slow.trials / 60)
+    return (
+        f"--curves shows, and --out FILE draws, what {listed(list(changes.values()), 'or')} would change: in "
+        f"about {'a minute' if minutes <= 1 else f'{minutes} minutes'}"
+    )
+
+
+def tables(design: Design, found: Sequence[Curve]) -> list[str]:
+    """The curves as text: a small table for each, with what is planned marked."""
+    lines = [
+        f"one number changed at a time, the rest as planned; mean errors with 95 %, {_trials(found)}, on the "
+        "same made-up sources and noise at each value",
+        *_failed(found),
+    ]
+    for curve in found:
+        rows = [[axis_name(design, curve.axis), *(NAMES[name] for name in curve.forecasts), ""]]
+        for i, value in enumerate(curve.values):
+            means = [_whiskers(forecasts[i]) for forecasts in curve.forecasts.values()]
+            rows.append([f"{value:.4g}", *means, "planned" if value == design.value(curve.axis) else ""])
+        lines += ["", *aligned(rows)]
+    return [*lines, ""]
 
 
 def curves(design: Design, found: Sequence[Curve]) -> dict[str, Any]:
@@ -36,6 +70,7 @@ def curves(design: Design, found: Sequence[Curve]) -> dict[str, Any]:
         }
         if curve.axis == "diffusion time":
             told["best_time"] = {
+                "estimator": curve.best_by,
                 "time": curve.best,
                 "low": curve.as_good[0],
                 "high": curve.as_good[-1],
@@ -47,20 +82,40 @@ def curves(design: Design, found: Sequence[Curve]) -> dict[str, Any]:
 
 
 def _when(design: Design, curve: Curve) -> str:
-    """The best time to read, as far as chance lets anybody say it."""
-    name = "rate" if axis_name(design, curve.axis) == "rate" else "T"
+    """The best time to read, by the better estimator, as far as chance lets anybody say it."""
+    name, whose = _time(design), f"for the {NAMES[curve.best_by]}, "
     tried = f"{name} {curve.values[0]:.3g} to {curve.values[-1]:.3g}"
     if not curve.helps:
-        return f"at none of the times tried, {tried}, is a reading better than none by more than chance"
+        return (
+            f"{whose}at none of the times tried, {tried}, is a reading better than none by more than chance"
+        )
     if len(curve.as_good) == len(curve.values):
-        return f"no time of those tried, {tried}, is better to read at than another by more than chance"
+        return (
+            f"{whose}no time of those tried, {tried}, is better to read at than another by more than chance"
+        )
     if len(curve.as_good) > 1:
         best = f"{name} {listed([f'{value:.3g}' for value in curve.as_good])} are equally good to read at"
-        best += ", within chance"
+        best += f", within chance, with the least mean error at {curve.best:.3g}"
     else:
         end = {curve.values[0]: ", the first,", curve.values[-1]: ", the last,"}.get(curve.best, "")
         best = f"{name} {curve.best:.3g}{end} is best to read at"
-    return f"of the times tried, {best}; planned is {design.time:.3g}"
+    return f"{whose}of the times tried, {best}; planned is {design.time:.3g}"
+
+
+def _time(design: Design) -> str:
+    return "rate" if axis_name(design, "diffusion time") == "rate" else "T"
+
+
+def _trials(found: Sequence[Curve]) -> str:
+    """How many trials every point of all curves is of."""
+    each = [
+        f"{forecasts[0].trials} trials of the {NAMES[name]}" for name, forecasts in found[0].forecasts.items()
+    ]
+    return " and ".join(each)
+
+
+def _failed(found: Sequence[Curve]) -> list[str]:
+    return left_out([one for curve in found for some in curve.forecasts.values() for one in some])
 
 
 def write_page(
@@ -76,14 +131,13 @@ def write_page(
     from sfumato.figures.recovery_forecast import draw_recovery_forecast
     from sfumato.report import Section, write_report
 
-    trials = " and ".join(
-        f"{forecasts[0].trials} trials of the {NAMES[name]}" for name, forecasts in found[0].forecasts.items()
-    )
     caption = (
         f"{lines[0]}. Mean error in earth mover's distance, in {unit(design)}{extent(design)}; whiskers "
         "95 %. Each point is of "
-        f"{trials}, on the same made-up sources and noise along a curve."
+        f"{_trials(found)}, on the same made-up sources and noise along a curve: it says what changes; how "
+        "large errors are, the forecast above says from more trials."
     )
+    caption += "".join(f" {said}." for said in _failed(found))
     if _papers(found):
         caption += (
             " Papers' bounds: the upper one up to a constant that nobody has computed, the lower one as it "
@@ -128,7 +182,7 @@ def _prose(lines: list[str]) -> list[str]:
 
 def _expected(foreseen: RecoveryForecast) -> list[list[str]]:
     rows = [
-        [NAMES[one.estimator], short(one.mean), interval(one), str(one.trials)]
+        [NAMES[one.estimator], short(one.mean), interval(one), str(one.answers)]
         for one in (foreseen.least_mass, foreseen.bayes)
         if one is not None
     ]
@@ -222,4 +276,5 @@ def _table(curve: Curve, name: str) -> list[list[str]]:
 
 
 def _whiskers(one: ErrorForecast) -> str:
-    return f"{short(one.mean)} ({interval(one)})"
+    of = f", {one.answers} trials" if one.failed else ""
+    return f"{short(one.mean)} ({interval(one)}{of})"

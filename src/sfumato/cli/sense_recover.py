@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.console import FAILED, Json, Quiet, fail, say, sentences, show, working
-from sfumato.cli.sense_answer import Asked, Estimator, Given, Unknown, give
+from sfumato.cli.console import FAILED, Json, Quiet, fail, sentences, show, working
+from sfumato.cli.sense_answer import Asked, Estimator, Given, Unknown, field_told, give, limit
 from sfumato.cli.sense_draw import draw
 from sfumato.cli.sense_files import read_sigma, read_sources
 from sfumato.cli.sense_noisy import made_from, read_noisy
@@ -19,8 +19,6 @@ from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 if TYPE_CHECKING:
     from sfumato.sensing import Recovery, SavedRecovery, Site
     from sfumato.spaces.space import FloatArray, IntArray
-
-PAPERS = "papers"
 
 _REMARKS = {
     "optimal": "",
@@ -58,7 +56,12 @@ def recover(
         int | None, typer.Option(help="How many sources there are: for a mixture, off-grid, or --fit.", min=1)
     ] = None,
     most: Annotated[
-        int | None, typer.Option(help="The most sources that are thought of: 12, between cells 8.", min=1)
+        int | None,
+        typer.Option(
+            help="The most sources that are thought of: 12, or up to 64 if readings ask for more; between "
+            "cells 8.",
+            min=1,
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Chance of the draws; otherwise that of the readings themselves.")
@@ -80,16 +83,14 @@ def recover(
     radius: Annotated[
         str,
         typer.Option(
-            help="How far the answer may be from the readings: a number, or 'papers' for sigma sqrt(m); "
-            "otherwise what noise of this sigma exceeds in 1 of 10 draws.",
+            help="How far R may be from the readings: a number, or 'papers' for sigma sqrt(m); otherwise "
+            "what noise that sources could make exceeds in 1 of 10 draws, and all that no source can make.",
             show_default=False,
         ),
     ] = "",
     upper: Annotated[
         float,
-        typer.Option(
-            help="Largest mass of one source; the default radius takes for noise what it could not tell."
-        ),
+        typer.Option(help="Largest mass of one source. Too large costs little, too small much."),
     ] = 1.0,
     sources: Annotated[
         Path | None, typer.Option(help="True sources of a simulation: table of cell, mass.")
@@ -119,7 +120,9 @@ def recover(
     inputs = [*files, site, sources, layout]
     check_outputs(out or [], {".json", ".csv"}, reads=inputs, overwrite=overwrite)
     check_outputs([plot] if plot else [], {".png"}, reads=inputs, overwrite=overwrite)
-    asked = Asked(estimator, upper=upper, most=most, count=count, seed=seed, fit=tuple(fit or ()))
+    asked = Asked(
+        estimator, upper=upper, most=most, count=count, seed=seed, fit=tuple(fit or ()), radius=radius
+    )
     _both(files, site=site, noise=sigma is not None or bool(radius))
     try:
         read = read_noisy(files, site=site, sigma=sigma, time=time, average=average)
@@ -129,7 +132,7 @@ def recover(
     truth = None if sources is None else read_sources(sources, read.site)
     with working(f"recovering from {len(read.names)} readings", quiet=hush):
         operator = part_of_site(read.site, read.names)
-        found = solve(operator, read.values, upper=upper, **_limit(radius, read.sigma))
+        found = solve(operator, read.values, upper=upper, **limit(radius, read.sigma))
         labels = _labels(found, communities)
         given = give(found, read, asked, labels=labels)
     saved = read.saved(found, given.answer)
@@ -138,13 +141,18 @@ def recover(
         saved.write(path, overwrite=overwrite)
     if plot is not None:
         plot.write_bytes(draw(saved, truth, layout=layout, labels=labels, given=given))
-    if not asked.fit:
-        say(_REMARKS[found.status], quiet=hush or found.status == "optimal")
-    for remark in (*given.remarks, *(() if given.field is None else given.field.said)):
-        say(remark, quiet=hush)
-    if given.field is None and given.misfit is not None and given.misfit.said:
-        say(given.misfit.said, quiet=hush)
-    show(result, told(saved, result), json=json)
+    show(result, told(saved, result, remarks=_remarks(found, given)), json=json)
+
+
+def _remarks(found: Recovery, given: Given) -> list[str]:
+    """What must be known of a result, printed with it: not to be hushed."""
+    field, doubts = given.field, given.misfit
+    return [
+        *([_REMARKS[found.status]] if field is None and found.status != "optimal" else []),
+        *given.remarks,
+        *(() if field is None else field.said),
+        *([doubts.said] if field is None and doubts is not None and doubts.said else []),
+    ]
 
 
 def _result(
@@ -164,6 +172,7 @@ def _result(
     result["remarks"] = list(given.remarks)
     doubts = given.misfit
     result["misfit"] = None if doubts is None else {"p_value": doubts.p_value, "said": doubts.said}
+    result["field"] = None if given.field is None else field_told(given.field)
     if labels is not None and saved.recovery.status == "optimal":
         result["community"] = _community(saved, labels)
     return result
@@ -270,15 +279,3 @@ def _no_site(files: list[Path]) -> None:
             f"{path} is a site, not readings of one: give noisy readings, as `sense release` writes them, or "
             f"a .csv with --site {path} and --sigma; nothing was recovered"
         )
-
-
-def _limit(radius: str, sigma: float | None) -> dict[str, Any]:
-    """How far the answer may be from the readings: as asked, or as the noise says."""
-    if radius and radius != PAPERS:
-        try:
-            return {"radius": float(radius)}
-        except ValueError:
-            raise InvalidParameter(f"--radius is a number or 'papers', got {radius!r}") from None
-    if sigma is None:
-        raise InvalidParameter("readings in a .csv need --sigma, or a --radius; nothing was recovered")
-    return {"sigma": sigma, "radius": radius or None}

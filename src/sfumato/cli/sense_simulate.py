@@ -10,8 +10,8 @@ import typer
 
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.sense_forecast import many
 from sfumato.cli.sense_imagined import Imagined, Where, imagined
+from sfumato.cli.sense_words import many
 from sfumato.errors import InvalidInput, InvalidParameter
 
 FILES = (("site", "json"), ("readings", "csv"), ("sources", "csv"))

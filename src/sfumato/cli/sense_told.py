@@ -18,8 +18,8 @@ CRUMB = 0.005  # of all mass: less is not told
 FAR_BELOW = 0.5  # of the largest mass: bands held less often where all sources together were below it
 
 
-def told(saved: SavedRecovery, result: dict[str, Any]) -> Any:
-    """All that is printed of a recovery: text and tables."""
+def told(saved: SavedRecovery, result: dict[str, Any], *, remarks: list[str]) -> Any:
+    """All that is printed of a recovery: text and tables, and what must be known of it."""
     from rich.console import Group
 
     answer = saved.answer
@@ -28,9 +28,10 @@ def told(saved: SavedRecovery, result: dict[str, Any]) -> Any:
     if answer is not None and not least:
         lines += [*_answered(saved, answer), f"R: {_status(saved, result)}"]
     else:
-        lines += [f"{_escaped(saved.site.name)}: {_status(saved, result)}", *_sources(saved.sources())]
+        what = "R of the readings as released, without the fitted field: " if result["field"] else ""
+        lines += [f"{_escaped(saved.site.name)}: {what}{_status(saved, result)}", *_sources(saved.sources())]
     lines += [_escaped(line) for line in (*_communities(saved, result), *_distances(result, least=least))]
-    return Group(*lines)
+    return Group(*lines, *map(_escaped, remarks))
 
 
 def _answered(saved: SavedRecovery, answer: Answer) -> list[Any]:
@@ -61,6 +62,7 @@ def _answered(saved: SavedRecovery, answer: Answer) -> list[Any]:
         lines[0] += "; the draws mixed"
     else:
         lines.append(given["mixing"]["said"])
+    lines += [given["doubt"]] if given.get("doubt") else []
     lines += _far_below(high, saved.recovery.upper)
     sure = [_escaped(sentence) for sentence in sure_of(saved, answer)]
     return [*lines, *sure, *map(_escaped, heaps_of(saved, answer))]

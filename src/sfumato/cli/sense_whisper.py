@@ -17,8 +17,9 @@ from sfumato.cli.sense_told import percent
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 
 if TYPE_CHECKING:
-    from sfumato.privacy import Ledger, Release
+    from sfumato.privacy import Ledger
     from sfumato.sensing import Spread, WhisperPosterior
+    from sfumato.sensing.whisper import WhisperAnswers
     from sfumato.spaces import Graph
     from sfumato.spaces.space import IntArray
 
@@ -108,7 +109,12 @@ def release(
 @sentences
 def locate(
     said: Annotated[
-        Path, typer.Argument(help="Answers with noise (.json), as `whisper release` wrote them.")
+        list[Path],
+        typer.Argument(
+            help="Answers with noise (.json), as `whisper release` wrote them: one file of all nodes, or "
+            "several of one graph and one epsilon, in the local model one of each node.",
+            show_default=False,
+        ),
     ],
     out: Annotated[Path | None, typer.Option(help="A .json file with the probability of every node.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it: a .png file.", show_default=False)] = None,
@@ -139,11 +145,13 @@ def locate(
 
     from sfumato.sensing import communities as groups_of
     from sfumato.sensing import whisper_posterior
+    from sfumato.sensing.whisper import merged_answers
 
     hush = quiet or json
-    check_outputs([out] if out else [], {".json"}, reads=[said, layout], overwrite=overwrite)
-    check_outputs([plot] if plot else [], {".png"}, reads=[said, layout], overwrite=overwrite)
-    net, names, answers, receipt = read_whisper(said)
+    check_outputs([out] if out else [], {".json"}, reads=[*said, layout], overwrite=overwrite)
+    check_outputs([plot] if plot else [], {".png"}, reads=[*said, layout], overwrite=overwrite)
+    told = merged_answers([(str(path), read_whisper(path)) for path in said])
+    net, names, answers = told.graph, told.names, told.said
     if start.endswith(".csv") and start not in names:
         start = str(column(read_rows(Path(start)), "node", Path(start))[0])
     if start and start not in names:
@@ -154,12 +162,12 @@ def locate(
     with working(f"looking for the start among {net.size} nodes", quiet=hush):
         labels = groups_of(net, count=communities)
         found = whisper_posterior(
-            net, answers, epsilon=_epsilon(receipt), spread=_spread(rate, strength), labels=labels
+            net, answers, epsilon=told.epsilon, spread=_spread(rate, strength), labels=labels
         )
     chosen = found.smallest(share)
     result: dict[str, Any] = {
-        "rehearsal": receipt.rehearsal,
-        "statement": str(receipt.guarantee),
+        "rehearsal": any(receipt.rehearsal for receipt in told.receipts),
+        "statement": told.statement,
         "nodes": net.size,
         "answers": asked,
         "communities": [
@@ -290,12 +298,13 @@ def _answers(path: Path, names: tuple[str, ...], *, others: bool) -> dict[str, i
     return heard
 
 
-def read_whisper(path: Path) -> tuple[Graph, tuple[str, ...], IntArray, Release[IntArray]]:
-    """The graph, names of nodes, what each said (-1 for nothing), and the receipt."""
+def read_whisper(path: Path) -> WhisperAnswers:
+    """The answers of a file, with its graph and its receipt."""
     import numpy as np
 
     from sfumato.privacy import PureDP, read_release
     from sfumato.sensing.files import read_json
+    from sfumato.sensing.whisper import WhisperAnswers
     from sfumato.spaces import Graph
 
     receipt = read_release(path)
@@ -307,19 +316,17 @@ def read_whisper(path: Path) -> tuple[Graph, tuple[str, ...], IntArray, Release[
         said = np.full(len(names), -1, dtype=np.int64)
         if who.ndim != 1 or (who < 0).any() or len(set(who.tolist())) != who.size:
             raise ValueError("its nodes that answered are not told apart")
+        if len(set(names)) != len(names):
+            raise ValueError("two of its nodes have one name")
+        if np.shape(receipt.value) != who.shape:
+            raise ValueError("its answers are not one for each node that answered")
         said[who] = receipt.value
-        if not np.isin(receipt.value, (0, 1)).all() or not isinstance(receipt.guarantee.loss, PureDP):
+        loss = receipt.guarantee.loss
+        if not np.isin(receipt.value, (0, 1)).all() or not isinstance(loss, PureDP):
             raise ValueError("its answers are not yes or no with a promise of epsilon")
     except (KeyError, TypeError, ValueError, IndexError) as problem:
         raise InvalidInput(f"{path} is not a file of `whisper release`: {problem}") from None
-    return net, names, said, receipt
-
-
-def _epsilon(receipt: Release[IntArray]) -> Any:
-    from sfumato.privacy import PureDP
-
-    loss = receipt.guarantee.loss
-    return loss.epsilon if isinstance(loss, PureDP) else None
+    return WhisperAnswers(net, names, said, loss.epsilon, (receipt,))
 
 
 def _spread(rate: float | None, strength: float | None) -> Spread | None:

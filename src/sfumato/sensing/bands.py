@@ -30,7 +30,8 @@ def bands(beliefs: Posterior, *, level: float = 0.9) -> tuple[Band, ...]:
 
     The first band is the smallest ball that holds a source in a share `level` of the draws. Each draw's
     source nearest to its center is then taken away, and the next ball is found in what is left, until it
-    would be wider than a quarter of the space. Each band is a statement of its own: that all of them
+    would be wider than a quarter of the space. Where cells stand for others, radii have their reach added.
+    Each band is a statement of its own: that all of them
     hold together is less likely.
 
     Limits: probabilities are those of the posterior; where its beliefs are wrong they are too.
@@ -54,7 +55,8 @@ def bands(beliefs: Posterior, *, level: float = 0.9) -> tuple[Band, ...]:
         if not radii[best] <= widest:
             break
         held = float(left.weights @ (apart[:, best] <= radii[best]))
-        found.append(Band(read_only(places[best].copy()), float(radii[best]), held))
+        # Cells may stand for others as far away as that.
+        found.append(Band(read_only(places[best].copy()), float(radii[best]) + beliefs.reach, held))
         left = _without_nearest(left, places[best])
     return tuple(found)
 

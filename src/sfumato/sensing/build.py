@@ -144,15 +144,20 @@ def part_of(operator: Operator, rows: IntArray) -> Operator:
 
 
 def even_places(count: int, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Places for sensors in the middle of equal boxes of a rectangle; the count is rounded to a square.
+    """So many places for sensors, evenly over a rectangle: in rows that differ by one place at most.
+
+    A square number of them is in the middle of equal boxes.
 
     >>> even_places(4, np.zeros(2), np.ones(2)).tolist()
     [[0.25, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.75]]
+    >>> even_places(3, np.zeros(2), np.ones(2)).tolist()
+    [[0.5, 0.25], [0.25, 0.75], [0.75, 0.75]]
     """
-    side = max(1, round(math.sqrt(count)))
-    middle = (np.arange(side) + 0.5) / side
-    shares = np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2)
-    return np.asarray(low + shares * (high - low))
+    rows = max(1, round(math.sqrt(count)))
+    in_row = np.diff(np.arange(rows + 1) * count // rows)
+    x = np.concatenate([(np.arange(places) + 0.5) / places for places in in_row])
+    y = np.repeat((np.arange(rows) + 0.5) / rows, in_row)
+    return np.asarray(low + np.column_stack([x, y]) * (high - low))
 
 
 def even_nodes(size: int, count: int) -> IntArray:
@@ -195,3 +200,25 @@ def _time(value: float, name: str) -> float:
     if not 1e-20 <= number <= 1e20:
         raise InvalidParameter(f"{name} must lie between 1e-20 and 1e20, got {value}; nothing was built")
     return number
+
+
+def at_time(operator: Operator, time: float) -> Operator:
+    """The same operator with another diffusion time, or rate."""
+    match operator:
+        case HeatLine() | HeatPlane():
+            return operator if time == operator.diffusion_time else replace(operator, diffusion_time=time)
+        case GraphDiffusion():
+            return operator if time == operator.rate else replace(operator, rate=time)
+        case _:
+            raise InvalidParameter("a site by a matrix has no diffusion time; nothing was computed")
+
+
+def time_of(operator: Operator) -> float | None:
+    """The diffusion time or rate of an operator that has one."""
+    match operator:
+        case HeatLine() | HeatPlane():
+            return operator.diffusion_time
+        case GraphDiffusion():
+            return operator.rate
+        case _:
+            return None

@@ -21,6 +21,8 @@ def combine(rounds: npt.ArrayLike, sigmas: float | npt.ArrayLike) -> tuple[Float
     (array([2., 1.]), 0.25)
     """
     read, noise = checked_rounds(rounds, sigmas)
+    if len(read) == 1:  # as it is, to the last bit
+        return read[0], float(noise[0])
     weights = 1 / noise**2
     return np.asarray(weights @ read / weights.sum()), float(1 / math.sqrt(weights.sum()))
 

@@ -7,16 +7,23 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, assert_never
+from typing import Literal, assert_never, get_args
 
 import numpy as np
 from scipy import stats
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
-from sfumato.sensing.build import even_nodes, even_places, graph_diffusion, heat_line, heat_plane
+from sfumato.sensing.build import (
+    at_time,
+    even_nodes,
+    even_places,
+    graph_diffusion,
+    heat_line,
+    heat_plane,
+    time_of,
+)
 from sfumato.sensing.distance import error_of_nothing
-from sfumato.sensing.field import at_time, time_of
 from sfumato.sensing.forecast import (
     ESTIMATORS,
     ErrorForecast,
@@ -35,14 +42,16 @@ from sfumato.sensing.plan import Calibration, NoisePlan
 from sfumato.sensing.readings import plan
 from sfumato.sensing.sensors import Sensors
 from sfumato.sensing.site import Site
-from sfumato.spaces import Grid
+from sfumato.spaces import Grid, Line
 from sfumato.spaces.space import FloatArray
 
 Axis = Literal["diffusion time", "sensors", "cost", "sources"]
 
+AXES: tuple[Axis, ...] = get_args(Axis)
 CURVE_TRIALS = {"least mass": 60, "bayes median": 24}
-TIMES, SOME, COSTS = (-4, -3, -2, -1, 0, 1, 2), (-4, -3, -2, -1, 0, 1), (-3, -2, -1, 0, 1, 2)
+TIMES, SOME, COSTS = (-4, -3, -2, -1, 0, 1, 2), (-4, -3, -2, -1, 0, 1, 2, 3), (-3, -2, -1, 0, 1, 2)
 COUNTS = (1, 2, 4, 8)
+QUICK = 400  # sensors: recoveries from more are slow, so a curve that meets them ends with twice as many
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +100,9 @@ class Design:
 def at(design: Design, axis: Axis, value: float) -> Design:
     """The same design with one number changed.
 
-    Other numbers of sensors stand evenly: on a line at L/m, 2L/m, ..., L, in a plane in the middle of m
-    equal boxes (m rounded to a square), on a graph at nodes evenly spaced by number. A matrix is of its own
-    sensors and its own time.
+    Other numbers of sensors stand evenly: on a line at L/m, 2L/m, ..., L from where it begins (see
+    `begin_of`), in a plane in rows (see `even_places`), on a graph at nodes evenly spaced by number. A matrix
+    is of its own sensors and its own time.
     """
     match axis:
         case "cost":
@@ -111,13 +120,16 @@ def at(design: Design, axis: Axis, value: float) -> Design:
 
 
 def values_on(design: Design, axis: Axis) -> tuple[float, ...]:
-    """The values of a curve: doublings of what is planned; empty where the site fixes it."""
+    """The values of a curve: doublings of what is planned; empty where the site fixes it.
+
+    Sensors up to 8 times what is planned, but beyond twice as many no more than 400, which are slow to try.
+    """
     now = design.value(axis)
     match axis:
         case "diffusion time":
             return () if design.time is None else tuple(now * 2.0**i for i in TIMES)
         case "sensors":
-            return counts_on(design, [now * 2.0**i for i in SOME])
+            return counts_on(design, [now * 2.0**i for i in SOME if i <= 1 or now * 2.0**i <= QUICK])
         case "cost":
             return tuple(now * 2.0**i for i in COSTS)
         case "sources":
@@ -144,7 +156,7 @@ class Curve:
 
     `errors` are those of single trials, for each estimator a row for each value; the forecasts' intervals
     are of the mean itself. `nothing` are the errors of no reading at all in the same trials, for as many
-    sources as the design has.
+    sources as the design has. `best_by` is the estimator whose errors say which value is best.
     """
 
     axis: Axis
@@ -154,11 +166,12 @@ class Curve:
     upper: tuple[float | None, ...]
     lower: tuple[float | None, ...]
     nothing: FloatArray
+    best_by: Estimator = "bayes median"
 
     @property
     def best(self) -> float:
-        """Where the mean error of the last estimator is least."""
-        return self.values[int(np.nanmean(self._last, axis=1).argmin())]
+        """Where the mean error of the estimator that decides is least."""
+        return self.values[int(np.nanmean(self._errors, axis=1).argmin())]
 
     @property
     def as_good(self) -> tuple[float, ...]:
@@ -166,19 +179,19 @@ class Curve:
 
         As good is a value whose errors are, trial by trial, not larger by more than chance (95 %).
         """
-        more, far = _apart(self._last - self._last[self.values.index(self.best)])
+        more, far = _apart(self._errors - self._errors[self.values.index(self.best)])
         return tuple(self.values[i] for i in np.flatnonzero(more <= far).tolist())
 
     @property
     def helps(self) -> bool:
         """Whether the best is better than no reading at all, trial by trial, by more than chance (95 %)."""
-        here = self._last[self.values.index(self.best)]
+        here = self._errors[self.values.index(self.best)]
         more, far = _apart(here[np.newaxis] - self.nothing[: here.size])
         return bool(more[0] < -far[0])
 
     @property
-    def _last(self) -> FloatArray:
-        return self.errors[list(self.errors)[-1]]
+    def _errors(self) -> FloatArray:
+        return self.errors[self.best_by]
 
 
 def _apart(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -195,6 +208,7 @@ def error_curve(
     rng: np.random.Generator,
     trials: int | None = None,
     estimators: Sequence[Estimator] = ESTIMATORS,
+    best_by: Estimator | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Curve:
     """How the error moves with one number of a design, for seeing what more of it would buy.
@@ -202,11 +216,18 @@ def error_curve(
     At most `trials` of each estimator at each value, 60 of the least mass and 24 of the Bayes median unless
     given: fewer than for a forecast, and the same sources and noise at each value, so that a curve is
     smooth where its whiskers are wide. The generator is not moved on: all curves of a design that are made
-    with it meet where the design stands. Values that no noise can be planned for are left out.
+    with it meet where the design stands. Values that no noise can be planned for are left out. The best
+    value is that of the estimator `best_by`, the last of those simulated unless given: name the one whose
+    answers will be used.
     """
     wanted = values_on(design, axis)
     if not wanted:
         raise InvalidParameter(f"a site by a matrix has no other {axis}; no curve was drawn")
+    decides = best_by or estimators[-1]
+    if decides not in estimators:
+        raise InvalidParameter(
+            f"the best is told by an estimator that is simulated, got {decides!r}; no curve was drawn"
+        )
     tell = progress or (lambda _: None)
     values, designs, scenes = _planned(design, axis, wanted)
     count = {name: min(trials or most, most) for name, most in CURVE_TRIALS.items()}
@@ -233,6 +254,7 @@ def error_curve(
         tuple(one.upper for one in bounds),
         tuple(one.lower for one in bounds),
         np.array(nothing),
+        decides,
     )
 
 
@@ -273,10 +295,9 @@ def _loss(loss: ZCDP | ApproxDP, value: float) -> ZCDP | ApproxDP:
 def _with_sensors(site: Site, count: int) -> Site:
     match site.operator:
         case HeatLine(space, _, time):
-            length = float(space.positions[-1])
-            return replace(
-                site, operator=heat_line(sources=space, sensors=count, diffusion_time=time, length=length)
-            )
+            begin = begin_of(space)
+            places = begin + Line(count, float(space.positions[-1]) - begin).positions
+            return replace(site, operator=heat_line(sources=space, sensors=places, diffusion_time=time))
         case HeatPlane(space, _, time):
             places = even_places(count, *_box(space))
             return replace(site, operator=heat_plane(sources=space, sensors=places, diffusion_time=time))
@@ -285,6 +306,19 @@ def _with_sensors(site: Site, count: int) -> Site:
             return replace(site, operator=graph_diffusion(space, rate, sensors=nodes, weights=weights))
         case Matrix():
             raise InvalidParameter("a site by a matrix has its own sensors; nothing was simulated")
+
+
+def begin_of(line: Line) -> float:
+    """Where a line begins: at 0 if its first cell is there or next to it, else at its first cell.
+
+    The papers' cells of a line of length L are L/n, 2L/n, ..., L, and such a line begins at 0.
+
+    >>> begin_of(Line(10, 40)), begin_of(Line.at([100, 150, 200]))
+    (0.0, 100.0)
+    """
+    first = float(line.positions[0])
+    apart = line.diameter / (line.size - 1) if line.size > 1 else math.inf
+    return 0.0 if 0 <= first <= 1.5 * apart else first
 
 
 def _box(space: Grid | object) -> tuple[FloatArray, FloatArray]:

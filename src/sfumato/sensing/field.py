@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import chdtrc
 
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.build import part_of
+from sfumato.sensing.build import at_time, part_of, time_of
 from sfumato.sensing.combine import combine
 from sfumato.sensing.field_sensors import (
     Suspect,
@@ -24,7 +24,7 @@ from sfumato.sensing.field_sensors import (
 )
 from sfumato.sensing.field_sparse import Fit, few_sources
 from sfumato.sensing.misfit import Misfit, misfit
-from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Operator
+from sfumato.sensing.operators import GraphDiffusion, Operator
 from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
 
 LARGE = 1 << 22
@@ -35,6 +35,8 @@ ALIKE = 1e-12
 """The share of a constant's square that sources leave, below which they are taken to leave nothing."""
 LIKELY = 7.814727903251179
 """The 0.95 quantile of chi-square with three degrees of freedom: with one, they were too short."""
+LEVEL = 0.01
+"""Of the tests for bad sensors, all together; where the interval of the time is wrong it may be more."""
 REFINED = 3
 """Rounds in which times between those given are tried, near the best and near the ends of the interval."""
 
@@ -50,7 +52,8 @@ class Field:
     Sources that blend, or a wrong time, pass for an offset, so it is too small then.
     `time` is the diffusion time, or the rate on a graph, None if nobody asked, or if no source stands out
     from the noise: then the stated one stays. `interval` is where it lies if there are no more than `sources`
-    sources, and `at_most` the largest that any sources at all explain.
+    sources; `at_most` is one of the given times that is too large whatever the sources are, with 95 %, the
+    least such, or None where none is.
     `misfit` is of what is left; `said` are sentences for a person. All of it is made from what was released.
     """
 
@@ -80,6 +83,7 @@ class _Scene:
     upper: float
     offset: float
     sources: int | None
+    least_sigma: float | None = None
 
 
 def fit_field(
@@ -91,6 +95,7 @@ def fit_field(
     offset: float = 0.0,
     times: Sequence[float] | None = None,
     sources: int | None = None,
+    least_sigma: float | None = None,
 ) -> Field:
     """Readings y = M_T f + offset + noise made ready for a recovery: T, the offset and bad sensors found.
 
@@ -107,11 +112,12 @@ def fit_field(
     cells are searched, not all tried.
 
     What tells T: only that sources are few. Spread sources at a small T look like few at a large one, so
-    readings alone bound T from above (`at_most`, 95 % sure for any sources if all suspects were bad), never
-    from below. On a line at epsilon 4, with an offset and a dead sensor, the interval held T in all of 40
+    readings alone bound T from above (`at_most`, if all suspects were bad), never from below.
+    On a line at epsilon 4, with an offset and a dead sensor, the interval held T in all of 40
     draws with one or two sources and in 88 to 100 % with four (docs/reference/scenes.md), where sources blend
     and T comes out too small; do not trust it with more. `offset` is the deviation of an ambient offset
     around 0, inf if nothing is known of it: it is told from sources by its width alone, so a guess helps.
+    `least_sigma` is for `misfit`, where sensors differ in their noise.
 
     Privacy: all of it is post-processing. But sigma was calibrated for the operator's own T; if the true one
     is smaller, sources move readings by more than was thought, and the promise was weaker than stated: `said`
@@ -129,43 +135,29 @@ def fit_field(
         raise InvalidParameter(
             "an offset needs 2 sensors or more to be told from, got 1; no field was fitted"
         )
-    scene = _Scene(operator, rounds, noises, *combine(rounds, noises), upper, offset, count)
-    bad = _suspects(scene, operator if tried is None else at_time(operator, tried[0]))
+    scene = _Scene(operator, rounds, noises, *combine(rounds, noises), upper, offset, count, least_sigma)
+    bad = _suspects(scene, operator if tried is None else at_time(operator, tried[0]), once=tried is None)
     scene = _without(scene, bad)
     profile = _profile(scene, tried)
     if tried is not None:
         # Directions of a time that is still likely are fewer, so more can be said of each sensor.
-        more = _suspects(scene, at_time(scene.operator, profile.interval[0]))
+        more = _suspects(scene, at_time(scene.operator, profile.interval[0]), once=False)
         if more and len(bad) + len(more) <= rounds.shape[1] / 4:
             bad, scene = bad + more, _without(scene, more)
             profile = _profile(scene, tried)
     return _field(operator, scene, profile, bad, tried)
 
 
-def _suspects(scene: _Scene, operator: Operator) -> tuple[Suspect, ...]:
-    return suspects(operator, scene.rounds, sigma=scene.noises, upper=scene.upper, offset=scene.offset > 0)
-
-
-def at_time(operator: Operator, time: float) -> Operator:
-    """The same operator with another diffusion time, or rate."""
-    match operator:
-        case HeatLine() | HeatPlane():
-            return operator if time == operator.diffusion_time else replace(operator, diffusion_time=time)
-        case GraphDiffusion():
-            return operator if time == operator.rate else replace(operator, rate=time)
-        case _:
-            raise InvalidParameter("a site by a matrix has no diffusion time; nothing was computed")
-
-
-def time_of(operator: Operator) -> float | None:
-    """The diffusion time or rate of an operator that has one."""
-    match operator:
-        case HeatLine() | HeatPlane():
-            return operator.diffusion_time
-        case GraphDiffusion():
-            return operator.rate
-        case _:
-            return None
+def _suspects(scene: _Scene, operator: Operator, *, once: bool) -> tuple[Suspect, ...]:
+    """Bad sensors, at half of the level where they are looked for twice."""
+    return suspects(
+        operator,
+        scene.rounds,
+        sigma=scene.noises,
+        upper=scene.upper,
+        offset=scene.offset > 0,
+        level=LEVEL if once else LEVEL / 2,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -278,7 +270,9 @@ def _field(
     explained = operator.columns(profile.fit.cells) @ profile.fit.masses
     offset = _offset(scene, scene.readings - explained)
     error = _offset_error(scene, operator.columns(profile.fit.cells))
-    left = misfit(*_tested(scene, operator), sigma=scene.sigma, upper=scene.upper)
+    left = misfit(
+        *_tested(scene, operator), sigma=scene.sigma, upper=scene.upper, least_sigma=scene.least_sigma
+    )
     at_most = None if times is None else _at_most(scene, times)
     field = Field(
         operator,
@@ -324,18 +318,18 @@ def _tested(scene: _Scene, operator: Operator) -> tuple[Operator, FloatArray]:
 
 
 def _at_most(scene: _Scene, times: list[float]) -> float | None:
-    """The least of the given times from which on no sources leave as little as noise would; the last if none.
+    """The least of the given times from which on no sources leave as little as noise would; None if none.
 
     The least square over the box is at most that of the true sources: chi-square, a degree for each reading.
     """
-    above = times[-1]
+    above = None
     for time in reversed(times):
         given, readings = _tested(scene, at_time(scene.operator, time))
         left = misfit(given, readings, sigma=scene.sigma, upper=scene.upper).square
         if chdtrc(readings.size, left) >= 0.05:
-            return above
+            break
         above = time
-    return None
+    return above
 
 
 def _without(scene: _Scene, bad: tuple[Suspect, ...]) -> _Scene:
@@ -363,6 +357,7 @@ def _times(operator: Operator, times: Sequence[float]) -> list[float]:
 
 def _said(stated: Operator, scene: _Scene, field: Field, times: list[float] | None) -> tuple[str, ...]:
     said = [f"{suspect.said} and was left out" for suspect in field.suspects]
+    said += [] if said else ["no sensor is contradicted by the others"]
     if len(field.suspects) >= len(stated.sensors) / 4:
         said.append("a quarter of the sensors is suspected: look at the physics first, then at the sensors")
     if scene.offset:
@@ -380,9 +375,16 @@ def _said(stated: Operator, scene: _Scene, field: Field, times: list[float] | No
     if times is not None and field.interval is not None:
         low, high = field.interval
         few = "1 source" if field.sources == 1 else f"{field.sources} sources"
-        said.append(f"the {name} is {low:.3g} to {high:.3g} if {few} made the readings")
+        said.append(
+            f"the {name} is {low:.3g} to {high:.3g} if {few} made the readings, and {field.time:.3g} is taken"
+        )
         if low <= times[0] or high >= times[-1]:
-            said.append(f"that interval reaches the end of the {name}s tried: try more, or give the sources")
+            said.append(
+                f"that interval reaches the end of the {name}s tried, {times[0]:.3g} to {times[-1]:.3g}: "
+                "state another, or say how many sources there are"
+            )
+        if field.at_most is not None:
+            said.append(f"whatever the sources are, the {name} is below {field.at_most:.3g}, with 95 %")
         if high < told:
             said.append(
                 f"it lies below the stated {told:.3g}, for which the noise was made: sources move readings "

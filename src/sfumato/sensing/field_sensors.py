@@ -22,7 +22,7 @@ from sfumato.sensing.sensors import Sensors
 from sfumato.sensing.solver.compress import range_of
 from sfumato.spaces.space import FloatArray, IntArray, real_array
 
-Shows = Literal["level", "drift", "loose"]
+Shows = Literal["level", "drift", "loose", "dead"]
 
 LARGE = 1 << 22
 """Entries above which a matrix is not formed."""
@@ -47,7 +47,7 @@ class Suspect:
     `off` is what it read less what the others say, with its standard error `off_error`, in the unit of
     readings; of several rounds, on average. `drift` is by how much that grew from one round to the next, with
     `drift_error`; None where there was one round. `shows` says what its rounds look like: off by the same
-    (`level`), by more and more (`drift`), or neither, as one that is dead while the scene changes (`loose`).
+    (`level`), by more and more (`drift`), neither (`loose`), or nothing but noise around 0 (`dead`).
     `p_value` is after Bonferroni: the chance that any of the sensors would be as far off by noise.
     """
 
@@ -72,6 +72,8 @@ class Suspect:
                 )
             case "loose":
                 how = "does not go along with the others from round to round"
+            case "dead":
+                how = "reads nothing but noise where the others say that there is something to be read"
             case _:
                 assert_never(self.shows)
         return f"sensor {self.sensor!r} {how} ({p_said(self.p_value)})"
@@ -153,9 +155,9 @@ def suspects(
     >>> from sfumato.sensing.build import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> read = hall.columns([30])[:, 0]
-    >>> read[14] = 0.0
+    >>> read[14] = 0.5
     >>> [found.said for found in suspects(hall, read, sigma=0.1)]
-    ["sensor '14' reads -1.26 ± 0.1 off what the others say (p = 9.6e-32)"]
+    ["sensor '14' reads -0.761 ± 0.1 off what the others say (p = 1.8e-11)"]
     """
     rounds, noises = rounds_of(operator, y, sigma)
     if not 0 < level < 1:
@@ -176,7 +178,9 @@ def suspects(
         told = left[:, worst] / own[worst], noises / math.sqrt(own[worst])
         off, drift = ([float(value) for value in pair] for pair in _line(*told))
         more = drift if noises.size > 1 else ()
-        found.append(Suspect(names[rows[worst]], _shows(*told), p_value, *off, *more))
+        reads = rounds[:, rows[worst]]
+        shows = "dead" if _dead(reads, noises) else _shows(*told)
+        found.append(Suspect(names[rows[worst]], shows, p_value, *off, *more))
         rows = np.delete(rows, worst)
     return tuple(found)
 
@@ -214,6 +218,11 @@ def _tests(left: FloatArray, own: FloatArray, noises: FloatArray) -> list[FloatA
         squares = np.sum((scaled / noises[:, np.newaxis]) ** 2, axis=0)
         tests += [_two_sided(*slope), _log_chi_square(noises.size, squares)]
     return [np.where(np.isnan(own), 0.0, chance) for chance in tests]
+
+
+def _dead(reads: FloatArray, noises: FloatArray) -> bool:
+    """Whether the readings of a bad sensor are what noise alone would be."""
+    return bool(chdtrc(reads.size, np.sum((reads / noises) ** 2)) >= DOUBTFUL)
 
 
 def _shows(values: FloatArray, errors: FloatArray) -> Shows:

@@ -74,8 +74,8 @@ class ErrorForecast:
     """The mean error to expect of an estimator, in earth mover's distance of the sources' space.
 
     A later mean of 400 trials lies between `low` and `high` with 95 %: the interval counts the chance of the
-    `trials` simulated here and of those 400. `deviation` is that of a single error; `failed` is how many
-    trials ended without a proven answer and are left out.
+    trials simulated here and of those 400. `deviation` is that of a single error. Of all `trials` those that
+    `failed` ended without a proven answer and are left out: the mean is of `answers`.
     """
 
     estimator: Estimator
@@ -85,6 +85,11 @@ class ErrorForecast:
     deviation: float
     trials: int
     failed: int = 0
+
+    @property
+    def answers(self) -> int:
+        """The number of trials that the mean is of."""
+        return self.trials - self.failed
 
     @property
     def width(self) -> float:

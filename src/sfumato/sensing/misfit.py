@@ -61,7 +61,14 @@ class Misfit:
         return min(1.0, 2 * min(self.outside, self.inside))
 
 
-def misfit(operator: Operator, y: npt.ArrayLike, *, sigma: float, upper: float = 1.0) -> Misfit:
+def misfit(
+    operator: Operator,
+    y: npt.ArrayLike,
+    *,
+    sigma: float,
+    upper: float = 1.0,
+    least_sigma: float | None = None,
+) -> Misfit:
     """A warning where no sources at all explain the readings: wrong physics, unit, noise, or bad sensors.
 
     Readings are y = M f + noise with 0 <= f <= upper. Outside the range of M they are noise, and
@@ -69,7 +76,8 @@ def misfit(operator: Operator, y: npt.ArrayLike, *, sigma: float, upper: float =
     since too little noise breaks the promise of privacy. Within, the least
     |M f - y|**2 over the box is at most that of the true f, which has the chi-square law with rank degrees:
     its tail at the least square, or at a proven bound below it, is a p-value that is never too small. The two
-    parts are independent; Bonferroni's factor 2 joins them.
+    parts are independent; Bonferroni's factor 2 joins them. Where sensors differ in their noise, sigma is the
+    largest and `least_sigma` the least: too much is judged by the first, too little by the second.
 
     What it cannot see: a true diffusion time above the stated one (more, and wider spread, sources look the
     same), a dead sensor where little was to be read, and anything that some sources in the box explain. On a
@@ -89,7 +97,9 @@ def misfit(operator: Operator, y: npt.ArrayLike, *, sigma: float, upper: float =
     degrees = len(readings) - found.rank if found.basis is not None else 0
     inner = found.into(readings[:, np.newaxis])[0]
     rest = 0.0 if found.basis is None else float(np.sum((readings - found.basis @ inner) ** 2))
-    loud, quiet = (float(law(degrees, rest / noise**2)) if degrees else 1.0 for law in (chdtrc, chdtr))
+    least = noise if least_sigma is None else checked_sigma(least_sigma)
+    loud = float(chdtrc(degrees, rest / noise**2)) if degrees else 1.0
+    quiet = float(chdtr(degrees, rest / least**2)) if degrees else 1.0
     outside = min(1.0, 2 * min(loud, quiet))
 
     def tail(square: float) -> float:
@@ -255,7 +265,7 @@ def _said(operator: Operator, outside: float, inside: float, *, quiet: bool) -> 
         return ""
     time = "rate" if isinstance(operator.space, Graph) else "diffusion time"
     if inside < outside:
-        where = f"look at the {time}, the unit, and the largest mass of a source"
+        where = f"look at the {time}, the unit, the largest mass of a source, and single sensors"
     elif quiet:
         where = (
             "they have less noise than stated, so look at sigma and the unit, and at the promise of privacy"

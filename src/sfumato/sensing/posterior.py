@@ -11,26 +11,31 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc, logsumexp
 
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.sensing.estimate import distances_between, places_of
+from sfumato.sensing.misfit import p_said
 from sfumato.sensing.mixing import Mixing, judge
 from sfumato.sensing.operators import GraphDiffusion, Operator
+from sfumato.sensing.posterior_cells import BLUR, Runs, all_runs, closer
 from sfumato.sensing.posterior_kernel import anneal
 from sfumato.sensing.recover import positive, readings_of
 from sfumato.sensing.solver.kept import afresh, kept
-from sfumato.spaces import Grid, Line
 from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
 
 Masses = Literal["learned", "known", "free"]
 
-MOST_CELLS = 4096  # all pairs of them are kept: 128 MB
-ENOUGH_CELLS, ENOUGH_LEVELS = 256, 5  # of a line, a grid: of more cells, some stand for their neighbors
 HALVES = 2  # independent populations, to compare
 MOVES, LAST = 6, 15  # of each particle, in a stage and in the last one
 PARTICLES = (256, 640)  # and again with more where the first did not mix
 MANY, PARTICLES_OF_MANY = 1000, (128, 240)  # cells: every move looks at all of them
 NEAR = 8  # cells that a walk may step to
+MOST, LIMIT = 12, 64  # sources that are believed possible unless told, and at all
+CROWDED = 0.5  # probability of the most sources believed in, from which on more are
+SEEN = 15.0  # deviations of noise that one source must be read with to be found by a first look
+WIDE = 1.5  # times the noise: from there on it is told
+UNEXPLAINED = 1e-3  # p-value below which no draw explains the readings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,8 +44,11 @@ class Posterior:
 
     `cells` and `masses` have one row for each draw; -1 and 0 fill the rows. `weights` total 1. `known` is the
     probability that every source has mass `upper`, if that was to be learned. `looked_at` are the cells where
-    sources were looked for: all of them, or on fine lines and grids every so many-th. It was computed from
-    released readings alone, so nothing in it costs privacy.
+    sources were looked for: all of them, or on fine lines and grids some that stand for others, none of them
+    farther away than `reach`. `fits` is the p-value of the draw that fits best: where it is tiny nothing that
+    is believed explains the readings, and `said` says so. `widened` is by how much noise was taken to be
+    larger than `sigma` because cells stand for others. All of it was computed from released readings
+    alone, so nothing in it costs privacy.
     """
 
     operator: Operator
@@ -53,6 +61,10 @@ class Posterior:
     known: float
     mixing: Mixing
     looked_at: IntArray
+    reach: float
+    widened: float
+    fits: float
+    most: int
 
     @property
     def counts(self) -> FloatArray:
@@ -68,6 +80,23 @@ class Posterior:
         return np.asarray(
             np.bincount(self.cells[held], weights=share[held], minlength=size), dtype=np.float64
         )
+
+    @property
+    def said(self) -> str:
+        """A warning where beliefs are wrong as far as the readings can tell, or nothing."""
+        if self.fits < UNEXPLAINED:
+            return (
+                f"no {self.most} sources of mass {self.upper:g} or less explain the readings "
+                f"({p_said(self.fits)}): do not rely on the answer; the least mass (R) asks for less"
+            )
+        if self.widened > WIDE:
+            return (
+                f"cells are so fine that noise was taken to be {self.widened:.2g} times larger: the answer "
+                "says less than the readings do; take coarser cells, or the least mass (R)"
+            )
+        if self.counts.size > self.most and self.counts[self.most] > CROWDED:
+            return f"there may be more than {self.most} sources, the most that are believed in"
+        return ""
 
     def total(self, level: float = 0.9) -> tuple[float, float]:
         """An interval that holds the total mass with this probability."""
@@ -96,48 +125,114 @@ def posterior(
     sigma: float,
     rng: np.random.Generator,
     upper: float = 1.0,
-    most: int = 12,
+    most: int | None = None,
     masses: Masses = "learned",
 ) -> Posterior:
     """Draws of the sources that could have led to readings, by what is believed of sources beforehand.
 
-    Believed is: from 1 to `most` sources, each number as likely; each source in any cell; and of their masses
-    either (`known`) that all are `upper`, or (`free`) that they are uniform between an unknown floor and
-    `upper`. `learned` gives both the same chance and lets the readings decide. Noise is Gaussian.
+    Believed is: from 1 to `most` sources, each number as likely (12; where the readings then ask for 12, 24
+    and so on up to 64); each source in any cell; and of their masses either (`known`) that all are `upper`,
+    or (`free`) that they are uniform between an unknown floor and `upper`. `learned` gives both the same
+    chance and lets the readings decide. Noise is Gaussian.
 
     Annealed particles [delmoral06]: two populations for each belief about masses, from the prior to the
     posterior. Two populations that disagree are run again with more particles; if they still do,
     `mixing.mixed` is False and its sentence says so.
 
+    On a line of more than 256 cells and a grid of more than 1,024, some stand for their neighbors. Where that
+    would blur readings by more than half a sigma, sigma is taken to be larger first, and cells are looked at
+    closer, with less of it, around what is found so; if that is everywhere, the larger sigma stays.
+
     Limits. The error is that of the prior where it is wrong: more sources than `most`, masses above `upper`
-    or sources that are not points but spread out come out as the nearest set of points. A line of more than
-    256 cells and a grid of more than 1,024 are looked at in every so many-th; other spaces of more than 4,096
-    cells are refused.
+    or sources that are not points but spread out come out as the nearest set of points; `said` tells where no
+    such set fits. One source above `upper` comes out as several beside each other, and is then missed by more
+    than R misses it: rather take `upper` too large. Spaces of more than 4,096 cells of which none may stand
+    for others are refused.
     """
     readings = readings_of(operator, y)
     noise, top = positive("sigma", sigma), positive("upper", upper)
-    most = whole("most", most, low=1, high=64)
+    believed = MOST if most is None else whole("most", most, low=1, high=LIMIT)
     if masses not in get_args(Masses):
         raise InvalidParameter(
             f"masses are 'learned', 'known' or 'free', got {masses!r}; nothing was recovered"
         )
     afresh(operator)
-    looked_at = kept(operator, "looked at", lambda: _looked_at(operator))
-    gram, first, to = kept(operator, "gram", lambda: _gram(operator, looked_at))
-    score = operator.adjoint(readings)[looked_at] / noise**2
-    log_prior = np.concatenate([[-np.inf], np.full(most, -math.log(most))])
     beliefs = (False, True) if masses == "learned" else (masses == "free",)
-    for particles in PARTICLES_OF_MANY if looked_at.size > MANY else PARTICLES:
+    while True:
+        found = _closing_in(operator, readings, noise, top, believed, beliefs, rng)
+        crowded = found.counts.size > believed and found.counts[believed] > CROWDED
+        if most is not None or believed == LIMIT or not crowded:
+            return found
+        believed = min(2 * believed, LIMIT)
+
+
+def _closing_in(
+    operator: Operator,
+    readings: FloatArray,
+    noise: float,
+    top: float,
+    most: int,
+    beliefs: tuple[bool, ...],
+    rng: np.random.Generator,
+) -> Posterior:
+    """Draws in all cells, or in some that stand for others: fewer and fewer, where sources are."""
+    runs = kept(operator, "runs", lambda: all_runs(operator))
+    table = kept(operator, "gram", lambda: _gram(operator, runs.middles))
+    blur = kept(operator, "change", lambda: runs.change) * top / BLUR
+    while blur > noise:
+        # As much noise as what stands for others makes, but not so much that it hides where to look closer.
+        seen = top * math.sqrt(float(np.diag(table[0]).max())) / SEEN
+        scene = Looked(operator, readings, noise, max(1.0, min(blur, seen) / noise), top, runs, table)
+        nearer = closer(runs, _drawn(scene, most, beliefs, rng, tries=1).shares[runs.middles])
+        if nearer is None:
+            break
+        runs, table = nearer, _gram(operator, nearer.middles)
+        blur = runs.change * top / BLUR
+    scene = Looked(operator, readings, noise, max(1.0, blur / noise), top, runs, table)
+    return _drawn(scene, most, beliefs, rng)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """Readings, their noise, by how much it is taken to be larger, and where their sources are looked for."""
+
+    operator: Operator
+    readings: FloatArray
+    sigma: float
+    widened: float
+    upper: float
+    runs: Runs
+    table: tuple[FloatArray, IntArray, IntArray]
+
+
+def _drawn(
+    scene: Looked,
+    most: int,
+    beliefs: tuple[bool, ...],
+    rng: np.random.Generator,
+    *,
+    tries: int | None = None,
+) -> Posterior:
+    """Draws of all beliefs, again with more particles where they did not mix, at most so many times."""
+    gram, first, to = scene.table
+    variance = (scene.widened * scene.sigma) ** 2
+    gram = gram / variance
+    score = scene.operator.adjoint(scene.readings)[scene.runs.middles] / variance
+    # A source is in any cell: as likely in these runs as they are a share of the space.
+    log_prior = np.arange(most + 1, dtype=np.float64) * math.log(scene.runs.share)
+    log_prior[0] = -math.inf
+    log_prior -= float(logsumexp(log_prior))
+    for particles in (PARTICLES_OF_MANY if len(gram) > MANY else PARTICLES)[:tries]:
         tasks = [(free, chance) for free in beliefs for chance in rng.spawn(HALVES)]
-        run = partial(_population, gram / noise**2, score, log_prior, top, particles, (first, to))
+        run = partial(_population, gram, score, log_prior, scene.upper, particles, (first, to))
         with ThreadPoolExecutor(2) as pool:
             populations = list(pool.map(run, tasks))
         if any(math.isnan(one.evidence) for one in populations):
             raise SolverFailed(
-                f"readings so many times larger than their noise, {noise:.3g}, are beyond what can be drawn "
-                "from; no estimate was made"
+                f"readings so many times larger than their noise, {scene.sigma:.3g}, are beyond what can be "
+                "drawn from; no estimate was made"
             )
-        found = _together(operator, readings, noise, top, populations, looked_at, both=len(beliefs) > 1)
+        found = _together(scene, populations, gram, score, most, both=len(beliefs) > 1)
         if found.mixing.mixed:
             break
     return found
@@ -168,16 +263,16 @@ def _population(
 
 
 def _together(
-    operator: Operator,
-    readings: FloatArray,
-    sigma: float,
-    upper: float,
+    scene: Looked,
     populations: list[Population],
-    looked_at: IntArray,
+    gram: FloatArray,
+    score: FloatArray,
+    most: int,
     *,
     both: bool,
 ) -> Posterior:
     """All populations, each weighted by the evidence for its belief; halves of a belief count the same."""
+    operator, looked_at = scene.operator, scene.runs.middles
     size = len(populations[0].counts)
     evidence = np.array([one.evidence for one in populations]).reshape(-1, HALVES)
     # Within a half, beliefs are weighted by that half's own evidence: the halves stay independent.
@@ -186,9 +281,10 @@ def _together(
     pooled = np.exp(evidence - evidence.max()).mean(axis=1)
     pooled /= pooled.sum()
     weights = np.repeat(pooled / HALVES, HALVES * size) / size
-    most = populations[0].cells.shape[1]
-    held = np.arange(most) < np.concatenate([one.counts for one in populations])[:, np.newaxis]
-    cells = np.where(held, looked_at[np.concatenate([one.cells for one in populations])], -1)
+    counts = np.concatenate([one.counts for one in populations])
+    held = np.arange(most) < counts[:, np.newaxis]
+    at = np.where(held, np.concatenate([one.cells for one in populations]), 0)
+    cells = np.where(held, looked_at[at], -1)
     masses = np.where(held, np.concatenate([one.masses for one in populations]), 0.0)
     kept_weights = weights > 0
     mixing = judge(
@@ -201,35 +297,27 @@ def _together(
         particles=size,
         stages=max(one.stages for one in populations),
     )
+    # The log likelihood is c'f - f'Hf / 2, up to that of no sources.
+    likely = np.sum(masses * score[at], axis=1)
+    likely -= 0.5 * np.einsum("di,dij,dj->d", masses, gram[at[:, :, np.newaxis], at[:, np.newaxis]], masses)
+    none = float(scene.readings @ scene.readings) / (scene.widened * scene.sigma) ** 2
+    square = max(0.0, none - 2 * float(likely[kept_weights].max()))
     return Posterior(
         operator,
-        readings,
-        sigma,
-        upper,
+        scene.readings,
+        scene.sigma,
+        scene.upper,
         read_only(cells[kept_weights]),
         read_only(masses[kept_weights]),
         read_only(weights[kept_weights] / weights.sum()),
         float(pooled[0]) if both else math.nan,
         mixing,
         looked_at,
+        scene.runs.reach,
+        scene.widened,
+        float(chdtrc(scene.readings.size, square)),
+        most,
     )
-
-
-def _looked_at(operator: Operator) -> IntArray:
-    """All cells, or on a fine line or grid every so many-th."""
-    space = operator.space
-    if isinstance(space, Line) and space.size > ENOUGH_CELLS and not isinstance(operator, GraphDiffusion):
-        return np.unique(np.linspace(0, space.size - 1, ENOUGH_CELLS).round().astype(np.int64))
-    if isinstance(space, Grid) and space.levels > ENOUGH_LEVELS:
-        # In Z-order a block is a run of cells; the one past three quarters of it lies at its middle.
-        run = 4 ** (space.levels - ENOUGH_LEVELS)
-        return np.asarray(np.arange(0, space.size, run) + 3 * run // 4, dtype=np.int64)
-    if space.size > MOST_CELLS:
-        raise InvalidParameter(
-            f"sources are looked for in at most {MOST_CELLS} cells, got {space.size}; take coarser cells, or "
-            "the least mass (R), which has no such limit; nothing was recovered"
-        )
-    return np.arange(space.size)
 
 
 def _gram(operator: Operator, cells: IntArray) -> tuple[FloatArray, IntArray, IntArray]:

@@ -6,14 +6,17 @@ import math
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 from sfumato.errors import SolverFailed
+from sfumato.sensing.misfit import least_square
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.recover import recover
 from sfumato.sensing.recovery import Recovery
+from sfumato.sensing.solver.compress import range_of
 from sfumato.spaces.space import FloatArray
 
+CLOSE = 1e-6
+"""The share of the radius' square within which the smallest square is looked for."""
 WIDER = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
 """Shares by which a radius is above the smallest: so close to it, an answer may not prove itself."""
 
@@ -30,8 +33,11 @@ def recover_anyway(
     found = recover(operator, y, sigma=sigma, radius=radius, upper=upper)
     if found.status != "infeasible":
         return found
-    fit = lsq_linear(operator.columns(np.arange(operator.space.size)), y, bounds=(0, upper), tol=1e-12)
-    least = math.sqrt(2 * fit.cost)
+    outer = range_of(operator)
+    inner = outer.into(y[:, np.newaxis])[0]
+    rest = 0.0 if outer.basis is None else float(np.sum((y - outer.basis @ inner) ** 2))
+    close = CLOSE * found.radius**2
+    least = math.sqrt(rest + least_square(operator, outer, inner, upper=upper, close=close))
     for wider in WIDER:
         try:
             found = recover(operator, y, radius=least * (1 + wider), upper=upper)

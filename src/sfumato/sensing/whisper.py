@@ -6,6 +6,7 @@ The papers leave it open: there a node holds its probability of knowing, not a y
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from sfumato.errors import InvalidParameter, LedgerMismatch
+from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 from sfumato.privacy import Bound, Ledger, Noise, RandomisedResponse, Release, ReplaceUser, guard
 from sfumato.sensing.build import graph_diffusion
 from sfumato.sensing.community import CommunityAnswer, community_of
@@ -26,10 +27,8 @@ LEAST = 1e-12
 """A model's chance is taken to be at least so far from 0 and 1: what it calls impossible may happen."""
 RATES = (2.0, 8.0, 32.0)
 STRENGTHS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
-HEAT = 1e-13
-"""Heat is computed to within this; a bound on odds counts on no more."""
-CHUNK = 1 << 20
-"""Chances that are held at a time."""
+HEAT = 1e-13  # heat is computed to within this; a bound on odds counts on no more
+CHUNK = 1 << 20  # chances that are held at a time
 
 YES, NO, SILENT = 1, 0, -1
 
@@ -52,6 +51,25 @@ class Spread:
                 raise InvalidParameter(
                     f"{name} must lie between 1e-20 and 1e20, got {value}; nothing was computed"
                 )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WhisperAnswers:
+    """What nodes said through noise of one epsilon: 1, 0 or -1 (nothing) for each, with the receipts."""
+
+    graph: Graph
+    names: tuple[str, ...]
+    said: IntArray
+    epsilon: Fraction
+    receipts: tuple[Release[IntArray], ...]
+
+    @property
+    def statement(self) -> str:
+        """What was promised: said once if it is the same for all answers, else how many have which."""
+        promised = Counter(str(receipt.guarantee) for receipt in self.receipts for _ in receipt.value)
+        if len(promised) == 1:
+            return next(iter(promised))
+        return "; ".join(f"{count} with {promise}" for promise, count in promised.items())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +144,41 @@ def whisper_release(
 def bound_of(count: int) -> Bound:
     """How far one node can move so many answers: its own, from one to the other."""
     return Bound(ReplaceUser(), count, l1=1, linf=1, entries=1, unit=UNIT)
+
+
+def merged_answers(files: Sequence[tuple[str, WhisperAnswers]]) -> WhisperAnswers:
+    """Answers of several files, by their names, as one: in the local model every node has its own."""
+
+    def refused(why: str) -> InvalidInput:
+        return InvalidInput(f"{why}; nothing was computed")
+
+    (first, base), *_ = files
+    links, number = _links(base), {name: node for node, name in enumerate(base.names)}
+    said = np.full(base.graph.size, SILENT)
+    paid: dict[str, str] = {}
+    told: dict[str, str] = {}
+    for file, one in files:
+        if _links(one) != links:
+            raise refused(f"files must be of one graph, {file} has another than {first}")
+        if one.epsilon != base.epsilon:
+            raise refused(f"files must be of one epsilon, {first} has {base.epsilon}, {file} {one.epsilon}")
+        for entry in (receipt.entry.hash for receipt in one.receipts):
+            if entry in paid:
+                raise refused(f"a receipt counts once, {file} has that of {paid[entry]}")
+            paid[entry] = file
+        for node in np.flatnonzero(one.said != SILENT).tolist():
+            if (name := one.names[node]) in told:
+                raise refused(f"a node answers once, {name!r} did in {told[name]} and in {file}")
+            told[name] = file
+            said[number[name]] = one.said[node]
+    receipts = tuple(receipt for _, one in files for receipt in one.receipts)
+    return WhisperAnswers(base.graph, base.names, read_only(said), base.epsilon, receipts)
+
+
+def _links(one: WhisperAnswers) -> set[frozenset[str]]:
+    """The graph by names: its edges, and its nodes as sets of one."""
+    ends = [*one.graph.edges.tolist(), *([node] for node in range(one.graph.size))]
+    return {frozenset(one.names[node] for node in some) for some in ends}
 
 
 def whisper_posterior(

@@ -334,3 +334,39 @@ def test_a_diffusion_time_is_estimated() -> None:
 
 def sensors3() -> str:
     return table("three.csv", ["sensor", "x"], [("a", 0.2), ("b", 0.5), ("c", 0.9)])
+
+
+def test_many_sources_at_one_place_make_one_look_at_the_unit() -> None:
+    said = "of 0.25 or less are all at one place: a single larger one may be there"
+    words = row()
+    assert said in answer(*words, "--upper", "0.25")["answer"]["doubt"]
+    assert said in " ".join(done(*words, "--upper", "0.25", "--quiet").stdout.split())
+    assert answer(*words)["answer"]["doubt"] == ""
+
+
+def test_nothing_that_must_be_known_is_hushed() -> None:
+    """Misfits, suspects and what was fitted stand with the result, also where --quiet is asked for."""
+    words = row(dead=5)
+    assert "the readings do not fit the stated physics" in done(*words, *LEAST, "--quiet").stdout
+    said = done(*words, "--fit", "sensors", "--quiet").stdout
+    assert "sensor 's5' reads nothing but noise where the others say" in " ".join(said.split())
+    assert answer(*words, "--fit", "sensors")["field"]["suspects"][0]["shows"] == "dead"
+
+
+def test_a_fit_that_leaves_nothing_says_whose_answer_is_shown() -> None:
+    """Flat readings are an offset to whoever looks for one; R of readings as released is another thing."""
+    row()
+    table("flat.csv", ["sensor", "value"], [(f"s{i}", 1.0 + SIGMA * NOISE[i]) for i in range(15)])
+    words = ["recover", "flat.csv", "--site", "row.json", "--sigma", str(SIGMA), "--fit", "offset"]
+    said = done(*words, "--plot", "flat.png").stdout
+    assert said.startswith("row: R of the readings as released, without the fitted field: optimal")
+    assert "with the fitted field nothing can be told" in said
+    told = answer(*words)
+    assert told["answer"] is None
+    assert told["field"]["offset"] == pytest.approx(1.0, abs=8 * SIGMA)
+
+
+def test_a_radius_holds_for_the_fitted_field_too() -> None:
+    words = [*row(offset=1.5), "--fit", "offset", "--count", "1", *LEAST]
+    near, wide = (answer(*words, *more)["answer"] for more in ([], ["--radius", "0.5"]))
+    assert sum(one["mass"] for one in wide["sources"]) < sum(one["mass"] for one in near["sources"])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.cli.sense_runs import HALL, alone, answer, done, hall, refused, table
 
-from sfumato.cli.sense_track import cost_of, dearest, losses_of, one_too_many
+from sfumato.cli.sense_track import cost_of, dearest, losses_of, one_too_many, uneven
 from sfumato.figures import sheet
 from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx, gaussian_sigma
 from sfumato.privacy.codec import encode
@@ -182,6 +182,7 @@ def test_several_sources_are_drawn_from_the_readings() -> None:
 
 
 def test_on_a_graph_a_track_is_a_table() -> None:
+    hall()
     table("edges.csv", ["u", "v"], [("a", "b"), ("b", "c"), ("c", "d")])
     done("site", "net.json", "--name", "net", "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
     done("ledger", "net.json", "net.ledger", "--rho", "1e9")
@@ -198,7 +199,6 @@ def test_on_a_graph_a_track_is_a_table() -> None:
     told = answer("track", "r.json")
     assert [one["sources"][0]["name"] for one in told["rounds"]] == ["a", "b", "c"]
     assert "on a graph it is a table" in refused(2, "track", "r.json", "--plot", "t.png")
-    hall()
     other = released(["4", "5"], CELLS[:2], out="hall.json")
     assert "different sites" in refused(4, "track", "r.json", other)
 
@@ -215,7 +215,7 @@ def test_a_second_source_that_is_not_there_is_doubted(monkeypatch: pytest.Monkey
     assert better in said
     monkeypatch.setattr("sfumato.sensing.mixing.RHAT", 0.5)
     unmixed = done("track", "r.json", "--count", "2", "--seed", "1")
-    assert "did NOT mix" in unmixed.stderr
+    assert "did NOT mix" in unmixed.stdout
     assert "times as likely" not in unmixed.stdout
     assert answer("track", "r.json")["fewer"] is None
 
@@ -262,12 +262,12 @@ def test_a_drifting_sensor_is_told_and_left_out_on_demand() -> None:
     (bad,) = used["suspects"]
     assert (bad["sensor"], used["left_out"]) == ("s4", False)
     assert abs(bad["drift"] - 0.5) < 6 * bad["drift_error"] < 0.1
-    assert "and was used all the same: --without-suspects" in done(*words).stderr
+    assert "and was used all the same: --without-suspects" in " ".join(done(*words).stdout.split())
     left = answer(*words, "--without-suspects")
     assert (left["suspects"], left["left_out"]) == (used["suspects"], True)
     assert set(cells(left)) <= {18, 19, 20}
     assert set(cells(used)) - {18, 19, 20}  # the rival: it was there for somebody
-    assert "sensor 's4' drifts by +0.5" in done(*words, "--without-suspects").stderr
+    assert "sensor 's4' drifts by +0.5" in " ".join(done(*words, "--without-suspects").stdout.split())
 
 
 def test_an_average_looks_for_bad_sensors_in_each_of_its_rounds() -> None:
@@ -280,3 +280,11 @@ def test_an_average_looks_for_bad_sensors_in_each_of_its_rounds() -> None:
     (alone_,) = answer("recover", "r.json", "--time", "7", "--fit", "sensors")["answer"]["field"]["suspects"]
     assert alone_["drift"] is None
     assert alone_["off"] == pytest.approx(1.4, abs=0.2)
+
+
+def test_rounds_that_are_not_evenly_spaced_are_told() -> None:
+    said = "rounds are not evenly spaced in time, and every step counts as one all the same"
+    assert uneven(["0", "1", "2", "3.4"]) == []
+    assert uneven(["0", "1", "2", "3.6"]) == [said]
+    assert uneven(["2026-01-01T00:00", "2026-01-01T00:01", "2026-01-01T10:00"]) == [said]
+    assert uneven(["09:00", "09:10", "17:00"]) == uneven(["", ""]) == uneven(["first", "second"]) == []

@@ -51,8 +51,8 @@ def test_wrong_physics_is_seen_and_right_physics_is_not(rng: np.random.Generator
             ("dead", dead + noise),
         ):
             seen[name] += misfit(HALL, y, sigma=SIGMA).said != ""
-    # By chance at most 0.001 each: three of 50 once in 50,000 runs of seeds, and the seed stays as it is.
-    assert seen["well"] <= 2
+    # By chance at most 0.001 each: four of 50 in 2e-7 of all runs.
+    assert seen["well"] <= 3
     assert min(seen["sharp"], seen["unit"]) == 50
     assert min(seen["quiet"], seen["dead"]) >= 40
 

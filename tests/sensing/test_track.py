@@ -101,7 +101,8 @@ def test_one_source_is_exact(name: str, rng: np.random.Generator) -> None:
 def test_several_sources_are_sampled_from_their_posterior(rng: np.random.Generator) -> None:
     """4 chains of 800 draws; if one in ten is independent, an expected count has a deviation of at most 0.04.
 
-    For two sources in one cell or not it is at most 0.7. 0.16 is four of them; one source fewer is farther.
+    That is 0.7 / sqrt(320): how many of two sources are in a cell varies by 2 p (1 - p), at most 0.7 squared.
+    0.16 is four of them; the rival, one source fewer, is farther away.
     """
     operator = SMALL["matrix"]
     rounds = operator.columns([0, 1]).T * 0.9 + operator.columns([2, 2]).T * 0.5
@@ -134,13 +135,13 @@ def evidence(operator: Operator, rounds: FloatArray, sigma: float, speed: float,
 @pytest.mark.reference
 @pytest.mark.parametrize("second", [0.0, 0.5])
 def test_one_source_fewer_is_weighed_by_its_evidence(second: float, rng: np.random.Generator) -> None:
-    """Densities of 3,200 draws averaged, a third of them worth one: within 3 % measured, 30 % allowed."""
+    """Densities of 3,200 draws averaged: over 20 seeds deviations were 1 and 5 %; five of the larger."""
     operator = SMALL["matrix"]
     rounds = operator.columns([0, 1]).T * 0.9 + second * operator.columns([2, 2]).T
     rounds = rounds + 0.25 * rng.normal(size=rounds.shape)
     found = track(operator, rounds, sigma=0.25, speed=0.4, count=2, rng=rng, draws=800)
     one, two = (evidence(operator, rounds, 0.25, 0.4, count) for count in (1, 2))
-    assert found.fewer == pytest.approx(one / two, rel=0.3)
+    assert found.fewer == pytest.approx(one / two, rel=0.27)
     assert track(operator, rounds, sigma=0.25, speed=0.4).fewer is None
 
 

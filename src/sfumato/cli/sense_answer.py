@@ -13,7 +13,7 @@ from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sfumato.cli.sense_noisy import Noisy
-    from sfumato.sensing import Answer, Field, Misfit, OffGrid, Operator, Recovery
+    from sfumato.sensing import Answer, Field, Misfit, OffGrid, Operator, Posterior, Recovery
     from sfumato.spaces.space import FloatArray, IntArray
 
 WIDER, TIMES = 8.0, 13  # diffusion times that are tried: so many, down to and up to this factor
@@ -21,6 +21,7 @@ LEVEL = 0.9
 TESTED = 1 << 17  # cells up to which the physics is tested: 1.7 s there with 500 sensors, R up to 7 s
 WIDE = 0.25  # of a line or of a side of a plane: an error of a place above it tells nothing
 HELD = 1e-6  # share of the largest mass within which a fitted one is held by it
+FEW, HEAP = 3, 0.95  # so many sources or more, with so much of their mass within half of the heat's width
 RARE = 1e-4  # counts less likely than this are not told
 
 
@@ -189,7 +190,7 @@ def _bayes(
         "total": list(beliefs.total(LEVEL)),
         "known": beliefs.known,
         "most": beliefs.most,
-        "doubt": beliefs.said,
+        "doubt": beliefs.said or _one_heap(beliefs),
         "mixing": {
             "said": beliefs.mixing.said,
             "rhat": beliefs.mixing.rhat,
@@ -203,6 +204,27 @@ def _bayes(
     expected = np.bincount(beliefs.cells[held], weights=mass, minlength=operator.space.size)
     answer = Answer("bayes-median", bayes_median(beliefs), bands(beliefs, level=LEVEL), told)
     return answer, operator.readings(expected)
+
+
+def _one_heap(beliefs: Posterior) -> str:
+    """That several sources are all at one place, as where one is larger than it may be; or nothing."""
+    import numpy as np
+
+    from sfumato.sensing import HeatLine, HeatPlane
+    from sfumato.sensing.estimate import distances_between, places_of
+
+    operator, count = beliefs.operator, int(beliefs.counts.argmax())
+    if count < FEW or not isinstance(operator, HeatLine | HeatPlane):
+        return ""
+    cells = np.flatnonzero(beliefs.shares)
+    places = places_of(operator.space, cells)
+    near = distances_between(operator.space, places, places) <= math.sqrt(2 * operator.diffusion_time) / 2
+    if (near @ beliefs.shares[cells]).max() < HEAP:
+        return ""
+    return (
+        f"{count} sources of {beliefs.upper:g} or less are all at one place: a single larger one may be "
+        "there, so look at the unit, or give a larger --upper"
+    )
 
 
 def seed_of(readings: FloatArray) -> bytes:

@@ -6,13 +6,14 @@ import json as json_
 from collections.abc import Sequence
 from dataclasses import asdict
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from sfumato.cli.chance import chance
-from sfumato.cli.console import Json, Quiet, say, sentences, show, working
+from sfumato.cli.console import Json, Quiet, sentences, show, working
 from sfumato.cli.sense_answer import seed_of
 from sfumato.cli.sense_noisy import Noisy, joined, moments_of
 from sfumato.cli.sense_outputs import check_outputs
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 FORMAT = "sfumato-track/1"
 DELTA = "1e-6"  # at which a rho is told as an epsilon
 ROWS = 40
+UNEVEN = 1.5  # times the shortest gap between rounds: longer ones are told
 DOUBT = 0.1  # with one source fewer, readings as many times as likely: from here on it is told
 
 
@@ -93,16 +95,16 @@ def track(
             operator, values = part_of(operator, rows), values[:, rows]
         found = follow(operator, values, sigma=sigmas, speed=speed, upper=upper, count=count, rng=rng)
     result = _result(found, rounds, losses_of(read), upper=upper)
-    result |= {"suspects": [asdict(one) for one in bad], "left_out": without_suspects}
+    done = "and was left out" if without_suspects else "and was used all the same: --without-suspects"
+    result |= {
+        "suspects": [asdict(one) for one in bad],
+        "left_out": without_suspects,
+        "remarks": [*(f"{one.said} {done}" for one in bad), *uneven([one.time for one in rounds])],
+    }
     if out is not None:
         out.write_text(json_.dumps(result, indent=1) + "\n", encoding="utf-8")
     if plot is not None:
         plot.write_bytes(_draw(found, rounds, result))
-    for one in bad:
-        done = "and was left out" if without_suspects else "and was used all the same: --without-suspects"
-        say(f"{one.said} {done}", quiet=hush)
-    if not found.mixed:
-        say("the draws did NOT mix: this is one of several tracks that fit", quiet=hush)
     show(result, _told(result), json=json)
 
 
@@ -255,7 +257,23 @@ def _told(result: dict[str, Any]) -> Any:
         table.add_row(str(row["round"]), escape(row["time"]), *cells)
     more = len(result["rounds"]) - ROWS
     rest = [f"and {more} more rounds"] if more > 0 else []
-    return Group(escape(head), table, *rest, *one_too_many(result), result["statement"])
+    doubts = [] if result["mixed"] else ["the draws did NOT mix: this is one of several tracks that fit"]
+    doubts += map(escape, result["remarks"])
+    return Group(escape(head), table, *rest, *doubts, *one_too_many(result), result["statement"])
+
+
+def uneven(times: list[str]) -> list[str]:
+    """That rounds are not evenly spaced, where their times say so: a step is a step to the track."""
+    if not all(times):
+        return []
+    moments = list(map(moments_of(times), times))
+    try:
+        gaps = [(after - before) / (moments[1] - moments[0]) for before, after in pairwise(moments)]
+    except TypeError:  # hours of a day
+        return []
+    if max(gaps) <= UNEVEN * min(gaps):
+        return []
+    return ["rounds are not evenly spaced in time, and every step counts as one all the same"]
 
 
 def one_too_many(result: dict[str, Any]) -> list[str]:
@@ -296,7 +314,8 @@ def _draw(found: Track, rounds: list[Noisy], result: dict[str, Any]) -> bytes:
     places = np.array([found.estimate(number).places for number in range(len(rounds))])
     common: dict[str, Any] = {
         "caption": f"{result['site']}: {result['statement']}"
-        + ("" if found.mixed else "\nTHE DRAWS DID NOT MIX: this is one of several tracks that fit"),
+        + ("" if found.mixed else "\nTHE DRAWS DID NOT MIX: this is one of several tracks that fit")
+        + "".join(f"\n{remark}" for remark in result["remarks"]),
         "rehearsal": result["rehearsal"],
     }
     if isinstance(space, Line):

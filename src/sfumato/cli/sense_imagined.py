@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from sfumato.errors import InvalidParameter
 
@@ -18,6 +20,28 @@ class Where(StrEnum):
     line = "line"
     plane = "plane"
     graph = "graph"
+
+
+SensorsOption = Annotated[
+    int | None,
+    typer.Option(help="Sensors (50, in the plane 49); on the graph one at every node, or so many.", min=1),
+]
+CellsOption = Annotated[
+    int | None, typer.Option(help="Cells of the line (100), nodes of the graph (200).", min=2)
+]
+LengthOption = Annotated[float | None, typer.Option(help="Length of the line (1).", min=0)]
+TimeOption = Annotated[
+    float | None,
+    typer.Option(
+        help="T: 0.05 of the length squared on the line, 0.01 in the plane; rate on the graph: 0.5."
+    ),
+]
+RadiusOption = Annotated[
+    str,
+    typer.Option(
+        help="How far mass may move without anybody telling: 1/100 of the length, on the graph 1/8."
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)

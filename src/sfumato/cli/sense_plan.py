@@ -11,7 +11,16 @@ import typer
 
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
-from sfumato.cli.sense_imagined import Imagined, Where, imagined
+from sfumato.cli.sense_imagined import (
+    CellsOption,
+    Imagined,
+    LengthOption,
+    RadiusOption,
+    SensorsOption,
+    TimeOption,
+    Where,
+    imagined,
+)
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.cli.sense_site import (
     CalibrationOption,
@@ -70,25 +79,11 @@ def plan(
             help="Without a site: a line, a plane, or a graph of two communities.", show_default=False
         ),
     ] = None,
-    sensors: Annotated[
-        int | None, typer.Option(help="Sensors (50); on the graph one at every node, or so many.", min=1)
-    ] = None,
-    cells: Annotated[
-        int | None, typer.Option(help="Cells of the line (100), nodes of the graph (200).", min=2)
-    ] = None,
-    length: Annotated[float | None, typer.Option(help="Length of the line (1).", min=0)] = None,
-    diffusion_time: Annotated[
-        float | None,
-        typer.Option(
-            help="T: 0.05 of the length squared on the line, 0.01 in the plane; rate on the graph: 0.5."
-        ),
-    ] = None,
-    radius: Annotated[
-        str,
-        typer.Option(
-            help="How far mass may move without anybody telling: 1/100 of the length, on the graph 1/8."
-        ),
-    ] = "",
+    sensors: SensorsOption = None,
+    cells: CellsOption = None,
+    length: LengthOption = None,
+    diffusion_time: TimeOption = None,
+    radius: RadiusOption = "",
     sources: Annotated[
         int | None,
         typer.Option(help="How many sources to expect (1): simulated, also on a SITE if given.", min=1),

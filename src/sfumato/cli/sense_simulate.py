@@ -10,7 +10,16 @@ import typer
 
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.sense_imagined import Imagined, Where, imagined
+from sfumato.cli.sense_imagined import (
+    CellsOption,
+    Imagined,
+    LengthOption,
+    RadiusOption,
+    SensorsOption,
+    TimeOption,
+    Where,
+    imagined,
+)
 from sfumato.cli.sense_words import many
 from sfumato.errors import InvalidInput, InvalidParameter
 
@@ -33,25 +42,11 @@ def simulate(
     sources: Annotated[
         int | None, typer.Option(help="How many sources, of mass 1 each: 2, on a graph 1.", min=1)
     ] = None,
-    cells: Annotated[
-        int | None, typer.Option(help="Cells on the line (100), nodes of the graph (200).", min=2)
-    ] = None,
-    sensors: Annotated[
-        int | None, typer.Option(help="Sensors (50); on the graph one at every node, or so many.", min=1)
-    ] = None,
-    length: Annotated[float | None, typer.Option(help="Length of the line (1).", min=0)] = None,
-    diffusion_time: Annotated[
-        float | None,
-        typer.Option(
-            help="T: 0.05 of the length squared on the line, 0.01 in the plane; rate on the graph: 0.5."
-        ),
-    ] = None,
-    radius: Annotated[
-        str,
-        typer.Option(
-            help="How far mass may move without anybody telling: 1/100 of the length, on the graph 1/8."
-        ),
-    ] = "",
+    cells: CellsOption = None,
+    sensors: SensorsOption = None,
+    length: LengthOption = None,
+    diffusion_time: TimeOption = None,
+    radius: RadiusOption = "",
     seed: Annotated[int | None, typer.Option(help="The same site again.")] = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from tests.chance import assert_share
@@ -96,3 +99,14 @@ def test_runs_cover_every_cell_once_and_are_cut_where_the_mass_is() -> None:
         assert nearer.reach < runs.reach
         assert int(nearer.lengths.max()) == 1
         assert closer(nearer, np.ones(nearer.starts.size)) is None  # nothing left to cut
+
+
+@pytest.mark.unit
+def test_an_operator_is_let_go_with_its_last_user(rng: np.random.Generator) -> None:
+    """What is kept for an operator must not hold it: it would be kept for ever."""
+    line = heat_line(sources=300, sensors=9, diffusion_time=0.02)
+    posterior(line, np.ones(9), sigma=1.0, rng=rng)
+    gone = weakref.ref(line)
+    del line
+    gc.collect()
+    assert gone() is None

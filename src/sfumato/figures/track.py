@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -140,7 +141,7 @@ def _rounds(axis: Axes, times: Sequence[str], count: int) -> None:
     days = {time.partition("T")[0] for time in times}
     short = [time.partition("T")[2] or time if len(days) == 1 else time for time in times]
     room = TICKS if max(map(len, short), default=0) <= LONGEST else FEWER
-    shown = np.unique(np.linspace(1, count, min(count, room)).round().astype(int))
+    shown = np.arange(1, count + 1, math.ceil(count / room))
     axis.set_xticks(shown)
     labels = [short[number - 1] if named else str(number) for number in shown.tolist()]
     axis.set_xticklabels(labels, parse_math=False)

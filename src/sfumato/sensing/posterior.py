@@ -176,7 +176,7 @@ def _closing_in(
     rng: np.random.Generator,
 ) -> Posterior:
     """Draws in all cells, or in some that stand for others: fewer and fewer, where sources are."""
-    runs = kept(operator, "runs", lambda: all_runs(operator))
+    runs = all_runs(operator)
     table = kept(operator, "gram", lambda: _gram(operator, runs.middles))
     blur = kept(operator, "change", lambda: runs.change) * top / BLUR
     while blur > noise:

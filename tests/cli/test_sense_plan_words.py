@@ -162,15 +162,16 @@ def test_a_need_that_chance_decides_is_no_number_to_buy_by(
         "with 24 sensors; 12 sensors come within a tenth of it, up to chance: more buy little"
     )
     assert lines[2] == (
-        "so 48 sensors are what to buy, for a mean error of 0.7 (0.6 to 0.9), which is within 1"
+        "so buy 48 sensors, for a mean error of 0.7 (0.6 to 0.9), which is within 1"
         if lots
-        else "so 12 sensors are what to buy, for a mean error of 1 (0.8 to 1.2), which may be within 1"
+        else "so buy 12 sensors, for a mean error of 1 (0.8 to 1.2), which may be within 1"
     )
     assert lines[3].startswith("tried, with mean errors: 12 sensors 1 (0.8 to 1.2, 100 trials); 24 sensors ")
     assert [one["value"] for one in told["needed"]["sensors"]["means"]] == [12.0, 24.0, 48.0]
     assert told["needed"]["sensors"]["within_a_tenth"] == 12.0
     _, lines = needs(DESIGN, [found], even=0.9, total=DESIGN.loss, readings=None)
     assert lines[0] == "without any reading the mean error is 0.9: what is wanted takes no sensor at all"
+    assert not any(line.startswith("so buy") for line in lines)
 
 
 def test_a_cost_of_shared_readings_is_told_in_the_terms_asked_for() -> None:

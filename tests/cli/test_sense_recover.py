@@ -64,7 +64,7 @@ def test_every_time_is_paid_for_and_all_can_be_averaged() -> None:
     assert [row["time"] for row in rows("r.csv")] == [time for time in times[::-1] for _ in HALL]
     sentence = refused(2, "recover", "r.json")
     assert sentence == (
-        "there are 4 times, 09:00 to 09:30: choose one with --time, or --average them; nothing was recovered"
+        "there are 4 times, from 09:30 on: choose one with --time, or --average them; nothing was recovered"
     )
     assert refused(2, "recover", "r.json", "--time", "10:00").startswith("there is no reading at '10:00'")
     one = answer("recover", "r.json", "--time", "09:10", "--out", "one.json", *PLAIN)
@@ -279,3 +279,21 @@ def test_readings_of_different_noise_are_averaged_by_what_they_tell() -> None:
     assert told["sigma"] == pytest.approx((first**-2 + second**-2) ** -0.5, rel=1e-12)
     assert told["sigma"] < first < 0.2 * second  # a plain mean has half of the second
     done("check", "both.json", "--ledger", "clear.ledger", "--readings", "t0.json", "--readings", "t1.json")
+
+
+def test_an_average_is_of_its_files_in_any_order() -> None:
+    clear(5)
+    days = ["mon", "tue", "wed", "thu"]
+    for day in days:
+        lines = [(day, name, value) for name, value in zip(HALL, hall_readings(5), strict=True)]
+        table("now.csv", ["time", "sensor", "value"], lines)
+        words = ["--site", "site.json", "--ledger", "clear.ledger", "--rho", "1e4", "--out", f"{day}.json"]
+        done("release", "now.csv", *words)
+    files = [f"{day}.json" for day in days]
+    done("recover", *files, "--average", *LEAST, "--out", "avg.json")
+    paid = ["--ledger", "clear.ledger"]
+    for order in (files, files[::-1], [files[3], files[1], files[2], files[0]]):
+        done("check", "avg.json", *paid, *(word for file in order for word in ("--readings", file)))
+    some = [word for file in files[:3] for word in ("--readings", file)]
+    sentence = refused(1, "check", "avg.json", *paid, *some)
+    assert "was not made from these readings" in sentence

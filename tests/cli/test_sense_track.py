@@ -287,4 +287,12 @@ def test_rounds_that_are_not_evenly_spaced_are_told() -> None:
     assert uneven(["0", "1", "2", "3.4"]) == []
     assert uneven(["0", "1", "2", "3.6"]) == [said]
     assert uneven(["2026-01-01T00:00", "2026-01-01T00:01", "2026-01-01T10:00"]) == [said]
-    assert uneven(["09:00", "09:10", "17:00"]) == uneven(["", ""]) == uneven(["first", "second"]) == []
+    assert uneven(["23:00", "23:10", "00:00"]) == uneven(["", ""]) == uneven(["first", "second"]) == []
+
+
+def test_hours_across_midnight_stay_as_they_come_and_one_moment_twice_is_refused() -> None:
+    hall()
+    released(["23:00", "23:30", "00:00", "00:30", "01:00"])
+    assert cells(answer("track", "r.json")) == CELLS
+    released(["1", "1.0", "2", "3", "4"], out="twice.json")
+    assert "two of the times are one moment" in refused(4, "track", "twice.json")

@@ -124,6 +124,20 @@ def test_rounds_show_what_one_cannot_off_drifting_and_dead(rng: np.random.Genera
     )  # a third of the rounds: 2.2 deviations of their slope
 
 
+@pytest.mark.unit
+def test_a_sensor_that_is_a_little_off_where_nothing_is_to_be_read_is_not_called_dead(
+    rng: np.random.Generator,
+) -> None:
+    sharp = heat_line(sources=100, sensors=50, diffusion_time=0.002)
+    found = []
+    for _ in range(60):
+        rounds = sharp.columns([80])[:, 0] + SIGMA * rng.standard_normal((24, 50))
+        rounds[:, 5] += 1.2 * SIGMA
+        found += [one.shows for one in suspects(sharp, rounds, sigma=SIGMA) if one.sensor == "5"]
+    assert len(found) > 30
+    assert "dead" not in found
+
+
 @pytest.mark.statistical
 def test_what_a_bad_sensor_is_off_by_is_estimated_without_bias_and_as_well_as_said(
     rng: np.random.Generator,

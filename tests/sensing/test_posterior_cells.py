@@ -13,7 +13,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.bands import bands
 from sfumato.sensing.posterior import posterior
-from sfumato.sensing.posterior_cells import Runs, all_runs, closer
+from sfumato.sensing.posterior_cells import Runs, all_runs, beside, closer
 from sfumato.spaces import Graph, Grid, Line
 from sfumato.spaces.space import IntArray
 
@@ -110,3 +110,35 @@ def test_an_operator_is_let_go_with_its_last_user(rng: np.random.Generator) -> N
     del line
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.unit
+def test_a_faint_source_beside_a_clear_one_is_found_on_fine_lines_too(rng: np.random.Generator) -> None:
+    """One of a tenth of the mass, hidden from a first look that takes noise for as large as cells make it."""
+    for sigma in (0.1, 0.005):
+        line = heat_line(sources=2000, sensors=50, diffusion_time=0.001)
+        truth = np.zeros(2000)
+        truth[[599, 1399]] = 1.0, 0.1
+        read = line.readings(truth) + sigma * rng.standard_normal(50)
+        beliefs = posterior(line, read, sigma=sigma, rng=rng)
+        assert beliefs.near([0.7], 0.05) > 0.99
+        assert beliefs.said == ""
+        assert beliefs.looked_at.size < 1500
+
+
+@pytest.mark.unit
+def test_runs_beside_others_overlap_nothing() -> None:
+    line = heat_line(sources=1000, sensors=9, diffusion_time=0.02)
+    first = all_runs(line)
+    shares = np.zeros(first.starts.size)
+    shares[100] = 1.0
+    nearer = closer(first, shares)
+    assert nearer is not None
+    for faint in (np.array([10]), np.array([97, 103])):  # elsewhere, and half of it there already
+        more = beside(nearer, first, faint)
+        assert more is not None
+        cells = covered(more)
+        assert np.unique(cells).size == cells.size
+        wanted = np.concatenate([np.arange(first.starts[i], first.starts[i] + 4) for i in faint])
+        assert set(covered(nearer).tolist()) | set(wanted.tolist()) <= set(cells.tolist())
+        assert int(more.lengths.max()) == 1

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from sfumato.sensing.forecast import ErrorForecast
     from sfumato.sensing.need import Need
 
-LITTLE = {"sensors": "are too few", "cost": "is too little"}
-LOTS = {"sensors": "are enough", "cost": "is enough"}
-
 
 def needs(
     design: Design, found: Sequence[Need], *, even: float, total: ZCDP | ApproxDP, readings: int | None
@@ -48,7 +45,7 @@ def needs(
             if one.axis == "cost" and readings is not None:
                 lines.append(_together(one.value, readings, total))
         if one.axis == "sensors":
-            lines += [_little(one, name), _so(one, name)]
+            lines += [_little(one, name), *([_so(one, name)] if even > one.want else [])]
         tried = [f"{_amount(one.axis, name, x)} {short(y.mean)} ({_of(y)})" for x, y in one.means.items()]
         lines.append(f"tried, with mean errors: {'; '.join(tried)}")
         lines += left_out(list(one.means.values()))
@@ -70,13 +67,13 @@ def _takes(one: Need, name: str, about: str) -> str:
     after = min((x for x in one.means if x >= (one.value or 0)), default=one.best)
     if one.means[after].mean == 0:
         return f"takes about {about}: no trial was wrong with {_amount(one.axis, name, after)}"
-    few = None if one.too_little is None else f"{_amount(one.axis, name, one.too_little)} {LITTLE[one.axis]}"
+    few = None if one.too_little is None else f"{_amount(one.axis, name, one.too_little)} {_little_word(one)}"
     if one.surely is None:
         sure = f"; {few}, with 95 %" if few else ""
         # Where errors hardly fall with more sensors, where they cross is chance: not a number to buy by.
         may = "" if one.axis == "sensors" else f"{about} may reach it, "
         return f"is at the edge: {may}nothing tried around it surely does{sure}"
-    lots = f"{_amount(one.axis, name, one.surely)} {LOTS[one.axis]}"
+    lots = f"{_amount(one.axis, name, one.surely)} {_verb(one.axis, one.surely)} enough"
     return f"takes about {about}: {f'{few} and {lots}, each' if few else f'{lots},'} with 95 %"
 
 
@@ -86,8 +83,8 @@ def _little(one: Need, name: str) -> str:
     if one.enough == one.best:
         return f"{best}{_amount(one.axis, name, one.best)}"
     return (
-        f"{best}{_amount(one.axis, name, one.best)}; {_amount(one.axis, name, one.enough)} come within a "
-        "tenth of it, up to chance: more buy little"
+        f"{best}{_amount(one.axis, name, one.best)}; {_amount(one.axis, name, one.enough)} "
+        f"come{'s' * (math.ceil(one.enough) == 1)} within a tenth of it, up to chance: more buy little"
     )
 
 
@@ -97,7 +94,7 @@ def _so(one: Need, name: str) -> str:
     got = one.means[count]
     verdict = "is" if got.high <= one.want else "may be" if got.low <= one.want else "is not"
     return (
-        f"so {_amount(one.axis, name, count)} are what to buy, for a mean error of {short(got.mean)} "
+        f"so buy {_amount(one.axis, name, count)}, for a mean error of {short(got.mean)} "
         f"({interval(got)}), which {verdict} within {one.want:g}"
     )
 
@@ -115,6 +112,15 @@ def _together(rho: float, readings: int, total: ZCDP | ApproxDP) -> str:
             f"epsilon {up(float(as_approx(all_of_it, total.delta).epsilon))} at delta {float(total.delta):g}"
         )
     return f"that is of each reading; together, {many(readings, 'reading')} cost {cost}"
+
+
+def _little_word(one: Need) -> str:
+    few = "too few" if one.axis == "sensors" else "too little"
+    return f"{_verb(one.axis, one.too_little or 0.0)} {few}"
+
+
+def _verb(axis: Axis, value: float) -> str:
+    return "are" if axis == "sensors" and math.ceil(value) != 1 else "is"
 
 
 def _amount(axis: Axis, name: str, value: float) -> str:

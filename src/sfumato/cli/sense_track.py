@@ -15,7 +15,7 @@ import typer
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, sentences, show, working
 from sfumato.cli.sense_answer import seed_of
-from sfumato.cli.sense_noisy import Noisy, joined, moments_of
+from sfumato.cli.sense_noisy import Noisy, in_time, joined, moments_of
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidInput, InvalidParameter, NotComparable
 
@@ -122,7 +122,7 @@ def in_order(read: list[Readings]) -> list[Noisy]:
     else:
         if "" in times:
             raise InvalidInput("some readings have a time and some have none; nothing was followed")
-        rounds = [joined(read, time=time, average=False) for time in sorted(times, key=moments_of(times))]
+        rounds = [joined(read, time=time, average=False) for time in in_time(times)]
     if any(one.names != rounds[0].names for one in rounds):
         raise InvalidInput("other sensors were read at other times; nothing was followed")
     if len(rounds) < 2:
@@ -264,14 +264,9 @@ def _told(result: dict[str, Any]) -> Any:
 
 def uneven(times: list[str]) -> list[str]:
     """That rounds are not evenly spaced, where their times say so: a step is a step to the track."""
-    if not all(times):
-        return []
-    moments = list(map(moments_of(times), times))
-    try:
-        gaps = [(after - before) / (moments[1] - moments[0]) for before, after in pairwise(moments)]
-    except TypeError:  # hours of a day
-        return []
-    if max(gaps) <= UNEVEN * min(gaps):
+    moments = moments_of(times) if all(times) else None
+    gaps = [] if moments is None else [moments[after] - moments[before] for before, after in pairwise(times)]
+    if not gaps or max(gaps) <= UNEVEN * min(gaps):
         return []
     return ["rounds are not evenly spaced in time, and every step counts as one all the same"]
 

@@ -179,7 +179,7 @@ def suspects(
         off, drift = ([float(value) for value in pair] for pair in _line(*told))
         more = drift if noises.size > 1 else ()
         reads = rounds[:, rows[worst]]
-        shows = "dead" if _dead(reads, noises) else _shows(*told)
+        shows = "dead" if _dead(reads, told[0], noises, float(own[worst])) else _shows(*told)
         found.append(Suspect(names[rows[worst]], shows, p_value, *off, *more))
         rows = np.delete(rows, worst)
     return tuple(found)
@@ -220,9 +220,14 @@ def _tests(left: FloatArray, own: FloatArray, noises: FloatArray) -> list[FloatA
     return [np.where(np.isnan(own), 0.0, chance) for chance in tests]
 
 
-def _dead(reads: FloatArray, noises: FloatArray) -> bool:
-    """Whether the readings of a bad sensor are what noise alone would be."""
-    return bool(chdtrc(reads.size, np.sum((reads / noises) ** 2)) >= DOUBTFUL)
+def _dead(reads: FloatArray, off: FloatArray, noises: FloatArray, own: float) -> bool:
+    """Whether a bad sensor reads noise alone, by its squares, mean and slope, where the others say more."""
+    level, slope = _line(reads, noises)
+    chances = [math.exp(_two_sided(*level)), float(chdtrc(reads.size, np.sum((reads / noises) ** 2)))]
+    chances += [math.exp(_two_sided(*slope))] if reads.size > 1 else []
+    # What the others say of it has the variance sigma**2 (1 - own) / own.
+    said = np.sum(((reads - off) / noises) ** 2) * own / max(1 - own, ALONE)
+    return min(chances) >= DOUBTFUL > float(chdtrc(reads.size, said))
 
 
 def _shows(values: FloatArray, errors: FloatArray) -> Shows:

@@ -18,7 +18,7 @@ from sfumato.sensing.estimate import distances_between, places_of
 from sfumato.sensing.misfit import p_said
 from sfumato.sensing.mixing import Mixing, judge
 from sfumato.sensing.operators import GraphDiffusion, Operator
-from sfumato.sensing.posterior_cells import BLUR, Runs, all_runs, closer
+from sfumato.sensing.posterior_cells import BLUR, Runs, all_runs, beside, closer
 from sfumato.sensing.posterior_kernel import anneal
 from sfumato.sensing.recover import positive, readings_of
 from sfumato.sensing.solver.kept import afresh, kept
@@ -34,6 +34,8 @@ NEAR = 8  # cells that a walk may step to
 MOST, LIMIT = 12, 64  # sources that are believed possible unless told, and at all
 CROWDED = 0.5  # probability of the most sources believed in, from which on more are
 SEEN = 15.0  # deviations of noise that one source must be read with to be found by a first look
+FAINT, AGAIN = 3.0, 4  # deviations of what is left, from which on a source is looked for there, so many times
+TINY = 1e-300
 WIDE = 1.5  # times the noise: from there on it is told
 UNEXPLAINED = 1e-3  # p-value below which no draw explains the readings
 
@@ -141,7 +143,8 @@ def posterior(
 
     On a line of more than 256 cells and a grid of more than 1,024, some stand for their neighbors. Where that
     would blur readings by more than half a sigma, sigma is taken to be larger first, and cells are looked at
-    closer, with less of it, around what is found so; if that is everywhere, the larger sigma stays.
+    closer, with less of it, around what is found so, and where what that leaves looks like a source of three
+    deviations or more; if that is everywhere, the larger sigma stays.
 
     Limits. The error is that of the prior where it is wrong: more sources than `most`, masses above `upper`
     or sources that are not points but spread out come out as the nearest set of points; `said` tells where no
@@ -176,9 +179,10 @@ def _closing_in(
     rng: np.random.Generator,
 ) -> Posterior:
     """Draws in all cells, or in some that stand for others: fewer and fewer, where sources are."""
-    runs = all_runs(operator)
+    first = runs = all_runs(operator)
     table = kept(operator, "gram", lambda: _gram(operator, runs.middles))
-    blur = kept(operator, "change", lambda: runs.change) * top / BLUR
+    lengths = np.sqrt(np.diag(table[0]))
+    blur = kept(operator, "change", lambda: first.change) * top / BLUR
     while blur > noise:
         # As much noise as what stands for others makes, but not so much that it hides where to look closer.
         seen = top * math.sqrt(float(np.diag(table[0]).max())) / SEEN
@@ -189,7 +193,34 @@ def _closing_in(
         runs, table = nearer, _gram(operator, nearer.middles)
         blur = runs.change * top / BLUR
     scene = Looked(operator, readings, noise, max(1.0, blur / noise), top, runs, table)
-    return _drawn(scene, most, beliefs, rng)
+    found = _drawn(scene, most, beliefs, rng)
+    for _ in range(AGAIN):
+        added = _with_faint(found, runs, first, lengths)
+        if added is None:
+            break
+        runs, table = added, _gram(operator, added.middles)
+        blur = runs.change * top / BLUR
+        scene = Looked(operator, readings, noise, max(1.0, blur / noise), top, runs, table)
+        found = _drawn(scene, most, beliefs, rng)
+    return found
+
+
+def _with_faint(found: Posterior, runs: Runs, first: Runs, lengths: FloatArray) -> Runs | None:
+    """More runs, where what the expected sources leave looks like another one: too faint for a first look."""
+    if runs.share == 1:
+        return None
+    held = found.cells >= 0
+    mass = (found.masses * found.weights[:, np.newaxis])[held]
+    expected = np.bincount(found.cells[held], weights=mass, minlength=found.operator.space.size)
+    left = found.operator.adjoint(found.readings - found.operator.readings(expected))[first.middles]
+    cells = np.append(0, np.cumsum(runs.lengths))
+    begin, end = (
+        cells[np.searchsorted(runs.starts, at)] for at in (first.starts, first.starts + first.lengths)
+    )
+    inside = end - begin == first.lengths
+    deviations = left / (found.widened * found.sigma * np.maximum(lengths, TINY))
+    faint = np.flatnonzero((deviations > FAINT) & ~inside)
+    return beside(runs, first, faint) if faint.size else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

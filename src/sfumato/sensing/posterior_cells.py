@@ -71,7 +71,7 @@ def all_runs(operator: Operator) -> Runs:
             f"sources are looked for in at most {MOST_CELLS} cells, got {size}; take coarser cells, or "
             "the least mass (R), which has no such limit; nothing was recovered"
         )
-    ends = np.linspace(0, size, count + 1).round().astype(np.int64)
+    ends = np.append(np.arange(0, size, math.ceil(size / count)), size)  # of one length, so as likely each
     return Runs(operator, ends[:-1], np.diff(ends))
 
 
@@ -111,6 +111,26 @@ def closer(runs: Runs, shares: FloatArray) -> Runs | None:
     while lengths.max() > 1 and starts.size * parts <= enough:
         starts, lengths = _cut(starts, lengths, parts)
     return Runs(runs.operator, starts, lengths)
+
+
+def beside(runs: Runs, first: Runs, faint: IntArray) -> Runs | None:
+    """The runs, and those `faint` ones of the first with their neighbors, cut as short; None if too many."""
+    space = runs.operator.space
+    places = places_of(space, first.middles)
+    near = distances_between(space, places[faint], places).min(axis=0) <= 2.5 * first.reach
+    starts, lengths = first.starts[near], first.lengths[near]
+    parts = 4 if isinstance(space, Grid) else 2
+    while lengths.max() > runs.lengths.max():
+        starts, lengths = _cut(starts, lengths, parts)
+    # What is there already is a part of them, and gives way.
+    at = np.searchsorted(first.starts[near], runs.starts, side="right") - 1
+    ends = np.append(first.starts[near] + first.lengths[near], 0)
+    other = (at < 0) | (runs.starts >= ends[at])
+    starts, lengths = np.append(runs.starts[other], starts), np.append(runs.lengths[other], lengths)
+    if starts.size > MOST_CELLS:
+        return None
+    order = np.argsort(starts)
+    return Runs(runs.operator, starts[order], lengths[order])
 
 
 def _cut(starts: IntArray, lengths: IntArray, parts: int) -> tuple[IntArray, IntArray]:

@@ -177,7 +177,6 @@ def _answer(
 def _bayes(
     operator: Operator, readings: FloatArray, sigma: float, asked: Asked, labels: IntArray | None
 ) -> tuple[Answer, FloatArray]:
-    import numpy as np
 
     from sfumato.sensing import Answer, bands, bayes_median, community_beliefs, posterior
 
@@ -199,11 +198,8 @@ def _bayes(
     }
     if labels is not None:
         told["communities"] = community_beliefs(beliefs, labels).tolist()
-    held = beliefs.cells >= 0
-    mass = (beliefs.masses * beliefs.weights[:, np.newaxis])[held]
-    expected = np.bincount(beliefs.cells[held], weights=mass, minlength=operator.space.size)
     answer = Answer("bayes-median", bayes_median(beliefs), bands(beliefs, level=LEVEL), told)
-    return answer, operator.readings(expected)
+    return answer, operator.readings(beliefs.expected)
 
 
 def _one_heap(beliefs: Posterior) -> str:

@@ -70,13 +70,14 @@ class Imagined:
 
     def assumed(self, site: Site) -> list[str]:
         """What was not given and is not known of any real place, though answers hang on it: a sentence."""
+        from sfumato.privacy import MovedMass
         from sfumato.sensing.build import time_of
 
         time = time_of(site.operator) or 0.0
         name = "rate" if self.on is Where.graph else "T"
         missing = [] if self.diffusion_time is not None else [(f"{name} {time:.4g}", "--diffusion-time")]
-        if not self.radius:
-            missing.append((f"a radius of {float(site.neighbors.radius):.4g}", "--radius"))  # type: ignore[union-attr]
+        if not self.radius and isinstance(site.neighbors, MovedMass):  # as every made-up site has it
+            missing.append((f"a radius of {float(site.neighbors.radius):.4g}", "--radius"))
         if not missing:
             return []
         values, options = (" and ".join(part) for part in zip(*missing, strict=True))

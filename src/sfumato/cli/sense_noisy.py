@@ -201,6 +201,8 @@ def made_from(saved: SavedRecovery, read: list[Readings]) -> bool:
     same_site = again.site.to_json() == saved.site.to_json()
     if not same_site or again.names != saved.names:
         return False
+    if not saved.averaged:
+        return np.array_equal(again.values, saved.recovery.readings)
     # Sums in another order of the files differ in their last bits.
-    slack = 1e-12 * (saved.sigma or 0.0) if saved.averaged else 0.0
-    return np.allclose(again.values, saved.recovery.readings, rtol=slack and 1e-12, atol=slack)
+    slack = 1e-12 * (saved.sigma or 0.0)
+    return np.allclose(again.values, saved.recovery.readings, rtol=1e-12, atol=slack)

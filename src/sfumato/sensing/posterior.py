@@ -84,6 +84,14 @@ class Posterior:
         )
 
     @property
+    def expected(self) -> FloatArray:
+        """The mass expected in each cell."""
+        held = self.cells >= 0
+        mass = (self.masses * self.weights[:, np.newaxis])[held]
+        size = self.operator.space.size
+        return np.asarray(np.bincount(self.cells[held], weights=mass, minlength=size), dtype=np.float64)
+
+    @property
     def said(self) -> str:
         """A warning where beliefs are wrong as far as the readings can tell, or nothing."""
         if self.fits < UNEXPLAINED:
@@ -181,7 +189,7 @@ def _closing_in(
     """Draws in all cells, or in some that stand for others: fewer and fewer, where sources are."""
     first = runs = all_runs(operator)
     table = kept(operator, "gram", lambda: _gram(operator, runs.middles))
-    lengths = np.sqrt(np.diag(table[0]))
+    norms = np.sqrt(np.diag(table[0]))
     blur = kept(operator, "change", lambda: first.change) * top / BLUR
     while blur > noise:
         # As much noise as what stands for others makes, but not so much that it hides where to look closer.
@@ -192,33 +200,29 @@ def _closing_in(
             break
         runs, table = nearer, _gram(operator, nearer.middles)
         blur = runs.change * top / BLUR
-    scene = Looked(operator, readings, noise, max(1.0, blur / noise), top, runs, table)
-    found = _drawn(scene, most, beliefs, rng)
-    for _ in range(AGAIN):
-        added = _with_faint(found, runs, first, lengths)
+    for _ in range(1 + AGAIN):
+        scene = Looked(operator, readings, noise, max(1.0, blur / noise), top, runs, table)
+        found = _drawn(scene, most, beliefs, rng)
+        added = _with_faint(found, runs, first, norms)
         if added is None:
             break
         runs, table = added, _gram(operator, added.middles)
         blur = runs.change * top / BLUR
-        scene = Looked(operator, readings, noise, max(1.0, blur / noise), top, runs, table)
-        found = _drawn(scene, most, beliefs, rng)
     return found
 
 
-def _with_faint(found: Posterior, runs: Runs, first: Runs, lengths: FloatArray) -> Runs | None:
+def _with_faint(found: Posterior, runs: Runs, first: Runs, norms: FloatArray) -> Runs | None:
     """More runs, where what the expected sources leave looks like another one: too faint for a first look."""
     if runs.share == 1:
         return None
-    held = found.cells >= 0
-    mass = (found.masses * found.weights[:, np.newaxis])[held]
-    expected = np.bincount(found.cells[held], weights=mass, minlength=found.operator.space.size)
-    left = found.operator.adjoint(found.readings - found.operator.readings(expected))[first.middles]
+    operator = found.operator
+    left = operator.adjoint(found.readings - operator.readings(found.expected))[first.middles]
     cells = np.append(0, np.cumsum(runs.lengths))
     begin, end = (
         cells[np.searchsorted(runs.starts, at)] for at in (first.starts, first.starts + first.lengths)
     )
     inside = end - begin == first.lengths
-    deviations = left / (found.widened * found.sigma * np.maximum(lengths, TINY))
+    deviations = left / (found.widened * found.sigma * np.maximum(norms, TINY))
     faint = np.flatnonzero((deviations > FAINT) & ~inside)
     return beside(runs, first, faint) if faint.size else None
 

@@ -46,7 +46,7 @@ def total(source: Any, **options: Any) -> int:
         (GOOD + b"\xff\xfe,0.5,0.5\nc,0.5,0.5", 3),
         (GOOD + b"short,0.5\nc,0.5,0.5\n", 3),
         (GOOD + b"\n\nc,0.5,0.5\n", 3),
-        (GOOD + b"x" * 5_000_000 + b",0.5,0.5\nc,0.5,0.5\n", 3),
+        (GOOD + b"x" * 5_000_000 + b",0.5,0.5\nc,0.5,0.5\n", 4),
         (GOOD + b'"a,b",0.5,0.5\n"c""d",0.5,0.5\n"e\nf","0.5",0.5\n', 5),
         (GOOD + b',0.5,0.5\n"",0.5,0.5\n', 2),
         (b"user,x,y\n", 0),

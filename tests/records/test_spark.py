@@ -14,7 +14,7 @@ from tests.records.nasty import NAMES, PLANE, cases
 from tests.records.plain import opened, plain_sums
 
 from sfumato.errors import InvalidInput
-from sfumato.records import Columns, open_table, sum_cells
+from sfumato.records import Columns, Engine, open_table, sum_cells
 from sfumato.records.engines import spark_engine
 
 CLUSTER = "local-cluster[2,1,1024]"
@@ -54,7 +54,17 @@ def test_files_are_read_alike(cluster: str, rng: np.random.Generator, tmp_path: 
     (tmp_path / "rows.jsonl").write_text(
         '{"user": "a", "x": 0.5, "y": "1"}\n{"user": 7, "x": 2e0, "y": 1}\nnot json\n{"x": 1, "y": 1}\n'
     )
-    for source in ("*.parquet", "rows.csv", "rows.jsonl"):
+    # Two users that a reader who replaces what is no UTF-8 takes for one, in a file whose fields have lines.
+    (tmp_path / "bytes.csv").write_bytes(
+        b'user,x,y\n\xff,0.5,0.5\n\xfe,2,1\n\xfe,2,1\n"a\r\nd,2,1\r\n",1,1\nd,2,1\n'
+    )
+    (tmp_path / "numbers.jsonl").write_bytes(
+        b'{"user": 1, "x": 0.5, "y": 1}\n{"user": 1.0, "x": 2, "y": 1}\n{"user": "1", "x": 1, "y": 1}\n'
+        b'{"user": "\\ud800", "x": 1, "y": 1}\n{"user": "\\ud801", "x": 2, "y": 1}\n'
+        b'{"user": "\xff", "x": 1, "y": 1}\n'
+        b'{"user": 12345678901234567890, "x": 2, "y": 1}\n{"user": 12345678901234567891, "x": 1, "y": 1}\n'
+    )
+    for source in ("*.parquet", "rows.csv", "rows.jsonl", "bytes.csv", "numbers.jsonl"):
         here, there = (
             opened(sum_cells(table, Columns("user", "x", "y"), PLANE, source="t"))
             for table in (
@@ -64,6 +74,46 @@ def test_files_are_read_alike(cluster: str, rng: np.random.Generator, tmp_path: 
         )
         assert here == there
         assert here
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("engine", ["duckdb", "polars", "spark"])
+def test_text_in_parquet_that_is_no_utf_8_is_refused(engine: Engine, cluster: str, tmp_path: Path) -> None:
+    text = pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff", b"\xfe"], pa.binary()).buffers())
+    pq.write_table(pa.table({"user": text, "x": [0.5] * 2, "y": [0.5] * 2}), tmp_path / "rows.parquet")
+    where = cluster if engine == "spark" else None
+    with pytest.raises(InvalidInput, match="could not read or count the rows of city; nothing was charged"):
+        table = open_table(tmp_path / "rows.parquet", engine=engine, connection=where)
+        sum_cells(table, Columns("user", "x", "y"), PLANE, source="city")
+    broken = pa.table({"user": text, "x": [0.5] * 2, "y": [0.5] * 2})
+    with pytest.raises(InvalidInput, match="could not be read as Arrow; nothing was read"):
+        open_table(broken, engine=engine, connection=where)
+
+
+@pytest.mark.unit
+def test_executors_need_no_sfumato(tmp_path: Path) -> None:
+    """What is sent to them holds the reader itself."""
+    import subprocess
+    import sys
+
+    from pyspark import cloudpickle
+
+    from sfumato.records import text_rows
+
+    (tmp_path / "rows.csv").write_text('user,x,y\n"a\nb",0.5,1\n')
+    names = ("user", "x", "y")
+    rows = text_rows.TextRows("CSV", (str(tmp_path / "rows.csv"),), names, names, frozenset({"x", "y"}))
+    cloudpickle.register_pickle_by_value(text_rows)
+    (tmp_path / "rows.pickle").write_bytes(cloudpickle.dumps(rows.batches))
+    code = (
+        "import sys, pickle; sys.modules['sfumato'] = None\n"
+        "import pyspark.cloudpickle\n"
+        "print([b.to_pylist() for b in pickle.load(open(sys.argv[1], 'rb'))()])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "rows.pickle"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[[{'user': 'a\\nb', 'x': 0.5, 'y': 1.0}]]"
 
 
 @pytest.mark.fault

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import warnings
 import weakref
@@ -72,6 +73,8 @@ def spark_engine(master: str | None) -> Any:
     except ImportError:
         raise MissingPackage("pip install 'sfumato[spark]'") from None
     where = master or "local[2]"
+    # Text files are read by Python in the executors: on this machine by this one.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if where.startswith("local-cluster"):
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
     builder = SparkSession.builder.appName("sfumato").master(where)
@@ -93,8 +96,6 @@ _SPARK = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
-    # Rows are judged by all their fields, not only by those that are asked for.
-    "spark.sql.csv.parser.columnPruning.enabled": "false",
 }
 
 
@@ -121,8 +122,14 @@ def connected(url: str) -> Any:
         return duckdb_engine(path)
     if scheme == "sqlite" and not Path(rest).is_file():
         raise InvalidInput(f"there is no database {rest}; nothing was read")
+
+    def connect() -> Any:
+        connection = ibis.connect(url)
+        # Drivers warn of connections that nobody closed.
+        weakref.finalize(connection, connection.con.close)
+        return connection
+
     # The rest of a URL may hold a password.
     return quietly(
-        lambda: ibis.connect(url),
-        f"could not connect to {scheme}://...; is its Ibis backend installed? nothing was read",
+        connect, f"could not connect to {scheme}://...; is its Ibis backend installed? nothing was read"
     )

@@ -8,10 +8,8 @@ import ibis
 import ibis.expr.operations as ops
 
 from sfumato.errors import InvalidInput
-
-# The decimal numbers every engine reads alike. Left to themselves, DuckDB takes "1_000" for a thousand, Spark
-# "1d" for one. Forty digits and three of exponent are more than a double has.
-DECIMAL = r"^[+-]?([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,3})?$"
+from sfumato.records.collations import without_collation
+from sfumato.records.text_rows import DECIMAL
 
 
 def double(value: float) -> Any:
@@ -38,7 +36,7 @@ def as_double(column: Any, name: str) -> Any:
         return is_number.ifelse(column.cast("float64"), _read(_plain_text(column)))
     if kind.is_floating() or kind.is_integer():
         return column.cast("float64")
-    return _read(column.cast("string"))
+    return _read(without_collation(column.cast("string")))
 
 
 def types_are_hints(column: Any) -> bool:
@@ -47,9 +45,10 @@ def types_are_hints(column: Any) -> bool:
 
 
 def _read(text: Any) -> Any:
-    """The numbers that text is, NULL where it is none."""
+    """The numbers that text is, NULL where it is none. Blanks are looked for only where there may be some."""
     bare = text.strip()
-    number = bare.re_search(DECIMAL).ifelse(bare, ibis.null("string"))
+    blank = bare.re_search(DECIMAL).ifelse(bare, ibis.null("string"))
+    number = text.re_search(DECIMAL).ifelse(text, blank)
     # Whatever passed is a number, so that a plain cast cannot fail where an engine has no other.
     return number.try_cast("float64") if can(text, ops.TryCast) else number.cast("float64")
 
@@ -67,12 +66,12 @@ def _plain_text(column: Any) -> Any:
 
 def bytes_in(column: Any) -> Any:
     """How many bytes a value of SQLite has as text, or as the bytes it is."""
-    return _length(column.cast("binary"))
+    return hex_of(column.cast("binary")).length() // 2
 
 
-@ibis.udf.scalar.builtin(name="length")  # type: ignore[untyped-decorator]
-def _length(value: bytes) -> int:  # type: ignore[empty-body]
-    """SQLite's length of bytes."""
+@ibis.udf.scalar.builtin(name="hex")  # type: ignore[untyped-decorator]
+def hex_of(value: bytes) -> str:  # type: ignore[empty-body]
+    """SQLite's bytes of a value as digits in capitals; its own length of text ends at a character 0."""
 
 
 @ibis.udf.scalar.builtin(name="glob")  # type: ignore[untyped-decorator]

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import ibis
 
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.records.collations import without_collation
 from sfumato.records.columns import Columns
 from sfumato.records.numbers import types_are_hints
 
@@ -207,7 +208,7 @@ def _with_minutes(rows: Any, periods: Periods) -> Any:
 
 
 def _with_minutes_of_text(rows: Any) -> Any:
-    rows = rows.mutate(group=rows.group.strip())
+    rows = rows.mutate(group=without_collation(rows.group).strip())
     rows = rows.mutate(readable=rows.group.notnull() & rows.group.re_search(ISO))
     # Every text that is cast below is one that fits.
     rows = rows.mutate(group=rows.readable.ifelse(rows.group, ibis.literal("2000-01-01T00:00")))

@@ -5,19 +5,26 @@ from __future__ import annotations
 import difflib
 import glob
 import itertools
-from collections.abc import Callable
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, assert_never, get_args
 
 import ibis
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.records import text_files
+from sfumato.records import text_files, text_rows
 from sfumato.records.columns import Columns
 from sfumato.records.engines import connected, duckdb_engine, polars_engine, spark_engine
 from sfumato.records.quiet import quietly
+from sfumato.records.text_rows import TextRows, plain_number
 
 Engine = Literal["duckdb", "polars", "spark"]
 Format = Literal["CSV", "JSON", "Parquet"]
@@ -33,23 +40,22 @@ SUFFIXES: dict[str, Format] = {
     ".pq": "Parquet",
 }
 MASTERS = ("local", "spark:", "yarn", "k8s:")
-_numbers = itertools.count()
+_serial = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files of one format; of text files, the names of their columns."""
+    """Files of one format; text files as one reader reads them for every engine."""
 
     source: str
-    format: Format
-    paths: tuple[Path, ...]
-    names: tuple[str, ...] = ()
-    delimiter: str = ","
+    paths: tuple[str, ...]
+    text: TextRows | None = None
 
     @property
-    def listed(self) -> list[str]:
-        """The paths as text."""
-        return [str(path) for path in self.paths]
+    def unreadable(self) -> str:
+        """What is said if an engine cannot open them."""
+        kind = "Parquet" if self.text is None else self.text.format
+        return f"{self.source} could not be read as {kind}; nothing was read"
 
 
 def open_table(
@@ -69,8 +75,11 @@ def open_table(
     """
     if engine not in get_args(Engine):
         raise InvalidParameter(f"engine must be one of {get_args(Engine)}, got {engine!r}; nothing was read")
-    if len(delimiter) != 1:
-        raise InvalidParameter(f"a delimiter is one character, got {delimiter!r}; nothing was read")
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise InvalidParameter(
+            f"a delimiter is one ASCII character, no quote and no line end, got {delimiter!r}; "
+            "nothing was read"
+        )
     if isinstance(source, ibis.expr.types.Table):
         return source
     if isinstance(source, Path):
@@ -146,21 +155,52 @@ def _files(source: str, delimiter: str, columns: Columns | None) -> Files:
         )
     if not paths:
         raise InvalidInput(f"there is no file {source}; nothing was read")
+    names = tuple(str(path.absolute()) for path in paths)
     match kind:
         case "Parquet":
-            return Files(source, kind, paths)
+            _check_types(source, paths, columns)
+            return Files(source, names)
         case "JSON":
-            return Files(source, kind, paths, _json_names(paths, columns))
+            keys = _json_names(paths, columns)
+            return Files(source, names, TextRows("JSON", names, keys, keys, _numbers_in(columns)))
         case "CSV":
             mark = "\t" if delimiter == "," and suffixes[-1] == ".tsv" else delimiter
-            names = text_files.header(paths[0], mark)
+            header = text_files.header(paths[0], mark)
             for other in paths[1:]:
-                if text_files.header(other, mark) != names:
+                if text_files.header(other, mark) != header:
                     raise InvalidInput(f"{other} must have the same header as {paths[0]}; nothing was read")
-            _check_header(source, names, columns, otherwise="is it the delimiter?")
-            return Files(source, kind, paths, names, mark)
+            _check_header(source, header, columns, otherwise="is it the delimiter?")
+            wanted = header if columns is None else tuple(dict.fromkeys(columns.names))
+            return Files(source, names, TextRows("CSV", names, header, wanted, _numbers_in(columns), mark))
         case _:
             assert_never(kind)
+
+
+def _check_types(source: str, paths: tuple[Path, ...], columns: Columns | None) -> None:
+    """Refuse files whose columns have other types than the first's, or other columns.
+
+    Engines would cast: DuckDB makes 2 of a user 1.5 if the first file has whole numbers.
+    """
+    wanted = None if columns is None else set(columns.names)
+
+    def types(path: Path) -> dict[str, pa.DataType]:
+        schema = pq.read_schema(path)
+        return {one.name: one.type for one in schema if wanted is None or one.name in wanted}
+
+    first = quietly(lambda: types(paths[0]), f"{source} could not be read as Parquet; nothing was read")
+    for other in paths[1:]:
+        if quietly(partial(types, other), f"{other} could not be read as Parquet; nothing was read") != first:
+            raise InvalidInput(
+                f"{other} must have the same columns as {paths[0]}, of the same types; nothing was read"
+            )
+
+
+def _numbers_in(columns: Columns | None) -> frozenset[str]:
+    """The columns that are asked for as numbers and nothing else."""
+    if columns is None:
+        return frozenset()
+    texts = {columns.user, columns.by}
+    return frozenset({columns.x, columns.y, columns.weight} - texts - {None})  # type: ignore[arg-type]
 
 
 def _json_names(paths: tuple[Path, ...], columns: Columns | None) -> tuple[str, ...]:
@@ -189,98 +229,72 @@ def _check_header(source: str, names: tuple[str, ...], columns: Columns | None, 
             )
 
 
-def _unreadable(files: Files) -> str:
-    return f"{files.source} could not be read as {files.format}; nothing was read"
-
-
 def _duckdb_files(database: Any, files: Files) -> Any:
-    """Files as DuckDB reads them: fields of text files are text, lines that cannot be read are left out."""
-    paths = [_plain(path) for path in files.listed]
-    match files.format:
-        case "Parquet":
-            return quietly(lambda: database.read_parquet(paths), _unreadable(files))
-        case "CSV":
-            # By place, not by name: DuckDB takes names for the same that differ in case.
-            places = {f"c{place}": "VARCHAR" for place in range(len(files.names))}
-            read = _renamed(
-                lambda: database.read_csv(
-                    paths,
-                    # Nothing is guessed from rows, and no row can stop the reader.
-                    auto_detect=False,
-                    header=True,
-                    columns=places,
-                    delim=files.delimiter,
-                    quote='"',
-                    escape='"',
-                    ignore_errors=True,
-                    strict_mode=False,
-                ),
-                files,
-            )
-            return quietly(read, _unreadable(files))
-        case "JSON":
-            return quietly(
-                lambda: database.read_json(
-                    paths,
-                    auto_detect=False,
-                    columns=dict.fromkeys(files.names, "VARCHAR"),
-                    format="newline_delimited",
-                    ignore_errors=True,
-                ),
-                _unreadable(files),
-            )
-        case _:
-            assert_never(files.format)
+    """Parquet as DuckDB reads it; text as it comes, batch by batch."""
+    if files.text is None:
+        paths = [_plain(path) for path in files.paths]
+        # The same columns on every engine: none from the names of folders.
+        return quietly(lambda: database.read_parquet(paths, hive_partitioning=False), files.unreadable)
+    name = _name()
 
+    def register() -> Any:
+        database.con.register(name, files.text)
+        return database.table(name)
 
-def _renamed(read: Callable[[], Any], files: Files) -> Callable[[], Any]:
-    names = {name: f"c{place}" for place, name in enumerate(files.names)}
-    return lambda: read().rename(names)
+    return quietly(register, files.unreadable)
 
 
 def _polars_files(database: Any, files: Files) -> Any:
-    """Parquet as Polars reads it, row group by row group; text as DuckDB reads it, in memory."""
+    """Parquet as Polars reads it, row group by row group; text in memory."""
     import polars
 
-    name = _name()
-    if files.format == "Parquet":
+    def scan() -> Any:
+        rows = files.text
+        frame = (
+            polars.scan_parquet(list(files.paths), glob=False, hive_partitioning=False)
+            if rows is None
+            else polars.from_arrow(pa.Table.from_batches(rows.batches(), rows.schema)).lazy()  # type: ignore[union-attr]
+        )
+        return database.create_table(_name(), frame)
 
-        def scan() -> Any:
-            return database.create_table(name, polars.scan_parquet(files.listed, glob=False))
-
-        return quietly(scan, _unreadable(files))
-    rows = _duckdb_files(duckdb_engine(), files)
-
-    def copy() -> Any:
-        return database.create_table(name, polars.from_arrow(rows.to_pyarrow()).lazy())  # type: ignore[union-attr]
-
-    return quietly(copy, _unreadable(files))
+    return quietly(scan, files.unreadable)
 
 
 def _spark_files(database: Any, files: Files) -> Any:
-    """Files as Spark reads them; its executors must be able to open the paths."""
-    from pyspark.sql.types import StringType, StructField, StructType
+    """Files as Spark reads them; its executors must be able to open the paths, text also with Python.
 
-    reader = database._session.read
-    text = StructType([StructField(name, StringType()) for name in files.names])
-    paths = [str(path.absolute()) for path in files.paths]
+    Spark does not look whether text in Parquet is UTF-8, which the other engines refuse.
+    """
+    session, rows = database._session, files.text
 
     def read() -> Any:
-        match files.format:
-            case "Parquet":
-                frame = reader.parquet(*paths)
-            case "CSV":
-                frame = reader.schema(text).csv(
-                    paths, header=True, enforceSchema=True, sep=files.delimiter, quote='"', escape='"',
-                    multiLine=True, mode="DROPMALFORMED", maxCharsPerColumn=-1,
-                )  # fmt: skip
-            case "JSON":
-                frame = reader.schema(text).json(paths, mode="DROPMALFORMED")
-            case _:
-                assert_never(files.format)
-        return _spark_view(database, frame)
+        from pyspark.sql import functions
 
-    return quietly(read, _unreadable(files))
+        if rows is not None:
+            return _spark_view(database, _spark_text(session, rows))
+        frame = session.read.parquet(*files.paths)
+        checked = {name: functions.validate_utf8(name) for name, kind in frame.dtypes if kind == "string"}
+        return _spark_view(database, frame.withColumns(checked) if checked else frame)
+
+    return quietly(read, files.unreadable)
+
+
+def _spark_text(session: Any, rows: TextRows) -> Any:
+    """Each file is read by one task: where a row begins is known from the beginning of its file only."""
+    from pyspark import cloudpickle
+    from pyspark.sql.types import DoubleType, StringType, StructField, StructType
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from rows.batches_of(rows.paths[number])
+
+    # Executors have Arrow, not sfumato.
+    cloudpickle.register_pickle_by_value(text_rows)  # type: ignore[no-untyped-call]
+    kinds = {name: DoubleType() if name in rows.numbers else StringType() for name in rows.wanted}
+    schema = StructType([StructField(name, kind) for name, kind in kinds.items()])
+    count = len(rows.paths)
+    return session.range(0, count, 1, count).mapInArrow(read, schema)
 
 
 def _spark_view(database: Any, frame: Any) -> Any:
@@ -333,15 +347,33 @@ def _arrow(source: Any) -> pa.Table:
             column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
             for column in table.columns
         ]
-        return pa.table(plain, names=table.column_names)
+        whole = pa.table(plain, names=table.column_names)
+        # Not every engine looks whether text is UTF-8.
+        whole.validate(full=True)
+        return whole
 
     return quietly(convert, f"the {module} table could not be read as Arrow; nothing was read")
 
 
 def _as_text(column: Any) -> Any:
     """The rule depends on the type of the column, so that no row decides whether it can be read."""
-    texts = [None if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)]
+    texts = [None if missing else _text(value) for value, missing in zip(column, column.isna(), strict=True)]
     return pa.array(texts, pa.string()).to_pandas()
+
+
+def _text(value: Any) -> str | None:
+    """What a Python object says, equal numbers in one way: 1, 1.0 and Decimal('1.00') are all 1."""
+    match value:
+        case bool():
+            return str(value)
+        case Integral():
+            return str(int(value))
+        case float() | np.floating():
+            return plain_number(repr(float(value))) if math.isfinite(value) else None
+        case Decimal():
+            return plain_number(str(value)) if value.is_finite() else None
+        case _:
+            return str(value)
 
 
 def _plain(path: str) -> str:
@@ -350,4 +382,4 @@ def _plain(path: str) -> str:
 
 
 def _name() -> str:
-    return f"sfumato_{next(_numbers)}"
+    return f"sfumato_{next(_serial)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import ibis
@@ -12,7 +12,8 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, Guarded
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import MOST, Columns
-from sfumato.records.numbers import as_double, bytes_in, double, finite, types_are_hints
+from sfumato.records.keys import group_key, user_key
+from sfumato.records.numbers import as_double, double, finite, types_are_hints
 from sfumato.records.periods import Periods, in_periods
 from sfumato.records.quiet import quietly
 from sfumato.spaces import Area, Grid
@@ -56,12 +57,12 @@ def _counted(
 ) -> CellSums:
     _check_columns(table, columns)
     names = _check_groups(columns, area.grid, groups)
-    expression = _sums(table, columns, area, names)
+    rows, numbers = _rows(table, columns, area, names)
     found = quietly(
-        expression.to_pyarrow,
+        _sums(rows, columns, names).to_pyarrow,
         f"{table.get_backend().name} could not read or count the rows of {source}; nothing was charged",
     )
-    return _as_cell_sums(found, area.grid, names)
+    return _as_cell_sums(found, area.grid, names, numbers)
 
 
 def _check_columns(table: Any, columns: Columns) -> None:
@@ -97,9 +98,8 @@ def _check_groups(columns: Columns, grid: Grid, groups: Sequence[str] | Periods 
     return names
 
 
-def _sums(table: Any, columns: Columns, area: Area, groups: Groups) -> Any:
+def _sums(rows: Any, columns: Columns, groups: Groups) -> Any:
     """Columns: cell (row * side + column), units, and group where there are several."""
-    rows = _rows(table, columns, area, groups)
     place = ["cell"] if groups is None else ["group", "cell"]
     if columns.user is None:
         return rows.group_by(place).agg(units=rows.count() * UNITS)
@@ -117,10 +117,41 @@ def _sums(table: Any, columns: Columns, area: Area, groups: Groups) -> Any:
     return shares.group_by(place).agg(units=shares.units.sum().cast("int64"))
 
 
-def _rows(table: Any, columns: Columns, area: Area, groups: Groups) -> Any:
-    """The rows that count: user, cell, group, steps, each where it is needed."""
-    x, y = as_double(table[columns.x], columns.x), as_double(table[columns.y], columns.y)
+def _rows(table: Any, columns: Columns, area: Area, groups: Groups) -> tuple[Any, dict[Hashable, int]]:
+    """The rows that count, with user, cell, group, steps, each where it is needed; and the numbers of groups.
+
+    What a field says is read in a projection of its own: in one with what follows it is read at every use.
+    """
+    fields: dict[str, Any] = {
+        name: as_double(table[of], of) for name, of in (("x", columns.x), ("y", columns.y))
+    }
+    numbers: dict[Hashable, int] = {}
+    there = ibis.literal(True)
+    if columns.user is not None:
+        fields["user"], there = user_key(table[columns.user], columns.user)
+    if columns.weight is not None:
+        fields["weight"] = _weight(table[columns.weight], columns)
+    if isinstance(groups, Periods):
+        fields["group"] = table[groups.column]
+    elif columns.by is not None and groups is not None:
+        fields["group"], public, numbers = group_key(table[columns.by], columns.by, groups)
+        there &= fields["group"].isin(public)
+    read = table.select(**fields, there=there)
+    rows = _kept(read, columns, area)
+    if isinstance(groups, Periods):
+        rows = in_periods(rows, groups)
+    grid = area.grid
+    column = _slot(rows.x, grid.bounds[0], grid.cell_width, grid.side)
+    row = _slot(rows.y, grid.bounds[1], grid.cell_height, grid.side)
+    return rows.select(
+        *(name for name in rows.columns if name not in "xy"), cell=row * grid.side + column
+    ), numbers
+
+
+def _kept(read: Any, columns: Columns, area: Area) -> Any:
+    """The rows inside the area that count, their points moved between its bounds, their weights as steps."""
     west, south, east, north = area.bounds
+    x, y = read.x, read.y
     if area.crosses_antimeridian:
         x = (x < double(west)).ifelse(x + double(360), x)
     across = finite(x) & (x >= double(west)) & (x <= double(east))
@@ -130,26 +161,12 @@ def _rows(table: Any, columns: Columns, area: Area, groups: Groups) -> Any:
     kept: dict[str, Any] = {
         "x": across.ifelse(x, double(edge or west)),
         "y": upright.ifelse(y, double(south)),
-    }
-    keep = (across if edge is None else across | (x == double(-edge))) & upright
-    if columns.user is not None:
-        kept["user"] = table[columns.user]
-        keep &= _is_user(kept["user"], columns.user)
+    } | {name: read[name] for name in ("user", "group") if name in read.columns}
+    keep = (across if edge is None else across | (x == double(-edge))) & upright & read.there
     if columns.weight is not None:
-        heavy, kept["steps"] = _steps(table[columns.weight], columns)
+        heavy, kept["steps"] = _steps(read.weight, columns)
         keep &= heavy
-    if isinstance(groups, Periods):
-        kept["group"] = table[groups.column]
-    elif columns.by is not None and groups is not None:
-        kept["group"], public = _group(table[columns.by], columns.by, groups)
-        keep &= kept["group"].isin(public)
-    rows = table.filter(keep).select(**kept)
-    if isinstance(groups, Periods):
-        rows = in_periods(rows, groups)
-    grid = area.grid
-    column = _slot(rows.x, grid.bounds[0], grid.cell_width, grid.side)
-    row = _slot(rows.y, grid.bounds[1], grid.cell_height, grid.side)
-    return rows.select(*(name for name in kept if name not in "xy"), cell=row * grid.side + column)
+    return read.filter(keep).select(**kept)
 
 
 def _edge_at_180(area: Area) -> int | None:
@@ -173,61 +190,32 @@ def _slot(points: Any, low: float, width: float, side: int) -> Any:
     return ibis.least(guess - too_far + too_near, side - 1)
 
 
-def _is_user(user: Any, name: str) -> Any:
-    """Whether the row has a user: not NULL, if a number finite, not empty (CSV readers differ in NULL)."""
-    kind = user.type()
-    # Engines convert moments on reading, and fail at those that are out of their range.
-    moment = kind.is_timestamp() or kind.is_time() or kind.is_interval()
-    if moment or kind.is_nested() or kind.is_json() or kind.is_geospatial():
-        raise InvalidInput(f"column {name!r} cannot name users, its type is {kind}; nothing was counted")
-    if types_are_hints(user):
-        return (user.typeof() == "real").ifelse(finite(user.cast("float64")), bytes_in(user) > 0)
-    if kind.is_floating():
-        return finite(user.cast("float64"))
-    return user.notnull() & (user != "") if kind.is_string() else user.notnull()
-
-
-def _steps(column: Any, columns: Columns) -> tuple[Any, Any]:
-    """Whether a weight counts, and its steps: floor(min(weight, cap * step) / step), at least 1.
-
-    A weight below step counts nothing and is left out: rounded or not, weight / step >= 1 only from step on.
-    """
+def _weight(column: Any, columns: Columns) -> Any:
+    """The weights, as the whole numbers they are if their lattice is that of whole numbers."""
     whole = column.type().is_integer()
     if columns.step is None and not whole:
         raise InvalidParameter(
             f"weights in column {columns.weight!r} may have decimals: say their lattice, e.g. --weight-step "
             "0.001 (1 for whole numbers); what is below one step counts nothing; nothing was counted"
         )
-    if whole and columns.step in (None, 1) and not types_are_hints(column):
-        return column >= 1, ibis.least(column, columns.cap).cast("int64")
-    weight, step = as_double(column, str(columns.weight)), float(columns.step or 1)
+    exact = whole and columns.step in (None, 1) and not types_are_hints(column)
+    return column if exact else as_double(column, str(columns.weight))
+
+
+def _steps(weight: Any, columns: Columns) -> tuple[Any, Any]:
+    """Whether a weight counts, and its steps: floor(min(weight, cap * step) / step), at least 1.
+
+    A weight below step counts nothing and is left out: rounded or not, weight / step >= 1 only from step on.
+    """
+    if weight.type().is_integer():
+        return weight >= 1, ibis.least(weight, columns.cap).cast("int64")
+    step = float(columns.step or 1)
     keep = finite(weight) & (weight >= double(step))
     clipped = keep.ifelse(ibis.least(weight, double(columns.cap * step)), double(step))
     return keep, ibis.least((clipped / double(step)).floor().cast("int64"), columns.cap)
 
 
-def _group(column: Any, name: str, groups: tuple[str, ...]) -> tuple[Any, list[Any]]:
-    """The column that tells the group, and the public values of its type it is compared with."""
-    kind = column.type()
-    if kind.is_string():
-        return column, list(groups)
-    if kind.is_integer():
-        # The public values are made to fit the column: a row need not fit another type.
-        low, high = kind.bounds
-        numbers = [int(one) for one in groups if _is_whole(one)]
-        return column, [ibis.literal(one, kind) for one in numbers if low <= one <= high]
-    raise InvalidInput(
-        f"column {name!r} must hold text or whole numbers to group by, its type is {kind}; "
-        "nothing was counted"
-    )
-
-
-def _is_whole(text: str) -> bool:
-    """Whether text is a whole number as it is printed, of at most the 20 digits of 64 bits."""
-    return len(text) <= 20 and text.removeprefix("-").isdecimal() and str(int(text)) == text
-
-
-def _as_cell_sums(found: Any, grid: Grid, groups: Groups) -> CellSums:
+def _as_cell_sums(found: Any, grid: Grid, groups: Groups, numbers: dict[Hashable, int]) -> CellSums:
     """Sorted Z-order codes; bits are interleaved here, once per cell, not once per row in SQL."""
     cells = np.asarray(found["cell"].to_numpy(), dtype=np.int64)
     units = np.asarray(found["units"].to_numpy(), dtype=np.int64)
@@ -235,12 +223,10 @@ def _as_cell_sums(found: Any, grid: Grid, groups: Groups) -> CellSums:
     if isinstance(groups, Periods):
         codes = codes + grid.size * np.asarray(found["group"].to_numpy(), dtype=np.int64)
     elif groups is not None:
-        index = {name: number for number, name in enumerate(groups)}
+        # Keys were compared by bytes or as whole numbers: each is one of the public ones.
         which = found["group"].dictionary_encode().combine_chunks()
-        # An engine may take 'A' for 'a'; what is not exactly a public name counts nowhere.
-        known = [index.get(str(name), -1) for name in which.dictionary.to_pylist()]
-        numbers = np.array(known, dtype=np.int64)[which.indices.to_numpy()]
-        codes, units = codes + grid.size * numbers, np.where(numbers < 0, 0, units)
+        number_of = np.array([numbers[key] for key in which.dictionary.to_pylist()], dtype=np.int64)
+        codes = codes + grid.size * number_of[which.indices.to_numpy()]
     order = np.argsort(codes)
     order = order[units[order] > 0]
     count = groups.count if isinstance(groups, Periods) else len(groups or ("",))

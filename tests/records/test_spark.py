@@ -82,8 +82,8 @@ def test_text_in_parquet_that_is_no_utf_8_is_refused(engine: Engine, cluster: st
     text = pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff", b"\xfe"], pa.binary()).buffers())
     pq.write_table(pa.table({"user": text, "x": [0.5] * 2, "y": [0.5] * 2}), tmp_path / "rows.parquet")
     where = cluster if engine == "spark" else None
+    table = open_table(tmp_path / "rows.parquet", engine=engine, connection=where)
     with pytest.raises(InvalidInput, match="could not read or count the rows of city; nothing was charged"):
-        table = open_table(tmp_path / "rows.parquet", engine=engine, connection=where)
         sum_cells(table, Columns("user", "x", "y"), PLANE, source="city")
     broken = pa.table({"user": text, "x": [0.5] * 2, "y": [0.5] * 2})
     with pytest.raises(InvalidInput, match="could not be read as Arrow; nothing was read"):

@@ -87,6 +87,14 @@ def test_a_draft_that_a_killed_creation_left_is_no_other_name(ledger: Ledger, pa
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
+def test_a_charge_removes_its_own_drafts_only(ledger: Ledger, path: Path) -> None:
+    kept = {path.name, f".{path.name}.town.0123456789ab.next", f".{path.name}.next", "a.next"}
+    for name in [*kept - {path.name}, f".{path.name}.0123456789ab.next"]:
+        (path.parent / name).touch()
+    ledger.release(EIGHTH, city())
+    assert {file.name for file in path.parent.iterdir()} == kept
+
+
 def test_a_symbolic_link_is_the_same_ledger(ledger: Ledger, path: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()

@@ -14,6 +14,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import sqlite3
@@ -311,9 +312,10 @@ def _write(draft: Path, content: bytes, *, like: Path | None = None) -> None:
 
 def _forget_drafts(real: Path, kind: str, *, of: int | None = None) -> None:
     """Remove what processes that were killed left beside a ledger; all of it, or other names `of` a file."""
+    ours = re.compile(rf"\.{re.escape(real.name)}\.[0-9a-f]+{re.escape(kind)}")
     with suppress(OSError):
         for name in os.listdir(real.parent):
-            if name.startswith(f".{real.name}.") and name.endswith(kind):
+            if ours.fullmatch(name):
                 draft = real.with_name(name)
                 if of is None or os.path.samestat(os.stat(draft, follow_symlinks=False), os.fstat(of)):
                     draft.unlink()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from tests.audit import saboteurs as audits
+from tests.privacy import saboteurs as ledgers
 from tests.sensing import saboteurs as sensors
 
 
@@ -98,7 +99,7 @@ def _charged_after_sampling() -> None:
         self._admit(guarded, source, note)
         value = mechanism.sample(open_for_release(guarded), source)
         cost = mechanism.cost(guarded.bound)
-        entry = self._charge(mechanism, cost, None, note)
+        entry = self._charge(mechanism, cost, None, note, guarded.bound.clock)
         promise = Guarantee(cost, self.header.neighbors, self.header.unit, self.header.model)
         return Release(value, guarded.exponent, promise, self.header.id, entry, self.header.rehearsal)
 
@@ -106,15 +107,11 @@ def _charged_after_sampling() -> None:
 
 
 def _no_lock() -> None:
-    from contextlib import contextmanager
+    import os
 
     from sfumato.privacy import ledger_file
 
-    @contextmanager
-    def unlocked(connection: Any) -> Any:
-        yield
-
-    plant(ledger_file, "locked", unlocked)
+    plant(ledger_file, "_held", lambda real, path: ledger_file._handle(real, os.O_RDWR, path))
 
 
 def _chain_without_the_body() -> None:
@@ -405,6 +402,41 @@ SABOTEURS: dict[str, Saboteur] = {
         _chain_without_the_body,
         "tests/privacy/test_ledger_faults.py::test_an_edited_entry_is_named",
         "DID NOT RAISE LedgerDamaged",
+    ),
+    "a user-day ledger that pays for any map": Saboteur(
+        ledgers.any_map_for_a_user_day,
+        "tests/privacy/test_ledger_terms.py::test_a_ledger_of_user_days_pays_for_days_alone",
+        "DID NOT RAISE",
+    ),
+    "user-days by any clock": Saboteur(
+        ledgers.any_clock_for_a_user_day,
+        "tests/privacy/test_ledger_terms.py::test_the_first_charge_binds_the_clock",
+        "DID NOT RAISE LedgerMismatch",
+    ),
+    "a local ledger that pays for what was gathered": Saboteur(
+        ledgers.anybody_s_data_in_a_local_ledger,
+        "tests/privacy/test_ledger_terms.py::test_a_local_ledger_pays_for_nothing_that_was_gathered",
+        "DID NOT RAISE LedgerMismatch",
+    ),
+    "a rehearsal known by its name": Saboteur(
+        ledgers.rehearsal_by_name,
+        "tests/privacy/test_ledger_terms.py::test_a_source_called_rehearsal_is_paid_for",
+        "DID NOT RAISE LedgerMismatch",
+    ),
+    "a ledger under two names": Saboteur(
+        ledgers.links_not_counted,
+        "tests/privacy/test_ledger_names.py::test_hard_links_are_refused_under_every_name",
+        "DID NOT RAISE LedgerError",
+    ),
+    "a journal beside one name of a ledger": Saboteur(
+        ledgers.journal_beside_one_name,
+        "tests/privacy/test_ledger_names.py::test_a_charge_under_another_name_stands_after_any_death",
+        "assert (2, 1) in ((3, 3), (3, 4))",
+    ),
+    "an entry that nobody read back": Saboteur(
+        ledgers.entry_not_read_back,
+        "tests/privacy/test_ledger_written.py::test_a_cost_of_too_many_digits_is_refused_and_the_ledger_stays_whole",
+        "DID NOT RAISE InvalidParameter",
     ),
     "a nonce reused": Saboteur(
         _counter_never_moves,

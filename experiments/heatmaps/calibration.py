@@ -37,7 +37,7 @@ from sfumato.heatmap.result import HeatmapRelease
 from sfumato.heatmap.smooth import smooth
 from sfumato.heatmap.tiles import public_tiles
 from sfumato.heatmap.uncertainty import HEAVY, TIMES, Uncertainty, heaviest, ring
-from sfumato.privacy import Ledger
+from sfumato.privacy import REHEARSAL, Ledger
 from sfumato.records import CellSums, guard_sums
 from sfumato.spaces import Area, Grid
 
@@ -125,7 +125,7 @@ def check_zones(found: HeatmapRelease, sums: CellSums, rng: np.random.Generator)
 def rehearsed(method: Method[Any], sums: CellSums, epsilon: float, *, words: Sequence[Any]) -> HeatmapRelease:
     """One simulated release of a place, with what it knows of itself."""
     return release_sums(
-        guard_sums(sums, source="rehearsal"),
+        guard_sums(sums, source=REHEARSAL),
         UNIT,
         ledger=Ledger.rehearsal(price(method, str(epsilon), UNIT)),
         epsilon=str(epsilon),

@@ -25,7 +25,7 @@ from experiments.sensors.points import Part, Picture, exact_point, markdown
 from sfumato.figures.online import regret_picture
 from sfumato.online.chooser import Chooser
 from sfumato.online.thin import thin
-from sfumato.privacy import ZCDP, KeyedNoise, Ledger, MovedMass, guard
+from sfumato.privacy import REHEARSAL, ZCDP, KeyedNoise, Ledger, MovedMass, guard
 from sfumato.sensing import Recovery, Site, emd_of, heat_line, plan, recover
 from sfumato.sensing.readings import quantise
 
@@ -89,7 +89,7 @@ def sixty_days(days: int = 60, *, draw: int = 0) -> Days:
         people = somebody(rng)
         caused = hall.readings(people)
         units = quantise(caused, noise_plan.exponent)
-        data = guard(units, bound, source="rehearsal", exponent=noise_plan.exponent)
+        data = guard(units, bound, source=REHEARSAL, exponent=noise_plan.exponent)
         views = thin(ledger.release(noise_plan.mechanism, data, noise=noise), noise=noise)
         chosen.append(chooser.choose())
         found = [recover(hall, views.first, radius=views.sigma * f * SENSORS**0.5) for f in FACTORS]

@@ -43,6 +43,7 @@ from sfumato.heatmap.rivals import (
     TopMethod,
 )
 from sfumato.privacy import (
+    REHEARSAL,
     ZCDP,
     AddRemoveUser,
     Bound,
@@ -95,7 +96,7 @@ class Paid:
         cost = self.mechanism.cost(self.bound)
         ledger = Ledger.rehearsal(cost, neighbors=self.bound.neighbors)
         if isinstance(values, CellSums):
-            under_guard: Any = guard_sums(values, source="rehearsal")
+            under_guard: Any = guard_sums(values, source=REHEARSAL)
         else:
             one = self.bound
             bound = Bound(
@@ -106,7 +107,7 @@ class Paid:
                 linf=one.linf,
                 entries=one.entries,
             )
-            under_guard = guard(values, bound, source="rehearsal")
+            under_guard = guard(values, bound, source=REHEARSAL)
         released = ledger.release(self.mechanism, under_guard, noise=noise)
         self.stated = released.guarantee
         return released.value
@@ -133,7 +134,7 @@ def histograms(relation: AddRemoveUser | ReplaceUser, noise: Noise, loss: Loss) 
 
     def once(cells: Any, runs: int) -> Any:
         again = (np.asarray(cells, dtype=np.int64)[:, None] + 3 * np.arange(runs)).ravel()
-        held = guarded_module.histogram(again, 3 * runs, source="rehearsal", neighbors=relation)
+        held = guarded_module.histogram(again, 3 * runs, source=REHEARSAL, neighbors=relation)
         kind: Any = DiscreteLaplace if isinstance(loss, PureDP) else DiscreteGaussian
         ledger = Ledger.rehearsal(loss, neighbors=relation)
         return ledger.release(kind.within(loss, held.bound), held, noise=noise)
@@ -180,7 +181,7 @@ def sums_released(
 
     def once(units: Any, groups: int) -> tuple[HeatmapRelease, ...]:
         ledger = Ledger.rehearsal(price(method, epsilon, AREA, groups=groups))
-        held = guard_sums(sums_of(units, groups), source="rehearsal")
+        held = guard_sums(sums_of(units, groups), source=REHEARSAL)
         names = [str(number) for number in range(groups)]
         made: tuple[HeatmapRelease, ...] = MAKING.release_sums(
             held, AREA, ledger=ledger, epsilon=epsilon, method=method, groups=names, noise=noise
@@ -295,7 +296,7 @@ def areas_found(epsilon: Fraction = EPSILON) -> tuple[Pairs, Guarantee]:
     def once(users: int) -> tuple[Area, Ledger]:
         def sums(area: Area) -> Any:
             cells = area.grid.cells_of(np.array([0.45]), np.array([0.45]))
-            return guard_sums(CellSums(area.grid, cells, np.array([users * UNITS])), source="rehearsal")
+            return guard_sums(CellSums(area.grid, cells, np.array([users * UNITS])), source=REHEARSAL)
 
         ledger = Ledger.rehearsal(PureDP(epsilon))
         return find_area(sums, outer, ledger=ledger, epsilon=epsilon), ledger

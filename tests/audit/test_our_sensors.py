@@ -27,7 +27,7 @@ MASS = 3.0
 def hall(step: str = "0") -> sensing.Site:
     sensors = sensing.Sensors([0.2, 0.7], ["a", "b"])
     operator = sensing.heat_line(sources=10, sensors=sensors, diffusion_time=0.05)
-    return sensing.Site("rehearsal", operator, MovedMass("1/10", "line"), Fraction(step))
+    return sensing.Site("hall", operator, MovedMass("1/10", "line"), Fraction(step))
 
 
 def worst_move(site: sensing.Site, plan: sensing.NoisePlan) -> Pair:
@@ -47,7 +47,7 @@ def readings(
 ) -> tuple[Callable[[Any], sensing.Snapshot], Guarantee]:
     def once(values: Any) -> sensing.Snapshot:
         ledger = Ledger.rehearsal(plan.cost, unit=sensing.unit_of(site.sensors), neighbors=site.neighbors)
-        return sensing.release(values, site, plan, ledger=ledger, device=device)
+        return sensing.release(values, site, plan, ledger=ledger, device=device, public=True)
 
     return once, once(np.zeros(2)).guarantee
 

@@ -180,6 +180,17 @@ def test_what_is_wrong_with_private_edges_is_not_said(row: str, network: Network
     assert not Ledger(Path("e.ledger")).statement().entries
 
 
+def test_a_ledger_of_the_local_model_pays_for_no_blocks() -> None:
+    Ledger.create(
+        Path("own.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge(), model="local"
+    )
+    Path("edges.csv").write_text("u,v\n0,1\n2,3\n4,5\n")
+    Path("nodes.txt").write_text("\n".join(map(str, range(6))) + "\n")
+    said = ended(4, "blocks", "edges.csv", "--epsilon", "8", "--ledger", "own.ledger", "--nodes", "nodes.txt")
+    assert "own.ledger is of the local model" in said
+    assert not Ledger(Path("own.ledger")).statement().entries
+
+
 def test_a_list_without_a_ledger_is_said() -> None:
     table("edges.csv", [(0, 1)])
     table("nodes.txt", [(0,), (1,)], header="# all")

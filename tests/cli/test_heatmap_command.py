@@ -6,11 +6,8 @@ import gc
 import json
 import os
 import re
-import sqlite3
 import struct
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -619,22 +616,10 @@ def test_an_area_found_privately_must_leave_enough_for_the_map() -> None:
     )
 
 
-@contextmanager
-def held(how: str) -> Iterator[None]:
-    connection = sqlite3.connect("city.ledger", isolation_level=None)
-    connection.execute(f"begin {how}")
-    try:
-        yield
-    finally:
-        connection.execute("rollback")
-        connection.close()
-
-
-@pytest.mark.parametrize("how", ["immediate", "exclusive"])
-def test_a_locked_ledger(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.05)
     before = Path("city.ledger").read_bytes()
-    with held(how):
+    with ledger_file.locked(Path("city.ledger")):
         result = run(*words("rows.parquet", "--out", "map.png", "--quiet"))
     assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr == (
@@ -650,6 +635,14 @@ def test_a_ledger_of_another_relation() -> None:
     message = refused(4, *words("rows.parquet", "--ledger", "other.ledger"), "--out", "map.png")
     assert message.startswith("other.ledger accounts for 'one user's data replaced'")
     assert message.endswith("; nothing was charged")
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_ledger_of_the_local_model(more: list[str]) -> None:
+    Ledger.create("own.ledger", PureDP(9), unit="user", source="city", model="local")
+    message = refused(4, *words("rows.parquet", "--ledger", "own.ledger"), "--out", "map.png", *more)
+    assert message.startswith("own.ledger is of the local model")
+    assert message.endswith("which takes a ledger of the central model; nothing was charged")
 
 
 def test_a_dry_run_refuses_a_ledger_of_another_relation() -> None:

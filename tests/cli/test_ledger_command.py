@@ -205,7 +205,7 @@ def test_show_gives_the_whole_statement_as_json() -> None:
     found = json.loads(result.stdout)
     assert list(found) == [
         "ledger", "id", "created", "budget", "neighbors", "unit", "source", "model", "rehearsal",
-        "spent", "left", "head", "entries",
+        "clock", "spent", "left", "head", "entries",
     ]  # fmt: skip
     statement = ledger.statement()
     assert (found["id"], found["head"]) == (statement.header.id, statement.head)

@@ -95,7 +95,7 @@ def test_the_local_model_is_for_one_row() -> None:
     ledger("own.ledger", "node", "120", "--model", "local")
     words = release()
     words[words.index("club.ledger")] = "own.ledger"
-    assert "one node that answers alone, got 8 answers" in refused(4, *words)
+    assert "own.ledger is of the local model" in refused(4, *words)
     table("answers.csv", ["node", "heard"], [("ann", "yes")])
     told = answer(*words)
     assert told["statement"] == "epsilon 60 for each node (one user's data replaced), local model"

@@ -83,6 +83,32 @@ def test_mass_per_period_and_a_ledger_of_user_days() -> None:
     )
 
 
+def test_a_ledger_of_user_days_pays_for_days_by_one_clock() -> None:
+    Ledger.create("days.ledger", PureDP(9000), unit="user-day", source="city")
+    rows, film = Path("rows.parquet").read_bytes(), [*DAYS, "--mass-per-period", "--out", "day-{by}.json"]
+    Path("rows.parquet").unlink()  # it is refused before a row is read, and in a plan as well
+    for more in (["--out", "map.json"], [*DAYS, "--out", "m-{by}.json"], ["--out", "map.json", "--dry-run"]):
+        refused = run(*more, ledger="days.ledger")
+        assert refused.exit_code == 2
+        assert "protects each user-day pays for periods of a day with --mass-per-period" in refused.stderr
+    private = run(*["--bounds", "private", "--outer", "0,0,1,1", "--out", "map.json"], ledger="days.ledger")
+    assert (private.exit_code, "protects each user-day" in private.stderr) == (2, True)
+    assert Ledger("days.ledger").statement().entries == ()
+    Path("rows.parquet").write_bytes(rows)
+    assert run(*film, "--time-zone", "Europe/Rome", ledger="days.ledger").exit_code == 0
+    for zone in ([], ["--time-zone", "UTC"], ["--dry-run"]):
+        refused = run(*film, *zone, "--overwrite", ledger="days.ledger")
+        assert refused.exit_code == 4
+        assert "protects each user-day by the clock 't' in Europe/Rome" in refused.stderr
+        assert refused.stderr.endswith("; nothing was charged\n")
+    shown = CliRunner().invoke(app, ["ledger", "show", "days.ledger"])
+    assert "per user-day by the clock 't' in Europe/Rome" in shown.stdout
+    shown = CliRunner().invoke(app, ["ledger", "show", "days.ledger", "--json"])
+    found = json.loads(shown.stdout)
+    assert found["clock"] == found["entries"][0]["clock"] == {"column": "t", "zone": "Europe/Rome"}
+    assert len(found["entries"]) == 1
+
+
 def test_a_zone_moves_the_hours() -> None:
     hours = ["--time", "t", "--by", "hour", "--from", "2026-01-05T08:00", "--to", "2026-01-05T11:00"]
     assert run(*hours, "--out", "utc-{by}.json").exit_code == 0

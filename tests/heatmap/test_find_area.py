@@ -9,7 +9,7 @@ import pytest
 from tests.chance import assert_share
 
 from sfumato.heatmap.find_area import FALSE_STRIP, Strips, find_area
-from sfumato.privacy import AddRemoveUser, Bound, Guarded, Ledger, PureDP, SystemNoise
+from sfumato.privacy import REHEARSAL, AddRemoveUser, Bound, Guarded, Ledger, PureDP, SystemNoise
 from sfumato.records import UNITS, CellSums, guard_sums
 from sfumato.spaces import Area, Grid, area_of_plane
 
@@ -17,7 +17,7 @@ from sfumato.spaces import Area, Grid, area_of_plane
 def people(points: np.ndarray, area: Area) -> Guarded[CellSums]:
     codes, counts = np.unique(area.grid.cells_of(points[:, 0], points[:, 1]), return_counts=True)
     inside = codes >= 0
-    return guard_sums(CellSums(area.grid, codes[inside], counts[inside] * UNITS), source="rehearsal")
+    return guard_sums(CellSums(area.grid, codes[inside], counts[inside] * UNITS), source=REHEARSAL)
 
 
 OUTER = area_of_plane((0, 0, 1, 1), 8)

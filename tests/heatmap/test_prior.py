@@ -26,7 +26,7 @@ from sfumato.heatmap.writers import read_heatmap
 from sfumato.heatmap.writers.geotiff import geotiff, tags
 from sfumato.heatmap.writers.page import html
 from sfumato.heatmap.writers.picture import drawn, png
-from sfumato.privacy import KeyedNoise, Ledger, PureDP
+from sfumato.privacy import REHEARSAL, KeyedNoise, Ledger, PureDP
 from sfumato.records import guard_sums
 from sfumato.spaces import Area, Grid, area_of_plane
 
@@ -368,7 +368,7 @@ def test_a_prior_moves_mass_within_the_cells_that_zoom_counted(
     area = area_of_plane((0, 0, 1, 1), levels=8)
     sums = people(rng, area.grid, users=80)
     (map_,) = release_sums(
-        guard_sums(sums, source="rehearsal"),
+        guard_sums(sums, source=REHEARSAL),
         area,
         ledger=Ledger.rehearsal(PureDP(1)),
         epsilon=1,

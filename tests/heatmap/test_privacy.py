@@ -36,6 +36,7 @@ from sfumato.heatmap.method import NoisyLevel, NoisyTree
 from sfumato.heatmap.rivals import AdaptiveGrid, FlatGaussian, FlatLaplace, HierarchyLaplace, PrivTree
 from sfumato.heatmap.zoom import PricedLevel
 from sfumato.privacy import (
+    REHEARSAL,
     ApproxDP,
     KeyedNoise,
     LaplaceLaw,
@@ -245,7 +246,7 @@ def in_groups(
     mechanism: Mechanism[CellSums, Any], units: IntArray, noise: KeyedNoise, *, trials: int = 80_000
 ) -> NoisyTree | ZoomTree:
     """One release of many groups of 16 cells: each has noise of its own, so each is a trial."""
-    guarded = guard_sums(sums_of(np.tile(units, trials), TWO, groups=trials), source="rehearsal")
+    guarded = guard_sums(sums_of(np.tile(units, trials), TWO, groups=trials), source=REHEARSAL)
     tree = Ledger.rehearsal(LOOSE).release(mechanism, guarded, noise=noise).value
     assert isinstance(tree, NoisyTree | ZoomTree)
     return tree
@@ -290,7 +291,7 @@ def crossed(mechanism: Mechanism[CellSums, Any], there: bool, noise: KeyedNoise)
     sums = CellSums(grid, diagonal, np.full(grid.side, U * (1 + there), dtype=np.int64))
     ledger, seen = Ledger.rehearsal(PureDP(10)), []
     for _ in range(10):
-        strips = ledger.release(mechanism, guard_sums(sums, source="rehearsal"), noise=noise).value
+        strips = ledger.release(mechanism, guard_sums(sums, source=REHEARSAL), noise=noise).value
         seen.append(np.all(strips.reshape(2, grid.side) >= 2 * U, axis=0))
     return np.concatenate(seen)
 
@@ -450,7 +451,7 @@ def test_a_level_finer_than_the_data_is_refused_before_the_charge(mechanism: Any
     sums = CellSums(Grid(1), np.array([0]), np.array([U]))
     ledger = Ledger.rehearsal(PureDP(9))
     with pytest.raises(InvalidParameter, match="counts 64 cells, the data has 4; nothing was charged"):
-        ledger.release(mechanism, guard_sums(sums, source="rehearsal"))
+        ledger.release(mechanism, guard_sums(sums, source=REHEARSAL))
     assert not ledger.statement().entries
     with pytest.raises(InvalidParameter, match="level must be"):
         sums.of_level(3)

@@ -19,6 +19,7 @@ from sfumato.heatmap.pyramid import Pyramid, PyramidMethod
 from sfumato.heatmap.reconstruct import objective, reconstruct
 from sfumato.heatmap.split import split_epsilon
 from sfumato.privacy import (
+    REHEARSAL,
     AddRemoveUser,
     Bound,
     KeyedNoise,
@@ -46,7 +47,7 @@ class Silence(SystemNoise):
 
 
 def bound_of(sums: CellSums) -> Bound:
-    return guard_sums(sums, source="rehearsal").bound
+    return guard_sums(sums, source=REHEARSAL).bound
 
 
 def sums_of(masses: dict[int, int], levels: int, *, groups: int = 1, unit: int = 1) -> CellSums:
@@ -357,7 +358,7 @@ def test_selected_cells_are_noisier_than_the_proof_says(key: bytes) -> None:
 def rehearsed() -> tuple[NoisyTree, list[list[tuple[int, int, int]]]]:
     sums = sums_of({3: 5, 9: 2, 10: 1, 40: 7, 64 + 8: 3}, 3, groups=2, unit=UNITS)
     method = PyramidMethod(width=4)
-    guarded = guard_sums(sums, source="rehearsal")
+    guarded = guard_sums(sums, source=REHEARSAL)
     ledger = Ledger.rehearsal(PureDP(1))
     noise = KeyedNoise(bytes(range(32)), epoch=bytes(12))
     released = ledger.release(method.mechanism(Fraction(1), guarded.bound, sums.grid), guarded, noise=noise)

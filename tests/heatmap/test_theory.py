@@ -20,7 +20,7 @@ from tests.heatmap.rivals.towns import sums_of
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.pyramid import PyramidMethod
 from sfumato.heatmap.theory import additive_term, best_k_sparse, packing_lower_bound
-from sfumato.privacy import KeyedNoise, Noise
+from sfumato.privacy import REHEARSAL, KeyedNoise, Noise
 from sfumato.records import UNITS, guard_sums
 from sfumato.spaces import Grid
 from sfumato.transport import emd
@@ -32,7 +32,7 @@ IntArray = npt.NDArray[np.int64]
 def pyramid_error(units: IntArray, grid: Grid, *, width: int, noise: Noise) -> float:
     """EMD on the unit square between the pyramid's map at epsilon 1 and the truth."""
     sums, method = sums_of(units, grid), PyramidMethod(width)
-    bound = guard_sums(sums, source="rehearsal").bound
+    bound = guard_sums(sums, source=REHEARSAL).bound
     released = method.mechanism(Fraction(1), bound, grid).sample(sums, noise)
     (found,) = method.estimate(released, grid)
     return emd(found.normalized().values(grid.levels), units / units.sum(), grid).value

@@ -33,7 +33,7 @@ from sfumato.heatmap.uncertainty import (
     uncertainty,
 )
 from sfumato.heatmap.zoom import ZoomMethod
-from sfumato.privacy import UNITS, KeyedNoise, Ledger
+from sfumato.privacy import REHEARSAL, UNITS, KeyedNoise, Ledger
 from sfumato.records import CellSums, guard_sums
 from sfumato.spaces import Area, Grid
 from sfumato.spaces.area import area_in_degrees, area_of_plane
@@ -298,7 +298,7 @@ def test_a_counted_cell_across_the_bounds_keeps_its_mass(key: bytes) -> None:
     sums = CellSums(area.grid, np.sort(codes), np.full(64, UNITS * 1000 // 64, dtype=np.int64))
     method = ZoomMethod()
     release = release_sums(
-        guard_sums(sums, source="rehearsal"),
+        guard_sums(sums, source=REHEARSAL),
         area,
         ledger=Ledger.rehearsal(price(method, "0.05", area)),
         epsilon="0.05",

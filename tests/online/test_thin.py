@@ -15,6 +15,7 @@ from tests.chance import assert_law, assert_share
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.online.thin import _fresh, _summed, dependence, thin
 from sfumato.privacy import (
+    REHEARSAL,
     ZCDP,
     AddRemoveUser,
     Bound,
@@ -42,9 +43,7 @@ def released(
     mechanism: Mechanism[IntArray, IntArray], size: int = 3, *, exponent: int = 0, mass: int = MASS
 ) -> Release[IntArray]:
     budget = PureDP(1000) if isinstance(mechanism, DiscreteLaplace) else ZCDP(1000)
-    data = guard(
-        np.full(size, mass), Bound(AddRemoveUser(), size, l1=1), source="rehearsal", exponent=exponent
-    )
+    data = guard(np.full(size, mass), Bound(AddRemoveUser(), size, l1=1), source=REHEARSAL, exponent=exponent)
     return Ledger.rehearsal(budget, neighbors=AddRemoveUser()).release(mechanism, data)
 
 
@@ -169,7 +168,7 @@ def test_a_processed_release_is_refused(change: Any, tmp_path: Path) -> None:
 @pytest.mark.unit
 def test_known_noise_is_for_rehearsals() -> None:
     """With the very stream of the release w is its noise z, and the second view is exact."""
-    data = guard(np.full(9, MASS), Bound(AddRemoveUser(), 9, l1=1), source="rehearsal")
+    data = guard(np.full(9, MASS), Bound(AddRemoveUser(), 9, l1=1), source=REHEARSAL)
     ledger = Ledger.rehearsal(ZCDP(1000), neighbors=AddRemoveUser())
     key, epoch = bytes(32), bytes(12)
     release = ledger.release(DiscreteGaussian(50), data, noise=KeyedNoise(key, epoch=epoch))

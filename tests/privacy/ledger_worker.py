@@ -12,6 +12,7 @@ import os
 import resource
 import shutil
 import signal
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,8 +24,17 @@ from typing import Any, NoReturn
 import numpy as np
 from tests import saboteurs
 
-from sfumato.errors import LedgerError, SfumatoError
-from sfumato.privacy import DiscreteLaplace, Guarded, Ledger, PureDP, histogram, ledger_file, mechanisms
+from sfumato.errors import LedgerError, LedgerMismatch, SfumatoError
+from sfumato.privacy import (
+    REHEARSAL,
+    DiscreteLaplace,
+    Guarded,
+    Ledger,
+    PureDP,
+    histogram,
+    ledger_file,
+    mechanisms,
+)
 from sfumato.privacy import ledger as ledger_module
 from sfumato.privacy.guarded import open_for_release
 
@@ -118,27 +128,19 @@ def deaths_by_line(path: Path) -> Iterator[Record]:
             return
 
 
-def hot(path: Path) -> bool:
-    """Whether a journal lies there that the next process must roll back; one without its magic is void."""
-    journal = Path(f"{path}-journal")
-    return journal.exists() and journal.read_bytes().startswith(bytes.fromhex("d9d505f920a163d7"))
-
-
 def aftermath(path: Path) -> Record:
     """What the next process finds, and how its own release fares."""
-    hot_before = hot(path)
+    left = sorted(os.listdir(path.parent))
     found = Ledger(path)
     before = found.statement()
-    hot_after = hot(path)
     release = found.release(COST, city(), note="again")
     after = found.statement()
     found.check(release)
     return {
         "entries": len(before.entries),
         "spent": str(before.spent.epsilon),
-        "hot": hot_before,
-        "still hot": hot_after,
-        "journal after retry": Path(f"{path}-journal").exists(),
+        "left": left,
+        "left after retry": sorted(os.listdir(path.parent)),
         "entries after retry": len(after.entries),
         "spent after retry": str(after.spent.epsilon),
     }
@@ -168,22 +170,26 @@ def creations_by_line(path: Path) -> Iterator[Record]:
 # deaths by system call: the parent kills the child before its n-th call, inside SQLite's commit too
 
 
-def deaths_by_call(path: Path) -> Iterator[Record]:
+def killed_at_calls(
+    path: Path, work: Callable[[Path], Any], after: Callable[[Path], Record]
+) -> Iterator[Record]:
+    """Do the work on a ledger of one entry, dying before its first, second, ... call; what came after."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     libc.ptrace.restype = ctypes.c_long
     base = path.with_name("base.ledger")
     create(base).release(COST, city())
     for at in count(1):
+        for file in path.parent.glob(f"*{path.name}*"):
+            file.unlink()
         shutil.copy(base, path)
-        ledger = Ledger(path)
 
-        def life(pipe: int, ledger: Ledger = ledger) -> None:
+        def life(pipe: int) -> None:
             report_samples(pipe)
             if libc.ptrace(PTRACE_TRACEME, 0, None, None) != 0:
                 os._exit(77)
             os.kill(os.getpid(), signal.SIGSTOP)
-            ledger.release(COST, city())
+            work(path)
 
         child, pipe = in_child(life)
         _, status = os.waitpid(child, 0)
@@ -198,9 +204,69 @@ def deaths_by_call(path: Path) -> Iterator[Record]:
         if status == 77 << 8:
             yield {"refused": True}
             return
-        yield {"at": at, "status": status, "value": "value" in told(pipe), **aftermath(path)}
+        yield {"at": at, "status": status, "value": "value" in told(pipe), **after(path)}
         if status != signal.SIGKILL:
             return
+
+
+def release_once(path: Path) -> None:
+    Ledger(path).release(COST, city())
+
+
+def deaths_by_call(path: Path) -> Iterator[Record]:
+    return killed_at_calls(path, release_once, aftermath)
+
+
+# one file under several names
+
+
+def deaths_and_other_names(path: Path) -> Iterator[Record]:
+    return killed_at_calls(path, release_once, under_another_name)
+
+
+def deaths_in_place_and_other_names(path: Path) -> Iterator[Record]:
+    return killed_at_calls(path, append_in_place, under_another_name)
+
+
+def append_in_place(path: Path) -> None:
+    """A charge as the first versions made it: by SQLite, in the file itself, with a journal beside it."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("BEGIN IMMEDIATE")
+    (_, *_), (last, head) = ledger_file.rows(connection, str(path))
+    ledger_file.append(connection, 2, {**last, "number": 2, "note": "in place"}, head)
+    connection.execute("COMMIT")
+    connection.close()
+
+
+def under_another_name(path: Path) -> Record:
+    """After a death a ledger is moved, without what lies beside it; charged there; and moved back."""
+    left = sorted(os.listdir(path.parent))
+    folder = path.parent / "other"
+    folder.mkdir(exist_ok=True)
+    other, paid = folder / "town.ledger", []
+    path.rename(other)
+    with suppress(LedgerError):  # torn, and what would mend it is not there: then nothing is charged
+        paid = [Ledger(other).release(COST, city(), note=f"under {name}") for name in ("another", "it again")]
+    seen = sorted(os.listdir(folder))
+    other.rename(path)
+    found = Ledger(path)
+    before = found.statement()
+    with suppress(LedgerMismatch):
+        for one in paid:
+            found.check(one)
+        paid = [found.release(COST, city(), note="back"), *paid]
+        found.check(paid[0])
+    after = found.statement()
+    return {
+        "left": left,
+        "under another name": seen,
+        "paid": len(paid),
+        "entries": len(before.entries),
+        "entries after retry": len(after.entries),
+        "spent after retry": str(after.spent.epsilon),
+        "left after retry": sorted(os.listdir(path.parent)),
+    }
 
 
 # races
@@ -317,14 +383,23 @@ def until_full(ledger: Ledger, make_room: Callable[[], Any]) -> Record:
 
 WORKS: dict[str, Callable[[Path], Iterator[Record]]] = {
     work.__name__: work
-    for work in (deaths_by_line, deaths_by_call, creations_by_line, races, crowd, small_files)
+    for work in (
+        deaths_by_line,
+        deaths_by_call,
+        deaths_and_other_names,
+        deaths_in_place_and_other_names,
+        creations_by_line,
+        races,
+        crowd,
+        small_files,
+    )
 }
 
 
 def main() -> NoReturn:
     if name := os.environ.get("SFUMATO_SABOTEUR"):
         saboteurs.SABOTEURS[name].strike()
-    Ledger.rehearsal(PureDP(1)).release(COST, histogram([0], 1, source="rehearsal"))  # loads what is lazy
+    Ledger.rehearsal(PureDP(1)).release(COST, histogram([0], 1, source=REHEARSAL))  # loads what is lazy
     for record in WORKS[sys.argv[1]](Path(sys.argv[2]) / "city.ledger"):
         print(json.dumps(record))
     sys.exit(0)

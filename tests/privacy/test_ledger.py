@@ -30,6 +30,7 @@ from sfumato.errors import (
     NotComparable,
 )
 from sfumato.privacy import (
+    REHEARSAL,
     ZCDP,
     AddRemoveUser,
     ApproxDP,
@@ -62,7 +63,7 @@ from sfumato.privacy import (
 )
 from sfumato.privacy import ledger as ledger_module
 from sfumato.privacy.codec import decode_loss, decode_neighbors, encode
-from sfumato.privacy.guarded import open_for_release
+from sfumato.privacy.guarded import Source, open_for_release
 from sfumato.privacy.ledger_file import APPLICATION, GENESIS
 from sfumato.privacy.tables import MOST_DISTANCE
 
@@ -80,7 +81,7 @@ def ledger(path: Path) -> Ledger:
     return Ledger.create(path, PureDP(1), unit="user", source="city")
 
 
-def city(*cells: int, source: str = "city") -> Guarded[Any]:
+def city(*cells: int, source: Source = "city") -> Guarded[Any]:
     return histogram(np.array(cells or (0, 1, 1), dtype=np.int64), 4, source=source)
 
 
@@ -133,10 +134,10 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return append(*args)
 
     @contextmanager
-    def logged_lock(connection: sqlite3.Connection) -> Iterator[None]:
-        with locked(connection):
+    def logged_lock(path: Path) -> Iterator[sqlite3.Connection]:
+        with locked(path) as connection:
             steps.append("lock")
-            yield
+            yield connection
         steps.append("commit")
 
     monkeypatch.setattr(ledger_module, "open_for_release", logged_open)
@@ -554,16 +555,16 @@ def test_a_ledger_does_not_vouch_for_the_values(ledger: Ledger, published: Relea
 def test_a_rehearsal_is_marked_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ledger = Ledger.rehearsal(PureDP(1))
-    release = ledger.release(HALF, city(source="rehearsal"))
+    release = ledger.release(HALF, city(source=REHEARSAL))
     assert release.rehearsal
     assert release.to_json()["rehearsal"] is True
     assert ledger.statement().header.rehearsal
     ledger.check(release)
-    ledger.release(HALF, city(source="rehearsal"))
+    ledger.release(HALF, city(source=REHEARSAL))
     with pytest.raises(
         BudgetExceeded, match=r"^asked epsilon 0\.5, 0 left in rehearsal; nothing was released$"
     ):
-        ledger.release(HALF, city(source="rehearsal"))
+        ledger.release(HALF, city(source=REHEARSAL))
     assert len(ledger.statement().entries) == 2
     assert not list(tmp_path.iterdir())
 
@@ -572,7 +573,7 @@ def test_a_rehearsal_is_marked_and_leaves_no_file(tmp_path: Path, monkeypatch: p
 def test_a_rehearsal_refuses_data_of_a_real_source() -> None:
     ledger = Ledger.rehearsal(PureDP(1))
     with pytest.raises(
-        LedgerMismatch, match="rehearsal accounts for the source 'rehearsal', the data is 'city'"
+        LedgerMismatch, match="rehearsal accounts for the source REHEARSAL, the data is 'city'"
     ):
         ledger.release(HALF, city())
     assert ledger.statement().entries == ()
@@ -584,7 +585,7 @@ def test_known_noise_comes_again_in_rehearsals_only(ledger: Ledger) -> None:
         return KeyedNoise(bytes(32), epoch=bytes(12))
 
     values = [
-        Ledger.rehearsal(PureDP(1)).release(HALF, city(source="rehearsal"), noise=known()).value.tolist()
+        Ledger.rehearsal(PureDP(1)).release(HALF, city(source=REHEARSAL), noise=known()).value.tolist()
         for _ in range(2)
     ]
     assert values[0] == values[1]

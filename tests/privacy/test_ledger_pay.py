@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, NotComparable, SfumatoError
 from sfumato.privacy import (
+    REHEARSAL,
     ZCDP,
     ApproxDP,
     DiscreteGaussian,
@@ -26,6 +27,7 @@ from sfumato.privacy import (
     histogram,
 )
 from sfumato.privacy.budget import at_most
+from sfumato.privacy.guarded import Source
 
 THIRD = DiscreteLaplace(3)  # costs 1/3 on a histogram, exactly
 
@@ -35,7 +37,7 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger.create(tmp_path / "city.ledger", ApproxDP(1, "1e-6"), unit="user", source="city")
 
 
-def city(source: str = "city") -> Guarded[Any]:
+def city(source: Source = "city") -> Guarded[Any]:
     return histogram(np.array([0, 1, 1]), 4, source=source)
 
 
@@ -50,7 +52,7 @@ def epsilons(**limits: Any) -> st.SearchStrategy[Fraction]:
 @given(pay=epsilons(min_value=Fraction(1, 3), max_value=3))
 def test_a_release_pays_and_promises_exactly_what_it_says(pay: Fraction) -> None:
     ledger = Ledger.rehearsal(PureDP(3))
-    paid = ledger.release(THIRD, city("rehearsal"), pay=PureDP(pay))
+    paid = ledger.release(THIRD, city(REHEARSAL), pay=PureDP(pay))
     now = ledger.statement()
     assert paid.guarantee.loss == paid.entry.cost == now.entries[0].cost == PureDP(pay)
     assert now.spent.epsilon == pay
@@ -112,11 +114,11 @@ def refusal(act: Any) -> SfumatoError | None:
 @given(spent=epsilons(min_value=Fraction(1, 3), max_value=1), asked=epsilons(min_value=Fraction(1, 3)))
 def test_what_can_be_afforded_is_what_will_be_released(spent: Fraction, asked: Fraction) -> None:
     ledger = Ledger.rehearsal(PureDP(1))
-    ledger.release(THIRD, city("rehearsal"), pay=PureDP(spent))
+    ledger.release(THIRD, city(REHEARSAL), pay=PureDP(spent))
     before = ledger.statement()
     first = refusal(lambda: ledger.afford(PureDP(asked)))
     assert ledger.statement() == before  # nothing charged, nothing reserved
-    second = refusal(lambda: ledger.release(THIRD, city("rehearsal"), pay=PureDP(asked)))
+    second = refusal(lambda: ledger.release(THIRD, city(REHEARSAL), pay=PureDP(asked)))
     assert (type(first), str(first)) == (type(second), str(second))
     assert (first is None) == (spent + asked <= 1)
 

@@ -16,6 +16,7 @@ from tests.chance import assert_law, assert_share
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import (
+    REHEARSAL,
     ZCDP,
     AddRemoveUser,
     ApproxDP,
@@ -350,7 +351,7 @@ def test_a_promise_within_a_loss_is_kept_and_is_the_cost(epsilon: Fraction, squa
 @pytest.mark.unit
 def test_one_gaussian_release_may_use_up_an_approximate_budget() -> None:
     ledger = Ledger.rehearsal(ApproxDP(1, "1e-6"))
-    data = guard([5, 7], Bound(AddRemoveUser(), 2, l2_squared=2), source="rehearsal")
+    data = guard([5, 7], Bound(AddRemoveUser(), 2, l2_squared=2), source=REHEARSAL)
     release = ledger.release(RoundedGaussian.within(ApproxDP(1, "1e-6"), data.bound), data)
     assert release.guarantee.loss == ApproxDP(1, "1e-6")
     assert release.entry.parameters["promise"] == {"kind": "ApproxDP", "epsilon": "1", "delta": "1/1000000"}

@@ -12,6 +12,7 @@ from scipy import stats
 from tests.chance import LEVEL
 
 from sfumato.privacy import (
+    REHEARSAL,
     UNITS,
     ZCDP,
     AddRemoveUser,
@@ -50,7 +51,7 @@ def released(mechanism: Mechanism[Any, Any], value: int, exponent: int) -> np.nd
     budget = PureDP(10**9) if isinstance(mechanism, DiscreteLaplace) else ZCDP(10**9)
     ledger = Ledger.rehearsal(budget)
     bound = Bound(AddRemoveUser(), SIZE, l1=UNITS)
-    data = guard(np.full(SIZE, value), bound, source="rehearsal", exponent=exponent)
+    data = guard(np.full(SIZE, value), bound, source=REHEARSAL, exponent=exponent)
     # Not numbers(), which takes integers only: the test must see what float noise would give away.
     made: np.ndarray = np.ldexp(np.asarray(ledger.release(mechanism, data).value, dtype=np.float64), exponent)
     return made
@@ -75,7 +76,7 @@ def test_the_low_bits_of_a_release_say_nothing(rng: np.random.Generator) -> None
 @given(st.integers(-(2**40), 2**40), st.integers(-40, 10))
 def test_a_release_is_an_integer_times_a_power_of_two(value: int, exponent: int) -> None:
     ledger = Ledger.rehearsal(PureDP(10))
-    data = guard(np.array([value]), Bound(AddRemoveUser(), 1, l1=1), source="rehearsal", exponent=exponent)
+    data = guard(np.array([value]), Bound(AddRemoveUser(), 1, l1=1), source=REHEARSAL, exponent=exponent)
     release = ledger.release(DiscreteLaplace(4), data)
     assert release.value.dtype == np.int64
     scaled = np.ldexp(release.numbers(), -exponent)

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pytest
 
 from sfumato.errors import InvalidInput
-from sfumato.privacy import ZCDP, DiscreteGaussian, Ledger, Release, histogram, read_release
+from sfumato.privacy import REHEARSAL, ZCDP, DiscreteGaussian, Ledger, Release, histogram, read_release
 
 
 def released() -> Release[npt.NDArray[np.int64]]:
-    visits = histogram(np.array([0, 1, 1]), 2, source="rehearsal")
+    visits = histogram(np.array([0, 1, 1]), 2, source=REHEARSAL)
     return Ledger.rehearsal(ZCDP(1)).release(DiscreteGaussian(10), visits)
 
 

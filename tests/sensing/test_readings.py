@@ -350,7 +350,7 @@ def test_ledgers_and_plans_of_others_are_refused(
     with pytest.raises(LedgerMismatch, match="accounts for the source 'hall'"):
         release([1, 2, 3], replace(site, name="clinic"), noise, ledger=book)
     free = Ledger.rehearsal(LOSS, unit=unit_of(site.sensors), neighbors=site.neighbors)
-    with pytest.raises(LedgerMismatch, match="accounts for the source 'rehearsal'"):
+    with pytest.raises(LedgerMismatch, match="accounts for the source REHEARSAL"):
         release([1, 2, 3], site, noise, ledger=free)
     with pytest.raises(LedgerMismatch, match="nothing was charged"):
         release([1, 2, 3], moved, plan(moved, LOSS), ledger=book)

@@ -12,6 +12,7 @@ from sfumato.errors import InvalidParameter
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from sfumato.privacy import Bound
     from sfumato.records import Columns, Periods
 
 By = Annotated[
@@ -136,9 +137,11 @@ def names_of(groups: tuple[str, ...] | Periods) -> tuple[str, ...]:
     return groups if isinstance(groups, tuple) else groups.names
 
 
-def masses_of(groups: tuple[str, ...] | Periods, unit: str) -> int:
+def masses_in(bound: Bound) -> int:
     """How many masses of 1 one unit of the ledger can have: each of them is charged."""
-    return 1 if isinstance(groups, tuple) else groups.masses(unit)
+    from sfumato.privacy import UNITS
+
+    return int(bound.need("l1", by="a map") / UNITS)
 
 
 def with_time(columns: Columns, groups: tuple[str, ...] | Periods, *, private_area: bool) -> Columns:

@@ -32,7 +32,7 @@ from sfumato.cli.groups import (
     Zone,
     files_of,
     films_among,
-    masses_of,
+    masses_in,
     named_groups,
     names_of,
     with_time,
@@ -68,7 +68,7 @@ from sfumato.cli.map_options import (
     write_maps,
 )
 from sfumato.cli.prior import PriorFile, declared_prior, sharpened_maps
-from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
+from sfumato.errors import BudgetExceeded, InvalidParameter
 
 if TYPE_CHECKING:
     from sfumato.heatmap import HeatmapRelease
@@ -151,11 +151,11 @@ def release(
     from fractions import Fraction
 
     from sfumato.heatmap import area_prices, check_outputs, find_area, price, release_sums
-    from sfumato.privacy import AddRemoveUser, Ledger, PureDP, compose
+    from sfumato.privacy import Ledger, PureDP, compose
     from sfumato.privacy.budget import at_most
     from sfumato.privacy.codec import encode
     from sfumato.privacy.exact import exact
-    from sfumato.records import open_table, sum_cells
+    from sfumato.records import bound_of_groups, open_table, sum_cells
 
     hush = quiet or json
     cost = exact(epsilon, name="epsilon")
@@ -188,22 +188,18 @@ def release(
     keep_apart(files, [ledger, image, over, bounds_file, prior], input)
     public = declared_prior(prior, area, rows=input)
     budget = Ledger(ledger)
-    if budget.header.neighbors != AddRemoveUser():
-        raise LedgerMismatch(
-            f"{ledger} accounts for '{budget.header.neighbors}', a map for '{AddRemoveUser()}'; "
-            "nothing was charged"
-        )
     spent_on_bounds = cost * exact(bounds_share, name="bounds share") if private else Fraction(0)
     if private and not 0 < spent_on_bounds < cost:
         raise InvalidParameter(
             f"the bounds share must lie in (0, 1), got {bounds_share}; nothing was charged"
         )
-    masses = masses_of(groups, budget.header.unit)
+    bound = bound_of_groups(area.grid, groups, unit=budget.header.unit)
+    masses = masses_in(bound)
     costs = [price(way, cost - spent_on_bounds, area, groups=len(names), masses=masses)]
     if private:
         costs = [*area_prices(spent_on_bounds), *costs]
     try:
-        budget.afford(*costs)
+        budget.afford(*costs, bound=bound)
     except BudgetExceeded as problem:
         if masses == 1:
             raise

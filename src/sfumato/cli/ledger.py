@@ -42,7 +42,12 @@ class Trust(StrEnum):
 @sentences
 def create(
     file: File,
-    unit: Annotated[str, typer.Option(help="What is protected, e.g. user, household, user-day.")],
+    unit: Annotated[
+        str,
+        typer.Option(
+            help="What is protected, e.g. user, household, user-day (which pays for maps of days only)."
+        ),
+    ],
     source: Annotated[str, typer.Option(help="Name of the data source this budget is for.")],
     epsilon: Annotated[str, typer.Option(help="Budget: total epsilon, e.g. 1 or 1/3.")] = "",
     delta: Annotated[
@@ -55,7 +60,9 @@ def create(
     radius: Annotated[str, typer.Option(help="Earth mover's distance, for moved-mass.")] = "",
     metric: Annotated[str, typer.Option(help="Name of the metric, for moved-mass.")] = "",
     upper: Annotated[str, typer.Option(help="Largest value of a cell, for swapped-cells.")] = "",
-    model: Annotated[Trust, typer.Option(help="Who adds the noise.")] = Trust.central,
+    model: Annotated[
+        Trust, typer.Option(help="Who adds the noise; local pays for nothing that was gathered.")
+    ] = Trust.central,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -187,6 +194,7 @@ def _summary(file: Path, statement: Statement) -> dict[str, Any]:
     return {
         "ledger": str(file),
         **statement.header.to_json(),
+        "clock": None if statement.clock is None else statement.clock.to_json(),
         "spent": parameters(statement.spent),
         "left": encode(statement.left),
         "head": statement.head,
@@ -202,8 +210,9 @@ def _table(file: Path, statement: Statement) -> Any:
     from sfumato.privacy.budget import at_most
 
     header = statement.header
+    clock = "" if statement.clock is None else f" by the clock {escape(str(statement.clock))}"
     lines = [
-        f"[bold]{escape(str(file))}[/bold]  {escape(header.source)}, per {escape(header.unit)}, "
+        f"[bold]{escape(str(file))}[/bold]  {escape(str(header.source))}, per {escape(header.unit)}{clock}, "
         f"{escape(str(header.neighbors))}, {header.model} model",
         f"budget {header.budget}; spent {statement.spent}; [bold]left {at_most(statement.left)}[/bold]",
     ]

@@ -103,7 +103,7 @@ def release(
     with working("planning the noise", quiet=hush):
         planned = planned_noise(found, _loss(budget, epsilon, delta, rho, share), calibration)
     if ledger is not None:
-        Ledger(ledger).afford(planned.cost)
+        Ledger(ledger).afford(planned.cost, bound=planned.bound())
     promise = f"{planned.cost} for one reading of {len(found.sensors)} sensors: sigma {planned.sigma:.4g}"
     if dry_run:
         unit = unit_of(found.sensors, window=f"within each {window}" if windows else "")

@@ -42,6 +42,7 @@ from sfumato.privacy import (
     Release,
     guard,
 )
+from sfumato.privacy.guarded import Source
 from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
 
 UNIT = "edge"
@@ -144,7 +145,8 @@ def release_blocks(
 ) -> PrivateBlocks:
     """Blocks of a private network for epsilon, paid from the ledger; k None finds the number in the release.
 
-    The ledger's relation is FlippedEdge and its unit "edge". Both releases must be affordable or nothing is
+    The ledger's relation is FlippedEdge, its unit "edge", and its model "central": who calls this sees all
+    edges. Both releases must be affordable or nothing is
     charged. If the process dies between the two, the first stays charged, and another try pays again. A dense
     computation: at most 6000 nodes.
 
@@ -158,7 +160,7 @@ def release_blocks(
     whole_budget = PureDP(epsilon)
     flipping = FlippedDyads(whole_budget.epsilon * labels_share)
     rest = PureDP(whole_budget.epsilon - flipping.epsilon)
-    ledger.afford(PureDP(flipping.epsilon), rest)
+    ledger.afford(PureDP(flipping.epsilon), rest, bound=_one_edge(network.dyads))
     dyads = guard_dyads(network, ledger.header.source)
     _fits(n)
     told = ledger.release(flipping, dyads, noise=noise, note="dyads")
@@ -235,7 +237,7 @@ def response_signal(n: int, k: int, *, density: float, epsilon: float) -> float:
     return (1 - 2 * q) * n * (inside - between) / k / noise if noise else 0.0
 
 
-def guard_dyads(network: Network, source: str) -> Guarded[IntArray]:
+def guard_dyads(network: Network, source: Source) -> Guarded[IntArray]:
     """All dyads of a network under guard, 1 where joined; pair i < j has the number j (j - 1) / 2 + i."""
     dyads = np.zeros(network.dyads, dtype=np.int64)
     low, high = network.edges.T

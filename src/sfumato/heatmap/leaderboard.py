@@ -33,7 +33,7 @@ from sfumato.heatmap.rivals import (
 from sfumato.heatmap.smooth import smooth
 from sfumato.heatmap.tiles import Tiles
 from sfumato.heatmap.zoom import ZoomMethod
-from sfumato.privacy import KeyedNoise, Ledger
+from sfumato.privacy import REHEARSAL, KeyedNoise, Ledger
 from sfumato.records import UNITS, CellSums, Columns, guard_sums, open_table
 from sfumato.records.numbers import as_double
 from sfumato.records.quiet import quietly
@@ -222,7 +222,7 @@ def sample_sums(place: Place, users: int, grid: Grid, *, rng: np.random.Generato
 
 def rehearse_sums(method: Method[Any], sums: CellSums, epsilon: float, *, noise: KeyedNoise) -> Tiles:
     """One simulated release of public sums, through a ledger that holds just what it costs."""
-    guarded = guard_sums(sums, source="rehearsal")
+    guarded = guard_sums(sums, source=REHEARSAL)
     mechanism = method.mechanism(Fraction(str(epsilon)), guarded.bound, sums.grid)
     ledger = Ledger.rehearsal(mechanism.cost(guarded.bound))
     return method.estimate(ledger.release(mechanism, guarded, noise=noise).value, sums.grid)[0]

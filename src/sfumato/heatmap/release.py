@@ -26,6 +26,7 @@ from sfumato.records import (
     CellSums,
     Columns,
     Periods,
+    bound_of_groups,
     bound_of_sums,
     guard_sums,
     open_table,
@@ -97,7 +98,7 @@ def release_periods(
     A user's mass 1 is shared over all cells and periods, so all maps together cost epsilon once. With mass
     per period every map has the accuracy of epsilon, and they cost epsilon times the number of periods: the
     sums of a user move by that many masses. A ledger whose unit is a user-day (for days, and so on) is
-    charged epsilon once, since a user-day has one of them.
+    charged epsilon once, since a user-day has one of them; it pays for nothing else, and by one clock only.
     """
     maps = _released(source, periods.in_table(columns), area, ledger, epsilon, method, periods, note)
     return dict(zip(periods.names, maps, strict=True))
@@ -114,8 +115,9 @@ def _released(
     note: str,
 ) -> tuple[HeatmapRelease, ...]:
     named = ("",) if groups is None else groups
-    masses = groups.masses(ledger.header.unit) if isinstance(groups, Periods) else 1
-    ledger.afford(price(method, epsilon, area, groups=len(_names(named)), masses=masses))
+    # What the ledger would refuse in the end, it refuses before any row is read.
+    bound = bound_of_groups(area.grid, groups, unit=ledger.header.unit)
+    ledger.afford(_priced(method, exact(epsilon, name="epsilon"), bound, area)[1], bound=bound)
     guarded = sum_cells(
         open_table(source, columns=columns),
         columns,

@@ -22,10 +22,10 @@ from sfumato.privacy.divergences import (
     total_variation,
 )
 from sfumato.privacy.guarantee import Claim, GaussianDP, Guarantee, RandomApproxDP, RandomPureDP
-from sfumato.privacy.guarded import Bound, Guarded, guard, histogram
+from sfumato.privacy.guarded import REHEARSAL, Bound, Guarded, guard, histogram
 from sfumato.privacy.keyed import KeyedNoise, keyed_draws
 from sfumato.privacy.laws import GaussianLaw, LaplaceLaw, Law, RoundedGaussianLaw
-from sfumato.privacy.ledger import Ledger, Statement
+from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
 from sfumato.privacy.mechanisms import (
     DiscreteGaussian,
@@ -46,18 +46,22 @@ from sfumato.privacy.neighbors import (
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.profile import privacy_profile
 from sfumato.privacy.release import Entry, Release, read_release
+from sfumato.privacy.statement import Statement
 from sfumato.privacy.system import SystemNoise
+from sfumato.privacy.units import Clock
 
 UNITS = 2**20
 """Indivisible units of mass that every user owns."""
 
 __all__ = [
+    "REHEARSAL",
     "UNITS",
     "ZCDP",
     "AddRemoveUser",
     "ApproxDP",
     "Bound",
     "Claim",
+    "Clock",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Entry",

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InvalidInput
-from sfumato.privacy.exact import exact
+from sfumato.privacy.exact import exact, written
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.losses import ZCDP, ApproxDP, Loss, PureDP
 from sfumato.privacy.neighbors import (
@@ -38,7 +38,7 @@ def parameters(value: Any) -> dict[str, Any]:
 
 def _plain(item: Any) -> Any:
     if isinstance(item, Fraction):
-        return str(item)
+        return written(item)
     if isinstance(item, tuple):
         return [_plain(part) for part in item]
     return encode(item) if type(item).__name__ in LOSSES else item
@@ -77,7 +77,7 @@ def encode_guarantee(guarantee: Guarantee) -> dict[str, Any]:
         "neighbors": encode(guarantee.neighbors),
         "unit": guarantee.unit,
         "model": guarantee.model,
-        "computational": None if distance is None else str(distance),
+        "computational": None if distance is None else written(distance),
     }
 
 

@@ -19,6 +19,8 @@ Number = int | float | str | Fraction
 WORKING = 256
 ROUNDED = 64
 SMALLEST = 4096
+# Above 4300 digits Python reads no integer; so many on either side of a fraction are read here.
+MOST_DIGITS = 4000
 
 
 def exact(number: Number, *, name: str = "number") -> Fraction:
@@ -28,7 +30,10 @@ def exact(number: Number, *, name: str = "number") -> Fraction:
     (Fraction(1, 10), Fraction(1, 1000000), Fraction(1, 3))
     """
     if isinstance(number, str) and not _short(number):
-        raise InvalidParameter(f"{name} must be a number of at most 400 digits, got one of more")
+        raise InvalidParameter(
+            f"{name} must be a fraction of at most {MOST_DIGITS} digits, or a number of at most 400, got one "
+            "of more"
+        )
     try:
         return Fraction(str(float(number))) if isinstance(number, float) else Fraction(number)
     except (ValueError, OverflowError, ZeroDivisionError, TypeError):
@@ -37,8 +42,20 @@ def exact(number: Number, *, name: str = "number") -> Fraction:
 
 def _short(text: str) -> bool:
     """Whether a number written out has few digits: 1e999999999 would be a billion of them."""
+    if re.fullmatch(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?", text):
+        return True
     exponent = re.search(r"[eE]([+-]?\d+)", text)
     return len(text) <= 400 and (exponent is None or (len(exponent[1]) < 6 and abs(int(exponent[1])) <= 400))
+
+
+def written(number: Fraction) -> str:
+    """A fraction as text, exactly: as `str` does it, and beyond the digits at which Python gives up.
+
+    >>> written(Fraction(1, 3)), written(Fraction(-2))
+    ('1/3', '-2')
+    """
+    top, bottom = Decimal(number.numerator), Decimal(number.denominator)
+    return f"{top:f}" if number.denominator == 1 else f"{top:f}/{bottom:f}"
 
 
 def plain(number: Fraction, *, rounding: str = ROUND_CEILING) -> str:

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Final, Generic, Literal, NoReturn, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter, Unguarded
 from sfumato.privacy.exact import Number
+from sfumato.privacy.guarantee import Model
 from sfumato.privacy.losses import nonnegative
 from sfumato.privacy.neighbors import AddRemoveUser, Neighbors, ReplaceUser
+from sfumato.privacy.units import Clock, period_of
 
 T_co = TypeVar("T_co", covariant=True)
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+
+
+class Rehearsal(Enum):
+    """The mark of public or made-up data, which belongs to no source; no text is equal to it."""
+
+    REHEARSAL = "rehearsal"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.value
+
+
+REHEARSAL: Final[Literal[Rehearsal.REHEARSAL]] = Rehearsal.REHEARSAL
+Source = str | Rehearsal
 
 # Room for noise below the ends of int64; clipping to it is 1-Lipschitz, so it can only lower a sensitivity.
 LARGEST = 2**61
@@ -29,7 +48,8 @@ class Bound:
     Give l1, l2_squared or linf, whichever are known; l1 bounds the others (l2**2 <= l1 * linf, linf <= l1). A
     mechanism that needs a bound nobody gave refuses. `entries` is how many entries can change at once, `unit`
     what one step adds, removes or replaces: a user, unless rows were bounded per household, user-day and so
-    on.
+    on. A unit that names a period has the `clock` that tells it, no other has one. `model` says who holds the
+    data: whoever gathered it ("central"), or the person or device that it is of ("local").
     """
 
     neighbors: Neighbors
@@ -39,6 +59,8 @@ class Bound:
     linf: Fraction | None
     entries: int
     unit: str
+    clock: Clock | None
+    model: Model
 
     def __init__(
         self,
@@ -50,7 +72,16 @@ class Bound:
         linf: Number | None = None,
         entries: int | None = None,
         unit: str = "user",
+        clock: Clock | None = None,
+        model: Model = "central",
     ) -> None:
+        if (period_of(unit) is None) != (clock is None):
+            raise InvalidParameter(
+                f"a unit that names a period is bounded by a clock (a column of times and a zone), and no "
+                f"other is: the unit is {unit!r}, the clock {clock or 'none'}; nothing was charged"
+            )
+        if model not in get_args(Model):
+            raise InvalidParameter(f"model must be 'central' or 'local', got {model!r}; nothing was charged")
         if size < 1:
             raise InvalidParameter(f"a guarded vector needs at least 1 entry, got {size}")
         if entries is not None and not 1 <= entries <= size:
@@ -73,6 +104,8 @@ class Bound:
             ("linf", largest),
             ("entries", most if entries is None else entries),
             ("unit", unit),
+            ("clock", clock),
+            ("model", model),
         ):
             object.__setattr__(self, name, value)
 
@@ -95,10 +128,10 @@ class Guarded(Generic[T_co]):
     __slots__ = ("__value", "bound", "exponent", "source")
 
     bound: Bound
-    source: str
+    source: Source
     exponent: int
 
-    def __init__(self, value: T_co, bound: Bound, *, source: str, exponent: int = 0) -> None:
+    def __init__(self, value: T_co, bound: Bound, *, source: Source, exponent: int = 0) -> None:
         if isinstance(value, np.ndarray) and (value.dtype != np.int64 or value.shape != (bound.size,)):
             raise InvalidParameter(
                 f"a guarded array holds {bound.size} int64 as bounded, got {value.shape} {value.dtype}; "
@@ -131,10 +164,11 @@ def open_for_release(guarded: Guarded[T_co]) -> T_co:
     return value
 
 
-def guard(values: npt.ArrayLike, bound: Bound, *, source: str, exponent: int = 0) -> Guarded[IntArray]:
+def guard(values: npt.ArrayLike, bound: Bound, *, source: Source, exponent: int = 0) -> Guarded[IntArray]:
     """Put integers under guard: lattice units of 2**exponent that the bound speaks about.
 
-    The caller vouches for the bound. Floats are refused: round to the lattice first, and count the rounding.
+    The caller vouches for the bound, and with the source `REHEARSAL` for data that is public or made up.
+    Floats are refused: round to the lattice first, and count the rounding.
     """
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
@@ -152,9 +186,10 @@ def histogram(
     cells: npt.ArrayLike,
     size: int,
     *,
-    source: str,
+    source: Source,
     neighbors: AddRemoveUser | ReplaceUser | None = None,
     unit: str = "user",
+    clock: Clock | None = None,
 ) -> Guarded[IntArray]:
     """Users per cell, guarded: one entry of `cells` per user; masked or outside 0..size-1 counts nowhere.
 
@@ -171,7 +206,14 @@ def histogram(
     changes = 1 if isinstance(relation, AddRemoveUser) else 2
     counts = np.bincount(array[(array >= 0) & (array < size)].astype(np.int64), minlength=size)
     bound = Bound(
-        relation, size, l1=changes, l2_squared=changes, linf=1, entries=min(changes, size), unit=unit
+        relation,
+        size,
+        l1=changes,
+        l2_squared=changes,
+        linf=1,
+        entries=min(changes, size),
+        unit=unit,
+        clock=clock,
     )
     return guard(counts, bound, source=source)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
+import json
 import sqlite3
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,63 +23,21 @@ from sfumato.errors import (
     SfumatoError,
 )
 from sfumato.privacy import ledger_file
-from sfumato.privacy.budget import Spent, at_most, charge, left
-from sfumato.privacy.codec import decode_loss, decode_neighbors, encode, parameters
+from sfumato.privacy.budget import Spent, at_most, charge
+from sfumato.privacy.codec import canonical, parameters
 from sfumato.privacy.guarantee import Guarantee, Model
-from sfumato.privacy.guarded import Guarded, open_for_release
+from sfumato.privacy.guarded import REHEARSAL, Bound, Guarded, open_for_release
 from sfumato.privacy.losses import Loss, PureDP
 from sfumato.privacy.mechanisms import Mechanism
-from sfumato.privacy.neighbors import AddRemoveUser, Neighbors
+from sfumato.privacy.neighbors import Neighbors
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.release import Entry, Release
+from sfumato.privacy.statement import Header, Statement, new_header, timestamp
 from sfumato.privacy.system import SystemNoise
+from sfumato.privacy.units import Clock, period_of
 
 T = TypeVar("T")
 U = TypeVar("U")
-
-REHEARSAL = "rehearsal"
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What a ledger accounts for; fixed when it is made."""
-
-    id: str
-    created: str
-    budget: Loss
-    neighbors: Neighbors
-    unit: str
-    source: str
-    model: Model
-    rehearsal: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """The header as it is stored."""
-        return {
-            "id": self.id,
-            "created": self.created,
-            "budget": encode(self.budget),
-            "neighbors": encode(self.neighbors),
-            "unit": self.unit,
-            "source": self.source,
-            "model": self.model,
-            "rehearsal": self.rehearsal,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A ledger at one moment: its header, its entries, and what they add up to."""
-
-    header: Header
-    entries: tuple[Entry, ...]
-    spent: Spent
-    head: str
-
-    @property
-    def left(self) -> Loss:
-        """What the budget still holds."""
-        return left(self.header.budget, self.spent)
 
 
 class Ledger:
@@ -106,31 +63,36 @@ class Ledger:
         neighbors: Neighbors | None = None,
         model: Model = "central",
     ) -> Ledger:
-        """Make a ledger file with a budget for one source of data and one unit of privacy."""
-        ledger_file.create(
-            Path(path), _header(budget, unit, source, neighbors, model, rehearsal=False).to_json()
-        )
+        """Make a ledger file with a budget for one source of data and one unit of privacy.
+
+        The model "local" is for noise that whoever the data is of adds before anybody sees it; such a ledger
+        pays for nothing that was gathered. A unit that names a period, such as user-day, is told by one
+        clock, that of its first charge.
+        """
+        if not isinstance(source, str):
+            raise InvalidParameter(f"the source of a ledger is a name, got {source!r}; nothing was made")
+        ledger_file.create(Path(path), new_header(budget, unit, source, neighbors, model).to_json())
         return cls(path)
 
     @classmethod
     def rehearsal(cls, budget: Loss, *, unit: str = "user", neighbors: Neighbors | None = None) -> Ledger:
         """A ledger in memory for simulations on public data; its releases are marked, and protect nobody.
 
-        It takes data of the source "rehearsal" only, so that data under guard for a real ledger is refused.
+        It takes data whose source is the mark `REHEARSAL`, which is no name: data under guard for a real
+        ledger is refused, whatever that is called.
         """
         ledger = cls.__new__(cls)
-        ledger.path = Path("rehearsal")
-        ledger._memory = sqlite3.connect(":memory:", isolation_level=None)
+        ledger.path = Path(str(REHEARSAL))
+        ledger.header = new_header(budget, unit, REHEARSAL, neighbors, "central")
+        ledger._memory = ledger_file.in_memory(ledger.header.to_json())
         weakref.finalize(ledger, ledger._memory.close)
-        ledger._memory.executescript(ledger_file.SCHEMA)
-        header = _header(budget, unit, REHEARSAL, neighbors, "central", rehearsal=True)
-        ledger_file.append(ledger._memory, 0, header.to_json(), ledger_file.GENESIS)
-        ledger.header = header
         return ledger
 
     def statement(self) -> Statement:
         """Everything in the ledger, its chain checked; LedgerDamaged when it is broken."""
-        with self._connected() as connection:
+        if self._memory is not None:
+            return self._read(self._memory)
+        with ledger_file.opened(self.path) as connection:
             return self._read(connection)
 
     def release(
@@ -147,9 +109,9 @@ class Ledger:
         A mechanism costs a little less than was meant when its scales had to be rounded up; `pay` is then
         what is charged and promised instead of its cost, which must not be more.
 
-        Order: check the relation and the source; compute the cost; append the entry and wait for the disk;
-        open the data; sample. A refusal comes before anything is read. A crash after the charge leaves it
-        standing.
+        Order: check the relation, the unit, whose trust it is and the source; compute the cost; check the
+        clock, append the entry and wait for the disk; open the data; sample. A refusal comes before anything
+        is read. A crash after the charge leaves it standing.
         """
         source = SystemNoise() if noise is None else noise
         self._admit(guarded, source, note)
@@ -157,7 +119,7 @@ class Ledger:
             raise InvalidParameter(f"release takes a mechanism, got {mechanism!r}; nothing was charged")
         cost = _paid(mechanism.cost(guarded.bound), pay)
         distance = None if source.distance is None else source.distance * mechanism.draws(guarded.bound)
-        entry = self._charge(mechanism, cost, distance, note)
+        entry = self._charge(mechanism, cost, distance, note, guarded.bound.clock)
         value = mechanism.sample(open_for_release(guarded), source)
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
@@ -165,9 +127,15 @@ class Ledger:
         exponent = guarded.exponent if mechanism.additive else 0
         return Release(value, exponent, guarantee, self.header.id, entry, self.header.rehearsal)
 
-    def afford(self, *costs: Loss) -> None:
-        """Refuse costs that the budget does not hold now; it charges nothing and reserves nothing."""
+    def afford(self, *costs: Loss, bound: Bound | None = None) -> None:
+        """Refuse costs that the budget does not hold now; it charges nothing and reserves nothing.
+
+        With the `bound` of what will be released, what `release` would refuse it for is refused as well.
+        """
         now = self.statement()
+        if bound is not None:
+            self._accounts_for(bound)
+            self._keeps_to(now, bound.clock)
         spent = now.spent
         fit = 0
         try:
@@ -210,16 +178,7 @@ class Ledger:
             raise InvalidParameter(
                 f"release takes guarded data, got {type(guarded).__name__}; nothing was charged"
             )
-        if guarded.bound.neighbors != self.header.neighbors:
-            raise LedgerMismatch(
-                f"{self.path} accounts for '{self.header.neighbors}', the data is bounded for "
-                f"'{guarded.bound.neighbors}'; nothing was charged"
-            )
-        if guarded.bound.unit != self.header.unit:
-            raise LedgerMismatch(
-                f"{self.path} protects each {self.header.unit!r}, the data is bounded per "
-                f"{guarded.bound.unit!r}; nothing was charged"
-            )
+        self._accounts_for(guarded.bound)
         if guarded.source != self.header.source:
             raise LedgerMismatch(
                 f"{self.path} accounts for the source {self.header.source!r}, the data is "
@@ -230,20 +189,62 @@ class Ledger:
                 "noise that can be drawn again is for rehearsals only; nothing was charged"
             )
 
+    def _accounts_for(self, bound: Bound) -> None:
+        """Refuse data that this ledger makes no promise about: of another relation, unit or trust."""
+        header = self.header
+        if bound.neighbors != header.neighbors:
+            raise LedgerMismatch(
+                f"{self.path} accounts for '{header.neighbors}', the data is bounded for "
+                f"'{bound.neighbors}'; nothing was charged"
+            )
+        if bound.unit != header.unit:
+            raise LedgerMismatch(
+                f"{self.path} protects each {header.unit!r}, the data is bounded per {bound.unit!r}; "
+                "nothing was charged"
+            )
+        # The other way round promises less than is done.
+        if header.model == "local" and bound.model != "local":
+            raise LedgerMismatch(
+                f"{self.path} is of the local model: it pays for noise that each device or person adds to "
+                "their own data, and this was gathered, which takes a ledger of the central model; nothing "
+                "was charged"
+            )
+
+    def _keeps_to(self, now: Statement, clock: Clock | None) -> None:
+        """Refuse another clock than the one that tells the periods of the unit so far."""
+        if period_of(self.header.unit) is None or not now.entries:
+            return
+        if now.clock is None:
+            raise LedgerMismatch(
+                f"{self.path} protects each {self.header.unit} and was charged before clocks were written "
+                "down: whose periods those were is not known, make a new one; nothing was charged"
+            )
+        if clock != now.clock:
+            raise LedgerMismatch(
+                f"{self.path} protects each {self.header.unit} by the clock {now.clock}, the data is bounded "
+                f"by {clock}; nothing was charged"
+            )
+
     def _charge(
-        self, mechanism: Mechanism[Any, Any], cost: Loss, distance: Fraction | None, note: str
+        self,
+        mechanism: Mechanism[Any, Any],
+        cost: Loss,
+        distance: Fraction | None,
+        note: str,
+        clock: Clock | None,
     ) -> Entry:
-        with self._connected() as connection, ledger_file.locked(connection):
+        with self._locked() as connection:
             now = self._read(connection)
             if now.header != self.header:
                 raise LedgerMismatch(f"{self.path} was replaced since it was opened; nothing was charged")
+            self._keeps_to(now, clock)
             try:
                 after = charge(now.header.budget, now.spent, cost)
             except (BudgetExceeded, NotComparable) as refusal:
                 raise type(refusal)(f"{refusal} in {self.path}; nothing was released") from None
             entry = Entry(
                 number=len(now.entries) + 1,
-                time=_now(),
+                time=timestamp(),
                 mechanism=mechanism.name,
                 parameters=parameters(mechanism),
                 cost=cost,
@@ -251,22 +252,17 @@ class Ledger:
                 account=after.account if now.spent.account is None else None,
                 note=note,
                 hash="",
+                clock=clock,
             )
-            body = entry.to_json()
-            del body["hash"]
-            head = ledger_file.append(connection, entry.number, body, now.head)
-        return Entry.from_json({**body, "hash": head})
+            kept = _appended(connection, now, entry)
+            if charge(now.header.budget, now.spent, kept.cost, account=kept.account) != after:
+                raise _otherwise("its cost would be another")
+        return kept
 
     def _read(self, connection: sqlite3.Connection) -> Statement:
-        (head_row, genesis), *rest = ledger_file.rows(connection, str(self.path))
+        (first, genesis), *rest = ledger_file.rows(connection, str(self.path))
         try:
-            header = Header(
-                **{
-                    **head_row,
-                    "budget": decode_loss(head_row["budget"]),
-                    "neighbors": decode_neighbors(head_row["neighbors"]),
-                }
-            )
+            header = Header.from_json(first, in_memory=self._memory is not None)
             entries = tuple(Entry.from_json({**body, "hash": head}) for body, head in rest)
             spent = Spent()
             for entry in entries:
@@ -277,12 +273,34 @@ class Ledger:
         return Statement(header, entries, spent, rest[-1][1] if rest else genesis)
 
     @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
+    def _locked(self) -> Iterator[sqlite3.Connection]:
         if self._memory is not None:
-            yield self._memory
+            with ledger_file.unlocked(self._memory) as connection:
+                yield connection
             return
-        with ledger_file.connected(self.path) as connection:
+        with ledger_file.locked(self.path) as connection:
             yield connection
+
+
+def _appended(connection: sqlite3.Connection, now: Statement, entry: Entry) -> Entry:
+    """The entry as it reads when it is written; refused, before it is committed, where that differs."""
+    try:
+        body = entry.to_json()
+        del body["hash"]
+        ledger_file.append(connection, entry.number, body, now.head)
+        text, head = ledger_file.row(connection, entry.number)
+        kept = Entry.from_json({**json.loads(text), "hash": head})
+        same = canonical(kept.to_json()) == canonical({**body, "hash": head})
+    except (TypeError, ValueError, ArithmeticError, RecursionError) as problem:
+        raise _otherwise(str(problem)) from problem
+    # Parameters are compared as text: tuples in them read as lists.
+    if not same or replace(kept, parameters={}) != replace(entry, parameters={}, hash=head):
+        raise _otherwise("it would read otherwise")
+    return kept
+
+
+def _otherwise(why: str) -> InvalidParameter:
+    return InvalidParameter(f"an entry must read as it was written: {why}; nothing was charged")
 
 
 def _paid(cost: Loss, pay: PureDP | None) -> Loss:
@@ -293,26 +311,3 @@ def _paid(cost: Loss, pay: PureDP | None) -> Loss:
             f"a release must pay its cost of {cost} at least, got {pay}; nothing was charged"
         )
     return pay
-
-
-def _header(
-    budget: Loss, unit: str, source: str, neighbors: Neighbors | None, model: Model, *, rehearsal: bool
-) -> Header:
-    if not isinstance(budget, Loss):
-        raise InvalidParameter(
-            f"a budget is a PureDP, ApproxDP or ZCDP loss, got {budget!r}; nothing was made"
-        )
-    if not (source.isprintable() and unit.isprintable()):
-        raise InvalidParameter("source and unit must be printable on one line; nothing was made")
-    if not source:
-        raise InvalidParameter(
-            "a ledger needs the name of its data source, got an empty name; nothing was made"
-        )
-    relation = AddRemoveUser() if neighbors is None else neighbors
-    Guarantee(budget, relation, unit, model)  # validates unit and model where they are born
-    return Header(secrets.token_hex(16), _now(), budget, relation, unit, source, model, rehearsal)
-
-
-def _now() -> str:
-    # Microseconds, so that the same release paid for in two copies of a ledger makes two different entries.
-    return datetime.now(UTC).isoformat(timespec="microseconds")

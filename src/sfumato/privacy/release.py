@@ -13,10 +13,11 @@ import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy.codec import decode_guarantee, decode_loss, encode, encode_guarantee
-from sfumato.privacy.exact import exact
+from sfumato.privacy.exact import exact, written
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.guarded import FloatArray, IntArray, lattice
 from sfumato.privacy.losses import Loss
+from sfumato.privacy.units import Clock
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
@@ -26,7 +27,10 @@ FORMAT = "sfumato-release/1"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a ledger: who paid, how much, for what. Its hash covers the entry before it."""
+    """One line of a ledger: who paid, how much, for what. Its hash covers the entry before it.
+
+    `clock` tells the periods of a unit such as user-day; it is that of every entry of the ledger.
+    """
 
     number: int
     time: str
@@ -37,6 +41,7 @@ class Entry:
     account: Fraction | None
     note: str
     hash: str
+    clock: Clock | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The entry as it is stored, with its hash."""
@@ -46,10 +51,11 @@ class Entry:
             "mechanism": self.mechanism,
             "parameters": self.parameters,
             "cost": encode(self.cost),
-            "computational": None if self.computational is None else str(self.computational),
-            "account": None if self.account is None else str(self.account),
+            "computational": None if self.computational is None else written(self.computational),
+            "account": None if self.account is None else written(self.account),
             "note": self.note,
             "hash": self.hash,
+            **({} if self.clock is None else {"clock": self.clock.to_json()}),
         }
 
     @staticmethod
@@ -67,6 +73,7 @@ class Entry:
                 account=None if account is None else exact(account),
                 note=str(data["note"]),
                 hash=str(data["hash"]),
+                clock=Clock.from_json(data["clock"]) if "clock" in data else None,
             )
         except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
             raise InvalidInput(f"not a ledger entry: {problem}") from problem

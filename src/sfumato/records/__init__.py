@@ -5,7 +5,7 @@ from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import Columns
 from sfumato.records.periods import Periods
 from sfumato.records.sources import Engine, open_table
-from sfumato.records.sums import sum_cells, sum_public_cells
+from sfumato.records.sums import bound_of_groups, sum_cells, sum_public_cells
 
 __all__ = [
     "UNITS",
@@ -13,6 +13,7 @@ __all__ = [
     "Columns",
     "Engine",
     "Periods",
+    "bound_of_groups",
     "bound_of_sums",
     "guard_sums",
     "open_table",

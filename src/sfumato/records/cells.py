@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.privacy import UNITS, AddRemoveUser, Bound, Guarded
+from sfumato.privacy import UNITS, AddRemoveUser, Bound, Clock, Guarded
+from sfumato.privacy.guarded import Source
 from sfumato.spaces import Grid
 from sfumato.spaces.space import whole
 
@@ -48,16 +49,21 @@ class CellSums:
         return self.of_cells(level, np.arange(self.groups << 2 * level, dtype=np.int64))
 
 
-def guard_sums(sums: CellSums, *, source: str, unit: str = "user", masses: int = 1) -> Guarded[CellSums]:
+def guard_sums(
+    sums: CellSums, *, source: Source, unit: str = "user", clock: Clock | None = None, masses: int = 1
+) -> Guarded[CellSums]:
     """Put cell sums under guard.
 
-    The caller vouches that adding or removing one `unit` changes them by at most masses * UNITS in l1.
+    The caller vouches that adding or removing one `unit` (of a period of `clock`, if it names one) changes
+    them by at most masses * UNITS in l1.
     """
-    bound = bound_of_sums(sums.grid, sums.groups, unit=unit, masses=masses)
+    bound = bound_of_sums(sums.grid, sums.groups, unit=unit, clock=clock, masses=masses)
     return Guarded(sums, bound, source=source, exponent=1 - UNITS.bit_length())
 
 
-def bound_of_sums(grid: Grid, groups: int = 1, *, unit: str = "user", masses: int = 1) -> Bound:
+def bound_of_sums(
+    grid: Grid, groups: int = 1, *, unit: str = "user", clock: Clock | None = None, masses: int = 1
+) -> Bound:
     """How far adding or removing one `unit` can move cell sums: a public fact, known before any row is.
 
     A unit that has mass 1 in several groups moves all of them; a cell is of one group, so by UNITS at most.
@@ -66,4 +72,4 @@ def bound_of_sums(grid: Grid, groups: int = 1, *, unit: str = "user", masses: in
         raise InvalidParameter(
             f"groups times cells must be at most 2**32, got {groups} times {grid.size}; nothing was counted"
         )
-    return Bound(AddRemoveUser(), groups * grid.size, l1=masses * UNITS, linf=UNITS, unit=unit)
+    return Bound(AddRemoveUser(), groups * grid.size, l1=masses * UNITS, linf=UNITS, unit=unit, clock=clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, get_args
@@ -10,6 +11,8 @@ from zoneinfo import ZoneInfo
 import ibis
 
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.privacy import Clock
+from sfumato.privacy.units import period_of
 from sfumato.records.collations import without_collation
 from sfumato.records.columns import Columns
 from sfumato.records.numbers import types_are_hints
@@ -118,13 +121,15 @@ class Periods:
         >>> week.masses("user"), week.masses("user-day")
         (7, 1)
         """
-        within = next((one for one in get_args(Unit) if unit.endswith(f"-{one}")), None)
+        within = period_of(unit)
         if within is not None and not (self.mass_per_period and within == self.unit):
-            raise InvalidParameter(
-                f"a ledger that protects each {unit} pays for periods of a {within} with --mass-per-period, "
-                f"got a {self.unit}{'' if self.mass_per_period else ' without it'}; nothing was charged"
-            )
+            raise _not_of(unit, within, f"a {self.unit}{'' if self.mass_per_period else ' without it'}")
         return self.count if self.mass_per_period and within is None else 1
+
+    @property
+    def clock(self) -> Clock:
+        """What tells which period a row lies in."""
+        return Clock(self.column, self.time_zone)
 
     def in_table(self, columns: Columns) -> Columns:
         """The columns with that of the time among them; refused where a row cannot have a period as asked."""
@@ -149,6 +154,25 @@ class Periods:
             "time_zone": self.time_zone,
             "mass_per_period": self.mass_per_period,
         }
+
+
+def bounded_for(unit: str, groups: Sequence[str] | Periods | None) -> tuple[int, Clock | None]:
+    """How many masses of 1 one `unit` of privacy can have, and the clock of its period if it names one.
+
+    Maps that are not of its periods are refused: what lies in one of them shares a mass with all the others.
+    """
+    if isinstance(groups, Periods):
+        return groups.masses(unit), None if period_of(unit) is None else groups.clock
+    if (within := period_of(unit)) is not None:
+        raise _not_of(unit, within, "none")
+    return 1, None
+
+
+def _not_of(unit: str, within: str, got: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"a ledger that protects each {unit} pays for periods of a {within} with --mass-per-period, "
+        f"got {got}; nothing was charged"
+    )
 
 
 def in_periods(rows: Any, periods: Periods) -> Any:

@@ -9,12 +9,13 @@ import ibis
 import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.privacy import UNITS, Guarded
+from sfumato.privacy import UNITS, Bound, Guarded
+from sfumato.privacy.guarded import Source
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import MOST, Columns
 from sfumato.records.keys import group_key, user_key
 from sfumato.records.numbers import as_double, double, finite, types_are_hints
-from sfumato.records.periods import Periods, in_periods
+from sfumato.records.periods import Periods, bounded_for, in_periods
 from sfumato.records.quiet import quietly
 from sfumato.spaces import Area, Grid
 
@@ -26,7 +27,7 @@ def sum_cells(
     columns: Columns,
     area: Area,
     *,
-    source: str,
+    source: Source,
     unit: str = "user",
     groups: Sequence[str] | Periods | None = None,
 ) -> Guarded[CellSums]:
@@ -39,10 +40,19 @@ def sum_cells(
     period, the rows of a user in each period share UNITS of their own.
 
     Privacy: adding or removing one user changes the sums by at most UNITS in l1, with mass per period by
-    UNITS for each period the unit of privacy can be in, as their bound says.
+    UNITS for each period the unit of privacy can be in, as their bound says. A unit that names a period is
+    refused for anything but these periods.
     """
-    masses = groups.masses(unit) if isinstance(groups, Periods) else 1
-    return guard_sums(_counted(table, columns, area, source, groups), source=source, unit=unit, masses=masses)
+    masses, clock = bounded_for(unit, groups)
+    sums = _counted(table, columns, area, str(source), groups)
+    return guard_sums(sums, source=source, unit=unit, clock=clock, masses=masses)
+
+
+def bound_of_groups(grid: Grid, groups: Sequence[str] | Periods | None, *, unit: str = "user") -> Bound:
+    """How far one `unit` can move the sums of all groups, before any row is read, as `sum_cells` does."""
+    masses, clock = bounded_for(unit, groups)
+    count = groups.count if isinstance(groups, Periods) else len(groups or ("",))
+    return bound_of_sums(grid, count, unit=unit, clock=clock, masses=masses)
 
 
 def sum_public_cells(

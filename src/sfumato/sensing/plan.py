@@ -73,12 +73,16 @@ class NoisePlan:
         return per_sensor_loss(replace(self.sensitivity, per_sensor=self.per_sensor_moved), self.sigma, delta)
 
     def bound(self, readings: int | None = None, *, window: str = "") -> Bound:
-        """The bound of this many of the readings; some of them move no further than all together."""
+        """The bound of this many of the readings; some of them move no further than all together.
+
+        Sensors add their noise themselves, before they send: the model is local.
+        """
         return Bound(
             self.sensitivity.neighbors,
             len(self.sensors) if readings is None else readings,
             l2_squared=self.moved**2,
             unit=unit_of(self.sensors, window=window),
+            model="local",
         )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
-from sfumato.privacy import ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
+from sfumato.privacy import REHEARSAL, ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
 from sfumato.privacy.guarded import FloatArray, IntArray
 from sfumato.privacy.release import release_from_json
 from sfumato.sensing.files import read_json
@@ -163,12 +163,14 @@ def release(
     window: str = "",
     time: str = "",
     note: str = "",
+    public: bool = False,
 ) -> Snapshot:
     """Pay for one reading of each sensor, add the noise, and seal it if a device's key is given.
 
     `values` are the readings of all sensors in their order, or of some by name: each device may release its
     own, and pays what all together cost, because the promise is made for the whole set. Which sensors send
-    must not depend on what they read.
+    must not depend on what they read. `public` says aloud that the readings are public or made up; the ledger
+    of a rehearsal takes no others, and no other ledger takes these.
     """
     if noise_plan.site != site.digest:
         raise InvalidParameter("the plan was made for another site; nothing was charged")
@@ -177,7 +179,8 @@ def release(
     names, numbers = _named(values, site)
     bound = noise_plan.bound(len(names), window=window)
     exponent, mechanism = noise_plan.exponent, noise_plan.mechanism
-    guarded = guard(quantise(numbers, exponent), bound, source=site.name, exponent=exponent)
+    source = REHEARSAL if public else site.name
+    guarded = guard(quantise(numbers, exponent), bound, source=source, exponent=exponent)
     about = note or f"{len(names)} readings"
     if device is None:
         return Snapshot(names, ledger.release(mechanism, guarded, note=about), time=time)

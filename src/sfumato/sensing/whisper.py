@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import Bound, Ledger, Noise, RandomisedResponse, Release, ReplaceUser, guard
+from sfumato.privacy.guarantee import Model
 from sfumato.sensing.build import graph_diffusion
 from sfumato.sensing.community import CommunityAnswer, community_of
 from sfumato.spaces import Graph
@@ -129,12 +130,6 @@ def whisper_release(
     if bits.ndim != 1 or not bits.size or bits.dtype.kind not in "biu" or not np.isin(bits, (NO, YES)).all():
         # That they are wrong is said; what they are is not.
         raise InvalidParameter("heard must be 0 or 1 for each node that answers; nothing was charged")
-    if ledger.header.model == "local" and bits.size > 1:
-        # Its receipt would say that nobody but the node itself has seen a bit.
-        raise LedgerMismatch(
-            f"a ledger of the model local is for one node that answers alone, got {bits.size} answers, which "
-            "need one of the model central; nothing was charged"
-        )
     guarded = guard(bits.astype(np.int64), bound_of(bits.size), source=ledger.header.source)
     return ledger.release(
         RandomisedResponse(epsilon), guarded, noise=noise, note=note or "have you heard it?"
@@ -142,8 +137,12 @@ def whisper_release(
 
 
 def bound_of(count: int) -> Bound:
-    """How far one node can move so many answers: its own, from one to the other."""
-    return Bound(ReplaceUser(), count, l1=1, linf=1, entries=1, unit=UNIT)
+    """How far one node can move so many answers: its own, from one to the other.
+
+    One answer may be with the node itself; several are with somebody who has gathered them.
+    """
+    model: Model = "local" if count == 1 else "central"
+    return Bound(ReplaceUser(), count, l1=1, linf=1, entries=1, unit=UNIT, model=model)
 
 
 def merged_answers(files: Sequence[tuple[str, WhisperAnswers]]) -> WhisperAnswers:

@@ -20,7 +20,7 @@ from sfumato.heatmap.rivals import (
     PrivTreeMethod,
     TopMethod,
 )
-from sfumato.privacy import ApproxDP, KeyedNoise, Ledger, PureDP
+from sfumato.privacy import REHEARSAL, ApproxDP, KeyedNoise, Ledger, PureDP
 from sfumato.records import UNITS, CellSums, guard_sums
 from sfumato.spaces import Grid
 
@@ -62,7 +62,7 @@ def test_a_release_costs_what_was_asked_for(method: Method[NoisyTree]) -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=named)
 def test_a_budget_pays_once(method: Method[NoisyTree], key: bytes) -> None:
-    guarded = guard_sums(sums_of(np.zeros(GRID.size), GRID), source="rehearsal")
+    guarded = guard_sums(sums_of(np.zeros(GRID.size), GRID), source=REHEARSAL)
     ledger = Ledger.rehearsal(ApproxDP(EPSILON, "1e-6"))
     mechanism = method.mechanism(EPSILON, guarded.bound, GRID)
     ledger.release(mechanism, guarded, noise=KeyedNoise(key))

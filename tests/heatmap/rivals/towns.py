@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sfumato.heatmap.method import Method, NoisyTree
 from sfumato.heatmap.tiles import Tiles
-from sfumato.privacy import ApproxDP, Ledger, Noise, Release
+from sfumato.privacy import REHEARSAL, ApproxDP, Ledger, Noise, Release
 from sfumato.records import UNITS, CellSums, guard_sums
 from sfumato.spaces import Grid
 
@@ -42,7 +42,7 @@ def release(
 ) -> tuple[Release[Any], tuple[Tiles, ...]]:
     """One rehearsed release with a budget of exactly what was asked for, and its maps."""
     delta = getattr(method, "delta", Fraction(0))
-    guarded = guard_sums(sums, source="rehearsal")
+    guarded = guard_sums(sums, source=REHEARSAL)
     ledger = Ledger.rehearsal(ApproxDP(epsilon, delta))
     receipt = ledger.release(method.mechanism(epsilon, guarded.bound, sums.grid), guarded, noise=noise)
     return receipt, method.estimate(receipt.value, sums.grid)

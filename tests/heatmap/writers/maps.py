@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.heatmap.result import HeatmapRelease
 from sfumato.heatmap.tiles import Tiles
-from sfumato.privacy import UNITS, AddRemoveUser, Bound, DiscreteLaplace, Ledger, PureDP, guard
+from sfumato.privacy import REHEARSAL, UNITS, AddRemoveUser, Bound, DiscreteLaplace, Ledger, PureDP, guard
 from sfumato.spaces import Area
 from sfumato.spaces.area import area_in_degrees, area_of_image
 
@@ -25,7 +25,7 @@ def heatmap(
     """A map of tiles given as level, code and users."""
     ledger = Ledger.rehearsal(PureDP(1), unit=changed.pop("unit", "user"))
     bound = Bound(AddRemoveUser(), 1, l1=UNITS, unit=ledger.header.unit)
-    paid = ledger.release(DiscreteLaplace(UNITS), guard([0], bound, source="rehearsal"))
+    paid = ledger.release(DiscreteLaplace(UNITS), guard([0], bound, source=REHEARSAL))
     levels, codes, users = zip(*tiles, strict=True) if tiles else ((), (), ())
     held = Tiles(
         area.grid,

@@ -35,7 +35,7 @@ def unsealed(answer: dict[str, Any], snapshot: dict[str, Any]) -> list[int]:
     """What the package takes the noise off to, in lattice units."""
     site, master = Site.from_json(answer["site"]), MasterKey(bytes.fromhex(answer["master_key"]))
     found = unseal_snapshot(Snapshot.from_json(snapshot), site, master)
-    return np.ldexp(found.reveal(), -snapshot["release"]["exponent"]).astype(int).tolist()
+    return [int(unit) for unit in np.ldexp(found.reveal(), -snapshot["release"]["exponent"])]
 
 
 @pytest.mark.golden

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from sfumato.privacy.concentration import fano_error
 from sfumato.sensing.build import heat_line
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.sensitivity import sensitivity
-from sfumato.spaces import Line, Points
+from sfumato.spaces import Line
 from sfumato.spaces.space import FloatArray, whole
 from sfumato.transport import emd
 
@@ -155,7 +156,7 @@ def _sensors(sensors: int | npt.ArrayLike) -> FloatArray:
     """Where the sensors are on [0, 1], from left to right."""
     places = np.asarray(sensors, dtype=np.float64)
     if places.ndim == 0:
-        m = whole("sensors", sensors, low=1)
+        m = whole("sensors", cast(int, sensors), low=1)
         return np.arange(1, m + 1) / m
     if places.ndim != 1 or not places.size or not np.isfinite(places).all():
         raise InvalidParameter(
@@ -179,7 +180,7 @@ def _setting(
     if stand is not None:
         if stand.shape != (k,) or not ((stand >= 0) & (stand <= 1)).all():
             raise InvalidParameter(
-                f"places must be {k} numbers of [0, 1], one for each source, got {places}; "
+                f"places must be {k} numbers of [0, 1], one for each source, got shape {stand.shape}; "
                 "nothing was computed"
             )
         gap = float(np.diff(stand).min()) if k > 1 else None
@@ -311,10 +312,6 @@ def two_point_lower_bound(
     0.0136
     """
     _positive("sigma", sigma)
-    if isinstance(operator.space, Points):
-        raise InvalidParameter(
-            "this bound is for sources on a line, a grid or a graph, got points; nothing was computed"
-        )
     apart = emd(first, second, operator.space).lower
     largest = float(max(np.max(first), np.max(second)))
     if largest > 1:

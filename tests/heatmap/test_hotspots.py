@@ -101,6 +101,7 @@ def by_milp(masses: FloatArray, away: FloatArray, k: int) -> float:
         integrality=np.concatenate([np.zeros(n * c), np.ones(c)]),
         bounds=optimize.Bounds(0, 1),
     )
+    assert found.fun is not None
     return float(found.fun)
 
 

@@ -21,6 +21,7 @@ def by_linear_program(p: list[int], q: list[int], distances: np.ndarray) -> floa
     rows = np.kron(np.eye(n), np.ones(n))
     columns = np.kron(np.ones(n), np.eye(n))
     found = linprog(distances.ravel(), A_eq=np.vstack([rows, columns]), b_eq=[*p, *q], method="highs")
+    assert found.fun is not None
     return float(found.fun)
 
 

@@ -141,7 +141,7 @@ def _words(length: int, apart: int) -> int:
     for j in range(apart):
         smaller += term
         term = term * (length - j) // (j + 1)
-    return -(-(2**length) // smaller)
+    return -(-(1 << length) // smaller)
 
 
 def _log_words(length: int) -> tuple[FloatArray, FloatArray]:

@@ -558,6 +558,11 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/sensing/test_readings.py::test_another_key_and_changed_readings_are_refused",
         "DID NOT RAISE InvalidInput",
     ),
+    "a seal that fits any site": Saboteur(
+        sensors.seals_without_their_site,
+        "tests/sensing/test_seal_contract.py::test_what_the_package_seals_today_is_what_the_page_says",
+        "assert",
+    ),
     "a ledger for any set of sensors": Saboteur(
         sensors.any_sensors_in_the_ledger,
         "tests/sensing/test_readings.py::test_a_release_says_what_was_promised_and_for_which_sensors",

@@ -161,10 +161,22 @@ def test_no_number_of_samples_verifies_pure_privacy(epsilon: float, proximity: f
 
 @pytest.mark.unit
 def test_the_rare_output_of_theorem_10_5_must_be_rare() -> None:
-    """With rarity below ln 2 the algorithm said to be private is not, by its usual output."""
-    epsilon, rarity = 0.5, 0.2
-    pair = tuple(np.array([m, 1 - m]) for m in (math.exp(-rarity - epsilon), math.exp(-rarity)))
-    assert epsilon_of((pair[0], pair[1])) > epsilon
+    """With rarity below ln(1 + e**-epsilon) the algorithm said to be private is not, by its usual output."""
+
+    def loss(epsilon: float, rarity: float) -> float:
+        masses = math.exp(-rarity - epsilon), math.exp(-rarity)
+        first, second = (np.array([m, 1 - m]) for m in masses)
+        return epsilon_of((first, second))
+
+    epsilon, proximity, rarity = 0.05, 0.05, 0.2
+    assert rarity > 2 * epsilon + proximity, "the theorem's own condition"
+    assert loss(epsilon, rarity) == pytest.approx(0.199, abs=5e-4)
+    for epsilon in (0.05, 0.5, 3.0):
+        threshold = math.log(1 + math.exp(-epsilon))
+        assert loss(epsilon, threshold) == pytest.approx(epsilon, rel=1e-9)
+        assert loss(epsilon, 0.99 * threshold) > epsilon * (1 + 1e-6)
+        assert loss(epsilon, 1.01 * threshold) <= epsilon * (1 + 1e-9)
+        assert threshold < math.log(2)
 
 
 @pytest.mark.unit

@@ -138,12 +138,21 @@ def printed_pair(epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
 
 @pytest.mark.statistical
 def test_one_order_accepts_what_is_far(rng: np.random.Generator) -> None:
-    """As printed algorithm 4 looks at sum (x - e**epsilon y)+ only; swapped inputs must change nothing."""
+    """As printed algorithm 4 looks at sum (x - e**epsilon y)+ only; swapped inputs must change nothing.
+
+    Of the pair of theorem 10.7 that sum is delta in the order (P1, P0), which it accepts, and 0.2269 in the
+    order of the thesis, (P0, P1), which it rejects.
+    """
     epsilon, delta = 0.5, 0.01
+    even, other = printed_pair(epsilon, delta)
+    assert np.allclose(even, 0.5)
+    assert float(np.maximum(other - math.exp(epsilon) * even, 0).sum()) == pytest.approx(delta)
+    assert float(np.maximum(even - math.exp(epsilon) * other, 0).sum()) == pytest.approx(0.2269, abs=5e-5)
     samples = approx_samples(2, epsilon, proximity=0.1)
     first, second = (rng.multinomial(samples, law) for law in printed_pair(epsilon, delta))
     one_order = float(np.maximum(second - math.exp(epsilon) * first, 0).sum() / samples)
     assert one_order < delta + 0.05
+    assert float(np.maximum(first - math.exp(epsilon) * second, 0).sum() / samples) > delta + 0.1
     here = approx_test(first, second, outputs=2, epsilon=epsilon, delta=delta)
     assert here == approx_test(second, first, outputs=2, epsilon=epsilon, delta=delta)
     assert not here.accepted

@@ -190,7 +190,7 @@ def test_the_other_commands_in_json() -> None:
     drawn = json.loads(run("heatmap", "draw", "map.json", "--out", "map.csv", "--json").stdout)
     assert drawn == {"statement": read_heatmap("map.json").statement, "written": ["map.csv"]}
     spots = json.loads(run("heatmap", "hotspots", "map.json", "-k", "2", "--json").stdout)
-    assert list(spots) == ["statement", "hotspots", "marks"]
+    assert list(spots) == ["statement", "hotspots", "distance", "lower", "gap", "marks"]
     assert [list(spot) for spot in spots["hotspots"]] == [["x", "y", "share", "real"]] * 2
     shares = sorted(spot["share"] for spot in spots["hotspots"])
     assert shares == pytest.approx([0.25, 0.75], abs=0.05)

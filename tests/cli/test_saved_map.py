@@ -49,6 +49,19 @@ def test_real_hotspots_are_marked(saved: Path) -> None:
     assert (mark["x"], mark["y"]) == (pytest.approx(20, abs=1.6), pytest.approx(30, abs=1.6))
 
 
+def test_how_much_a_better_choice_could_save_is_said(saved: Path) -> None:
+    done = CliRunner().invoke(app, ["heatmap", "hotspots", str(saved), "-k", "1"])
+    told = json.loads(run(str(saved), "-k", "1", "--json"))
+    assert 0 < told["lower"] <= told["distance"]
+    assert told["gap"] == pytest.approx(1 - told["lower"] / told["distance"])
+    assert done.stderr == (
+        f"mass is {told['distance']:.3g} sides of the map from the nearest place on average; no choice of 1 "
+        f"brings it below {told['lower']:.3g}, {told['gap']:.1%} less\n"
+    )
+    hushed = CliRunner().invoke(app, ["heatmap", "hotspots", str(saved), "-k", "1", "--quiet"])
+    assert (hushed.stdout, hushed.stderr) == (done.stdout, "")
+
+
 def test_a_map_that_does_not_know_says_nothing_of_it(saved: Path) -> None:
     assert "real" not in run(str(saved.with_name("plain.json")), "-k", "2")
     told = json.loads(run(str(saved.with_name("plain.json")), "-k", "2", "--json"))

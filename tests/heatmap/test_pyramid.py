@@ -93,6 +93,28 @@ def test_a_method_costs_at_most_epsilon_and_wastes_nothing(
 
 
 @pytest.mark.unit
+def test_closed_cells_count_points_on_borders_several_times() -> None:
+    """[ghazi23, def. 3.1] prints [a, a + 2**-i] x [b, b + 2**-i] for points i / side: borders are in 2 or 4.
+
+    So a user of mass 1 changes the counts of a level by up to 4, where the proof and the noise have 1. Cells
+    of ours hold each point once, at every level.
+    """
+    levels = 3
+    side, grid = 2**levels, Grid(levels)
+    codes = np.arange(grid.size)
+    columns, rows = grid.decode(codes)
+    for level in range(1, levels + 1):
+        wide = side >> level
+        corners = wide * np.arange(2**level)
+        inside = (corners <= columns[:, None]) & (columns[:, None] <= corners + wide)
+        above = (corners <= rows[:, None]) & (rows[:, None] <= corners + wide)
+        times = inside.sum(axis=1) * above.sum(axis=1)
+        assert (times.min(), times.max()) == (1, 4)
+        ours = np.bincount(codes >> 2 * (levels - level), minlength=4**level)
+        assert ours.tolist() == [4 ** (levels - level)] * 4**level
+
+
+@pytest.mark.unit
 def test_the_cost_bounds_the_loss_of_selecting_and_counting() -> None:
     """The max divergence of (which quarter was selected, its noisy count), by its definition."""
     law, width = LaplaceLaw(2), np.arange(-60, 61)

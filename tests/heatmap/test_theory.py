@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from tests.heatmap.rivals.slopes import assert_slope
 from tests.heatmap.rivals.towns import sums_of
 
 from sfumato.errors import InvalidParameter
+from sfumato.heatmap import theory
 from sfumato.heatmap.pyramid import PyramidMethod
 from sfumato.heatmap.theory import additive_term, best_k_sparse, packing_lower_bound
 from sfumato.privacy import REHEARSAL, KeyedNoise, Noise
@@ -193,6 +195,46 @@ def test_the_packing_bound_grows_as_the_root_of_k_over_n() -> None:
         assert 1.8 < many / few < 2.2
     few, many = (packing_lower_bound(129, 1.0, users=n) for n in (10**4, 10**6))
     assert few == pytest.approx(100 * many)
+
+
+def packing_by_integers(k: int, epsilon: float, *, users: int, failure: float = 0.5) -> float:
+    """The packing bound by its formula: every distance, in integers."""
+    side = math.isqrt(2 * (k - 1)) // 2 * 2
+    count = side**2 // 2
+    best, smaller, term = 0.0, 0, 1
+    for apart in range(1, count + 1):
+        smaller += term
+        term = term * (count - apart + 1) // apart
+        words = -(-(2**count) // smaller)
+        far = min(users, math.floor((math.log(words) + math.log(failure)) / epsilon))
+        best = max(best, far / users * apart / (2 * count * side))
+    return best
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 7.3, 400.0])
+def test_the_packing_bound_is_that_of_its_formula(epsilon: float) -> None:
+    for k in (1, 2, 3, 5, 9, 10, 33, 129, 400, 700):
+        for users in (1, 30, 10**5):
+            for failure in (0.01, 0.5, 0.99):
+                found = packing_lower_bound(k, epsilon, users=users, failure=failure)
+                assert found == packing_by_integers(k, epsilon, users=users, failure=failure)
+
+
+@pytest.mark.reference
+def test_the_packing_bound_of_many_cells_looks_at_few_large_integers() -> None:
+    """19,602 dominoes, whose words have 5,900 digits: doubles leave a doubt about three of them at most."""
+    k, users, count, side = 20_000, 10**5, 19_602, 198
+    with mock.patch.object(theory, "_words", side_effect=theory._words) as asked:
+        found = packing_lower_bound(k, 1.0, users=users)
+    assert asked.call_count <= 3
+    tried, (least, most) = [], theory._log_words(count)
+    for apart in range(1, count + 1, 653):
+        words = math.log(theory._words(count, apart))
+        assert least[apart - 1] <= words <= most[apart - 1]
+        tried.append(math.floor(words + math.log(0.5)) / users * apart / (2 * count * side))
+    assert max(tried) <= found <= 1.01 * max(tried)
+    assert most[0] - least[0] < 1e-4
 
 
 def dominoes(word: tuple[int, ...]) -> FloatArray:

@@ -337,10 +337,11 @@ def test_equal_signs_are_the_least_likely_of_all() -> None:
 
 
 @pytest.mark.unit
-def test_the_lemma_of_the_logarithm_fails_by_arithmetic_from_size_16_on() -> None:
+def test_the_lemma_of_the_logarithm_fails_by_arithmetic_from_size_14_on() -> None:
     """E |x|_1 = N(N + 1)/2 leaves E x_max >= (N + 1)/4 nearly; lemma 12.6 has 1 + ln N."""
     assert least_top(2, 1.0) == pytest.approx(3 / 8)  # the truth is 4/3
-    assert all(least_top(size, 0.5) > 2 * (1 + math.log(size)) for size in range(16, 400))
+    assert all(least_top(size, 0.5) > 2 * (1 + math.log(size)) for size in range(14, 400))
+    assert all(least_top(size, 0.5) < 2 * (1 + math.log(size)) for size in range(2, 14))
     assert least_top(1024, 1.0) > 30 * (1 + math.log(1024))
 
 

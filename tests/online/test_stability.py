@@ -36,14 +36,18 @@ def test_one_step_privacy_is_the_hazard_at_most(name: str, count: int) -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "laplace"])
 def test_with_the_printed_sign_the_hazard_bounds_nothing(name: str) -> None:
-    # argmin(L + Z): candidate 0 far behind, three others level; one more loss costs it far more than epsilon.
-    noise = perturbation(name, EPSILON, count=4)
-    before = np.array([[gap, 0.0, 0.0, 0.0] for gap in np.linspace(0, 12, 25)])
-    after = before + np.array([1.0, 0.0, 0.0, 0.0])
-    printed = log_ratios(printed_play(before, noise), printed_play(after, noise)).max()
-    right = log_ratios(expected_play(before, noise), expected_play(after, noise)).max()
-    assert right <= EPSILON * (1 + 1e-6)
-    assert printed > 1.5 * EPSILON
+    # argmin(L + Z): candidate 0 far behind, the others level; one more loss costs it far more than epsilon.
+    for count, (low, high) in {4: (0.505, 0.605), 8: (1.255, 1.405)}.items():
+        noise = perturbation(name, EPSILON, count=count)
+        gaps = np.concatenate([np.linspace(0, 12, 25), [40.0]])
+        before = np.column_stack([gaps, np.zeros((gaps.size, count - 1))])
+        after = before + np.eye(count)[0]
+        printed = log_ratios(printed_play(before, noise), printed_play(after, noise)).max()
+        right = log_ratios(expected_play(before, noise), expected_play(after, noise)).max()
+        assert right <= EPSILON * (1 + 1e-6)
+        assert low < printed < high
+        if name == "exponential":
+            assert printed == pytest.approx((count - 1) * EPSILON, rel=1e-3)
 
 
 @pytest.mark.unit

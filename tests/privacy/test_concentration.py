@@ -314,6 +314,27 @@ def test_fano_with_base_2_and_nats_fails() -> None:
     assert not below(printed, bayes_error(family, 1))
 
 
+@pytest.mark.property
+@unhurried
+@given(st.lists(distributions(4), min_size=4, max_size=4), st.sampled_from([1, 2, 4, 8]))
+def test_fano_with_base_2_holds_for_four_points(members: list[list[Fraction]], nearness: int) -> None:
+    """1 - (K + 1) / 2 <= 3/4 - sqrt(K / 2), as (sqrt(K / 2) - 1/2)**2 >= 0; and nobody errs less than that.
+
+    Right guesses have a chance of 1/4 + the mean total variation to the mixture at most, which by Pinsker is
+    1/4 + sqrt(K / 2).
+    """
+    family = [[(Fraction(nearness - 1, 4) + x) / nearness for x in member] for member in members]
+    wide = diameter(family)
+    if math.isinf(wide):
+        return  # it says nothing then
+    printed = 1 - (wide + 1) / math.log2(4)
+    assert printed <= 3 / 4 - math.sqrt(wide / 2) + 1e-12
+    assert below(printed, bayes_error(family, 1))
+    for signal in (Fraction(1, 8), Fraction(1, 3), Fraction(1, 2), Fraction(3, 4)):
+        channel = symmetric_channel(4, signal)
+        assert below(1 - (diameter(channel) + 1) / 2, bayes_error(channel, 1))
+
+
 @pytest.mark.reference
 def test_fano_without_the_number_of_samples_fails() -> None:
     """1000 tosses of one of 16 coins between 0.3 and 0.7; the count of heads says all there is to know."""

@@ -34,6 +34,10 @@ def changed_readings_unsealed() -> None:
     sensing("seal").hmac = SimpleNamespace(compare_digest=lambda one, other: True)
 
 
+def seals_without_their_site() -> None:
+    sensing("readings")._sealed = lambda site, names, time: [list(names), time]
+
+
 def any_sensors_in_the_ledger() -> None:
     sensing("plan").unit_of = lambda sensors, window="": "source"
 

@@ -55,6 +55,16 @@ def test_one_cell_by_hand() -> None:
     assert boxed.stopped_at == 1
 
 
+@pytest.mark.reference
+@pytest.mark.parametrize("papers_lambda", [0.2, 0.5, 3.0])
+def test_the_papers_lambda_is_half_the_weight(papers_lambda: float) -> None:
+    """They minimise |f|_1 + lambda |M f - p|^2; by brute force, on a lattice of step 1e-6."""
+    lattice = np.linspace(0, 1, 1_000_001)
+    values = lattice + papers_lambda * (2 * lattice - 1) ** 2
+    found = bregman(linear([[2.0]], Line(1)), [1.0], weight=2 * papers_lambda, steps=1)
+    assert found.estimate[0] == pytest.approx(lattice[values.argmin()], abs=2e-6)
+
+
 @pytest.mark.unit
 def test_a_small_weight_begins_at_nothing() -> None:
     path = bregman(linear([[2.0]], Line(1)), [1.0], weight=0.4, steps=4)

@@ -186,8 +186,13 @@ def test_connectivity_and_lemma_18() -> None:
     found = conditioning(graph_diffusion(ring(12), 0.4)).connectivity
     assert found is not None
     assert found.algebraic == pytest.approx(2 - 2 * math.cos(2 * math.pi / 12), rel=1e-12)
-    assert found.bound == pytest.approx(math.sqrt(2) * math.exp(-0.4 * found.algebraic), rel=1e-12)
-    assert found.step <= found.bound
+    assert found.orthogonality == pytest.approx(math.sqrt(2) * math.exp(-0.4 * found.algebraic), rel=1e-12)
+    # Pairs of eigenvalues 2 - 2 cos(2 pi k / 12): an edge has 2 s_k / 12 in each, s_6 / 12 in the single one.
+    alone = [2 - 2 * math.cos(2 * math.pi * k / 12) for k in range(1, 7)]
+    share = [math.sqrt((2 if k < 6 else 1) * s / 12) for k, s in enumerate(alone, 1)]
+    wanted = sum(math.exp(-0.4 * s) * part for s, part in zip(alone, share, strict=True))
+    assert found.lemma == pytest.approx(wanted, rel=1e-9)
+    assert found.step <= found.bound == min(found.lemma or 0, found.orthogonality)
     star = conditioning(graph_diffusion(Graph([(0, i) for i in range(1, 16)]), 0.05)).connectivity
     assert star is not None
     assert (round(star.bound, 3), round(star.step, 3)) == (1.345, 1.03)
@@ -253,7 +258,7 @@ def test_sentences_say_what_hides_what() -> None:
     )
     assert "the condition number is 4.95" in said[0]
     assert said[2].startswith("Noise must hide: one unit in the next cell moves the readings by up to ")
-    assert said[-1].startswith("The graph's algebraic connectivity is 0.2679, so by Lemma 18")
+    assert said[-1].startswith("The graph's algebraic connectivity is 0.2679; by Lemma 18 (orth")
     assert all(sentence.endswith(".") for sentence in said)
 
 

@@ -357,10 +357,10 @@ def test_the_papers_bounds_are_theirs_in_the_sites_unit() -> None:
     ones = Scene(heat_line(sources=40, sensors=10, diffusion_time=0.05), 0.1)
     long = Scene(heat_line(sources=40, sensors=10, diffusion_time=80, length=40), 0.1 / 40)
     a, b = papers_bounds(ones, COST), papers_bounds(long, COST)
-    wanted = recovery_bound(sources=1, sensors=10, diffusion_time=0.05, sigma=0.1)
+    wanted = recovery_bound(sources=1, sensors=10, diffusion_time=0.05, sigma=0.1, places=[0.5])
     assert a.noisy == wanted
     assert a.private == private_recovery_bound(
-        sources=1, cells=40, sensors=10, diffusion_time=0.05, epsilon=4, delta=0.1
+        sources=1, cells=40, sensors=10, diffusion_time=0.05, epsilon=4, delta=0.1, places=[0.5]
     )
     assert a.lower == recovery_lower_bound(ones.operator, 0.1).value
     assert a.upper is not None

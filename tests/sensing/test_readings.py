@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -105,6 +106,15 @@ def ledger_of(site: Site, path: Path, budget: Any = None) -> Ledger:
 def device(tmp_path: Path, key: bytes) -> Device:
     write_device_key(tmp_path / "d.key", MasterKey(key), "gateway")
     return Device(tmp_path / "d.key")
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize("page", ["proofs/sensors.md", "explain/sensors.md", "reference/keyed-noise.md"])
+def test_pages_say_where_readings_are_clipped(page: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
+    assert LARGEST_READING == 2**48
+    assert re.search("clip[^.|]*2⁴⁸|2⁴⁸[^.|]*clip", text)
+    assert "2⁵²" not in text
 
 
 # --- the plan

@@ -501,3 +501,34 @@ def test_an_operator_is_compressed_once(monkeypatch: pytest.MonkeyPatch, rng: np
     again = recover(line, first.readings, radius=1.0)
     assert again.objective == first.objective
     assert calls.count(100) == 1  # the prices of the proof, and nothing else over all cells
+
+
+# --- an array in place of an operator
+
+
+@pytest.mark.unit
+def test_an_array_is_an_operator_on_a_line_unless_told() -> None:
+    line = heat_line(sources=20, sensors=10, diffusion_time=0.01)
+    matrix = line.columns(np.arange(20))
+    truth = np.zeros(20)
+    truth[7] = 1
+    readings = line.readings(truth)
+    wanted = recover(linear(matrix, Line(20)), readings, radius=0.1)
+    for given in (matrix, matrix.tolist()):
+        found = recover(given, readings, radius=0.1)
+        assert found.operator.space == Line(20)
+        np.testing.assert_array_equal(found.estimate, wanted.estimate)
+        assert check(found).holds
+    path = Graph([(i, i + 1) for i in range(19)])
+    assert recover(matrix, readings, radius=0.1, space=path).operator.space == path
+
+
+@pytest.mark.unit
+def test_an_array_that_is_no_matrix_gets_one_sentence() -> None:
+    for given in (3.0, [1.0, 2.0], np.zeros((2, 0)), np.zeros((2, 2, 2))):
+        with pytest.raises(InvalidParameter, match="a row for each sensor and a column for each cell"):
+            recover(given, [1, 2], radius=0.1)
+    with pytest.raises(InvalidParameter, match="one column for each of 3 cells"):
+        recover(np.eye(2), [1, 2], radius=0.1, space=Line(3))
+    with pytest.raises(InvalidParameter, match="an operator has its own space"):
+        recover(heat_line(sources=2, sensors=2, diffusion_time=1), [1, 2], radius=0.1, space=Line(3))

@@ -59,26 +59,48 @@ def test_the_tree_bound_scales_with_the_area() -> None:
 
 
 @pytest.mark.property
-@given(st.integers(0, 3), st.data())
-@settings(max_examples=60)
-def test_normalising_costs_at_most_lemma_2_1(levels: int, data: st.DataObject) -> None:
+@given(st.integers(0, 3), st.integers(0, 40), st.data())
+@settings(max_examples=120)
+def test_normalising_costs_no_more_than_the_error(levels: int, most: int, data: st.DataObject) -> None:
+    """Against exact distances, masses and errors of any size: lemma 2.1 with 1 for 4, and no condition."""
     side = 2**levels
-    s = data.draw(hnp.arrays(np.int64, (side, side), elements=st.integers(0, 30)))
-    off = data.draw(hnp.arrays(np.int64, (side, side), elements=st.integers(-3, 3)))
-    near = np.maximum(s + off, 0)
-    mass, grid = float(s.sum()), Grid(levels)
-    error = emd_norm(s - near, grid).value
-    if mass == 0 or error > mass / 2:
+    masses = hnp.arrays(np.int64, (side, side), elements=st.integers(0, 30))
+    s = data.draw(masses)
+    off = data.draw(hnp.arrays(np.int64, (side, side), elements=st.integers(-most, most)))
+    near, grid = np.maximum(s + off, 0), Grid(levels)
+    mass, other = float(s.sum()), float(near.sum())
+    if min(mass, other) == 0:
         return
-    apart = emd_norm(s / mass - near / near.sum(), grid)
-    assert apart.lower <= normalized_error(error, mass) + 1e-12
+    error = emd_norm(s - near, grid)
+    apart = emd(s / mass, near / other, grid)
+    assert apart.lower <= normalized_error(error.upper, max(mass, other)) * (1 + 1e-12) + 1e-12
+    assert apart.lower <= normalized_error(error.upper, mass) * (1 + 1e-12) + 1e-12
 
 
 @pytest.mark.unit
-def test_the_lemma_needs_its_hypothesis() -> None:
-    assert normalized_error(1, 8) == 0.5
-    with pytest.raises(InvalidParameter, match=r"must lie in \[0, mass / 2 = 4\], got 5"):
-        normalized_error(5, 8)
+def test_the_constant_of_lemma_2_1_is_1_and_no_less() -> None:
+    """A unit of eight that moves from end to end: 2 (1 - 1/16) before and an eighth of it after."""
+    grid, s = Grid(4), np.zeros((16, 16))
+    s[0, 0] = 8
+    near = s.copy()
+    near[0, 0], near[15, 15] = 7, 1
+    error = emd_norm(s - near, grid).value
+    assert error == 2 * (1 - 1 / 16)
+    assert emd(s / 8, near / 8, grid).value == pytest.approx(normalized_error(error, 8))
+    # Beyond half the mass, which the lemma leaves out: all of it.
+    far = np.zeros((16, 16))
+    far[15, 15] = 8
+    assert normalized_error(emd_norm(s - far, grid).value, 8) == 2 * (1 - 1 / 16)
+
+
+@pytest.mark.unit
+def test_the_lemma_needs_a_mass_and_an_error() -> None:
+    assert normalized_error(1, 8) == 0.125
+    assert normalized_error(5, 8) == 0.625
+    assert normalized_error(100, 8) == 2  # nothing is farther apart, not even what is normalised from 0
+    for error, mass in ((1, 0), (-1, 8), (float("inf"), 8), (float("nan"), 8)):
+        with pytest.raises(InvalidParameter, match="mass must be above 0 and error finite"):
+            normalized_error(error, mass)
 
 
 @pytest.mark.reference

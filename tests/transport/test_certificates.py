@@ -172,7 +172,7 @@ def test_odd_parameters_are_refused() -> None:
             emd_norm(np.zeros((2, 2)), Grid(1), penalty=penalty)
         with pytest.raises(InvalidParameter, match="penalty must be finite"):
             tree_bound(np.zeros((2, 2)), Grid(1), penalty=penalty)
-    with pytest.raises(InvalidParameter, match="error must lie"):
+    with pytest.raises(InvalidParameter, match="mass must be above 0"):
         normalized_error(0, 0)
 
 

@@ -165,7 +165,8 @@ def blind_pair(epsilon: float, *, proximity: float, samples: int) -> tuple[Laws,
     """
     _require(epsilon > 0, "epsilon must be above 0", epsilon)
     _require(samples >= 1, "samples must be at least 1", samples)
-    # Above 2 epsilon + proximity, so that B is far; above ln 2, so that A is epsilon-DP on the usual output.
+    # Above 2 epsilon + proximity, so that B is far; and at least ln 4, which is above ln(1 + e**-epsilon), so
+    # that A is epsilon-DP on the usual output.
     rarity = max(math.log(4 * samples), 2 * epsilon + proximity + 1)
     first, private, far = (_two(math.exp(-t)) for t in (rarity + epsilon, rarity, 2 * rarity))
     return (first, private), (first, far)

@@ -164,7 +164,8 @@ def bounds(design: Design) -> Told:
         )
         lines = [
             f"the papers bound the error of the least mass by K times {short(found.noisy.bracket)} of the "
-            f"line at this noise{theirs}, with a constant K that nobody has computed"
+            f"line at this noise{theirs}, for sources spread evenly and with a constant K that nobody has "
+            "computed"
         ]
     if found.lower is not None:
         lines.append(f"whoever estimates, however: the worst sources are missed by {found.lower:.2g} or more")

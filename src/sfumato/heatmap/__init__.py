@@ -5,7 +5,7 @@ from sfumato.heatmap.city import check_ins
 from sfumato.heatmap.counts import NoisyCounts
 from sfumato.heatmap.find_area import Strips, area_prices, find_area
 from sfumato.heatmap.forecast import Expected, Forecast, Needed, epsilon_needed, forecast, users_needed
-from sfumato.heatmap.hotspots import Hotspot, hotspots
+from sfumato.heatmap.hotspots import FoundHotspots, Hotspot, find_hotspots, hotspots
 from sfumato.heatmap.method import Method, NoisyLevel, NoisyTree
 from sfumato.heatmap.metrics import Comparison, compare, emd_ground, emd_share, kl, pearson, similarity
 from sfumato.heatmap.posterior import Posterior
@@ -37,6 +37,7 @@ __all__ = [
     "Declared",
     "Expected",
     "Forecast",
+    "FoundHotspots",
     "HeatmapRelease",
     "Hotspot",
     "Mark",
@@ -65,6 +66,7 @@ __all__ = [
     "emd_share",
     "epsilon_needed",
     "find_area",
+    "find_hotspots",
     "forecast",
     "hotspots",
     "kl",

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.heatmap.k_median import (
+    WORTH,
+    best_centers,
+    lower_bound,
+    prices,
+)
 from sfumato.heatmap.tiles import Tiles
 
 FloatArray = npt.NDArray[np.float64]
@@ -18,8 +25,6 @@ SPREAD = 5
 # Centers are sought among so many places at first, each the middle of a group of nearby points.
 CANDIDATES = 512
 GROUPS = 4096
-# A swap must save this share of the cost, so that rounding cannot send the search in circles.
-WORTH = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +44,71 @@ class _Points:
     masses: FloatArray
 
 
+@dataclass(frozen=True, slots=True)
+class FoundHotspots:
+    """Places of a map, how far its mass is from the nearest on average, and what no k places can be below.
+
+    Both in sides of the map, l1. `gap` is how much of the distance a better choice could save at most: 0
+    where the choice is proved to be the best.
+    """
+
+    spots: tuple[Hotspot, ...]
+    distance: float
+    lower: float
+
+    @property
+    def gap(self) -> float:
+        """The share of the distance that is not proved to be needed."""
+        return 1 - self.lower / self.distance if self.distance > 0 else 0.0
+
+
+def find_hotspots(tiles: Tiles, k: int) -> FoundHotspots:
+    """The k places of `hotspots` with a bound that proves how near to the best choice they are.
+
+    Below, the Lagrangian dual of the k-median problem, over all crossings, for prices found by subgradient
+    steps: any prices give a bound. A map of more than 512 crossings is first moved to cells of level 5, and
+    how far it moved is taken off.
+
+    >>> from sfumato.spaces import Grid
+    >>> grid = Grid(6, bounds=(0, 0, 64, 64))
+    >>> codes = grid.cells_of([3.0, 5.0, 60.0], [3.0, 5.0, 60.0])
+    >>> found = find_hotspots(Tiles(grid, np.full(3, 6), codes, np.array([1.0, 2.0, 1.0])), 2)
+    >>> found.distance, round(found.lower, 9), round(found.gap, 9)
+    (0.015625, 0.015625, 0.0)
+    """
+    spots = hotspots(tiles, k)
+    distance = distance_to_hotspots(tiles, spots)
+    points = _points(tiles)
+    if distance == 0 or len(points.places) <= k:
+        return FoundHotspots(spots, distance, distance)
+    return FoundHotspots(spots, distance, min(_lower(points, k, distance), distance))
+
+
+def _lower(points: _Points, k: int, upper: float) -> float:
+    moved = 0.0
+    if not _has_best(points):
+        points, moved = _snapped(points)
+    away = _distances(points.places, _crossings(points))
+    offered = prices(points.masses, away, k, upper=upper + moved)
+    return max(0.0, lower_bound(points.masses, away, offered, k) - moved)
+
+
+def _snapped(points: _Points) -> tuple[_Points, float]:
+    """The mass moved to the middles of the cells of a coarse level, and how far: no cost falls by more."""
+    middles = (np.floor(points.places * (1 << SPREAD)) + 0.5) / (1 << SPREAD)
+    moved = float(points.masses @ np.abs(points.places - middles).sum(axis=1))
+    return _joined(middles, points.masses), moved
+
+
 def hotspots(tiles: Tiles, k: int) -> tuple[Hotspot, ...]:
     """The k places nearest to the mass of a map in l1, those with the largest share first.
 
     Minimises the sum of mass times distance to the nearest place: the k-sparse map closest in EMD
-    [ghazi23, sec. 1.1]. Greedy, then single swaps until none helps, then medians of each place's own mass.
-    The swaps end at most 5 times above the best k candidates [arya04, sec. 3]. Candidates are all crossings
+    [ghazi23, sec. 1.1]. The best of all choices of candidates where they are few; else greedy, then swaps
+    until none helps, from several starts; then medians of each place's own mass. Candidates are all crossings
     of the map's x and y, which hold a best choice, if there are at most 512, else the 512 heaviest places.
-    No chance is involved, and no privacy spent. Fewer than k places come back when the map has no more.
+    `find_hotspots` says how near to the best it came. No chance is involved, and no privacy spent. Fewer than
+    k places come back when the map has no more.
 
     >>> from sfumato.spaces import Grid
     >>> grid = Grid(6, bounds=(0, 0, 64, 64))
@@ -97,6 +159,11 @@ def _points(tiles: Tiles) -> _Points:
         here = levels == one
         columns, rows = tiles.grid.at_level(int(one)).decode(codes[here])
         places[here] = (np.stack([columns, rows], axis=-1) + 0.5) / (1 << int(one))
+    return _joined(places, masses)
+
+
+def _joined(places: FloatArray, masses: FloatArray) -> _Points:
+    """Masses of the same place as one."""
     different, which = np.unique(places, axis=0, return_inverse=True)
     return _Points(different, np.bincount(which.ravel(), masses).astype(np.float64))
 
@@ -115,20 +182,12 @@ def _grouped(points: _Points) -> _Points:
 
 
 def _seeds(points: _Points, k: int) -> FloatArray:
-    """Centers among the points: greedy, then single swaps until none helps."""
+    """Centers among the candidates."""
     if len(points.places) <= k:
         return points.places
     candidates = _candidates(points)
     away = _distances(points.places, candidates)
-    chosen: list[int] = []
-    near = np.full(len(points.places), 4.0)  # beyond the diameter, 2
-    for _ in range(min(k, len(candidates))):
-        chosen.append(int(np.argmin(points.masses @ np.minimum(away, near[:, None]))))
-        near = np.minimum(near, away[:, chosen[-1]])
-    chosen = list(dict.fromkeys(chosen))
-    while len(chosen) > 1 and _swap(points.masses, away, chosen):
-        pass
-    return candidates[chosen]
+    return candidates[best_centers(points.masses, away, min(k, len(candidates)))]
 
 
 def _candidates(points: _Points) -> FloatArray:
@@ -136,30 +195,20 @@ def _candidates(points: _Points) -> FloatArray:
 
     Some best choice of centers lies on crossings: a median is one, in each coordinate.
     """
-    x, y = (np.unique(points.places[:, axis]) for axis in (0, 1))
-    if x.size * y.size <= CANDIDATES:
-        return np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    if _has_best(points):
+        return _crossings(points)
     heaviest = np.argsort(-points.masses, kind="stable")[:CANDIDATES]
     return points.places[np.sort(heaviest)]
 
 
-def _swap(masses: FloatArray, away: FloatArray, chosen: list[int]) -> bool:
-    """Make the best exchange of one center for one candidate, if it is worth it."""
-    mine = away[:, chosen]
-    owner = np.argmin(mine, axis=1)
-    first = mine[np.arange(len(mine)), owner]
-    mine[np.arange(len(mine)), owner] = np.inf
-    second = mine.min(axis=1)
-    saved = masses[:, None] * np.minimum(away, first[:, None])
-    lost = masses[:, None] * np.minimum(away, second[:, None]) - saved
-    costs = saved.sum(axis=0) + np.stack(
-        [lost[owner == at].sum(axis=0) for at in range(len(chosen))]
-    )  # [center given up, candidate taken]
-    out, into = np.unravel_index(int(np.argmin(costs)), costs.shape)
-    if costs[out, into] >= float(masses @ first) * (1 - WORTH):
-        return False
-    chosen[int(out)] = int(into)
-    return True
+def _crossings(points: _Points) -> FloatArray:
+    x, y = (np.unique(points.places[:, axis]) for axis in (0, 1))
+    return np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+def _has_best(points: _Points) -> bool:
+    """Whether the candidates are all crossings, and so hold a best choice."""
+    return math.prod(np.unique(points.places[:, axis]).size for axis in (0, 1)) <= CANDIDATES
 
 
 def _settled(points: _Points, centers: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.bounded import counted_tiles
-from sfumato.heatmap.hotspots import Hotspot, hotspots
+from sfumato.heatmap.hotspots import FoundHotspots, Hotspot, find_hotspots, hotspots
 from sfumato.heatmap.posterior import Posterior as CountsPosterior
 from sfumato.heatmap.prior import Declared, Prior, sharpened
 from sfumato.heatmap.smooth import smooth
@@ -145,6 +145,10 @@ class HeatmapRelease:
     def hotspots(self, k: int) -> tuple[Hotspot, ...]:
         """The k places that best stand for the map, and the share of mass that is nearest to each."""
         return hotspots(self.shares, k)
+
+    def find_hotspots(self, k: int) -> FoundHotspots:
+        """The same places with a bound that proves how near to the best choice of k they are."""
+        return find_hotspots(self.shares, k)
 
     def uncertainty(
         self, level: int | None = None, *, sigma: float = SIGMA, coverage: float = COVERAGE

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.hotspots import distance_to_hotspots, hotspots
+from sfumato.heatmap.k_median import lower_bound, prices
 from sfumato.heatmap.tiles import dense_tiles
 from sfumato.spaces import Grid
 
@@ -17,9 +19,6 @@ FloatArray = npt.NDArray[np.float64]
 
 # A matrix of distances between all cells of level 6 has 16 million entries.
 FINEST_FIT = 6
-# Steps of the dual search; any of them gives a valid bound, more of them a closer one.
-STEPS = 300
-PATIENCE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,31 +66,9 @@ def _dual(shares: FloatArray, grid: Grid, k: int, upper: float) -> float:
     """The best lower bound met by subgradient steps on the prices."""
     columns, rows = grid.decode(np.arange(grid.size))
     support = np.flatnonzero(shares)
-    steps = np.abs(columns[support, None] - columns) + np.abs(rows[support, None] - rows)
-    costs = shares[support, None] * steps / grid.side
-    # Every mass offers the mean cost: any prices give a bound, these are a fair start.
-    prices = shares[support] * upper
-    best, best_prices, eagerness, idle = 0.0, prices, 2.0, 0
-    for _ in range(STEPS):
-        saved = np.minimum(0.0, costs - prices[:, None])
-        gains = saved.sum(axis=0)
-        opened = np.argpartition(gains, k - 1)[:k]
-        bound = float(prices.sum() + gains[opened].sum())
-        if bound > best:
-            best, best_prices, idle = bound, prices, 0
-        else:
-            idle += 1
-        # A mass served by no open cell should offer more, one served by several less.
-        slope = 1.0 - (saved[:, opened] < 0).sum(axis=1)
-        steepness = float(slope @ slope)
-        if steepness == 0 or upper - bound <= 1e-12 * upper:
-            break
-        if idle == PATIENCE:
-            # Too long a step walks about the ridge: back to the best prices, with half of it.
-            prices, eagerness, idle = best_prices, eagerness / 2, 0
-            continue
-        prices = np.maximum(prices + eagerness * (upper - bound) / steepness * slope, 0.0)
-    return min(best, upper)
+    away = (np.abs(columns[support, None] - columns) + np.abs(rows[support, None] - rows)) / grid.side
+    masses = shares[support]
+    return min(lower_bound(masses, away, prices(masses, away, k, upper=upper), k), upper)
 
 
 def additive_term(k: int, epsilon: float, *, users: int, ratio: float = 0.5, constant: float = 1.0) -> float:
@@ -139,10 +116,40 @@ def packing_lower_bound(k: int, epsilon: float, *, users: int, failure: float = 
         )
     side = math.isqrt(2 * (k - 1)) // 2 * 2
     dominoes = side**2 // 2
-    best, smaller = 0.0, 0
-    for apart in range(1, dominoes + 1):
-        smaller += math.comb(dominoes, apart - 1)
-        words = -(-(2**dominoes) // smaller)
-        far = min(users, math.floor((math.log(words) + math.log(failure)) / epsilon))
-        best = max(best, far / users * apart / (2 * dominoes * side))
+    if not dominoes:
+        return 0.0
+
+    def error(apart: int, far: int) -> float:
+        return max(0, min(users, far)) / users * apart / (2 * dominoes * side)
+
+    def movable(words: float) -> int:
+        return math.floor((words + math.log(failure)) / epsilon)
+
+    # In doubles first, with all their rounding; integers of so many digits only where that leaves a doubt.
+    least, most = _log_words(dominoes)
+    below = [error(h, movable(low)) for h, low in enumerate(least.tolist(), 1)]
+    above = [error(h, movable(high)) for h, high in enumerate(most.tolist(), 1)]
+    best = max(below)
+    for apart in [h for h, high in enumerate(above, 1) if high > best]:
+        best = max(best, error(apart, movable(math.log(_words(dominoes, apart)))))
     return best
+
+
+def _words(length: int, apart: int) -> int:
+    """At least so many words of this length differ pairwise in so many places: 2**N / sum_{j < h} C(N, j)."""
+    term, smaller = 1, 0
+    for j in range(apart):
+        smaller += term
+        term = term * (length - j) // (j + 1)
+    return -(-(1 << length) // smaller)
+
+
+def _log_words(length: int) -> tuple[FloatArray, FloatArray]:
+    """The logarithm of `_words` for 1, 2, ..., length places, from below and from above."""
+    j = np.arange(length)
+    binomials = special.gammaln(length + 1) - special.gammaln(j + 1) - special.gammaln(length - j + 1)
+    words = length * math.log(2) - np.logaddexp.accumulate(binomials)
+    # Each of so many sums and logarithms is off by a few units in the last place of numbers up to N ln N.
+    slack = 2.0**-50 * (length + 8) * (length + 8) * math.log(length + 2)
+    # Rounding up to a whole word adds ln(1 + 1 / words) at most.
+    return words - slack, np.logaddexp(words, 0.0) + slack

@@ -128,10 +128,10 @@ def least_top(size: int, epsilon: float) -> float:
     """What the largest eigenvalue of `symmetric_laplace` is on average at least: it grows like the size.
 
     (size + 1) (1 - 2**(1 - size)) / (4 epsilon); in truth it is about pi size / (2 epsilon) when the size is
-    large. [mcmillan18, lem. 12.6] has (1 + ln size) / epsilon, and is false from size 16 on by this alone.
+    large. [mcmillan18, lem. 12.6] has (1 + ln size) / epsilon, and is false from size 14 on by this alone.
 
-    >>> least_top(16, 1.0) > 1 + math.log(16)
-    True
+    >>> least_top(13, 1.0) > 1 + math.log(13), least_top(14, 1.0) > 1 + math.log(14)
+    (False, True)
     """
     _require_size(size)
     require(0 < epsilon < math.inf, "epsilon must be positive and finite", epsilon)

@@ -103,7 +103,8 @@ def fano_error(points: int, kl: float, *, samples: int = 1) -> float:
     samples; KL, in nats, is at least every divergence between two of their distributions. The expected error
     is at least half that distance times this [yu97, lem. 3]. The thesis [mcmillan18, lem. 3.2] prints epsilon
     for the distance, asks for disjoint balls where distances suffice, has 1 for ln 2 and no r. Its theorem
-    8.7 takes the logarithm to base 2; with KL in nats the inequality is then false.
+    8.7 takes the logarithm to base 2; with KL in nats the inequality is then false of many parameters,
+    though not of the four it is used on.
 
     >>> round(fano_error(16, math.log(2)), 9)
     0.5

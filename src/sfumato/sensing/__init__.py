@@ -24,14 +24,12 @@ from sfumato.sensing.keys import (
     write_master_key,
 )
 from sfumato.sensing.limits import (
-    Asymptotic,
     LowerBound,
     RecoveryBound,
     papers_radius_coverage,
     private_recovery_bound,
     recovery_bound,
     recovery_lower_bound,
-    tables,
     two_point_lower_bound,
 )
 from sfumato.sensing.misfit import Misfit, misfit
@@ -41,6 +39,7 @@ from sfumato.sensing.need import Need, needed
 from sfumato.sensing.off_grid import OffGrid, off_grid
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
 from sfumato.sensing.papers_bounds import PapersBounds, papers_bounds
+from sfumato.sensing.papers_tables import Asymptotic, tables
 from sfumato.sensing.placement import Placement, PlacementGain, place_sensors, simulated_gain
 from sfumato.sensing.plan import NoisePlan, plan_noise, unit_of
 from sfumato.sensing.posterior import Posterior, posterior

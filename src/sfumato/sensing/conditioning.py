@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh, svds
 
 from sfumato.privacy import MovedMass, SwappedCells
 from sfumato.sensing.changes import dense, pairs
+from sfumato.sensing.connectivity import Connectivity, connectivity, laplacian_values, start
 from sfumato.sensing.operators import CHUNK, GraphDiffusion, Matrix, Operator
 from sfumato.sensing.sensitivity import sensitivity
 from sfumato.spaces import Graph, Grid, Line
@@ -24,19 +25,6 @@ LEADING = 16  # singular values of an operator too large for all of them
 DENSE = 2000  # nodes of a graph whose Laplacian is decomposed as a whole
 LOST = 2.0**-50  # a singular value below this, times min(m, n), of the first is rounding
 RESTRICTED = math.sqrt(2) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Connectivity:
-    """How fast a graph mixes, and Lemma 18 in its simple form beside the truth [gilbert18, lem. 18].
-
-    No edge moves the readings by more than `bound` = sqrt(2) exp(-rate s_2), since e_i - e_j has norm sqrt(2)
-    and is orthogonal to the one eigenvector that does not decay; `step` is what the worst edge does.
-    """
-
-    algebraic: float
-    bound: float
-    step: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +126,9 @@ def conditioning(operator: Operator) -> Conditioning:
     step = sensitivity(operator, SwappedCells(1)).l2
     tail = float(values[1:].sum())
     nonnegative = columns.uneven is not None and not columns.signed
+    graph = None
+    if isinstance(operator, GraphDiffusion):
+        graph = connectivity(operator, values, step, whole=n <= DENSE)
     return Conditioning(
         (m, n),
         read_only(values),
@@ -156,7 +147,7 @@ def conditioning(operator: Operator) -> Conditioning:
             _ceiling(operator, step),
             4 * max(tail, columns.uneven or 0.0) if complete and nonnegative else None,
         ),
-        _connectivity(operator, values, step) if isinstance(operator, GraphDiffusion) else None,
+        graph,
     )
 
 
@@ -166,7 +157,7 @@ def _spectrum(operator: Operator) -> tuple[FloatArray, bool]:
     if isinstance(operator, GraphDiffusion) and operator.everywhere and n <= DENSE:
         # From the Laplacian, so that even values that drown beside the first have all their digits.
         with np.errstate(under="ignore"):
-            return np.exp(-operator.rate * _laplacian_values(operator)), True
+            return np.exp(-operator.rate * laplacian_values(operator)), True
     if m * n * min(m, n) <= ALL and m * min(m, n) <= 8 * CHUNK:
         # A triangle of the transposed matrix, block by block, has its singular values, with no square taken.
         triangle: FloatArray = np.zeros((0, m))
@@ -176,45 +167,14 @@ def _spectrum(operator: Operator) -> tuple[FloatArray, bool]:
     count = min(LEADING, min(m, n) - 2)
     if isinstance(operator, GraphDiffusion) and operator.everywhere:
         even: Any = LinearOperator((n, n), matvec=lambda f: operator.diffuse(f.ravel()), dtype=np.float64)
-        found = eigsh(even, k=count, which="LA", v0=_start(n), tol=1e-6, return_eigenvectors=False)
+        found = eigsh(even, k=count, which="LA", v0=start(n), tol=1e-6, return_eigenvectors=False)
         return np.sort(np.asarray(found, dtype=np.float64))[::-1].copy(), False
     map_: Any = LinearOperator(
         (m, n), matvec=lambda f: operator.readings(f.ravel()), rmatvec=lambda z: operator.adjoint(z.ravel()),
         dtype=np.float64,
     )  # fmt: skip
-    leading = svds(map_, k=count, v0=_start(min(m, n)), return_singular_vectors=False)
+    leading = svds(map_, k=count, v0=start(min(m, n)), return_singular_vectors=False)
     return np.sort(np.asarray(leading, dtype=np.float64))[::-1].copy(), False
-
-
-def _start(size: int) -> FloatArray:
-    """A vector to start iterations from, orthogonal to no eigenvector we have met; no chance in it."""
-    return np.asarray(1 + np.cos(np.arange(size) ** 2))
-
-
-def _laplacian_values(operator: GraphDiffusion) -> FloatArray:
-    return np.asarray(np.maximum(np.linalg.eigvalsh(operator.laplacian.toarray()), 0.0))
-
-
-def _connectivity(operator: GraphDiffusion, values: FloatArray, step: float) -> Connectivity:
-    """The least positive eigenvalue of the Laplacian: that of the slowest decay orthogonal to constants."""
-    n = operator.space.size
-    if n == 1:
-        return Connectivity(math.inf, 0.0, step)
-    if n <= DENSE:
-        algebraic = float(_laplacian_values(operator)[1])
-    elif operator.everywhere:
-        algebraic = -math.log(float(values[1])) / operator.rate
-    else:
-
-        def decay(v: FloatArray) -> FloatArray:
-            flat = v.ravel() - v.mean()
-            out = operator.diffuse(flat)
-            return np.asarray(out - out.mean())
-
-        map_: Any = LinearOperator((n, n), matvec=decay, dtype=np.float64)
-        slowest = float(eigsh(map_, k=1, which="LA", v0=_start(n), tol=1e-6, return_eigenvectors=False)[0])
-        algebraic = -math.log(slowest) / operator.rate
-    return Connectivity(algebraic, math.sqrt(2) * math.exp(-operator.rate * algebraic), step)
 
 
 def _blocks(operator: Operator) -> Iterator[FloatArray]:
@@ -352,7 +312,4 @@ def _sentences(found: Conditioning) -> Iterator[str]:
         )
     )
     if graph is not None:
-        yield (
-            f"The graph's algebraic connectivity is {graph.algebraic:.4g}, so by Lemma 18 no edge moves the "
-            f"readings by more than {graph.bound:.4g}; the worst moves them by {graph.step:.4g}."
-        )
+        yield graph.sentence

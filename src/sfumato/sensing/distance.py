@@ -9,7 +9,6 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing.estimate import Estimate, distances_between, places_of
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.recovery import Recovery
-from sfumato.spaces import Points
 from sfumato.spaces.space import real_array
 from sfumato.transport import emd, emd_apart
 
@@ -23,9 +22,7 @@ def emd_of(found: Recovery | Estimate, sources: npt.ArrayLike) -> float:
     if isinstance(found, Recovery):
         if found.status != "optimal":
             raise InvalidParameter(f"only recovered sources have a distance, the status is {found.status}")
-        if not isinstance(space, Points):
-            return emd(found.estimate, sources, space, normalize=True).value
-        found = Estimate(found.operator, places_of(space, found.support), found.estimate[found.support])
+        return emd(found.estimate, sources, space, normalize=True).value
     if not found.masses.size or found.masses.sum() <= 0:
         raise InvalidParameter("only sources with some mass have a distance, the estimate has none")
     truth = real_array("sources", sources)
@@ -41,7 +38,4 @@ def emd_of(found: Recovery | Estimate, sources: npt.ArrayLike) -> float:
 def error_of_nothing(operator: Operator, sources: npt.ArrayLike) -> float:
     """How far mass spread evenly over all cells is from the sources: what can be said without a reading."""
     space = operator.space
-    if isinstance(space, Points):
-        every = np.arange(space.size)
-        return emd_of(Estimate(operator, places_of(space, every), np.ones(space.size)), sources)
     return emd(np.ones(space.size), sources, space, normalize=True).value

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +19,13 @@ from sfumato.privacy.concentration import fano_error
 from sfumato.sensing.build import heat_line
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.sensitivity import sensitivity
-from sfumato.spaces import Line, Points
-from sfumato.spaces.space import whole
+from sfumato.spaces import Line
+from sfumato.spaces.space import FloatArray, whole
 from sfumato.transport import emd
 
 HARDEST = 0.7517915
 """Where u Phi(-u) is largest; any u gives a valid bound, so its digits matter to nothing but the best one."""
+SAME = 1e-9  # of the line: places nearer than this are the same
 
 
 def papers_radius_coverage(sensors: int) -> float:
@@ -45,7 +47,9 @@ class RecoveryBound:
     """An upper bound up to its constant: EMD <= min(1, K bracket) for some K that the proof does not give.
 
     `bracket` is what the proof gives when its steps are corrected, `printed` what the papers print. Each
-    hypothesis comes with whether it holds; where one does not, neither number says anything.
+    hypothesis comes with whether it is known to hold; where one does not, neither number says anything. Two
+    of them the papers do not state: their proof needs sensors on both sides of every source, and that all
+    sources stand alike between their sensors.
     """
 
     bracket: float
@@ -54,25 +58,33 @@ class RecoveryBound:
 
     @property
     def applies(self) -> bool:
-        """Whether all hypotheses hold."""
+        """Whether everything that the proof needs is known to hold."""
         return all(holds for _, holds in self.hypotheses)
 
 
 def recovery_bound(
     *,
     sources: int,
-    sensors: int,
+    sensors: int | npt.ArrayLike,
     diffusion_time: float,
     sigma: float,
     separation: float | None = None,
     margin: float | None = None,
+    places: npt.ArrayLike | None = None,
 ) -> RecoveryBound:
     """How the error of l1 recovery on [0, 1] grows, up to a constant, for k unit sources under noise.
 
     1/(1 - min{1,C}) [sqrt(T C / k) + k min{1,C} + C/k] with C = min{k, sigma + k exp(-A**2 / 4T)}, for both
-    vectors scaled to mass 1. Sources are at least `separation` apart, which must be given for more than one;
-    the margin A is what that leaves, (separation - sqrt(2T)) / 2, unless given. It needs noise within the
-    radius: `papers_radius_coverage`.
+    vectors scaled to mass 1. Sources are at least `separation` apart, which must be given for more than one
+    unless their `places` are; the margin A is what that leaves, (separation - sqrt(2T)) / 2, unless given. It
+    needs noise within the radius: `papers_radius_coverage`. A number of sensors means 1/m, 2/m, ..., 1; their
+    places may be given.
+
+    Where the sources are decides whether the proof holds, so it `applies` only to `places` that are given. It
+    pairs floor(m sqrt(T/2)) sensors on either side of a source, within sqrt(T/2) of it: near an end there are
+    fewer, or none (C_4 = 0 at x = 0.01 with 50 sensors). And it takes what such pairs read of one source for
+    what they read of another, "by the uniformity of the sensor locations": so for sources a whole number of
+    sensors' steps apart, and no others.
 
     [gilbert17, thm. 9] [gilbert18, thm. 14] [mcmillan18, thm. 8.6] print sqrt(T^1.5 C / (sqrt(T) + 1)) / k +
     k min{1,C} + T^2 C / ((T + 1) k) and a factor sqrt(T) in C. Their proof bounds -g' by a multiple of
@@ -83,14 +95,16 @@ def recovery_bound(
     |M(f - f0)| <= 2 sigma sqrt(m) tried on the column of x gives sum of f_j (1 - exp(-(x_j - x)**2 / 8T))
     <= 2 sigma (8 pi T)^(1/4) up to how well sensors sum the integral: a C that falls as T^(1/4).
 
-    >>> bound = recovery_bound(sources=1, sensors=50, diffusion_time=0.05, sigma=0.1)
+    >>> setting = dict(sources=1, sensors=50, diffusion_time=0.05, sigma=0.1)
+    >>> bound = recovery_bound(**setting, places=[0.5])
     >>> round(bound.bracket, 4), round(bound.printed, 4), bound.applies
     (0.3008, 0.0375, True)
+    >>> recovery_bound(**setting, places=[0.01]).applies, recovery_bound(**setting).applies
+    (False, False)
     """
-    k, m = whole("sources", sources, low=1), whole("sensors", sensors, low=1)
     _positive("diffusion_time", diffusion_time)
     _positive("sigma", sigma)
-    cross, hypotheses = _setting(k, m, diffusion_time, separation, margin)
+    k, cross, hypotheses = _setting(sources, _sensors(sensors), diffusion_time, separation, margin, places)
     root = math.sqrt(diffusion_time)
     return RecoveryBound(
         _corrected(k, diffusion_time, sigma + cross),
@@ -103,12 +117,13 @@ def private_recovery_bound(
     *,
     sources: int,
     cells: int,
-    sensors: int,
+    sensors: int | npt.ArrayLike,
     diffusion_time: float,
     epsilon: float,
     delta: float,
     separation: float | None = None,
     margin: float | None = None,
+    places: npt.ArrayLike | None = None,
 ) -> RecoveryBound:
     """The same when the noise is the papers' own, sigma = 2 ln(1.25/delta) Delta / epsilon.
 
@@ -120,14 +135,14 @@ def private_recovery_bound(
     >>> [round(private_recovery_bound(cells=n, **shared).bracket, 3) for n in (100, 1000)]
     [0.526, 0.065]
     """
-    k, m = whole("sources", sources, low=1), whole("sensors", sensors, low=1)
-    n = whole("cells", cells, low=2)
+    stand, n = _sensors(sensors), whole("cells", cells, low=2)
+    m = stand.size
     _positive("diffusion_time", diffusion_time)
     _positive("epsilon", epsilon)
     if not 0 < delta < 1:
         raise InvalidParameter(f"delta must be above 0 and below 1, got {delta}; nothing was computed")
-    cross, hypotheses = _setting(k, m, diffusion_time, separation, margin)
-    step = _slope(heat_line(sources=n, sensors=m, diffusion_time=diffusion_time)) / n
+    k, cross, hypotheses = _setting(sources, stand, diffusion_time, separation, margin, places)
+    step = _slope(heat_line(sources=n, sensors=stand, diffusion_time=diffusion_time)) / n
     sigma = 2 * math.log(1.25 / delta) * step / epsilon
     noise = math.sqrt(m) * math.log(1 / delta) / (n * diffusion_time * epsilon)
     return RecoveryBound(
@@ -137,29 +152,89 @@ def private_recovery_bound(
     )
 
 
+def _sensors(sensors: int | npt.ArrayLike) -> FloatArray:
+    """Where the sensors are on [0, 1], from left to right."""
+    places = np.asarray(sensors, dtype=np.float64)
+    if places.ndim == 0:
+        m = whole("sensors", cast(int, sensors), low=1)
+        return np.arange(1, m + 1) / m
+    if places.ndim != 1 or not places.size or not np.isfinite(places).all():
+        raise InvalidParameter(
+            f"sensors must be a number or finite places in one row, got shape {places.shape}; "
+            "nothing was computed"
+        )
+    return np.sort(places)
+
+
 def _setting(
-    k: int, m: int, time: float, separation: float | None, margin: float | None
-) -> tuple[float, tuple[tuple[str, bool], ...]]:
-    """What other sources add, k exp(-A**2 / 4T), and the theorem's hypotheses."""
+    sources: int,
+    sensors: FloatArray,
+    time: float,
+    separation: float | None,
+    margin: float | None,
+    places: npt.ArrayLike | None,
+) -> tuple[int, float, tuple[tuple[str, bool], ...]]:
+    """How many sources, what others add, k exp(-A**2 / 4T), and what the proof needs."""
+    k, m = whole("sources", sources, low=1), sensors.size
+    stand = None if places is None else np.sort(np.asarray(places, dtype=np.float64))
+    if stand is not None:
+        if stand.shape != (k,) or not ((stand >= 0) & (stand <= 1)).all():
+            raise InvalidParameter(
+                f"places must be {k} numbers of [0, 1], one for each source, got shape {stand.shape}; "
+                "nothing was computed"
+            )
+        gap = float(np.diff(stand).min()) if k > 1 else None
+        if gap is not None and gap < (separation or 0.0):
+            raise InvalidParameter(
+                f"separation is {separation}, but two of the places are {gap:g} apart; nothing was computed"
+            )
+        separation = gap if separation is None else separation
     if separation is not None:
         _positive("separation", separation)
     elif k > 1:
         raise InvalidParameter(f"separation must be given for {k} sources; nothing was computed")
     if margin is not None and not 0 <= margin < math.inf:
         raise InvalidParameter(f"margin must be finite and not negative, got {margin}; nothing was computed")
-    width, gap = math.sqrt(2 * time), separation or 0.0
-    apart = k == 1 or gap > width + 2 * (margin or 0.0)
+    width, wide = math.sqrt(2 * time), separation or 0.0
+    apart = k == 1 or wide > width + 2 * (margin or 0.0)
     hypotheses = (
         ("m sqrt(T/2) > 1: sensors near every source", m * math.sqrt(time / 2) > 1),
         ("sqrt(2T) < 1: read before the heat leaves the interval", width < 1),
         ("separation > sqrt(2T) + 2A, A > 0: sources far apart", apart and (margin is None or margin > 0)),
-        ("(k - 1) separation <= 1: such sources fit into [0, 1]", (k - 1) * gap <= 1),
+        ("(k - 1) separation <= 1: such sources fit into [0, 1]", (k - 1) * wide <= 1),
+        (
+            "floor(m sqrt(T/2)) sensors within sqrt(T/2) on either side of every source: none near an end",
+            stand is not None and _between(stand, sensors, math.sqrt(time / 2)),
+        ),
+        (
+            "sensors at equal steps, sources whole steps apart: all stand alike between their sensors",
+            _even_steps(sensors) and (k == 1 or (stand is not None and _alike(stand, m))),
+        ),
     )
     if k == 1:
-        return 0.0, hypotheses
+        return k, 0.0, hypotheses
     # The bracket is continuous in A, so the largest A that is not quite allowed may stand for those that are.
-    free = max(0.0, (gap - width) / 2) if margin is None else margin
-    return k * math.exp(-(free**2) / (4 * time)), hypotheses
+    free = max(0.0, (wide - width) / 2) if margin is None else margin
+    return k, k * math.exp(-(free**2) / (4 * time)), hypotheses
+
+
+def _between(places: FloatArray, sensors: FloatArray, reach: float) -> bool:
+    """Whether every source has as many sensors on either side within reach as the proof pairs up."""
+    needed = math.floor(sensors.size * reach)
+    away = sensors - places[:, None]
+    # A sensor at the very place of a source is on neither side of it.
+    left = ((away < -SAME) & (away > -reach - SAME)).sum(axis=1)
+    right = ((away > SAME) & (away < reach + SAME)).sum(axis=1)
+    return bool((left >= needed).all() and (right >= needed).all())
+
+
+def _even_steps(sensors: FloatArray) -> bool:
+    return sensors.size > 1 and bool(np.allclose(np.diff(sensors), 1 / sensors.size, rtol=0, atol=SAME))
+
+
+def _alike(places: FloatArray, sensors: int) -> bool:
+    steps = np.diff(places) * sensors
+    return bool(np.allclose(steps, np.rint(steps), rtol=0, atol=SAME * sensors))
 
 
 def _corrected(k: int, time: float, strength: float) -> float:
@@ -199,7 +274,7 @@ def recovery_lower_bound(operator: Operator, sigma: float) -> LowerBound:
     sqrt(8 ln(2) / 3) sigma / L}: n evenly spaced cells of width h, j = floor((n - 1) / 4), L the slope.
     Proof: docs/proofs/recovery-lower-bound.md. This is [gilbert17, thm. 11] [gilbert18, thm. 15]
     [mcmillan18, thm. 8.7] with a constant that is computed for its operator; they print 3a/4, from distances
-    a where a/2 is right and a logarithm to base 2 beside a divergence in nats.
+    a where a/2 is right, of which an error counts half.
 
     >>> bound = recovery_lower_bound(heat_line(sources=100, sensors=50, diffusion_time=0.05), 0.1)
     >>> round(bound.value, 6), round(bound.error, 3)
@@ -237,10 +312,6 @@ def two_point_lower_bound(
     0.0136
     """
     _positive("sigma", sigma)
-    if isinstance(operator.space, Points):
-        raise InvalidParameter(
-            "this bound is for sources on a line, a grid or a graph, got points; nothing was computed"
-        )
     apart = emd(first, second, operator.space).lower
     largest = float(max(np.max(first), np.max(second)))
     if largest > 1:
@@ -251,67 +322,6 @@ def two_point_lower_bound(
     u = float(np.linalg.norm(change)) / (2 * sigma)
     t = min(1.0, HARDEST / u) if u > 0 else 1.0
     return t * apart * float(stats.norm.sf(t * u))
-
-
-@dataclass(frozen=True, slots=True)
-class Asymptotic:
-    """One row of the papers' tables: how a bound moves with one variable when the others are held.
-
-    `follows` is what the corrected proof gives: an upper bound, which a better proof may lower.
-    """
-
-    table: str
-    variable: str
-    printed: str
-    follows: str
-    note: str
-
-
-def tables() -> tuple[Asymptotic, ...]:
-    """Tables 1 (private recovery) and 2 (noisy recovery) as printed, and what follows from the proof.
-
-    [gilbert17, tables 1, 2] [gilbert18, table 1] [mcmillan18, table 8.1] [gilbertheat17, tables I, II].
-    The theorem assumes T < 1/2, so what grows with T means nothing; only small T does. An error on [0, 1] is
-    at most 1, so O(1) alone says nothing either.
-
-    >>> [(row.table, row.variable) for row in tables() if row.printed != row.follows]
-    [('private', 'm'), ('private', 'T'), ('noisy', 'T'), ('noisy', 'sigma')]
-    """
-    return (
-        Asymptotic("private", "n", "O(1 + 1/sqrt(n))", "O(1 + 1/sqrt(n))", ""),
-        Asymptotic(
-            "private",
-            "m",
-            "O(1)",
-            "min{1, O(1 + sqrt(m))}",
-            "Table II of the abstract has O(sqrt(m)), which is what the bound gives; experiments find O(1).",
-        ),
-        Asymptotic(
-            "private",
-            "T",
-            "min{1, O(1 + 1/T + T^2.5 exp(-A^2/4T))}",
-            "min{1, O(1 + T^-3/4)}",
-            "From this proof; the sensitivity grows as T^-3/4 for small T, not as T^-3/2. For one source "
-            "away from the ends T^-1/2 can be had.",
-        ),
-        Asymptotic("noisy", "n", "O(1)", "O(1)", ""),
-        Asymptotic("noisy", "m", "O(1)", "O(1)", "Experiments find 1 + 1/sqrt(m)."),
-        Asymptotic(
-            "noisy",
-            "T",
-            "min{1, O(T^1.5 + sqrt(T))}",
-            "min{1, O(1 + sqrt(T))}",
-            "From this proof, whose C has no factor sqrt(T); for one source away from the ends a C with "
-            "T^1/4 can be had. Table I of the abstract has O(sqrt(T) + T^2).",
-        ),
-        Asymptotic(
-            "noisy",
-            "sigma",
-            "min{1, O(sigma)}",
-            "min{1, O(1 + sqrt(sigma) + sigma)}",
-            "sqrt(sigma) is in the printed bound too, so it does not match the lower bound in sigma.",
-        ),
-    )
 
 
 def _slope(operator: Operator) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.sensing.forecast import Scene
 from sfumato.sensing.limits import (
@@ -15,6 +17,7 @@ from sfumato.sensing.limits import (
 )
 from sfumato.sensing.operators import HeatLine
 from sfumato.spaces import Line
+from sfumato.spaces.space import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,10 @@ class PapersBounds:
 
 
 def papers_bounds(scene: Scene, loss: ZCDP | ApproxDP) -> PapersBounds:
-    """What the papers prove of a scene: heat on an even line; for k sources, 1/k of the line apart.
+    """What the papers prove of a scene: heat on an even line; for k sources spread over it, at sensors.
+
+    Theirs is a bound for sources away from the ends that stand alike between evenly placed sensors, so that
+    is what it is asked of: about 1/k of the line apart, the first about 1/2k from its end.
 
     A line of length L is theirs of length 1 with T / L**2, and noise L sigma. Only the bound for their own
     noise looks at the loss.
@@ -55,23 +61,40 @@ def papers_bounds(scene: Scene, loss: ZCDP | ApproxDP) -> PapersBounds:
     if not isinstance(operator, HeatLine) or not _even(operator.space):
         return PapersBounds(None, None, None, math.nan)
     length = float(operator.space.positions[-1])
-    k, m, sigma = scene.sources, len(operator.sensors), scene.sigma
-    time = operator.diffusion_time / length**2
-    apart = 1 / k if k > 1 else None
-    noisy = recovery_bound(sources=k, sensors=m, diffusion_time=time, sigma=sigma * length, separation=apart)
+    k, sigma, time = scene.sources, scene.sigma, operator.diffusion_time / length**2
+    sensors = np.sort(operator.sensors.positions[:, 0]) / length
+    places = _spread(sensors, k)
+    apart = 1 / k if k > 1 and places is None else None
+    noisy = recovery_bound(
+        sources=k,
+        sensors=sensors,
+        diffusion_time=time,
+        sigma=sigma * length,
+        separation=apart,
+        places=places,
+    )
     private = None
     if isinstance(loss, ApproxDP):
         private = private_recovery_bound(
             sources=k,
             cells=operator.space.size,
-            sensors=m,
+            sensors=sensors,
             diffusion_time=time,
             epsilon=float(loss.epsilon),
             delta=float(loss.delta),
             separation=apart,
+            places=places,
         )
     lower = recovery_lower_bound(operator, sigma).value if operator.space.size >= 5 else None
     return PapersBounds(private, noisy, lower, length)
+
+
+def _spread(sensors: FloatArray, k: int) -> FloatArray | None:
+    """The sensors nearest to 1/2k, 3/2k, ... of all of them; None if there are fewer than sources."""
+    m = sensors.size
+    chosen = sensors[[((2 * i - 1) * m + k) // (2 * k) - 1 for i in range(1, k + 1)]] if k <= m else None
+    inside = chosen is not None and np.all((chosen >= 0) & (chosen <= 1)) and np.all(np.diff(chosen) > 0)
+    return chosen if inside else None
 
 
 def _even(line: Line) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter, SolverFailed
+from sfumato.sensing.build import linear
 from sfumato.sensing.check import gap_unit, tolerance
 from sfumato.sensing.operators import Operator
 from sfumato.sensing.radius import default_radius, papers_radius
@@ -17,13 +18,15 @@ from sfumato.sensing.solver.certify import FEASIBLE, Answer, certify, ray_margin
 from sfumato.sensing.solver.exchange import Problem, exchange, fits
 from sfumato.sensing.solver.kept import afresh
 from sfumato.sensing.solver.lengths import length
+from sfumato.spaces import Graph, Grid, Line, Points
 from sfumato.spaces.space import FloatArray, read_only, real_array
 
 
 def recover(
-    operator: Operator,
+    operator: Operator | npt.ArrayLike,
     y: npt.ArrayLike,
     *,
+    space: Line | Grid | Graph | Points | None = None,
     sigma: float | None = None,
     radius: float | Literal["papers"] | None = None,
     upper: float = 1.0,
@@ -33,6 +36,8 @@ def recover(
     argmin |f|_1 subject to |M f - y|_2 <= radius and 0 <= f <= upper [gilbert17, algorithm 1]. Give sigma,
     the noise of one reading, for the default radius, or with radius="papers" for theirs, sigma sqrt(m); or
     give a radius of your own. Only readings that are all 0 can be explained within a radius, or noise, of 0.
+    An array, one row for each sensor, stands for the operator too: of cells on a line, unless `space` says
+    where they are.
 
     >>> from sfumato.sensing.build import heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
@@ -41,7 +46,10 @@ def recover(
     >>> found = recover(line, line.readings(truth), radius=0.1)
     >>> found.status, found.support
     ('optimal', array([30, 31]))
+    >>> recover(np.eye(3), [0, 1, 0], radius=0.5).estimate.round(6)
+    array([0. , 0.5, 0. ])
     """
+    operator = _operator(operator, space)
     readings = readings_of(operator, y)
     ceiling = _number("upper", upper, "positive", zero=False)
     afresh(operator)
@@ -67,6 +75,22 @@ def recover(
             case "lost":
                 failure = "the exchange of cells did not settle"
     raise SolverFailed(f"an answer must prove itself, but {failure}; no estimate was made")
+
+
+def _operator(given: Operator | npt.ArrayLike, space: Line | Grid | Graph | Points | None) -> Operator:
+    if isinstance(given, Operator):
+        if space is not None and space != given.space:
+            raise InvalidParameter(
+                "an operator has its own space, a space goes with an array; nothing was recovered"
+            )
+        return given
+    shape = np.shape(given)
+    if space is None and (len(shape) != 2 or 0 in shape):
+        raise InvalidParameter(
+            f"a matrix must have a row for each sensor and a column for each cell, got shape {shape}; "
+            "nothing was recovered"
+        )
+    return linear(given, Line(shape[1]) if space is None else space)
 
 
 def _flaw(problem: Problem, answer: Answer) -> str:

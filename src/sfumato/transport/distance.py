@@ -8,31 +8,37 @@ from typing import assert_never
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
-from sfumato.spaces import Graph, Grid, Line
+from sfumato.spaces import Graph, Grid, Line, Points
 from sfumato.transport.masses import FloatArray, as_array, checked, difference, shaped
 from sfumato.transport.on_graph import emd_graph
 from sfumato.transport.on_grid import emd_grid, norm_grid
 from sfumato.transport.on_line import emd_line
+from sfumato.transport.on_points import emd_points
 from sfumato.transport.result import Transport
 
 
 def emd(
     p: npt.ArrayLike,
     q: npt.ArrayLike,
-    space: Line | Grid | Graph,
+    space: Line | Grid | Graph | Points,
     *,
     normalize: bool = False,
     flow: bool = False,
 ) -> Transport:
     """The least mass times distance that turns p into q [gilbert18, def. 1], between proven bounds.
 
-    The metric is the space's own: positions on a line, l1 on a grid, shortest paths on a graph. Masses on a
-    grid are an image [row, column], row 0 in the south, or one number for each cell code. Unequal masses are
-    an error, unless `normalize` scales both to 1.
+    The metric is the space's own: positions on a line, l1 on a grid, shortest paths on a graph, and between
+    points their norm, for which all pairs with excess and want are compared. Masses on a grid are an image
+    [row, column], row 0 in the south, or one number for each cell code. Unequal masses are an error, unless
+    `normalize` scales both to 1.
 
     >>> emd([1, 0, 0], [0, 0, 1], Line(3, length=3)).value
     2.0
     """
+    if not isinstance(space, Line | Grid | Graph | Points):
+        raise InvalidParameter(
+            f"a distance needs a Line, Grid, Graph or Points, got {type(space).__name__}; none was computed"
+        )
     match space:
         case Line():
             shape = (space.positions.size,)
@@ -45,6 +51,8 @@ def emd(
             shape = (space.size,)
             z = difference(checked(p, shape, name="p"), checked(q, shape, name="q"), normalize=normalize)
             return emd_graph(z, space, flow=flow)
+        case Points():
+            return emd_points(p, q, space.positions, norm=space.norm, normalize=normalize, flow=flow)
         case _:
             assert_never(space)
 

@@ -1,4 +1,4 @@
-"""Earth mover's distance between masses at points, Euclidean metric: POT's network simplex, checked."""
+"""Earth mover's distance between masses at points, all pairs of them: POT's network simplex, checked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidInput, SolverFailed
+from sfumato.spaces.points import Norm
 from sfumato.transport.masses import FloatArray, checked, difference
 from sfumato.transport.result import Plan, Transport
 
@@ -30,13 +31,27 @@ def emd_euclidean(
         places = places[:, None]
     if places.ndim != 2 or not places.size or not np.isfinite(places).all():
         raise InvalidInput(f"points must be finite rows of coordinates, got shape {places.shape}")
+    return emd_points(p, q, places, norm="euclidean", normalize=normalize, flow=flow)
+
+
+def emd_points(
+    p: npt.ArrayLike,
+    q: npt.ArrayLike,
+    places: FloatArray,
+    *,
+    norm: Norm,
+    normalize: bool = False,
+    flow: bool = False,
+) -> Transport:
+    """The distance between two masses on the same places, one in each row, in either norm."""
     shape = (len(places),)
     difference_ = difference(checked(p, shape, name="p"), checked(q, shape, name="q"), normalize=normalize)
     z, mass = difference_.excess, difference_.mass
     # Near 1, squares of coordinates neither overflow nor vanish; scaling by a power of two is exact.
     exponent = math.frexp(float(np.ptp(places, axis=0).max()))[1]
     places = np.ldexp(places - places.min(axis=0), -exponent)
-    diameter = math.sqrt(places.shape[1])
+    dimensions = places.shape[1]
+    diameter = math.sqrt(dimensions) if norm == "euclidean" else float(dimensions)
     have, want = np.flatnonzero(z > 0), np.flatnonzero(z < 0)
     if not have.size or not want.size:
         nothing = Plan(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0)) if flow else None
@@ -50,7 +65,12 @@ def emd_euclidean(
 
     a, b = z[have], -z[want]
     value, lower, upper, plan = _solved(
-        a, b, cdist(places[have], places[want]), diameter=diameter, mass=mass, slip=difference_.slip
+        a,
+        b,
+        cdist(places[have], places[want], "euclidean" if norm == "euclidean" else "cityblock"),
+        diameter=diameter,
+        mass=mass,
+        slip=difference_.slip,
     )
     moved = None
     if flow:

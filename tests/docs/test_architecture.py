@@ -1,0 +1,50 @@
+"""The page on architecture names the rooms and files that are there, and calls planned only what is not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.test_imports import DOORS, HOUSE
+
+pytestmark = pytest.mark.docs
+
+PAGE = (Path(__file__).parents[2] / "docs/explain/architecture.md").read_text(encoding="utf-8")
+ROOMS = {folder.name for folder in HOUSE.iterdir() if (folder / "__init__.py").is_file()}
+
+
+def test_rooms_that_exist_are_listed() -> None:
+    (drawing,) = re.findall(r"```text\nsrc/sfumato/\n(.*?)```", PAGE, re.DOTALL)
+    assert set(re.findall(r"^  (\w+)/", drawing, re.MULTILINE)) == ROOMS
+
+
+def test_what_is_planned_is_not_there_yet() -> None:
+    (planned,) = re.findall(r"Planned, and not there yet: (.*?)\. ", PAGE, re.DOTALL)
+    rooms = set(re.findall(r"`(\w+)`", planned))
+    assert rooms == set(DOORS) - ROOMS - {"errors"}
+
+
+def test_every_room_has_its_doors() -> None:
+    (table,) = re.findall(r"\| room \| may import \|\n(.*?)\n\n", PAGE, re.DOTALL)
+    told = {
+        room: {word for word in re.split(r"[ ,]+", imports) if word in DOORS}
+        for rooms, imports in re.findall(r"^\| ([a-z, ]+) \| ([^|]+) \|$", table, re.MULTILINE)
+        for room in rooms.split(", ")
+    }
+    assert set(told) == ROOMS
+    for room in ROOMS - {"report", "cli"}:  # told in words: all capabilities, everything public
+        assert told[room] == DOORS[room]
+
+
+def test_files_that_are_named_exist() -> None:
+    named = 0
+    for cell in re.findall(r"^\| (`[^|]+) \|", PAGE, re.MULTILINE):
+        room = "privacy"
+        for name in re.findall(r"`([^`*]+\.py)`", cell):
+            first, *rest = name.split("/")
+            if rest and first in ROOMS:
+                room, name = first, "/".join(rest)
+            assert (HOUSE / room / name).is_file(), f"{room}/{name}"
+            named += 1
+    assert named > 60

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+from tests.broken_disk import fill
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
@@ -796,12 +797,7 @@ def test_a_map_of_a_full_folder_is_kept_elsewhere(
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
-    write = Path.write_bytes
-
-    def write_elsewhere(self: Path, data: Any) -> int:
-        return write(self, data) if self.absolute().is_relative_to(elsewhere) else full()
-
-    monkeypatch.setattr(Path, "write_bytes", write_elsewhere)
+    fill(monkeypatch, but=lambda path: path.absolute().is_relative_to(elsewhere))
     result = run(*words("rows.parquet", "--out", "map.json", "--quiet"))
     assert (result.exit_code, result.stdout) == (4, "")
     (kept,) = elsewhere.glob("*.json")
@@ -811,7 +807,7 @@ def test_a_map_of_a_full_folder_is_kept_elsewhere(
 
 
 def test_a_map_that_can_be_kept_nowhere_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "write_bytes", full)
+    fill(monkeypatch)
     result = run(*words("rows.parquet", "--out", "map.json", "--quiet"))
     assert result.exit_code == 4
     assert result.stderr.endswith("the map is paid for, and it could not be kept anywhere\n")

@@ -600,4 +600,14 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/files/test_signals.py::test_a_write_that_is_ended_leaves_no_draft[SIGTERM]",
         "a draft is left",
     ),
+    "consent from a file": Saboteur(
+        files.consent_from_a_file,
+        "tests/cli/test_aloud.py::test_a_file_cannot_say_it[heatmap rehearse-public]",
+        "it was taken from a file",
+    ),
+    "consent from a variable": Saboteur(
+        files.consent_from_a_variable,
+        "tests/cli/test_aloud.py::test_a_variable_cannot_say_it[ledger create-epsilon]",
+        "it was taken from a variable",
+    ),
 }

@@ -1,4 +1,4 @@
-"""Broken ways to write a file; `tests/saboteurs.py` lists them with the test that must catch them."""
+"""Broken ways to write a file, and to hear consent; `tests/saboteurs.py` says who must catch them."""
 
 from __future__ import annotations
 
@@ -26,3 +26,13 @@ def results_through_links() -> None:
 def signals_not_asked() -> None:
     leftovers: Any = import_module("sfumato.files.leftovers")
     leftovers.SIGNALS = ()
+
+
+def consent_from_a_file() -> None:
+    config: Any = import_module("sfumato.cli.config")
+    config.is_spoken = lambda *_: False
+
+
+def consent_from_a_variable() -> None:
+    main: Any = import_module("sfumato.cli.main")
+    main.refuse_variables = lambda *_, **__: None

@@ -167,6 +167,7 @@ def unseal(
         Path | None, typer.Option(help="A new .csv file that only you may read; else they are printed.")
     ] = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Take the noise off, exactly: for the holder of the master key. What comes out is private again."""
     from sfumato.sensing import read_master_key, read_readings, unseal_snapshot
@@ -188,7 +189,8 @@ def unseal(
         )
         return
     write_table(out, ["time", "sensor", "value"], [list(row.values()) for row in rows], private=True)
-    show({"private": True, "written": str(out)}, f"{out} (private)", json=json)
+    remark = "" if quiet else " (private)"
+    show({"private": True, "written": str(out)}, f"{out}{remark}", json=json)
 
 
 @keys.command("new")

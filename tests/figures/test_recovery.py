@@ -430,7 +430,7 @@ def corners(count: int, wide: float, high: float) -> np.ndarray:
 def test_no_node_is_cut(count: int, shape: tuple[float, float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a node at the edge, nor its mass, nor the halo under it."""
     drawn: list[Figure] = []
-    monkeypatch.setattr(network, "png", lambda figure: drawn.append(figure) or b"")
+    monkeypatch.setattr(network, "png", drawn.append)
     graph = Graph([(node, node + 1) for node in range(count - 1)])
     all_of_them = one(count, *range(8))
     draw_graph_recovery(
@@ -447,7 +447,7 @@ def test_no_node_is_cut(count: int, shape: tuple[float, float], monkeypatch: pyt
                 continue
             judged += 1
             at = axis.transData.transform(np.asarray(marks.get_offsets()))
-            radius = (np.sqrt(marks.get_sizes()) + np.max(marks.get_linewidths())) / 2 * figure.dpi / 72
+            radius = (np.sqrt(marks.get_sizes()) + np.max(marks.get_linewidth())) / 2 * figure.dpi / 72
             room = np.minimum(at - axis.bbox.min, axis.bbox.max - at).min(axis=1) - radius
             assert room.min() >= -0.01, "a node is cut"
     assert judged == 4  # readings; nodes, masses and halos

@@ -233,12 +233,13 @@ def _fit(axis: Axes, count: int) -> None:
     size, _ = _dot(count)
     radius = math.sqrt(max(LARGER * size + LARGEST, 4 * size + BEHIND)) / 2 + 1  # a mass, or a halo; its rim
     sides = 72 * np.array(inches(axis))
-    held = axis.dataLim.max - axis.dataLim.min
-    unit = float((held / (sides - 2 * np.maximum(radius, 0.03 * sides))).max()) or 1.0  # of data, to a point
-    middle = (axis.dataLim.max + axis.dataLim.min) / 2
-    (low_x, low_y), (high_x, high_y) = middle - unit * sides / 2, middle + unit * sides / 2
-    axis.set_xlim(low_x, high_x)
-    axis.set_ylim(low_y, high_y)
+    low, high = np.array(axis.dataLim.min), np.array(axis.dataLim.max)
+    unit = (
+        float(((high - low) / (sides - 2 * np.maximum(radius, 0.03 * sides))).max()) or 1.0
+    )  # of data, to a point
+    begin, end = (low + high - unit * sides) / 2, (low + high + unit * sides) / 2
+    axis.set_xlim(begin[0], end[0])
+    axis.set_ylim(begin[1], end[1])
 
 
 def community_outlines(at: FloatArray, groups: IntArray) -> list[FloatArray]:

@@ -234,9 +234,8 @@ def _fit(axis: Axes, count: int) -> None:
     radius = math.sqrt(max(LARGER * size + LARGEST, 4 * size + BEHIND)) / 2 + 1  # a mass, or a halo; its rim
     sides = 72 * np.array(inches(axis))
     low, high = np.array(axis.dataLim.min), np.array(axis.dataLim.max)
-    unit = (
-        float(((high - low) / (sides - 2 * np.maximum(radius, 0.03 * sides))).max()) or 1.0
-    )  # of data, to a point
+    room = sides - 2 * np.maximum(radius, 0.03 * sides)
+    unit = float(((high - low) / room).max()) or 1.0  # of data, to a point
     begin, end = (low + high - unit * sides) / 2, (low + high + unit * sides) / 2
     axis.set_xlim(begin[0], end[0])
     axis.set_ylim(begin[1], end[1])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import math
+import os
 import re
 import sys
 from dataclasses import replace

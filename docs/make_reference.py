@@ -23,6 +23,7 @@ MADE = "<!-- Made by docs/make_reference.py; do not edit. -->"
 ROOMS = [
     "sfumato.privacy",
     "sfumato.spaces",
+    "sfumato.files",
     "sfumato.transport",
     "sfumato.records",
     "sfumato.heatmap",

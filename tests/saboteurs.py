@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from tests.audit import saboteurs as audits
+from tests.files import saboteurs as files
 from tests.privacy import saboteurs as ledgers
 from tests.sensing import saboteurs as sensors
 
@@ -620,5 +621,30 @@ SABOTEURS: dict[str, Saboteur] = {
         audits.second_sample_taken_for_the_truth,
         "tests/audit/test_ratio.py::test_the_level_holds_and_is_used_on_larger_samples[0.02-0.0]",
         "is not a share of",
+    ),
+    "drafts of a foreseeable name": Saboteur(
+        files.drafts_of_a_foreseeable_name,
+        "tests/files/test_atomic.py::test_a_link_planted_at_a_foreseeable_name_is_not_followed",
+        "a link was followed",
+    ),
+    "results through links": Saboteur(
+        files.results_through_links,
+        "tests/files/test_atomic.py::test_a_result_that_is_a_link_is_kept_or_gives_way_itself[there]",
+        "True) == ('new', False)",
+    ),
+    "drafts that a signal leaves behind": Saboteur(
+        files.signals_not_asked,
+        "tests/files/test_signals.py::test_a_write_that_is_ended_leaves_no_draft[SIGTERM]",
+        "a draft is left",
+    ),
+    "consent from a file": Saboteur(
+        files.consent_from_a_file,
+        "tests/cli/test_aloud.py::test_a_file_cannot_say_it[heatmap rehearse-public]",
+        "it was taken from a file",
+    ),
+    "consent from a variable": Saboteur(
+        files.consent_from_a_variable,
+        "tests/cli/test_aloud.py::test_a_variable_cannot_say_it[ledger create-epsilon]",
+        "it was taken from a variable",
     ),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import re
 import sys
 from dataclasses import replace
@@ -269,7 +270,11 @@ def test_a_verdict_is_not_lost_with_its_report(monkeypatch: pytest.MonkeyPatch) 
     Path("w.json").symlink_to("no/such/folder.json")
     result = run(*words, "--out", "w.json")
     assert (result.exit_code, result.stdout) == (4, "")
-    assert "cannot write w.json" in result.stderr
+    assert "w.json exists already and is kept" in result.stderr
+    os.mkfifo("x.json")
+    result = run(*words, "--out", "x.json", "--overwrite")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "cannot write x.json: it is no ordinary file; nothing was run" in result.stderr
 
 
 def test_who_interrupts_is_told_where_it_stood(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -391,7 +391,9 @@ def test_missing_edges_and_parts_without_a_path() -> None:
 
 def test_a_picture_that_cannot_be_written() -> None:
     square = csv("square.csv", "1,0\n0,1\n")
-    assert error(4, square, square, "--plot", "no/flow.png") == "no/flow.png: No such file or directory"
+    assert error(4, square, square, "--plot", "no/flow.png") == (
+        "cannot write no/flow.png: No such file or directory"
+    )
 
 
 # mistakes on the command line: exit 2

@@ -239,10 +239,11 @@ def test_the_file_can_be_named() -> None:
 
 def test_numbers_in_the_file_are_exact() -> None:
     Path("sfumato.toml").write_text(
-        '[ledger.create]\nunit = "user"\nsource = "city"\nepsilon = 0.1\ndelta = 1e-6\nmodel = "local"\n'
+        '[ledger.create]\nunit = "user"\nsource = "city"\nneighbors = "moved-mass"\nradius = 0.1\n'
+        'metric = "line"\nmodel = "local"\n'
     )
-    found = made("ledger", "create", "city.ledger")
-    assert found["budget"] == {"kind": "ApproxDP", "epsilon": "1/10", "delta": "1/1000000"}
+    found = made(*CREATE)
+    assert found["neighbors"] == {"kind": "MovedMass", "radius": "1/10", "metric": "line"}
     assert found["model"] == "local"
 
 
@@ -250,7 +251,8 @@ def test_the_file_may_set_what_is_printed() -> None:
     Path("sfumato.toml").write_text(
         '[ledger.create]\nunit = "user"\nsource = "city"\nquiet = true\n[ledger.show]\njson = true\n'
     )
-    assert run(*CREATE).output == ""
+    said = "ledger.create.unit, ledger.create.source, ledger.create.quiet, ledger.show.json"
+    assert run(*CREATE).output == f"sfumato: sfumato.toml sets {said}\n"
     assert json.loads(run("ledger", "show", "city.ledger").stdout)["source"] == "city"
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+from tests.broken_disk import fill
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
@@ -789,12 +790,7 @@ def test_a_map_of_a_full_folder_is_kept_elsewhere(
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
-    write = Path.write_bytes
-
-    def write_elsewhere(self: Path, data: Any) -> int:
-        return write(self, data) if self.absolute().is_relative_to(elsewhere) else full()
-
-    monkeypatch.setattr(Path, "write_bytes", write_elsewhere)
+    fill(monkeypatch, but=lambda path: path.absolute().is_relative_to(elsewhere))
     result = run(*words("rows.parquet", "--out", "map.json", "--quiet"))
     assert (result.exit_code, result.stdout) == (4, "")
     (kept,) = elsewhere.glob("*.json")
@@ -804,7 +800,7 @@ def test_a_map_of_a_full_folder_is_kept_elsewhere(
 
 
 def test_a_map_that_can_be_kept_nowhere_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "write_bytes", full)
+    fill(monkeypatch)
     result = run(*words("rows.parquet", "--out", "map.json", "--quiet"))
     assert result.exit_code == 4
     assert result.stderr.endswith("the map is paid for, and it could not be kept anywhere\n")
@@ -817,24 +813,23 @@ def test_a_map_that_can_be_kept_nowhere_says_so(monkeypatch: pytest.MonkeyPatch)
 def test_defaults_from_the_file_the_variables_and_the_command() -> None:
     Path("sfumato.toml").write_text(
         "[heatmap.release]\n"
-        f'user = "user"\nbounds = "{BOX}"\nepsilon = "1/4"\nledger = "city.ledger"\nlevels = 3\n'
+        f'user = "user"\nbounds = "{BOX}"\nledger = "city.ledger"\nlevels = 3\n'
         'weight-step = "1/2"\nout = ["map.json"]\n'
     )
-    command = ["heatmap", "release", "rows.parquet", "--json", "--overwrite"]
+    command = ["heatmap", "release", "rows.parquet", "--json", "--overwrite", "--epsilon", "1/4"]
 
-    def cost(*more: str, **env: str) -> str:
+    def levels(*more: str, **env: str) -> int:
         result = run(*command, *more, **env)
         assert result.exit_code == 0, result.stderr
         found = json.loads(result.stdout)
         assert found["written"] == ["map.json"]
-        return str(found["entry"]["cost"]["epsilon"])
+        assert found["entry"]["cost"]["epsilon"] == "1/4"
+        return read_heatmap("map.json").area.grid.levels
 
-    assert cost() == "1/4"
-    assert read_heatmap("map.json").area.grid.levels == 3
-    assert cost(SFUMATO_HEATMAP_RELEASE_EPSILON="1/5") == "1/5"
-    assert cost("--epsilon", "1/6", SFUMATO_HEATMAP_RELEASE_EPSILON="1/5") == "1/6"
-    spent = sum(Fraction(1, part) for part in (4, 5, 6))
-    assert Ledger("city.ledger").statement().left == PureDP(100_000 - spent)
+    assert levels() == 3
+    assert levels(SFUMATO_HEATMAP_RELEASE_LEVELS="4") == 4
+    assert levels("--levels", "5", SFUMATO_HEATMAP_RELEASE_LEVELS="4") == 5
+    assert Ledger("city.ledger").statement().left == PureDP(100_000 - Fraction(3, 4))
 
 
 def test_a_default_that_no_command_has() -> None:

@@ -43,10 +43,7 @@ from sfumato.privacy import (
 pytestmark = pytest.mark.unit
 
 NAMES = ["--unit", "user", "--source", "city"]
-EITHER = (
-    "give the budget as --epsilon (with --delta for Gaussian noise) or as --rho, not both; "
-    "a config file or a variable may have set one"
-)
+EITHER = "give the budget as --epsilon (with --delta for Gaussian noise) or as --rho, not both"
 CANARY = 987_654_321_987
 
 

@@ -483,6 +483,9 @@ def test_the_holder_of_the_key_gets_the_readings_back_exactly() -> None:
     assert said.stdout == "exact.csv (private)\n"
     assert stat.S_IMODE(Path("exact.csv").stat().st_mode) == 0o600
     assert {row["sensor"]: float(row["value"]) for row in rows("exact.csv")} == exact
+    hushed = done("unseal", "r.json", "--key", "master.key", "--out", "again.csv", "--quiet")
+    assert (hushed.stdout, hushed.stderr) == ("again.csv\n", "")
+    assert done("unseal", "r.json", "--key", "master.key", "-q").stdout == shown.stdout
 
 
 def test_only_what_was_sealed_with_the_key_is_unsealed() -> None:

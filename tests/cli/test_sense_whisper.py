@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.broken_disk import fill
 from tests.cli.sense_runs import alone, answer, done, entries, refused, rows, table
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
 from sfumato.figures import sheet
+from sfumato.files import atomic
 from sfumato.privacy import Ledger
-from sfumato.sensing import files
 
 pytestmark = pytest.mark.unit
 
@@ -231,18 +232,9 @@ def test_answers_that_cannot_be_written_are_kept_elsewhere(
     club()
     Path("tmp").mkdir()
     there = {"beside": Path(), "elsewhere": Path("tmp"), "nowhere": None}[room]
-    write = files.write_text
-
-    def full(path: Path, text: str) -> None:
-        if there is not None and path.name != "said.json" and path.parent == there:
-            write(path, text)
-            return
-        path.write_text(text[:20])  # half of it, and then the disk is full
-        raise problem
-
     before = len(entries("club.ledger"))
     with monkeypatch.context() as disk:
-        disk.setattr("sfumato.sensing.files.write_text", full)
+        fill(disk, but=lambda path: path.name != "said.json" and path.parent == there, problem=problem)
         disk.setattr("tempfile.gettempdir", lambda: "tmp")
         result = CliRunner().invoke(app, ["sense", *release()])
     assert result.exit_code == (4 if isinstance(problem, OSError) else 130)
@@ -260,14 +252,14 @@ def test_answers_that_cannot_be_written_are_kept_elsewhere(
 
 def test_a_file_that_came_between_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     club()
-    write = files.write_text
+    publish = atomic._publish
 
-    def late(path: Path, text: str) -> None:
-        if path.name == "said.json":
-            path.write_text("mine")
-        write(path, text)
+    def late(draft: Path, target: Path, *, overwrite: bool) -> None:
+        if target.name == "said.json":
+            target.write_text("mine")
+        publish(draft, target, overwrite=overwrite)
 
-    monkeypatch.setattr("sfumato.sensing.files.write_text", late)
+    monkeypatch.setattr(atomic, "_publish", late)
     result = CliRunner().invoke(app, ["sense", *release()])
     assert "the answers are paid for, and kept in said.json." in result.stderr
     assert Path("said.json").read_text() == "mine"

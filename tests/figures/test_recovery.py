@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
@@ -417,6 +418,41 @@ def test_the_smallest_graphs_are_drawn(graph: Graph) -> None:
     assert graph_picture(graph=graph, estimate=everywhere, readings=everywhere, labels=np.arange(graph.size))
 
 
+def corners(count: int, wide: float, high: float) -> np.ndarray:
+    """Places in a box, four of them in its corners and four in the middle of its sides."""
+    edge = [(0, 0), (0, 1), (1, 0), (1, 1), (0.5, 0), (0.5, 1), (0, 0.5), (1, 0.5)]
+    inner = [((7 * k % count + 1) / (count + 2), (k + 1) / (count + 2)) for k in range(count - len(edge))]
+    return np.array(edge + inner) * (wide, high)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 1), (2, 1), (1, 5), (1e-3, 1e-3)])
+@pytest.mark.parametrize("count", [8, 200, 2000])
+def test_no_node_is_cut(count: int, shape: tuple[float, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a node at the edge, nor its mass, nor the halo under it."""
+    drawn: list[Figure] = []
+    monkeypatch.setattr(network, "png", drawn.append)
+    graph = Graph([(node, node + 1) for node in range(count - 1)])
+    all_of_them = one(count, *range(8))
+    draw_graph_recovery(
+        graph, all_of_them, labels=np.arange(count) % 2, positions=corners(count, *shape),
+        readings=np.arange(count), sources=all_of_them, bands=[((node,), 0.5, 0.9) for node in range(8)],
+        caption=CAPTION,
+    )  # fmt: skip
+    (figure,) = drawn
+    figure.draw_without_rendering()
+    judged = 0
+    for axis in figure.axes:
+        for marks in axis.collections:
+            if not isinstance(marks, PathCollection):
+                continue
+            judged += 1
+            at = axis.transData.transform(np.asarray(marks.get_offsets()))
+            radius = (np.sqrt(marks.get_sizes()) + np.max(marks.get_linewidth())) / 2 * figure.dpi / 72
+            room = np.minimum(at - axis.bbox.min, axis.bbox.max - at).min(axis=1) - radius
+            assert room.min() >= -0.01, "a node is cut"
+    assert judged == 4  # readings; nodes, masses and halos
+
+
 def test_a_cross_stands_on_its_node() -> None:
     square = Graph([(0, 1), (1, 2), (2, 3), (3, 0)])
     positions = [(0, 0), (1, 0), (1, 1), (0, 1)]
@@ -428,9 +464,10 @@ def test_a_cross_stands_on_its_node() -> None:
         )  # fmt: skip
         rows, columns = np.nonzero(red(png)[25:])  # below the legend
         at.append((rows.mean(), columns.mean()))
-    # The panel is 4.71 inches a side, with a margin of 3 % of the data on both: 50 * 4.71 / 1.06 = 222.
-    assert at[1][1] - at[0][1] == pytest.approx(222, abs=2)
-    assert at[0][0] - at[2][0] == pytest.approx(222, abs=2)
+    # The panel is 4.71 inches a side. Nodes are of 90 square points, so a halo is of 4 * 90 + 330, its radius
+    # 13.1 and a point more for its rim: 50 * (4.71 - 2 * 14.1 / 72) = 216.
+    assert at[1][1] - at[0][1] == pytest.approx(216, abs=2)
+    assert at[0][0] - at[2][0] == pytest.approx(216, abs=2)
 
 
 def test_bad_graphs_are_refused() -> None:

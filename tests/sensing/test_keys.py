@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
+from sfumato.files import leftovers
 from sfumato.sensing.keys import (
     MOST_STEPS,
     STRIDE,
@@ -103,12 +104,16 @@ def test_what_a_crash_leaves_is_gone_after_the_next_start(
             raise KeyboardInterrupt
 
         patch.setattr(Path, "replace", killed)
+        patch.setattr("sfumato.files.leftovers.remove", leftovers._forget)
         with pytest.raises(KeyboardInterrupt):
             Device(path)
     assert len(list(tmp_path.iterdir())) == 2  # the draft of step 1 is there, as after kill -9
+    others = [tmp_path / ".d.key.mine.part", tmp_path / f".other.key.{'0' * 32}.part"]
+    for other in others:
+        other.touch()
     assert Device(path).step == 0
     Device(path)
-    assert list(tmp_path.iterdir()) == [path]
+    assert sorted(tmp_path.iterdir()) == sorted([path, *others])
     assert master.device("door", step=1).hex() not in path.read_text()
 
 

@@ -28,6 +28,7 @@ from sfumato.audit.samples import Encoder
 from sfumato.audit.scorers import Column, ColumnTable, Logistic, RowTable
 from sfumato.audit.verdict import Event, Kind, Verdict, Witness
 from sfumato.errors import InvalidInput, SfumatoError
+from sfumato.files import write_file
 from sfumato.privacy import Claim, GaussianDP, RandomApproxDP, RandomPureDP
 from sfumato.privacy.codec import LOSSES, decode_neighbors, encode, parameters
 
@@ -128,13 +129,7 @@ class SavedVerdict:
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Save as .json, a new file unless told otherwise."""
         text = json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n"
-        try:
-            with Path(path).open("w" if overwrite else "x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            raise InvalidInput(f"{path} exists already and is kept; choose another file") from None
-        except OSError as problem:
-            raise InvalidInput(f"cannot write {path}: {problem.strerror}") from None
+        write_file(path, text, overwrite=overwrite)
 
 
 def read_verdict(path: str | Path) -> SavedVerdict:

@@ -28,12 +28,13 @@ from sfumato.cli.audit_options import (
     claim_of,
     pairs_of,
 )
-from sfumato.cli.audit_outputs import check_writable, result_of, write_audit_report
+from sfumato.cli.audit_outputs import result_of, write_audit_report
 from sfumato.cli.audit_words import replay_lines, told
 from sfumato.cli.chance import chance
 from sfumato.cli.console import DONE, FAILED, INCONCLUSIVE, Json, Quiet, fail, say, sentences, show, working
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidInput, InvalidParameter, Unverifiable
+from sfumato.files import check_writable
 
 if TYPE_CHECKING:
     from sfumato.audit.boxes import Box, Pair
@@ -155,8 +156,8 @@ def run(
     claimed, limit = claim_of(claim, relation), budget_of(budget)
     asked = Certificate(proximity, outputs, specification, data, 2 / 3 if confidence is None else confidence)
     asked.check(certify, claimed)
-    for path in (report, out):
-        check_writable(path)
+    for path in filter(None, (report, out)):
+        check_writable(path, overwrite=overwrite, lost="nothing was run")
     with aside():
         box = prepared(box_of(target, command, samples), bits)
         tried = [] if data else pairs_of(box, inputs, pair or [], pairs)
@@ -193,7 +194,8 @@ def run(
         saved.write(out, overwrite=overwrite)
     if report is not None:
         with working("drawing the report", quiet=hush):
-            write_audit_report(report, saved, command=["sfumato", *sys.argv[1:]], budget=budget)
+            command_line = ["sfumato", *sys.argv[1:]]
+            write_audit_report(report, saved, command=command_line, budget=budget, overwrite=overwrite)
     raise typer.Exit(EXITS[found.kind])
 
 

@@ -27,7 +27,6 @@ from sfumato.cli.audit_words import (
     tested,
     witness_lines,
 )
-from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sfumato.audit.profile import Band
@@ -50,19 +49,6 @@ def result_of(saved: SavedVerdict, lines: Sequence[str]) -> dict[str, Any]:
     return {**found, "said": list(lines)}
 
 
-def check_writable(path: Path | None) -> None:
-    """Refuse a file that cannot be opened for writing, before anything is run for it."""
-    if path is None:
-        return
-    existed = path.exists()
-    try:
-        path.open("ab").close()
-    except OSError as problem:
-        raise InvalidInput(f"cannot write {path}: {problem.strerror}; nothing was run") from None
-    if not existed:
-        path.unlink()
-
-
 def band_epsilons(claim: Claim) -> list[float]:
     """Where a band is looked at: from 0 to well beyond what is claimed, the claimed epsilon among them."""
     from sfumato.audit.claims import implied
@@ -72,13 +58,15 @@ def band_epsilons(claim: Claim) -> list[float]:
     return [top * number / (POINTS - 1) for number in range(POINTS)]
 
 
-def write_audit_report(path: Path, saved: SavedVerdict, *, command: Sequence[str], budget: str) -> None:
+def write_audit_report(
+    path: Path, saved: SavedVerdict, *, command: Sequence[str], budget: str, overwrite: bool
+) -> None:
     """Write the report."""
     from sfumato.report import write_report
 
     sections = [_verdict(saved), *_evidence(saved), *_further(saved)]
     sections += [_inputs(saved.verdict), _repeat(command, budget)]
-    write_report(path, f"Privacy audit of {saved.target}", sections=sections)
+    write_report(path, f"Privacy audit of {saved.target}", sections=sections, overwrite=overwrite)
 
 
 def _verdict(saved: SavedVerdict) -> Section:

@@ -14,6 +14,7 @@ from sfumato.cli.area import four_numbers
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
+from sfumato.files import whole_file, write_file
 
 if TYPE_CHECKING:
     from sfumato.heatmap import HeatmapRelease
@@ -68,7 +69,8 @@ def demo(
         raise InvalidInput(f"{out / there[0]} is not of a demo and is kept; choose another --out")
     demo_sensors.keep_others(out)
     file.unlink(missing_ok=True)
-    pyarrow.parquet.write_table(made_up(PEOPLE, Family.street, BOUNDS), rows)
+    with whole_file(rows, overwrite=True) as written:
+        pyarrow.parquet.write_table(made_up(PEOPLE, Family.street, BOUNDS), written)
     say(f"a synthetic city of {PEOPLE:,} people: {rows}", quiet=hush)
     ledger = Ledger.create(file, budget, unit="user", source=SOURCE)
     asked: dict[str, Any] = {
@@ -120,7 +122,8 @@ def city(
     if file.suffix != ".parquet" or file.exists():
         raise InvalidParameter(f"a city is written to a new .parquet file, got {file}; nothing was made")
     table = made_up(users, family, four_numbers(bounds))
-    pyarrow.parquet.write_table(table, file)
+    with whole_file(file) as written:
+        pyarrow.parquet.write_table(table, written)
     say(f"made up {users:,} people", quiet=quiet or json)
     show({"written": str(file), "rows": table.num_rows, "users": users}, str(file), json=json)
 
@@ -156,7 +159,7 @@ def _report(
         caption=released.statement,
         unit="% of the people, per cell",
     )
-    path.with_name("side-by-side.png").write_bytes(picture)
+    write_file(path.with_name("side-by-side.png"), picture, overwrite=True)
     errors = asdict(compare(truth, released.image(), area))
     spots = [[f"{spot.x:.4f}", f"{spot.y:.4f}", f"{spot.share:.0%}"] for spot in released.hotspots(5)]
     write_report(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.cli.chance import chance
 from sfumato.cli.sense_draw import draw
 from sfumato.errors import InvalidInput
+from sfumato.files import write_file
 
 if TYPE_CHECKING:
     from sfumato.report import Section
@@ -47,7 +48,7 @@ def _corridor(out: Path) -> tuple[Section, dict[str, Any]]:
     truth, snapshot = _read(out / "corridor.ledger", site, sources=2, epsilon="2")
     saved, picture = _recovered(site, snapshot, truth)
     saved.write(out / "corridor.json", overwrite=True)
-    (out / "corridor.png").write_bytes(picture)
+    write_file(out / "corridor.png", picture, overwrite=True)
     off = emd_of(saved.recovery, truth) if saved.recovery.status == "optimal" else None
     told = (
         "nothing could be told from the noise" if off is None else f"the mass is off by {off:.3f} on average"
@@ -75,7 +76,7 @@ def _network(out: Path) -> tuple[Section, dict[str, Any]]:
     truth, snapshot = _read(out / "network.ledger", site, sources=1, epsilon="4")
     saved, picture = _recovered(site, snapshot, truth, labels)
     saved.write(out / "network.json", overwrite=True)
-    (out / "network.png").write_bytes(picture)
+    write_file(out / "network.png", picture, overwrite=True)
     right = None
     told = "nothing could be told from the noise"
     if saved.recovery.status == "optimal":

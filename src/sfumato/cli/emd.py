@@ -10,6 +10,7 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import write_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,7 +76,8 @@ def emd(
         raise InvalidInput(str(problem).replace("normalize=True", "--normalize")) from None
     mass = 1.0 if normalize else float(p.sum())
     if plot is not None:
-        plot.write_bytes(_picture(found, p, q, names=(a.name, b.name), normalize=normalize))
+        picture = _picture(found, p, q, names=(a.name, b.name), normalize=normalize)
+        write_file(plot, picture, overwrite=True)
         say(f"drawn in {plot}", quiet=quiet or json)
     result = {
         "value": found.value,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import graph_limits, graph_simulate
-from sfumato.cli.audit_outputs import check_writable
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.graph_files import (
     Columns,
@@ -27,6 +26,7 @@ from sfumato.cli.graph_files import (
 )
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import check_writable, write_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -111,8 +111,8 @@ def blocks(
             "with --epsilon say which nodes there are by --nodes: who has an edge is private; nothing was "
             "read"
         )
-    for file in (plot, labels, out):
-        check_writable(file)
+    for file in filter(None, (plot, labels, out)):
+        check_writable(file, overwrite=overwrite, lost="nothing was run")
     found = Blocks(number_of(k), epsilon=epsilon or None, ledger=None if ledger is None else _pays(ledger))
     given = read_edges(edges, ends=ends_of(columns), nodes=nodes, private=private)
     if not private:
@@ -123,9 +123,9 @@ def blocks(
     # Said first: what was paid for is not lost with a file that cannot be written.
     show(result, _table(found, _words(found, given, result, private=private)), json=json)
     sys.stdout.flush()
-    written = _written(out, labels, found, given, result)
+    written = _written(out, labels, found, given, result, overwrite=overwrite)
     if plot is not None:
-        plot.write_bytes(_picture(found, edges.name))
+        write_file(plot, _picture(found, edges.name), overwrite=overwrite)
         written.append(str(plot))
     if written:
         say(f"written: {', '.join(written)}", quiet=hush)
@@ -250,14 +250,20 @@ def _matrix(found: Blocks) -> Table:
 
 
 def _written(
-    out: Path | None, labels: Path | None, found: Blocks, given: Edges, result: dict[str, Any]
+    out: Path | None,
+    labels: Path | None,
+    found: Blocks,
+    given: Edges,
+    result: dict[str, Any],
+    *,
+    overwrite: bool,
 ) -> list[str]:
     written = []
     if out is not None:
-        write_blocks(out, result)
+        write_blocks(out, result, overwrite=overwrite)
         written.append(str(out))
     if labels is not None:
-        write_labels(labels, given.names, found.labels_.tolist())
+        write_labels(labels, given.names, found.labels_.tolist(), overwrite=overwrite)
         written.append(str(labels))
     return written
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import typer
 
 from sfumato.cli.sense_files import column, in_order, read_rows
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import write_file, write_table
 
 if TYPE_CHECKING:
     from sfumato.graphon import BlockGraphon, Network
@@ -125,9 +125,9 @@ def read_nodes(path: Path) -> list[str]:
     return names
 
 
-def write_blocks(path: Path, found: dict[str, Any]) -> None:
+def write_blocks(path: Path, found: dict[str, Any], *, overwrite: bool) -> None:
     """Keep blocks that were found, for `graph distance` and others."""
-    path.write_text(json.dumps({"format": FORMAT, **found}, indent=1) + "\n", encoding="utf-8")
+    write_file(path, json.dumps({"format": FORMAT, **found}, indent=1) + "\n", overwrite=overwrite)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +260,6 @@ def _parquet(path: Path) -> Any:
         raise InvalidInput(f"{path} is not a Parquet table; nothing was charged") from None
 
 
-def write_labels(path: Path, names: Sequence[str], labels: Sequence[int]) -> None:
+def write_labels(path: Path, names: Sequence[str], labels: Sequence[int], *, overwrite: bool) -> None:
     """The block of each node, as a table."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["node", "block"])
-        writer.writerows(zip(names, labels, strict=True))
+    write_table(path, ["node", "block"], zip(names, labels, strict=True), overwrite=overwrite)

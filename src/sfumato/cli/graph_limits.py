@@ -21,6 +21,7 @@ from sfumato.cli.graph_files import (
 )
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidParameter
+from sfumato.files import write_file
 
 
 @sentences
@@ -93,7 +94,7 @@ def limits(
     ]
     show({**asdict(case), "regime": said.regime, **compared, **rates}, "\n".join(lines), json=json)
     if plot is not None:
-        plot.write_bytes(_phases(case, said.sentence))
+        write_file(plot, _phases(case, said.sentence), overwrite=overwrite)
         say(f"written: {plot}", quiet=hush)
 
 

@@ -11,6 +11,7 @@ from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.graph_files import write_labels
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import write_table
 
 
 @sentences
@@ -39,10 +40,8 @@ def simulate(
     except FileExistsError:
         raise InvalidInput(f"{folder} exists already and is kept; choose a new folder") from None
     files = {name: folder / f"{name}.csv" for name in ("edges", "blocks")}
-    with files["edges"].open("w", encoding="utf-8", newline="") as file:
-        file.write("u,v\n")
-        np.savetxt(file, drawn.network.edges, fmt="%d", delimiter=",")
-    write_labels(files["blocks"], [str(node) for node in range(n)], drawn.labels.tolist())
+    write_table(files["edges"], ["u", "v"], drawn.network.edges.tolist())
+    write_labels(files["blocks"], [str(node) for node in range(n)], drawn.labels.tolist(), overwrite=False)
     say(f"made up {n:,} nodes and {len(drawn.network.edges):,} edges", quiet=quiet or json)
     paths = {name: str(path) for name, path in files.items()}
     show(paths, "\n".join(paths.values()), json=json)

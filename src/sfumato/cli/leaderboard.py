@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
@@ -122,7 +123,7 @@ def leaderboard(
     with working("drawing", quiet=hush), _aside(method):
         pictures = {one.name: _picture(one, contenders, users, epsilons) for one in sources}
     notes = [UNCHECKED.format(name) for name in method or []]
-    _write(out, scores, pictures, names[0], users, notes)
+    _write(out, scores, pictures, names[0], users, notes, overwrite=overwrite)
     say(f"wrote {out}", quiet=hush)
     result = {
         "simulation": True,
@@ -186,7 +187,7 @@ def _check_out(out: Path, files: Sequence[str], *, overwrite: bool) -> None:
     """Refuse before minutes of work what would be refused after them."""
     if out.suffix != ".html":
         raise InvalidParameter(f"the leaderboard is a page, .html, got {out}; nothing was run")
-    if out.exists() and not overwrite:
+    if os.path.lexists(out) and not overwrite:
         raise InvalidParameter(f"{out} exists; say --overwrite to replace it; nothing was run")
     if not out.parent.is_dir():
         raise InvalidInput(f"there is no folder {out.parent}; nothing was run")
@@ -318,6 +319,8 @@ def _write(
     first: str,
     users: int,
     notes: Sequence[str],
+    *,
+    overwrite: bool,
 ) -> None:
     """The page: for each source the ranking, the pictures, the means, and the first method's duels."""
     from sfumato.heatmap.standings import (
@@ -363,4 +366,4 @@ def _write(
                 sections.append(
                     Section(f"{first} against {rival}", str(tally(found)), table=sign_table(found))
                 )
-    write_report(out, "Leaderboard of private heatmaps", sections=sections)
+    write_report(out, "Leaderboard of private heatmaps", sections=sections, overwrite=overwrite)

@@ -153,8 +153,7 @@ def budget_of(epsilon: str, delta: str, rho: str) -> Loss:
 
     if bool(epsilon) == bool(rho):
         raise InvalidParameter(
-            "give the budget as --epsilon (with --delta for Gaussian noise) or as --rho, not both; "
-            "a config file or a variable may have set one"
+            "give the budget as --epsilon (with --delta for Gaussian noise) or as --rho, not both"
         )
     if rho:
         if delta != "0":

@@ -9,18 +9,23 @@ import typer
 
 from sfumato import __version__
 from sfumato.cli import audit, demo, emd, graph, heatmap, leaderboard, ledger, sense
-from sfumato.cli.config import defaults
-from sfumato.cli.console import INVALID, fail
+from sfumato.cli.aloud import SpokenGroup, refuse_variables
+from sfumato.cli.config import defaults, file_of_defaults, names
+from sfumato.cli.console import INVALID, fail, say
 from sfumato.errors import InvalidInput
+
+PREFIX = "SFUMATO"
 
 app = typer.Typer(
     name="sfumato",
     help="Release where things are, privately: the geography survives, the exact places do not.",
     epilog="Exit codes: 0 done, 1 claim refuted or check failed, 2 usage, 3 budget refused, 4 input invalid, "
-    "5 inconclusive. Every option can be set by a variable SFUMATO_COMMAND_OPTION or in sfumato.toml.",
+    "5 inconclusive. Options can be set by a variable SFUMATO_COMMAND_OPTION or in sfumato.toml, but not "
+    "what must be said aloud: budgets and costs, --public, --one-row-one-user, --prior, --overwrite.",
+    cls=SpokenGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"auto_envvar_prefix": "SFUMATO", "help_option_names": ["-h", "--help"]},
+    context_settings={"auto_envvar_prefix": PREFIX, "help_option_names": ["-h", "--help"]},
 )
 app.add_typer(heatmap.app, name="heatmap")
 app.add_typer(sense.app, name="sense")
@@ -52,11 +57,18 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """Read the config file before any command."""
+    """Read the config file before any command, and say so if it sets anything of it."""
+    file = file_of_defaults(config)
     try:
-        context.default_map = defaults(config, context.command)
+        refuse_variables(context.command, prefix=PREFIX)
+        found = {} if file is None else defaults(file, context.command)
     except InvalidInput as problem:
         fail(str(problem), code=INVALID, json=False)
+    context.default_map = found
+    word = context.invoked_subcommand or ""
+    if used := names({word: found.get(word, {})}):
+        # Not to be hushed: the file itself could do that.
+        say(f"sfumato: {file} sets {', '.join(used)}", quiet=False)
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from sfumato.cli.area import Levels, Plane, Shape, named_area
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.map_options import MethodOption, Overwrite, Way
 from sfumato.errors import InvalidParameter
+from sfumato.files import write_file
 
 if TYPE_CHECKING:
     from sfumato.heatmap.forecast import Expected, Forecast, Needed
@@ -92,7 +93,7 @@ def plan(
     side = _side(bounds, plane=plane, levels=levels) if bounds else None
     result, lines = _answer(kind, users, cost, wanted, side)
     if out is not None:
-        _write(out, kind, users, cost, wanted, lines)
+        _write(out, kind, users, cost, wanted, lines, overwrite=overwrite)
         say(f"wrote {out}", quiet=quiet or json)
     show({**result, "holds_for": HOLDS_FOR}, "\n".join([*lines, HOLDS_FOR]), json=json)
 
@@ -118,7 +119,7 @@ def _check_out(out: Path, *, overwrite: bool) -> None:
         raise InvalidParameter(f"plans end in one of {', '.join(SUFFIXES)}, got {out}; nothing was written")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
         raise InvalidParameter(f"the folder of {out} must be there to write to; nothing was written")
-    if out.is_dir() or (out.exists() and not overwrite):
+    if out.is_dir() or (os.path.lexists(out) and not overwrite):
         raise InvalidParameter(f"{out} exists already and is kept; nothing was written")
 
 
@@ -335,14 +336,21 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 
 def _write(
-    out: Path, kind: Data, users: int | None, epsilon: float | None, wanted: Wanted | None, lines: list[str]
+    out: Path,
+    kind: Data,
+    users: int | None,
+    epsilon: float | None,
+    wanted: Wanted | None,
+    lines: list[str],
+    *,
+    overwrite: bool,
 ) -> None:
     """The picture, or a page around it."""
     from sfumato.report import Section, write_report
 
     caption, picture = _picture(kind, users, epsilon, wanted)
     if out.suffix.lower() == ".png":
-        out.write_bytes(picture)
+        write_file(out, picture, overwrite=overwrite)
         return
     write_report(
         out,
@@ -352,6 +360,7 @@ def _write(
             Section("What more would buy", caption, picture=picture, description=caption),
             Section("What it holds for", HOLDS_FOR[0].upper() + HOLDS_FOR[1:]),
         ],
+        overwrite=overwrite,
     )
 
 

@@ -23,6 +23,7 @@ from sfumato.cli.sense_files import read_snapshots
 from sfumato.cli.sense_outputs import check_outputs, write_paid
 from sfumato.cli.sense_site import CalibrationOption, Calibrations, planned_noise, reading_loss
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch, SfumatoError
+from sfumato.files import write_table
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -166,11 +167,9 @@ def unseal(
         Path | None, typer.Option(help="A new .csv file that only you may read; else they are printed.")
     ] = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Take the noise off, exactly: for the holder of the master key. What comes out is private again."""
-    import csv
-    import os
-
     from sfumato.sensing import read_master_key, read_readings, unseal_snapshot
 
     master = read_master_key(key)
@@ -189,15 +188,9 @@ def unseal(
             json=json,
         )
         return
-    try:
-        handle = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise InvalidInput(f"{out} exists already and is kept; nothing was written") from None
-    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, ["time", "sensor", "value"], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    show({"private": True, "written": str(out)}, f"{out} (private)", json=json)
+    write_table(out, ["time", "sensor", "value"], [list(row.values()) for row in rows], private=True)
+    remark = "" if quiet else " (private)"
+    show({"private": True, "written": str(out)}, f"{out}{remark}", json=json)
 
 
 @keys.command("new")

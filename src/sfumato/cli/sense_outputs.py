@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ def check_outputs(
             raise InvalidParameter(f"this is written as {wanted}, got {path}; nothing was charged or written")
         if path.resolve() in inputs:
             raise InvalidInput(f"{path} is read by this command and is kept; choose another file")
-        if path.is_dir() or (path.exists() and not overwrite):
+        if path.is_dir() or (os.path.lexists(path) and not overwrite):
             raise InvalidInput(f"{path} exists already and is kept; nothing was charged or written")
         if not path.parent.is_dir():
             raise InvalidInput(f"the folder of {path} must exist; nothing was charged or written")
@@ -55,7 +54,7 @@ def keep_paid(write: Callable[[Path], None], paths: Sequence[Path], *, receipt: 
     """Write what was paid for into new files; whatever goes wrong, it is kept if any .json file can be."""
     for path in paths:
         try:
-            _whole(write, path)
+            write(path)
         except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
             rescued = _rescued(write, path, problem, receipt=receipt, what=what)
             if isinstance(problem, Exception):
@@ -71,24 +70,10 @@ def _rescued(
     name = f"{path.name}.{receipt[:12]}.json"
     for folder in (path.parent, Path(tempfile.gettempdir())):
         try:
-            _whole(write, folder / name)
+            write(folder / name)
         except BaseException:  # noqa: S112  # whoever interrupts twice is told what became of it
             continue
         kept = f"and kept in {folder / name}"
         break
     why = str(problem) or type(problem).__name__
     return InvalidInput(f"could not write {path} ({why}); the {what} are paid for, {kept}")
-
-
-def _whole(write: Callable[[Path], None], path: Path) -> None:
-    """Write a new file, or none: half of one would be taken for the whole."""
-    if path.exists():
-        raise InvalidInput(f"{path} exists already and is kept")
-    try:
-        write(path)
-    except BaseException as problem:
-        # A file that came between is somebody else's.
-        if not isinstance(problem.__context__, FileExistsError):
-            with suppress(OSError):
-                path.unlink()
-        raise

@@ -18,6 +18,7 @@ from sfumato.cli.sense_outputs import check_outputs
 from sfumato.cli.sense_site import Delta, Epsilon, Rho, reading_loss
 from sfumato.cli.sense_words import plain
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import write_file
 
 if TYPE_CHECKING:
     from sfumato.sensing import Operator, Site
@@ -129,7 +130,7 @@ def place(
     made = [] if out is None else [(out, _table(found, ground))]
     made += [] if plot is None else [(plot, _picture(found, lines[-1]))]
     for path, data in made:
-        path.write_bytes(data)
+        write_file(path, data)
         say(f"wrote {path}", quiet=hush)
     show(plain(result), "\n".join(lines), json=json)
 

@@ -30,6 +30,7 @@ from sfumato.cli.sense_site import (
     reading_loss,
 )
 from sfumato.errors import InvalidParameter
+from sfumato.files import write_file
 
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
@@ -175,7 +176,7 @@ def plan(
         part, papers = words.bounds(design)
         result |= part
     if plot is not None:
-        plot.write_bytes(_spectrum(found, planned, physics))
+        write_file(plot, _spectrum(found, planned, physics))
     if trials != 0 and (site is None or sources is not None or more):
         begin = perf_counter()
         part, told, foreseen = _simulated(design, rng, trials, readings=readings, quiet=hush)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.sense_forecast import NAMES, axis_name, extent, interval, left_out, unit
 from sfumato.cli.sense_words import aligned, listed, short
+from sfumato.files import write_file
 
 if TYPE_CHECKING:
     from sfumato.sensing.design import Axis, Curve, Design
@@ -147,7 +148,7 @@ def write_page(
         caption += " Where no trial was wrong a point is at the bottom, without a whisker."
     picture = draw_recovery_forecast(_panels(design, found, result, foreseen.even), caption=caption)
     if out.suffix == ".png":
-        out.write_bytes(picture)
+        write_file(out, picture)
         return
     best = [told["best_time"]["said"]] if "best_time" in told else []
     write_report(
@@ -171,6 +172,7 @@ def write_page(
                 "evenly. Nothing was read or charged.",
             ),
         ],
+        overwrite=False,
     )
 
 

@@ -15,6 +15,7 @@ from sfumato.cli.sense_noisy import made_from, read_noisy
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.cli.sense_told import told
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
+from sfumato.files import write_file
 
 if TYPE_CHECKING:
     from sfumato.sensing import Recovery, SavedRecovery, Site
@@ -140,7 +141,8 @@ def recover(
     for path in out or []:
         saved.write(path, overwrite=overwrite)
     if plot is not None:
-        plot.write_bytes(draw(saved, truth, layout=layout, labels=labels, given=given))
+        picture = draw(saved, truth, layout=layout, labels=labels, given=given)
+        write_file(plot, picture, overwrite=overwrite)
     show(result, told(saved, result, remarks=_remarks(found, given)), json=json)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,6 +21,7 @@ from sfumato.cli.sense_imagined import (
 )
 from sfumato.cli.sense_words import many
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import write_table
 
 FILES = (("site", "json"), ("readings", "csv"), ("sources", "csv"))
 
@@ -75,7 +75,9 @@ def simulate(
         raise InvalidInput(f"{folder} exists already and is kept; choose a new folder") from None
     made.write(folder / "site.json")
     read = made.operator.readings(truth)
-    _table(folder / "readings.csv", ["sensor", "value"], zip(made.sensors.names, read.tolist(), strict=True))
+    write_table(
+        folder / "readings.csv", ["sensor", "value"], zip(made.sensors.names, read.tolist(), strict=True)
+    )
     held = np.flatnonzero(truth)
     # A node has no coordinates; its name is its place.
     places = np.empty((held.size, 0)) if isinstance(space, Graph) else places_of(space, held)
@@ -83,17 +85,10 @@ def simulate(
     placed = zip(map(made.cell, held.tolist()), places.tolist(), truth[held].tolist(), strict=True)
     # The number of a cell is exact, its coordinates are for people: 3.6, not 3.5999999999999996.
     told = ((cell, *(f"{value:.12g}" for value in at), mass) for cell, at, mass in placed)
-    _table(folder / "sources.csv", ["cell", *axes, "mass"], told)
+    write_table(folder / "sources.csv", ["cell", *axes, "mass"], told)
     say(
         f"made up {many(count, 'source')} and what {many(len(made.sensors), 'sensor')} read of them",
         quiet=quiet or json,
     )
     files = {name: str(folder / f"{name}.{end}") for name, end in FILES}
     show(files, "\n".join(files.values()), json=json)
-
-
-def _table(path: Path, header: list[str], rows: Any) -> None:
-    with path.open("x", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)

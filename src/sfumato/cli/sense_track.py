@@ -18,6 +18,7 @@ from sfumato.cli.sense_answer import seed_of
 from sfumato.cli.sense_noisy import Noisy, in_time, joined, moments_of
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidInput, InvalidParameter, NotComparable
+from sfumato.files import write_file
 
 if TYPE_CHECKING:
     from sfumato.privacy import Loss
@@ -102,9 +103,9 @@ def track(
         "remarks": [*(f"{one.said} {done}" for one in bad), *uneven([one.time for one in rounds])],
     }
     if out is not None:
-        out.write_text(json_.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_file(out, json_.dumps(result, indent=1) + "\n", overwrite=overwrite)
     if plot is not None:
-        plot.write_bytes(_draw(found, rounds, result))
+        write_file(plot, _draw(found, rounds, result), overwrite=overwrite)
     show(result, _told(result), json=json)
 
 

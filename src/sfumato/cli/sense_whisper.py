@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json as json_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +14,7 @@ from sfumato.cli.sense_files import column, read_graph, read_layout, read_rows
 from sfumato.cli.sense_outputs import check_outputs, keep_paid
 from sfumato.cli.sense_told import percent
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
+from sfumato.files import write_file, write_table
 
 if TYPE_CHECKING:
     from sfumato.privacy import Ledger
@@ -75,7 +75,6 @@ def release(
     from sfumato.privacy import RandomisedResponse
     from sfumato.privacy.codec import encode
     from sfumato.sensing import whisper_release
-    from sfumato.sensing.files import write_text
     from sfumato.sensing.whisper import bound_of
 
     hush = quiet or json
@@ -97,7 +96,7 @@ def release(
     def write(path: Path) -> None:
         # A release with more beside it: `ledger verify --against` reads it as one.
         about = {"nodes": list(names), "edges": net.edges.tolist(), "answered": who}
-        write_text(path, json_.dumps({**paid.to_json(), "whisper": about}, indent=1) + "\n")
+        write_file(path, json_.dumps({**paid.to_json(), "whisper": about}, indent=1) + "\n")
 
     keep_paid(write, [out], receipt=paid.entry.hash, what="answers")
     say(f"released {len(who)} answers, {paid.guarantee}", quiet=hush)
@@ -189,9 +188,10 @@ def locate(
         }
     if out is not None:
         whole = {**result, "probabilities": dict(zip(names, found.nodes.tolist(), strict=True))}
-        out.write_text(json_.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        write_file(out, json_.dumps(whole, indent=1) + "\n", overwrite=overwrite)
     if plot is not None:
-        plot.write_bytes(_draw(found, answers, labels, chosen, names, layout, result))
+        picture = _draw(found, answers, labels, chosen, names, layout, result)
+        write_file(plot, picture, overwrite=overwrite)
     show(result, _told(result), json=json)
 
 
@@ -239,10 +239,7 @@ def simulate(
     files = {}
     for name, (header, rows) in tables.items():
         files[name] = str(folder / f"{name}.csv")
-        with Path(files[name]).open("x", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(header)
-            writer.writerows(rows)
+        write_table(files[name], header, rows)
     say(f"made up a whisper that {int(heard.sum())} of {net.size} nodes have heard", quiet=quiet or json)
     show(files, "\n".join(files.values()), json=json)
 

@@ -12,6 +12,7 @@ import typer
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.map_options import Overwrite
 from sfumato.errors import InvalidParameter
+from sfumato.files import write_file
 
 if TYPE_CHECKING:
     from sfumato.heatmap import HeatmapRelease, ZoneTotal
@@ -48,7 +49,7 @@ def totals(
     found = zone_totals(saved, places, coverage=coverage)
     if out is not None:
         data = totals_csv(found) if out.suffix.lower() == ".csv" else totals_geojson(saved, places, found)
-        out.write_bytes(data)
+        write_file(out, data, overwrite=overwrite)
         say(f"wrote {out}", quiet=quiet or json)
     rows = [asdict(one) for one in found]
     result = {"statement": saved.statement, "coverage": coverage, "zones": rows}
@@ -62,7 +63,7 @@ def _check(out: Path, read: list[Path], *, overwrite: bool) -> None:
         raise InvalidParameter(f"{out} must not replace the map or its zones; nothing was written")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
         raise InvalidParameter(f"the folder of {out} must be there to write to; nothing was written")
-    if out.is_dir() or (out.exists() and not overwrite):
+    if out.is_dir() or (os.path.lexists(out) and not overwrite):
         raise InvalidParameter(f"{out} exists already and is kept; nothing was written")
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.spatial import ConvexHull, QhullError
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures.beliefs import LEAST, Ball, diamonds, halo, halos
+from sfumato.figures.beliefs import BEHIND, LEAST, Ball, diamonds, halo, halos
 from sfumato.figures.heatmap import INK, TOPS, round_number
 from sfumato.figures.layout import community_numbers, graph_layout
 from sfumato.figures.sheet import (
@@ -26,6 +26,7 @@ from sfumato.figures.sheet import (
     crosses,
     dots,
     heading,
+    inches,
     key,
     panel,
     places,
@@ -49,6 +50,7 @@ FLATTEST, TALLEST = 0.5, 1.15  # panels: height over width
 # Communities; none is a blue of masses, a brown of readings or the red of sources.
 RINGS = ("#2e7d32", "#8e24aa", "#00acc1", "#ec407a", "#9e9d24", "#455a64")
 PLAIN = "#7d838b"
+LARGER, LARGEST = 1.3, 200  # how much larger than its node a mass is, and square points of the largest beyond
 CROWD = 10_000  # nodes: rings of more would be all there is to see
 NAMES, LONGEST = 3, 16  # names of communities in a row over one panel, and their letters
 
@@ -222,9 +224,21 @@ def _ground(axis: Axes, graph: Graph, at: FloatArray, groups: IntArray | None) -
         )
     )  # fmt: skip
     axis.set_aspect("equal", adjustable="datalim")
-    axis.margins(0.03)
     axis.update_datalim(at)
-    axis.autoscale_view()
+    _fit(axis, graph.size)
+
+
+def _fit(axis: Axes, count: int) -> None:
+    """Limits that hold the largest mark of a node at the edge whole, a step of x as long as one of y."""
+    size, _ = _dot(count)
+    radius = math.sqrt(max(LARGER * size + LARGEST, 4 * size + BEHIND)) / 2 + 1  # a mass, or a halo; its rim
+    sides = 72 * np.array(inches(axis))
+    low, high = np.array(axis.dataLim.min), np.array(axis.dataLim.max)
+    room = sides - 2 * np.maximum(radius, 0.03 * sides)
+    unit = float(((high - low) / room).max()) or 1.0  # of data, to a point
+    begin, end = (low + high - unit * sides) / 2, (low + high + unit * sides) / 2
+    axis.set_xlim(begin[0], end[0])
+    axis.set_ylim(begin[1], end[1])
 
 
 def community_outlines(at: FloatArray, groups: IntArray) -> list[FloatArray]:
@@ -327,8 +341,8 @@ def _masses(
     order = np.argsort(-share, kind="stable")  # small ones lie on large ones
     shown = order[share[order] > FAINT]
     dots(
-        axis, at[shown], size=1.3 * size + 200 * share[shown], fill=found[shown], edge="white", width=0.7,
-        order=3, cmap=blues(), norm=scale,
+        axis, at[shown], size=LARGER * size + LARGEST * share[shown], fill=found[shown], edge="white",
+        width=0.7, order=3, cmap=blues(), norm=scale,
     )  # fmt: skip
     axis.plot([], [], "o", color=FOUND, markersize=8, markeredgewidth=0, label=said)
     color_bar(axis, blues(), scale, label=unit, part=(0.2, 0.6), drop=0.06)

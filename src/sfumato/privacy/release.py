@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import write_file
 from sfumato.privacy.codec import decode_guarantee, decode_loss, encode, encode_guarantee
 from sfumato.privacy.exact import exact, written
 from sfumato.privacy.guarantee import Guarantee
@@ -135,15 +136,8 @@ class Release(Generic[T_co]):
                 f"a value of {_named(self.value)} cannot be saved as JSON ({problem}); nothing was written, "
                 "the release was paid for, keep it"
             ) from problem
-        try:
-            with Path(path).open("x", encoding="utf-8") as file:
-                file.write(text + "\n")
-        except FileExistsError:
-            raise InvalidInput(f"{path} exists already and is kept; write the release elsewhere") from None
-        except OSError as problem:
-            raise InvalidInput(
-                f"cannot write {path}: {problem.strerror}; the release was paid for, keep it"
-            ) from None
+        lost = "the release was paid for, keep it"
+        write_file(path, text + "\n", kept="write the release elsewhere", lost=lost)
 
 
 def _integers(value: Any) -> bool:

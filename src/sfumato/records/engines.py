@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ from typing import Any
 import ibis
 
 from sfumato.errors import InvalidInput, MissingPackage
+from sfumato.files import scratch_folder
 from sfumato.records.quiet import quietly
 
 # DuckDB keeps its tables and hashes within this and spills the rest to disk; the process stays below 4 GB.
@@ -25,21 +24,21 @@ MEMORY = "2500MB"
 def duckdb_engine(database: Path | None = None) -> Any:
     """A DuckDB of our own, in this process: bounded memory, files opened to be read only, no downloads."""
     # What is spilled is private: a folder nobody else may enter, gone with the connection.
-    spill = tempfile.mkdtemp(prefix="sfumato-")
+    spill, remove = scratch_folder()
 
     def connect() -> Any:
         connection = ibis.duckdb.connect(
             ":memory:" if database is None else str(database),
             read_only=database is not None,
             memory_limit=MEMORY,
-            temp_directory=spill,
+            temp_directory=str(spill),
             # Sums do not depend on the order of rows, and keeping it costs memory.
             preserve_insertion_order=False,
             autoinstall_known_extensions=False,
         )
         # A bar that grows with the rows tells of them.
         connection.raw_sql("set enable_progress_bar = false")
-        weakref.finalize(connection, shutil.rmtree, spill, ignore_errors=True)
+        weakref.finalize(connection, remove)
         return connection
 
     what = (
@@ -50,7 +49,7 @@ def duckdb_engine(database: Path | None = None) -> Any:
     try:
         return quietly(connect, f"{what}; nothing was read")
     except InvalidInput:
-        shutil.rmtree(spill, ignore_errors=True)
+        remove()
         raise
 
 

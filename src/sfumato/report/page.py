@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from sfumato.files import write_file
+
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"> <meta http-equiv="Content-Security-Policy" content="default-src
 'none'; img-src data:; style-src 'unsafe-inline'"> <meta name="viewport" content="width=device-width,
@@ -30,10 +32,12 @@ class Section:
     description: str = ""
 
 
-def write_report(path: str | Path, title: str, *, sections: Sequence[Section]) -> None:
-    """Save sections as one HTML file that opens anywhere, offline."""
+def write_report(
+    path: str | Path, title: str, *, sections: Sequence[Section], overwrite: bool = True
+) -> None:
+    """Save sections as one HTML file that opens anywhere, offline; a file of that name gives way, or not."""
     body = "\n".join(_html(section) for section in sections)
-    Path(path).write_text(PAGE.format(title=escape(title), body=body), encoding="utf-8")
+    write_file(path, PAGE.format(title=escape(title), body=body), overwrite=overwrite)
 
 
 def _html(section: Section) -> str:

@@ -1,4 +1,4 @@
-"""Files of the room: JSON read without surprises, and nothing written over by accident."""
+"""Files of the room: JSON read without surprises."""
 
 from __future__ import annotations
 
@@ -17,14 +17,3 @@ def read_json(path: str | Path, what: str) -> Any:
         raise InvalidInput(f"cannot read {path}: {problem.strerror}") from None
     except (ValueError, RecursionError):
         raise InvalidInput(f"{path} is not {what}: it is no JSON") from None
-
-
-def write_text(path: str | Path, text: str, *, overwrite: bool = False, kept: str = "") -> None:
-    """Write a text file, a new one unless told otherwise; `kept` is said of what could not be written."""
-    try:
-        with Path(path).open("w" if overwrite else "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InvalidInput(f"{path} exists already and is kept; choose another file{kept}") from None
-    except OSError as problem:
-        raise InvalidInput(f"cannot write {path}: {problem.strerror}{kept}") from None

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
+from sfumato.files import remove_drafts, write_file
 from sfumato.privacy import KeyedNoise
 from sfumato.privacy.keyed import KEY_BYTES
-from sfumato.privacy.ledger_file import sync_folder
 from sfumato.sensing.files import read_json
 
 MASTER_FORMAT = "sfumato-master-key/1"
@@ -189,38 +189,15 @@ def _read(path: Path, form: str, what: str) -> dict[str, Any]:
 
 
 def _write_new(path: Path, data: dict[str, Any]) -> None:
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise InvalidInput(f"{path} exists already and is kept; write the key elsewhere") from None
-    except OSError as problem:
-        raise InvalidInput(f"cannot write {path}: {problem.strerror}; no key was made") from None
-    try:
-        _write_through(handle, data)
-        sync_folder(path.parent)
-    except OSError as problem:
-        path.unlink(missing_ok=True)
-        raise InvalidInput(f"cannot write {path}: {problem.strerror}; no key was made") from None
+    write_file(path, _text(data), private=True, kept="write the key elsewhere", lost="no key was made")
 
 
 def _replace(path: Path, data: dict[str, Any]) -> None:
-    # One name for all drafts, under the lock: what a crash leaves is overwritten by the next start, and no
-    # old key stays behind.
-    draft = path.with_name(f".{path.name}.next")
-    try:
-        _write_through(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), data)
-        draft.replace(path)
-        sync_folder(path.parent)
-    except OSError as problem:
-        draft.unlink(missing_ok=True)
-        raise InvalidInput(f"cannot write {path}: {problem.strerror}; nothing was sealed") from None
+    write_file(path, _text(data), overwrite=True, private=True, lost="nothing was sealed")
 
 
-def _write_through(handle: int, data: dict[str, Any]) -> None:
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(json.dumps(data, indent=1) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+def _text(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=1) + "\n"
 
 
 @contextmanager
@@ -240,15 +217,17 @@ def _lock(path: Path, called: str) -> int:
         while True:
             handle = os.open(path, os.O_RDONLY)
             fcntl.flock(handle, fcntl.LOCK_EX)
-            held, there = os.fstat(handle), os.stat(path)
-            if there.st_nlink > 1:
+            # Whoever waited holds the lock of a file that was replaced meanwhile: look again.
+            if os.fstat(handle).st_ino != os.stat(path).st_ino:
+                os.close(handle)
+                continue
+            # Under the lock every draft is of a start that was killed: no old key stays behind in one.
+            remove_drafts(path)
+            if os.stat(path).st_nlink > 1:
                 os.close(handle)
                 raise InvalidInput(
                     f"{called} has a second name, which would keep its old key; remove it; nothing was sealed"
                 )
-            # Whoever waited holds the lock of a file that was replaced meanwhile: look again.
-            if held.st_ino == there.st_ino:
-                return handle
-            os.close(handle)
+            return handle
     except OSError as problem:
         raise InvalidInput(f"cannot read {called}: {problem.strerror}; nothing was sealed") from None

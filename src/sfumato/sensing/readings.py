@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.files import write_file
 from sfumato.privacy import REHEARSAL, ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
 from sfumato.privacy.guarded import FloatArray, IntArray
 from sfumato.privacy.release import release_from_json
@@ -115,15 +116,8 @@ class Readings:
                 raise InvalidParameter(
                     f"readings are written as .json or .csv, got {other!r}; they were paid"
                 )
-        try:
-            with Path(path).open("x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            raise InvalidInput(f"{path} exists already and is kept; write the readings elsewhere") from None
-        except OSError as problem:
-            raise InvalidInput(
-                f"cannot write {path}: {problem.strerror}; the readings were paid for, keep them"
-            ) from None
+        lost = "the readings were paid for, keep them"
+        write_file(path, text, kept="write the readings elsewhere", lost=lost)
 
 
 def read_readings(path: str | Path) -> Readings:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.files import write_file
 from sfumato.sensing.answer import Answer, place_of
 from sfumato.sensing.estimate import places_of
-from sfumato.sensing.files import read_json, write_text
+from sfumato.sensing.files import read_json
 from sfumato.sensing.recovery import Recovery
 from sfumato.sensing.site import Site, part_of_site
 from sfumato.spaces.space import read_only
@@ -145,7 +146,7 @@ class SavedRecovery:
                 raise InvalidParameter(
                     f"a recovery is written as .json or .csv, got {other!r}; nothing was written"
                 )
-        write_text(path, text, overwrite=overwrite)
+        write_file(path, text, overwrite=overwrite)
 
 
 def read_recovery(path: str | Path) -> SavedRecovery:

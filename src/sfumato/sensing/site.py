@@ -16,12 +16,13 @@ from typing import Any, assert_never
 import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.files import write_file
 from sfumato.privacy import MovedMass, SwappedCells
 from sfumato.privacy.codec import canonical, decode_neighbors, encode
 from sfumato.privacy.exact import exact
 from sfumato.privacy.losses import nonnegative
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear, part_of
-from sfumato.sensing.files import read_json, write_text
+from sfumato.sensing.files import read_json
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
 from sfumato.sensing.sensors import Sensors
 from sfumato.spaces import Graph, Grid, Line, Points
@@ -125,7 +126,7 @@ class Site:
 
     def write(self, path: str | Path) -> None:
         """Save in a new file; a site is never written over another."""
-        write_text(path, json.dumps(self.to_json(), indent=1) + "\n")
+        write_file(path, json.dumps(self.to_json(), indent=1) + "\n")
 
 
 def read_site(path: str | Path) -> Site:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from tests.heatmap.writers.maps import CITY, HOSTILE, PACIFIC, SCENE, heatmap, t
 from sfumato.heatmap.tiles import Tiles
 from sfumato.heatmap.writers import page
 from sfumato.heatmap.writers.page import html
+from sfumato.spaces import area_in_degrees
 
 pytestmark = pytest.mark.unit
 
@@ -139,6 +141,73 @@ def browse(folder: Path, data: bytes, *more: str, fragment: str = "") -> str:
     return done.stdout
 
 
+def played(page: bytes, play: str) -> bytes:
+    """A page with a script of the test in it, which its own policy would refuse: let in by its hash."""
+    digest = base64.b64encode(hashlib.sha256(play.encode()).digest()).decode()
+    text = page.decode().replace("script-src '", f"script-src 'sha256-{digest}' '", 1)
+    return text.replace("</body>", f"<script>{play}</script></body>").encode()
+
+
+def shape(folder: Path) -> tuple[int, int]:
+    """Width and height of what is drawn in a strong color above the legend."""
+    image = np.asarray(Image.open(folder / "seen.png").convert("RGB")).astype(int)[:740]
+    rows, columns = np.nonzero(image[..., 2] > image[..., 1] + 60)  # violet, as the densest place is
+    assert rows.size > 1000
+    return int(np.ptp(columns)) + 1, int(np.ptp(rows)) + 1
+
+
+DEMO = (11.20, 43.74, 11.32, 43.81)
+STRETCHED = 0.12 * math.cos(math.radians(43.775)) / 0.07  # a cell is as much wider than high as the area
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("area", "aspect", "size"),
+    [
+        (CITY, 1.0, "1000,900"),
+        (area_in_degrees(DEMO, 8), 1.0, "1500,900"),
+        (area_in_degrees(DEMO, 8, square=False), STRETCHED, "1000,900"),
+        (SCENE, 1.0, "700,1000"),
+    ],
+    ids=["city", "demo", "stretched", "image"],
+)
+def test_a_browser_draws_squares_on_the_ground_as_squares(
+    area: Any, aspect: float, size: str, tmp_path: Path
+) -> None:
+    low_x, low_y, high_x, high_y = area.bounds
+    middle = tile_at(area, (low_x + high_x) / 2 + 1e-9, (low_y + high_y) / 2 + 1e-9, level=2, users=1e6)
+    seen = (f"--screenshot={tmp_path}/seen.png", f"--window-size={size}")
+    browse(tmp_path, html(heatmap(area, [middle])), *seen, fragment="#layer=cells")
+    wide, high = shape(tmp_path)
+    assert min(wide, high) > 60
+    # A border may lie between two pixels, at either end of either side.
+    assert abs(wide - aspect * high) <= 2 + 2 * aspect
+
+
+@pytest.mark.browser
+def test_a_page_that_grows_shows_no_ellipses_before_it_is_drawn_anew(tmp_path: Path) -> None:
+    """A window that grows by 11 %, a printer, a picture of the whole page: the old drawing keeps its form."""
+    middle = tile_at(CITY, -73.95, 40.7, level=2, users=1e6)
+    play = """
+      const waiting = setInterval(() => {
+        if (!document.querySelector("#marks li")) return;  // the map is not drawn yet
+        clearInterval(waiting);
+        setTimeout(() => {  // on the browser's virtual clock
+          window.requestAnimationFrame = () => 0;  // nothing is drawn any more
+          const map = document.getElementById("map");
+          map.style.height = `${1.11 * map.clientHeight}px`;
+          document.body.dataset.grown = "yes";
+        }, 500);
+      }, 50);
+    """
+    page = played(html(heatmap(CITY, [middle])), play)
+    assert 'data-grown="yes"' in browse(tmp_path, page, "--dump-dom", fragment="#layer=cells")
+    browse(tmp_path, page, f"--screenshot={tmp_path}/seen.png", fragment="#layer=cells")
+    wide, high = shape(tmp_path)
+    assert min(wide, high) > 60
+    assert abs(wide - high) <= 4
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize(
     ("area", "place", "fragment"),
@@ -186,11 +255,7 @@ def test_a_browser_reads_the_map_out(tmp_path: Path) -> None:
         document.body.dataset.said = JSON.stringify(said);
       }, 50);
     """
-    # The page's own policy would refuse a foreign script: let this one in by its hash.
-    digest = base64.b64encode(hashlib.sha256(play.encode()).digest()).decode()
-    text = html(release).decode().replace("script-src '", f"script-src 'sha256-{digest}' '", 1)
-    text = text.replace("</body>", f"<script>{play}</script></body>")
-    dom = browse(tmp_path, text.encode(), "--dump-dom")
+    dom = browse(tmp_path, played(html(release), play), "--dump-dom")
     found = re.search(r'data-said="([^"]*)"', dom)
     assert found is not None
     before, here, zoomed, after = json.loads(found[1].replace("&quot;", '"'))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.broken_disk import fill
 from tests.heatmap.writers.maps import CITY, HOSTILE, PACIFIC, SCENE, heatmap, town
 
 from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage
@@ -107,10 +108,7 @@ def test_a_file_is_kept_unless_asked(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_fails_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: Path, data: bytes) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", fail)
+    fill(monkeypatch)
     with pytest.raises(InvalidInput, match="No space left on device; the map was paid for"):
         write(town(), tmp_path / "a.csv")
     assert list(tmp_path.iterdir()) == []

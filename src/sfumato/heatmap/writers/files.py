@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage
+from sfumato.errors import InvalidParameter, MissingPackage
+from sfumato.files import write_file
 from sfumato.heatmap.writers import archive, geojson, geotiff, page, picture, tables
 from sfumato.spaces import Area
 
@@ -98,7 +99,7 @@ def check_outputs(
             tables.check_h3(area, area.grid.levels, h3_resolution)
         if not target.parent.is_dir():
             raise InvalidParameter(f"the folder of {target} must exist, it does not; nothing was written")
-        if target.is_dir() or (target.exists() and not overwrite):
+        if target.is_dir() or (os.path.lexists(target) and not overwrite):
             raise InvalidParameter(f"{target} exists already and is kept; nothing was written")
         if not os.access(target.parent, os.W_OK):
             raise InvalidParameter(f"the folder of {target} cannot be written to; nothing was written")
@@ -119,22 +120,6 @@ def suffix_of(path: Path) -> str:
 
 
 def save(path: Path, data: bytes, *, overwrite: bool) -> None:
-    """Write a file so that it is there whole, or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        if not overwrite:
-            path.open("xb").close()  # takes the name, or refuses when a file came meanwhile
-        try:
-            part.write_bytes(data)
-            part.replace(path)
-        except OSError:
-            part.unlink(missing_ok=True)
-            if not overwrite:
-                path.unlink(missing_ok=True)
-            raise
-    except FileExistsError:
-        raise InvalidInput(f"{path} exists already and is kept; write the map elsewhere") from None
-    except OSError as problem:
-        raise InvalidInput(
-            f"cannot write {path}: {problem.strerror}; the map was paid for, write it elsewhere"
-        ) from None
+    """Write a map that is paid for; the file is there whole, or not at all."""
+    lost = "the map was paid for, write it elsewhere"
+    write_file(path, data, overwrite=overwrite, kept="write the map elsewhere", lost=lost)

@@ -1,0 +1,75 @@
+"""Words that count on the command line only: consent, budgets and costs, and what replaces a file.
+
+A default that somebody wrote down once, in a file or a variable that nobody looks at, is no consent. The rule
+goes by the name of an option, so that a command of tomorrow has it too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from typer.core import TyperGroup
+
+from sfumato.errors import InvalidInput
+
+ALOUD = {
+    # declares something about the data that nobody can check
+    "public",
+    "one_row_one_user",
+    "prior",
+    # sets a budget, or what is charged to one
+    "epsilon",
+    "delta",
+    "rho",
+    "budget_epsilon",
+    "budget_delta",
+    "window",
+    "share",
+    "bounds_share",
+    "mass_per_period",
+    # replaces what is there
+    "overwrite",
+}
+# Options that have such a name and mean something else: chances of an edge, the coverage of a set.
+OTHERS = {("graph", "limits", "rho"), ("graph", "simulate", "rho"), ("sense", "whisper", "locate", "share")}
+
+
+class SpokenGroup(TyperGroup):
+    """The root command, below which no option that must be said aloud is read from a variable."""
+
+    def __init__(self, **rest: Any) -> None:
+        super().__init__(**rest)
+        for _, parameter in spoken(self):
+            parameter.allow_from_autoenv = False
+            parameter.show_envvar = False
+
+
+def spoken(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every option below a command that must be said aloud, with the words of its command."""
+    for parameter in command.params:
+        if is_spoken(parameter, path):
+            yield path, parameter
+    for name, below in getattr(command, "commands", {}).items():
+        yield from spoken(below, (*path, name))
+
+
+def is_spoken(parameter: Any, path: tuple[str, ...]) -> bool:
+    """Whether a parameter of the command at a path is an option that must be said aloud."""
+    return (
+        parameter.param_type_name == "option"
+        and parameter.name in ALOUD
+        and (*path, parameter.name) not in OTHERS
+    )
+
+
+def refuse_variables(command: Any, *, prefix: str) -> None:
+    """Refuse variables that look as if they set such an option: somebody thinks that they do."""
+    for path, parameter in spoken(command):
+        name = "_".join((prefix, *path, parameter.name)).upper().replace("-", "_")
+        if os.environ.get(name):
+            raise InvalidInput(
+                f"the variable {name} sets {parameter.opts[0]} of '{' '.join(path)}', which counts on the "
+                "command line only; unset it; nothing was done"
+            )

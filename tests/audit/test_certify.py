@@ -363,8 +363,8 @@ def test_what_leaks_on_an_eighth_of_the_data_is_not_certified_for_a_twentieth(
 ) -> None:
     """A share of 5 % is claimed and one of 10 % certified, with confidence 0.99 if nothing else is asked for.
 
-    The other arm: with confidence 2/3 and up to a share of 45 % the same box is certified, and the certificate
-    says 45 %, whatever was claimed.
+    The other arm: with confidence 2/3 and up to a share of 45 % the same box is certified, and what is said
+    to be certified is 45 %, whatever was claimed.
     """
     even, told = np.array([0.5, 0.5]), np.array([0.0, 1.0])
     claim = Claim(RandomApproxDP("0.1", "0.01", "0.05"), AddRemoveUser())

@@ -14,7 +14,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from tests.cli.audit_runs import FEW, LOG3, PAIR, answer, ended, mechanisms, run
+from tests.cli.audit_runs import FEW, LOG3, MANY, PAIR, answer, ended, mechanisms, run
 
 from sfumato.audit.bet import Budget, Look
 from sfumato.audit.boxes import FunctionBox, Pair
@@ -247,7 +247,7 @@ def test_a_certificate_that_takes_too_long_is_not_begun() -> None:
 
 
 def test_a_wrong_specification_says_nothing_of_the_claim() -> None:
-    words = ("run", "mech:slow", *PAIR, "--certify", "--proximity", "0.5", "--outputs", "[0, 1]")
+    words = ("run", "mech:slow", *PAIR, "--certify", "--proximity", "0.5", "--outputs", "[0, 1]", *MANY)
     stated = ("--specification", "mech:law", "--confidence", "0.999999")
     told = ended(5, *words, "--claim", "epsilon=1.2", *stated)
     assert told.startswith("INCONCLUSIVE")

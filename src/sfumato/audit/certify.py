@@ -123,14 +123,14 @@ def really_certified(
     off, more = exact(proximity), exact(slack)
     try:
         match claim.loss:
-            case PureDP(epsilon) if share is None:
-                return PureDP(epsilon + off)
-            case ApproxDP(epsilon, delta) if share is None:
-                return ApproxDP(epsilon, delta + off)
             case PureDP(epsilon):
-                return RandomPureDP(epsilon + off, exact(share) + more)
+                kept = PureDP(epsilon + off)
+                return kept if share is None else RandomPureDP(kept.epsilon, exact(share) + more)
             case ApproxDP(epsilon, delta):
-                return RandomApproxDP(epsilon, delta + off, exact(share) + more)
+                kept_too = ApproxDP(epsilon, delta + off)
+                return (
+                    kept_too if share is None else RandomApproxDP(epsilon, delta + off, exact(share) + more)
+                )
             case RandomPureDP(epsilon, gamma):
                 return RandomPureDP(epsilon + off, gamma + more)
             case RandomApproxDP(epsilon, delta, gamma):

@@ -58,11 +58,10 @@ def enough_runs(witness: Witness, seen: Replay | None = None, *, level: float = 
     shares = [(k + 0.5) / (n + 1) for k, n in zip(hits, runs, strict=True)]
     spreads = [math.sqrt(p * (1 - p) / max(1, n)) for p, n in zip(shares, runs, strict=True)]
     z = float(stats.norm.isf(level) + stats.norm.isf(1 - POWER))
-    least = min(MOST, max(FEWEST, 4 * max(runs)))
     for halved in range(HALVINGS):
         caution = CAUTION / 2**halved
         more, less = shares[0] - caution * spreads[0], min(1.0, shares[1] + caution * spreads[1])
         if (excess := more - grown * less - delta) > 0:
             variance = more * (1 - more) + grown**2 * less * (1 - less)
-            return math.ceil(min(MOST, max(FEWEST, 1.5 * variance * (z / excess) ** 2)))
-    return least
+            return int(min(MOST, max(FEWEST, math.ceil(1.5 * variance * (z / excess) ** 2))))
+    return min(MOST, max(FEWEST, 4 * max(runs)))

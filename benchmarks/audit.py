@@ -20,12 +20,13 @@ import numpy.typing as npt
 from scipy import stats
 from scipy.special import expit
 
+from sfumato.audit.bet import Budget
 from sfumato.audit.bound import lower_bound
 from sfumato.audit.boxes import Box, FunctionBox, Pair
 from sfumato.audit.catalogue import broken, catalogue
 from sfumato.audit.profile import profile
 from sfumato.audit.ratio import epsilon_lower_box, lower_limit
-from sfumato.audit.refute import Budget, refute
+from sfumato.audit.refute import refute
 from sfumato.audit.samples import FloatArray, encoder_of
 from sfumato.audit.specimens import from_law, truncated_geometric_law
 from sfumato.privacy import hockey_stick

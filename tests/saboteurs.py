@@ -617,6 +617,16 @@ SABOTEURS: dict[str, Saboteur] = {
         "test_a_private_function_fails_at_the_flake_rate_at_most_and_a_broken_one_always",
         "<= 14",
     ),
+    "an auditor that does not look at fresh runs": Saboteur(
+        audits.refuted_as_soon_as_the_bet_is_won,
+        "tests/audit/test_confirm.py::test_runs_that_depend_on_each_other_refute_nothing[20000]",
+        "== 0",
+    ),
+    "a certificate of the claim itself": Saboteur(
+        audits.certificate_of_the_claim_itself,
+        "tests/cli/test_audit_further.py::test_a_claim_about_random_data",
+        "except with probability 0.2 over the data",
+    ),
     "an auditor that takes the second sample for the truth": Saboteur(
         audits.second_sample_taken_for_the_truth,
         "tests/audit/test_ratio.py::test_the_level_holds_and_is_used_on_larger_samples[0.02-0.0]",

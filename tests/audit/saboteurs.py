@@ -79,3 +79,17 @@ def second_sample_taken_for_the_truth() -> None:
         return float(stats.binom.sf(k1 - 1, n1, allowed))
 
     room("audit.ratio").p_value = sure
+
+
+def refuted_as_soon_as_the_bet_is_won() -> None:
+    """Fresh runs are made, and whatever they show is taken for a confirmation."""
+    room("audit.confirm").Confirmation.holds = True
+
+
+def certificate_of_the_claim_itself() -> None:
+    """The proximity is used, and not told."""
+
+    def silent(claim: Any, proximity: float, **_: Any) -> Any:
+        return claim.loss
+
+    room("audit.certify").really_certified = silent

@@ -57,7 +57,8 @@ def fails(function: Callable[..., Any], flake: float) -> bool:
     try:
         assert_private(function, epsilon=1, pairs=ANSWERS, flake=flake, runs=400)
     except AssertionError as refusal:
-        return "does not keep" in str(refusal)
+        # A bet that fresh runs do not confirm fails a test as well, so the rate covers it too.
+        return "does not keep" in str(refusal) or "the bet was won" in str(refusal)
     return False
 
 
@@ -115,9 +116,9 @@ def test_a_test_that_can_show_nothing_fails(runs: int) -> None:
 
 
 @pytest.mark.unit
-def test_as_many_runs_as_were_missing_are_enough() -> None:
+def test_as_many_runs_as_were_missing_are_enough(rng: Generator) -> None:
     def silent(data: int) -> int:
-        return 0
+        return int(rng.random() < 0.5)
 
     with pytest.raises(AssertionError, match="at least") as failure:
         assert_private(silent, epsilon=1, pairs=ANSWERS, runs=20)
@@ -153,7 +154,7 @@ def test_boxes_and_claims_of_other_kinds(rng: Generator) -> None:
     ):
         assert_claim(rounded, Claim(ZCDP("0.005"), ReplaceUser()), pairs=[Pair(0, 1)], runs=20_000)
     replaced = assert_private(
-        response(1, rng), epsilon=1, pairs=ANSWERS, runs=1000, neighbors=ReplaceUser(), seconds=60
+        response(1, rng), epsilon=1, pairs=ANSWERS, runs=1000, neighbors=ReplaceUser(), seconds=1e6
     )
     assert replaced.claim == Claim(PureDP(1), ReplaceUser())
     assert (

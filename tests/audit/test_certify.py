@@ -15,9 +15,10 @@ from scipy import stats
 from tests.chance import LEVEL
 
 from sfumato.audit.boxes import FunctionBox, Outputs, Pair, SampleBox
-from sfumato.audit.certify import certify
+from sfumato.audit.certify import certify, really_certified
 from sfumato.audit.limits import boundary_pair
 from sfumato.audit.testers import approx_samples, approx_test
+from sfumato.audit.verdict import Verdict
 from sfumato.errors import InvalidInput, InvalidParameter, NotComparable, Unverifiable
 from sfumato.privacy import (
     ZCDP,
@@ -65,7 +66,10 @@ def test_what_is_private_is_certified_and_what_is_far_refuted(rng: np.random.Gen
     rates = []
     for delta in (0.05, 0.15):
         box = LawBox(boundary_pair(0.5, delta), rng)
-        kinds = [certify(box, claim, proximity=0.1, outputs=2, pairs=[PAIR]).kind for _ in range(trials)]
+        kinds = [
+            certify(box, claim, proximity=0.1, outputs=2, pairs=[PAIR], confidence=2 / 3).kind
+            for _ in range(trials)
+        ]
         assert {"CERTIFIED", "REFUTED"} >= set(kinds)
         rates.append(kinds.count("CERTIFIED"))
     for right, wrong in ((rates[0], rates[1]), (trials - rates[1], trials - rates[0])):
@@ -113,7 +117,9 @@ def test_the_p_value_covers_all_pairs() -> None:
     def shares(data: int, n: int) -> npt.NDArray[np.int64]:
         return np.asarray(np.arange(n) < round((0.4, 0.67)[data] * n), dtype=np.int64)
 
-    asked: dict[str, Any] = {"proximity": 0.1, "outputs": 2, "pairs": [Pair(0, 0), PAIR]}
+    asked: dict[str, Any] = {
+        "proximity": 0.1, "outputs": 2, "pairs": [Pair(0, 0), PAIR], "confidence": 2 / 3,
+    }  # fmt: skip
     found = certify(FunctionBox(shares, "shares"), approx(0.1, 0.1), **asked)
     samples = approx_samples(2, 0.1, proximity=0.1, pairs=2)
     counts = [np.bincount(shares(data, samples)) for data in (0, 1)]
@@ -134,7 +140,7 @@ def test_too_small_a_budget_runs_nothing(rng: np.random.Generator) -> None:
     assert (found.kind, found.runs, found.needed) == (
         "INCONCLUSIVE",
         0,
-        2 * approx_samples(2, 1, proximity=0.1),
+        2 * approx_samples(2, 1, proximity=0.1, error=0.01),
     )
     assert "nothing was run" in found.notes[-1]
     box = LawBox(boundary_pair(0.1, 0.0), rng)
@@ -148,7 +154,7 @@ def test_samples_in_files_are_a_budget() -> None:
     few = SampleBox([0, 1] * 10, [0, 1] * 10, "files", [0, 0])
     found = certify(few, approx(1, 0), proximity=0.1, outputs=2, pairs=[PAIR])
     assert (found.kind, few.taken) == ("INCONCLUSIVE", [0, 0])
-    many = SampleBox([0, 1] * 5000, [0, 1] * 5000, "files", [0, 0])
+    many = SampleBox([0, 1] * 10_000, [0, 1] * 10_000, "files", [0, 0])
     assert certify(many, approx(1, 0), proximity=0.1, outputs=2, pairs=[PAIR]).kind == "CERTIFIED"
 
 
@@ -198,9 +204,9 @@ def test_approximate_claims_take_fewer_runs_from_stated_laws(rng: np.random.Gene
     for outputs, fewer in ((10_000, 3), (16, 1)):
         law = np.full(outputs, 1 / outputs)
         box = LawBox([law, law], rng)
-        blind = certify(box, approx(0.1, 0.01), **asked, outputs=outputs, budget=1)
+        blind = certify(box, approx(0.1, 0.01), **asked, outputs=outputs, budget=1, confidence=2 / 3)
         seen: dict[str, Any] = {"outputs": range(outputs), "specification": lambda data, law=law: law}
-        found = certify(box, approx(0.1, 0.01), **asked, **seen, budget=1)
+        found = certify(box, approx(0.1, 0.01), **asked, **seen, budget=1, confidence=2 / 3)
         assert blind.needed is not None
         assert found.needed is not None
         assert found.needed <= blind.needed / fewer
@@ -349,3 +355,69 @@ def test_a_majority_decides_where_repetition_is_cheaper(
             assert found.kind == kind
             assert "the majority of" in found.notes[1]
     assert found.evidence is None, "a level is no p-value"
+
+
+@pytest.mark.statistical
+def test_what_leaks_on_an_eighth_of_the_data_is_not_certified_for_a_twentieth(
+    rng: np.random.Generator,
+) -> None:
+    """A share of 5 % is claimed and one of 10 % certified, with confidence 0.99 if nothing else is asked for.
+
+    The other arm: with confidence 2/3 and up to a share of 25 %, as was usual, the same box is certified with
+    chance 0.586, and what is said to be certified is 25 %, whatever was claimed.
+    """
+    even, told = np.array([0.5, 0.5]), np.array([0.0, 1.0])
+    claim = Claim(RandomApproxDP("0.1", "0.01", "0.05"), AddRemoveUser())
+    trials, more = 6, 40
+
+    def kinds(share: float, trials: int = trials, **asked: Any) -> list[Verdict]:
+        def data(source: np.random.Generator) -> Pair:
+            return Pair(0, 2 if source.random() < share else 1)
+
+        box = LawBox([even, even, told], rng)
+        given = {"proximity": 0.2, "weight": 4.0, "outputs": 2, "rng": rng, **asked}
+        return [certify(box, claim, data=data, **given) for _ in range(trials)]
+
+    leaking, honest = kinds(0.125), kinds(0.02)
+    wrong = sum(one.kind == "CERTIFIED" for one in leaking)
+    assert stats.binom.sf(wrong - 1, trials, 0.01) >= LEVEL
+    assert sum(one.kind == "CERTIFIED" for one in honest) >= trials - 1
+    assert {one.confidence for one in (*leaking, *honest)} == {0.99}
+    certified = {str(one.certified) for one in honest if one.kind == "CERTIFIED"}
+    assert certified == {"epsilon 0.1, delta 0.21 except with probability 0.1 over the data"}
+    loose = kinds(0.125, more, weight=1.0, confidence=2 / 3)
+    often = [one for one in loose if one.kind == "CERTIFIED"]
+    assert stats.binom.sf(len(often) - 1, more, 0.01) < LEVEL
+    assert {str(one.certified) for one in often} == {
+        "epsilon 0.1, delta 0.21 except with probability 0.25 over the data"
+    }
+
+
+@pytest.mark.unit
+def test_a_certificate_that_would_say_nothing_is_refused(rng: np.random.Generator) -> None:
+    def never(data: int) -> int:
+        raise AssertionError("it was run")
+
+    box = FunctionBox(never, "never")
+    with pytest.raises(
+        InvalidParameter, match=r"a certificate up to 1 of epsilon 1, delta 0 would say nothing: "
+    ):
+        certify(box, approx(1, 0), proximity=1.0, outputs=2, pairs=[PAIR])
+    random = Claim(RandomApproxDP(1, 0, "0.5"), AddRemoveUser())
+    with pytest.raises(InvalidParameter, match="would say nothing: gamma must be"):
+        certify(box, random, proximity=0.6, outputs=2, data=lambda source: PAIR, rng=rng)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("loss", "share", "kept"),
+    [
+        (PureDP(1), None, PureDP("1.1")), (ApproxDP(1, "0.01"), None, ApproxDP(1, "0.11")),
+        (PureDP(1), 0.05, RandomPureDP("1.1", "0.1")),
+        (ApproxDP(1, 0), 0.05, RandomApproxDP(1, "0.1", "0.1")),
+        (RandomPureDP(1, "0.2"), 0.2, RandomPureDP("1.1", "0.25")),
+        (RandomApproxDP(1, 0, "0.2"), 0.2, RandomApproxDP(1, "0.1", "0.25")),
+    ],
+)  # fmt: skip
+def test_what_is_really_certified_has_the_proximity_in_it(loss: Any, share: float | None, kept: Any) -> None:
+    assert really_certified(Claim(loss, AddRemoveUser()), 0.1, share=share, slack=0.05) == kept

@@ -11,8 +11,9 @@ from tests.audit.twins import FloatNoise, OneKeyEach
 from tests.docs.test_proofs import NAMES
 
 from sfumato.audit.assertion import FLAKE, assert_claim
+from sfumato.audit.bet import Budget
 from sfumato.audit.boxes import Pair
-from sfumato.audit.refute import Budget, refute
+from sfumato.audit.refute import refute
 from sfumato.audit.verdict import Verdict
 from sfumato.privacy import ZCDP, Claim, KeyedNoise, Noise, PureDP, SystemNoise
 

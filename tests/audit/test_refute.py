@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,9 +16,10 @@ from scipy import stats
 from tests.audit.simple_boxes import laplace, response
 from tests.chance import LEVEL
 
+from sfumato.audit.bet import Budget, Look
 from sfumato.audit.boxes import Box, FunctionBox, Pair, SampleBox
 from sfumato.audit.pairs import Histograms, Numbers, Queries
-from sfumato.audit.refute import Budget, Look, refute
+from sfumato.audit.refute import refute
 from sfumato.audit.samples import FloatArray
 from sfumato.audit.verdict import Verdict
 from sfumato.errors import InvalidInput, InvalidParameter
@@ -254,7 +255,8 @@ def test_a_box_without_randomness_is_refuted_or_says_nothing() -> None:
         f"on input {side} of the pair 'pair 1' every run gave the same output: it is not random, or seeded"
         for side in (1, 2)
     )
-    assert audited(FunctionBox(lambda data: "x", "constant"), claim_of(1.0), runs=1000).kind == "NOT_REFUTED"
+    silent = audited(FunctionBox(lambda data: "x", "constant"), claim_of(1.0), runs=1000)
+    assert silent.kind == "INCONCLUSIVE"
 
 
 @pytest.mark.unit
@@ -299,17 +301,22 @@ def test_samples_are_used_up_and_no_more(rng: Generator) -> None:
 
 
 @pytest.mark.unit
-def test_a_slow_box_is_shown_and_stopped_in_time(rng: Generator) -> None:
+def test_a_slow_box_is_shown_and_stopped_in_time(rng: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that only the box moves on: 20 ms a run, and 0.6 s for all."""
     looks: list[Look] = []
+    clock = [0.0]
+    for name in ("bet", "runs", "refute"):
+        module = import_module(f"sfumato.audit.{name}")
+        monkeypatch.setattr(module, "time", mock.Mock(monotonic=lambda: clock[0]))
 
     def slow(data: int) -> float:
-        time.sleep(0.02)
+        clock[0] += 0.02
         return float(rng.normal())
 
-    begun = time.monotonic()
     found = audited(FunctionBox(slow, "slow"), claim_of(1.0), budget=Budget(10_000, 0.6), watch=looks.append)
     # A part is at most four times the one before, so at most all of the budget again.
-    assert time.monotonic() - begun < 1.5
+    assert clock[0] < 1.2
+    assert found.seconds == clock[0]
     assert len(looks) >= 2
     assert looks[-1].runs == found.runs
     assert looks[-1].needed == pytest.approx(1e6)
@@ -356,3 +363,23 @@ def test_what_cannot_be_audited_is_said_before_anything_is_run() -> None:
         Budget(10, 0.0)
     with pytest.raises(InvalidParameter, match="runs must be at least 0, got -1"):
         Budget(-1)
+
+
+@pytest.mark.unit
+def test_fresh_runs_keep_to_the_time_too(rng: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 ms a run and 12 s: a leak is caught in a few runs, and confirmed in no more time again."""
+    clock = [0.0]
+    for name in ("bet", "runs", "refute"):
+        module = import_module(f"sfumato.audit.{name}")
+        monkeypatch.setattr(module, "time", mock.Mock(monotonic=lambda: clock[0]))
+
+    def slow(data: int) -> int:
+        clock[0] += 0.02
+        return data
+
+    found = refute(slow, claim_of(1.0), pairs=[STEP], budget=Budget(10_000, 12.0))
+    assert found.kind == "REFUTED"
+    assert found.confirmed is not None
+    assert 64 <= found.confirmed.runs <= 150
+    assert clock[0] == pytest.approx(0.02 * (found.runs + 2 * found.confirmed.runs))
+    assert found.seconds == pytest.approx(0.02 * found.runs), "the bet's own time"

@@ -20,11 +20,11 @@ from sfumato.audit.certify import certify
 from sfumato.audit.claims import Statement
 from sfumato.audit.events import Candidate
 from sfumato.audit.profile import Band
-from sfumato.audit.replay import Replay, enough_runs, replay
+from sfumato.audit.replay import enough_runs, replay
 from sfumato.audit.samples import Encoder, FloatArray, encoder_of
 from sfumato.audit.saved import SavedVerdict, can_replay, pack, read_verdict, unpack
 from sfumato.audit.scorers import Sign, fit_scorers
-from sfumato.audit.verdict import Event, Kind, Verdict, Witness
+from sfumato.audit.verdict import Event, Kind, Replay, Verdict, Witness
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import (
     ZCDP,
@@ -190,14 +190,14 @@ def test_a_verdict_comes_back_from_its_file(kind: Kind, rng: np.random.Generator
     found = replace(verdict(rng, kind), excluded=math.inf, needed=7, proximity=0.01, gamma=0.05)
     band = Band((0.0, 1.0), (0.4, 0.0), (0.5, 1.0), 0.95, 200_000, ())
     confirmed = Replay(Statement(1.0, 0.25), (7, 3), 1000, 0.002, 0.01)
-    saved = SavedVerdict(found, "module:function", confirmed, band=band)
+    found = replace(found, confirmed=confirmed, certified=RandomApproxDP(1, "0.02", "0.06"))
+    saved = SavedVerdict(found, "module:function", band=band)
     saved.write(tmp_path / "v.json")
     again = read_verdict(tmp_path / "v.json")
     assert again.to_json() == saved.to_json()
-    assert again.confirmed == confirmed
     assert (again.target, again.band, again.version) == ("module:function", band, saved.version)
     for name in ("kind", "claim", "confidence", "runs", "seconds", "evidence", "excluded", "needed",
-                 "proximity", "gamma", "notes"):  # fmt: skip
+                 "proximity", "gamma", "certified", "confirmed", "notes"):  # fmt: skip
         assert getattr(again.verdict, name) == getattr(found, name)
     assert np.array_equal(np.asarray(again.verdict.wealth), np.asarray(found.wealth))
     assert [pair.name for pair in again.verdict.pairs] == ["a list", "odd ones"]
@@ -327,8 +327,12 @@ def test_a_witness_shows_itself_again_on_a_leak_and_not_on_a_private_box(rng: np
 
 def test_a_replay_needs_runs(rng: np.random.Generator) -> None:
     found = witness(rng)
-    assert enough_runs(found) == 40_000
-    endless = replace(found, runs=(10**15, 10**15))
+    # 57 against 12 of 10,000 is an excess of 0.0024 with a standard deviation of 0.0012: all but nothing.
+    assert enough_runs(found) > 100_000
+    plain = replace(found, hits=(9000, 100))
+    assert enough_runs(plain) == 1024
+    assert enough_runs(found, Replay(Statement(1.0, 0.0), (9000, 100), 10_000, 0.0, 0.01)) == 1024
+    endless = replace(found, hits=(10**14, 10**14), runs=(10**15, 10**15))
     assert enough_runs(endless) == 10_000_000, "whatever a file says"
     for runs in (0, 10**15):
         with pytest.raises(InvalidParameter, match=f"runs must be from 1 to 10,000,000, got {runs}"):

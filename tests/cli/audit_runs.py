@@ -12,6 +12,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from tests.audit.drifting import drifting
 from tests.cli.sense_runs import alone
 from typer.main import get_command
 from typer.testing import CliRunner, Result
@@ -22,6 +23,8 @@ from sfumato.figures import sheet
 _command = functools.cache(get_command)
 PAIR = ("--pair", "[0, 1]")
 FEW = ("--budget", "20000")
+MANY = ("--budget", "10000000")
+"""Runs, and no seconds: whether a certificate is begun must not depend on how fast the machine is."""
 LOG3 = "1.09862"
 
 
@@ -47,6 +50,11 @@ def mechanisms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.G
         draw=lambda rng: (0, 1),
         strange=lambda rng: 0,
         number=3,
+        nothing=lambda data: None,
+        nan=lambda data, runs: np.full(runs, np.nan),
+        drifting=drifting(200, rng).run,
+        drawn_by_nobody=lambda: (0, 1),
+        ends=lambda data: sys.exit(1),
         chatty=chatty,
         lowbits=lambda data, runs: rng.integers(0, 2, runs) + data * 2.0**-30,
     )

@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from tests.cli.audit_runs import FEW, PAIR, answer, ended, mechanisms, run
+from tests.cli.audit_runs import FEW, MANY, PAIR, answer, ended, mechanisms, run
 
 from sfumato.audit.claims import Statement
 from sfumato.audit.limits import distinguishing_bound, queries_with_specification, queries_without_information
@@ -34,8 +34,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Gener
 
 def test_what_is_near_is_certified() -> None:
     words = ("run", "mech:response", "--claim", "epsilon=1.2,delta=0", *PAIR, "--certify", "--outputs", "2")
-    told = ended(0, *words, "--proximity", "0.2", "--confidence", "0.99")
-    assert told.startswith("CERTIFIED: mech:response keeps epsilon 1.2, delta 0")
+    told = ended(0, *words, "--proximity", "0.2", *MANY)
+    assert told.splitlines()[0] == (
+        "CERTIFIED with confidence 0.99: mech:response keeps epsilon 1.2, delta 0.2 (one user added or "
+        "removed) on what was tested; claimed was epsilon 1.2, delta 0, and this is it up to a proximity of "
+        "0.2"
+    )
     assert "no other input was tested" in told
     assert ended(5, *words, "--proximity", "0.01", "--budget", "50").startswith("INCONCLUSIVE")
 
@@ -43,7 +47,7 @@ def test_what_is_near_is_certified() -> None:
 def test_what_is_far_is_refuted_by_the_testers_and_saved_in_words() -> None:
     words = ("--claim", "epsilon=0,delta=0", *PAIR, "--certify", "--outputs", "2", "--proximity", "0.2")
     files = ("--out", "v.json", "--report", "r.html")
-    told = ended(1, "run", "mech:response", *words, "--confidence", "0.99", *files)
+    told = ended(1, "run", "mech:response", *words, *MANY, *files)
     assert told.startswith("REFUTED with confidence 0.99: mech:response does not keep")
     assert "runs of each input" in told, "the notes of the testers"
     result = run("replay", "v.json", "mech:response")
@@ -56,16 +60,23 @@ def test_a_pure_claim_is_unverifiable_without_stated_laws() -> None:
     result = run(*words, "--outputs", "2")
     assert (result.exit_code, result.stdout) == (5, "")
     assert "cannot be verified without information" in result.stderr
-    assert ended(
-        0, *words, "--outputs", "[0, 1]", "--specification", "mech:law", "--confidence", "0.99"
-    ).startswith("CERTIFIED")
+    told = ended(0, *words, "--outputs", "[0, 1]", "--specification", "mech:law", *MANY)
+    assert told.startswith("CERTIFIED with confidence 0.99: mech:response keeps epsilon 1.7 (one user added")
 
 
 def test_a_claim_about_random_data() -> None:
     words = ("run", "mech:response", "--claim", "epsilon=1.2,delta=0.01,gamma=0.2", "--certify")
-    rest = ("--proximity", "0.4", "--outputs", "2", "--confidence", "0.95")
+    rest = ("--proximity", "0.4", "--outputs", "2", *MANY)
     told = ended(0, *words, *rest, "--data", "mech:draw")
+    assert told.splitlines()[0].startswith(
+        "CERTIFIED with confidence 0.99: mech:response keeps epsilon 1.2, delta 0.41 except with probability "
+        "0.6 over the data (one user added or removed) on what was tested; claimed was epsilon 1.2, delta "
+        "0.01 except with probability 0.2 over the data, and this is it up to a proximity of 0.4"
+    )
     assert "random pairs, of which" in told
+    assert answer(0, *words, *rest, "--data", "mech:draw")["certified"]["gamma"] == "3/5"
+    heavy = answer(0, *words, *rest, "--data", "mech:draw", "--weight", "2")
+    assert (heavy["certified"]["delta"], heavy["certified"]["gamma"]) == ("41/100", "2/5")
     assert "must return two inputs, got int" in run(*words, *rest, "--data", "mech:strange").stderr
 
 
@@ -96,8 +107,8 @@ def test_without_a_witness_there_is_nothing_to_replay() -> None:
 
 def test_a_plan_says_how_many_runs() -> None:
     found = answer(0, "plan", "--claim", "epsilon=1,delta=1e-3", "--outputs", "16", "--proximity", "0.01")
-    wanted = queries_without_information(ApproxDP(1, "1e-3"), outputs=16, proximity=0.01)
-    blind = distinguishing_bound(1.0, 1e-3, proximity=0.01)
+    wanted = queries_without_information(ApproxDP(1, "1e-3"), outputs=16, proximity=0.01, error=1 - 0.99)
+    blind = distinguishing_bound(1.0, 1e-3, proximity=0.01, error=1 - 0.99)
     assert found["verifiable"]
     assert (found["least"], found["enough"], found["total"]) == (
         max(wanted.least, blind), wanted.enough, wanted.total,
@@ -111,18 +122,21 @@ def test_a_plan_says_how_many_runs() -> None:
 
 def test_a_plan_with_stated_laws() -> None:
     found = answer(0, "plan", "--claim", "epsilon=1", "--outputs", "16", "--specification", "0.01")
-    wanted = queries_with_specification(PureDP(1), outputs=16, proximity=0.1, least_mass=0.01)
+    wanted = queries_with_specification(PureDP(1), outputs=16, proximity=0.1, least_mass=0.01, error=1 - 0.99)
     assert (found["enough"], found["proximity"]) == (wanted.enough, 0.1)
 
 
 def test_a_plan_with_random_data() -> None:
     found = answer(0, "plan", "--claim", "epsilon=1,delta=0.01,gamma=0.05", "--weight", "0.1")
     wanted = queries_without_information(
-        RandomApproxDP(1, "0.01", "0.05"), outputs=2, proximity=0.01, weight=0.1
+        RandomApproxDP(1, "0.01", "0.05"), outputs=2, proximity=0.01, weight=0.1, error=1 - 0.99
     )
     assert found["pairs"] == wanted.pairs > 1
     (command,) = (line for line in found["said"] if line.startswith("to do it: "))
-    assert command.endswith("--certify --proximity 0.01 --outputs 2 --data MODULE:FUNCTION")
+    assert command.endswith(
+        f"--certify --proximity 0.01 --outputs 2 --weight 0.1 --budget {found['total']} "
+        "--data MODULE:FUNCTION"
+    )
     assert not any("to try to refute" in line for line in found["said"])
 
 
@@ -135,7 +149,8 @@ def test_what_a_plan_suggests_runs_as_it_stands(claim: str, given: tuple[str, ..
     certify, refute = (line for line in lines if line)
     filled = certify.replace("--specification MODULE:FUNCTION", "--specification mech:law")
     filled = filled.replace("MODULE:FUNCTION", "mech:response").replace("--inputs FORM", "--pair '[0, 1]'")
-    assert ended(0, *shlex.split(filled.replace("[ALL, OF, THEM]", "[0, 1]"))).startswith("CERTIFIED")
+    filled = filled.replace("[ALL, OF, THEM]", "[0, 1]")
+    assert ended(0, *shlex.split(filled), *MANY).startswith("CERTIFIED with confidence 0.999:")
     filled = refute.replace("MODULE:FUNCTION", "mech:response").replace("--inputs FORM", "--pair '[0, 1]'")
     assert ended(0, *shlex.split(filled), "--budget", "2000", "--confidence", "0.999999")
 
@@ -149,6 +164,19 @@ def test_a_plan_says_that_it_cannot_be_done_and_why(claim: str) -> None:
     assert told.startswith("cannot be verified: ")
     assert ("what can be certified is less" in told) == (claim == "epsilon=1")
     assert "to do it" not in told
+
+
+@pytest.mark.parametrize(
+    "words", [("epsilon=400,delta=0.1", "--outputs", "4"), ("epsilon=800", "--specification", "0.1"),
+              ("epsilon=1000,delta=0.1,gamma=0.1",), ("epsilon=1000",)],
+)  # fmt: skip
+def test_a_plan_for_an_epsilon_beyond_all_runs_says_so(words: tuple[str, ...]) -> None:
+    found = answer(0, "plan", "--claim", *words)
+    assert not found["verifiable"]
+    given = ("--claim", words[0], *PAIR, "--certify", "--proximity", "0.1", "--outputs", "2", *MANY)
+    if "gamma" not in words[0]:
+        result = run("run", "mech:response", *given)
+        assert (result.exit_code, result.stdout) == (5, "")
 
 
 # the selftest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -11,8 +12,10 @@ from unittest import mock
 import numpy as np
 import pytest
 from tests.cli.audit_runs import PAIR, ended, mechanisms, run
+from typer import Exit
 
 from sfumato.audit.verdict import Verdict
+from sfumato.cli.console import no_verdict_by_accident
 from sfumato.errors import SfumatoError
 
 pytestmark = pytest.mark.unit
@@ -122,3 +125,60 @@ def test_errors_are_the_houses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["sfumato.audit.refute"], "refute", stub)
     result = run("run", "mech:slow", *GOOD, "--quiet")
     assert (result.exit_code, result.stderr) == (4, "sfumato: no verdict today\n")
+
+
+RANDOM = ("--claim", "epsilon=1,delta=0.1,gamma=0.1", "--certify", "--outputs", "2", "--proximity", "0.4")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("mech:response", *RANDOM, "--data", "mech:drawn_by_nobody", "--budget", "100000"),
+         "mech:drawn_by_nobody failed on a generator: TypeError: "),
+        (("mech:ends", *GOOD), "SystemExit"),
+        (("mech:slow", *GOOD, "--certify", "--outputs", "[0, 1]", "--proximity", "0.4", "--specification",
+          "mech:broken", "--budget", "100000"),
+         "mech:broken failed on the input 0: ZeroDivisionError"),
+    ],
+)  # fmt: skip
+def test_no_failure_is_taken_for_a_verdict(words: tuple[str, ...], sentence: str) -> None:
+    """Exit 1 says "refuted": a traceback, or a mechanism that ends the program, must not."""
+    result = run("run", *words, "--quiet")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert sentence in result.stderr
+    assert "nothing was concluded" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "replay", "selftest"])
+def test_what_nobody_foresaw_ends_in_4(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stub(*_: Any, **__: Any) -> Verdict:
+        raise RuntimeError("two lines\nof surprise")
+
+    for place in (
+        "refute.refute",
+        "limits.queries_without_information",
+        "saved.read_verdict",
+        "selftest.selftest",
+    ):
+        module, name = place.split(".")
+        monkeypatch.setattr(import_module(f"sfumato.audit.{module}"), name, stub)
+    given = {"run": ("mech:slow", *GOOD, "--quiet"), "plan": ("--claim", "epsilon=1,delta=0.1"),
+             "replay": ("v.json", "mech:slow"), "selftest": ("--quiet",)}  # fmt: skip
+    result = run(command, *given[command])
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "RuntimeError" in result.stderr
+    assert "two lines of surprise; nothing was concluded" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_reader_who_has_gone_is_no_verdict() -> None:
+    """Exit 1 would be click's own for a broken pipe."""
+
+    def gone(**_: Any) -> None:
+        raise BrokenPipeError
+
+    with mock.patch("sfumato.cli.console.os.dup2") as moved, pytest.raises(Exit) as caught:
+        no_verdict_by_accident(gone)()
+    assert caught.value.exit_code == 4
+    assert moved.called

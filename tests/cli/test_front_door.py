@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import shutil
 import socket
 import subprocess
@@ -34,6 +33,8 @@ HEAVY = [
 ]  # fmt: skip
 COLOR = re.compile(r"\x1b\[[0-9;]*[34][0-7]")
 HANGS = 600
+MODULES = 500
+"""More than `--help` reads, by a quarter."""
 """Seconds after which a process will not end any more, however busy the machine is."""
 CREATE = ["ledger", "create", "city.ledger", "--epsilon", "1"]
 
@@ -67,23 +68,6 @@ def process(*words: str, before: tuple[str, ...] = (), **env: str) -> subprocess
 # starting
 
 
-def test_help_starts_in_half_a_second_of_cpu() -> None:
-    """The one timed test: CPU of the child, the least of up to twenty: neighbors slow down some."""
-
-    def cpu() -> float:
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
-
-    spent = []
-    for _ in range(20):
-        before = cpu()
-        assert process("--help").returncode == 0
-        spent.append(cpu() - before)
-        if spent[-1] < 0.5:
-            return
-    pytest.fail(f"CPU seconds of twenty starts: {spent}")
-
-
 @pytest.mark.parametrize("words", [[], ["--help"], ["ledger", "--help"], ["--version"], ["ledger", "show"]])
 def test_heavy_packages_wait_until_they_are_needed(words: list[str]) -> None:
     script = (
@@ -99,6 +83,8 @@ def test_heavy_packages_wait_until_they_are_needed(words: list[str]) -> None:
     *_, loaded = found.stdout.splitlines()
     assert "sfumato.cli.main" in loaded.split()
     assert not set(HEAVY) & set(loaded.split())
+    # Starting takes as long as modules take to read: their number is the same on every machine.
+    assert len(loaded.split()) < MODULES
 
 
 def test_noise_brings_along_the_samplers_alone() -> None:

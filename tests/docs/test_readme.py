@@ -71,7 +71,7 @@ def fault_of(command: str, code: int, output: str, directory: Path, env: dict[st
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=1800,  # a guard against what hangs, on whatever machine
     )
     if run.returncode != code:
         return f"$ {command}\nexits {run.returncode}, the README says {code}:\n{run.stdout}"

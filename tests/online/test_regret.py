@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -149,3 +150,30 @@ def test_tables_that_do_not_fit_are_refused(rng: np.random.Generator) -> None:
         tuned_epsilon("gumbel", 1.0, count=1)
     with pytest.raises(InvalidParameter, match="at least 1 round"):
         SEQUENCES["perfect"](0, 4, rng=rng)
+
+
+@pytest.mark.unit
+def test_losses_above_one_are_refused_and_would_break_the_bounds(rng: np.random.Generator) -> None:
+    """A hundred times the losses of the leader's killer pass the bound of their best loss."""
+    losses = leader_killer(1000, COUNT, rng=rng)
+    told = regret(
+        losses, play(losses, perturbed_leader(Gumbel(1 / tuned_epsilon("gumbel", losses, count=COUNT))))
+    )
+    assert told <= first_order_bound("gumbel", losses, count=COUNT)
+    assert first_order_bound("gumbel", losses, count=COUNT) == first_order_bound(
+        "gumbel", best_loss(losses), count=COUNT
+    )
+    large = 100 * losses
+    epsilon = tuned_epsilon("gumbel", best_loss(large), count=COUNT)
+    lost = regret(large, play(large, perturbed_leader(Gumbel(1 / epsilon))))
+    assert lost > first_order_bound("gumbel", best_loss(large), count=COUNT)
+    asked: list[Callable[[FloatArray], object]] = [
+        lambda table: first_order_bound("gumbel", table, count=COUNT),
+        lambda table: doubling_bound("gumbel", table, count=COUNT),
+        lambda table: tuned_epsilon("gumbel", table, count=COUNT),
+        lambda table: regret_bound(0.5, best_loss=table, ahead=1.0),
+    ]
+    for bound in asked:
+        for wrong in (large, -losses, np.full_like(losses, np.nan)):
+            with pytest.raises(InvalidParameter, match="losses must be between 0 and 1, got some from"):
+                bound(wrong)

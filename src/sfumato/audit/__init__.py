@@ -1,6 +1,7 @@
 """Audit somebody's privacy claim, by runs alone: refute it, bound it, certify it, or say why nobody can."""
 
 from sfumato.audit.assertion import assert_claim, assert_private
+from sfumato.audit.bet import Budget, Look
 from sfumato.audit.bound import LowerBound, lower_bound
 from sfumato.audit.boxes import Box, CommandBox, FunctionBox, Pair, SampleBox, function_box, read_samples
 from sfumato.audit.catalogue import Specimen, catalogue
@@ -15,11 +16,11 @@ from sfumato.audit.limits import (
 )
 from sfumato.audit.pairs import Histograms, Inputs, Lists, Numbers, Queries
 from sfumato.audit.profile import Band, profile
-from sfumato.audit.refute import Budget, Look, refute
-from sfumato.audit.replay import Replay, replay
+from sfumato.audit.refute import refute
+from sfumato.audit.replay import replay
 from sfumato.audit.saved import SavedVerdict, read_verdict
 from sfumato.audit.selftest import SelfTest, selftest
-from sfumato.audit.verdict import Event, Verdict, Witness
+from sfumato.audit.verdict import Event, Replay, Verdict, Witness
 
 __all__ = [
     "Band",

@@ -7,9 +7,10 @@ import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sfumato.audit.bet import Budget
 from sfumato.audit.boxes import Box, Pair
 from sfumato.audit.pairs import Inputs
-from sfumato.audit.refute import Budget, refute
+from sfumato.audit.refute import refute
 from sfumato.audit.runs import as_box
 from sfumato.audit.verdict import Verdict, Witness
 from sfumato.errors import InvalidParameter, SfumatoError
@@ -40,8 +41,9 @@ def assert_private(
     Or not rho-zCDP, or not mu-Gaussian private: exactly one of epsilon, rho and mu is given.
     `function(data)` gives one output, `function(data, runs)` many. It is run on both inputs of every pair
     given, or of the pairs of a form (`Queries(10)`, `Histograms(5)`, ...), `runs` times in all, and less
-    where it is caught. Passing does not prove it private: the verdict says what would have been caught. A
-    test with so few runs that nothing could be is itself a failure.
+    where it is caught; what is caught is confirmed on fresh runs, at most as many again (`refute`). Passing
+    does not prove it private: the verdict says what would have been caught. A test with so few runs that
+    nothing could be, or of outputs that are all the same, is itself a failure.
     """
     __tracebackhide__ = True
     claim = Claim(_loss(epsilon, delta, rho, mu), AddRemoveUser() if neighbors is None else neighbors)
@@ -122,8 +124,9 @@ def _seen(witness: Witness) -> str:
 
 
 def _inconclusive(box: Box, verdict: Verdict, flake: float) -> str:
-    if verdict.needed is None:
-        return f"{box.name} was not tested: {'; '.join(verdict.notes)} ({verdict.claim.loss})."
+    if verdict.needed is None or verdict.witness is not None:
+        more = "" if verdict.needed is None else f"; allow at least {verdict.needed} runs"
+        return f"{box.name} was not tested: {'; '.join(verdict.notes)} ({verdict.claim.loss}){more}."
     return (
         f"{verdict.runs} runs of {box.name} are too few: with a flake rate of {flake:g} they could have "
         "missed even an output that one input always gives and the other never does, which "

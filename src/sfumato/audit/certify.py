@@ -19,7 +19,7 @@ import numpy as np
 
 from sfumato.audit.boxes import Box, Pair, SampleBox
 from sfumato.audit.claims import Statement, above
-from sfumato.audit.limits import require_verifiable
+from sfumato.audit.limits import require_countable, require_verifiable
 from sfumato.audit.runs import as_box
 from sfumato.audit.samples import FloatArray
 from sfumato.audit.tallies import Table, Tallies, too_often
@@ -36,10 +36,13 @@ from sfumato.audit.testers import (
     specified_pure_samples,
     specified_pure_test,
 )
-from sfumato.audit.verdict import Kind, Verdict
+from sfumato.audit.verdict import Certified, Kind, Verdict
 from sfumato.errors import InvalidParameter, NotComparable, Unverifiable
 from sfumato.privacy import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, RandomApproxDP, RandomPureDP
+from sfumato.privacy.exact import exact
 
+CONFIDENCE = 0.99
+"""That of a certificate, if nothing else is asked for: one false claim of a hundred is certified, at most."""
 Specification = Callable[[Any], Sequence[float] | FloatArray]
 OTHER_LAWS = (
     "the stated laws are not those of the box, by what was seen; that says nothing of the claim: certify it "
@@ -67,7 +70,7 @@ def certify(
     data: PairSource | None = None,
     specification: Specification | None = None,
     rng: np.random.Generator | None = None,
-    confidence: float = 2 / 3,
+    confidence: float = CONFIDENCE,
     budget: int | None = None,
 ) -> Verdict:
     """Whether a claim holds up to a proximity: in delta of approximate claims, in epsilon of pure ones.
@@ -77,7 +80,8 @@ def certify(
     + proximity / weight. `outputs` are all possible outputs, or how many there are. With a `specification`,
     the masses of these outputs for an input, fewer runs do, and pure claims can be certified; without, they
     raise `Unverifiable`. `budget` is the most runs allowed; where it is too small nothing is run, and the
-    verdict says how many are needed.
+    verdict says how many are needed. What a certificate is of is never the claim itself but what is that far
+    from it: `Verdict.certified`.
     """
     begin, box = time.monotonic(), as_box(box)
     tester = _tester(claim, outputs, proximity, specification)
@@ -92,14 +96,53 @@ def certify(
             raise InvalidParameter(
                 f"a share of random data needs data, not pairs; got {claim}; nothing was run"
             )
+        kept = really_certified(claim, proximity)
         found = _every(tester.tallies(box), tester, tuple(pairs), 1 - confidence, budget)
     else:
         if rng is None:
             raise InvalidParameter("random data needs rng, got None; nothing was run")
         share = _share(claim, gamma)
+        kept = really_certified(claim, proximity, share=share, slack=proximity / weight)
         drawn = _Drawn(partial(data, rng), share, proximity / weight)
         found = replace(_random(tester.tallies(box), tester, drawn, 1 - confidence, budget), gamma=share)
-    return replace(found, confidence=confidence, seconds=time.monotonic() - begin)
+    certified = kept if found.kind == "CERTIFIED" else None
+    return replace(found, confidence=confidence, seconds=time.monotonic() - begin, certified=certified)
+
+
+def really_certified(
+    claim: Claim, proximity: float, *, share: float | None = None, slack: float = 0.0
+) -> Certified:
+    """What a certificate up to a proximity is of: the claim with the proximity in it, of random data too.
+
+    Whatever is further off would have been rejected, so that this, and nothing less, is certified.
+
+    >>> from sfumato.privacy import AddRemoveUser
+    >>> print(really_certified(Claim(RandomApproxDP(1, "0.01", "0.05"), AddRemoveUser()), 0.1, slack=0.1))
+    epsilon 1, delta 0.11 except with probability 0.15 over the data
+    """
+    off, more = exact(proximity), exact(slack)
+    try:
+        match claim.loss:
+            case PureDP(epsilon):
+                kept = PureDP(epsilon + off)
+                return kept if share is None else RandomPureDP(kept.epsilon, exact(share) + more)
+            case ApproxDP(epsilon, delta):
+                kept_too = ApproxDP(epsilon, delta + off)
+                return (
+                    kept_too if share is None else RandomApproxDP(epsilon, delta + off, exact(share) + more)
+                )
+            case RandomPureDP(epsilon, gamma):
+                return RandomPureDP(epsilon + off, gamma + more)
+            case RandomApproxDP(epsilon, delta, gamma):
+                return RandomApproxDP(epsilon, delta + off, gamma + more)
+            case ZCDP() | GaussianDP():
+                raise NotComparable(f"{claim.loss} is certified by none of the testers; nothing was run")
+            case _:
+                assert_never(claim.loss)
+    except InvalidParameter as problem:
+        raise InvalidParameter(
+            f"a certificate up to {proximity:g} of {claim.loss} would say nothing: {problem}; nothing was run"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +248,7 @@ class _Tester:
 def _tester(
     claim: Claim, outputs: int | Sequence[Any], proximity: float, specification: Specification | None
 ) -> _Tester:
+    require_countable(claim.loss)
     if specification is None:
         require_verifiable(claim.loss)
     elif isinstance(outputs, int):

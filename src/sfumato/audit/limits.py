@@ -16,6 +16,7 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.audit.betting import MOST_EPSILON
 from sfumato.audit.claims import above
 from sfumato.audit.testers import (
     THIRD,
@@ -73,6 +74,7 @@ def queries_without_information(
     1101860
     """
     require_verifiable(loss)
+    require_countable(loss)
     match loss:
         case ApproxDP(epsilon, delta) | RandomApproxDP(epsilon, delta):
             e, d = above(epsilon), above(delta)
@@ -106,6 +108,7 @@ def queries_with_specification(
     >>> queries_with_specification(PureDP(1), outputs=16, proximity=0.1, least_mass=0.01).enough
     1710644
     """
+    require_countable(loss)
     match loss:
         case ApproxDP(epsilon, delta) | RandomApproxDP(epsilon, delta):
             e = above(epsilon)
@@ -134,6 +137,19 @@ def queries_with_specification(
         return specified_pure_samples(outputs, mass, proximity=proximity, error=one)
 
     return _queries(loss, samples, (least, reasons), slack=proximity / weight, error=error)
+
+
+def require_countable(loss: Claimed) -> None:
+    """Raise `Unverifiable` for an epsilon so large that the runs to verify it, e**epsilon, are endless."""
+    match loss:
+        case PureDP(epsilon) | ApproxDP(epsilon) | RandomPureDP(epsilon) | RandomApproxDP(epsilon):
+            if epsilon > MOST_EPSILON:
+                raise Unverifiable(
+                    f"{loss} is verified by no runs that can be made: they grow as e**epsilon, and an "
+                    f"epsilon above {MOST_EPSILON:g} promises nothing; nothing was run"
+                )
+        case _:
+            return
 
 
 def require_verifiable(loss: Claimed) -> None:

@@ -1,4 +1,8 @@
-"""Bet against a privacy claim, run by run, and stop as soon as it is refuted."""
+"""The one way to a refutation: a bet that is won, confirmed on fresh runs. Its verdict is final.
+
+`refute`, `assert_private` and `sfumato audit run` all come here, so that the answer does not depend on who
+asks. Why the level holds although a bet that is not confirmed goes on: docs/proofs/audit.md
+"""
 
 from __future__ import annotations
 
@@ -9,71 +13,44 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sfumato.audit.bankroll import Bankroll
+from sfumato.audit.bet import SHARES, Bet, Budget, Look, thin
 from sfumato.audit.betting import MOST_EPSILON
-from sfumato.audit.boxes import Box, Pair
-from sfumato.audit.claims import Statement, implied
+from sfumato.audit.boxes import Box, Pair, SampleBox
+from sfumato.audit.claims import implied
+from sfumato.audit.confirm import Confirmation, confirm
 from sfumato.audit.pairs import Inputs, require_relation
-from sfumato.audit.power import excluded_epsilon, least_pairs
-from sfumato.audit.runs import Runs, as_box, as_pair, runs_left
-from sfumato.audit.samples import Encoder, FloatArray
-from sfumato.audit.stakes import NOTHING, UNFITTED, Fitted, Plan, fit_anew, plan_bold, plan_rare, plan_sober
+from sfumato.audit.power import excluded_epsilon
+from sfumato.audit.replay import FEWEST, enough_runs
+from sfumato.audit.runs import as_box, as_pair
 from sfumato.audit.verdict import Verdict, Witness
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import Claim
 
-WARM = 32
-"""Runs of either input before the first bet on a pair: nothing is known of it yet."""
-GROWTH = 4
-"""Events are chosen anew after each further quarter of a pair's runs."""
-PARTS = 6
-"""A batch is drawn in so many parts, so that little is drawn after the claim is refuted."""
-SHARES = (0.35, 0.3, 0.25, 0.1)
-"""Of the bankroll: for bold bets, for sober ones, for bets on rare outputs, and kept as cash."""
-RANKS = 3.0
-"""A pair gets runs as 1 / rank**3: the best one five sixths of them, however many there are."""
-FLOOR = 1 / 2
-"""Once half of a budget is spent no given pair is left with less than this of an equal share of the runs:
-what would have been caught is said of every pair."""
-POINTS = 2000
 MIDDLING = 0.1
 MASSES = (0.5, MIDDLING, 0.01)
-VARIED = 200_000
-"""Runs after which pairs close to the best are tried too, or after a quarter of the budget; again after four
-times as many."""
-MUCH = 12.0
-"""Evidence, as a square of standard deviations, that makes a search for other pairs needless."""
-IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What an audit may use at most: runs of the mechanism, both inputs together, and time."""
-
-    runs: int = 1_000_000
-    seconds: float | None = 60.0
-
-    def __post_init__(self) -> None:
-        """Refuse what allows nothing."""
-        if self.runs < 0:
-            raise InvalidParameter(f"runs must be at least 0, got {self.runs}; nothing was run")
-        if self.seconds is not None and not self.seconds > 0:
-            raise InvalidParameter(f"seconds must be above 0 or None, got {self.seconds}; nothing was run")
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How a bet stands: wealth now, the largest so far, and what refutes the claim."""
-
-    runs: int
-    seconds: float
-    wealth: float
-    best: float
-    needed: float
-    pair: str
-    event: str
+PROMISING = 1.0
+"""Standard deviations above what is allowed from which more runs might confirm an event."""
+ENOUGH = 3
+"""So many times fresh runs are seen to depend on each other before the bet is given up."""
+STEPS = 4
+"""From one look at fresh runs to the next there are so many times as many."""
+LEAST, HASTE = 64, 20
+"""The first look is after at least so many runs, and takes this part of the time, if that is limited."""
+UNCONFIRMED = (
+    "NOT CONFIRMED: the bet was won as if runs were independent, but fresh runs of the same event {why}; "
+    "tried {often}"
+)
+DEPENDENT = (
+    "depend on each other: those close in time are alike. A claim is about one run, and this audit takes "
+    "runs to be independent, so that it says nothing of this mechanism"
+)
+ABSENT = "do not show it: it was luck, or runs depend on each other"
+CONSTANT = (
+    "every run on every input gave the same output, {output}: nothing was tested. Does the mechanism return "
+    "what it releases?"
+)
+HELD = "outputs drawn beforehand cannot be run again: no fresh runs confirm this"
 
 
 def refute(
@@ -88,10 +65,18 @@ def refute(
     """Whether runs of a box refute a claim: a true one is refuted with chance at most 1 - confidence.
 
     One bankroll of 1 is bet against the claim on pairs, events and stakes that are chosen from earlier runs
-    only (`betting`). A claim whose bankroll ever reaches 1 / (1 - confidence) is refuted; the chance covers
-    all pairs, directions, events and looks. Runs must be independent of each other. `Verdict.wealth` has a
-    row of runs and wealth for each of at most 2,000 looks. A box may be a plain function of the data, a pair
-    a tuple of two inputs.
+    only (`betting`). When it reaches 1 / (1 - confidence), the event that earned most is tried on fresh runs
+    (`confirm`); if these refute the claim by themselves, it is refuted. If not, the bet goes on, and the next
+    event is tried when wealth has doubled. The chance covers all pairs, directions, events and looks: a claim
+    is refuted only after the bankroll has once reached 1 / (1 - confidence), however often an event is then
+    tried, and that has this chance at most [ville39]. Besides, the k-th trial has level (1 - confidence)
+    2**-k, so that the trials alone keep it too: either argument is enough. Runs must be independent of each
+    other; fresh runs that are seen not to be confirm nothing.
+
+    The budget is that of the bet; fresh runs take no more again. Outputs drawn beforehand are not confirmed.
+    `Verdict.wealth` has a row of runs and wealth for each of at most 2,000 looks. A box may be a plain
+    function of the data, a pair a tuple of two inputs. Where all outputs are the same nothing was tested, and
+    the verdict is inconclusive.
     """
     if not isinstance(claim, Claim):
         raise InvalidParameter(
@@ -112,232 +97,108 @@ def refute(
     if not statements:
         note = f"no runs can refute an epsilon above {MOST_EPSILON:g}: nothing was run"
         return Verdict("INCONCLUSIVE", claim, confidence, 0, 0.0, ("e-value", 1.0), notes=(note,))
-    audit = _Audit(box, statements, given, form, -math.log1p(-confidence), budget, watch)
-    audit.run()
-    return _verdict(audit, claim, confidence)
+    needed = -math.log1p(-confidence)
+    bet = Bet(box, statements, pairs=given, form=form, needed=needed, budget=budget, watch=watch)
+    tried = _Tried(bet, 1 - confidence)
+    bet.run()
+    while bet.won and not tried.confirms() and tried.again():
+        bet.go_on()
+        bet.run()
+    return _verdict(bet, tried, Verdict("NOT_REFUTED", claim, confidence, bet.drawn, bet.seconds))
 
 
 @dataclass(slots=True, eq=False)
-class _Trial:
-    """One pair, its runs so far, and what is bet on next."""
+class _Tried:
+    """The events of a bet that were tried on fresh runs, and what is left for others."""
 
-    runs: Runs
-    plans: tuple[Plan, ...] = (NOTHING, NOTHING, NOTHING)
-    fitted: Fitted = UNFITTED
-
-    @property
-    def evidence(self) -> float:
-        return max(plan.evidence for plan in self.plans)
-
-
-@dataclass(slots=True, eq=False)
-class _Bet:
-    """A plan while it is bet on: what it earned, and how often the two inputs reached its events."""
-
-    pair: Pair
-    plan: Plan
-    encoder: Encoder | None = None
-    hits: IntArray = field(default_factory=lambda: np.zeros((2, 2), dtype=np.int64))
+    bet: Bet
+    level: float
+    found: list[Confirmation] = field(default_factory=list)
+    witness: Witness | None = None
     runs: int = 0
-    earned: float = 0.0
+    seconds: float = 0.0
+    wanted: int = 0
 
-    def settle(self, rows: tuple[FloatArray, FloatArray]) -> FloatArray:
-        """What each pair of runs multiplies the account by, as logarithms."""
-        if self.plan.wager is None:
-            return np.zeros(len(rows[0]))
-        first, second = self.plan.place(rows[0]), self.plan.place(rows[1])
-        logs = self.plan.wager.logs(first.cells, second.cells)
-        self.hits += np.array([first.hits, second.hits])
-        self.runs += len(rows[0])
-        self.earned += float(logs.sum())
-        return logs
+    def confirms(self) -> bool:
+        """Whether fresh runs confirm the event that the bet was won on; of samples that is not asked."""
+        if isinstance(self.bet.box, SampleBox):
+            self.witness = self.bet.witness
+            return True
+        if (witness := self.bet.witness) is None or not (looks := self._looks(witness)):
+            return False
+        begun = time.monotonic()
+        self.witness = witness
+        self.found.append(confirm(witness, self.bet.box, runs=looks, level=self._level))
+        self.runs += 2 * self.found[-1].replay.runs
+        self.seconds += time.monotonic() - begun
+        # The bet's own time stands still meanwhile.
+        self.bet.begun += time.monotonic() - begun
+        return self.found[-1].holds
 
-    def witness(self) -> Witness | None:
-        """The event that fails by most, in the direction in which it fails."""
-        if self.plan.wager is None:
-            return None
-        statement = self.plan.wager.statement
+    def again(self) -> bool:
+        """Whether another event may be tried: the bet can go on, and there are runs left to confirm it."""
+        return self.bet.pairs_left > 0 and self._left > 0 and self.dependent < ENOUGH
+
+    @property
+    def dependent(self) -> int:
+        """How often fresh runs depended on each other."""
+        return sum(one.dependent for one in self.found)
+
+    @property
+    def _level(self) -> float:
+        """What of the level the next event has: half, a quarter, an eighth, ..., never more than all."""
+        return self.level * 2.0 ** -(len(self.found) + 1)
+
+    @property
+    def _left(self) -> int:
+        """Fresh runs of either input that the budget allows, once more for all events together."""
+        left = self.bet.budget.runs - self.runs
+        if self.bet.budget.seconds is not None and (each := self.bet.seconds / max(1, self.bet.drawn)) > 0:
+            left = min(left, int((self.bet.budget.seconds - self.seconds) / each))
+        return max(0, left // 2)
+
+    def _looks(self, witness: Witness) -> list[int]:
+        """After how many runs to look: few at first, then four times as many, up to what is likely enough.
+
+        No event takes more than half of what is left for all. Where time is short the first look takes a
+        small part of it.
+        """
+        self.wanted = enough_runs(witness, level=self._level / STEPS)
+        short = math.inf if self.bet.budget.seconds is None else self._left // HASTE
+        last, look = min(-(-self._left // 2), self.wanted), int(min(FEWEST, max(LEAST, short)))
         found = []
-        for event, more, less in ((self.plan.upper, 0, 1), (self.plan.lower, 1, 0)):
-            if event is not None and self.encoder is not None:
-                hits = int(self.hits[more, more]), int(self.hits[less, more])
-                pair = self.pair if more == 0 else Pair(self.pair.second, self.pair.first, self.pair.name)
-                made = (self.runs, self.runs)
-                found.append(Witness(pair, event.event, statement, hits, made, self.encoder))
-        return max(found, key=_excess)
+        while look < last:
+            found.append(look)
+            look *= STEPS
+        return [*found, last] if last else []
 
 
-class _Audit:
-    """One audit while it runs."""
-
-    def __init__(
-        self,
-        box: Box,
-        statements: tuple[Statement, ...],
-        pairs: tuple[Pair, ...],
-        form: Inputs | None,
-        needed: float,
-        budget: Budget,
-        watch: Callable[[Look], None] | None,
-    ) -> None:
-        self.box, self.statements, self.form, self.needed = box, statements, form, needed
-        self.budget, self.watch = budget, watch
-        self.drawn = 0
-        self.trials = [_Trial(Runs(box, pair)) for pair in pairs]
-        self.given = len(pairs)
-        # What bold bets, with their share of the bankroll, take to refute what always tells its input.
-        self.total = min(least_pairs(one, 1.0, 0.0, needed - math.log(SHARES[0])) for one in statements)
-        self.least = math.ceil(self.total) if self.total <= self.pairs_in_all / self.given else 0
-        self.bankroll = Bankroll(SHARES)
-        self.path: list[FloatArray] = [np.array([[0.0, 1.0]])]
-        self.best: _Bet | None = None
-        self.vary_at = min(VARIED, budget.runs // 4)
-        self.begun = time.monotonic()
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.begun
-
-    @property
-    def seconds_left(self) -> float:
-        return math.inf if self.budget.seconds is None else self.budget.seconds - self.seconds
-
-    @property
-    def pairs_in_all(self) -> float:
-        """Pairs of runs that the budget allowed at first, were there time for them."""
-        return min(self.budget.runs // 2, self.drawn // 2 + runs_left(self.box))
-
-    @property
-    def pairs_left(self) -> int:
-        """Pairs of runs that the budget still allows."""
-        if self.seconds_left <= 0:
-            return 0
-        return int(min((self.budget.runs - self.drawn) // 2, runs_left(self.box)))
-
-    @property
-    def half_spent(self) -> bool:
-        """Whether half of the budget is gone without a refutation: then the claim may well hold."""
-        spent = 0.0 if self.budget.seconds is None else self.seconds / self.budget.seconds
-        of_runs = self.drawn / min(self.budget.runs, self.drawn + 2 * runs_left(self.box))
-        return max(spent, of_runs) > 0.5
-
-    @property
-    def refuted(self) -> bool:
-        return self.bankroll.best >= self.needed
-
-    def run(self) -> None:
-        """Bet until the claim is refuted or the budget is used."""
-        while not self.refuted and self.pairs_left > 0:
-            self.batch(*self.next_batch())
-            self.vary()
-
-    def next_batch(self) -> tuple[_Trial, int]:
-        """The pair to run next, and how often, so that every given pair can still get its least."""
-        trial = self.next_trial()
-        wanted = max(WARM, len(trial.runs) // GROWTH)
-        missing = {one: max(0, self.least - len(one.runs)) for one in self.trials[: self.given]}
-        if wanted - min(wanted, missing.get(trial, 0)) <= max(0, self.pairs_left - sum(missing.values())):
-            return trial, wanted
-        behind = max(missing, key=lambda one: missing[one])
-        return (behind, min(wanted, missing[behind])) if missing[behind] else (trial, wanted)
-
-    def next_trial(self) -> _Trial:
-        """The pair to run next: one that was hardly run, else so that runs fall with the rank of promise."""
-        if cold := [trial for trial in self.trials if len(trial.runs) < WARM]:
-            return cold[0]
-        behind = min(self.trials[: self.given], key=lambda trial: len(trial.runs))
-        if self.half_spent and len(behind.runs) < FLOOR * self.drawn / 2 / len(self.trials):
-            return behind
-        order = sorted(self.trials, key=lambda trial: -trial.evidence)
-        return min(enumerate(order, start=1), key=lambda ranked: len(ranked[1].runs) * ranked[0] ** RANKS)[1]
-
-    def vary(self) -> None:
-        """Where little was found, also try pairs close to the most promising one."""
-        if self.form is None or self.drawn < self.vary_at:
-            return
-        self.vary_at *= 4
-        leader = max(self.trials, key=lambda trial: trial.evidence)
-        if leader.evidence > MUCH:
-            return
-        known = {trial.runs.pair.name for trial in self.trials}
-        found = (pair for pair in self.form.vary(leader.runs.pair) if pair.name not in known)
-        self.trials += [_Trial(Runs(self.box, pair)) for pair in found]
-
-    def batch(self, trial: _Trial, wanted: int) -> None:
-        """Runs of one pair with its plans as they are, then new plans from all of its runs."""
-        self.bankroll.deal()
-        bets = [_Bet(trial.runs.pair, plan) for plan in trial.plans]
-        goal = len(trial.runs) + wanted
-        while len(trial.runs) < goal and not self.refuted and (left := self.pairs_left) > 0:
-            part = min(goal - len(trial.runs), max(1, wanted // PARTS), left)
-            self.settle(trial, bets, trial.runs.draw(part, seconds=self.seconds_left))
-        for bet in bets:
-            bet.encoder = trial.runs.encoder
-            if bet.plan.wager is not None and (self.best is None or bet.earned > self.best.earned):
-                self.best = bet
-        trial.runs.gather()
-        if not self.refuted and self.pairs_left > 0:
-            rows = trial.runs.rows
-            trial.fitted = fit_anew(*rows, trial.fitted)
-            trial.plans = (
-                plan_bold(*rows, self.statements, trial.fitted),
-                plan_sober(*rows, self.statements, trial.fitted),
-                plan_rare(*rows, self.statements),
-            )
-
-    def settle(self, trial: _Trial, bets: Sequence[_Bet], rows: tuple[FloatArray, FloatArray]) -> None:
-        """What some runs do to wealth, pair by pair."""
-        logs = np.zeros((len(SHARES), len(rows[0])))
-        for account, bet in enumerate(bets):
-            logs[account] = bet.settle(rows)
-        path = self.bankroll.settle(logs, self.needed)
-        at = self.drawn + 2.0 * np.arange(1, path.size + 1)
-        # A point for each of a few runs is more than anybody can see.
-        kept = np.unique(np.append(np.arange(0, path.size, max(1, path.size // 20)), path.size - 1))
-        self.path.append(np.column_stack([at, np.exp(path)])[kept])
-        self.drawn += 2 * len(rows[0])
-        if self.watch is not None:
-            self.watch(self.look(trial, bets))
-
-    def look(self, trial: _Trial, bets: Sequence[_Bet]) -> Look:
-        """How the bet stands."""
-        plan = max((bet.plan for bet in bets), key=lambda one: one.evidence)
-        event = plan.upper or plan.lower
-        return Look(
-            self.drawn,
-            self.seconds,
-            math.exp(self.bankroll.now),
-            math.exp(self.bankroll.best),
-            math.exp(self.needed),
-            trial.runs.pair.name,
-            event.event.words if event is not None and plan.wager is not None else "none yet",
-        )
-
-
-def _verdict(audit: _Audit, claim: Claim, confidence: float) -> Verdict:
-    found = Verdict(
-        "NOT_REFUTED",
-        claim,
-        confidence,
-        audit.drawn,
-        audit.seconds,
-        evidence=("e-value", math.exp(audit.bankroll.best)),
-        pairs=tuple(trial.runs.pair for trial in audit.trials if len(trial.runs)),
-        wealth=thin(np.concatenate(audit.path)),
+def _verdict(bet: Bet, tried: _Tried, begun: Verdict) -> Verdict:
+    found = replace(
+        begun,
+        evidence=("e-value", math.exp(bet.bankroll.best)),
+        pairs=tuple(trial.runs.pair for trial in bet.trials if len(trial.runs)),
+        wealth=thin(np.concatenate(bet.path)),
+        confirmed=tried.found[-1].replay if tried.found else None,
+        witness=tried.witness,
     )
-    if audit.refuted:
-        witness = audit.best.witness() if audit.best is not None else None
-        return replace(found, kind="REFUTED", witness=witness, notes=_unchanging(audit))
-    made = [len(trial.runs) for trial in audit.trials[: audit.given]]
-    needed, total = audit.needed - math.log(SHARES[0]), audit.total
+    held = isinstance(bet.box, SampleBox)
+    if tried.witness is not None and (held or tried.found[-1].holds):
+        return replace(found, kind="REFUTED", notes=_unchanging(bet, tried.witness) + (HELD,) * held)
+    if bet.bankroll.best >= bet.first_needed:
+        return replace(found, kind="INCONCLUSIVE", **_unconfirmed(tried))
+    made = [len(trial.runs) for trial in bet.trials[: bet.given]]
+    needed, total = bet.first_needed - math.log(SHARES[0]), bet.total
     if min(made) < total:
-        missing = _missing(made, math.ceil(total), audit.drawn) if total < math.inf else None
+        missing = _missing(made, math.ceil(total), bet.drawn) if total < math.inf else None
         note = (
             "so few runs of every pair would not have caught even outputs that tell the inputs apart always"
         )
         return replace(found, kind="INCONCLUSIVE", needed=missing, notes=(note,))
+    if bet.constant:
+        return replace(found, kind="INCONCLUSIVE", notes=(CONSTANT.format(output=bet.first_output),))
     excluded = [
-        min((excluded_epsilon(one, min(made), needed, mass), one.delta) for one in audit.statements)
+        min((excluded_epsilon(one, min(made), needed, mass), one.delta) for one in bet.statements)
         for mass in MASSES
     ]
     notes = tuple(
@@ -350,33 +211,31 @@ def _verdict(audit: _Audit, claim: Claim, confidence: float) -> Verdict:
     return replace(found, excluded=excluded[MASSES.index(MIDDLING)][0], notes=notes)
 
 
+def _unconfirmed(tried: _Tried) -> dict[str, Any]:
+    """What is said of a bet that was won and led to nothing."""
+    often = f"{len(tried.found)} time{'s' * (len(tried.found) != 1)}"
+    why = DEPENDENT if tried.dependent else ABSENT
+    notes = (UNCONFIRMED.format(why=why, often=often),)
+    last = tried.found[-1].replay if tried.found else None
+    if not tried.dependent and (last is None or (last.runs < tried.wanted and last.excess > PROMISING)):
+        notes = ("the bet was won, but there are too few runs left to confirm it",)
+        return {"notes": notes, "needed": 2 * tried.wanted}
+    return {"notes": notes}
+
+
 def _missing(made: Sequence[int], least: int, drawn: int) -> int:
     """Runs that a budget lacks to give every pair its least; those that others had are used anew."""
     lacking = 2 * least * len(made) - drawn
     return lacking if lacking > 0 else sum(2 * max(0, least - one) for one in made)
 
 
-def _unchanging(audit: _Audit) -> tuple[str, ...]:
+def _unchanging(bet: Bet, witness: Witness) -> tuple[str, ...]:
     """What to add where a claim is refuted by a box that may not be random at all."""
-    runs = [trial.runs for trial in audit.trials if audit.best and trial.runs.pair is audit.best.pair]
+    inputs = {id(witness.pair.first), id(witness.pair.second)}
     return tuple(
         f"on input {side} of the pair {one.pair.name!r} every run gave the same output: it is not random, or "
         "seeded"
-        for one in runs
+        for one in (trial.runs for trial in bet.trials)
+        if {id(one.pair.first), id(one.pair.second)} == inputs and one.pair.name == witness.pair.name
         for side in one.constant
     )
-
-
-def _excess(witness: Witness) -> float:
-    """By how many standard deviations, about, an event is reached too often."""
-    grown = math.exp(min(witness.statement.epsilon, 300.0))
-    allowed = grown * witness.hits[1] + witness.statement.delta * witness.runs[0]
-    return (witness.hits[0] - allowed) / math.sqrt(1 + witness.hits[0] + grown**2 * witness.hits[1])
-
-
-def thin(path: FloatArray) -> FloatArray:
-    """At most POINTS points of a path, the largest and the last among them."""
-    if len(path) <= POINTS:
-        return path
-    spread = np.linspace(0, len(path) - 1, POINTS - 1).astype(np.int64)
-    return np.asarray(path[np.unique(np.append(spread, np.argmax(path[:, 1])))])

@@ -3,51 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from sfumato.audit.boxes import Box
-from sfumato.audit.claims import Statement
-from sfumato.audit.ratio import NUISANCE, p_value
-from sfumato.audit.verdict import Witness
+from sfumato.audit.ratio import p_value
+from sfumato.audit.runs import run_side
+from sfumato.audit.verdict import Replay, Witness
 from sfumato.errors import InvalidParameter
 
 BATCH = 100_000
 MOST = 10_000_000
 """Runs of either input, whatever a file says."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """How often fresh runs of both inputs reached the event of a witness, and what that says.
-
-    Were the statement true, a p-value at most p would come with chance at most p, for the level it was asked
-    for: the event was fixed before these runs, so nothing is to be corrected for.
-    """
-
-    statement: Statement
-    hits: tuple[int, int]
-    runs: int
-    p_value: float
-    level: float
-
-    @property
-    def refuted(self) -> bool:
-        """Whether these runs alone refute the statement."""
-        return self.p_value <= self.level
-
-    @property
-    def allowed(self) -> float:
-        """How many hits of the first input the statement allows, given those of the second."""
-        grown = math.exp(min(self.statement.epsilon, 600.0))
-        return min(float(self.runs), grown * self.hits[1] + self.statement.delta * self.runs)
-
-    @property
-    def said(self) -> str:
-        """The p-value in words; a twentieth of the level, spent on the unknown probability, is its least."""
-        least = self.p_value <= 1.001 * NUISANCE * self.level
-        return f"p-value {'at most ' if least else ''}{self.p_value:.2g}"
+FEWEST = 1024
+POWER = 0.999
+CAUTION = 1.5
+"""Standard deviations that are taken off what a witness shows: counts are chance too."""
+HALVINGS = 3
 
 
 def replay(witness: Witness, box: Box, *, runs: int, level: float = 0.01) -> Replay:
@@ -58,18 +31,37 @@ def replay(witness: Witness, box: Box, *, runs: int, level: float = 0.01) -> Rep
     witness.event.contains(np.zeros((1, witness.encoder.width + 1)))
     hits = [0, 0]
     for begin in range(0, runs, BATCH):
-        for side, data in enumerate((witness.pair.first, witness.pair.second)):
-            rows = witness.encoder(box.run(data, min(BATCH, runs - begin)))
+        for side in (0, 1):
+            rows = witness.encoder(run_side(box, witness.pair, side, min(BATCH, runs - begin)))
             hits[side] += int(witness.event.contains(rows).sum())
+    return judged(witness, (hits[0], hits[1]), runs, level)
+
+
+def judged(witness: Witness, hits: tuple[int, int], runs: int, level: float) -> Replay:
+    """What so many hits of fresh runs say of the statement that a witness breaks."""
     stated = witness.statement
     found = p_value(hits[0], runs, hits[1], runs, epsilon=stated.epsilon, delta=stated.delta, level=level)
-    return Replay(stated, (hits[0], hits[1]), runs, found, level)
+    return Replay(stated, hits, runs, found, level)
 
 
-def enough_runs(witness: Witness) -> int:
-    """Runs of either input that most likely show the witness again.
+def enough_runs(witness: Witness, seen: Replay | None = None, *, level: float = 0.01) -> int:
+    """Runs of either input that show a witness again at a level, all but once in a thousand times.
 
-    Four times as many as showed it: who stops as soon as something is caught has been lucky, and half of
-    those who only try as long again would not be.
+    n = (z_level + z_power)**2 v / d**2 with d = p1 - e**epsilon p2 - delta and v the variance of what one run
+    of each adds to it: the normal approximation of the exact test, and half as many again for what it lacks.
+    The shares are those of `seen`, fresh runs of the same event, where there are any: the witness's own are
+    of a bet that stopped when it was won, and who stops then has been lucky. Either is taken to be worse
+    than it looks by CAUTION standard deviations, or by as much less as leaves something to show.
     """
-    return min(MOST, max(4000, 4 * max(witness.runs)))
+    hits, runs = (witness.hits, witness.runs) if seen is None else (seen.hits, (seen.runs, seen.runs))
+    grown, delta = math.exp(min(witness.statement.epsilon, 300.0)), witness.statement.delta
+    shares = [(k + 0.5) / (n + 1) for k, n in zip(hits, runs, strict=True)]
+    spreads = [math.sqrt(p * (1 - p) / max(1, n)) for p, n in zip(shares, runs, strict=True)]
+    z = float(stats.norm.isf(level) + stats.norm.isf(1 - POWER))
+    for halved in range(HALVINGS):
+        caution = CAUTION / 2**halved
+        more, less = shares[0] - caution * spreads[0], min(1.0, shares[1] + caution * spreads[1])
+        if (excess := more - grown * less - delta) > 0:
+            variance = more * (1 - more) + grown**2 * less * (1 - less)
+            return int(min(MOST, max(FEWEST, math.ceil(1.5 * variance * (z / excess) ** 2))))
+    return min(MOST, max(FEWEST, 4 * max(runs)))

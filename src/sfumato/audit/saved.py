@@ -23,10 +23,9 @@ from sfumato.audit.claims import Statement
 from sfumato.audit.events import Candidate
 from sfumato.audit.features import Features
 from sfumato.audit.profile import Band
-from sfumato.audit.replay import Replay
 from sfumato.audit.samples import Encoder
 from sfumato.audit.scorers import Column, ColumnTable, Logistic, RowTable
-from sfumato.audit.verdict import Event, Kind, Verdict, Witness
+from sfumato.audit.verdict import Event, Kind, Replay, Verdict, Witness
 from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.files import write_file
 from sfumato.privacy import Claim, GaussianDP, RandomApproxDP, RandomPureDP
@@ -51,7 +50,6 @@ class SavedVerdict:
 
     verdict: Verdict
     target: str
-    confirmed: Replay | None = None
     bound: LowerBound | None = None
     band: Band | None = None
     version: str = __version__
@@ -66,7 +64,7 @@ class SavedVerdict:
             "target": self.target,
             "verdict": found.kind,
             "claim": {
-                "loss": {"kind": type(found.claim.loss).__name__, **parameters(found.claim.loss)},
+                "loss": _loss(found.claim.loss),
                 "neighbors": encode(found.claim.neighbors),
             },
             "confidence": found.confidence,
@@ -77,10 +75,11 @@ class SavedVerdict:
             "needed": found.needed,
             "proximity": found.proximity,
             "gamma": found.gamma,
+            "certified": None if found.certified is None else _loss(found.certified),
             "notes": list(found.notes),
             "pairs": [_pair(pair) for pair in found.pairs],
             "witness": None if found.witness is None else _witness(found.witness),
-            "confirmed": None if self.confirmed is None else _replay(self.confirmed),
+            "confirmed": None if found.confirmed is None else _replay(found.confirmed),
             "bound": None if self.bound is None else _bound(self.bound),
             "band": None if self.band is None else _band(self.band),
             "wealth": pack(found.wealth),
@@ -103,18 +102,19 @@ class SavedVerdict:
                 float(data["seconds"]),
                 evidence=None if evidence is None else (str(evidence[0]), float(evidence[1])),
                 witness=None if data["witness"] is None else _read_witness(data["witness"]),
+                confirmed=None if data["confirmed"] is None else _read_replay(data["confirmed"]),
                 excluded=_maybe(float, data["excluded"]),
                 needed=_maybe(int, data["needed"]),
                 pairs=tuple(_read_pair(pair) for pair in data["pairs"]),
                 proximity=_maybe(float, data["proximity"]),
                 gamma=_maybe(float, data["gamma"]),
+                certified=_maybe(_read_loss, data["certified"]),
                 wealth=unpack(data["wealth"]),
                 notes=tuple(str(note) for note in data["notes"]),
             )
             return SavedVerdict(
                 verdict,
                 str(data["target"]),
-                None if data["confirmed"] is None else _read_replay(data["confirmed"]),
                 None if data["bound"] is None else _read_bound(data["bound"]),
                 None if data["band"] is None else _read_band(data["band"]),
                 str(data["version"]),
@@ -352,11 +352,19 @@ def _read_band(data: Any) -> Band:
 
 
 def _read_claim(data: Any) -> Claim:
-    rest = dict(data["loss"])
+    return Claim(_read_loss(data["loss"]), decode_neighbors(data["neighbors"]))
+
+
+def _loss(loss: Any) -> dict[str, Any]:
+    return {"kind": type(loss).__name__, **parameters(loss)}
+
+
+def _read_loss(data: Any) -> Any:
+    rest = dict(data)
     name = rest.pop("kind")
     if name not in CLAIMED:
         raise InvalidInput(f"no claim is called {name!r}")
-    return Claim(CLAIMED[name](**rest), decode_neighbors(data["neighbors"]))
+    return CLAIMED[name](**rest)
 
 
 def _share(value: Any) -> float:

@@ -12,11 +12,12 @@ from typing import Literal, get_args
 import numpy as np
 from scipy import stats
 
+from sfumato.audit.bet import Budget
 from sfumato.audit.bound import lower_bound
 from sfumato.audit.catalogue import RAPPOR_ONCE, Specimen, broken, private
 from sfumato.audit.profile import profile
 from sfumato.audit.ratio import lower_limit, upper_limit
-from sfumato.audit.refute import Budget, refute
+from sfumato.audit.refute import refute
 from sfumato.audit.samples import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import hockey_stick, max_divergence

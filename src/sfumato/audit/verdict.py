@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,9 +12,11 @@ import numpy.typing as npt
 
 from sfumato.audit.boxes import Pair
 from sfumato.audit.claims import Statement
+from sfumato.audit.ratio import NUISANCE
 from sfumato.audit.samples import Encoder, FloatArray
-from sfumato.privacy import Claim
+from sfumato.privacy import ApproxDP, Claim, PureDP, RandomApproxDP, RandomPureDP
 
+Certified = PureDP | ApproxDP | RandomPureDP | RandomApproxDP
 Kind = Literal["REFUTED", "NOT_REFUTED", "CERTIFIED", "INCONCLUSIVE"]
 
 
@@ -42,11 +45,51 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What an audit found. `confidence` covers all pairs, both directions and all looks.
+class Replay:
+    """How often fresh runs of both inputs reached the event of a witness, and what that says.
 
-    `evidence` is an e-value (sequential) or a p-value, named; `excluded` is, of a claim that was not refuted,
-    the smallest epsilon that would have been caught; `needed` the samples still missing when inconclusive.
+    Were the statement true, a p-value at most p would come with chance at most p, for the level it was asked
+    for: the event was fixed before these runs, so nothing is to be corrected for.
+    """
+
+    statement: Statement
+    hits: tuple[int, int]
+    runs: int
+    p_value: float
+    level: float
+
+    @property
+    def refuted(self) -> bool:
+        """Whether these runs alone refute the statement."""
+        return self.p_value <= self.level
+
+    @property
+    def allowed(self) -> float:
+        """How many hits of the first input the statement allows, given those of the second."""
+        grown = math.exp(min(self.statement.epsilon, 600.0))
+        return min(float(self.runs), grown * self.hits[1] + self.statement.delta * self.runs)
+
+    @property
+    def excess(self) -> float:
+        """By how many standard deviations, about, the event was reached too often."""
+        grown = math.exp(min(self.statement.epsilon, 300.0))
+        return (self.hits[0] - self.allowed) / math.sqrt(1 + self.hits[0] + grown**2 * self.hits[1])
+
+    @property
+    def said(self) -> str:
+        """The p-value in words; a twentieth of the level, spent on the unknown probability, is its least."""
+        least = self.p_value <= 1.001 * NUISANCE * self.level
+        return f"p-value {'at most ' if least else ''}{self.p_value:.2g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an audit found, for good. `confidence` covers all pairs, both directions and all looks.
+
+    `evidence` is an e-value (sequential) or a p-value, named; `confirmed` what fresh runs of the witness
+    showed; `runs` those before them; `excluded` is, of a claim that was not refuted, the smallest epsilon
+    that would have been caught; `needed` the samples still missing when inconclusive; `certified` the loss
+    that a certificate is really of, the claim's with the proximity in it.
     """
 
     kind: Kind
@@ -56,11 +99,13 @@ class Verdict:
     seconds: float
     evidence: tuple[str, float] | None = None
     witness: Witness | None = None
+    confirmed: Replay | None = None
     excluded: float | None = None
     needed: int | None = None
     pairs: tuple[Pair, ...] = ()
     proximity: float | None = None
     gamma: float | None = None
+    certified: Certified | None = None
     wealth: FloatArray | None = field(default=None, repr=False, compare=False)
     notes: tuple[str, ...] = ()
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli import audit_plan
-from sfumato.cli.audit_further import Certificate, Further, confirmed, further
+from sfumato.cli.audit_further import Certificate, Further, further
 from sfumato.cli.audit_live import betting, live
 from sfumato.cli.audit_options import (
     ClaimOption,
@@ -23,6 +23,7 @@ from sfumato.cli.audit_options import (
     RoundOption,
     SamplesOption,
     TargetArgument,
+    WeightOption,
     box_of,
     budget_of,
     claim_of,
@@ -31,15 +32,27 @@ from sfumato.cli.audit_options import (
 from sfumato.cli.audit_outputs import result_of, write_audit_report
 from sfumato.cli.audit_words import replay_lines, told
 from sfumato.cli.chance import chance
-from sfumato.cli.console import DONE, FAILED, INCONCLUSIVE, Json, Quiet, fail, say, sentences, show, working
+from sfumato.cli.console import (
+    DONE,
+    FAILED,
+    INCONCLUSIVE,
+    Json,
+    Quiet,
+    fail,
+    no_verdict_by_accident,
+    say,
+    sentences,
+    show,
+    working,
+)
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidInput, InvalidParameter, Unverifiable
 from sfumato.files import check_writable
 
 if TYPE_CHECKING:
+    from sfumato.audit.bet import Budget
     from sfumato.audit.boxes import Box, Pair
     from sfumato.audit.pairs import Inputs
-    from sfumato.audit.refute import Budget
     from sfumato.audit.verdict import Verdict
     from sfumato.privacy import Claim
 
@@ -52,13 +65,15 @@ FEW_AUDITS = 60
 app = typer.Typer(
     help="Audit a privacy claim: run the mechanism as a black box and try to refute what is claimed. Inputs "
     "are made up or chosen by whoever audits, so nothing here is private and no ledger is needed.",
-    epilog="Exit codes: 0 not refuted or certified, 1 refuted, 5 inconclusive, 130 interrupted.",
+    epilog="Exit codes: 0 not refuted or certified, 1 refuted, 2 a wrong call, 4 any failure, "
+    "5 inconclusive, 130 interrupted.",
     no_args_is_help=True,
 )
 app.command("plan")(audit_plan.plan)
 
 
 @app.command()
+@no_verdict_by_accident
 @sentences
 def run(
     claim: ClaimOption,
@@ -84,18 +99,13 @@ def run(
     budget: Annotated[
         str,
         typer.Option(
-            help="How long the bet takes at most: 60s, 200000 (runs), or both; what follows it "
-            "takes no longer again."
+            help="How long the bet takes at most: 60s, 200000 (runs), or both; fresh runs that confirm it "
+            "take no longer again, nor does what follows."
         ),
     ] = "60s,1000000",
     confidence: Annotated[
-        float | None,
-        typer.Option(
-            help="With what confidence, over all pairs, directions and looks: .99 if not given, with "
-            "--certify 2/3.",
-            show_default=False,
-        ),
-    ] = None,
+        float, typer.Option(help="With what confidence, over all pairs, directions and looks.")
+    ] = 0.99,
     bound: Annotated[
         bool, typer.Option("--bound", help="Also a lower bound of epsilon, on the worst pair.")
     ] = False,
@@ -109,7 +119,10 @@ def run(
         bool, typer.Option("--certify", help="Certify up to --proximity instead, with --outputs.")
     ] = False,
     proximity: Annotated[
-        float | None, typer.Option(help="How far off a claim may be: in delta, or epsilon if it is pure.")
+        float | None,
+        typer.Option(
+            help="How far off a claim may be: in delta, or epsilon if it is pure, and in gamma if it has one."
+        ),
     ] = None,
     outputs: Annotated[
         str, typer.Option(help="How many outputs there are; or all of them, as JSON.", show_default=False)
@@ -127,6 +140,7 @@ def run(
             show_default=False,
         ),
     ] = "",
+    weight: WeightOption = 1.0,
     report: Annotated[Path | None, typer.Option(help="A report: .html.", show_default=False)] = None,
     out: Annotated[
         Path | None, typer.Option(help="Save the verdict: .json, for `audit replay`.", show_default=False)
@@ -142,8 +156,9 @@ def run(
 
     It bets against the claim, run by run, stops as soon as it is caught, and finds inputs and event itself.
     A claim that is true is refuted with a chance of at most 1 - confidence; one that is not refuted need not
-    be true. Exit 0 not refuted or certified, 1 refuted, 5 inconclusive. Only the inputs that you name or that
-    are made up are used, so nothing is charged.
+    be true. A certificate says what is certified: the claim with the proximity in it. Exit 0 not refuted or
+    certified, 1 refuted, 4 any failure, 5 inconclusive. Only the inputs that you name or that are made up are
+    used, so nothing is charged.
     """
     from sfumato.audit.pairs import require_relation
     from sfumato.audit.saved import SavedVerdict, can_replay
@@ -154,7 +169,7 @@ def run(
     check_outputs([report] if report else [], {".html"}, reads=reads, overwrite=overwrite)
     check_outputs([out] if out else [], {".json"}, reads=reads, overwrite=overwrite)
     claimed, limit = claim_of(claim, relation), budget_of(budget)
-    asked = Certificate(proximity, outputs, specification, data, 2 / 3 if confidence is None else confidence)
+    asked = Certificate(proximity, outputs, specification, data, confidence, weight)
     asked.check(certify, claimed)
     for path in filter(None, (report, out)):
         check_writable(path, overwrite=overwrite, lost="nothing was run")
@@ -169,12 +184,11 @@ def run(
             except Unverifiable as problem:  # nobody's mistake: neither yes nor no
                 fail(str(problem), code=INCONCLUSIVE, json=json)
         else:
-            level = 0.99 if confidence is None else confidence
-            saved = SavedVerdict(_refuted(box, claimed, tried, limit, level, hush=hush, json=json), box.name)
+            found = _refuted(box, claimed, tried, limit, confidence, hush=hush, json=json)
+            saved = SavedVerdict(found, box.name)
             with_band = (report is not None and not command) if band is None else band
             after = Further(box, limit, time.monotonic())
             try:
-                saved = confirmed(saved, after, parts=1 + bound + with_band, hush=hush)
                 saved = further(saved, after, tried, bound=bound, band=with_band, hush=hush)
             except KeyboardInterrupt:  # the bet is over, and its verdict is worth having
                 notes = (*saved.verdict.notes, CUT_SHORT)
@@ -200,6 +214,7 @@ def run(
 
 
 @app.command()
+@no_verdict_by_accident
 @sentences
 def replay(
     file: Annotated[Path, typer.Argument(help="A verdict saved by `audit run --out`.", show_default=False)],
@@ -209,7 +224,8 @@ def replay(
     runs: Annotated[
         int | None,
         typer.Option(
-            help="Runs of either input; four times as many as the verdict's if not given.",
+            help="Runs of either input; if not given, as many as show the witness again at this confidence, "
+            "all but once in a thousand times.",
             min=1,
             max=10_000_000,
         ),
@@ -248,8 +264,9 @@ def replay(
     if box.name != saved.target:
         say(f"the verdict is of {saved.target}, this runs {box.name}", quiet=quiet or json)
     if runs is None:
-        held = min(len(box.first), len(box.second)) if isinstance(box, SampleBox) else enough_runs(witness)
-        runs = min(held, enough_runs(witness))
+        seen = saved.verdict.confirmed if witness is saved.verdict.witness else None
+        runs = enough_runs(witness, seen, level=1 - confidence)
+        runs = min(runs, len(box.first), len(box.second)) if isinstance(box, SampleBox) else runs
     with aside(), working(f"running {box.name} {runs:,} times on either input", quiet=quiet or json):
         found = run_again(witness, box, runs=runs, level=1 - confidence)
     lines = replay_lines(found, replace(witness, hits=found.hits, runs=(runs, runs)))
@@ -268,6 +285,7 @@ def replay(
 
 
 @app.command()
+@no_verdict_by_accident
 @sentences
 def selftest(
     audits: Annotated[int, typer.Option(help="Audits of each private mechanism.", min=1)] = 40,

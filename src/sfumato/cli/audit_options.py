@@ -18,9 +18,9 @@ from sfumato.cli.audit_words import FILES, shown
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 
 if TYPE_CHECKING:
+    from sfumato.audit.bet import Budget
     from sfumato.audit.boxes import Box, Pair
     from sfumato.audit.pairs import Inputs
-    from sfumato.audit.refute import Budget
     from sfumato.privacy import Claim
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -64,6 +64,9 @@ SamplesOption = Annotated[
     typer.Option(
         help="Instead: outputs on two neighbors, two files with one output a line.", show_default=False
     ),
+]
+WeightOption = Annotated[
+    float, typer.Option(help="With gamma: how much of a proximity in gamma counts as one in delta.")
 ]
 RoundOption = Annotated[
     int | None,
@@ -113,7 +116,7 @@ def claim_of(text: str, relation: Relation) -> Claim:
 
 def budget_of(text: str) -> Budget:
     """How long an audit may take: 60s, 200000 runs, or both as 60s,200000."""
-    from sfumato.audit.refute import Budget
+    from sfumato.audit.bet import Budget
 
     runs: int | None = None
     seconds: float | None = None
@@ -156,7 +159,7 @@ def box_of(target: str, command: str, samples: tuple[Path, Path] | None) -> Box:
         name = module.removesuffix(".py").replace("/", ".") + target.removeprefix(module)
         raise InvalidParameter(f"a target is module:function, got {target!r}; try {name}; nothing was run")
     with_function = loaded(function_box, target)
-    return FunctionBox(_careful(with_function.function, target), target)
+    return FunctionBox(careful(with_function.function, target), target)
 
 
 def loaded(load: Callable[[str], Any], target: str) -> Any:
@@ -174,7 +177,7 @@ def loaded(load: Callable[[str], Any], target: str) -> Any:
         ) from problem
 
 
-def _careful(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def careful(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The function, whose own mistakes end the audit in one sentence; its signature stays to be seen."""
 
     @wraps(function)
@@ -185,11 +188,16 @@ def _careful(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             raise
         except Exception as problem:
             raise InvalidInput(
-                f"{name} failed on the input {shown(args[0])}: {type(problem).__name__}: {problem}; "
-                "nothing was concluded"
+                f"{name} failed on {_given(args)}: {type(problem).__name__}: {problem}; nothing was concluded"
             ) from problem
 
     return run
+
+
+def _given(args: tuple[Any, ...]) -> str:
+    """The first argument in words: an input, or a generator, of which there is nothing to see."""
+    one = args[0] if args else None
+    return "a generator" if type(one).__name__ == "Generator" else f"the input {shown(one)}"
 
 
 def pairs_of(box: Box, inputs: str, pair: Sequence[str], file: Path | None) -> Sequence[Pair] | Inputs:

@@ -24,6 +24,7 @@ from sfumato.cli.audit_words import (
     input_names,
     low_bits_lines,
     meaning,
+    sure,
     tested,
     witness_lines,
 )
@@ -79,14 +80,16 @@ def _verdict(saved: SavedVerdict) -> Section:
         ["between neighbors", f"{verdict.claim.neighbors}"],
         ["of", saved.target],
         ["verdict", verdict.kind.replace("_", " ")],
-        ["confidence", f"{verdict.confidence:g}, over all pairs, both directions and all looks"],
+        ["confidence", f"{sure(verdict.confidence)}, over all pairs, both directions and all looks"],
         ["runs", f"{verdict.runs:,} in {verdict.seconds:.3g} s"],
         ["date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())],
     ]
     if verdict.proximity is not None:
         table.append(["proximity", f"{verdict.proximity:g}"])
     if verdict.gamma is not None:
-        table.append(["share of random data that may fail", f"{verdict.gamma:g}"])
+        table.append(["share of random data that may fail, as claimed", f"{verdict.gamma:g}"])
+    if verdict.certified is not None:
+        table.append(["certified", f"{verdict.certified}"])
     paragraphs = [headline(saved), *meaning(verdict), tested(verdict)]
     if verdict.kind == "REFUTED":
         paragraphs.append(LIMITS)
@@ -98,7 +101,7 @@ def _evidence(saved: SavedVerdict) -> list[Section]:
 
     verdict, found = saved.verdict, list[Section]()
     if verdict.witness is not None:
-        again = saved.confirmed
+        again = verdict.confirmed
         counted_on = verdict.witness
         if again is not None:
             counted_on = replace(verdict.witness, hits=again.hits, runs=(again.runs, again.runs))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.audit_options import ClaimOption, Relation, claim_of
+from sfumato.cli.audit_options import ClaimOption, Relation, WeightOption, claim_of
 from sfumato.cli.audit_words import LIMITS
-from sfumato.cli.console import Json, sentences, show
+from sfumato.cli.console import Json, no_verdict_by_accident, sentences, show
 from sfumato.errors import InvalidParameter, NotComparable, Unverifiable
 
 if TYPE_CHECKING:
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 IN_DELTA, IN_EPSILON = 0.01, 0.1
 INPUTS = "--inputs FORM"
+RUNS = 1_000_000
+"""What `audit run` allows if no budget is given."""
 
 
+@no_verdict_by_accident
 @sentences
 def plan(
     claim: ClaimOption,
@@ -39,10 +42,8 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    weight: Annotated[
-        float, typer.Option(help="With gamma: how much of a proximity in gamma counts as one in delta.")
-    ] = 1.0,
-    confidence: Annotated[float, typer.Option(help="With what confidence, above 1/2.")] = 2 / 3,
+    weight: WeightOption = 1.0,
+    confidence: Annotated[float, typer.Option(help="With what confidence, above 1/2.")] = 0.99,
     json: Json = False,
 ) -> None:
     """How many runs decide a claim, whatever the test, and how many do with ours; or why none do.
@@ -66,6 +67,9 @@ def plan(
         return
     blind = _distinguishing(claimed, near, 1 - confidence)
     least = max(found.least, blind)
+    certifying = _certifying(outputs, near, confidence, weight, stated=specification is not None)
+    if found.total > RUNS:
+        certifying += f" --budget {found.total}"
     lines = [
         f"{claimed.loss}, decided up to {near:g} with confidence {confidence:.3g}, {outputs:,} outputs:",
         f"  no test does with fewer than {least:,} runs of each input",
@@ -74,7 +78,8 @@ def plan(
         + f": {found.total:,} runs in all",
         *(f"  ({reason})" for reason in found.reasons),
         LIMITS,
-        _certifying(claimed, claim, outputs, near, confidence, stated=specification is not None),
+        f"to do it: sfumato audit run MODULE:FUNCTION --claim {shlex.quote(claim)} {certifying} "
+        f"{_data(claimed)}",
         *_refuting(claimed, claim),
     ]
     numbers = {"least": least, "enough": found.enough, "pairs": found.pairs, "total": found.total}
@@ -114,10 +119,11 @@ def _distinguishing(claim: Claim, proximity: float, error: float) -> int:
 
 def _instead(claim: Claim, asked: dict[str, Any]) -> list[str]:
     """What can be verified in place of a pure claim."""
+    from sfumato.audit.betting import MOST_EPSILON
     from sfumato.audit.limits import queries_without_information
     from sfumato.privacy import ApproxDP, PureDP
 
-    if not isinstance(claim.loss, PureDP):
+    if not isinstance(claim.loss, PureDP) or claim.loss.epsilon > MOST_EPSILON:
         return []
     rest = {name: value for name, value in asked.items() if name != "least_mass"}
     weaker = queries_without_information(ApproxDP(claim.loss.epsilon, 0), proximity=IN_DELTA, **rest)
@@ -127,16 +133,14 @@ def _instead(claim: Claim, asked: dict[str, Any]) -> list[str]:
     ]
 
 
-def _certifying(
-    claim: Claim, text: str, outputs: int, near: float, confidence: float, *, stated: bool
-) -> str:
-    """The command that does what was planned; words in capitals are to be filled in."""
+def _certifying(outputs: int, near: float, confidence: float, weight: float, *, stated: bool) -> str:
+    """The options that ask for what was planned; words in capitals are to be filled in."""
     words = f"--certify --proximity {near:g} --outputs " + (
         "'[ALL, OF, THEM]' --specification MODULE:FUNCTION" if stated else f"{outputs}"
     )
-    if confidence != 2 / 3:
+    if confidence != 0.99:
         words += f" --confidence {confidence:g}"
-    return f"to do it: sfumato audit run MODULE:FUNCTION --claim {shlex.quote(text)} {words} {_data(claim)}"
+    return words if weight == 1 else f"{words} --weight {weight:g}"
 
 
 def _refuting(claim: Claim, text: str) -> list[str]:

@@ -7,12 +7,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sfumato.audit.bet import Look
     from sfumato.audit.bound import LowerBound
     from sfumato.audit.boxes import Pair
-    from sfumato.audit.refute import Look
-    from sfumato.audit.replay import Replay
     from sfumato.audit.saved import SavedVerdict
-    from sfumato.audit.verdict import Verdict, Witness
+    from sfumato.audit.verdict import Replay, Verdict, Witness
 
 LIMITS = (
     "An audit can refute a claim; no audit can prove one. Verifying privacy is as hard as distinguishing the "
@@ -31,8 +30,8 @@ def told(saved: SavedVerdict) -> list[str]:
     if verdict.witness is not None:
         lines += witness_lines(verdict.witness)
         lines += low_bits_lines(verdict.witness)
-        if saved.confirmed is not None:
-            lines.append(confirmed_line(saved.confirmed))
+        if verdict.confirmed is not None:
+            lines.append(confirmed_line(verdict.confirmed))
     if verdict.kind == "REFUTED" and verdict.evidence is not None:
         lines.append(evidence_line(*verdict.evidence))
     lines += meaning(verdict)
@@ -48,12 +47,17 @@ def headline(saved: SavedVerdict) -> str:
     claim = f"{verdict.claim.loss} ({verdict.claim.neighbors})"
     match verdict.kind:
         case "REFUTED":
-            sure = f" with confidence {verdict.confidence:.3g}" if verdict.proximity is not None else ""
-            return f"REFUTED{sure}: {saved.target} does not keep what is claimed, {claim}"
+            level = f" with confidence {sure(verdict.confidence)}" if verdict.proximity is not None else ""
+            return f"REFUTED{level}: {saved.target} does not keep what is claimed, {claim}"
         case "NOT_REFUTED":
             return f"NOT REFUTED: {saved.target}, claimed to be {claim}"
         case "CERTIFIED":
-            return f"CERTIFIED: {saved.target} keeps {claim}, up to {verdict.proximity:g}, on what was tested"
+            # Never the claim itself: what is certified has the proximity in it.
+            return (
+                f"CERTIFIED with confidence {sure(verdict.confidence)}: {saved.target} keeps "
+                f"{verdict.certified} ({verdict.claim.neighbors}) on what was tested; claimed was "
+                f"{verdict.claim.loss}, and this is it up to a proximity of {verdict.proximity:g}"
+            )
         case "INCONCLUSIVE":
             return f"INCONCLUSIVE: {saved.target}, claimed to be {claim}"
 
@@ -74,9 +78,8 @@ def meaning(verdict: Verdict) -> list[str]:
             ]
         case "CERTIFIED":
             return [
-                f"had the claim been further off than {verdict.proximity:g} on what was tested, it would "
-                f"have been rejected with probability {verdict.confidence:.3g}; no other input was tested. "
-                + LIMITS,
+                "had it kept less than what is certified, on what was tested, it would have been rejected "
+                f"with probability {sure(verdict.confidence)}; no other input was tested. " + LIMITS,
                 *verdict.notes,
             ]
         case "INCONCLUSIVE":
@@ -179,13 +182,10 @@ def bound_line(found: LowerBound) -> str:
 
 def confirmed_line(found: Replay) -> str:
     """What the same event showed on fresh runs, right after the audit."""
-    if found.hits[0] <= found.allowed:
-        again = "NOT CONFIRMED"
-    else:
-        again = "confirmed" if found.refuted else "not confirmed by these alone"
     return (
         f"  the same event on {found.runs:,} fresh runs of either: {found.hits[0]:,} against "
-        f"{found.hits[1]:,}, which would allow {found.allowed:,.1f}; {again} ({found.said})"
+        f"{found.hits[1]:,}, which would allow {found.allowed:,.1f} ({found.said}, to be compared with "
+        f"{found.level:.3g})"
     )
 
 
@@ -205,6 +205,13 @@ def look_line(look: Look) -> str:
         f"{look.runs:,} runs  {look.seconds:.0f} s  wealth {look.wealth:.3g} of {look.needed:.4g} (most "
         f"{look.best:.3g})  {cut(look.pair)}: {cut(look.event)}"
     )
+
+
+def sure(confidence: float) -> str:
+    """A confidence to six digits, never more than it is."""
+    from sfumato.privacy.exact import exact, plain
+
+    return plain(exact(confidence), rounding="ROUND_FLOOR")
 
 
 def counted(hits: int, runs: int) -> str:

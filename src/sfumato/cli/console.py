@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json as json_
+import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
@@ -60,6 +63,31 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
         except OSError as error:
             what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             fail(what, code=INVALID, json=bool(kwargs.get("json", False)))
+
+    return run
+
+
+def no_verdict_by_accident(command: Callable[P, R]) -> Callable[P, R]:
+    """A command whose exit code 1 is an answer: whatever fails unforeseen ends in one sentence and 4.
+
+    Else a traceback, a reader who has gone, or a mechanism that ends the program would say "refuted".
+    """
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except (typer.Exit, typer.Abort):
+            raise
+        except BrokenPipeError:
+            # What is still to be written goes nowhere, so that nothing fails again at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            raise typer.Exit(INVALID) from None
+        except (Exception, SystemExit) as problem:
+            frames = traceback.extract_tb(problem.__traceback__)
+            where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+            what = f"{type(problem).__name__}{where}: {problem}".replace("\n", " ")
+            fail(f"{what}; nothing was concluded", code=INVALID, json=bool(kwargs.get("json", False)))
 
     return run
 

@@ -72,7 +72,12 @@ def by_hand(path: Path, area: Area, weight: str | None) -> Any:
 
 def by_sfumato(path: Path, area: Area, weight: str | None) -> Guarded[CellSums]:
     """Ours, from opening the file to guarded sums."""
-    return sum_cells(open_table(path, columns=Columns("user", "x", "y", weight=weight)), Columns("user", "x", "y", weight=weight), area, source="bench")
+    return sum_cells(
+        open_table(path, columns=Columns("user", "x", "y", weight=weight)),
+        Columns("user", "x", "y", weight=weight),
+        area,
+        source="bench",
+    )
 
 
 def by_spark(path: Path, area: Area, weight: str | None) -> Guarded[CellSums]:

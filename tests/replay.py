@@ -18,6 +18,7 @@ from tests.seeded import seed_system
 
 from sfumato.errors import SfumatoError
 from sfumato.privacy import Bound, Guarded, Ledger, ledger, system
+from sfumato.privacy import guarded as guarded_door
 from sfumato.records import CellSums
 
 Vector = dict[int, int]
@@ -43,7 +44,7 @@ class Run:
 def record(release: Callable[[], object], budget: Ledger | Callable[[], Ledger]) -> Run:
     """One run under noise that comes again; its ledger is made anew if a maker is given."""
     run = Run()
-    opening = ledger.open_for_release
+    opening = guarded_door.open_for_release
 
     def watched(guarded: Guarded[Any]) -> Any:
         value = opening(guarded)

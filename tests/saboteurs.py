@@ -217,8 +217,7 @@ def _every_row_a_user() -> None:
     from sfumato.privacy import UNITS
     from sfumato.records import sums
 
-    def unbounded(table: Any, columns: Any, area: Any, groups: Any) -> Any:
-        rows = sums._rows(table, columns, area, groups)
+    def unbounded(rows: Any, columns: Any, groups: Any) -> Any:
         place = ["cell"] if groups is None else ["group", "cell"]
         return rows.group_by(place).agg(units=rows.count() * UNITS)
 
@@ -231,10 +230,9 @@ def _every_group_a_user() -> None:
 
     true = sums._sums
 
-    def apart(table: Any, columns: Any, area: Any, groups: Any) -> Any:
+    def apart(rows: Any, columns: Any, groups: Any) -> Any:
         if groups is None:
-            return true(table, columns, area, groups)
-        rows = sums._rows(table, columns, area, groups)
+            return true(rows, columns, groups)
         visits = rows.group_by(["user", "group", "cell"]).agg(count=rows.count())
         totals = visits.group_by(["user", "group"]).agg(total=visits["count"].sum())
         joined = visits.join(totals, ["user", "group"])
@@ -242,6 +240,40 @@ def _every_group_a_user() -> None:
         return shares.group_by(["group", "cell"]).agg(units=shares.units.sum().cast("int64"))
 
     plant(sums, "_sums", apart)
+
+
+def _users_by_collation() -> None:
+    from sfumato.records import sums
+
+    plant(sums, "user_key", lambda column, name: (column, column.notnull()))
+
+
+def _rows_wherever_lines_begin() -> None:
+    """DuckDB's own reader, which looks for the beginning of a row in the middle of a file."""
+    from sfumato.records import sources
+
+    def parallel(database: Any, files: Any) -> Any:
+        names = files.text.names
+        read = database.read_csv(
+            list(files.paths),
+            auto_detect=False,
+            header=True,
+            columns={f"c{place}": "VARCHAR" for place in range(len(names))},
+            quote='"',
+            escape='"',
+            ignore_errors=True,
+            strict_mode=False,
+        )
+        return read.rename({name: f"c{place}" for place, name in enumerate(names)})
+
+    plant(sources, "_duckdb_files", parallel)
+
+
+def _numbers_as_they_are_written() -> None:
+    from sfumato.records import sources, text_rows
+
+    for module in (sources, text_rows):
+        plant(module, "plain_number", str)
 
 
 def _bounds_from_the_data() -> None:
@@ -364,6 +396,21 @@ def _grid_potentials_not_checked() -> None:
 
 
 SABOTEURS: dict[str, Saboteur] = {
+    "users compared by collation": Saboteur(
+        _users_by_collation,
+        "tests/heatmap/test_replay.py::test_every_collation_of_duckdb_tells_users_apart",
+        "plain_sums",
+    ),
+    "rows wherever lines begin": Saboteur(
+        _rows_wherever_lines_begin,
+        "tests/heatmap/test_replay.py::test_text_with_line_breaks_is_one_field[9000000-duckdb]",
+        "was paid for",
+    ),
+    "numbers of users as they are written": Saboteur(
+        _numbers_as_they_are_written,
+        "tests/heatmap/test_replay.py::test_numbers_name_the_same_user_however_they_are_written",
+        "was paid for",
+    ),
     "system noise 10 % too small": Saboteur(
         _system_noise_too_small,
         "tests/privacy/test_noise_laws.py::test_system_laplace_has_its_law",

@@ -54,7 +54,11 @@ SHAPES: dict[str, Columns] = {
     "mass in every day": Columns("user", "x", "y", by="t"),
     "private bounds": Columns("user", "x", "y"),
 }
-GROUPED = {"groups": GROUPS, "days": DAYS, "mass in every day": EVERY_DAY}
+GROUPED: dict[str, tuple[str, ...] | Periods] = {
+    "groups": GROUPS,
+    "days": DAYS,
+    "mass in every day": EVERY_DAY,
+}
 
 
 def budget(folder: Path, *, unit: str = "user", **options: Any) -> Ledger:
@@ -188,6 +192,18 @@ def test_neighbors_in_typed_tables(pair: Pair, shape: str, kind: str, engine: En
         return as_objects(rows) if kind == "objects" else as_table(rows)
 
     hold(pair, stored, shape, folder, engine=engine)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", LOCAL)
+@pytest.mark.parametrize("kind", ["json", "objects"])
+def test_numbers_name_the_same_user_however_they_are_written(kind: str, engine: Engine, folder: Path) -> None:
+    rows = [Row("7", x=x, spelling=way) for way, x in enumerate(["0.5", "2.5", "-0.5", "0.5"])]
+    stored = {"json": lambda some: write_json(folder / "rows.ndjson", some), "objects": as_objects}[kind]
+    one, other = (
+        run(stored(some), "plain", budget(folder), engine=engine) for some in ([*rows, Row("8")], [Row("8")])
+    )
+    assert violations(one, other) == []
 
 
 # Times in SQLite are refused.

@@ -103,8 +103,8 @@ def test_executors_need_no_sfumato(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text('user,x,y\n"a\nb",0.5,1\n')
     names = ("user", "x", "y")
     rows = text_rows.TextRows("CSV", (str(tmp_path / "rows.csv"),), names, names, frozenset({"x", "y"}))
-    cloudpickle.register_pickle_by_value(text_rows)
-    (tmp_path / "rows.pickle").write_bytes(cloudpickle.dumps(rows.batches))
+    cloudpickle.register_pickle_by_value(text_rows)  # type: ignore[no-untyped-call]
+    (tmp_path / "rows.pickle").write_bytes(cloudpickle.dumps(rows.batches))  # type: ignore[no-untyped-call]
     code = (
         "import sys, pickle; sys.modules['sfumato'] = None\n"
         "import pyspark.cloudpickle\n"

@@ -44,14 +44,18 @@ def scratch_folder() -> tuple[Path, Callable[[], None]]:
         The folder, of a name nobody can foresee, and a function that removes it with all that is in it; an
         end of the process that can be noticed removes it too.
     """
-    path = Path(tempfile.gettempdir()) / f"sfumato-{secrets.token_hex(16)}"
-    note(path)
-    try:
-        path.mkdir(mode=0o700)
-    except BaseException:
-        _forget(path)
-        raise
-    return path, lambda: remove(path)
+    while True:
+        path = Path(tempfile.gettempdir()) / f"sfumato-{secrets.token_hex(16)}"
+        note(path)
+        try:
+            path.mkdir(mode=0o700)
+        except FileExistsError:  # not ours, whoever made it
+            _forget(path)
+        except BaseException:
+            _forget(path)
+            raise
+        else:
+            return path, lambda: remove(path)
 
 
 def note(path: Path) -> None:

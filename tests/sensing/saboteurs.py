@@ -61,3 +61,18 @@ def whispers_twice_as_loud() -> None:
     module = sensing("whisper")
     true = module.RandomisedResponse
     module.RandomisedResponse = lambda epsilon: true(2 * Fraction(epsilon))
+
+
+def centers_only() -> None:
+    """Sensitivity from the centers of cells, as if nobody stood between them."""
+    import numpy as np
+
+    changes = sensing("changes")
+
+    def centers(operator: Any, *, over_distance: bool) -> Any:
+        columns, space = operator.columns(np.arange(operator.space.size)), operator.space
+        return changes.matrix_changes(
+            sensing("operators").Matrix(space, operator.sensors, columns), over_distance=over_distance
+        )
+
+    sensing("sensitivity").heat_changes = centers

@@ -22,6 +22,7 @@ from sfumato.spaces.space import FloatArray
 # Scaling to the unit sqrt(2T) and back, and closed forms of one sensor, lose under 100 units; exp 3000 more.
 ERROR = 2.0**-40
 SMALL = 1e-3  # steps below this, in the unit sqrt(2T), change by their length times the slope: 1e-7 too much
+SAMPLED = 0.35  # between places that sets of sensors are compared at, in the same unit
 EVEN = 1e-9  # steps that differ by no more than this, relatively, count as one
 
 
@@ -80,6 +81,42 @@ def heat_changes(operator: HeatLine | HeatPlane, *, over_distance: bool) -> Larg
         case Points():
             wide = scaled.heat.high - scaled.heat.low
             return _any_two(scaled, float(np.linalg.norm(wide)) if scaled.euclidean else float(wide.sum()))
+
+
+def sampled_changes(operator: HeatLine | HeatPlane, *, over_distance: bool) -> FloatArray | None:
+    """What single sensors change at some places: sensors by places. To compare sets of them, not to promise.
+
+    None between places given one by one that are swapped: their pairs are all there is to look at.
+    """
+    scaled, space = _Scaled.of(operator), operator.space
+    wide = scaled.heat.high - scaled.heat.low
+    most = 1024 if wide.size == 1 else 32
+    counts = [int(min(most, max(2, math.ceil(side / SAMPLED)))) + 1 for side in wide.tolist()]
+    axes = [np.linspace(low, high, count) for low, high, count in zip(
+        scaled.heat.low.tolist(), scaled.heat.high.tolist(), counts, strict=True
+    )]  # fmt: skip
+    places = np.stack([axis.ravel() for axis in np.meshgrid(*axes)], axis=1)
+    ways = scaled.heat.sensors[:, np.newaxis, :] - places
+
+    def heights(ways: FloatArray) -> FloatArray:
+        with np.errstate(under="ignore"):
+            return np.asarray(np.exp(-np.square(ways).sum(axis=2) / 2) * scaled.height)
+
+    if over_distance:
+        turns = np.linspace(0, math.pi, 8, endpoint=False)
+        round_about = np.column_stack([np.cos(turns), np.sin(turns)])
+        directions = round_about if scaled.euclidean else np.eye(wide.size)
+        return np.concatenate([heights(ways) * (ways @ way) / scaled.unit for way in directions], axis=1)
+    match space:
+        case Line():
+            steps = [np.array([np.diff(space.positions).max()])]
+        case Grid():
+            steps = [np.array([space.cell_width, 0.0]), np.array([0.0, space.cell_height])]
+        case Points():
+            return None
+    # From half a step before to half a step after each place.
+    halves = [step / (2 * scaled.unit) for step in steps]
+    return np.concatenate([heights(ways - half) - heights(ways + half) for half in halves], axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,7 +27,14 @@ MASS = 3.0
 def hall(step: str = "0") -> sensing.Site:
     sensors = sensing.Sensors([0.2, 0.7], ["a", "b"])
     operator = sensing.heat_line(sources=10, sensors=sensors, diffusion_time=0.05)
-    return sensing.Site("rehearsal", operator, MovedMass("1/10", "line"), Fraction(step))
+    return sensing.Site(
+        "rehearsal",
+        operator,
+        MovedMass("1/10", "line"),
+        Fraction(step),
+        unit="mass",
+        per_source=Fraction(1),
+    )
 
 
 def worst_move(site: sensing.Site, plan: sensing.NoisePlan) -> Pair:

@@ -91,7 +91,9 @@ def any_unit() -> None:
         planned = module.replace(noise_plan, site=told.digest)
         return true(values, told, planned, **how)
 
-    module.release = import_module("sfumato.sensing").release = guess
+    module.release = guess
+    room: Any = import_module("sfumato.sensing")
+    room.release = guess
 
 
 def short_types_not_looked_at() -> None:

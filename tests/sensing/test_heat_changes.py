@@ -255,7 +255,7 @@ def test_more_sensors_never_read_less(rng: np.random.Generator) -> None:
 
 @pytest.mark.unit
 def test_a_bound_that_is_not_met_is_not_called_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.sensing import steepest as module  # type: ignore[attr-defined]
+    from sfumato.sensing import steepest as module
 
     exact = sensitivity(floor(2, 9, 1.9), MovedMass(1, Grid(1).metric))
     monkeypatch.setattr(module, "OPEN", ((0, 1e-6),))

@@ -51,7 +51,7 @@ def test_a_site_that_never_said_its_unit_releases_nothing(tmp_path: Path) -> Non
 def test_both_are_said_or_neither() -> None:
     for words in ({"unit": "lux"}, {"per_source": Fraction(1)}, {"unit": "lux", "per_source": 0}):
         with pytest.raises(InvalidParameter):
-            replace(UNTOLD, **words)  # type: ignore[arg-type]
+            replace(UNTOLD, **words)
     with pytest.raises(InvalidParameter, match="largest must be above 0"):
         replace(MASS, largest=Fraction(-1))
 

@@ -214,7 +214,7 @@ def _any_two(scaled: _Scaled, far: float, *, width: float = 0.0) -> Largest:
 def _slopes_alone(scaled: _Scaled) -> FloatArray:
     """The largest derivative of each sensor alone, in closed form."""
     if not scaled.euclidean:
-        return np.max([_largest_alone(scaled.heat, axis) for axis in scaled.axes], axis=0)
+        return np.asarray(np.max([_largest_alone(scaled.heat, axis) for axis in scaled.axes], axis=0))
     # A kernel in the plane changes along the ray from its sensor: r exp(-r**2 / 2), largest at r = 1.
     near, far = _ranges(scaled.heat)
     return _hump(np.linalg.norm(near, axis=1) * (1 - ERROR), np.linalg.norm(far, axis=1) * (1 + ERROR))

@@ -59,7 +59,7 @@ def sensitivity(operator: Operator, neighbors: MovedMass | SwappedCells) -> Sens
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> found = sensitivity(hall, MovedMass(0.1, "line"))
     >>> round(found.l2, 4), found.exact
-    (1.359, True)
+    (1.3592, True)
     """
     over_distance, factor = _scale(operator, neighbors)
     found = _changes(operator, over_distance=over_distance)

@@ -170,7 +170,7 @@ def _some_bounds(
     rough = np.linalg.norm([rest[0] for rest in rests], axis=0)
     # What is computed in the centers is off by `lost`: of itself, and as places are off, of its derivatives
     # (up to the third, over a length of 1). Squares are off by twice that times their roots.
-    size = sum(jet.size for jet in jets)
+    size = np.sum([jet.size for jet in jets], axis=0)
     added = sizes if shift is None else cache(lambda orders: _norm(entries(orders)))
 
     def lost_over(halves: FloatArray) -> FloatArray:

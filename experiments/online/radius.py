@@ -77,9 +77,7 @@ def sixty_days(days: int = 60, *, draw: int = 0) -> Days:
     rng = np.random.default_rng(list(seed))
     places = [(i + 0.5) * LENGTH / SENSORS for i in range(SENSORS)]
     hall = heat_line(sources=CELLS, sensors=places, diffusion_time=SPREAD, length=LENGTH)
-    site = Site(
-        "rehearsal", hall, MovedMass(1, "line"), Fraction("0.0005"), unit="degrees", per_source=Fraction(1)
-    )
+    site = Site("rehearsal", hall, MovedMass(1, "line"), Fraction("0.0005"))
     noise_plan = plan(site, RHO)
     bound = noise_plan.bound()
     ledger = Ledger.rehearsal(ZCDP(RHO.rho * days), unit=bound.unit, neighbors=site.neighbors)

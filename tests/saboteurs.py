@@ -621,6 +621,36 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/sensing/test_sensitivity.py::test_steps_on_the_unit_line_are_not_of_length_one",
         "assert",
     ),
+    "sensors calibrated at the centers of cells": Saboteur(
+        sensors.centers_only,
+        "tests/sensing/test_heat_changes.py::test_no_place_between_centers_moves_readings_further",
+        "a place between centers moves the readings further",
+    ),
+    "readings in any unit": Saboteur(
+        sensors.any_unit,
+        "tests/sensing/test_units.py::test_a_site_that_never_said_its_unit_releases_nothing",
+        "DID NOT RAISE",
+    ),
+    "readings of a short type counted as doubles": Saboteur(
+        sensors.short_types_not_looked_at,
+        "tests/sensing/test_units.py::test_a_short_type_is_refused_unless_the_step_covers_it[float16]",
+        "DID NOT RAISE",
+    ),
+    "a solver that measures short": Saboteur(
+        sensors.solver_measures_short,
+        "tests/sensing/test_check.py::test_the_check_catches_a_wrong_length",
+        "the check caught the solver",
+    ),
+    "a solver that leaves out a cell": Saboteur(
+        sensors.solver_leaves_out_the_last_cell,
+        "tests/sensing/test_check.py::test_the_check_catches_a_cell_left_out",
+        "the check caught the solver",
+    ),
+    "a solver that diffuses too far": Saboteur(
+        sensors.solver_diffuses_too_far,
+        "tests/sensing/test_check.py::test_the_check_and_the_solver_diffuse_alike",
+        "the check caught the solver",
+    ),
     "a recovery whose residual nobody looks at": Saboteur(
         sensors.residual_not_looked_at,
         "tests/sensing/test_check.py::test_a_wrong_claim_is_refused",

@@ -27,19 +27,25 @@ MASS = 3.0
 def hall(step: str = "0") -> sensing.Site:
     sensors = sensing.Sensors([0.2, 0.7], ["a", "b"])
     operator = sensing.heat_line(sources=10, sensors=sensors, diffusion_time=0.05)
-    return sensing.Site("hall", operator, MovedMass("1/10", "line"), Fraction(step))
+    return sensing.Site(
+        "hall",
+        operator,
+        MovedMass("1/10", "line"),
+        Fraction(step),
+        unit="mass",
+        per_source=Fraction(1),
+    )
 
 
 def worst_move(site: sensing.Site, plan: sensing.NoisePlan) -> Pair:
     """Sources at the largest earth mover's distance that is promised for, where it changes readings most."""
     assert isinstance(site.neighbors, MovedMass)
-    here, there = plan.sensitivity.worst
-    before = np.zeros(site.operator.space.size)
-    before[here] = MASS
-    moved = float(site.neighbors.radius) / site.operator.space.distance(here, there)
-    after = before.copy()
-    after[[here, there]] += [-moved, moved]
-    return Pair(site.operator.readings(before), site.operator.readings(after), "a source moved by the radius")
+    assert isinstance(site.operator, sensing.HeatLine)
+    assert plan.sensitivity.place is not None
+    half = float(site.neighbors.radius) / MASS / 2
+    ways = site.sensors.positions[:, 0] - plan.sensitivity.place[0]
+    before, after = (MASS * site.operator.kernel(ways - way) for way in (-half, half))
+    return Pair(before, after, "a source moved by the radius")
 
 
 def readings(

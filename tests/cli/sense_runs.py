@@ -98,6 +98,10 @@ def made(name: str, build: Callable[[], None]) -> None:
         Path(path).write_bytes(data)
 
 
+TOLD = ("--unit", "mass", "--per-source", "1")
+"""What every site says that is read: here as its operator is."""
+
+
 def hall() -> None:
     """sensors.csv, site.json, hall.ledger, clear.ledger and readings.csv of a line with four sensors."""
     made("hall", _hall)
@@ -106,7 +110,7 @@ def hall() -> None:
 def _hall() -> None:
     table("sensors.csv", ["sensor", "x"], HALL.items())
     done(
-        "site", "site.json", "--name", "hall", "--line", "20", "--sensors", "sensors.csv",
+        "site", "site.json", "--name", "hall", *TOLD, "--line", "20", "--sensors", "sensors.csv",
         "--diffusion-time", "0.02", "--radius", "1/10",
     )  # fmt: skip
     done("ledger", "site.json", "hall.ledger", "--rho", "100")

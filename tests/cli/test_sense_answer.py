@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.sense_runs import alone, answer, clear, done, refused, rows, table
+from tests.cli.sense_runs import TOLD, alone, answer, clear, done, refused, rows, table
 
 from sfumato.cli.sense_answer import _tells, seed_of
 from sfumato.cli.sense_told import heaps_of, sure_of
@@ -38,7 +38,7 @@ def row(*, cell: int = 11, dead: int | None = None, offset: float = 0.0) -> list
     """The words of a recovery: 30 cells, 15 sensors, a source of 0.8 in one cell, and noise."""
     table("sensors.csv", ["sensor", "x"], [(f"s{i}", (i + 0.5) / 15) for i in range(15)])
     done(
-        "site", "row.json", "--name", "row", "--line", "30", "--sensors", "sensors.csv",
+        "site", "row.json", "--name", "row", *TOLD, "--line", "30", "--sensors", "sensors.csv",
         "--diffusion-time", "0.01", "--radius", "1/10",
     )  # fmt: skip
     read = read_site("row.json").operator.columns([cell])[:, 0] * 0.8 + offset
@@ -140,7 +140,7 @@ def test_without_sigma_or_with_too_many_cells_the_least_mass_answers(monkeypatch
     assert "needs the sigma" in refused(2, *words, "--radius", "0.3", "--estimator", "mixture")
     assert "needs the sigma" in refused(2, *words, "--radius", "0.3", "--fit", "offset")
     table("edges.csv", ["u", "v"], [(i, i + 1) for i in range(5)])
-    done("site", "net.json", "--name", "net", "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
+    done("site", "net.json", "--name", "net", *TOLD, "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
     table("n.csv", ["sensor", "value"], enumerate(read_site("net.json").operator.columns([0])[:, 0] * 0.8))
     monkeypatch.setattr(sys.modules["sfumato.sensing.posterior_cells"], "MOST_CELLS", 5)
     told = answer("recover", "n.csv", "--site", "net.json", "--sigma", "0.01")
@@ -219,7 +219,7 @@ def test_mass_is_told_by_its_largest_heaps(
 def test_the_physics_of_a_fine_site_is_tested_too() -> None:
     row()
     done(
-        "site", "fine.json", "--name", "fine", "--line", "5000", "--sensors", "sensors.csv",
+        "site", "fine.json", "--name", "fine", *TOLD, "--line", "5000", "--sensors", "sensors.csv",
         "--diffusion-time", "0.01", "--radius", "1/10",
     )  # fmt: skip
     words = ["recover", "r.csv", "--site", "fine.json", "--sigma", str(SIGMA), *LEAST]
@@ -249,7 +249,7 @@ def test_a_count_and_a_most_are_not_both_given() -> None:
 
 def test_places_between_nodes_are_refused() -> None:
     table("edges.csv", ["u", "v"], [("a", "b"), ("b", "c")])
-    done("site", "net.json", "--name", "net", "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
+    done("site", "net.json", "--name", "net", *TOLD, "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
     read = read_site("net.json").operator.columns([0])[:, 0] * 0.8
     table("n.csv", ["sensor", "value"], zip("abc", read.tolist(), strict=True))
     words = ["recover", "n.csv", "--site", "net.json", "--sigma", "0.01"]

@@ -17,6 +17,7 @@ from tests.cli.sense_runs import (
     CLEAR,
     HALL,
     ROOMY,
+    TOLD,
     VALUES,
     alone,
     answer,
@@ -208,7 +209,19 @@ def test_the_largest_part_of_a_graph() -> None:
         ["u", "v", "weight"],
         [("x", "y", "5"), *((*edge, 1 + i) for i, edge in enumerate(EDGES))],
     )
-    words = ["site", "site.json", "--name", "n", "--graph", "edges.csv", "--rate", "1", "--radius", "1"]
+    words = [
+        "site",
+        "site.json",
+        "--name",
+        "n",
+        *TOLD,
+        "--graph",
+        "edges.csv",
+        "--rate",
+        "1",
+        "--radius",
+        "1",
+    ]
     assert "must be connected" in refused(2, *words)
     done(*words, "--largest-part")
     found = read_site("site.json")

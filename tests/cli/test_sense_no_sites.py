@@ -10,6 +10,7 @@ import pytest
 from tests.cli.sense_runs import (
     HALL,
     ROOMY,
+    TOLD,
     alone,
     answer,
     clear,
@@ -124,6 +125,18 @@ def test_a_site_is_written_once_and_called_something() -> None:
     assert "site.json exists already and is kept" in refused(4, "site", "site.json", "--name", "x", *words)
     assert "a site needs a printable name" in refused(2, "site", "new.json", "--name", "", *words)
     assert "cannot write none/new.json" in refused(4, "site", "none/new.json", "--name", "x", *words)
+
+
+def test_a_site_without_a_unit_is_for_planning() -> None:
+    hall()
+    words = ["--line", "20", "--sensors", "sensors.csv", "--diffusion-time", "0.02", "--radius", "1/10"]
+    said = done("site", "bare.json", "--name", "hall", *words).stderr
+    assert said.endswith("it can be planned with, not released from: that takes --unit and --per-source\n")
+    told = refused(2, *release("--site", "bare.json", out=["bare.r.json"]))
+    assert told.endswith("(`sense site --unit --per-source`); nothing was charged")
+    assert not Path("bare.r.json").exists()
+    both = "a site says both a printable unit of its readings and what a source"
+    assert both in refused(2, "site", "half.json", "--name", "hall", *words, "--unit", "lux")
 
 
 def test_sites_are_made_up_in_new_folders() -> None:
@@ -250,7 +263,7 @@ def test_noisy_tables_say_their_own_sigma() -> None:
 
 def test_files_of_different_sites_are_not_joined() -> None:
     clear(5)
-    words = ["--name", "hall", "--line", "20", "--sensors", "sensors.csv", "--radius", "1/10"]
+    words = ["--name", "hall", "--line", "20", "--sensors", "sensors.csv", "--radius", "1/10", *TOLD]
     done("site", "slow.json", *words, "--diffusion-time", "0.01")  # the same sensors, another physics
     done(*release("--site", "slow.json", out=["slow.r.json"]))
     assert refused(4, "recover", "r.json", "slow.r.json") == (

@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from tests.cli.sense_runs import alone, answer, done, refused, rows, table
+from tests.cli.sense_runs import TOLD, alone, answer, done, refused, rows, table
 
 from sfumato.privacy import ApproxDP, MovedMass, SwappedCells
 from sfumato.sensing import Sensors, Site, heat_line, linear, place_sensors, read_site
@@ -51,7 +51,7 @@ def test_sensors_are_placed_as_the_library_places_them() -> None:
     assert [row["sensor"] for row in rows("chosen.csv")] == told["chosen"]
     # What it writes is what a site is made of.
     done(
-        "site", "site.json", "--name", "placed", "--line", "20", "--sensors", "chosen.csv",
+        "site", "site.json", "--name", "placed", *TOLD, "--line", "20", "--sensors", "chosen.csv",
         "--diffusion-time", "0.02", "--radius", "1/20",
     )  # fmt: skip
     assert read_site("site.json").sensors.names == wanted.names
@@ -81,7 +81,7 @@ def graph_site() -> None:
     table("edges.csv", ["u", "v"], [*RING, ("n0", "n6")])
     table("sensors.csv", ["sensor", "x"], [(f"s{i}", f"n{11 - i}") for i in range(10)])
     done(
-        "site", "site.json", "--name", "building", "--graph", "edges.csv", "--sensors", "sensors.csv",
+        "site", "site.json", "--name", "building", *TOLD, "--graph", "edges.csv", "--sensors", "sensors.csv",
         "--rate", "0.5", "--radius", "1/8",
     )  # fmt: skip
 
@@ -97,7 +97,7 @@ def test_sensors_of_a_site_on_a_graph_are_candidates() -> None:
     # Nodes by name, so that a site is made of it.
     assert rows("chosen.csv") == [{"sensor": name, "x": f"n{11 - int(name[1:])}"} for name in wanted.names]
     done(
-        "site", "few.json", "--name", "few", "--graph", "edges.csv", "--sensors", "chosen.csv",
+        "site", "few.json", "--name", "few", *TOLD, "--graph", "edges.csv", "--sensors", "chosen.csv",
         "--rate", "0.5", "--radius", "1/8",
     )  # fmt: skip
     few = read_site("few.json").operator
@@ -110,7 +110,7 @@ def test_sensors_of_a_site_by_a_matrix_are_candidates() -> None:
     np.save("matrix.npy", rng.random((6, 8)))
     table("sensors.csv", ["sensor", "x", "y"], [(f"s{i}", i, i % 2) for i in range(6)])
     done(
-        "site", "site.json", "--name", "machine", "--line", "8", "--matrix", "matrix.npy", "--sensors",
+        "site", "site.json", "--name", "machine", *TOLD, "--line", "8", "--matrix", "matrix.npy", "--sensors",
         "sensors.csv", "--swapped", "1",
     )  # fmt: skip
     told = answer(*OF_SITE, "--out", "chosen.csv")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.sense_runs import alone, answer, done, entries, table
+from tests.cli.sense_runs import TOLD, alone, answer, done, entries, table
 
 from sfumato.sensing import read_recovery, read_site
 from sfumato.spaces import Graph
@@ -62,8 +62,8 @@ def test_the_intel_lab() -> None:
     values = {row["mote"]: moment[f"mote_{int(row['mote']):02}"] for row in motes}
     table("readings.csv", ["sensor", "value"], values.items())
     done(
-        "site", "site.json", "--name", "Intel lab", "--grid", "5", "--bounds", "0,0,41,32", "--sensors",
-        "sensors.csv", "--diffusion-time", "2", "--radius", "1", "--step", "0.01",
+        "site", "site.json", "--name", "Intel lab", *TOLD, "--grid", "5", "--bounds", "0,0,41,32",
+        "--sensors", "sensors.csv", "--diffusion-time", "2", "--radius", "1", "--step", "0.01",
     )  # fmt: skip
     plan = answer("plan", "site.json", "--epsilon", "1")
     assert plan["sensors"] == 52
@@ -87,7 +87,7 @@ def test_a_thermal_array() -> None:
     )
     table("readings.csv", ["sensor", "value"], zip(names, above, strict=True))
     done(
-        "site", "site.json", "--name", "bathroom", "--grid", "4", "--bounds", "0,0,4,4", "--sensors",
+        "site", "site.json", "--name", "bathroom", *TOLD, "--grid", "4", "--bounds", "0,0,4,4", "--sensors",
         "sensors.csv", "--diffusion-time", "0.3", "--radius", "1/2", "--step", "0.1",
     )  # fmt: skip
     found = all_the_way("--upper", "50", "--plot", "room.png", rho="2")
@@ -96,7 +96,19 @@ def test_a_thermal_array() -> None:
 
 def test_the_roads_of_minnesota() -> None:
     edges = str(DATA / "graphs/minnesota_road_edges.csv")
-    words = ["site", "site.json", "--name", "roads", "--graph", edges, "--rate", "0.5", "--radius", "1/4"]
+    words = [
+        "site",
+        "site.json",
+        "--name",
+        "roads",
+        *TOLD,
+        "--graph",
+        edges,
+        "--rate",
+        "0.5",
+        "--radius",
+        "1/4",
+    ]
     done(*words, "--largest-part")
     made = read_site("site.json")
     assert made.operator.shape == (2640, 2640)  # two nodes of 2,642 are by themselves
@@ -121,8 +133,8 @@ def test_the_loops_of_the_bay() -> None:
     ]
     table("edges.csv", ["u", "v", "length"], near)
     done(
-        "site", "site.json", "--name", "bay", "--graph", "edges.csv", "--largest-part", "--rate", "0.2",
-        "--radius", "500",
+        "site", "site.json", "--name", "bay", *TOLD, "--graph", "edges.csv", "--largest-part",
+        "--rate", "0.2", "--radius", "500",
     )  # fmt: skip
     made = read_site("site.json")
     space = made.operator.space
@@ -139,8 +151,8 @@ def test_which_side_of_the_blogs() -> None:
     links = pq.read_table(DATA / "graphs/polblogs_edges.parquet").to_pylist()
     table("edges.csv", ["u", "v"], [(row["src"], row["dst"]) for row in links])
     done(
-        "site", "site.json", "--name", "blogs", "--graph", "edges.csv", "--largest-part", "--rate", "0.01",
-        "--radius", "1/8",
+        "site", "site.json", "--name", "blogs", *TOLD, "--graph", "edges.csv", "--largest-part",
+        "--rate", "0.01", "--radius", "1/8",
     )  # fmt: skip
     made = read_site("site.json")
     assert made.operator.space.size == 1222

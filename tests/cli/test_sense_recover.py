@@ -12,6 +12,7 @@ from tests.cli.sense_runs import (
     CLEAR,
     HALL,
     ROOMY,
+    TOLD,
     alone,
     answer,
     clear,
@@ -159,7 +160,19 @@ def test_words_and_pictures_show_the_sources() -> None:
 
 def test_names_that_look_like_markup_are_printed_as_they_are() -> None:
     table("edges.csv", ["u", "v"], [("[bold]a", "[/x]"), ("[/x]", "c")])
-    done("site", "site.json", "--name", "[/b] net", "--graph", "edges.csv", "--rate", "0.1", "--radius", "1")
+    done(
+        "site",
+        "site.json",
+        "--name",
+        "[/b] net",
+        *TOLD,
+        "--graph",
+        "edges.csv",
+        "--rate",
+        "0.1",
+        "--radius",
+        "1",
+    )
     table("r.csv", ["sensor", "value"], [("[bold]a", 1), ("[/x]", 0.1), ("c", 0)])
     said = done("recover", "r.csv", "--site", "site.json", "--radius", "0.1")
     assert said.stdout.startswith("[/b] net: optimal")
@@ -169,7 +182,7 @@ def test_names_that_look_like_markup_are_printed_as_they_are() -> None:
 def network() -> None:
     """Two triangles with a bridge; the source is eve."""
     table("edges.csv", ["u", "v"], EDGES)
-    done("site", "net.json", "--name", "net", "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
+    done("site", "net.json", "--name", "net", *TOLD, "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
     made = read_site("net.json")
     exact = made.operator.readings([0, 0, 0, 0, 1, 0])
     done("ledger", "net.json", "net.ledger", "--rho", CLEAR)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.sense_runs import HALL, alone, answer, done, hall, refused, table
+from tests.cli.sense_runs import HALL, TOLD, alone, answer, done, hall, refused, table
 
 from sfumato.cli.sense_track import cost_of, dearest, losses_of, one_too_many, uneven
 from sfumato.figures import sheet
@@ -184,7 +184,7 @@ def test_several_sources_are_drawn_from_the_readings() -> None:
 def test_on_a_graph_a_track_is_a_table() -> None:
     hall()
     table("edges.csv", ["u", "v"], [("a", "b"), ("b", "c"), ("c", "d")])
-    done("site", "net.json", "--name", "net", "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
+    done("site", "net.json", "--name", "net", *TOLD, "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
     done("ledger", "net.json", "net.ledger", "--rho", "1e9")
     operator = read_site("net.json").operator
     lines = [
@@ -239,7 +239,7 @@ def row_of_rounds(*, drift: float) -> list[str]:
     """Eight rounds of a unit at 0.5 read by 20 sensors, of which s4 drifts: r.json."""
     table("many.csv", ["sensor", "x"], [(f"s{i}", (i + 1) / 20) for i in range(20)])
     done(
-        "site", "row.json", "--name", "row", "--line", "40", "--sensors", "many.csv",
+        "site", "row.json", "--name", "row", *TOLD, "--line", "40", "--sensors", "many.csv",
         "--diffusion-time", "0.02", "--radius", "1/10",
     )  # fmt: skip
     done("ledger", "row.json", "row.ledger", "--rho", "1e6")

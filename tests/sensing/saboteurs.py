@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from types import SimpleNamespace
@@ -65,3 +67,72 @@ def whispers_twice_as_loud() -> None:
     module = sensing("whisper")
     true = module.RandomisedResponse
     module.RandomisedResponse = lambda epsilon: true(2 * Fraction(epsilon))
+
+
+def centers_only() -> None:
+    """Sensitivity from the centers of cells, as if nobody stood between them."""
+    import numpy as np
+
+    changes = sensing("changes")
+
+    def centers(operator: Any, *, over_distance: bool) -> Any:
+        columns, space = operator.columns(np.arange(operator.space.size)), operator.space
+        return changes.matrix_changes(
+            sensing("operators").Matrix(space, operator.sensors, columns), over_distance=over_distance
+        )
+
+    sensing("sensitivity").heat_changes = centers
+
+
+def any_unit() -> None:
+    """Readings taken as if a source added 1 to them, whatever they are in."""
+    module = sensing("readings")
+    true = module.release
+    untold = sensing("simulate").made_up_site
+
+    def guess(values: Any, site: Any, noise_plan: Any, **how: Any) -> Any:
+        told = site if site.per_source else untold(site.name, site.operator, site.neighbors)
+        planned = module.replace(noise_plan, site=told.digest)
+        return true(values, told, planned, **how)
+
+    module.release = guess
+    room: Any = import_module("sfumato.sensing")
+    room.release = guess
+
+
+def short_types_not_looked_at() -> None:
+    """Readings in float16 as if they were doubles."""
+    sensing("readings")._check_type = lambda values, site: None
+
+
+def _everywhere(name: str, broken: Any) -> None:
+    """Put a broken part wherever the room knows the true one by this name: solver, and all that use it."""
+    for place, module in list(sys.modules.items()):
+        if place.startswith("sfumato.sensing.") and hasattr(module, name):
+            setattr(module, name, broken)
+
+
+def solver_measures_short() -> None:
+    true = sensing("solver.lengths").length
+    _everywhere("length", lambda vector: true(vector) * 0.9)
+
+
+def solver_leaves_out_the_last_cell() -> None:
+    true = sensing("solver.parts").parts
+
+    def shorter(operator: Any, cells: Any) -> Any:
+        last = operator.shape[1] - 1
+        return (part for part in true(operator, cells[cells != last]) if part.size)
+
+    for name in ("price", "compress", "certify", "check"):
+        module = sensing("check") if name == "check" else sensing(f"solver.{name}")
+        if hasattr(module, "parts"):
+            module.parts = shorter
+
+
+def solver_diffuses_too_far() -> None:
+    true = sensing("solver.long_diffusion").diffuse_long
+    _everywhere(
+        "diffuse_long",
+        lambda operator, masses: true(replace(operator, rate=operator.rate * 1.001), masses),
+    )

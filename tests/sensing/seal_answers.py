@@ -19,6 +19,7 @@ from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass, SwappedCells
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane
 from sfumato.sensing.keys import Device, MasterKey, write_device_key
 from sfumato.sensing.plan import unit_of
+from sfumato.sensing.readings import _in_sources as in_sources
 from sfumato.sensing.readings import plan, quantise, release
 from sfumato.sensing.sensors import Sensors
 from sfumato.sensing.site import Site
@@ -34,22 +35,22 @@ def cases() -> list[tuple[Site, ZCDP | ApproxDP, dict[str, Any]]]:
     graph = graph_diffusion(Graph([(0, 1), (1, 2), (2, 3)]), 0.5)
     return [
         (
-            Site("hall", line, MovedMass("1/10", "line")),
+            Site("hall", line, MovedMass("1/10", "line"), unit="mass", per_source=1),
             ApproxDP(1, "1/1000000"),
             {"device": "door", "starts": 1, "values": {"a": 0.5, "b": -0.25, "c": 3.0}, "time": ""},
         ),
         (
-            Site("hall", line, MovedMass("1/10", "line")),
+            Site("hall", line, MovedMass("1/10", "line"), unit="°C", per_source="4/5", largest=100),
             ZCDP("1/100"),
             {"device": "gateway 2", "starts": 4, "values": {"c": 1.5, "a": 1e9}, "time": "2026-01-02 03:04"},
         ),
         (
-            Site("Küche", plane, MovedMass("1/10", plane.space.metric), cells=None),
+            Site("Küche", plane, MovedMass("1/10", plane.space.metric), unit="mass", per_source=1),
             ApproxDP(2, "1/1000"),
             {"device": "Tür 🚪", "starts": 2, "values": {"0": 1.0, "1": 0.0}, "time": "früh \"8\""},
         ),
         (
-            Site("net", graph, SwappedCells(1)),
+            Site("net", graph, SwappedCells(1), unit="mass", per_source=1),
             ZCDP("1/2"),
             {"device": "node", "starts": 1, "values": {"0": 0.1, "1": 0.2, "2": 0.3, "3": 0.4}, "time": "t"},
         ),
@@ -77,7 +78,7 @@ def made(site: Site, loss: ZCDP | ApproxDP, given: dict[str, Any], folder: Path)
         "master_key": MASTER.hex(),
         "site": site.to_json(),
         "site_digest": site.digest,
-        "units": quantise(readings, noise.exponent).tolist(),
+        "units": quantise(in_sources(readings, site), noise.exponent).tolist(),
         "snapshot": snapshot.to_json(),
     }
 

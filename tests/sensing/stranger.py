@@ -166,7 +166,9 @@ def filled(names: list[Any], words: dict[str, Any]) -> list[Any]:
 def site_digest(site: dict[str, Any]) -> str:
     """SHA-256 of what the promise rests on."""
     words = {name.upper(): part for name, part in site.items()}
-    return hashlib.sha256(spelled(filled(line_of_page("OPERATOR"), words)).encode("ascii")).hexdigest()
+    told = [[name, site[name]] for name in ("unit", "per_source", "largest") if name in site]
+    parts = [*filled(line_of_page("OPERATOR"), words), *told]
+    return hashlib.sha256(spelled(parts).encode("ascii")).hexdigest()
 
 
 def keys_of(master: bytes, device: str, step: int) -> tuple[bytes, bytes]:

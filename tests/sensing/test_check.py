@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import ast
 import math
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -11,13 +14,15 @@ from scipy.sparse.linalg import aslinearoperator
 from tests.sensing.problems import attempt, problem, problems
 from tests.sensing.referees import clarabel_solution, hull_distance
 
+from sfumato import sensing
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.check import LONG, _diffused, _length, _some, check, tolerance
 from sfumato.sensing.check import _value as dual_value
-from sfumato.sensing.check import check, tolerance
 from sfumato.sensing.operators import Operator
+from sfumato.sensing.recover import recover
 from sfumato.sensing.recovery import Recovery, Status
-from sfumato.sensing.solver.lengths import LONG
-from sfumato.sensing.solver.long_diffusion import diffuse_long
+from sfumato.sensing.solver import certify, long_diffusion
+from sfumato.sensing.solver.exchange import Problem
 from sfumato.spaces import Graph, Grid, Line
 from sfumato.spaces.space import FloatArray
 
@@ -277,15 +282,90 @@ def test_a_ray_of_rounding_errors_proves_nothing(rng: np.random.Generator) -> No
         assert not check(said(line, y, radius=radius, status="infeasible", dual=z)).holds
 
 
+# nothing shared with the solver
+
+
+def imported(module: str) -> set[str]:
+    """The modules of the room that a module of it imports, and those that they import."""
+    found, todo = set[str](), [module]
+    while todo:
+        name = todo.pop()
+        source = Path(sensing.__file__).parent / f"{name.replace('.', '/')}.py"
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sfumato.sensing."):
+                part = (node.module or "").removeprefix("sfumato.sensing.")
+                names = [f"{part}.{one.name}" for one in node.names] if part == "solver" else [part]
+                todo += [one for one in names if one not in found]
+                found.update(names)
+            elif isinstance(node, ast.Import):
+                assert not any(one.name.startswith("sfumato.sensing") for one in node.names)
+    return found
+
+
+@pytest.mark.unit
+def test_the_check_imports_nothing_of_the_solver() -> None:
+    assert imported("check") == {"operators", "recovery", "sensors", "diffuse_kernel"}
+    assert any(name.startswith("solver.") for name in imported("recover"))  # the walk sees what is there
+
+
 @pytest.mark.reference
-def test_graph_diffusion_in_long_arithmetic_is_within_its_bound(rng: np.random.Generator) -> None:
+def test_the_check_catches_a_wrong_length(rng: np.random.Generator) -> None:
+    # Readings a little outside the radius: whoever measures them too short says that they are nothing.
+    line = heat_line(sources=20, sensors=6, diffusion_time=0.02)
+    y = line.readings(np.eye(20)[7])
+    found = check(recover(line, y, radius=0.95 * float(np.linalg.norm(y))))
+    assert found.holds, f"the check caught the solver: {found.why}"
+
+
+@pytest.mark.reference
+def test_the_check_catches_a_cell_left_out(rng: np.random.Generator) -> None:
+    # A dual vector that lifts the last cell above its cost: whoever leaves it out is promised too much.
+    operator = linear(np.abs(rng.standard_normal((6, 9))) * np.linspace(0.1, 1, 9), Line(9))
+    y = operator.readings(np.eye(9)[8])
+    z = 1.5 * y / float(y @ y)
+    assert operator.adjoint(z)[8] == pytest.approx(1.5)
+    made = said(operator, y, radius=0.1, upper=10.0, estimate=np.eye(9)[8], dual=z)
+    value = dual_value(made, cost=1.0, most=made.objective)
+    claimed, _ = certify._weigh(Problem(operator, y, 0.1, 10.0), z, made.objective)
+    assert claimed <= value + 1e-9, "the check caught the solver: its bound leaves out a cell"
+    assert claimed == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.reference
+def test_the_check_and_the_solver_diffuse_alike(rng: np.random.Generator) -> None:
+    graph = Graph([(i, (i + 1) % 30) for i in range(30)] + [(0, i) for i in range(4, 28, 3)])
+    for rate in (0.01, 0.7, 20.0, 1000.0):
+        operator = graph_diffusion(graph, rate, weights=0.1 + rng.random(len(graph.edges)))
+        masses = rng.standard_normal(30).astype(LONG)
+        (one, off), (other, more) = (
+            diffuse(operator, masses) for diffuse in (_diffused, long_diffusion.diffuse_long)
+        )
+        assert _length(one - other) <= off + more, "the check caught the solver: it diffuses another graph"
+
+
+@pytest.mark.unit
+def test_lengths_and_parts_of_the_check_by_hand() -> None:
+    for unit in (1e-300, 1e-160, 1.0, 1e160, 1e300):
+        assert float(_length(unit * np.array([3.0, 4.0])) / LONG(unit)) == pytest.approx(5, rel=1e-15)
+    assert _length(np.zeros(3)) == 0
+    cells = np.array([4, 7, 9, 100])
+    wide = linear(np.ones((2, 101)), Line(101))
+    assert np.concatenate(list(_some(wide, cells))).tolist() == cells.tolist()
+    assert list(_some(wide, cells[:0])) == []
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("diffuse", [_diffused, long_diffusion.diffuse_long], ids=["check", "solver"])
+def test_graph_diffusion_in_long_arithmetic_is_within_its_bound(
+    diffuse: Any, rng: np.random.Generator
+) -> None:
     # A star with a tail and uneven weights; the truth by mpmath in 40 digits.
     graph = Graph([(0, 1), (0, 2), (0, 3), (3, 4), (4, 5)])
     weights = np.array([0.5, 2.0, 1.0, 3.0, 0.25])
     for rate in (1e-20, 1e-9, 1e-3, 0.3, 4.0, 60.0):
         operator = graph_diffusion(graph, rate, weights=weights)
         masses = rng.standard_normal(6)
-        found, error = diffuse_long(operator, masses.astype(LONG))
+        found, error = diffuse(operator, masses.astype(LONG))
         with mpmath.workdps(40):
             power = mpmath.expm(-mpmath.mpf(rate) * mpmath.matrix(operator.laplacian.toarray().tolist()))
             truth = power * mpmath.matrix(masses.tolist())

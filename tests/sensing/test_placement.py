@@ -62,7 +62,11 @@ def small_sites(rng: np.random.Generator) -> list[tuple[Operator, MovedMass | Sw
     return [
         (heat_line(sources=20, sensors=np.sort(rng.random(9)), diffusion_time=0.02), NEIGHBORS),
         (heat_line(sources=20, sensors=np.sort(rng.random(9)), diffusion_time=0.02), MovedMass(0.1, "line")),
-        (heat_plane(sources=Grid(2), sensors=rng.random((9, 2)), diffusion_time=0.02), NEIGHBORS),
+        # Mass moved: how far swapped cells as wide as the blur move readings is only known to a factor of 2.
+        (
+            heat_plane(sources=Grid(2), sensors=rng.random((9, 2)), diffusion_time=0.02),
+            MovedMass(0.25, Grid(2).metric),
+        ),
         (
             heat_plane(sources=places, sensors=rng.random((9, 2)), diffusion_time=0.05),
             MovedMass(0.2, places.metric),
@@ -93,10 +97,11 @@ def test_all_sets_of_four_hold_none_much_better(rng: np.random.Generator) -> Non
         # Every set by the fast criterion, which the test above compares with its formula.
         goal = _Goal.of(site, neighbors, unit=UNIT, mass=1.0)
         all_of_them = [goal.error(np.array(rows)) for rows in combinations(range(9), 4)]
-        assert min(all_of_them) * (1 - 1e-9) <= found.error <= min(all_of_them) * 1.1
-        assert found.error < np.quantile(all_of_them, 0.05)  # a rival that picks at random is not so good
+        reached = goal.error(found.chosen)
+        assert min(all_of_them) * (1 - 1e-9) <= reached <= min(all_of_them) * 1.1
+        assert reached < np.quantile(all_of_them, 0.05)  # a rival that picks at random is not so good
         assert found.error <= found.uniform_error
-        best += found.error <= min(all_of_them) * (1 + 1e-9)
+        best += reached <= min(all_of_them) * (1 + 1e-9)
     assert best >= 4
 
 

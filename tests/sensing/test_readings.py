@@ -55,6 +55,7 @@ from sfumato.sensing.readings import (
 from sfumato.sensing.seal import law_of
 from sfumato.sensing.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.sensors import Sensors
+from sfumato.sensing.simulate import made_up_site
 from sfumato.sensing.site import Site
 from sfumato.spaces import Line
 
@@ -67,6 +68,8 @@ def hall(step: str = "0") -> Site:
         heat_line(sources=40, sensors=Sensors([0.1, 0.4, 0.9], ["a", "b", "c"]), diffusion_time=0.05),
         MovedMass("1/10", "line"),
         Fraction(step),
+        unit="mass",
+        per_source=Fraction(1),
     )
 
 
@@ -187,7 +190,7 @@ def test_a_time_that_is_no_line_of_text_is_not_charged(
 @pytest.mark.unit
 def test_coordinates_beyond_three_have_numbers(tmp_path: Path, book: Ledger) -> None:
     places = Sensors([[1, 2, 3, 4], [5, 6, 7, 8]])
-    deep = Site("deep", linear(np.eye(2), Line(2), sensors=places), MovedMass(1, "line"))
+    deep = made_up_site("deep", linear(np.eye(2), Line(2), sensors=places), MovedMass(1, "line"))
     paid = release([1, 2], deep, plan(deep, LOSS), ledger=ledger_of(deep, tmp_path / "deep.ledger"))
     assert Readings(deep, (paid,)).table().splitlines()[0] == "sensor,x1,x2,x3,x4,value,sigma"
 
@@ -300,7 +303,7 @@ def test_a_device_releases_its_own_readings_and_pays_for_all(
 
 @pytest.mark.statistical
 def test_readings_have_the_noise_that_was_planned(site: Site, noise: NoisePlan, tmp_path: Path) -> None:
-    wide = Site("hall", heat_line(sources=40, sensors=2000, diffusion_time=0.05), site.neighbors)
+    wide = made_up_site("hall", heat_line(sources=40, sensors=2000, diffusion_time=0.05), site.neighbors)
     made = plan(wide, LOSS)
     book = ledger_of(wide, tmp_path / "wide.ledger", ApproxDP(10, "1e-5"))
     values = np.linspace(-1, 1, 2000)
@@ -347,12 +350,13 @@ def test_bad_readings_get_one_sentence_and_no_charge(
 def test_ledgers_and_plans_of_others_are_refused(
     site: Site, noise: NoisePlan, book: Ledger, tmp_path: Path
 ) -> None:
-    moved = Site(
+    moved = made_up_site(
         "hall",
         heat_line(sources=40, sensors=Sensors([0.1, 0.4, 0.8], ["a", "b", "c"]), diffusion_time=0.05),
         site.neighbors,
     )
-    hot = Site("hall", heat_line(sources=40, sensors=site.sensors, diffusion_time=50), site.neighbors)
+    warmer = heat_line(sources=40, sensors=site.sensors, diffusion_time=50)
+    hot = made_up_site("hall", warmer, site.neighbors)
     fine = replace(site, step=Fraction(1, 2))
     for other in (moved, hot, fine, replace(site, neighbors=MovedMass("1/5", "line"))):
         with pytest.raises(InvalidParameter, match="another site"):

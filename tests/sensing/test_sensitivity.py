@@ -1,4 +1,7 @@
-"""Sensitivity is never too small: against 50 digits, brute force, closed forms and pairs of sources."""
+"""Sensitivity is never too small: against 50 digits, brute force, closed forms and pairs of sources.
+
+Heat on lines and planes, wherever people stand, is in `test_heat_changes.py`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from sfumato.sensing.sensitivity import Sensitivity, _up, per_sensor_loss, sensi
 from sfumato.spaces import Graph, Grid, Line, Points
 from sfumato.transport import emd, emd_euclidean
 
-# Rounding up may cost this much, relatively: 2**-40 of a heat kernel and a few units for sums.
+# Rounding up may cost this much, relatively.
 SLACK = 1e-11
 
 
@@ -82,8 +85,8 @@ def test_steps_on_the_unit_line_are_not_of_length_one() -> None:
     # The papers' formula, radius times the largest difference of neighbors, misses the factor n.
     operator = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     moved, swapped = sensitivity(operator, MovedMass(0.1, "line")), sensitivity(operator, SwappedCells(1))
-    assert swapped.l2 == pytest.approx(0.135897, rel=1e-5)
-    assert moved.l2 == pytest.approx(0.1 * 100 * swapped.l2, rel=1e-12)
+    assert swapped.l2 == pytest.approx(0.135906, rel=1e-5)
+    assert moved.l2 == pytest.approx(0.1 * 100 * swapped.l2, rel=1e-4)
     assert swapped.per_sensor.max() == pytest.approx(0.0242, abs=5e-5)
 
 
@@ -105,7 +108,7 @@ def test_numbers_that_leave_the_doubles_are_refused_or_bounded() -> None:
 def test_one_cell_has_nowhere_to_go() -> None:
     for operator in (heat_line(sources=1, sensors=3, diffusion_time=1), linear([[2]], Points([[0.0, 0.0]]))):
         found = slope(operator)
-        assert (found.l2, found.worst) == (0.0, (0, 0))
+        assert (found.l2, found.worst) == (0.0, None)
         assert not found.per_sensor.any()
 
 
@@ -135,86 +138,14 @@ def test_numbers_far_from_one_keep_their_size() -> None:
 @pytest.mark.reference
 @pytest.mark.parametrize("time", [1e-6, 1e-3, 0.05, 2.0, 1e4])
 def test_the_line_against_fifty_digits(time: float, rng: np.random.Generator) -> None:
-    places = np.unique(np.concatenate([rng.random(12), 0.3 + 1e-9 * rng.random(4), [0.5, 0.5 + 1e-13]]))
-    middle = (places[3] + places[4]) / 2  # a sensor half way between two cells: their readings are equal
-    sensors = np.array([places[2], middle, 0.3 + 5e-10, 0.97, -0.2])
-    found = slope(heat_line(sources=places, sensors=sensors, diffusion_time=time))
+    sensors = np.array([*rng.random(3), 0.97, -0.2])
+    found = slope(heat_line(sources=12, sensors=sensors, diffusion_time=time))
+    assert found.place is not None
     with mpmath.workdps(50):
-        at, to, t = [mpmath.mpf(x) for x in places], [mpmath.mpf(s) for s in sensors], mpmath.mpf(time)
-        columns = [[heat(s - x, t) for s in to] for x in at]
-        joint, alone = exact_slope(columns, {(i, i + 1): at[i + 1] - at[i] for i in range(len(at) - 1)})
-        assert just_above(found.l2, joint)
-        assert all(just_above(float(f), a) for f, a in zip(found.per_sensor, alone, strict=True))
-
-
-@pytest.mark.reference
-def test_a_sensor_that_rounding_puts_half_way() -> None:
-    # 1e-17 from the middle of two cells doubles see equal readings; they are not.
-    line = slope(heat_line(sources=[-1, 1], sensors=[1e-17], diffusion_time=0.7))
-    spots = Points([[-1, 0], [1, 0]])
-    far, near = (
-        slope(heat_plane(sources=spots, sensors=[[1e-17, 0]], diffusion_time=time)) for time in (0.7, 1e6)
-    )
-    with mpmath.workdps(50):
-        shift, t, slow = mpmath.mpf(1e-17), mpmath.mpf(0.7), mpmath.mpf(10) ** 6
-        for found, truth in (
-            (line, heat(1 - shift, t) - heat(1 + shift, t)),
-            (far, heat(0, t) * (heat(1 - shift, t) - heat(1 + shift, t))),
-            (near, heat(0, slow) * (heat(1 - shift, slow) - heat(1 + shift, slow))),
-        ):
-            assert 0 < truth / 2 <= found.l2 < 1e-11
-
-
-@pytest.mark.reference
-@pytest.mark.parametrize("corner", [(0.0, 0.0), (499_000.3, -4_649_000.1)])
-def test_the_plane_against_fifty_digits(corner: tuple[float, float], rng: np.random.Generator) -> None:
-    for size in (8.0, 0.7, 0.3):
-        x, y = corner
-        grid = Grid(2, bounds=(x, y, x + size, y + size / 3))
-        sensors = np.array(corner) + rng.random((3, 2)) * size
-        found = slope(heat_plane(sources=grid, sensors=sensors, diffusion_time=0.01 * size**2))
-        with mpmath.workdps(50):
-            t = mpmath.mpf(0.01 * size**2)
-            columns, rows = grid.decode(np.arange(16))
-            half = mpmath.mpf(0.5)
-            spots = [
-                (x + (int(c) + half) * grid.cell_width, y + (int(r) + half) * grid.cell_height)
-                for c, r in zip(columns, rows, strict=True)
-            ]
-            matrix = [[heat(sx - p, t) * heat(sy - q, t) for sx, sy in sensors.tolist()] for p, q in spots]
-            steps = {
-                (i, int(j)): mpmath.mpf(grid.distance(i, int(j)))
-                for i in range(16)
-                for j in grid.neighbors(i)
-            }
-            joint, alone = exact_slope(matrix, steps)
-            # A center is off by at most 8 units of 5e6, 4e-9, allowed for by a factor exp(32 off / sqrt T)
-            # on each axis and by 2 off on a slope.
-            slack = SLACK if x == 0 else 100 * 4e-9 / (0.1 * size)
-            assert just_above(found.l2, joint, slack)
-            assert all(just_above(float(f), a, slack) for f, a in zip(found.per_sensor, alone, strict=True))
-
-
-@pytest.mark.reference
-@pytest.mark.parametrize("norm", ["euclidean", "l1"])
-def test_places_against_fifty_digits(norm: Any, rng: np.random.Generator) -> None:
-    near = rng.random((1, 2)) + 1e-9 * rng.random((4, 2))
-    places = np.concatenate([rng.random((8, 2)), near])
-    sensors = np.concatenate([rng.random((3, 2)), near[:1] + 0.1])
-    found = slope(heat_plane(sources=Points(places, norm), sensors=sensors, diffusion_time=0.02))
-    with mpmath.workdps(50):
-        t = mpmath.mpf(0.02)
-        at = [(mpmath.mpf(a), mpmath.mpf(b)) for a, b in places]
-        columns = [[heat(a - p, t) * heat(b - q, t) for a, b in sensors.tolist()] for p, q in at]
-        apart = {}
-        for i in range(len(at)):
-            for j in range(i):
-                across, up = abs(at[i][0] - at[j][0]), abs(at[i][1] - at[j][1])
-                apart[i, j] = across + up if norm == "l1" else mpmath.hypot(across, up)
-        joint, alone = exact_slope(columns, apart)
-        # Far pairs are differences of entries, with what they lose added: 1e-9 of a slope at most.
-        assert just_above(found.l2, joint, 1e-9)
-        assert all(just_above(float(f), a, 1e-9) for f, a in zip(found.per_sensor, alone, strict=True))
+        at, to, t = mpmath.mpf(found.place[0]), [mpmath.mpf(s) for s in sensors], mpmath.mpf(time)
+        changes = [(s - at) / (2 * t) * heat(s - at, t) for s in to]
+        joint = mpmath.sqrt(mpmath.fsum(x * x for x in changes))
+        assert just_above(found.l2, joint, 3e-6)
 
 
 @pytest.mark.reference
@@ -255,13 +186,20 @@ def test_graphs_against_fifty_digits(rate: float, rng: np.random.Generator) -> N
 # against brute force
 
 
-def everywhere(rng: np.random.Generator) -> list[Operator]:
+def anywhere(rng: np.random.Generator) -> list[Operator]:
+    """Heat, where people also stand between the cells."""
+    return [
+        heat_line(sources=14, sensors=5, diffusion_time=0.01),
+        heat_plane(sources=Grid(2, bounds=(0, 0, 3, 1)), sensors=rng.random((4, 2)), diffusion_time=0.05),
+    ]
+
+
+def on_cells(rng: np.random.Generator) -> list[Operator]:
+    """Operators whose cells are all the places there are."""
     graph = random_graph(rng, 14)
     graph = Graph(graph.edges, rng.integers(1, 6, len(graph.edges)))
     matrix = rng.normal(size=(3, 16))
     return [
-        heat_line(sources=14, sensors=5, diffusion_time=0.01),
-        heat_plane(sources=Grid(2, bounds=(0, 0, 3, 1)), sensors=rng.random((4, 2)), diffusion_time=0.05),
         graph_diffusion(graph, 0.3),
         graph_diffusion(graph, 0.3, sensors=[2, 2, 7]),
         linear(matrix, Grid(2)),
@@ -271,7 +209,7 @@ def everywhere(rng: np.random.Generator) -> list[Operator]:
 
 @pytest.mark.property
 def test_no_two_sources_move_the_readings_further(rng: np.random.Generator) -> None:
-    for operator in everywhere(rng):
+    for operator in [*anywhere(rng), *on_cells(rng)]:
         space, found = operator.space, slope(operator)
         assert not isinstance(space, Points)
         closest = 0.0
@@ -282,7 +220,7 @@ def test_no_two_sources_move_the_readings_further(rng: np.random.Generator) -> N
                 begin, end = int(rng.choice(np.flatnonzero(after))), int(rng.integers(space.size))
                 if trial % 2:
                     end = int(rng.choice(space.neighbors(begin)))
-                if trial == 0:
+                if trial == 0 and found.worst:
                     begin, end = found.worst
                     before[begin] += 1
                     after[begin] += 1
@@ -295,6 +233,8 @@ def test_no_two_sources_move_the_readings_further(rng: np.random.Generator) -> N
             assert np.linalg.norm(change) <= found.l2 * far + loose
             assert (np.abs(change) <= found.per_sensor * far + loose).all()
             closest = max(closest, float(np.linalg.norm(change)) / (found.l2 * far) if far else 0.0)
+        if found.worst is None:
+            continue
         i, j = found.worst
         units = np.zeros((2, space.size))
         units[0, i] = units[1, j] = 1 / space.distance(i, j)
@@ -315,15 +255,11 @@ def test_sources_at_places_too(rng: np.random.Generator) -> None:
         far = emd_euclidean(before, after, places).upper
         change = operator.readings(before) - operator.readings(after)
         assert np.linalg.norm(change) <= found.l2 * far + 1e-11
-    i, j = found.worst
-    assert np.linalg.norm(np.diff(operator.columns([i, j]))) / operator.space.distance(i, j) == pytest.approx(
-        found.l2, rel=1e-9
-    )
 
 
 @pytest.mark.reference
 def test_steps_are_enough_where_they_realise_the_metric(rng: np.random.Generator) -> None:
-    for operator in everywhere(rng):
+    for operator in on_cells(rng):
         n = operator.space.size
         columns = operator.columns(np.arange(n))
         rates = [
@@ -366,7 +302,7 @@ def test_neighbors_alone_are_too_few_on_a_euclidean_plane() -> None:
 
 @pytest.mark.property
 def test_swapped_cells(rng: np.random.Generator) -> None:
-    for operator in everywhere(rng):
+    for operator in [*anywhere(rng), *on_cells(rng)]:
         found, space = sensitivity(operator, SwappedCells(2)), operator.space
         for _ in range(30):
             before = 2 * rng.random(space.size)
@@ -377,6 +313,8 @@ def test_swapped_cells(rng: np.random.Generator) -> None:
             change = np.abs(operator.readings(before) - operator.readings(after))
             assert np.linalg.norm(change) <= found.l2 + 1e-12
             assert (change <= found.per_sensor + 1e-12).all()
+        if found.worst is None:
+            continue
         columns = operator.columns(list(found.worst))
         assert 2 * np.linalg.norm(columns[:, 0] - columns[:, 1]) == pytest.approx(found.l2, rel=1e-9)
 
@@ -440,15 +378,10 @@ def test_large_times_on_the_line() -> None:
 def test_a_line_of_a_million_cells() -> None:
     operator = heat_line(sources=10**6, sensors=20, diffusion_time=0.05)
     found = slope(operator)
-    with mpmath.workdps(50):
-        at = [mpmath.mpf(operator.space.positions[cell]) for cell in found.worst]
-        t, to = mpmath.mpf(0.05), [mpmath.mpf(s) for s in operator.sensors.positions[:, 0]]
-        joint, _ = exact_slope([[heat(s - x, t) for s in to] for x in at], {(0, 1): at[1] - at[0]})
-        assert just_above(found.l2, joint)
-    # The derivative of the columns bounds every difference quotient; its maximum lies near that of the steps.
+    # The derivative of the columns bounds every difference quotient.
     x = np.linspace(0, 1, 20_001)[:, np.newaxis] - operator.sensors.positions[:, 0]
     derivative = np.linalg.norm(x / 0.1 * operator.kernel(x), axis=1).max()
-    assert found.l2 == pytest.approx(float(derivative), rel=1e-6)
+    assert derivative <= found.l2 <= derivative * (1 + 2e-6)
 
 
 def lattice(side: int) -> Graph:
@@ -462,6 +395,7 @@ def test_bounds_close_on_large_graphs(rng: np.random.Generator) -> None:
     for graph, rate in ((lattice(120), 0.5), (random_graph(rng, 20_000), 0.3)):
         operator = graph_diffusion(graph, rate)
         found = slope(operator)
+        assert found.worst is not None
         columns = operator.columns(list(found.worst))
         assert found.exact
         assert np.linalg.norm(columns[:, 0] - columns[:, 1]) == pytest.approx(found.l2, rel=3e-9)

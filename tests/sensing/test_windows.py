@@ -13,6 +13,7 @@ from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass, rho_within
 from sfumato.sensing.build import heat_line
 from sfumato.sensing.plan import NoisePlan
 from sfumato.sensing.readings import plan, release
+from sfumato.sensing.simulate import made_up_site
 from sfumato.sensing.site import Site
 from sfumato.sensing.windows import describe_window, parse_window, window_ledger, window_of
 
@@ -25,7 +26,8 @@ BUDGET = ApproxDP(1, "1e-6")
 
 @pytest.fixture(scope="module")
 def site() -> Site:
-    return Site("hall", heat_line(sources=20, sensors=5, diffusion_time=0.05), MovedMass("1/10", "line"))
+    operator = heat_line(sources=20, sensors=5, diffusion_time=0.05)
+    return made_up_site("hall", operator, MovedMass("1/10", "line"))
 
 
 @pytest.fixture(scope="module")

@@ -41,10 +41,10 @@ def keep_others(out: Path) -> None:
 def _corridor(out: Path) -> tuple[Section, dict[str, Any]]:
     from sfumato.privacy import MovedMass
     from sfumato.report import Section
-    from sfumato.sensing import Site, emd_of, heat_line
+    from sfumato.sensing import emd_of, heat_line, made_up_site
 
     operator = heat_line(sources=100, sensors=50, diffusion_time=0.01)
-    site = Site(LINE, operator, MovedMass("1/100", "line"))
+    site = made_up_site(LINE, operator, MovedMass("1/100", "line"))
     truth, snapshot = _read(out / "corridor.ledger", site, sources=2, epsilon="2")
     saved, picture = _recovered(site, snapshot, truth)
     saved.write(out / "corridor.json", overwrite=True)
@@ -69,10 +69,10 @@ def _corridor(out: Path) -> tuple[Section, dict[str, Any]]:
 def _network(out: Path) -> tuple[Section, dict[str, Any]]:
     from sfumato.privacy import MovedMass
     from sfumato.report import Section
-    from sfumato.sensing import Site, block_graph, community_of, graph_diffusion
+    from sfumato.sensing import block_graph, community_of, graph_diffusion, made_up_site
 
     graph, labels = block_graph([100, 100], inside=0.2, across=0.002, rng=chance(None))
-    site = Site(GRAPH, graph_diffusion(graph, 0.5), MovedMass("1/8", "graph"))
+    site = made_up_site(GRAPH, graph_diffusion(graph, 0.5), MovedMass("1/8", "graph"))
     truth, snapshot = _read(out / "network.ledger", site, sources=1, epsilon="4")
     saved, picture = _recovered(site, snapshot, truth, labels)
     saved.write(out / "network.json", overwrite=True)

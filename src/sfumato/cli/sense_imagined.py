@@ -90,7 +90,7 @@ def imagined(asked: Imagined, *, kind: str, rng: Any, undone: str) -> Site:
 
     from sfumato.privacy import MovedMass
     from sfumato.privacy.exact import exact
-    from sfumato.sensing import Site, block_graph, graph_diffusion, heat_line, heat_plane
+    from sfumato.sensing import block_graph, graph_diffusion, heat_line, heat_plane, made_up_site
     from sfumato.sensing.build import even_nodes, even_places
     from sfumato.spaces import Grid
 
@@ -124,4 +124,4 @@ def imagined(asked: Imagined, *, kind: str, rng: Any, undone: str) -> Site:
             operator = graph_diffusion(graph, 0.5 if time is None else time, sensors=nodes)
     # A hundredth of the line, whatever its length.
     reach = asked.radius or ("1/8" if on is Where.graph else str(exact(length) / 100))
-    return Site(f"{kind} {on.value}", operator, MovedMass(reach, operator.space.metric))
+    return made_up_site(f"{kind} {on.value}", operator, MovedMass(reach, operator.space.metric))

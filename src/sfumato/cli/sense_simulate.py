@@ -74,7 +74,7 @@ def simulate(
     except FileExistsError:
         raise InvalidInput(f"{folder} exists already and is kept; choose a new folder") from None
     made.write(folder / "site.json")
-    read = made.operator.readings(truth)
+    read = made.operator.readings(truth) * float(made.per_source or 1)
     write_table(
         folder / "readings.csv", ["sensor", "value"], zip(made.sensors.names, read.tolist(), strict=True)
     )

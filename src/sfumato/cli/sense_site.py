@@ -85,8 +85,18 @@ def site(
         str, typer.Option(help="Instead of --radius: two adjacent cells, each up to this, may be swapped.")
     ] = "",
     step: Annotated[
-        str, typer.Option(help="The sensors' own resolution, e.g. 0.0625; it costs noise.")
+        str, typer.Option(help="The sensors' own resolution in their unit, e.g. 0.0625; it costs noise.")
     ] = "0",
+    unit: Annotated[
+        str, typer.Option(help="What the sensors read in, e.g. 'degrees'; without it nothing is released.")
+    ] = "",
+    per_source: Annotated[
+        str,
+        typer.Option(help="How much of it a source of mass 1 adds to a reading where the operator is 1."),
+    ] = "",
+    largest: Annotated[
+        str, typer.Option(help="How far from 0 readings go, in their unit; those further are cut.")
+    ] = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -118,13 +128,27 @@ def site(
         else:
             operator = _heat(ground, placed, _needed(diffusion_time, "--diffusion-time"))
     relation = _relation(radius, swapped, operator)
-    made = Site(name, operator, relation, exact(step, name="step"), cells)
+    made = Site(
+        name,
+        operator,
+        relation,
+        exact(step, name="step"),
+        cells,
+        unit,
+        exact(per_source, name="per-source") if per_source else None,
+        exact(largest, name="largest") if largest else None,
+    )
     where = _extent(made)
     made.write(file)
     say(
         f"a site of {len(made.sensors)} sensors and {operator.space.size} cells{where}: {file}",
         quiet=quiet or json,
     )
+    if not unit:
+        say(
+            "it can be planned with, not released from: that takes --unit and --per-source",
+            quiet=quiet or json,
+        )
     show({"site": str(file), "set": made.sensors.digest}, str(file), json=json)
 
 

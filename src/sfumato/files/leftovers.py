@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 SIGNALS = tuple(
@@ -55,7 +56,7 @@ def scratch_folder() -> tuple[Path, Callable[[], None]]:
             _forget(path)
             raise
         else:
-            return path, lambda: remove(path)
+            return path, partial(remove, path)
 
 
 def note(path: Path) -> None:

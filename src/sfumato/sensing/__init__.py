@@ -53,7 +53,7 @@ from sfumato.sensing.saved_recovery import SavedRecovery, read_recovery
 from sfumato.sensing.seal import Seal, Unsealed
 from sfumato.sensing.sensitivity import Sensitivity, per_sensor_loss, sensitivity
 from sfumato.sensing.sensors import Sensors
-from sfumato.sensing.simulate import block_graph, made_up_sources
+from sfumato.sensing.simulate import block_graph, made_up_site, made_up_sources
 from sfumato.sensing.site import Site, read_site
 from sfumato.sensing.track import Track, track
 from sfumato.sensing.whisper import (
@@ -139,6 +139,7 @@ __all__ = [
     "heat_line",
     "heat_plane",
     "linear",
+    "made_up_site",
     "made_up_sources",
     "misfit",
     "mixture",

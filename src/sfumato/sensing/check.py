@@ -1,18 +1,28 @@
-"""Check a recovery without trusting whoever made it: from its operator, readings and dual vector alone."""
+"""Check a recovery without trusting whoever made it: from its operator, readings and dual vector alone.
+
+It shares no code with the solver (`sensing.solver` is not imported, and a test holds that): what the two
+have in common are the operator's columns, or a graph's Laplacian, which say what the problem is. It is
+written to be read, not to be fast.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.sensing.operators import GraphDiffusion, Operator
 from sfumato.sensing.recovery import Recovery
-from sfumato.sensing.solver.lengths import LONG, LONG_EPS, length
-from sfumato.sensing.solver.long_diffusion import diffuse_long
-from sfumato.sensing.solver.parts import parts
-from sfumato.spaces.space import FloatArray
+from sfumato.spaces.space import FloatArray, IntArray
+
+LongArray = npt.NDArray[np.longdouble]
+LONG = np.longdouble
+LONG_EPS = float(np.finfo(np.longdouble).eps)  # 1e-19 on x86, that of a double where there is nothing longer
+ENTRIES = 1 << 22  # of a matrix that are held at a time
 
 SLACK = 1e-9
 """By what share of the radius a residual may exceed it."""
@@ -60,7 +70,7 @@ def gap_unit(operator: Operator, y: FloatArray, objective: float, bound: float) 
 
 def _whole_total(operator: Operator, y: FloatArray) -> float:
     """|y|^2 / max M'y, 0 where no cell fits the readings."""
-    size = float(length(y))
+    size = float(_length(y))
     if size == 0:
         return 0.0
     top = float(operator.adjoint(y / size).max())
@@ -153,7 +163,7 @@ def _optimal(recovery: Recovery) -> Check:
 
 
 def _zero(recovery: Recovery) -> Check:
-    size = float(length(recovery.readings))
+    size = float(_length(recovery.readings))
     holds = False
     if recovery.estimate.any():
         why = "the estimate is not zero everywhere"
@@ -180,17 +190,17 @@ def _infeasible(recovery: Recovery) -> Check:
     else:
         holds = True
         why = f"no sources in the box come within the radius: the ray's value is {value:.3g} > 0"
-    return Check(math.inf, float(length(recovery.readings)), value, math.inf, holds, why)
+    return Check(math.inf, float(_length(recovery.readings)), value, math.inf, holds, why)
 
 
 def _residual(recovery: Recovery) -> float:
     f, operator = recovery.estimate, recovery.operator
     if isinstance(operator, GraphDiffusion):
-        return float(length(diffuse_long(operator, f.astype(LONG))[0][operator.nodes] - recovery.readings))
+        return float(_length(_diffused(operator, f.astype(LONG))[0][operator.nodes] - recovery.readings))
     left = -recovery.readings.astype(LONG)
-    for cells in parts(operator, np.flatnonzero(f)):
+    for cells in _some(operator, np.flatnonzero(f)):
         left += operator.columns(cells).astype(LONG) @ f[cells].astype(LONG)
-    return float(length(left))
+    return float(_length(left))
 
 
 def _value(recovery: Recovery, *, cost: float, most: float) -> float:
@@ -201,7 +211,7 @@ def _value(recovery: Recovery, *, cost: float, most: float) -> float:
     order [higham02, sec. 3.1]; the factors 4 below pay for the higher orders and for adding the three terms.
     """
     z, y = recovery.dual.astype(LONG), recovery.readings.astype(LONG)
-    held = recovery.radius * length(recovery.dual)
+    held = recovery.radius * _length(recovery.dual)
     over, top, over_error = _excess(recovery.operator, recovery.dual, cost)
     paid = recovery.upper * (over + over_error)
     if most < math.inf:
@@ -216,7 +226,7 @@ def _excess(operator: Operator, dual: FloatArray, cost: float) -> tuple[np.longd
         return _excess_on_graph(operator, dual, cost)
     z = dual.astype(LONG)
     over, top, error = LONG(0), LONG(0), 0.0
-    for cells in parts(operator, np.arange(operator.shape[1])):
+    for cells in _some(operator, np.arange(operator.shape[1])):
         columns = operator.columns(cells)
         values, sizes = dual @ columns, np.abs(dual) @ np.abs(columns)
         # Doubles settle almost all cells: those whose value is below the cost beyond rounding add nothing.
@@ -235,7 +245,7 @@ def _excess_on_graph(
     """The same on a graph, whose matrix is too large to form."""
     spread = np.zeros(operator.space.size, dtype=LONG)
     np.add.at(spread, operator.nodes, dual.astype(LONG))
-    values, error = diffuse_long(operator, spread)
+    values, error = _diffused(operator, spread)
     near = values + error - cost > 0
     exact = np.maximum(values[near] - cost, 0)
     over = exact.sum()
@@ -243,3 +253,52 @@ def _excess_on_graph(
     count = int(near.sum())
     rounding = math.sqrt(count) * error + 2 * count * LONG_EPS * (count * cost + float(over))
     return over, LONG(exact.max(initial=0)), rounding
+
+
+def _length(vector: npt.NDArray[Any]) -> np.longdouble:
+    """|vector|_2 in long double, by a power of two that keeps all squares in range and rounds nothing."""
+    long = vector.astype(LONG)
+    largest = float(np.abs(long).max(initial=0))
+    if largest == 0:
+        return LONG(0)
+    power = LONG(2) ** math.frexp(largest)[1]
+    near = long / power
+    return LONG(np.sqrt((near * near).sum()) * power)
+
+
+def _some(operator: Operator, cells: IntArray) -> Iterator[IntArray]:
+    """The cells in turn, so many that their columns, made from units where need be, can be held."""
+    step = max(1, ENTRIES // max(operator.shape))
+    for begin in range(0, cells.size, step):
+        yield cells[begin : begin + step]
+
+
+def _diffused(operator: GraphDiffusion, masses: LongArray) -> tuple[LongArray, float]:
+    """exp(-rate L) times masses, and how far that may be from the truth in length.
+
+    exp(-reach (1 + cos t)) is a series sum c_k cos(k t), so with the largest degree h, S = L / h - 1 and
+    reach = rate h, exp(-rate L) is sum c_k T_k(S): the c_k are means over equal angles t, by definition.
+    Their sizes are a Skellam law of variance reach, so that terms beyond 12 deviations weigh nothing. Every
+    mean is off by a few eps for each unit of k t and of sqrt(reach); a step S x by (entries of a row + 4) eps
+    |x|, which reaches the k-th term at most k times over: in all by sum |c_k| k**2 <= reach.
+    """
+    laplacian = operator.laplacian
+    fastest = float(laplacian.diagonal().max())
+    if fastest == 0:
+        return masses, 0.0
+    reach = LONG(operator.rate) * LONG(fastest)
+    terms = 48 + math.ceil(12 * math.sqrt(reach))
+    angles = (np.arange(2 * terms, dtype=LONG) + LONG(0.5)) * (4 * np.arctan(LONG(1)) / (2 * terms))
+    heights = np.exp(-np.minimum(2 * reach * np.cos(angles / 2) ** 2, LONG(100))) / angles.size
+    angles, heights = angles[heights > 1e-35], heights[heights > 1e-35]  # the others weigh far below an eps
+    long = laplacian.astype(LONG)
+    before, now = masses, np.asarray(long @ masses) / LONG(fastest) - masses
+    mean = heights.sum()
+    out = mean * before + 2 * (heights @ np.cos(angles)) * now
+    for k in range(2, terms):
+        before, now = now, 2 * (np.asarray(long @ now) / LONG(fastest) - now) - before
+        out = out + 2 * (heights @ np.cos(k * angles)) * now
+    row, root = int(np.diff(laplacian.indptr).max()), math.sqrt(reach)
+    steps = 2 * (row + 6) * (float(reach) + root + 1)
+    means = float(mean) * terms * (4 * terms + 64 + 64 * root) + 4 * terms
+    return out, (steps + means) * LONG_EPS * float(_length(masses))

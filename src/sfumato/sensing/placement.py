@@ -19,7 +19,8 @@ from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells, gaussian_si
 from sfumato.sensing.changes import pairs
 from sfumato.sensing.estimate import distances_between, places_of
 from sfumato.sensing.forecast import Scene, draw_lots, error_of
-from sfumato.sensing.operators import Matrix, Operator
+from sfumato.sensing.heat_changes import sampled_changes
+from sfumato.sensing.operators import HeatLine, HeatPlane, Matrix, Operator
 from sfumato.sensing.placement_kernel import errors_with
 from sfumato.sensing.ratio import Ratio, ratio_of_means
 from sfumato.sensing.sensitivity import sensitivity
@@ -112,8 +113,9 @@ def place_sensors(
 
     and the criterion is the mean distance from i under it, averaged over places i: how far off the place of
     one source is. Sigma is what the set itself must add: in proportion to its own largest change between
-    neighbors. Where much is told this follows the bound of Cramer and Rao with the mass as nuisance, down to
-    the width of a cell; where little is, it still sees which far places look alike.
+    neighbors (at some places while sets are searched, anywhere when they are told). Where much is told this
+    follows the bound of Cramer and Rao with the mass as nuisance, down to the width of a cell; where little
+    is, it still sees which far places look alike.
 
     Where no set tells anything (a network of hubs under strong noise) neither choice nor criterion matters.
     What choosing gains in truth, `simulated_gain` measures, and `sense place --trials` prints: most for one
@@ -141,16 +143,19 @@ def place_sensors(
     uniform_sigma = unit * _moved(candidates, neighbors, even)
     goal = _Goal.of(candidates, neighbors, unit=unit, mass=mass)
     tell = progress or (lambda _: None)
-    best = min((_swapped(goal, start, tell) for start in (_greedy(goal, wanted, tell), even)), key=goal.error)
+    found = [_swapped(goal, start, tell) for start in (_greedy(goal, wanted, tell), even)]
+    noise = [unit * _moved(candidates, neighbors, rows) for rows in found] + [uniform_sigma]
+    told = [goal.error_at(rows, sigma) for rows, sigma in zip([*found, even], noise, strict=True)]
+    best = int(np.argmin(told))
     return Placement(
         candidates,
         neighbors,
         loss,
-        read_only(best),
-        goal.error(best),
-        unit * _moved(candidates, neighbors, best),
-        read_only(even),
-        goal.error(even),
+        read_only([*found, even][best]),
+        told[best],
+        noise[best],
+        read_only(even.copy()),
+        told[-1],
         uniform_sigma,
     )
 
@@ -227,12 +232,16 @@ class _Goal:
                 f"candidates and {space.size} cells; nothing was placed"
             )
         matrix = candidates.columns(np.arange(space.size))
-        begin = np.concatenate([np.broadcast_to(first, end.shape) for first, end, _ in steps])
-        changes = np.abs(matrix[:, np.concatenate([end for _, end, _ in steps])] - matrix[:, begin])
-        if isinstance(neighbors, MovedMass):
-            changes *= float(neighbors.radius) / np.concatenate([far for _, _, far in steps])
-        else:
-            changes *= float(neighbors.upper)
+        over_distance = isinstance(neighbors, MovedMass)
+        changes = None
+        if isinstance(candidates, HeatLine | HeatPlane):
+            changes = sampled_changes(candidates, over_distance=over_distance)
+        if changes is None:
+            begin = np.concatenate([np.broadcast_to(first, end.shape) for first, end, _ in steps])
+            changes = np.abs(matrix[:, np.concatenate([end for _, end, _ in steps])] - matrix[:, begin])
+            if over_distance:
+                changes /= np.concatenate([far for _, _, far in steps])
+        changes *= float(neighbors.radius if isinstance(neighbors, MovedMass) else neighbors.upper)
         guesses = _even(np.arange(space.size), MOST_GUESSES)
         truths = _even(guesses, MOST_TRUTHS)
         far = distances_between(space, places_of(space, truths), places_of(space, guesses))
@@ -249,8 +258,17 @@ class _Goal:
         """The criterion of one set."""
         return float(self.errors(rows[1:], rows[:1])[0])
 
+    def error_at(self, rows: IntArray, sigma: float) -> float:
+        """The criterion of one set under this noise."""
+        still = np.zeros((len(self.truths), 1))
+        moved = np.array([(sigma / self.unit) ** 2])
+        return float(replace(self, changes=still)._errors(rows[1:], rows[:1], moved)[0])
+
     def errors(self, rows: IntArray, more: IntArray) -> FloatArray:
         """The criterion of a set with each of some further candidates."""
+        return self._errors(rows, more, self.changes[rows].sum(axis=0))
+
+    def _errors(self, rows: IntArray, more: IntArray, moved: FloatArray) -> FloatArray:
         truths, guesses = self.truths[rows], self.guesses[rows]
         return np.asarray(
             errors_with(
@@ -262,7 +280,7 @@ class _Goal:
                 truths.T @ guesses,
                 (truths**2).sum(axis=0),
                 (guesses**2).sum(axis=0),
-                self.changes[rows].sum(axis=0),
+                moved,
                 self.unit,
             )
         )

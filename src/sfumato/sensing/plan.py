@@ -23,7 +23,9 @@ Calibration = Literal["analytic", "papers"]
 LARGEST_DISCRETE = 2**16  # two small tables draw it, which a device can hold
 
 LARGEST_READING = 2**48  # lattice units; further readings are clipped, which moves them closer
-SLIP = 2.0**-4  # a double of that size is off by up to 2**-6 units before it is rounded, two of them by 2**-5
+SLIP = (
+    2.0**-4
+)  # a double of that size is off by up to 2**-6 units, a quotient once more, two of them by 2**-4
 
 
 @dataclass(frozen=True, slots=True)

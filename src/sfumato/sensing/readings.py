@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.files import write_file
 from sfumato.privacy import REHEARSAL, ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
+from sfumato.privacy.exact import double_above
 from sfumato.privacy.guarded import FloatArray, IntArray
 from sfumato.privacy.release import release_from_json
 from sfumato.sensing.files import read_json
@@ -39,12 +41,12 @@ class Snapshot:
     time: str = ""
 
     def numbers(self) -> FloatArray:
-        """The noisy readings in the order of the names, in the sensors' unit."""
+        """The noisy readings in the order of the names, in the unit of the site's operator."""
         return self.release.numbers()
 
     @property
     def sigma(self) -> float:
-        """The deviation of the noise on each reading, in the sensors' unit."""
+        """The deviation of the noise on each reading, in the unit of the site's operator."""
         return math.ldexp(law_of(self.release).deviation, self.release.exponent)
 
     @property
@@ -143,7 +145,7 @@ def read_readings(path: str | Path) -> Readings:
 def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analytic") -> NoisePlan:
     """How much noise the sensors of a site add so that one reading of all costs at most this loss."""
     found = sensitivity(site.operator, site.neighbors)
-    made = plan_noise(site.sensors, found, loss, step=site.step, calibration=calibration)
+    made = plan_noise(site.sensors, found, loss, step=site.step_in_sources, calibration=calibration)
     return replace(made, site=site.digest)
 
 
@@ -163,9 +165,17 @@ def release(
 
     `values` are the readings of all sensors in their order, or of some by name: each device may release its
     own, and pays what all together cost, because the promise is made for the whole set. Which sensors send
-    must not depend on what they read. `public` says aloud that the readings are public or made up; the ledger
-    of a rehearsal takes no others, and no other ledger takes these.
+    must not depend on what they read. They are in the unit that the site says; what comes out is in that of
+    its operator, of which a source of mass 1 adds as much as the operator says.
+    `public` says aloud that the readings are public or made up; the ledger of a rehearsal takes no others,
+    and no other ledger takes these.
     """
+    if site.per_source is None:
+        raise InvalidParameter(
+            f"site {site.name!r} does not say what its sensors read: make it with a unit, and per_source, "
+            "what a source of mass 1 adds to a reading where the operator is 1 (`sense site --unit "
+            "--per-source`); nothing was charged"
+        )
     if noise_plan.site != site.digest:
         raise InvalidParameter("the plan was made for another site; nothing was charged")
     if type(time) is not str or not time.isprintable():
@@ -174,7 +184,7 @@ def release(
     bound = noise_plan.bound(len(names), window=window)
     exponent, mechanism = noise_plan.exponent, noise_plan.mechanism
     source = REHEARSAL if public else site.name
-    guarded = guard(quantise(numbers, exponent), bound, source=source, exponent=exponent)
+    guarded = guard(quantise(_in_sources(numbers, site), exponent), bound, source=source, exponent=exponent)
     about = note or f"{len(names)} readings"
     if device is None:
         return Snapshot(names, ledger.release(mechanism, guarded, note=about), time=time)
@@ -224,6 +234,7 @@ def _named(values: Mapping[str, float] | npt.ArrayLike, site: Site) -> tuple[tup
         values = [values[name] for name in names]
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidParameter("readings must not be masked; nothing was charged")
+    _check_type(values, site)
     try:
         array = np.asarray(values)
         numbers = array.astype(np.float64) if array.dtype.kind in "biuf" else None
@@ -243,3 +254,35 @@ def _named(values: Mapping[str, float] | npt.ArrayLike, site: Site) -> tuple[tup
             f"a reading must be a finite number, sensor {names[broken[0]]!r} has none; nothing was charged"
         )
     return names, numbers
+
+
+def _check_type(values: Any, site: Site) -> None:
+    """Refuse numbers of a short type whose rounding the site's step does not cover; `plan` covers doubles."""
+    held = [values] if hasattr(values, "dtype") or not np.iterable(values) else values
+    types = {np.dtype(one.dtype) for one in held if hasattr(one, "dtype")}
+    for short in (np.float16, np.float32):
+        if np.dtype(short) not in types:
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = np.inf if site.largest is None else np.spacing(short(float(double_above(site.largest))))
+        if not np.isfinite(apart) or Fraction(float(apart)) > site.step:
+            said = "says no largest reading" if site.largest is None else f"says up to {site.largest}"
+            raise InvalidParameter(
+                f"readings of type {np.dtype(short)} are rounded: the step of the site must be at least the "
+                f"spacing of that type at its largest reading, and site {site.name!r} {said} and step "
+                f"{site.step}; nothing was charged"
+            )
+
+
+def _in_sources(numbers: FloatArray, site: Site) -> FloatArray:
+    """Readings in the unit of the operator, cut where the site's range ends: both move no two further apart.
+
+    Divided by a double above per_source, so that the change is never more than planned; a quotient is
+    rounded as a reading is, and both fit into `plan.SLIP`.
+    """
+    if site.largest is not None:
+        end = float(site.largest)
+        numbers = np.clip(numbers, -end, end)
+    # Too large for a double is cut like any other that is too large.
+    with np.errstate(over="ignore"):
+        return np.asarray(numbers / float(double_above(site.per_source or Fraction(1))))

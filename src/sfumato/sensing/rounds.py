@@ -102,7 +102,7 @@ def noise_for(plan: NoisePlan | Sensitivity, readings: int, *, loss: ZCDP | Appr
     >>> from sfumato.sensing.sensitivity import sensitivity
     >>> moved = sensitivity(heat_line(sources=100, sensors=50, diffusion_time=0.05), SwappedCells(1))
     >>> [round(noise_for(moved, n, loss=ApproxDP(4, 0.1)).sigma, 4) for n in (1, 100)]
-    [0.066, 0.6598]
+    [0.066, 0.6599]
     """
     count = whole("readings", readings, low=1)
     moved = _moved(plan)

@@ -1,9 +1,10 @@
 """How far readings move when sources move: the number that noise is calibrated to, never too small.
 
-A unit that moves from cell i to cell j changes the readings by the difference of two columns of the operator
-M, and moving masses is moving units: |M (f - f')|_2 <= EMD(f, f') max |M_i - M_j|_2 / distance(i, j), which
-one pair of cells attains. Pairs one step apart suffice where steps realise the metric (line, grid, graph);
-for `Points` these are all pairs.
+A unit that moves from x to y changes the readings by M(x) - M(y), and moving masses is moving units:
+|M (f - f')|_2 <= EMD(f, f') max |M(x) - M(y)|_2 / distance(x, y). Heat on a line or a plane is bounded over
+all places x and y where people may stand (`heat_changes.reach`), not over centers of cells; on a graph the
+nodes are the places, and of a matrix its columns. There pairs one step apart suffice where steps realise the
+metric; for `Points` these are all pairs.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from sfumato.errors import InvalidParameter
 from sfumato.privacy import MovedMass, SwappedCells, gaussian_delta
 from sfumato.privacy.exact import Number, double_above
 from sfumato.privacy.losses import positive, probability
-from sfumato.sensing.changes import Largest, grid_changes, line_changes, matrix_changes, points_changes
+from sfumato.sensing.changes import Largest, matrix_changes
 from sfumato.sensing.graph_sensitivity import graph_changes
+from sfumato.sensing.heat_changes import heat_changes
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
-from sfumato.spaces import Grid
 from sfumato.spaces.space import FloatArray, read_only
 
 
@@ -32,31 +33,33 @@ from sfumato.spaces.space import FloatArray, read_only
 class Sensitivity:
     """How far readings can move between neighbors: all of them together in l2, and each of them alone.
 
-    `exact`: l2 is what the pair of cells `worst` attains, above it by rounding only; if not, l2 is a proven
-    upper bound, and `worst` the pair that came nearest to it. `per_sensor` is the same for each reading
-    alone, the papers' Problem 2 [gilbert17, sec. 2.3]; on graphs too large to look at every sensor it is l2
-    itself, which bounds it. All numbers are rounded up.
+    `exact`: l2 is attained, up to rounding by the pair of cells `worst` of a graph or a matrix, to two
+    millionths at `place` on a line or a plane; if not, l2 is a proven upper bound. `per_sensor` is the same
+    for each reading alone, the papers' Problem 2 [gilbert17, sec. 2.3]; on graphs too large to look at every
+    sensor it is l2 itself, which bounds it. All numbers are rounded up.
     """
 
     l2: float
     per_sensor: FloatArray
     exact: bool
-    worst: tuple[int, int]
+    worst: tuple[int, int] | None
     neighbors: MovedMass | SwappedCells
+    place: tuple[float, ...] | None = None
 
 
 def sensitivity(operator: Operator, neighbors: MovedMass | SwappedCells) -> Sensitivity:
     """The largest change of the readings between neighbors, in l2 and sensor by sensor, rounded up.
 
-    `MovedMass`: radius times the largest |M_i - M_j| / distance(i, j), in the metric of the operator's space;
-    the papers have it for steps of length 1 [gilbert18, prop. 5]. `SwappedCells`: upper times the largest
-    |M_i - M_j| over cells one step apart [gilbert17, prop. 4].
+    `MovedMass`: radius times the largest change over distance, in the metric of the operator's space; the
+    papers have it for cells, and steps of length 1 [gilbert18, prop. 5]. `SwappedCells`: upper times the
+    largest change when the sources of two cells one step apart change places [gilbert17, prop. 4]; sources
+    anywhere in the cells, each keeping its place in its cell.
 
     >>> from sfumato.sensing.build import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> found = sensitivity(hall, MovedMass(0.1, "line"))
     >>> round(found.l2, 4), found.exact
-    (1.359, True)
+    (1.3592, True)
     """
     over_distance, factor = _scale(operator, neighbors)
     found = _changes(operator, over_distance=over_distance)
@@ -66,11 +69,12 @@ def sensitivity(operator: Operator, neighbors: MovedMass | SwappedCells) -> Sens
         )
     factor *= 1 + Fraction(found.error)
     return Sensitivity(
-        _up(max(found.l2, found.floor), factor),
-        read_only(np.array([_up(max(size, found.floor), factor) for size in found.per_sensor.tolist()])),
+        _up(found.l2, factor),
+        read_only(np.array([_up(size, factor) for size in found.per_sensor.tolist()])),
         found.exact,
         found.worst,
         neighbors,
+        found.place,
     )
 
 
@@ -89,16 +93,11 @@ def per_sensor_loss(sensitivity: Sensitivity, sigma: Number, delta: Number) -> F
 
 
 def _changes(operator: Operator, *, over_distance: bool) -> Largest:
-    if operator.space.size == 1:
-        return Largest(0.0, np.zeros(len(operator.sensors)), (0, 0), 0.0)
     match operator:
-        case HeatLine():
-            return line_changes(operator, over_distance=over_distance)
-        case HeatPlane():
-            space = operator.space
-            if isinstance(space, Grid):
-                return grid_changes(operator, space, over_distance=over_distance)
-            return points_changes(operator, space, over_distance=over_distance)
+        case HeatLine() | HeatPlane():
+            return heat_changes(operator, over_distance=over_distance)
+        case _ if operator.space.size == 1:
+            return Largest(0.0, np.zeros(len(operator.sensors)), None, 0.0)
         case GraphDiffusion():
             return graph_changes(operator, over_distance=over_distance)
         case Matrix():

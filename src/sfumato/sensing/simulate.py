@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from sfumato.errors import InvalidParameter
+from sfumato.privacy import MovedMass, SwappedCells
+from sfumato.sensing.operators import Operator
+from sfumato.sensing.site import Site
 from sfumato.spaces import Graph, Grid, Line, Points
 from sfumato.spaces.space import FloatArray, IntArray, whole
+
+
+def made_up_site(name: str, operator: Operator, neighbors: MovedMass | SwappedCells) -> Site:
+    """A site whose sensors read as its operator says: of a source of mass 1 as much as the operator is."""
+    return Site(name, operator, neighbors, unit="mass of sources", per_source=Fraction(1))
 
 
 def made_up_sources(

@@ -20,7 +20,7 @@ from sfumato.files import write_file
 from sfumato.privacy import MovedMass, SwappedCells
 from sfumato.privacy.codec import canonical, decode_neighbors, encode
 from sfumato.privacy.exact import exact
-from sfumato.privacy.losses import nonnegative
+from sfumato.privacy.losses import nonnegative, positive
 from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear, part_of
 from sfumato.sensing.files import read_json
 from sfumato.sensing.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
@@ -32,13 +32,20 @@ MOST_ENTRIES = 4_000_000
 LARGEST_STEP = 10**100
 
 _PROMISED = ("operator", "sources", "sensors", "neighbors", "step")
+_TOLD = ("unit", "per_source", "largest")  # of sites that say what they read
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """Sources, sensors, and the operator between them; with whom the promise is made, and a name.
 
-    `step` is the sensors' own resolution in the readings' unit, 0 if it is negligible beside the lattice;
+    `unit` is what the sensors read in (any name of it), and `per_source` how much of it a source of mass 1
+    adds to a reading where the operator has the value 1. Nobody can tell from readings, and noise for
+    another unit hides nothing: without these two nothing is released, only planned.
+
+    `step` is how far apart rounding alone may put two readings of one value, in their unit: the sensors' own
+    resolution and that of the type of numbers they are handed on in; 0 if it is negligible beside the
+    lattice. `largest` is how far from 0 readings go, in their unit; those that are further are cut.
     `cells` are names of the places of sources, where they have any (the nodes of a graph).
     """
 
@@ -47,6 +54,9 @@ class Site:
     neighbors: MovedMass | SwappedCells
     step: Fraction = Fraction(0)
     cells: tuple[str, ...] | None = None
+    unit: str = ""
+    per_source: Fraction | None = None
+    largest: Fraction | None = None
 
     def __post_init__(self) -> None:
         if not self.name or not self.name.isprintable():
@@ -54,6 +64,18 @@ class Site:
         object.__setattr__(self, "step", nonnegative(self.step, "step"))
         if self.step > LARGEST_STEP:
             raise InvalidParameter("step must be at most 1e100, got more; nothing was built")
+        if not self.unit.isprintable() or bool(self.unit) != (self.per_source is not None):
+            raise InvalidParameter(
+                "a site says both a printable unit of its readings and what a source of mass 1 adds to one "
+                f"(per_source), got {self.unit!r} and {self.per_source}; nothing was built"
+            )
+        for name in ("per_source", "largest"):
+            value = getattr(self, name)
+            if value is not None:
+                number = positive(value, name)
+                if not Fraction(1, LARGEST_STEP) <= number <= LARGEST_STEP:
+                    raise InvalidParameter(f"{name} must lie between 1e-100 and 1e100; nothing was built")
+                object.__setattr__(self, name, number)
         metric = self.operator.space.metric
         if isinstance(self.neighbors, MovedMass) and self.neighbors.metric != metric:
             raise InvalidParameter(
@@ -68,9 +90,15 @@ class Site:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all that a plan rests on: sources, sensors, operator, relation and step."""
+        """SHA-256 over all that a plan rests on: sources, sensors, operator, relation, step and unit."""
         parts = self.to_json()
-        return hashlib.sha256(canonical([parts[name] for name in _PROMISED]).encode()).hexdigest()
+        told = [[name, parts[name]] for name in _TOLD if name in parts]
+        return hashlib.sha256(canonical([*(parts[name] for name in _PROMISED), *told]).encode()).hexdigest()
+
+    @property
+    def step_in_sources(self) -> Fraction:
+        """The step in the unit of the operator: of what a source of mass 1 adds where it has the value 1."""
+        return self.step / (self.per_source or 1)
 
     @property
     def sensors(self) -> Sensors:
@@ -95,6 +123,8 @@ class Site:
             },
             "neighbors": encode(self.neighbors),
             "step": str(self.step),
+            **({"unit": self.unit, "per_source": str(self.per_source)} if self.unit else {}),
+            **({} if self.largest is None else {"largest": str(self.largest)}),
             **({} if self.cells is None else {"cells": list(self.cells)}),
         }
 
@@ -118,6 +148,9 @@ class Site:
                 neighbors=neighbors,
                 step=exact(data["step"], name="step"),
                 cells=None if cells is None else tuple(map(str, cells)),
+                unit=str(data.get("unit", "")),
+                per_source=_told(data, "per_source"),
+                largest=_told(data, "largest"),
             )
         except KeyError as problem:
             raise InvalidInput(f"not a whole site: it has no {problem}") from None
@@ -127,6 +160,10 @@ class Site:
     def write(self, path: str | Path) -> None:
         """Save in a new file; a site is never written over another."""
         write_file(path, json.dumps(self.to_json(), indent=1) + "\n")
+
+
+def _told(data: dict[str, Any], name: str) -> Fraction | None:
+    return exact(data[name], name=name) if name in data else None
 
 
 def read_site(path: str | Path) -> Site:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -35,22 +36,22 @@ def cases() -> list[tuple[Site, ZCDP | ApproxDP, dict[str, Any]]]:
     graph = graph_diffusion(Graph([(0, 1), (1, 2), (2, 3)]), 0.5)
     return [
         (
-            Site("hall", line, MovedMass("1/10", "line"), unit="mass", per_source=1),
+            Site("hall", line, MovedMass("1/10", "line"), unit="mass", per_source=Fraction(1)),
             ApproxDP(1, "1/1000000"),
             {"device": "door", "starts": 1, "values": {"a": 0.5, "b": -0.25, "c": 3.0}, "time": ""},
         ),
         (
-            Site("hall", line, MovedMass("1/10", "line"), unit="°C", per_source="4/5", largest=100),
+            Site("hall", line, MovedMass("1/10", "line"), unit="°C", per_source=Fraction(4, 5), largest=Fraction(100)),
             ZCDP("1/100"),
             {"device": "gateway 2", "starts": 4, "values": {"c": 1.5, "a": 1e9}, "time": "2026-01-02 03:04"},
         ),
         (
-            Site("Küche", plane, MovedMass("1/10", plane.space.metric), unit="mass", per_source=1),
+            Site("Küche", plane, MovedMass("1/10", plane.space.metric), unit="mass", per_source=Fraction(1)),
             ApproxDP(2, "1/1000"),
             {"device": "Tür 🚪", "starts": 2, "values": {"0": 1.0, "1": 0.0}, "time": "früh \"8\""},
         ),
         (
-            Site("net", graph, SwappedCells(1), unit="mass", per_source=1),
+            Site("net", graph, SwappedCells(1), unit="mass", per_source=Fraction(1)),
             ZCDP("1/2"),
             {"device": "node", "starts": 1, "values": {"0": 0.1, "1": 0.2, "2": 0.3, "3": 0.4}, "time": "t"},
         ),

@@ -31,10 +31,11 @@ $(READY): requirements/dev.txt pyproject.toml
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-system:  ## install what the tests need beyond Python: a C compiler, Java for Spark, a browser
+system:  ## install what the tests need beyond Python: a C compiler, Java for Spark, a browser, PostgreSQL
 	@command -v gcc >/dev/null || { $(call debian,gcc libc6-dev); }
 	@command -v java >/dev/null || { $(call debian,default-jre-headless); }
 	@command -v chromium >/dev/null || { $(call debian,chromium); }
+	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || { $(call debian,postgresql); }
 
 lint: setup  ## ruff: rules and format
 	@$(BIN)/ruff check --quiet

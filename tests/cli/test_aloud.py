@@ -18,8 +18,8 @@ pytestmark = pytest.mark.unit
 
 # Written down here once more: the table of the package must not be judged by itself.
 ALOUD = {
-    "public", "one_row_one_user", "prior", "epsilon", "delta", "rho", "budget_epsilon", "budget_delta",
-    "window", "share", "bounds_share", "mass_per_period", "overwrite",
+    "public", "one_row_one_user", "prior", "per_source", "largest", "epsilon", "delta", "rho",
+    "budget_epsilon", "budget_delta", "window", "share", "bounds_share", "mass_per_period", "overwrite",
 }  # fmt: skip
 ANOTHER_THING = {"graph limits rho", "graph simulate rho", "sense whisper locate share"}
 OTHERS = """

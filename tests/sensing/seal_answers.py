@@ -41,7 +41,10 @@ def cases() -> list[tuple[Site, ZCDP | ApproxDP, dict[str, Any]]]:
             {"device": "door", "starts": 1, "values": {"a": 0.5, "b": -0.25, "c": 3.0}, "time": ""},
         ),
         (
-            Site("hall", line, MovedMass("1/10", "line"), unit="°C", per_source=Fraction(4, 5), largest=Fraction(100)),
+            Site(
+                "hall", line, MovedMass("1/10", "line"), unit="°C", per_source=Fraction(4, 5),
+                largest=Fraction(100),
+            ),
             ZCDP("1/100"),
             {"device": "gateway 2", "starts": 4, "values": {"c": 1.5, "a": 1e9}, "time": "2026-01-02 03:04"},
         ),

@@ -19,6 +19,8 @@ ALOUD = {
     "public",
     "one_row_one_user",
     "prior",
+    "per_source",
+    "largest",
     # sets a budget, or what is charged to one
     "epsilon",
     "delta",

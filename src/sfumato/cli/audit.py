@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli import audit_plan
+from sfumato.cli import audit_door, audit_plan
 from sfumato.cli.audit_further import Certificate, Further, further
 from sfumato.cli.audit_live import betting, live
 from sfumato.cli.audit_options import (
@@ -70,6 +70,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command("plan")(audit_plan.plan)
+app.command("replay-release")(audit_door.replay_release)
 
 
 @app.command()

@@ -21,6 +21,7 @@ from sfumato.heatmap.release import (
     release_periods,
     release_sums,
 )
+from sfumato.heatmap.replay import ReplayResult, replay_lines, replay_release
 from sfumato.heatmap.result import HeatmapRelease
 from sfumato.heatmap.smooth import smooth
 from sfumato.heatmap.split import split_epsilon
@@ -50,6 +51,7 @@ __all__ = [
     "Prior",
     "Pyramid",
     "PyramidMethod",
+    "ReplayResult",
     "Strips",
     "Tiles",
     "Uncertainty",
@@ -84,6 +86,8 @@ __all__ = [
     "release_each",
     "release_periods",
     "release_sums",
+    "replay_lines",
+    "replay_release",
     "sharpened",
     "similarity",
     "smooth",

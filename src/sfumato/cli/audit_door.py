@@ -1,0 +1,100 @@
+"""`sfumato audit replay-release`: take users out of a public table, and see what a ledger would open."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.area import Bounds, BoundsFile, Cells, Image, Levels, Plane, Shape, named_area
+from sfumato.cli.audit_live import live
+from sfumato.cli.chance import chance
+from sfumato.cli.console import (
+    DONE,
+    FAILED,
+    INCONCLUSIVE,
+    Json,
+    Quiet,
+    no_verdict_by_accident,
+    sentences,
+    show,
+)
+from sfumato.cli.groups import By, From, PerPeriod, Time, To, Values, Zone, named_groups
+from sfumato.cli.map_options import (
+    Delimiter,
+    Engine,
+    EngineOption,
+    Input,
+    User,
+    Weight,
+    WeightCap,
+    WeightStep,
+    X,
+    Y,
+    named_columns,
+)
+
+
+@no_verdict_by_accident
+@sentences
+def replay_release(
+    input: Input,  # noqa: A002
+    public: Annotated[
+        bool, typer.Option("--public", help="The rows are public or made up; exact numbers may be shown.")
+    ] = False,
+    user: User = "",
+    x: X = "lon",
+    y: Y = "lat",
+    bounds: Bounds = "",
+    bounds_file: BoundsFile = None,
+    image: Image = None,
+    plane: Plane = False,
+    cells: Cells = Shape.square,
+    levels: Levels = 8,
+    by: By = "",
+    values: Values = "",
+    time: Time = "",
+    start: From = "",
+    end: To = "",
+    time_zone: Zone = "",
+    mass_per_period: PerPeriod = False,
+    weight: Weight = "",
+    weight_step: WeightStep = "",
+    weight_cap: WeightCap = 2**20,
+    engine: EngineOption = Engine.duckdb,
+    delimiter: Delimiter = ",",
+    neighbors: Annotated[int, typer.Option(help="How many users are taken out, at most.", min=1)] = 20,
+    seed: Annotated[
+        int | None, typer.Option(help="The same users again; otherwise others each time.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check how a table is read: take users out of PUBLIC rows, one at a time, and compare the sums.
+
+    Copies of the file without a user are made by Python alone; one user may move the sums by one mass. Exit 0
+    if all held, 1 if one did not, 5 if there was nobody to take out. Never run it on private rows.
+    """
+    from sfumato.heatmap import replay_lines
+    from sfumato.heatmap import replay_release as replay
+
+    columns = named_columns(user, x, y, weight, weight_step, weight_cap, "" if time else by, False)
+    area = named_area(bounds, bounds_file, image, plane=plane, cells=cells, levels=levels)
+    groups = named_groups(
+        by, values, time=time, start=start, end=end, zone=time_zone, per_period=mass_per_period
+    )
+    with live(f"replaying {input}", hush=quiet or json) as tell:
+        found = replay(
+            input,
+            columns,
+            area,
+            public=public,
+            rng=chance(seed),
+            neighbors=neighbors,
+            groups=groups if by else None,
+            engine=engine.value,
+            delimiter=delimiter,
+            watch=None if tell is None else lambda who: tell(f"without {who}"),
+        )
+    show(found.to_json(), "\n".join(replay_lines(found)), json=json)
+    raise typer.Exit(INCONCLUSIVE if not found.neighbors else DONE if found.held else FAILED)

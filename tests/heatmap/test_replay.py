@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -304,3 +305,61 @@ def test_rows_are_those_of_pythons_csv_wherever_blocks_end(
     text = path.read_bytes().decode()
     assert found == [tuple(row) for row in csv.reader(io.StringIO(text, newline=""))][1:]
     assert found == [row.texts for row in rows]
+
+
+# One person on three days by the clock of Rome, and at other hours by that of Lima.
+BUSY = [
+    Row("A", x=x, t=t)
+    for x, t in (
+        ("0.5", "2026-03-28T11:00Z"),
+        ("2.5", "2026-03-29T02:00Z"),
+        ("2.5", "2026-03-29T09:00Z"),
+        ("2.5", "2026-03-29T10:00Z"),
+        ("-0.5", "2026-03-30T01:00Z"),
+    )
+]
+
+
+def in_rome(row: Row) -> int:
+    return datetime.fromisoformat(row.t).astimezone(ZoneInfo("Europe/Rome")).day
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("shape", sorted(SHAPES))
+@pytest.mark.parametrize("day", [28, 29, 30])
+def test_a_user_day_moves_no_more_than_its_ledger_is_charged(shape: str, day: int, folder: Path) -> None:
+    rows = [*BUSY, Row("B", t="2026-03-29T09:00Z")]
+    without = [row for row in rows if row.who != "A" or in_rome(row) != day]
+    one, other = (run(as_table(some), shape, budget(folder, unit="user-day")) for some in (rows, without))
+    assert violations(one, other) == []
+    assert bool(one.opened) == (shape == "mass in every day")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("day", [28, 29, 30])
+def test_a_ledger_of_days_has_one_clock(day: int, folder: Path) -> None:
+    def both(rows: list[Row]) -> Run:
+        ledger, columns = budget(folder, unit="user-day"), Columns("user", "x", "y")
+
+        def released() -> None:
+            for zone in ("Europe/Rome", "America/Lima"):
+                periods = replace(EVERY_DAY, time_zone=zone)
+                release_periods(
+                    as_table(rows), columns, AREA, periods=periods, ledger=ledger, epsilon=1, method=FLAT
+                )
+
+        return record(released, ledger)
+
+    one, other = both(BUSY), both([row for row in BUSY if in_rome(row) != day])
+    assert violations(one, other) == []
+    assert len(one.opened) == 1
+
+
+@pytest.mark.engine
+def test_sums_of_many_are_never_paid_for_by_a_local_ledger(folder: Path) -> None:
+    one, other = (
+        run(as_table(rows), "plain", budget(folder, model="local"))
+        for rows in ([Row("A"), Row("B")], [Row("A")])
+    )
+    assert violations(one, other) == []
+    assert not one.opened

@@ -14,7 +14,7 @@ from tests.records.nasty import NAMES, PLANE, cases
 from tests.records.plain import opened, plain_sums
 
 from sfumato.errors import InvalidInput
-from sfumato.records import Columns, Engine, open_table, sum_cells
+from sfumato.records import UNITS, Columns, Engine, open_table, sum_cells
 from sfumato.records.engines import spark_engine
 
 CLUSTER = "local-cluster[2,1,1024]"
@@ -74,6 +74,23 @@ def test_files_are_read_alike(cluster: str, rng: np.random.Generator, tmp_path: 
         )
         assert here == there
         assert here
+
+
+@pytest.mark.engine
+def test_neighbors_whose_names_are_no_utf_8(cluster: str, tmp_path: Path) -> None:
+    """Nobody else's mass moves with a user whose bytes cannot be read."""
+    columns, path = Columns("user", "x", "y"), tmp_path / "rows.csv"
+
+    def summed(rows: list[bytes]) -> dict[int, int]:
+        path.write_bytes(b"user,x,y\n" + b"".join(rows))
+        table = open_table(path, engine="spark", connection=cluster, columns=columns)
+        return opened(sum_cells(table, columns, PLANE, source="t"))
+
+    rows = [b"\xff,0.5,0.5\n", *[b"\xfe,2,1\n"] * 9, b"a,1,1\n"]
+    one, other = summed(rows), summed([row for row in rows if not row.startswith(b"\xfe")])
+    moved = sum(abs(one.get(code, 0) - other.get(code, 0)) for code in one.keys() | other.keys())
+    assert moved <= UNITS
+    assert one == other
 
 
 @pytest.mark.fault

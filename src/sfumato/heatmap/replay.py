@@ -106,7 +106,8 @@ def replay_release(
             "a replay shows exact numbers of its rows: it takes rows that are public or made up, said aloud "
             "by --public (public=True); nothing was read"
         )
-    if columns.user is None:
+    user = columns.user
+    if user is None:
         raise InvalidParameter(
             "a replay takes users out: a column must say whose row it is; nothing was read"
         )
@@ -127,10 +128,10 @@ def replay_release(
     folder, remove = scratch_folder()
     try:
         found = []
-        for user, path in neighbor_files(source, columns.user, folder, choose=choose, delimiter=delimiter):
+        for who, path in neighbor_files(source, user, folder, choose=choose, delimiter=delimiter):
             if watch is not None:
-                watch(user)
-            found.append(_moved(user, whole, summed(path)))
+                watch(who)
+            found.append(_moved(who, whole, summed(path)))
     finally:
         remove()
     masses = groups.count if isinstance(groups, Periods) and groups.mass_per_period else 1

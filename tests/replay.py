@@ -5,11 +5,9 @@ Under the same noise, two runs that differ in one user may differ at the door by
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,7 @@ class Run:
     """What one run did, in order."""
 
     opened: list[tuple[Bound, Vector]] = field(default_factory=list)
-    draws: list[tuple[float, int]] = field(default_factory=list)
+    draws: list[tuple[str, float, int]] = field(default_factory=list)
     paid: list[tuple[Any, ...]] = field(default_factory=list)
     message: str = ""
     models: list[str] = field(default_factory=list)
@@ -54,13 +52,8 @@ def record(release: Callable[[], object], budget: Ledger | Callable[[], Ledger])
     with pytest.MonkeyPatch.context() as patch:
         seed_system(patch, b"the same noise in both runs")
         patch.setattr(ledger, "open_for_release", watched)
-        drawn = system._draws
-
-        def counted(measurement: Any, size: int) -> Any:
-            run.draws.append((0.0, size))
-            return drawn(measurement, size)
-
-        patch.setattr(system, "_draws", counted)
+        for name in ("_opendp_laplace", "_opendp_gaussian"):
+            patch.setattr(system, name, _noted(name, getattr(system, name), run.draws))
         try:
             release()
         except SfumatoError as refusal:
@@ -71,6 +64,23 @@ def record(release: Callable[[], object], budget: Ledger | Callable[[], Ledger])
     return run
 
 
+def _noted(
+    name: str, law: Callable[[float], Any], draws: list[tuple[str, float, int]]
+) -> Callable[[float], Any]:
+    """A law of noise that notes its scale and how many draws are asked for."""
+
+    def at(scale: float) -> Any:
+        sample = law(scale)
+
+        def drawn(zeros: Any) -> Any:
+            draws.append((name, scale, len(zeros)))
+            return sample(zeros)
+
+        return drawn
+
+    return at
+
+
 def vector(value: Any) -> Vector:
     """What was opened, sparse."""
     if isinstance(value, CellSums):
@@ -79,8 +89,11 @@ def vector(value: Any) -> Vector:
     return {int(i): int(array[i]) for i in np.flatnonzero(array)}
 
 
-def violations(one: Run, other: Run, *, steps: int = 1) -> list[str]:
-    """What neighbors `steps` steps apart must not do; none if all is well."""
+def violations(one: Run, other: Run, *, steps: int = 1, removed: bool = False) -> list[str]:
+    """What neighbors `steps` steps apart must not do; none if all is well.
+
+    Where `other` is `one` with somebody `removed`, no cell may rise: that would be the mass of another.
+    """
     found = []
     if one.flow != other.flow:
         parts = ("bounds", "draws", "entries", "messages")
@@ -91,6 +104,8 @@ def violations(one: Run, other: Run, *, steps: int = 1) -> list[str]:
         ]
     for (bound, a), (_, b) in zip(one.opened, other.opened, strict=False):
         moved = [abs(a.get(code, 0) - b.get(code, 0)) for code in a.keys() | b.keys()]
+        if removed and any(b[code] > a.get(code, 0) for code in b):
+            found.append("a cell rose when somebody was removed")
         l1, l2_squared, linf = sum(moved), sum(m * m for m in moved), max(moved, default=0)
         limits = (
             ("l1", l1, steps, bound.l1),
@@ -106,8 +121,3 @@ def violations(one: Run, other: Run, *, steps: int = 1) -> list[str]:
         if "local" in run.models:
             found.append("a ledger of the local model opened sums of many users")
     return found
-
-
-def outputs(folder: Path) -> dict[str, int]:
-    """The names of files and their sizes."""
-    return {str(p.relative_to(folder)): os.path.getsize(p) for p in sorted(folder.rglob("*")) if p.is_file()}

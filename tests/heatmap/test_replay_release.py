@@ -63,6 +63,22 @@ def test_a_reader_that_splits_a_user_is_found(
     assert replay_lines(found)[0].endswith("moved by at most 3 of the 1 that is paid for: without '1'")
 
 
+@pytest.mark.fault
+def test_a_reader_that_takes_two_users_for_one_is_found(
+    tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sfumato.records import sums
+
+    # As a collation does; with as many rows each, no sum moves by more than a mass.
+    monkeypatch.setattr(sums, "user_key", lambda column, name: (column.lower(), column.notnull()))
+    path = write_csv(tmp_path / "in.csv", [Row("A"), Row("a", x="2.5"), Row("B"), Row("b", x="2.5")])
+    found = replay_release(str(path), COLUMNS, AREA, public=True, rng=rng)
+    assert not found.held
+    assert found.worst is not None
+    assert (found.worst.l1, found.worst.raised) == (1.0, 0.5)
+    assert "others' cells rose by 0.5: without" in replay_lines(found)[0]
+
+
 @pytest.mark.unit
 def test_what_cannot_be_replayed_is_refused(tmp_path: Path, rng: np.random.Generator) -> None:
     def replayed(source: Any, columns: Columns = COLUMNS, *, public: bool = True) -> object:

@@ -28,17 +28,17 @@ NAMES = ("user", "x", "y", "w", "image", "t", "comment")
 class Row:
     """One row; `who` is a person, `spelling` which of the ways to write whole numbers, if it is one."""
 
-    who: str
-    x: str = "0.5"
+    who: str | None
+    x: str | None = "0.5"
     y: str = "0.5"
     w: int = 1
     image: str = "a"
-    t: str = "2026-03-28T10:00"
+    t: str | None = "2026-03-28T10:00"
     comment: str = ""
     spelling: int = 0
 
     @property
-    def texts(self) -> tuple[str, ...]:
+    def texts(self) -> tuple[str | None, ...]:
         return (self.who, self.x, self.y, str(self.w), self.image, self.t, self.comment)
 
 
@@ -70,7 +70,7 @@ def write_csv(
 
 def number(row: Row) -> Any:
     """The person as a number, spelled in one of four ways, or as text."""
-    if not row.who.lstrip("-").isdecimal():
+    if row.who is None or not row.who.lstrip("-").isdecimal():
         return row.who
     value = int(row.who)
     return (value, float(value), Decimal(value).quantize(Decimal("1.00")), np.int32(value))[row.spelling % 4]
@@ -82,7 +82,7 @@ def write_json(path: Path, rows: Rows) -> Path:
     for row in rows:
         fields = dict(zip(NAMES, row.texts, strict=True))
         line = json.dumps(fields, ensure_ascii=row.spelling % 2 == 0)
-        if row.who.lstrip("-").isdecimal():
+        if row.who is not None and row.who.lstrip("-").isdecimal():
             way = ("{}", "{}.0", "{}.00", "{}0e-1")[row.spelling % 4].format(row.who)
             line = json.dumps(fields | {"user": None}).replace('"user": null', f'"user": {way}')
         lines.append(line + "\n")
@@ -95,7 +95,7 @@ def as_table(rows: Rows) -> pa.Table:
     return pa.table(
         {
             "user": pa.array([row.who for row in rows], pa.string()),
-            "x": pa.array([float(row.x) for row in rows], pa.float64()),
+            "x": pa.array([None if row.x is None else float(row.x) for row in rows], pa.float64()),
             "y": pa.array([float(row.y) for row in rows], pa.float64()),
             "w": pa.array([row.w for row in rows], pa.int64()),
             "image": pa.array([row.image for row in rows], pa.string()),
@@ -130,7 +130,7 @@ def write_sqlite(path: Path, rows: Rows, *, collation: str) -> str:
             f"create table visits (user blob collate {collation}, x real, y text, w integer, "
             f"image text collate {collation}, t text, comment text)"
         )
-        values = [(_bindable(number(row)), float(row.x), *row.texts[2:]) for row in rows]
+        values = [(_bindable(number(row)), *row.texts[1:]) for row in rows]
         connection.executemany("insert into visits values (?, ?, ?, ?, ?, ?, ?)", values)
     connection.close()
     return f"{path}::visits"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.heatmap.replayed_tables import Pair, hold, neighbors, shapes
 from tests.records.nasty import NAMES, PLANE, cases
 from tests.records.plain import opened, plain_sums
+from tests.records.storages import Row, write_csv, write_json, write_parquet
 
 from sfumato.errors import InvalidInput
 from sfumato.records import UNITS, Columns, Engine, open_table, sum_cells
@@ -74,6 +79,23 @@ def test_files_are_read_alike(cluster: str, rng: np.random.Generator, tmp_path: 
         )
         assert here == there
         assert here
+
+
+@pytest.mark.property
+@settings(max_examples=4)
+@given(pair=neighbors(), shape=shapes, kind=st.sampled_from(["csv", "json", "parquet"]))
+def test_neighbors_in_files(pair: Pair, shape: str, kind: str, cluster: str) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+
+        def stored(rows: list[Row]) -> Path:
+            if kind == "parquet":
+                return write_parquet(folder, rows, parts=2)
+            if kind == "json":
+                return write_json(folder / "rows.ndjson", rows)
+            return write_csv(folder / "rows.csv", rows, end="\r\n")
+
+        hold(pair, stored, shape, folder, engine="spark", connection=cluster)
 
 
 @pytest.mark.engine

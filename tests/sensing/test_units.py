@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import array
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from sfumato.errors import InvalidParameter
@@ -117,6 +121,9 @@ def test_a_short_type_is_refused_unless_the_step_covers_it(short: Any, tmp_path:
             list(values),
             dict(zip(site.sensors.names, values, strict=True)),
             [*values[:2], 3.0],
+            (*values[:2], 3.0),
+            pa.array(values),
+            *(foreign(values) if short is np.float32 else []),
         ):
             with pytest.raises(
                 InvalidParameter, match=f"of type {np.dtype(short)} are rounded.*nothing was ch"
@@ -125,6 +132,18 @@ def test_a_short_type_is_refused_unless_the_step_covers_it(short: Any, tmp_path:
         assert not ledger.statement().entries
     told = replace(CELSIUS, step=apart)
     assert sent(values, told, tmp_path).numbers().shape == (3,)
+
+
+def foreign(values: Any) -> list[Any]:
+    """The same float32 as other libraries hold it."""
+    numbers = array.array("f", values)
+    return [
+        numbers,
+        memoryview(numbers),
+        pl.Series(values),
+        pd.Series(values),
+        pd.Series(values, dtype="Float32"),
+    ]
 
 
 @pytest.mark.reference

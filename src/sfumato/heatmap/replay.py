@@ -26,12 +26,17 @@ from sfumato.spaces import Area
 
 @dataclass(frozen=True, slots=True)
 class Neighbor:
-    """How far the sums moved without one user, in masses: of all cells together, in l2, of one cell."""
+    """How far the sums moved without one user, in masses: of all cells together, in l2, of one cell.
+
+    `raised` is by how much cells rose: taking a user out can only lower them, unless the user was taken for
+    another, whose mass then moves.
+    """
 
     user: str
     l1: float
     l2: float
     linf: float
+    raised: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +51,14 @@ class ReplayResult:
 
     @property
     def worst(self) -> Neighbor | None:
-        """The neighbor that moved the sums furthest."""
-        return max(self.neighbors, key=lambda one: one.l1, default=None)
+        """The neighbor that moved the sums furthest, or raised a cell."""
+        return max(self.neighbors, key=lambda one: (one.raised > 0, one.l1), default=None)
 
     @property
     def held(self) -> bool:
-        """Whether no neighbor moved the sums further than is paid for."""
+        """Whether no neighbor moved the sums further than is paid for, or the mass of anybody else."""
         return all(
-            one.l1 <= self.masses and one.linf <= 1 and one.l2 <= math.sqrt(self.masses)
+            one.l1 <= self.masses and one.linf <= 1 and one.l2 <= math.sqrt(self.masses) and not one.raised
             for one in self.neighbors
         )
 
@@ -143,12 +148,26 @@ def _moved(user: str, one: CellSums, other: CellSums) -> Neighbor:
     moved = np.zeros(codes.size, dtype=np.int64)
     moved[np.searchsorted(codes, one.codes)] += one.units
     moved[np.searchsorted(codes, other.codes)] -= other.units
-    share = np.abs(moved) / UNITS
-    return Neighbor(user, float(share.sum()), math.sqrt(float((share**2).sum())), float(share.max(initial=0)))
+    share, rose = np.abs(moved) / UNITS, np.maximum(-moved, 0) / UNITS
+    return Neighbor(
+        user,
+        float(share.sum()),
+        math.sqrt(float((share**2).sum())),
+        float(share.max(initial=0)),
+        float(rose.sum()),
+    )
 
 
 def replay_lines(result: ReplayResult) -> list[str]:
-    """What a replay says, for people."""
+    """What a replay says, for people.
+
+    Args:
+        result: What `replay_release` found.
+
+    Returns:
+        One line with the verdict, and what it does not say.
+
+    """
     worst = result.worst
     if worst is None:
         return [f"{result.source} has no users to take out; nothing was compared"]
@@ -156,4 +175,5 @@ def replay_lines(result: ReplayResult) -> list[str]:
     moved = f"the sums moved by at most {worst.l1:.6g} of the {result.masses} that is paid for"
     if result.held:
         return [f"HELD by {result.engine}: {tried}; {moved}", "that nothing was found is no proof"]
-    return [f"BROKEN by {result.engine}: {tried}; {moved}: without {worst.user!r}"]
+    others = f", and others' cells rose by {worst.raised:.6g}" if worst.raised else ""
+    return [f"BROKEN by {result.engine}: {tried}; {moved}{others}: without {worst.user!r}"]

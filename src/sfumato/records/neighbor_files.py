@@ -10,9 +10,10 @@ import csv
 import gzip
 import io
 import json
-import shutil
+import math
 import sqlite3
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import InvalidInput
-from sfumato.files import write_file
+from sfumato.files import whole_file, write_file
 from sfumato.records.quiet import quietly
 
 Choice = Callable[[list[Hashable]], Sequence[Hashable]]
@@ -34,10 +35,21 @@ LONGEST_FIELD = 2**27
 def neighbor_files(
     source: str, user: str, folder: Path, *, choose: Choice, delimiter: str = ","
 ) -> Iterator[tuple[str, str]]:
-    """Each chosen user of a file of public rows, and a copy of it in `folder` that lacks their rows.
+    """Each chosen user of a file of public rows, and a copy of it that lacks their rows.
 
-    `source` is a CSV, NDJSON or Parquet file, or FILE::TABLE of SQLite; `choose` picks from the users there
-    are. A copy gives way to the next.
+    Args:
+        source: A CSV, NDJSON or Parquet file, or FILE::TABLE of SQLite.
+        user: The column that says whose row it is.
+        folder: Where copies are written; each gives way to the next.
+        choose: Picks from all users there are.
+        delimiter: Of a CSV.
+
+    Yields:
+        A user, and the copy without them, as `open_table` takes it.
+
+    Raises:
+        InvalidInput: The file is of another kind, or cannot be read.
+
     """
     path = Path(source.partition("::")[0])
     if not path.is_file():
@@ -116,7 +128,7 @@ def _parquet_copies(path: Path, user: str, target: Path, choose: Choice) -> Iter
     table = pq.read_table(path)
     users = table[user].to_pylist()
     for one in choose(_users(users)):
-        with target.open("wb") as file:
+        with whole_file(target, overwrite=True, private=True) as file:
             pq.write_table(table.filter(pa.array([who != one for who in users])), file)
         yield one, str(target)
 
@@ -124,31 +136,28 @@ def _parquet_copies(path: Path, user: str, target: Path, choose: Choice) -> Iter
 def _sqlite_copies(
     path: Path, table: str, user: str, target: Path, choose: Choice
 ) -> Iterator[tuple[Hashable, str]]:
+    """Copies made in memory; rows go by their number, so that no collation has a say."""
     quoted, column = (f'"{name.replace(chr(34), chr(34) * 2)}"' for name in (table, user))
-    with sqlite3.connect(f"file:{path.absolute()}?mode=ro", uri=True) as connection:
-        connection.text_factory = bytes
-        # Names of a table and a column, quoted.
-        rows = connection.execute(f"select rowid, {column} from {quoted}").fetchall()  # noqa: S608
-    connection.close()
-    people = {number: _who(_text(value)) for number, value in rows}
-    for one in choose(_users(people.values())):
-        shutil.copyfile(path, target)
-        with sqlite3.connect(target) as connection:
-            gone = [(number,) for number, who in people.items() if who == one]
-            connection.executemany(f"delete from {quoted} where rowid = ?", gone)  # noqa: S608
-        connection.close()
-        yield one, f"{target}::{table}"
-
-
-def _text(value: Any) -> Any:
-    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else value
+    with closing(sqlite3.connect(f"file:{path.absolute()}?mode=ro", uri=True)) as file:
+        # Text as its bytes, whatever they are; names of a table and a column, quoted.
+        file.text_factory = lambda raw: raw.decode(errors="surrogateescape")
+        rows = file.execute(f"select rowid, {column} from {quoted}").fetchall()  # noqa: S608
+        people = {number: _who(value) for number, value in rows}
+        for one in choose(_users(people.values())):
+            with closing(sqlite3.connect(":memory:")) as copy:
+                file.backup(copy)
+                gone = [(number,) for number, who in people.items() if who == one]
+                copy.executemany(f"delete from {quoted} where rowid = ?", gone)  # noqa: S608
+                copy.commit()
+                write_file(target, copy.serialize(), overwrite=True, private=True)
+            yield one, f"{target}::{table}"
 
 
 def _who(value: Any) -> Hashable:
     """Numbers by their value, whole ones as their digits in text."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, int | float | Decimal) and value == value // 1:
+    if isinstance(value, int | float | Decimal) and math.isfinite(value) and value == int(value):
         return str(int(value))
     return None if isinstance(value, list | dict) else value
 

@@ -234,14 +234,16 @@ def _named(values: Mapping[str, float] | npt.ArrayLike, site: Site) -> tuple[tup
         values = [values[name] for name in names]
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidParameter("readings must not be masked; nothing was charged")
-    _check_type(values, site)
     try:
         array = np.asarray(values)
+        # In a list, a short number may stand beside doubles.
+        parts = [np.asarray(one) for one in values] if isinstance(values, list | tuple) else []
         numbers = array.astype(np.float64) if array.dtype.kind in "biuf" else None
     except (TypeError, ValueError, OverflowError):
         numbers = None
     if numbers is None:
         raise InvalidParameter("readings must be numbers, got something else; nothing was charged")
+    _check_types({array.dtype, *(part.dtype for part in parts)}, site)
     if numbers.shape != (len(names),) or not names:
         raise InvalidParameter(
             f"there must be one reading for each of {len(site.sensors)} sensors, got shape {numbers.shape}; "
@@ -256,10 +258,8 @@ def _named(values: Mapping[str, float] | npt.ArrayLike, site: Site) -> tuple[tup
     return names, numbers
 
 
-def _check_type(values: Any, site: Site) -> None:
+def _check_types(types: set[np.dtype[Any]], site: Site) -> None:
     """Refuse numbers of a short type whose rounding the site's step does not cover; `plan` covers doubles."""
-    held = [values] if hasattr(values, "dtype") or not np.iterable(values) else values
-    types = {np.dtype(one.dtype) for one in held if hasattr(one, "dtype")}
     for short in (np.float16, np.float32):
         if np.dtype(short) not in types:
             continue

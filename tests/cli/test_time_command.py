@@ -78,7 +78,7 @@ def test_mass_per_period_and_a_ledger_of_user_days() -> None:
     Ledger.create("days.ledger", PureDP(1000), unit="user-day", source="city")
     made = run(*DAYS, "--mass-per-period", "--out", "day-{by}.json", ledger="days.ledger")
     assert made.stdout == (
-        "epsilon 1000 for each user-day (one user added or removed), central model\n"
+        "epsilon 1000 for each user-day (one user-day added or removed), central model\n"
         "left in days.ledger: epsilon 0\n"
     )
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
+import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,8 +50,9 @@ from tests.records.storages import (
 from tests.replay import Run, record, violations
 
 from sfumato.heatmap import release_periods
-from sfumato.records import Columns, Engine, sum_cells
+from sfumato.records import Columns, Engine, open_table, sum_cells
 from sfumato.records.engines import connected
+from sfumato.spaces import area_of_plane
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +190,23 @@ def test_neighbors_in_postgres(pair: Pair, shape: str, kind: str, postgres: str,
     )
 
 
+@pytest.mark.engine
+def test_no_coordinate_stops_postgres(postgres: str) -> None:
+    odd = ("5e-324", "-5e-324", "1e-320", "1e308", "-1e308", "nan", "inf")
+    rows = [Row("a"), *(Row(x, x=x) for x in odd)]
+    area = area_of_plane((0.0, 0.0, 1024.0, 1024.0), 2)
+    with psycopg.connect(f"host={postgres.partition('host=')[2]} user=tests dbname=postgres") as database:
+        database.execute("drop table if exists points")
+        database.execute('create table points ("user" text, x float8, y float8)')
+        with database.cursor() as cursor:
+            cursor.executemany("insert into points values (%s, %s, %s)", [row.texts[:3] for row in rows])
+    columns = SHAPES["plain"]
+    table = open_table("points", connection=postgres)
+    found = opened(sum_cells(table, columns, area, source="t"))
+    plain = [{"user": row.who, "x": float(row.x or 0), "y": 0.5} for row in rows]
+    assert found == plain_sums(plain, columns, area)
+
+
 @pytest.mark.property
 @pytest.mark.parametrize("engine", LOCAL)
 @pytest.mark.parametrize("size", [3_000, 70_000, 9_000_000, 20_000_000])
@@ -222,6 +242,31 @@ def test_rows_are_those_of_pythons_csv_wherever_blocks_end(
     text = path.read_bytes().decode()
     assert found == [tuple(row) for row in csv.reader(io.StringIO(text, newline=""))][1:]
     assert found == [tuple(field or "" for field in row.texts) for row in rows]
+
+
+@pytest.mark.reference
+def test_rows_are_those_of_pythons_csv_whatever_their_bytes(
+    rng: np.random.Generator, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many blocks, and bytes that Arrow stumbles over at their ends: character 0, CR LF, quotes."""
+    from sfumato.records import text_rows
+
+    names, path = ("user", "x", "y"), folder / "bytes.csv"
+    alphabets = ['a"\r\n,\0', 'a"\n\0b,\x80\xff', "".join(map(chr, range(256))) + '""""\n\n\r\r,,']
+    for turn in range(900):
+        letters = list(alphabets[turn % 3])
+        text = io.StringIO(newline="")
+        end = ("\n", "\r\n", "\r")[int(rng.integers(3))]
+        writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator=end)
+        writer.writerow(names)
+        for _ in range(int(rng.integers(8))):
+            writer.writerow(["".join(rng.choice(letters, rng.choice([0, 1, 3, 9, 40]))) for _ in names])
+        path.write_bytes(text.getvalue().encode("latin-1"))
+        monkeypatch.setattr(text_rows, "BLOCKS", (int(rng.integers(10, 300)), 2**20))
+        reader = text_rows.TextRows("CSV", (str(path),), names, names)
+        found = [tuple(row.values()) for batch in reader.batches() for row in batch.to_pylist()]
+        rows = list(csv.reader(io.StringIO(text.getvalue(), newline="")))[1:]
+        assert found == [tuple(text_rows._utf8(field) for field in row) for row in rows]
 
 
 # One person on three days by the clock of Rome, and at other hours by that of Lima.

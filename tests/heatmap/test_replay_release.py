@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.records.storages import Row, as_table, write_csv, write_json, write_parquet, write_sqlite
+from tests.records.storages import (
+    Row,
+    as_table,
+    write_csv,
+    write_duckdb,
+    write_json,
+    write_parquet,
+    write_sqlite,
+)
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
@@ -35,12 +43,14 @@ def stored(kind: str, folder: Path) -> str:
             return str(write_json(folder / "in.ndjson", ROWS))
         case "parquet":
             return str(write_parquet(folder, ROWS, parts=1) / "0.parquet")
+        case "duckdb":
+            return write_duckdb(folder / "in.duckdb", ROWS, collations=["nocase"])
         case _:
             return write_sqlite(folder / "in.db", ROWS, collation="nocase")
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("kind", ["csv", "tsv.gz", "json", "parquet", "sqlite"])
+@pytest.mark.parametrize("kind", ["csv", "tsv.gz", "json", "parquet", "sqlite", "duckdb"])
 def test_every_user_moves_one_mass(kind: str, tmp_path: Path, rng: np.random.Generator) -> None:
     found = replay_release(stored(kind, tmp_path), COLUMNS, AREA, public=True, rng=rng)
     assert found.held
@@ -91,6 +101,10 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path, rng: np.random.Gener
         replayed(path, Columns(None, "x", "y", one_row_one_user=True))
     with pytest.raises(InvalidInput, match="neighbors are made of one file"):
         replayed(tmp_path / "*.csv")
+    elsewhere = area_of_plane((10.0, 10.0, 12.0, 12.0), 2)
+    nobody = replay_release(path, COLUMNS, elsewhere, public=True, rng=rng)
+    assert not nobody.compared
+    assert replay_lines(nobody)[0].endswith("so nothing was compared; is it the area?")
     none = write_csv(tmp_path / "none.csv", [])
     found = replay_release(str(none), COLUMNS, AREA, public=True, rng=rng)
     assert replay_lines(found) == [f"{none} has no users to take out; nothing was compared"]

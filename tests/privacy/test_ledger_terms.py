@@ -126,7 +126,10 @@ def test_units_of_other_rooms_name_no_period() -> None:
         "source within 1d from 2026-11-16T00:00Z, read jointly by 2 sen",
     ):
         assert period_of(unit) is None
-    assert (period_of("day visitor"), period_of("user-day-hour")) == (None, "hour")
+    assert (period_of("day visitor"), period_of("user-day-hour")) == ("day", "hour")
+    for unit in ("user-day in Rome", "day per user", "daily user", "user-date", "user-quarter"):
+        assert period_of(unit) is not None
+    assert [period_of(f"user-{one}") for one in ("fortnight", "weekend")] == ["night", "weekend"]
 
 
 @pytest.mark.unit

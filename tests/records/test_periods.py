@@ -65,7 +65,7 @@ def test_periods_that_are_none_are_refused(changed: dict[str, Any], words: str) 
 @pytest.mark.unit
 def test_a_unit_within_a_period_pays_once_and_only_with_a_mass_of_its_own() -> None:
     shared, each = (Periods("t", "day", *WEEK, mass_per_period=mass) for mass in (False, True))
-    assert [shared.masses(unit) for unit in ("user", "household", "day visitor")] == [1, 1, 1]
+    assert [shared.masses(unit) for unit in ("user", "household", "visitor")] == [1, 1, 1]
     assert [each.masses(unit) for unit in ("user", "user-day", "co-owner")] == [7, 1, 7]
     for periods, unit in (
         (shared, "user-day"),
@@ -169,3 +169,22 @@ def test_a_mass_per_period_that_is_declared_as_one_is_caught(monkeypatch: pytest
     monkeypatch.setattr(Periods, "masses", lambda self, unit: 1)
     furthest, bound = moved(Periods("t", "day", DAY, DAY + timedelta(days=2), mass_per_period=True), "user")
     assert bound < furthest
+
+
+@pytest.mark.engine
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table")
+def test_a_session_of_duckdb_in_another_zone_is_refused() -> None:
+    import ibis
+
+    database = ibis.duckdb.connect()
+    database.raw_sql(
+        "create table v as select 'a' as user, .5 as x, .5 as y, '2026-01-06 02:00Z'::timestamptz as t"
+    )
+    area = area_of_plane((0, 0, 1, 1), 0)
+    periods = Periods("t", "day", datetime(2026, 1, 5), datetime(2026, 1, 8))
+    columns = Columns("user", "x", "y", by="t")
+    found = opened(sum_cells(database.table("v"), columns, area, source="t", groups=periods))
+    assert found == {1: UNITS}
+    database.raw_sql("set timezone = 'America/Lima'")
+    with pytest.raises(InvalidInput, match=r"must be in UTC .* it is in 'America/Lima'.*nothing was counted"):
+        sum_cells(database.table("v"), columns, area, source="t", groups=periods)

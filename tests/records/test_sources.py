@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,8 @@ def total(source: Any, **options: Any) -> int:
         (b"user,x,y\n" + bytes(range(256)) * 400, 0),
         (b"user,x,y\n" + b'"' + b"a,0.5,0.5\n" * 100, 0),
         (b',user,"x",y\n0,a,0.5,0.5\n1,b,0.5,0.5\n', 2),
+        (b'\xef\xbb\xbf"us,er",user,x,y\n0,a,0.5,0.5\n1,b,0.5,0.5\n', 2),
+        (GOOD.replace(b"\n", b"\r"), 2),
     ],
 )
 def test_no_line_of_a_csv_stops_the_reader(content: bytes, users: int, tmp_path: Path) -> None:
@@ -158,6 +161,31 @@ def test_tables_in_memory(engine: Engine) -> None:
         assert total(source, engine=engine) == users
     table = open_table(pa.table(rows))
     assert open_table(table) is table
+
+
+class Mute:
+    """An object that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError(CANARY)
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("odd", ["\ud800", 10**5000, Decimal("sNaN"), pd.NA, Mute()], ids=list("abcde"))
+@pytest.mark.parametrize("column", ["user", "x", "comment"])
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_no_object_of_pandas_stops_the_reader(odd: Any, column: str, engine: Engine) -> None:
+    rows: dict[str, Any] = {"user": ["a", "b"], "x": ["0.5", "0.5"], "y": [0.5, 0.5], "comment": ["", ""]}
+    rows[column] = [rows[column][0], odd]
+    frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in rows.items()})
+    users = 2 if column == "comment" or (column == "user" and isinstance(odd, int)) else 1
+    assert total(frame, engine=engine, columns=BASIC) == users
+
+
+@pytest.mark.unit
+def test_categories_of_objects_are_text() -> None:
+    users = pd.Series(pd.Categorical([1, "a", 1.0], categories=[1, "a"]))
+    assert total(pd.DataFrame({"user": users, "x": [0.5, 0.5, 0.5], "y": [0.5, 0.5, 0.5]})) == 2
 
 
 @pytest.mark.unit

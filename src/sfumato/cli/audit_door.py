@@ -24,7 +24,6 @@ from sfumato.cli.map_options import (
     Delimiter,
     Engine,
     EngineOption,
-    Input,
     User,
     Weight,
     WeightCap,
@@ -38,7 +37,12 @@ from sfumato.cli.map_options import (
 @no_verdict_by_accident
 @sentences
 def replay_release(
-    input: Input,  # noqa: A002
+    input: Annotated[  # noqa: A002
+        str,
+        typer.Argument(
+            help="A CSV, NDJSON or Parquet file, or file::table of SQLite or DuckDB.", show_default=False
+        ),
+    ],
     public: Annotated[
         bool, typer.Option("--public", help="The rows are public or made up; exact numbers may be shown.")
     ] = False,
@@ -73,7 +77,7 @@ def replay_release(
     """Check how a table is read: take users out of PUBLIC rows, one at a time, and compare the sums.
 
     Copies of the file without a user are made by Python alone; one user may move the sums by one mass. Exit 0
-    if all held, 1 if one did not, 5 if there was nobody to take out. Never run it on private rows.
+    if all held, 1 if one did not, 5 if nobody taken out had been counted. Never run it on private rows.
     """
     from sfumato.heatmap import replay_lines
     from sfumato.heatmap import replay_release as replay
@@ -97,4 +101,4 @@ def replay_release(
             watch=None if tell is None else lambda who: tell(f"without {who}"),
         )
     show(found.to_json(), "\n".join(replay_lines(found)), json=json)
-    raise typer.Exit(INCONCLUSIVE if not found.neighbors else DONE if found.held else FAILED)
+    raise typer.Exit(INCONCLUSIVE if not found.compared else DONE if found.held else FAILED)

@@ -62,9 +62,14 @@ class ReplayResult:
             for one in self.neighbors
         )
 
+    @property
+    def compared(self) -> bool:
+        """Whether anybody who was taken out had been counted: else nothing is said of the table."""
+        return any(one.l1 > 0 for one in self.neighbors)
+
     def to_json(self) -> dict[str, Any]:
         """All of it."""
-        return asdict(self) | {"held": self.held}
+        return asdict(self) | {"held": self.held, "compared": self.compared}
 
 
 def replay_release(
@@ -87,7 +92,7 @@ def replay_release(
     the ledger breaks its bound; that none was found is no proof.
 
     Args:
-        source: A CSV, NDJSON or Parquet file, or FILE::TABLE of SQLite, with public or made-up rows.
+        source: A CSV, NDJSON or Parquet file, or FILE::TABLE of SQLite or DuckDB, of public or made-up rows.
         columns: What its columns mean; a column must say whose row it is.
         area: Where mass is summed.
         public: Said aloud: exact numbers of the rows are returned.
@@ -172,6 +177,8 @@ def replay_lines(result: ReplayResult) -> list[str]:
     if worst is None:
         return [f"{result.source} has no users to take out; nothing was compared"]
     tried = f"{len(result.neighbors)} of {result.users:,} users taken out of {result.source}, one at a time"
+    if not result.compared:
+        return [f"{tried}: none of them had been counted, so nothing was compared; is it the area?"]
     moved = f"the sums moved by at most {worst.l1:.6g} of the {result.masses} that is paid for"
     if result.held:
         return [f"HELD by {result.engine}: {tried}; {moved}", "that nothing was found is no proof"]

@@ -10,6 +10,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.privacy.exact import Number, plain
 from sfumato.privacy.losses import Loss, nonnegative, probability
 from sfumato.privacy.neighbors import Neighbors
+from sfumato.privacy.units import period_of
 
 Model = Literal["central", "local"]
 
@@ -36,7 +37,11 @@ class Guarantee:
             raise InvalidParameter(f"model must be 'central' or 'local', got {self.model!r}")
 
     def __str__(self) -> str:
-        sentence = f"{self.loss} for each {self.unit} ({self.neighbors}), {self.model} model"
+        step = str(self.neighbors)
+        if period_of(self.unit) is not None:
+            # What one step adds or removes is the unit, not all of a user.
+            step = step.replace("one user", f"one {self.unit}")
+        sentence = f"{self.loss} for each {self.unit} ({step}), {self.model} model"
         if self.computational is None:
             return sentence
         return (

@@ -7,6 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 PERIODS = ("minute", "hour", "day", "week", "month", "year")
+# Of these no maps are made; a ledger that protects one pays for none.
+OTHER_PERIODS = (
+    "night",
+    "weekend",
+    "quarter",
+    "season",
+    "decade",
+    "date",
+    "shift",
+    "daily",
+    "hourly",
+    "weekly",
+    "monthly",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +51,13 @@ class Clock:
 
 
 def period_of(unit: str) -> str | None:
-    """The period of time that a unit names, or None: by its English word at the end, or before an "of".
+    """The period of time that a unit names, or None: the last of its words that ends in an English one.
 
-    >>> period_of("user-day"), period_of("Person Weeks"), period_of("day of a user"), period_of("day visitor")
+    Rather one too many than too few: a unit that is taken for a period is refused where it is none.
+
+    >>> period_of("user-day"), period_of("Person Weeks"), period_of("day of a user"), period_of("household")
     ('day', 'week', 'day', None)
     """
     words = [word.lower().removesuffix("s") for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", unit)]
-    ends = [word for word, after in zip(words, [*words[1:], "of"], strict=False) if after == "of"]
-    return next((one for one in PERIODS for word in ends if word.endswith(one)), None)
+    known = (*OTHER_PERIODS, *PERIODS)
+    return next((one for word in reversed(words) for one in known if word.endswith(one)), None)

@@ -1,7 +1,7 @@
-"""Neighbors of a file: the same file without the rows of one user, made by Python alone.
+"""Neighbors of a file: the same file without the rows of one user, who is told from others by Python alone.
 
-The readers here are not those that count: who is one user to Python's csv, json and sqlite3 modules must be
-one user to the engine.
+The readers here are not those that count: who is one user to Python's csv, json and sqlite3 modules, or by
+its comparison of what a column holds, must be one user to the engine.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -38,7 +39,7 @@ def neighbor_files(
     """Each chosen user of a file of public rows, and a copy of it that lacks their rows.
 
     Args:
-        source: A CSV, NDJSON or Parquet file, or FILE::TABLE of SQLite.
+        source: A CSV, NDJSON or Parquet file, or FILE::TABLE of SQLite or DuckDB.
         user: The column that says whose row it is.
         folder: Where copies are written; each gives way to the next.
         choose: Picks from all users there are.
@@ -58,7 +59,11 @@ def neighbor_files(
     ending = (path.with_suffix("") if packed else path).suffix.lower()
     target = folder / f"rows{ending}{'.gz' if packed else ''}"
     if "::" in source:
-        copies = _sqlite_copies(path, source.partition("::")[2], user, folder / "rows.db", choose)
+        table = source.partition("::")[2]
+        with path.open("rb") as opened:
+            sqlite = opened.read(16) == b"SQLite format 3\0"
+        made = _sqlite_copies if sqlite else _duckdb_copies
+        copies = made(path, table, user, folder / "rows.db", choose)
     elif ending in (".parquet", ".pq"):
         copies = _parquet_copies(path, user, target, choose)
     elif ending in (".csv", ".tsv", ".txt"):
@@ -68,7 +73,8 @@ def neighbor_files(
         copies = _text_copies(path, target, lambda text: _json_rows(text, user), choose)
     else:
         raise InvalidInput(
-            f"neighbors are made of CSV, NDJSON, Parquet and SQLite files, got {source}; nothing was read"
+            f"neighbors are made of CSV, NDJSON, Parquet, SQLite and DuckDB files, got {source}; "
+            "nothing was read"
         )
     unreadable = f"{source} could not be read by Python alone, with a column {user!r}; nothing was counted"
     while (found := quietly(lambda: next(copies, None), unreadable)) is not None:
@@ -133,11 +139,32 @@ def _parquet_copies(path: Path, user: str, target: Path, choose: Choice) -> Iter
         yield one, str(target)
 
 
+def _duckdb_copies(
+    path: Path, table: str, user: str, target: Path, choose: Choice
+) -> Iterator[tuple[Hashable, str]]:
+    """Copies from which rows go by their number, so that no collation has a say."""
+    quoted, column = _quoted(table), _quoted(user)
+    with duckdb.connect(str(path), read_only=True) as file:
+        # Names of a table and a column, quoted.
+        people = dict(file.execute(f"select rowid, {column} from {quoted}").fetchall())  # noqa: S608
+    whole = path.read_bytes()
+    for one in choose(_users(people.values())):
+        write_file(target, whole, overwrite=True, private=True)
+        with duckdb.connect(str(target)) as copy:
+            gone = [number for number, who in people.items() if who == one]
+            copy.execute(f"delete from {quoted} where rowid in (select unnest(?))", [gone])  # noqa: S608
+        yield one, f"{target}::{table}"
+
+
+def _quoted(name: str) -> str:
+    return f'"{name.replace(chr(34), chr(34) * 2)}"'
+
+
 def _sqlite_copies(
     path: Path, table: str, user: str, target: Path, choose: Choice
 ) -> Iterator[tuple[Hashable, str]]:
     """Copies made in memory; rows go by their number, so that no collation has a say."""
-    quoted, column = (f'"{name.replace(chr(34), chr(34) * 2)}"' for name in (table, user))
+    quoted, column = _quoted(table), _quoted(user)
     with closing(sqlite3.connect(f"file:{path.absolute()}?mode=ro", uri=True)) as file:
         # Text as its bytes, whatever they are; names of a table and a column, quoted.
         file.text_factory = lambda raw: raw.decode(errors="surrogateescape")

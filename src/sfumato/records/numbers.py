@@ -79,6 +79,18 @@ def _glob(pattern: str, text: str) -> bool:  # type: ignore[empty-body]
     """SQLite's match of a pattern as in a shell."""
 
 
+def without_underflow(column: Any) -> Any:
+    """Doubles that PostgreSQL divides without an error: it stops where a quotient is too near to 0.
+
+    No edge of a cell lies between 0 and these.
+    """
+    if column.get_backend().name != "postgres":
+        return column
+    least = double(1e-250)
+    near = (column > -least) & (column < least) & (column != double(0))
+    return near.ifelse((column > double(0)).ifelse(least, -least), column)
+
+
 def finite(column: Any) -> Any:
     """Whether a double is neither NaN nor infinite: x - x is 0 for the others alone, on every engine.
 

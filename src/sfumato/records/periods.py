@@ -205,10 +205,15 @@ def _with_minutes(rows: Any, periods: Periods) -> Any:
     """
     kind, hints = rows.group.type(), types_are_hints(rows.group)
     if hints or not (kind.is_timestamp() or kind.is_date() or kind.is_string()):
+        if hints:
+            raise InvalidInput(
+                f"times in SQLite have no type and are not read, in column {periods.column!r}; export the "
+                "table to Parquet; nothing was counted"
+            )
         raise InvalidInput(
             f"column {periods.column!r} must hold times, dates or text like 2026-01-31T07:15:00+02:00, its "
-            f"type is {kind}{' in SQLite' if hints else ''}; cast seconds since 1970 to times, nanoseconds "
-            "in a zone to microseconds; nothing was counted"
+            f"type is {kind}; cast seconds since 1970 to times, nanoseconds in a zone to microseconds; "
+            "nothing was counted"
         )
     rows = rows.mutate(day=0, month=0)
     if kind.is_string():
@@ -218,6 +223,8 @@ def _with_minutes(rows: Any, periods: Periods) -> Any:
     if kind.is_date():
         first, last = (ibis.literal(moment.date(), "date") for moment in (low, high))
     else:
+        if kind.timezone:
+            _check_session(rows.group.get_backend())
         kind = kind.copy(timezone="UTC") if kind.timezone else kind
         rows = rows.mutate(group=rows.group.cast(kind)) if kind.timezone else rows
         # Engines would cast a column of seconds to the microseconds of the literal, and could overflow.
@@ -229,6 +236,17 @@ def _with_minutes(rows: Any, periods: Periods) -> Any:
         year=rows.group.year().cast("int64"), day=rows.group.day_of_year().cast("int64"), minute=clock
     )
     return rows.mutate(minute=DAY * (_days_before(rows.year) + rows.day) + rows.minute).drop("year")
+
+
+def _check_session(engine: Any) -> None:
+    """Refuse a session of DuckDB whose clock is not UTC: it reads hours and days of times in zones by it."""
+    if engine.name == "duckdb":
+        ((zone,),) = engine.raw_sql("select current_setting('TimeZone')").fetchall()
+        if zone not in ("UTC", "Etc/UTC"):
+            raise InvalidInput(
+                f"the session of DuckDB must be in UTC to read times with a zone, it is in {zone!r}; say "
+                "set timezone = 'UTC'; nothing was counted"
+            )
 
 
 def _with_minutes_of_text(rows: Any) -> Any:

@@ -99,7 +99,7 @@ def open_table(
                 return _spark_files(spark_engine(connection), files)
             case _:
                 assert_never(engine)
-    return _in_memory(source, engine, connection)
+    return _in_memory(source, engine, connection, columns)
 
 
 def _table_in(database: Any, name: Any, where: str) -> Any:
@@ -303,8 +303,8 @@ def _spark_view(database: Any, frame: Any) -> Any:
     return database.table(name)
 
 
-def _in_memory(source: Any, engine: Engine, connection: str | None) -> Any:
-    name, rows = _name(), _arrow(source)
+def _in_memory(source: Any, engine: Engine, connection: str | None, columns: Columns | None) -> Any:
+    name, rows = _name(), _arrow(source, columns)
 
     def hold() -> Any:
         match engine:
@@ -326,8 +326,11 @@ def _in_memory(source: Any, engine: Engine, connection: str | None) -> Any:
     return quietly(hold, f"the table could not be handed to {engine}; nothing was read")
 
 
-def _arrow(source: Any) -> pa.Table:
-    """A table in memory as Arrow; columns of Python objects become text, whatever they hold."""
+def _arrow(source: Any, columns: Columns | None) -> pa.Table:
+    """A table in memory as Arrow; columns of Python objects become text, whatever they hold.
+
+    Columns that are not asked for are not looked at.
+    """
     module = type(source).__module__.partition(".")[0]
     if module not in ("pyarrow", "pandas", "polars"):
         raise InvalidInput(
@@ -339,8 +342,9 @@ def _arrow(source: Any) -> pa.Table:
         if module == "polars":
             table = (source.collect() if hasattr(source, "collect") else source).to_arrow()
         elif module == "pandas":
-            texts = {name: _as_text(source[name]) for name in source.columns if source[name].dtype == object}
-            table = pa.Table.from_pandas(source.assign(**texts), preserve_index=False)
+            asked = source.columns if columns is None else [c for c in source.columns if c in columns.names]
+            texts = {name: _as_text(source[name]) for name in asked if _holds_objects(source[name].dtype)}
+            table = pa.Table.from_pandas(source[list(asked)].assign(**texts), preserve_index=False)
         else:
             table = source if isinstance(source, pa.Table) else pa.table(source)
         plain = [
@@ -355,19 +359,32 @@ def _arrow(source: Any) -> pa.Table:
     return quietly(convert, f"the {module} table could not be read as Arrow; nothing was read")
 
 
+def _holds_objects(kind: Any) -> bool:
+    """Whether a column of pandas holds Python objects, by itself or as its categories."""
+    return bool(getattr(getattr(kind, "categories", None), "dtype", kind) == np.dtype(object))
+
+
 def _as_text(column: Any) -> Any:
     """The rule depends on the type of the column, so that no row decides whether it can be read."""
-    texts = [None if missing else _text(value) for value, missing in zip(column, column.isna(), strict=True)]
-    return pa.array(texts, pa.string()).to_pandas()
+    return text_rows.texts([_text(value) for value in column]).to_pandas()
 
 
 def _text(value: Any) -> str | None:
     """What a Python object says, equal numbers in one way: 1, 1.0 and Decimal('1.00') are all 1."""
+    try:
+        return _spelled(value)
+    except Exception:  # whatever an object does when it is asked: it is nobody
+        return None
+
+
+def _spelled(value: Any) -> str | None:
+    if value is None or value != value:  # NaN, NaT
+        return None
     match value:
         case bool():
             return str(value)
         case Integral():
-            return str(int(value))
+            return format(Decimal(int(value)), "f")
         case float() | np.floating():
             return plain_number(repr(float(value))) if math.isfinite(value) else None
         case Decimal():

@@ -14,7 +14,7 @@ from sfumato.privacy.guarded import Source
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import MOST, Columns
 from sfumato.records.keys import group_key, user_key
-from sfumato.records.numbers import as_double, double, finite, types_are_hints
+from sfumato.records.numbers import as_double, double, finite, types_are_hints, without_underflow
 from sfumato.records.periods import Periods, bounded_for, in_periods
 from sfumato.records.quiet import quietly
 from sfumato.spaces import Area, Grid
@@ -161,7 +161,7 @@ def _rows(table: Any, columns: Columns, area: Area, groups: Groups) -> tuple[Any
 def _kept(read: Any, columns: Columns, area: Area) -> Any:
     """The rows inside the area that count, their points moved between its bounds, their weights as steps."""
     west, south, east, north = area.bounds
-    x, y = read.x, read.y
+    x, y = without_underflow(read.x), without_underflow(read.y)
     if area.crosses_antimeridian:
         x = (x < double(west)).ifelse(x + double(360), x)
     across = finite(x) & (x >= double(west)) & (x <= double(east))

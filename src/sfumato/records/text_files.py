@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sfumato.errors import InvalidInput
-
-# A header is looked for in the first mebibyte.
-LONGEST_HEADER = 2**20
+from sfumato.records.text_rows import LONGEST_HEADER
 
 
 def header(path: Path, delimiter: str) -> tuple[str, ...]:

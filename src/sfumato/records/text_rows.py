@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -30,6 +31,10 @@ LINES = 2**15
 # "1d" for one. Forty digits are more than a double has, and with two of exponent none is out of its range,
 # which PostgreSQL would stop at.
 DECIMAL = r"^[+-]?([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?$"
+# Stands for a character 0; Latin-1 has none of this name.
+NUL = "\u0100"
+# A header is looked for in the first mebibyte.
+LONGEST_HEADER = 2**20
 BLANKS = " \t\n\r\v\f"
 # Numbers above 10**DIGITS, or below its inverse, keep an exponent.
 DIGITS = 40
@@ -63,10 +68,10 @@ class TextRows:
     def batches_of(self, path: str) -> Iterator[pa.RecordBatch]:
         """The rows of one file, for engines that give each file to another worker."""
         parts = self._csv(path) if self.format == "CSV" else self._json(path)
-        for texts in parts:
+        for read in parts:
             columns = [
                 as_numbers(column) if name in self.numbers else column
-                for name, column in zip(self.wanted, texts, strict=True)
+                for name, column in zip(self.wanted, read, strict=True)
             ]
             yield pa.record_batch(columns, schema=self.schema)
 
@@ -82,7 +87,7 @@ class TextRows:
         """
         read = 0
         for block in BLOCKS:
-            left = 1 + read  # the header is a row to Arrow
+            left = read
             try:
                 for batch in self._csv_in_blocks(path, block):
                     new, left = batch.slice(left), max(0, left - batch.num_rows)
@@ -99,9 +104,11 @@ class TextRows:
         places = [str(place) for place in range(len(self.names))]
         wanted = [str(self.names.index(name)) for name in self.wanted]
         with _opened(path) as file:
-            bytes_as_text = _Latin1(file)
+            rows = _Latin1(file)
+            if rows.at_end():
+                return
             for batch in pyarrow.csv.open_csv(
-                pa.PythonFile(bytes_as_text, mode="r"),
+                pa.PythonFile(rows, mode="r"),
                 read_options=pyarrow.csv.ReadOptions(column_names=places, block_size=block),
                 parse_options=pyarrow.csv.ParseOptions(
                     delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=lambda _: "skip"
@@ -111,12 +118,10 @@ class TextRows:
                 ),
             ):
                 # All that is in a batch has been read by now.
-                ascii_only = bytes_as_text.all_ascii
-                yield (
-                    batch
-                    if ascii_only
-                    else pa.record_batch([_from_latin_1(column) for column in batch.columns], names=wanted)
-                )
+                if rows.all_plain:
+                    yield batch
+                else:
+                    yield pa.record_batch([_from_latin_1(column) for column in batch.columns], names=wanted)
 
     def _json(self, path: str) -> Iterator[list[pa.Array]]:
         """One object per line; a line that is none, or no UTF-8, is left out; a key that is missing is null.
@@ -134,33 +139,49 @@ class TextRows:
                 if first:
                     lot[0], first = lot[0].removeprefix(b"\xef\xbb\xbf"), False
                 objects = [found for line in lot if (found := _object(line, decoder)) is not None]
-                yield [_texts([one.get(name) for one in objects]) for name in self.wanted]
+                yield [texts([_text(one.get(name)) for one in objects]) for name in self.wanted]
 
 
 class _Latin1:
-    """A file whose bytes are taken for Latin-1 and given as UTF-8, never ending in a CR that an LF follows.
+    """The rows of a CSV after its header, every byte as a character that Arrow has no trouble with.
 
-    Arrow takes an LF at the beginning of a block for the rest of a line's end, also within quotes.
+    Bytes are taken for Latin-1 and given as UTF-8. Arrow has two troubles at the ends of its blocks: it takes
+    an LF at the beginning of one for the rest of a line's end, also within quotes, so that no piece ends in a
+    CR that an LF follows; and it overlooks quotes near a character 0, which is given as another one.
     """
 
     closed = False
 
     def __init__(self, file: Any) -> None:
-        self.file, self.kept, self.all_ascii = file, b"", True
+        self.file, self.all_plain = file, True
+        # A header has no line break in quotes: it ends with the first line.
+        line = file.readline(LONGEST_HEADER)
+        end = re.search(rb"\r\n?|\n", line)
+        if end is None and len(line) == LONGEST_HEADER:
+            raise ValueError("the header does not end")
+        self.kept: bytes = line[end.end() :] if end else b""
 
     def read(self, size: int) -> bytes:
-        piece: bytes = self.kept + self.file.read(max(1, size // 2 - 2))
+        piece = self._take(max(1, size // 2 - 2))
         if piece.endswith(b"\r"):
-            piece += self.file.read(1)
-        cut = len(piece) - piece.endswith(b"\r\r")
-        self.kept = piece[cut:]
-        if piece.isascii():
-            return piece[:cut]
-        self.all_ascii = False
-        return piece[:cut].decode("latin-1").encode()
+            piece += self._take(1)
+        if piece.endswith(b"\r\r"):
+            piece, self.kept = piece[:-1], b"\r" + self.kept
+        if piece.isascii() and b"\0" not in piece:
+            return piece
+        self.all_plain = False
+        return piece.decode("latin-1").replace("\0", NUL).encode()
+
+    def at_end(self) -> bool:
+        self.kept = self._take(1) + self.kept
+        return not self.kept
 
     def close(self) -> None:
         self.file.close()
+
+    def _take(self, count: int) -> bytes:
+        taken, self.kept = self.kept[:count], self.kept[count:]
+        return taken + self.file.read(count - len(taken)) if len(taken) < count else taken
 
 
 def as_numbers(texts: pa.Array) -> pa.Array:
@@ -223,7 +244,7 @@ def _from_latin_1(column: pa.Array) -> pa.Array:
 
 def _utf8(text: str) -> str | None:
     try:
-        return text.encode("latin-1").decode()
+        return text.replace(NUL, "\0").encode("latin-1").decode()
     except UnicodeDecodeError:
         return None
 
@@ -236,12 +257,12 @@ def _object(line: bytes, decoder: json.JSONDecoder) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _texts(values: list[Any]) -> pa.Array:
-    texts = [_text(value) for value in values]
+def texts(values: list[str | None]) -> pa.Array:
+    """Text as Arrow, null where it is no text: half of a surrogate pair is no character."""
     try:
-        return pa.array(texts, pa.string())
-    except UnicodeEncodeError:  # half of a surrogate pair, which is no character
-        return pa.array([text if text is None or _encodes(text) else None for text in texts], pa.string())
+        return pa.array(values, pa.string())
+    except UnicodeEncodeError:
+        return pa.array([text if text is None or _encodes(text) else None for text in values], pa.string())
 
 
 def _text(value: Any) -> str | None:

@@ -47,7 +47,9 @@ def reach(space: Line | Grid | Points) -> Reach:
     match space:
         case Line():
             at = space.positions
-            first, last = (at[1] - at[0], at[-1] - at[-2]) if at.size > 1 else (0.0, 0.0)
+            # A cell alone is as wide as it is from 0, the step of `Line(1)`.
+            alone = abs(float(at[0])) or 1.0
+            first, last = (at[1] - at[0], at[-1] - at[-2]) if at.size > 1 else (alone, alone)
             return Reach(np.array([at[0] - first]), np.array([at[-1] + last]))
         case Grid():
             return Reach(np.array(space.bounds[:2]), np.array(space.bounds[2:]))
@@ -63,7 +65,7 @@ def heat_changes(operator: HeatLine | HeatPlane, *, over_distance: bool) -> Larg
     place; if both are full it is the difference of two such changes, from two places of a cell, and bounded
     by twice the one and by what it changes over the width of a cell.
     """
-    if operator.space.size == 1 and not (over_distance and isinstance(operator.space, Grid)):
+    if operator.space.size == 1 and (not over_distance or isinstance(operator.space, Points)):
         return Largest(0.0, np.zeros(len(operator.sensors)), None, 0.0)
     scaled = _Scaled.of(operator)
     if over_distance:

@@ -69,8 +69,8 @@ def writes(source: str) -> list[str]:
     return found
 
 
-# A ledger's draft is named, and removed, by `files`; but it has the owner and the rights of the one before, and
-# takes its name under the ledger's lock, with errors that say what was charged. SQLite opens the file
+# A ledger's draft is named, and removed, by `files`; but it has the owner and the rights of the one before,
+# and takes its name under the ledger's lock, with errors that say what was charged. SQLite opens the file
 # itself only to roll back a journal of the first versions.
 OF_A_LEDGER = {
     "os.link(draft, path)",

@@ -486,6 +486,11 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/privacy/test_ledger_written.py::test_a_cost_of_too_many_digits_is_refused_and_the_ledger_stays_whole",
         "DID NOT RAISE InvalidParameter",
     ),
+    "drafts of a ledger that a signal leaves behind": Saboteur(
+        ledgers.drafts_nobody_noted,
+        "tests/files/test_signals.py::test_a_charge_that_is_ended_leaves_no_draft[SIGTERM]",
+        "a draft of a ledger is left",
+    ),
     "a nonce reused": Saboteur(
         _counter_never_moves,
         "tests/privacy/test_keyed.py::test_no_counter_is_used_twice",

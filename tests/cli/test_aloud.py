@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,16 @@ from sfumato.privacy import Ledger, PureDP
 
 pytestmark = pytest.mark.unit
 
+ROOT = Path(__file__).parents[2]
+
 # Written down here once more: the table of the package must not be judged by itself.
 ALOUD = {
     "public", "one_row_one_user", "prior", "per_source", "largest", "epsilon", "delta", "rho",
     "budget_epsilon", "budget_delta", "window", "share", "bounds_share", "mass_per_period", "overwrite",
+}  # fmt: skip
+COSTS = {
+    "epsilon", "delta", "rho", "budget_epsilon", "budget_delta", "window", "share", "bounds_share",
+    "mass_per_period",
 }  # fmt: skip
 ANOTHER_THING = {"graph limits rho", "graph simulate rho", "sense whisper locate share"}
 OTHERS = """
@@ -69,6 +76,29 @@ def test_every_option_of_every_command_is_one_or_the_other() -> None:
     undecided = {f"{path} --{name}" for path, name in EVERY if name not in ALOUD | FREE}
     assert not undecided, "say in this test, and in cli/aloud.py, whether they must be said aloud"
     assert {f"{path} {name}" for path, name in EVERY} >= ANOTHER_THING
+
+
+def listed(text: str, begin: str, end: str) -> set[str]:
+    """Options named between two places of a text."""
+    _, found, rest = text.partition(begin)
+    assert found, f"there is no {begin!r}"
+    return {word.replace("-", "_") for word in re.findall(r"--([a-z-]+)", rest.partition(end)[0])}
+
+
+def test_the_pages_name_what_must_be_said_aloud() -> None:
+    """All of it on the page that explains it; elsewhere budgets and costs are not listed one by one."""
+    assert (
+        listed((ROOT / "docs/how-to/ledger.md").read_text(), "Some words count", "A file or a variable")
+        == ALOUD
+    )
+    help_ = app.info.epilog or ""
+    for text, begin, end in (
+        ((ROOT / "docs/threat-model.md").read_text(), "what declares, pays or replaces (", ")"),
+        ((ROOT / "CHANGELOG.md").read_text(), "### Privacy", "count on the command line only"),
+        ((ROOT / "docs/reference/cli.md").read_text(), "must be said aloud: budgets and costs", "\n"),
+        (help_, "must be said aloud: budgets and costs", "\n"),
+    ):
+        assert listed(text, begin, end) == ALOUD - COSTS, begin
 
 
 @pytest.mark.parametrize(("path", "name"), MUST)
@@ -183,3 +213,38 @@ def test_a_file_that_is_not_used_is_not_announced() -> None:
     assert run("ledger", "show", "a.ledger").stderr == ""
     Path("sfumato.toml").write_text('[heatmap.release]\nx = "a"\n')
     assert run("ledger", "show", "a.ledger").stderr == ""
+
+
+def test_only_what_the_command_takes_is_announced() -> None:
+    Ledger.create("a.ledger", PureDP(1), unit="user", source="city")
+    Path("sfumato.toml").write_text('[ledger.create]\nunit = "user"\n[ledger.show]\njson = true\n')
+    assert run("ledger", "show", "a.ledger").stderr == "sfumato: sfumato.toml sets ledger.show.json\n"
+    assert "sets ledger.show.json\n" in run("ledger", "--", "show", "a.ledger").stderr
+    assert run("ledger", "verify", "a.ledger").stderr == ""
+    assert "sets" not in run("ledger").stderr
+    # Also where the command is refused: what the file says may be why.
+    assert run("ledger", "create", "--no").stderr.startswith(
+        "sfumato: sfumato.toml sets ledger.create.unit\n"
+    )
+
+
+def test_groups_take_no_options() -> None:
+    """Their words would stand before the name of the command, and are not read there."""
+
+    def groups(command: Any) -> Iterator[Any]:
+        for below in getattr(command, "commands", {}).values():
+            if hasattr(below, "commands"):
+                yield below
+                yield from groups(below)
+
+    found = list(groups(typer.main.get_command(app)))
+    assert len(found) > 5
+    assert not [group.name for group in found if group.params]
+
+
+def test_commands_below_two_groups_are_announced() -> None:
+    Path("sfumato.toml").write_text(
+        "[sense.whisper.locate]\nshare = 0.5\n[sense.whisper.release]\nquiet = true\n"
+    )
+    said = run("sense", "whisper", "locate", "no.csv", "no.csv").stderr.splitlines()
+    assert said[0] == "sfumato: sfumato.toml sets sense.whisper.locate.share"

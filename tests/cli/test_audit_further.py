@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 import sys
 from dataclasses import dataclass
@@ -13,8 +14,12 @@ import numpy as np
 import pytest
 from tests.cli.audit_runs import FEW, MANY, PAIR, answer, ended, mechanisms, run
 
+from sfumato.audit import Budget
+from sfumato.audit.certify import CONFIDENCE
 from sfumato.audit.claims import Statement
 from sfumato.audit.limits import distinguishing_bound, queries_with_specification, queries_without_information
+from sfumato.cli import audit, audit_plan
+from sfumato.cli.audit_options import budget_of
 from sfumato.privacy import (
     ApproxDP,
     PureDP,
@@ -118,6 +123,13 @@ def test_a_plan_says_how_many_runs() -> None:
     assert f"{wanted.total:,} runs in all" in told
     tiny = answer(0, "plan", "--claim", "epsilon=0.01,delta=1e-6", "--proximity", "1e-6")
     assert tiny["least"] >= distinguishing_bound(0.01, 1e-6, proximity=1e-6) > 10**6
+
+
+def test_options_have_the_defaults_of_the_functions() -> None:
+    """They are written out in the options, which are read before anything slow is loaded."""
+    for command in (audit_plan.plan, audit.run):
+        assert inspect.signature(command).parameters["confidence"].default == CONFIDENCE
+    assert budget_of(inspect.signature(audit.run).parameters["budget"].default) == Budget()
 
 
 def test_a_plan_with_stated_laws() -> None:

@@ -392,8 +392,26 @@ def test_missing_edges_and_parts_without_a_path() -> None:
 def test_a_picture_that_cannot_be_written() -> None:
     square = csv("square.csv", "1,0\n0,1\n")
     assert error(4, square, square, "--plot", "no/flow.png") == (
-        "cannot write no/flow.png: No such file or directory"
+        "cannot write no/flow.png: No such file or directory; no distance was computed"
     )
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["file", "link"])
+def test_a_picture_replaces_nothing_unless_told_to(linked: bool) -> None:
+    square, other, plot = csv("square.csv", "1,0\n0,1\n"), Path("mine.txt"), Path("flow.png")
+    other.write_text("mine")
+    if linked:
+        plot.symlink_to(other)
+    else:
+        plot.write_text("mine")
+    assert error(4, square, square, "--plot", "flow.png") == (
+        "flow.png exists already and is kept; no distance was computed"
+    )
+    assert plot.read_text() == "mine"
+    assert found(square, square, "--plot", "flow.png", "--overwrite")["value"] == 0
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert other.read_text() == "mine"
+    assert not plot.is_symlink()
 
 
 # mistakes on the command line: exit 2

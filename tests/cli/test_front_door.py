@@ -237,7 +237,7 @@ def test_the_file_may_set_what_is_printed() -> None:
     Path("sfumato.toml").write_text(
         '[ledger.create]\nunit = "user"\nsource = "city"\nquiet = true\n[ledger.show]\njson = true\n'
     )
-    said = "ledger.create.unit, ledger.create.source, ledger.create.quiet, ledger.show.json"
+    said = "ledger.create.unit, ledger.create.source, ledger.create.quiet"
     assert run(*CREATE).output == f"sfumato: sfumato.toml sets {said}\n"
     assert json.loads(run("ledger", "show", "city.ledger").stdout)["source"] == "city"
 

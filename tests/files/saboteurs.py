@@ -10,7 +10,7 @@ from typing import Any
 
 def drafts_of_a_foreseeable_name() -> None:
     atomic: Any = import_module("sfumato.files.atomic")
-    atomic._draft = lambda target: target.with_name(f".{target.name}.{os.getpid()}.part")
+    atomic._draft = lambda target, kind: target.with_name(f".{target.name}.{os.getpid()}{kind}")
     atomic.NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 

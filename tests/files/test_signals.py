@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.files import leftovers, scratch_folder, write_file
+from sfumato.privacy import Ledger, PureDP
 
 pytestmark = pytest.mark.fault
 
@@ -57,6 +58,27 @@ def test_a_write_that_is_ended_leaves_the_old_result(tmp_path: Path, number: sig
 def test_spilled_rows_go_with_their_process(tmp_path: Path, number: signal.Signals) -> None:
     assert ended("scratch", tmp_path, number) == -number
     assert left(tmp_path) == ["tmp"], "rows are left"
+
+
+@pytest.mark.parametrize("number", ENDS, ids=lambda one: one.name)
+def test_a_charge_that_is_ended_leaves_no_draft(tmp_path: Path, number: signal.Signals) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", PureDP(1), unit="user", source="city")
+    assert ended("charge", tmp_path, number) == -number
+    assert left(tmp_path) == ["a.ledger", "tmp"], "a draft of a ledger is left"
+    assert ledger.statement().entries == ()
+
+
+def test_a_charge_that_is_ended_when_it_is_made_stands(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", PureDP(1), unit="user", source="city")
+    assert ended("charged", tmp_path, signal.SIGTERM) == -signal.SIGTERM
+    assert left(tmp_path) == ["a.ledger", "tmp"]
+    assert len(ledger.statement().entries) == 1
+
+
+@pytest.mark.parametrize(("work", "made"), [("create", []), ("created", ["a.ledger"])])
+def test_a_ledger_whose_making_is_ended_leaves_no_draft(tmp_path: Path, work: str, made: list[str]) -> None:
+    assert ended(work, tmp_path, signal.SIGTERM) == -signal.SIGTERM
+    assert left(tmp_path) == [*made, "tmp"]
 
 
 def test_a_query_that_is_ended_leaves_no_folder(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests import saboteurs
 
@@ -16,6 +17,18 @@ def wait() -> None:
     """Say that it is the middle, and stay there until a signal comes."""
     print("ready", flush=True)
     os.read(0, 1)
+
+
+def stay_in(name: str, *, after: bool) -> None:
+    """Make a function of the system the middle: before it does its work, or after."""
+    true = getattr(os, name)
+
+    def stay(*args: Any, **rest: Any) -> None:
+        if after:
+            true(*args, **rest)
+        wait()
+
+    setattr(os, name, stay)
 
 
 def main(work: str, folder: Path) -> None:
@@ -43,6 +56,17 @@ def main(work: str, folder: Path) -> None:
                 os.read(here, 1)  # a signal before this is lost: Python forgets them in a fork
                 os.kill(child, signal.SIGTERM)
                 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+        case "create" | "created":
+            from sfumato.privacy import Ledger, PureDP
+
+            stay_in("link", after=work == "created")
+            Ledger.create(folder / "a.ledger", PureDP(1), unit="user", source="city")
+        case "charge" | "charged":
+            from sfumato.privacy import DiscreteLaplace, Ledger, histogram
+
+            ledger, rows = Ledger(folder / "a.ledger"), histogram([0, 1], 2, source="city")
+            stay_in("replace", after=work == "charged")
+            ledger.release(DiscreteLaplace(8), rows)
         case "query":
             from sfumato.records.engines import duckdb_engine
 

@@ -25,6 +25,7 @@ import numpy as np
 from tests import saboteurs
 
 from sfumato.errors import LedgerError, LedgerMismatch, SfumatoError
+from sfumato.files import atomic, leftovers
 from sfumato.privacy import (
     REHEARSAL,
     DiscreteLaplace,
@@ -38,7 +39,7 @@ from sfumato.privacy import (
 from sfumato.privacy import ledger as ledger_module
 from sfumato.privacy.guarded import open_for_release
 
-TRACED = {module.__file__ for module in (ledger_module, ledger_file, mechanisms)}
+TRACED = {module.__file__ for module in (ledger_module, ledger_file, mechanisms, atomic, leftovers)}
 COST = DiscreteLaplace(8)
 PTRACE_TRACEME, PTRACE_SYSCALL = 0, 24
 

@@ -81,3 +81,20 @@ def entry_not_read_back() -> None:
         return replace(entry, hash=file.append(connection, entry.number, body, now.head))
 
     ledger._appended = hoped
+
+
+def drafts_nobody_noted() -> None:
+    from collections.abc import Iterator
+    from contextlib import contextmanager
+    from pathlib import Path
+    from secrets import token_hex
+
+    @contextmanager
+    def by_the_way(path: Path, kind: str) -> Iterator[Path]:
+        draft = path.with_name(f".{path.name}.{token_hex(6)}{kind}")
+        try:
+            yield draft
+        finally:
+            draft.unlink(missing_ok=True)
+
+    privacy("ledger_file").draft_beside = by_the_way

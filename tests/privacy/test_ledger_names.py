@@ -95,6 +95,13 @@ def test_a_charge_removes_its_own_drafts_only(ledger: Ledger, path: Path) -> Non
     assert {file.name for file in path.parent.iterdir()} == kept
 
 
+def test_a_ledger_may_have_as_long_a_name_as_any_file(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / ("a" * 255), PureDP(1), unit="user", source="city")
+    ledger.release(EIGHTH, city())
+    assert ledger.statement().spent.epsilon == Fraction(1, 8)
+    assert [file.name for file in tmp_path.iterdir()] == ["a" * 255]
+
+
 def test_a_symbolic_link_is_the_same_ledger(ledger: Ledger, path: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()

@@ -119,7 +119,7 @@ class _Placed:
                 pair = self.pair if more == 0 else Pair(self.pair.second, self.pair.first, self.pair.name)
                 made = (self.runs, self.runs)
                 found.append(Witness(pair, event.event, statement, hits, made, self.encoder))
-        return max(found, key=_excess)
+        return max(found, key=lambda one: one.excess)
 
 
 class Bet:
@@ -304,13 +304,6 @@ class Bet:
             trial.runs.pair.name,
             event.event.words if event is not None and plan.wager is not None else "none yet",
         )
-
-
-def _excess(witness: Witness) -> float:
-    """By how many standard deviations, about, an event is reached too often."""
-    grown = math.exp(min(witness.statement.epsilon, 300.0))
-    allowed = grown * witness.hits[1] + witness.statement.delta * witness.runs[0]
-    return (witness.hits[0] - allowed) / math.sqrt(1 + witness.hits[0] + grown**2 * witness.hits[1])
 
 
 def thin(path: FloatArray) -> FloatArray:

@@ -43,6 +43,11 @@ class Witness:
     runs: tuple[int, int]
     encoder: Encoder
 
+    @property
+    def excess(self) -> float:
+        """By how many standard deviations, about, the event was reached too often."""
+        return _excess(self.statement, self.hits, self.runs[0])
+
 
 @dataclass(frozen=True, slots=True)
 class Replay:
@@ -66,14 +71,12 @@ class Replay:
     @property
     def allowed(self) -> float:
         """How many hits of the first input the statement allows, given those of the second."""
-        grown = math.exp(min(self.statement.epsilon, 600.0))
-        return min(float(self.runs), grown * self.hits[1] + self.statement.delta * self.runs)
+        return _allowed(self.statement, self.hits[1], self.runs)
 
     @property
     def excess(self) -> float:
         """By how many standard deviations, about, the event was reached too often."""
-        grown = math.exp(min(self.statement.epsilon, 300.0))
-        return (self.hits[0] - self.allowed) / math.sqrt(1 + self.hits[0] + grown**2 * self.hits[1])
+        return _excess(self.statement, self.hits, self.runs)
 
     @property
     def said(self) -> str:
@@ -112,3 +115,14 @@ class Verdict:
     def __bool__(self) -> bool:
         """A verdict is not a yes or no."""
         raise TypeError("a verdict is one of four words; compare its kind")
+
+
+def _allowed(statement: Statement, hits: int, runs: int) -> float:
+    grown = math.exp(min(statement.epsilon, 600.0))
+    return min(float(runs), grown * hits + statement.delta * runs)
+
+
+def _excess(statement: Statement, hits: tuple[int, int], runs: int) -> float:
+    grown = math.exp(min(statement.epsilon, 300.0))
+    over = hits[0] - _allowed(statement, hits[1], runs)
+    return over / math.sqrt(1 + hits[0] + grown**2 * hits[1])

@@ -38,6 +38,10 @@ ALOUD = {
 OTHERS = {("graph", "limits", "rho"), ("graph", "simulate", "rho"), ("sense", "whisper", "locate", "share")}
 
 
+PATH = "sfumato.cli.path"
+"""Where a context keeps the words of the command that will run."""
+
+
 class SpokenGroup(TyperGroup):
     """The root command, below which no option that must be said aloud is read from a variable."""
 
@@ -46,6 +50,25 @@ class SpokenGroup(TyperGroup):
         for _, parameter in spoken(self):
             parameter.allow_from_autoenv = False
             parameter.show_envvar = False
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Keep the words of the command that will run: the root itself is told the first one only."""
+        ctx.meta[PATH] = words_of(self, args)
+        return super().resolve_command(ctx, args)
+
+
+def words_of(command: Any, args: list[str]) -> tuple[str, ...]:
+    """The words that name a command below a group, at the beginning of its arguments; none if none is run."""
+    words: tuple[str, ...] = ()
+    # Groups take no options but --help, so what has a dash here is that, or the -- after which none come.
+    for word in (word for word in args if not word.startswith("-")):
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            return ()
+        words += (word,)
+        if not hasattr(command, "commands"):
+            return words
+    return ()
 
 
 def spoken(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 IN_DELTA, IN_EPSILON = 0.01, 0.1
 INPUTS = "--inputs FORM"
-RUNS = 1_000_000
-"""What `audit run` allows if no budget is given."""
 
 
 @no_verdict_by_accident
@@ -50,6 +48,8 @@ def plan(
 
     Nothing is run.
     """
+    from sfumato.audit import Budget
+
     claimed = claim_of(claim, Relation.added)
     if not 1 / 2 < confidence < 1:
         raise InvalidParameter(f"confidence must be above 1/2 and below 1, got {confidence}; nothing was run")
@@ -68,7 +68,7 @@ def plan(
     blind = _distinguishing(claimed, near, 1 - confidence)
     least = max(found.least, blind)
     certifying = _certifying(outputs, near, confidence, weight, stated=specification is not None)
-    if found.total > RUNS:
+    if found.total > Budget().runs:  # what `audit run` allows if none is given
         certifying += f" --budget {found.total}"
     lines = [
         f"{claimed.loss}, decided up to {near:g} with confidence {confidence:.3g}, {outputs:,} outputs:",
@@ -135,10 +135,12 @@ def _instead(claim: Claim, asked: dict[str, Any]) -> list[str]:
 
 def _certifying(outputs: int, near: float, confidence: float, weight: float, *, stated: bool) -> str:
     """The options that ask for what was planned; words in capitals are to be filled in."""
+    from sfumato.audit.certify import CONFIDENCE
+
     words = f"--certify --proximity {near:g} --outputs " + (
         "'[ALL, OF, THEM]' --specification MODULE:FUNCTION" if stated else f"{outputs}"
     )
-    if confidence != 0.99:
+    if confidence != CONFIDENCE:
         words += f" --confidence {confidence:g}"
     return words if weight == 1 else f"{words} --weight {weight:g}"
 

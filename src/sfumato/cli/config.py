@@ -43,13 +43,11 @@ def defaults(path: Path, command: Any) -> dict[str, Any]:
     return _checked(found, command, path, ())
 
 
-def names(table: dict[str, Any], where: str = "") -> list[str]:
-    """What a table of defaults sets, as in ledger.create.unit."""
-    found: list[str] = []
-    for key, value in table.items():
-        name = where + key.replace("_", "-")
-        found += names(value, f"{name}.") if isinstance(value, dict) else [name]
-    return found
+def taken(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
+    """What a table of defaults sets for the command at a path, as in ledger.create.unit."""
+    for word in path:
+        table = table.get(word, {})
+    return [".".join((*path, key.replace("_", "-"))) for key in table] if path else []
 
 
 def _checked(table: dict[str, Any], command: Any, path: Path, where: tuple[str, ...]) -> dict[str, Any]:

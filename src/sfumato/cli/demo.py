@@ -46,7 +46,8 @@ def demo(
 ) -> None:
     """Release a private map of a synthetic city, recover sources from private sensors, and draw it all.
 
-    Each run makes a new city and new sources, so it starts new ledgers in the folder.
+    Each run makes a new city and new sources, so it starts new ledgers in the folder and replaces the files
+    of the demo before, without --overwrite. A folder with ledgers of other sources is refused.
     """
     import pyarrow.parquet
 

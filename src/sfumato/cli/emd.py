@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.graph_files import Overwrite
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import write_file
+from sfumato.files import check_writable, write_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +52,7 @@ def emd(
     ] = "",
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale both masses to 1.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw where mass moves on a grid, as PNG.")] = None,
+    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,6 +64,8 @@ def emd(
     from sfumato.transport import emd as distance
 
     _check_options(space, edges=edges, bounds=bounds, plot=plot, inputs=(a, b))
+    if plot is not None:
+        check_writable(plot, overwrite=overwrite, lost="no distance was computed")
     p, q = _masses(a), _masses(b)
     if p.shape != q.shape:
         raise InvalidInput(f"{a} and {b} must have one shape, got {p.shape} and {q.shape}")
@@ -77,7 +81,7 @@ def emd(
     mass = 1.0 if normalize else float(p.sum())
     if plot is not None:
         picture = _picture(found, p, q, names=(a.name, b.name), normalize=normalize)
-        write_file(plot, picture, overwrite=True)
+        write_file(plot, picture, overwrite=overwrite)
         say(f"drawn in {plot}", quiet=quiet or json)
     result = {
         "value": found.value,

@@ -9,8 +9,8 @@ import typer
 
 from sfumato import __version__
 from sfumato.cli import audit, demo, emd, graph, heatmap, leaderboard, ledger, sense
-from sfumato.cli.aloud import SpokenGroup, refuse_variables
-from sfumato.cli.config import defaults, file_of_defaults, names
+from sfumato.cli.aloud import PATH, SpokenGroup, refuse_variables
+from sfumato.cli.config import defaults, file_of_defaults, taken
 from sfumato.cli.console import INVALID, fail, say
 from sfumato.errors import InvalidInput
 
@@ -21,7 +21,8 @@ app = typer.Typer(
     help="Release where things are, privately: the geography survives, the exact places do not.",
     epilog="Exit codes: 0 done, 1 claim refuted or check failed, 2 usage, 3 budget refused, 4 input invalid, "
     "5 inconclusive. Options can be set by a variable SFUMATO_COMMAND_OPTION or in sfumato.toml, but not "
-    "what must be said aloud: budgets and costs, --public, --one-row-one-user, --prior, --overwrite.",
+    "what must be said aloud: budgets and costs, --public, --one-row-one-user, --prior, "
+    "--per-source, --largest, --overwrite.",
     cls=SpokenGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -65,8 +66,7 @@ def root(
     except InvalidInput as problem:
         fail(str(problem), code=INVALID, json=False)
     context.default_map = found
-    word = context.invoked_subcommand or ""
-    if used := names({word: found.get(word, {})}):
+    if used := taken(found, context.meta.get(PATH, ())):
         # Not to be hushed: the file itself could do that.
         say(f"sfumato: {file} sets {', '.join(used)}", quiet=False)
 

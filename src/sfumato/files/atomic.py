@@ -108,8 +108,7 @@ def drafted(path: str | Path, *, overwrite: bool = False, private: bool = False)
     """
     target = Path(path)
     mode = _admitted(target, overwrite=overwrite)
-    draft = _draft(target)
-    with removed_after(draft):
+    with draft_beside(target) as draft:
         handle = os.open(draft, NEW, 0o666 if mode is None and not private else 0o600)
         with os.fdopen(handle, "wb") as file:
             if mode is not None and not private:
@@ -118,7 +117,7 @@ def drafted(path: str | Path, *, overwrite: bool = False, private: bool = False)
             file.flush()
             os.fsync(handle)
         _publish(draft, target, overwrite=overwrite)
-    _sync_folder(target.parent)
+    _sync_if_possible(target.parent)
 
 
 def check_writable(path: str | Path, *, overwrite: bool = False, lost: str = "") -> None:
@@ -136,8 +135,7 @@ def check_writable(path: str | Path, *, overwrite: bool = False, lost: str = "")
     target = Path(path)
     try:
         _admitted(target, overwrite=overwrite)
-        draft = _draft(target)
-        with removed_after(draft):
+        with draft_beside(target) as draft:
             os.close(os.open(draft, NEW, 0o600))
     except FileExistsError:
         raise InvalidInput(f"{path} exists already and is kept{f'; {lost}' if lost else ''}") from None
@@ -152,15 +150,48 @@ def remove_drafts(path: str | Path) -> None:
         path: The file whose drafts they are.
 
     """
+    for draft in drafts_beside(path):
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def draft_beside(path: str | Path, kind: str = ".part") -> Iterator[Path]:
+    """A name for a draft of a file, for who puts it in its place in a way of their own.
+
+    Args:
+        path: The file whose draft it is.
+        kind: How the name ends.
+
+    Yields:
+        A path in the same folder, with 128 random bits in its name; what is there when the block ends, by an
+        exception or by a signal that can be caught too, is removed.
+
+    """
+    draft = _draft(Path(path), kind)
+    with removed_after(draft):
+        yield draft
+
+
+def drafts_beside(path: str | Path, kind: str = ".part") -> list[Path]:
+    """Drafts of a file that are there: of who writes it just now, or left by a process killed by force.
+
+    Args:
+        path: The file whose drafts they are.
+        kind: How their names end.
+
+    Returns:
+        Their paths; earlier versions had fewer random letters in them.
+
+    """
     target = Path(path)
-    ours = re.compile(re.escape(_stem(target)) + r"[0-9a-f]{32}\.part")
-    for other in target.parent.iterdir():
-        if ours.fullmatch(other.name):
-            other.unlink(missing_ok=True)
+    ours = re.compile(
+        re.escape(_stem(target)) + r"([0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{32})" + re.escape(kind)
+    )
+    return [other for other in target.parent.iterdir() if ours.fullmatch(other.name)]
 
 
-def _draft(target: Path) -> Path:
-    return target.with_name(f"{_stem(target)}{secrets.token_hex(16)}.part")
+def _draft(target: Path, kind: str = ".part") -> Path:
+    return target.with_name(f"{_stem(target)}{secrets.token_hex(16)}{kind}")
 
 
 def _stem(target: Path) -> str:
@@ -217,16 +248,29 @@ def _take(draft: Path, target: Path) -> None:
         raise
 
 
-def _sync_folder(folder: Path) -> None:
-    """Wait until the disk holds the name, where folders can be opened and waited for."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # a folder to put things into and not to look into
-        return
+def sync_folder(folder: str | Path) -> None:
+    """Wait until the disk holds the names in a folder.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        OSError: It cannot be waited for, so what is in it may have another name after a loss of power.
+
+    """
+    handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync_if_possible(folder: Path) -> None:
+    """The same where folders can be opened and waited for: a result may be lost with the power, no charge."""
+    try:
+        sync_folder(folder)
+    except PermissionError:  # a folder to put things into and not to look into
+        return
     except OSError as problem:
         if problem.errno != errno.EINVAL:
             raise
-    finally:
-        os.close(handle)

@@ -66,7 +66,7 @@ def _firsts(masses: FloatArray, away: FloatArray) -> list[int]:
     """First centers to start from: the best one alone, then always the one farthest from those before."""
     firsts = [int(np.argmin(masses @ away))]
     heaviest = int(np.argmax(masses))
-    near = np.abs(away[:, firsts[0]])
+    near = away[:, firsts[0]]
     while len(firsts) < min(STARTS, STARTED_SUMS // away.size):
         # The place that would have to travel most, and the candidate nearest to it.
         place = int(np.argmax(masses * near)) if near.any() else heaviest

@@ -14,8 +14,6 @@ import errno
 import hashlib
 import json
 import os
-import re
-import secrets
 import shutil
 import sqlite3
 import time
@@ -25,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidInput, LedgerBusy, LedgerDamaged, LedgerError
+from sfumato.files import draft_beside, drafts_beside, sync_folder
 from sfumato.privacy.codec import canonical
 
 BUSY_SECONDS = 10.0
@@ -62,23 +61,20 @@ def create(path: Path, header: dict[str, Any]) -> None:
         raise InvalidInput(f"{path} is a folder, not a name for a ledger; nothing was made")
     if not path.parent.is_dir():
         raise InvalidInput(f"there is no folder {path.parent}; nothing was made")
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
     with closing(in_memory(header)) as connection:
         whole = connection.serialize()
     try:
-        _write(draft, whole)
-        # A hard link appears at once and refuses to replace: two creators cannot both succeed.
-        os.link(draft, path)
-        sync_folder(path.parent)
+        with draft_beside(path, ".new") as draft:
+            _write(draft, whole)
+            # A hard link appears at once and refuses to replace: two creators cannot both succeed.
+            os.link(draft, path)
+            sync_folder(path.parent)
     except FileExistsError:
         raise InvalidInput(
             f"{path} exists already and is kept as it is; open it, or choose another name"
         ) from None
     except OSError as problem:
         raise LedgerError(f"cannot create {path}: {problem.strerror}") from None
-    finally:
-        with suppress(OSError):
-            draft.unlink()
 
 
 @contextmanager
@@ -270,10 +266,10 @@ def _loaded(content: bytes, path: Path) -> sqlite3.Connection:
 def _replace(real: Path, content: bytes, path: Path) -> None:
     """Put a whole new file in the place of the old one; until it is there, nothing has happened."""
     _forget_drafts(real, ".next")
-    draft = real.with_name(f".{real.name}.{secrets.token_hex(6)}.next")
     try:
-        _write(draft, content, like=real)
-        os.replace(draft, real)
+        with draft_beside(real, ".next") as draft:
+            _write(draft, content, like=real)
+            os.replace(draft, real)
     except OSError as problem:
         if problem.errno in (errno.EBUSY, errno.EXDEV):
             raise LedgerError(
@@ -281,9 +277,6 @@ def _replace(real: Path, content: bytes, path: Path) -> None:
                 "nothing was charged or released"
             ) from None
         raise
-    finally:
-        with suppress(OSError):
-            draft.unlink()
     try:
         sync_folder(real.parent)
     except OSError as problem:
@@ -312,13 +305,10 @@ def _write(draft: Path, content: bytes, *, like: Path | None = None) -> None:
 
 def _forget_drafts(real: Path, kind: str, *, of: int | None = None) -> None:
     """Remove what processes that were killed left beside a ledger; all of it, or other names `of` a file."""
-    ours = re.compile(rf"\.{re.escape(real.name)}\.[0-9a-f]+{re.escape(kind)}")
     with suppress(OSError):
-        for name in os.listdir(real.parent):
-            if ours.fullmatch(name):
-                draft = real.with_name(name)
-                if of is None or os.path.samestat(os.stat(draft, follow_symlinks=False), os.fstat(of)):
-                    draft.unlink()
+        for draft in drafts_beside(real, kind):
+            if of is None or os.path.samestat(os.stat(draft, follow_symlinks=False), os.fstat(of)):
+                draft.unlink()
 
 
 def _hot(real: Path) -> bool:
@@ -377,12 +367,3 @@ def _reported(path: Path) -> Iterator[None]:
         raise LedgerError(
             f"cannot read or write {path} ({problem.strerror}): nothing was charged or released"
         ) from None
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the disk holds the names in a folder."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

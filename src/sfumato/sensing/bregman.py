@@ -23,8 +23,8 @@ class BregmanPath:
     """The iterates, one in each row, with their residuals |M f - y|_2 and totals |f|_1.
 
     `stopped_at` is the first row whose residual is at most the radius; none if there was no radius, or no
-    row got there in the steps allowed. `weight` is twice the
-    papers' lambda, which they put before |M f - y|^2 without a half.
+    row got there in the steps allowed. `weight` is twice the papers' lambda, which they put before
+    |M f - y|^2 without a half.
     """
 
     iterates: FloatArray
@@ -53,9 +53,9 @@ def bregman(
 
     f_{k+1} = argmin of J(f) + weight |M f - b_k|^2 / 2, b_{k+1} = b_k + y - M f_{k+1}, b_0 = y, with J the
     total |f|_1 on the box 0 <= f <= upper [mcmillan18, alg. 2] [yin08]; the papers' lambda is weight / 2.
-    Corrected: iterates are f
-    and steps t throughout (printed u and k beside them); p is the subgradient weight M'(b_k - y), begun at
-    0, and not also the vector b_k, begun at y; H is |M f - y|^2 / 2 with the readings y (printed f).
+    Corrected: iterates are f and steps t throughout (printed u and k beside them); p is the subgradient
+    weight M'(b_k - y), begun at 0, and not also the vector b_k, begun at y; H is |M f - y|^2 / 2 with the
+    readings y (printed f).
 
     The residual never grows [mcmillan18, thm. 8.4], but where it leads is the least-squares fit in the box:
     with H* its least value, H(f_k) - H* <= |f*|_1 / (weight k) [osher05, sec. 3]. min H = 0, which the

@@ -270,9 +270,9 @@ def _rows_wherever_lines_begin() -> None:
 
 
 def _numbers_as_they_are_written() -> None:
-    from sfumato.records import sources, text_rows
+    from sfumato.records import in_memory, text_rows
 
-    for module in (sources, text_rows):
+    for module in (in_memory, text_rows):
         plant(module, "plain_number", str)
 
 

@@ -82,11 +82,8 @@ OF_A_LEDGER = {
 }
 # Neighbors of public rows are made in a scratch folder, under one name, and give way to the next.
 OF_NEIGHBORS = {
-    "shutil.copyfile(path, target)",
-    "sqlite3.connect(target)",
-    "target.open('wb')",
-    "pq.write_table(table.filter(pa.array([who != one for who in ",
-}
+    "pq.write_table(table.filter(pa.array([who != one for who in "
+}  # into a file that is there whole
 
 
 def test_every_file_is_written_in_one_room() -> None:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import difflib
 import glob
 import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, assert_never, get_args
 
 import ibis
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -23,8 +19,9 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.records import text_files, text_rows
 from sfumato.records.columns import Columns
 from sfumato.records.engines import connected, duckdb_engine, polars_engine, spark_engine
+from sfumato.records.in_memory import arrow_table
 from sfumato.records.quiet import quietly
-from sfumato.records.text_rows import TextRows, plain_number
+from sfumato.records.text_rows import TextRows
 
 Engine = Literal["duckdb", "polars", "spark"]
 Format = Literal["CSV", "JSON", "Parquet"]
@@ -304,7 +301,7 @@ def _spark_view(database: Any, frame: Any) -> Any:
 
 
 def _in_memory(source: Any, engine: Engine, connection: str | None, columns: Columns | None) -> Any:
-    name, rows = _name(), _arrow(source, columns)
+    name, rows = _name(), arrow_table(source, columns)
 
     def hold() -> Any:
         match engine:
@@ -324,73 +321,6 @@ def _in_memory(source: Any, engine: Engine, connection: str | None, columns: Col
                 assert_never(engine)
 
     return quietly(hold, f"the table could not be handed to {engine}; nothing was read")
-
-
-def _arrow(source: Any, columns: Columns | None) -> pa.Table:
-    """A table in memory as Arrow; columns of Python objects become text, whatever they hold.
-
-    Columns that are not asked for are not looked at.
-    """
-    module = type(source).__module__.partition(".")[0]
-    if module not in ("pyarrow", "pandas", "polars"):
-        raise InvalidInput(
-            "rows must come from a path, an Arrow, pandas, Polars or Ibis table, got "
-            f"{type(source).__name__}; nothing was read"
-        )
-
-    def convert() -> pa.Table:
-        if module == "polars":
-            table = (source.collect() if hasattr(source, "collect") else source).to_arrow()
-        elif module == "pandas":
-            asked = source.columns if columns is None else [c for c in source.columns if c in columns.names]
-            texts = {name: _as_text(source[name]) for name in asked if _holds_objects(source[name].dtype)}
-            table = pa.Table.from_pandas(source[list(asked)].assign(**texts), preserve_index=False)
-        else:
-            table = source if isinstance(source, pa.Table) else pa.table(source)
-        plain = [
-            column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-            for column in table.columns
-        ]
-        whole = pa.table(plain, names=table.column_names)
-        # Not every engine looks whether text is UTF-8.
-        whole.validate(full=True)
-        return whole
-
-    return quietly(convert, f"the {module} table could not be read as Arrow; nothing was read")
-
-
-def _holds_objects(kind: Any) -> bool:
-    """Whether a column of pandas holds Python objects, by itself or as its categories."""
-    return bool(getattr(getattr(kind, "categories", None), "dtype", kind) == np.dtype(object))
-
-
-def _as_text(column: Any) -> Any:
-    """The rule depends on the type of the column, so that no row decides whether it can be read."""
-    return text_rows.texts([_text(value) for value in column]).to_pandas()
-
-
-def _text(value: Any) -> str | None:
-    """What a Python object says, equal numbers in one way: 1, 1.0 and Decimal('1.00') are all 1."""
-    try:
-        return _spelled(value)
-    except Exception:  # whatever an object does when it is asked: it is nobody
-        return None
-
-
-def _spelled(value: Any) -> str | None:
-    if value is None or value != value:  # NaN, NaT
-        return None
-    match value:
-        case bool():
-            return str(value)
-        case Integral():
-            return format(Decimal(int(value)), "f")
-        case float() | np.floating():
-            return plain_number(repr(float(value))) if math.isfinite(value) else None
-        case Decimal():
-            return plain_number(str(value)) if value.is_finite() else None
-        case _:
-            return str(value)
 
 
 def _plain(path: str) -> str:

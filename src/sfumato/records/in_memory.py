@@ -1,0 +1,83 @@
+"""Tables in memory as Arrow: pandas, Polars and Arrow itself, no row of which can stop the reader."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.errors import InvalidInput
+from sfumato.records.columns import Columns
+from sfumato.records.quiet import quietly
+from sfumato.records.text_rows import plain_number, texts
+
+
+def arrow_table(source: Any, columns: Columns | None) -> pa.Table:
+    """A table in memory as Arrow; columns of Python objects become text, whatever they hold.
+
+    Columns that are not asked for are not looked at.
+    """
+    module = type(source).__module__.partition(".")[0]
+    if module not in ("pyarrow", "pandas", "polars"):
+        raise InvalidInput(
+            "rows must come from a path, an Arrow, pandas, Polars or Ibis table, got "
+            f"{type(source).__name__}; nothing was read"
+        )
+
+    def convert() -> pa.Table:
+        if module == "polars":
+            table = (source.collect() if hasattr(source, "collect") else source).to_arrow()
+        elif module == "pandas":
+            asked = source.columns if columns is None else [c for c in source.columns if c in columns.names]
+            said = {name: _as_text(source[name]) for name in asked if _holds_objects(source[name].dtype)}
+            table = pa.Table.from_pandas(source[list(asked)].assign(**said), preserve_index=False)
+        else:
+            table = source if isinstance(source, pa.Table) else pa.table(source)
+        plain = [
+            column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+            for column in table.columns
+        ]
+        whole = pa.table(plain, names=table.column_names)
+        # Not every engine looks whether text is UTF-8.
+        whole.validate(full=True)
+        return whole
+
+    return quietly(convert, f"the {module} table could not be read as Arrow; nothing was read")
+
+
+def _holds_objects(kind: Any) -> bool:
+    """Whether a column of pandas holds Python objects, by itself or as its categories."""
+    return bool(getattr(getattr(kind, "categories", None), "dtype", kind) == np.dtype(object))
+
+
+def _as_text(column: Any) -> Any:
+    """The rule depends on the type of the column, so that no row decides whether it can be read."""
+    return texts([_text(value) for value in column]).to_pandas()
+
+
+def _text(value: Any) -> str | None:
+    """What a Python object says, equal numbers in one way: 1, 1.0 and Decimal('1.00') are all 1."""
+    try:
+        return _spelled(value)
+    except Exception:  # whatever an object does when it is asked: it is nobody
+        return None
+
+
+def _spelled(value: Any) -> str | None:
+    if value is None or value != value:  # NaN, NaT
+        return None
+    match value:
+        case bool():
+            return str(value)
+        case Integral():
+            return format(Decimal(int(value)), "f")
+        case float() | np.floating():
+            return plain_number(repr(float(value))) if math.isfinite(value) else None
+        case Decimal():
+            return plain_number(str(value)) if value.is_finite() else None
+        case _:
+            return str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ from tests.records.plain import opened, plain_sums
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.records import UNITS, Columns, Engine, open_table, sum_cells
+from sfumato.records.engines import connected
 from sfumato.spaces import Area, area_of_plane
 
 LOCAL: tuple[Engine, ...] = ("duckdb", "polars")
@@ -211,11 +213,16 @@ def test_sqlite_columns_have_types(tmp_path: Path) -> None:
 
     with sqlite3.connect(tmp_path / "rows.db") as file:
         file.execute("create table visits (user, x real, y real)")
+    refusal = r"must have a declared type, 'user' of 'visits' has none"
     for rows in (0, 1):
         with sqlite3.connect(tmp_path / "rows.db") as file:
             file.executemany("insert into visits values (?, 0.5, 0.5)", [(1,)] * rows)
-        with pytest.raises(InvalidInput, match=r"must have a declared type, 'user' of 'visits' has none"):
+        with pytest.raises(InvalidInput, match=refusal):
             open_table(f"{tmp_path / 'rows.db'}::visits")
+    # Ibis takes the type from a row that is there.
+    own = connected(f"sqlite://{tmp_path / 'rows.db'}").table("visits").filter(ibis._.x > 0)
+    with pytest.raises(InvalidInput, match=refusal):
+        open_table(own)
 
 
 @pytest.mark.unit

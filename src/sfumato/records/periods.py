@@ -123,7 +123,7 @@ class Periods:
         """
         within = period_of(unit)
         if within is not None and not (self.mass_per_period and within == self.unit):
-            raise _not_of(unit, within, f"a {self.unit}{'' if self.mass_per_period else ' without it'}")
+            raise _not_of(unit, within, f"{_a(self.unit)}{'' if self.mass_per_period else ' without it'}")
         return self.count if self.mass_per_period and within is None else 1
 
     @property
@@ -168,9 +168,13 @@ def bounded_for(unit: str, groups: Sequence[str] | Periods | None) -> tuple[int,
     return 1, None
 
 
+def _a(period: str) -> str:
+    return f"an {period}" if period == "hour" else f"a {period}"
+
+
 def _not_of(unit: str, within: str, got: str) -> InvalidParameter:
     return InvalidParameter(
-        f"a ledger that protects each {unit} pays for periods of a {within} with --mass-per-period, "
+        f"a ledger that protects each {unit} pays for periods of {_a(within)} with --mass-per-period, "
         f"got {got}; nothing was charged"
     )
 

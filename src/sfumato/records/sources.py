@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, assert_never, get_args
 
 import ibis
+import ibis.expr.operations as ops
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -78,7 +79,7 @@ def open_table(
             "nothing was read"
         )
     if isinstance(source, ibis.expr.types.Table):
-        return source
+        return _declared(source)
     if isinstance(source, Path):
         source = str(source)
     if connection is not None and engine != "spark" and not connection.startswith(MASTERS):
@@ -108,6 +109,14 @@ def _table_in(database: Any, name: Any, where: str) -> Any:
     if database.name == "sqlite":
         quietly(lambda: _check_declared(database, table, schema or "main"), missing)
     return quietly(lambda: database.table(table, database=schema or None), missing)
+
+
+def _declared(table: Any) -> Any:
+    """A table of Ibis as it is, unless the first row of SQLite has said what it holds."""
+    if table.get_backend().name == "sqlite":
+        for one in table.op().find(ops.DatabaseTable):
+            _check_declared(one.source, one.name, one.namespace.database or "main")
+    return table
 
 
 def _check_declared(database: Any, table: str, schema: str) -> None:

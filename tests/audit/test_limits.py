@@ -304,7 +304,7 @@ def test_samples_of_two_laws_count_together() -> None:
     both, one = least_to_distinguish((p, p), (q, q)), least_to_distinguish((p,), (q,))
     assert one / 2 <= both <= one / 2 + 1
     assert least_to_distinguish((p, p), (q, p)) == one
-    with pytest.raises(InvalidParameter, match="must differ by more than rounding"):
+    with pytest.raises(InvalidParameter, match="must differ by more than doubles can tell"):
         least_to_distinguish((p,), (p,))
     with pytest.raises(InvalidParameter, match=r"delta \+ proximity must be above 0 and below 1, got 1.5"):
         distinguishing_bound(1.0, 0.5, proximity=1.0)

@@ -293,7 +293,7 @@ def least_to_distinguish(
     for p, q in zip(laws, others, strict=True):
         overlap *= 1 - float(total_variation(p, q))
         affinity *= math.exp(-float(renyi_divergence(p, q, order=0.5)) / 2)
-    _require(overlap < 1 and affinity < 1, "the laws must differ by more than rounding", laws)
+    _require(overlap < 1 and affinity < 1, "the laws must differ by more than doubles can tell", 1 - overlap)
     return least_samples(1 - overlap, affinity, error=error)
 
 

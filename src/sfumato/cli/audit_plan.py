@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sfumato.privacy import Claim
 
 IN_DELTA, IN_EPSILON = 0.01, 0.1
+# More runs than a machine makes in a year, a hundred thousand each second.
+NOBODY_RUNS = 10**12
 INPUTS = "--inputs FORM"
 
 
@@ -72,14 +74,16 @@ def plan(
         certifying += f" --budget {found.total}"
     lines = [
         f"{claimed.loss}, decided up to {near:g} with confidence {confidence:.3g}, {outputs:,} outputs:",
-        f"  no test does with fewer than {least:,} runs of each input",
-        f"  enough are {found.enough:,} runs of each input of a pair"
+        f"  no test does with fewer than {_many(least)} runs of each input",
+        f"  enough are {_many(found.enough)} runs of each input of a pair"
         + (f", on {found.pairs:,} random pairs" if found.pairs > 1 else "")
-        + f": {found.total:,} runs in all",
+        + f": {_many(found.total)} runs in all",
         *(f"  ({reason})" for reason in found.reasons),
         LIMITS,
         f"to do it: sfumato audit run MODULE:FUNCTION --claim {shlex.quote(claim)} {certifying} "
-        f"{_data(claimed)}",
+        f"{_data(claimed)}"
+        if found.total <= NOBODY_RUNS
+        else "nobody makes so many runs: it cannot be verified in practice",
         *_refuting(claimed, claim),
     ]
     numbers = {"least": least, "enough": found.enough, "pairs": found.pairs, "total": found.total}
@@ -145,9 +149,16 @@ def _certifying(outputs: int, near: float, confidence: float, weight: float, *, 
     return words if weight == 1 else f"{words} --weight {weight:g}"
 
 
+def _many(runs: int) -> str:
+    """A number of runs, whole while somebody could make them."""
+    return f"{runs:,}" if runs <= NOBODY_RUNS else f"about {runs:.0e}"
+
+
 def _refuting(claim: Claim, text: str) -> list[str]:
     """The command that tries to refute a claim; no runs refute one about random data."""
-    if _data(claim) != INPUTS:
+    from sfumato.audit.betting import MOST_EPSILON
+
+    if _data(claim) != INPUTS or getattr(claim.loss, "epsilon", 0) > MOST_EPSILON:
         return []
     return [
         f"to try to refute it: sfumato audit run MODULE:FUNCTION --claim {shlex.quote(text)} {INPUTS}",

@@ -66,7 +66,7 @@ LOCAL: tuple[Engine, ...] = ("duckdb", "polars")
 
 @pytest.mark.property
 @pytest.mark.parametrize("engine", LOCAL)
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     pair=neighbors(),
     shape=shapes,
@@ -133,7 +133,7 @@ untimed = st.sampled_from(sorted(shape for shape in SHAPES if SHAPES[shape].by !
 
 @pytest.mark.property
 @pytest.mark.parametrize("collation", ["binary", "nocase", "rtrim"])
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(pair=neighbors(), shape=untimed)
 def test_neighbors_in_sqlite(pair: Pair, shape: str, collation: str, folder: Path) -> None:
     hold(pair, lambda rows: write_sqlite(folder / "rows.db", rows, collation=collation), shape, folder)
@@ -143,7 +143,7 @@ COLLATIONS = duckdb_collations()
 
 
 @pytest.mark.property
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     pair=neighbors(),
     shape=shapes,
@@ -178,7 +178,7 @@ def postgres() -> Iterator[str]:
 
 @pytest.mark.property
 @pytest.mark.parametrize("kind", ["text", "text collate nocase", "varchar(99) collate shifted", "citext"])
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(pair=neighbors(lambda row: "\x00" not in (row.who or "")), shape=shapes)
 def test_neighbors_in_postgres(pair: Pair, shape: str, kind: str, postgres: str, folder: Path) -> None:
     hold(
@@ -253,7 +253,7 @@ def test_rows_are_those_of_pythons_csv_whatever_their_bytes(
 
     names, path = ("user", "x", "y"), folder / "bytes.csv"
     alphabets = ['a"\r\n,\0', 'a"\n\0b,\x80\xff', "".join(map(chr, range(256))) + '""""\n\n\r\r,,']
-    for turn in range(900):
+    for turn in range(600):
         letters = list(alphabets[turn % 3])
         text = io.StringIO(newline="")
         end = ("\n", "\r\n", "\r")[int(rng.integers(3))]

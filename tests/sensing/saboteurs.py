@@ -102,7 +102,7 @@ def any_unit() -> None:
 
 def short_types_not_looked_at() -> None:
     """Readings in float16 as if they were doubles."""
-    sensing("readings")._check_type = lambda values, site: None
+    sensing("readings")._check_types = lambda types, site: None
 
 
 def _everywhere(name: str, broken: Any) -> None:

@@ -50,7 +50,7 @@ from tests.records.storages import (
 from tests.replay import Run, record, violations
 
 from sfumato.heatmap import release_periods
-from sfumato.records import Columns, Engine, open_table, sum_cells
+from sfumato.records import UNITS, Columns, Engine, open_table, sum_cells
 from sfumato.records.engines import connected
 from sfumato.spaces import area_of_plane
 
@@ -200,7 +200,15 @@ def test_no_coordinate_stops_postgres(postgres: str) -> None:
         database.execute('create table points ("user" text, x float8, y float8)')
         with database.cursor() as cursor:
             cursor.executemany("insert into points values (%s, %s, %s)", [row.texts[:3] for row in rows])
+        # As text, 1e400 is beyond what a double holds, and 1e-400 below.
+        database.execute("drop table if exists words")
+        database.execute('create table words ("user" text, x text, y text)')
+        database.execute(
+            "insert into words values ('a', '0.5', '1'), ('b', '1e400', '1'), ('c', '1e-400', '1')"
+        )
     columns = SHAPES["plain"]
+    words = open_table("words", connection=postgres)
+    assert sum(opened(sum_cells(words, columns, area, source="t")).values()) == UNITS
     table = open_table("points", connection=postgres)
     found = opened(sum_cells(table, columns, area, source="t"))
     plain = [{"user": row.who, "x": float(row.x or 0), "y": 0.5} for row in rows]

@@ -67,6 +67,22 @@ def test_no_line_of_a_csv_stops_the_reader(content: bytes, users: int, tmp_path:
     assert total(tmp_path / "rows.csv", engine="polars") == users
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_parquet_files_have_the_same_types(engine: Engine, tmp_path: Path) -> None:
+    """DuckDB would make 2 of a user 1.5 where the first file has whole numbers."""
+    places = {"x": [0.5, 0.5], "y": [0.5, 0.5]}
+    pq.write_table(pa.table({"user": [1, 2], **places}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({**places, "user": [3, 4]}), tmp_path / "b.parquet")
+    assert total(tmp_path, engine=engine, columns=BASIC) == 4
+    for other in ({"user": [1.5, 2.0], **places}, places):
+        pq.write_table(pa.table(other), tmp_path / "c.parquet")
+        with pytest.raises(
+            InvalidInput, match=r"c\.parquet must have the same columns as .*nothing was read"
+        ):
+            open_table(tmp_path, engine=engine, columns=BASIC)
+
+
 @pytest.mark.unit
 def test_delimiters_and_patterns(tmp_path: Path) -> None:
     for name in ("a[1].tsv", "upper.TSV"):

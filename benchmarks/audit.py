@@ -1,10 +1,11 @@
 """Audits: lower bounds beside DP-Sniper's published method, bands and their coverage, time to refutation.
 
-Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md, and `--quick` is a smoke test that
-says nothing. In the first table both sides get the same number of runs, and the pair. The rival is ours,
-after [bichsel21]: a classifier of the two inputs, the outputs it is surest about with mass c under the second
-input, and a Clopper-Pearson box on fresh runs. It gets the whole budget for each order of the pair, and of
-all its settings the best counts: c of 0.01 and 0.1, logistic regression and a small network.
+Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md, and `--quick` is a smoke
+test that says nothing. In the first table both sides get the same number of runs, and the pair. The
+rival is ours, after [bichsel21]: a classifier of the two inputs, the outputs it is surest about
+with mass c under the second input, and a Clopper-Pearson box on fresh runs. It gets the whole
+budget for each order of the pair, and of all its settings the best counts: c of 0.01 and 0.1,
+logistic regression and a small network.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ import numpy.typing as npt
 from scipy import stats
 from scipy.special import expit
 
-from sfumato.audit.bet import Budget
-from sfumato.audit.bound import lower_bound
-from sfumato.audit.boxes import Box, FunctionBox, Pair
-from sfumato.audit.catalogue import broken, catalogue
-from sfumato.audit.profile import profile
-from sfumato.audit.ratio import epsilon_lower_box, lower_limit
-from sfumato.audit.refute import refute
-from sfumato.audit.samples import FloatArray, encoder_of
-from sfumato.audit.specimens import from_law, truncated_geometric_law
+from sfumato._types import FloatArray
+from sfumato.audit.boxes.box import Box, FunctionBox, Pair
+from sfumato.audit.boxes.samples import encoder_of
+from sfumato.audit.catalogue.entries import all_specimens, broken
+from sfumato.audit.catalogue.specimens import from_law, truncated_geometric_law
+from sfumato.audit.fixed.bound import lower_bound
+from sfumato.audit.fixed.delta_profile import profile
+from sfumato.audit.fixed.ratio import epsilon_lower_box, lower_limit
+from sfumato.audit.sequential.bet import Budget
+from sfumato.audit.sequential.refutation import refute
 from sfumato.privacy import hockey_stick
 
 NAME = b"benchmarks/audit.py"
@@ -141,7 +143,8 @@ def sniper(case: Case, runs: int, rng: np.random.Generator) -> dict[str, float]:
                 above, ties = (ordered > cut).mean(), (ordered == cut).mean()
                 keep = (mass - above) / ties
                 k1, k2 = (
-                    int(((draw > cut) | ((draw == cut) & (rng.random(last) < keep))).sum()) for draw in draws
+                    int(((draw > cut) | ((draw == cut) & (rng.random(last) < keep))).sum())
+                    for draw in draws
                 )
                 name = f"{classifier.__name__}, c = {mass}"
                 bound = epsilon_lower_box(k1, last, k2, last, delta=0.0, level=LEVEL)
@@ -152,11 +155,11 @@ def sniper(case: Case, runs: int, rng: np.random.Generator) -> dict[str, float]:
 def compare(size: Size) -> None:
     """Our bound over the rival's for every specimen, and the geometric mean with its lower limit over seeds.
 
-    The rival's setting is, for each specimen, the one with the best mean over the seeds; the last line gives
-    it the luckiest one of every seed. Where leaks are rare or in low bits no classifier of sizes sees them,
-    so the mean is given without these rows, too.
+    The rival's setting is, for each specimen, the one with the best mean over the seeds; the last
+    line gives it the luckiest one of every seed. Where leaks are rare or in low bits no classifier
+    of sizes sees them, so the mean is given without these rows, too.
     """
-    names = [one.name for one in catalogue(EPSILON, _rng(0)) if one.name not in SLOW]
+    names = [one.name for one in all_specimens(EPSILON, _rng(0)) if one.name not in SLOW]
     print(
         "| mechanism | true | sfumato | DP-Sniper's method | its setting | ratio |\n|---|---|---|---|---|---|"
     )
@@ -166,7 +169,7 @@ def compare(size: Size) -> None:
         ours, theirs, true = [], [], math.inf
         for seed in range(size.seeds):
             rng = _rng(seed)
-            found = next(one for one in catalogue(EPSILON, rng) if one.name == name)
+            found = next(one for one in all_specimens(EPSILON, rng) if one.name == name)
             case, true = Case(name, found.box, found.pair), found.true
             bound = lower_bound(case.box, case.pair, runs=size.runs, confidence=1 - LEVEL, rng=rng)
             ours.append(bound.epsilon)
@@ -181,7 +184,9 @@ def compare(size: Size) -> None:
             f"| {math.exp(logs[name].mean()):.2f} |",
             flush=True,
         )
-    print("\n| geometric mean over | rows | ratio | lower 95 % limit over seeds | asked for | rows lost |")
+    print(
+        "\n| geometric mean over | rows | ratio | lower 95 % limit over seeds | asked for | rows lost |"
+    )
     print("|---|---|---|---|---|---|")
     ordinary = _without(names)
     _mean_row("the catalogue", logs)
@@ -192,7 +197,9 @@ def compare(size: Size) -> None:
 def _mean_row(label: str, logs: dict[str, FloatArray]) -> None:
     seeds = np.array(list(logs.values())).mean(axis=0)
     middle = float(seeds.mean())
-    limit = middle - float(stats.t.ppf(0.95, seeds.size - 1) * seeds.std(ddof=1) / math.sqrt(seeds.size))
+    limit = middle - float(
+        stats.t.ppf(0.95, seeds.size - 1) * seeds.std(ddof=1) / math.sqrt(seeds.size)
+    )
     lost = [f"{name} {math.exp(one.mean()):.2f}" for name, one in logs.items() if one.mean() < 0]
     print(
         f"| {label} | {len(logs)} | {math.exp(middle):.2f} | {math.exp(limit):.2f} "

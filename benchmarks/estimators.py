@@ -1,9 +1,10 @@
 """How long each estimator takes on the same readings: wall and CPU time in one run, beside R.
 
-Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md. Compilation is not counted; what
-depends on the operator alone is computed in the first call and kept, so that a first recovery is told apart
-from the next. The posterior runs on two threads. Asked: 1 s on the line, 5 s on a graph of 2,600
-nodes, also for the start of a whisper on roads, 8 s for the misfit of the large line, 2 s of the path.
+Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md. Compilation is not counted;
+what depends on the operator alone is computed in the first call and kept, so that a first recovery
+is told apart from the next. The posterior runs on two threads. Asked: 1 s on the line, 5 s on a
+graph of 2,600 nodes, also for the start of a whisper on roads, 8 s for the misfit of the large
+line, 2 s of the path.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.sensing import (
     Operator,
@@ -31,10 +33,11 @@ from sfumato.sensing import (
     whisper_posterior,
     whisper_spread,
 )
-from sfumato.sensing.build import even_places
-from sfumato.sensing.operators import HeatLine, HeatPlane
+from sfumato.sensing.model.operators.build import even_places
+from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane
 from sfumato.spaces import Graph, Grid
-from sfumato.spaces.space import FloatArray
+
+FloatArray = npt.NDArray[np.float64]
 
 SEED = b"benchmarks/estimators.py"
 DRAWS = 7
@@ -101,7 +104,9 @@ def others() -> dict[str, Callable[[], object]]:
     line = heat_line(sources=100_000, sensors=500, diffusion_time=0.05)
     path = graph_diffusion(Graph([(i, i + 1) for i in range(19_999)]), 0.5)
     read = [
-        operator.readings(np.isin(np.arange(operator.shape[1]), rng.choice(operator.shape[1], count)) * 1.0)
+        operator.readings(
+            np.isin(np.arange(operator.shape[1]), rng.choice(operator.shape[1], count)) * 1.0
+        )
         for operator, count in ((line, 200), (path, 4000))
     ]
     noisy = [y + 0.066 * rng.standard_normal(y.size) for y in read]
@@ -118,7 +123,9 @@ def main() -> None:
     """One table."""
     print("## Estimators: how long a recovery takes\n")
     print(__doc__.split("\n\n", 1)[1].strip().replace("\n", " "), "\n")
-    print("| scene | what | first, s | next, s (median) | slowest, s | CPU, s |\n|---|---|---|---|---|---|")
+    print(
+        "| scene | what | first, s | next, s (median) | slowest, s | CPU, s |\n|---|---|---|---|---|---|"
+    )
     for name, (operator, sigma) in scenes().items():
         for what, work in estimators(operator, sigma).items():
             work(readings(operator, sigma, 0), 0)  # compiles

@@ -1,6 +1,7 @@
 """Networks of blocks: drawn and fitted beside networkx and graspologic in one run, one thread, CPU time.
 
-graspologic needs NumPy below 2, so it runs in an environment of its own, by a subprocess of this run:
+graspologic needs NumPy below 2, so it runs in an environment of its own, by a subprocess of this
+run:
 
     python3.11 -m venv /tmp/grasp && /tmp/grasp/bin/pip install "graspologic==3.4.4" "numpy<2"
 
@@ -79,7 +80,9 @@ def once(work: Callable[..., object], *given: object) -> float:
     return time.process_time() - start
 
 
-def by_graspologic(network: Network, chances: np.ndarray, *, sizes: list[int], matrix: np.ndarray) -> Any:
+def by_graspologic(
+    network: Network, chances: np.ndarray, *, sizes: list[int], matrix: np.ndarray
+) -> Any:
     """Its times and errors on the same model and the same network, or why there are none."""
     if not Path(PYTHON).exists():
         return f"not run: {PYTHON} is missing"
@@ -125,7 +128,9 @@ def sampling(rng: np.random.Generator, peer: Any, *, sizes: list[int], matrix: n
     print("|---|---|---|---|---|")
     print(f"| sfumato, pairs of nodes | {1e3 * ours:.1f} | 1 | | |")
     same = theirs / (ours + in_dicts)
-    print(f"| networkx, dictionaries | {1e3 * theirs:.0f} | {verdict(theirs / ours, 100)} | {same:.0f}x |")
+    print(
+        f"| networkx, dictionaries | {1e3 * theirs:.0f} | {verdict(theirs / ours, 100)} | {same:.0f}x |"
+    )
     if isinstance(peer, str):
         print(f"| graspologic | {peer} | | | |")
     else:
@@ -134,7 +139,9 @@ def sampling(rng: np.random.Generator, peer: Any, *, sizes: list[int], matrix: n
         print(
             f"| graspologic, n x n array | {1e3 * spent:.0f} | {verdict(spent / ours, 100)} | {same:.0f}x |"
         )
-    print("\nIn its format: ours with the time to write edges as the peer does, so that drawing is left.")
+    print(
+        "\nIn its format: ours with the time to write edges as the peer does, so that drawing is left."
+    )
 
 
 def fitting(network: Network, truth: BlockGraphon, peer: Any, *, labels: np.ndarray) -> None:

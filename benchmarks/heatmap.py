@@ -1,7 +1,7 @@
 """Heatmaps: the exact fit beside a linear program, the finest pyramid, and zoom beside the pyramid.
 
-Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md. CPU time, one thread, imports and
-compilation not counted.
+Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md. CPU time, one thread,
+imports and compilation not counted.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ import scipy.sparse as sp
 from pyarrow import parquet
 from scipy.optimize import linprog
 
-from sfumato.heatmap.city import check_ins
-from sfumato.heatmap.method import Method, NoisyTree
-from sfumato.heatmap.pyramid import PyramidMethod
-from sfumato.heatmap.reconstruct import objective, reconstruct
-from sfumato.heatmap.release import release
-from sfumato.heatmap.zoom import ZoomMethod
-from sfumato.privacy import Bound, KeyedNoise, Ledger, PureDP, SystemNoise
-from sfumato.privacy.exact import Number
-from sfumato.records import UNITS, CellSums, Columns, guard_sums, open_table, sum_public_cells
+from sfumato.heatmap.benchmark.synthetic_city import check_ins
+from sfumato.heatmap.inference.tree_fit import objective, reconstruct
+from sfumato.heatmap.methods.protocol import Method, NoisyTree
+from sfumato.heatmap.methods.pyramid import PyramidMethod
+from sfumato.heatmap.methods.zoom import ZoomMethod
+from sfumato.heatmap.pipeline import release
+from sfumato.privacy import UNITS, Bound, KeyedNoise, Ledger, PureDP, SystemNoise
+from sfumato.privacy.accounting.numbers import Number
+from sfumato.records import CellSums, Columns, guard_sums, open_table, sum_public_cells
 from sfumato.spaces import Grid, area_of_plane
 
 ASKED = 300
@@ -99,7 +99,11 @@ def plain_program(tree: NoisyTree, grid: Grid) -> Program:
     inequalities: Any = sp.bmat([[-eye, nothing, -eye], [eye, nothing, -eye]])
     equalities: Any = sp.hstack([rest, -eye, nothing])
     cost = np.concatenate([np.zeros(n), weights - np.ldexp(1.0, -grid.levels), weights])
-    return cost, (inequalities.tocsr(), np.concatenate([-counts, counts])), (equalities.tocsr(), np.zeros(n))
+    return (
+        cost,
+        (inequalities.tocsr(), np.concatenate([-counts, counts])),
+        (equalities.tocsr(), np.zeros(n)),
+    )
 
 
 def lean_program(tree: NoisyTree, grid: Grid) -> Program:
@@ -126,7 +130,9 @@ def by_highs(program: Program) -> float:
 
 def reconstructions(rng: np.random.Generator) -> None:
     """The tree recursion beside HiGHS, same trees, same objective."""
-    print("| width | levels | cells | sfumato ms | HiGHS / us | asked for | HiGHS, lean / us | objectives |")
+    print(
+        "| width | levels | cells | sfumato ms | HiGHS / us | asked for | HiGHS, lean / us | objectives |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for width in (20, 100, 1000):
         for levels in (8, 12):
@@ -140,7 +146,15 @@ def reconstructions(rng: np.random.Generator) -> None:
             apart = max(abs(best - by_highs(program)) / best for program in (plain, lean))
             met = "" if width < 100 else f"{ASKED}x: {'met' if ratio >= ASKED else 'MISSED'}"
             cells = sum(one.codes.size for one in tree.levels)
-            shown = [width, levels, cells, f"{1e3 * ours:.3f}", f"{ratio:.0f}x", met, f"{lean_ratio:.0f}x"]
+            shown = [
+                width,
+                levels,
+                cells,
+                f"{1e3 * ours:.3f}",
+                f"{ratio:.0f}x",
+                met,
+                f"{lean_ratio:.0f}x",
+            ]
             print("|", " | ".join(map(str, shown)), f"| {apart:.0e} apart |", flush=True)
 
 
@@ -202,7 +216,9 @@ def beside_the_pyramid(rng: np.random.Generator) -> None:
             method.estimate(mechanism.sample(sums, SystemNoise()), sums.grid)
 
         for epsilon in EPSILONS:
-            released = [seconds(whole, method, epsilon) for method in (PyramidMethod(), ZoomMethod())]
+            released = [
+                seconds(whole, method, epsilon) for method in (PyramidMethod(), ZoomMethod())
+            ]
             taken = [seconds(alone, method, epsilon) for method in (PyramidMethod(), ZoomMethod())]
             ratio = released[1] / released[0]
             met = "met" if ratio <= ASKED_TIMES else "MISSED"

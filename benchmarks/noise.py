@@ -14,10 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.privacy import UNITS, GaussianLaw, KeyedNoise, LaplaceLaw, Law, RoundedGaussianLaw, SystemNoise
-from sfumato.privacy.keyed import derive_key, keystream
-from sfumato.privacy.lookup import look_up
-from sfumato.privacy.tables import Sampler, sampler
+from sfumato.privacy import (
+    UNITS,
+    GaussianLaw,
+    KeyedNoise,
+    LaplaceLaw,
+    Law,
+    RoundedGaussianLaw,
+    SystemNoise,
+)
+from sfumato.privacy.noise.keyed import derive_key, keystream
+from sfumato.privacy.noise.lookup import look_up
+from sfumato.privacy.noise.tables import Sampler, sampler
 
 DRAWS = 1_000_000
 SLOW_DRAWS = 100_000
@@ -49,7 +57,12 @@ def speed() -> None:
             None,
         ),
         ("OpenDP Laplace, scale 2^20", opendp_laplace, opendp_laplace, None),
-        ("keyed Laplace, scale 2^20", rate(lambda n: keyed.laplace(UNITS, n), DRAWS), opendp_laplace, 8),
+        (
+            "keyed Laplace, scale 2^20",
+            rate(lambda n: keyed.laplace(UNITS, n), DRAWS),
+            opendp_laplace,
+            8,
+        ),
         (
             "numpy normal (float, unsafe)",
             rate(lambda n: rng.normal(scale=2**10, size=n), DRAWS),
@@ -57,7 +70,12 @@ def speed() -> None:
             None,
         ),
         ("OpenDP Gaussian, sigma 2^10", opendp_gaussian, opendp_gaussian, None),
-        ("keyed Gaussian, sigma 2^10", rate(lambda n: keyed.gaussian(2**10, n), DRAWS), opendp_gaussian, 40),
+        (
+            "keyed Gaussian, sigma 2^10",
+            rate(lambda n: keyed.gaussian(2**10, n), DRAWS),
+            opendp_gaussian,
+            40,
+        ),
         (
             "keyed Gaussian, sigma 2^16 (two tables)",
             rate(lambda n: keyed.gaussian(2**16, n), DRAWS),
@@ -104,7 +122,13 @@ def tables() -> None:
         name = type(law).__name__.removesuffix("Law")
         parameter = float(law.scale if isinstance(law, LaplaceLaw) else law.sigma)
         distance = np.log2(float(built.distance * 2**100)) - 100
-        shown = [f"{name} {parameter:g}", len(built.tables), entries, f"{entries / 64:.0f}", f"{spent:.0f}"]
+        shown = [
+            f"{name} {parameter:g}",
+            len(built.tables),
+            entries,
+            f"{entries / 64:.0f}",
+            f"{spent:.0f}",
+        ]
         print("|", *(f"{cell} |" for cell in shown), f"{distance:.1f} |")
 
 
@@ -160,7 +184,9 @@ def timing() -> None:
 
     dp.enable_features("contrib")
     laplace = dp.m.make_laplace(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), scale=20.0)
-    gaussian = dp.m.make_gaussian(dp.atom_domain(T="i64"), dp.absolute_distance(T="f64"), scale=20.0)
+    gaussian = dp.m.make_gaussian(
+        dp.atom_domain(T="i64"), dp.absolute_distance(T="f64"), scale=20.0
+    )
     cases: list[tuple[str, Callable[[], int]]] = [
         ("coins counted in a loop", loop(20)),
         ("OpenDP Laplace, scale 20", lambda: int(laplace(0))),
@@ -195,7 +221,10 @@ def batches() -> None:
     for name, search in (("numpy.searchsorted", numpy_search), ("sfumato", look_up)):
         times: dict[str, list[float]] = {"small": [], "large": []}
         for _ in range(60):
-            for kind, data in (("small", small[:count].tobytes()), ("large", large[:count].tobytes())):
+            for kind, data in (
+                ("small", small[:count].tobytes()),
+                ("large", large[:count].tobytes()),
+            ):
                 start = time.perf_counter()
                 search(data, built)
                 times[kind].append(time.perf_counter() - start)
@@ -204,7 +233,9 @@ def batches() -> None:
 
 def main() -> None:
     """All tables."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "opendp", "cryptography"))
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("numpy", "numba", "opendp", "cryptography")
+    )
     print("\n## Noise\n")
     print("`benchmarks/noise.py`, one run, one thread.", end=" ")
     print(f"{platform.machine()}, Python {platform.python_version()}, {packages}.\n")

@@ -1,7 +1,7 @@
 """Mixing models without tuning: regret and CPU time beside river's EWARegressor in one run, one thread.
 
-Prints Markdown. Experts are models that say what they will lose, so that both mixtures see the same losses;
-regret is what the mean prediction lost above the best expert.
+Prints Markdown. Experts are models that say what they will lose, so that both mixtures see the same
+losses; regret is what the mean prediction lost above the best expert.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.online.adapters import StreamMixture
-from sfumato.online.regret import hedge_rate
+from sfumato.online.regrets import hedge_rate
 from sfumato.online.sequences import fair_coins, leader_killer, one_good
 
 FloatArray = npt.NDArray[np.float64]
@@ -44,7 +44,9 @@ def itself(y_true: float, y_pred: float) -> float:  # noqa: ARG001 - river's for
 
 def streams(rng: np.random.Generator) -> Iterator[tuple[str, FloatArray]]:
     """Losses, rounds by experts: the three sequences of the issue, and one of them in another unit."""
-    killer, even, good = (make(ROUNDS, COUNT, rng=rng) for make in (leader_killer, fair_coins, one_good))
+    killer, even, good = (
+        make(ROUNDS, COUNT, rng=rng) for make in (leader_killer, fair_coins, one_good)
+    )
     yield "follow-the-leader killer", killer
     yield "iid 1/2", even
     yield "one good", good
@@ -69,7 +71,8 @@ def main() -> None:
 
     def theirs(rate: float) -> Any:
         made = ensemble.EWARegressor(experts(), loss=itself, learning_rate=rate)
-        # Its weights begin at 1 each rather than 1 in all, which would count against it in the first round.
+        # Its weights begin at 1 each rather than 1 in all, which would count against it in the
+        # first round.
         made.weights = [1 / COUNT] * COUNT
         return made
 

@@ -1,9 +1,9 @@
 """Sums of rows: sfumato beside hand-written DuckDB SQL and Spark, the same Parquet and CSV files, one run.
 
-Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md. DuckDB's work is CPU time of this
-process; Spark works in another one, so that beside Spark the clock on the wall is used for both. The
-best of three calls counts. With --hundred-million, 100 million rows are made and counted in a process of
-their own, whose peak memory is shown.
+Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md. DuckDB's work is CPU time of
+this process; Spark works in another one, so that beside Spark the clock on the wall is used for
+both. The best of three calls counts. With --hundred-million, 100 million rows are made and counted
+in a process of their own, whose peak memory is shown.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 
 import duckdb
 
-from sfumato.privacy import Guarded
-from sfumato.records import UNITS, CellSums, Columns, open_table, sum_cells
+from sfumato.privacy import UNITS, Guarded
+from sfumato.records import CellSums, Columns, open_table, sum_cells
 from sfumato.spaces import Area, area_in_degrees
 
 AREA = area_in_degrees((-74.3, 40.5, -73.7, 40.9), 8)
@@ -106,7 +106,9 @@ def compared(path: Path) -> None:
         met = "met" if ours <= 1.3 * theirs else "MISSED"
         print(f"| {name} | {ours:.2f} | {ours / theirs:.2f}x | at most 1.3x: {met} |", flush=True)
     print()
-    ours = min(timed(lambda: by_sfumato(path, AREA, None), time.perf_counter) for _ in range(REPEATS))
+    ours = min(
+        timed(lambda: by_sfumato(path, AREA, None), time.perf_counter) for _ in range(REPEATS)
+    )
     open_table(path, engine="spark")  # starts the session, which is not counted
     theirs = min(timed(lambda: by_spark(path, AREA, None), time.perf_counter) for _ in range(2))
     met = "met" if theirs >= 8 * ours else "MISSED"
@@ -130,18 +132,26 @@ def hundred_million(path: Path) -> None:
     make(path, 100_000_000)
     root = Path(__file__).parents[1]
     done = subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-c", MEASURE, str(path)], cwd=root, check=True, capture_output=True, text=True
+        [sys.executable, "-c", MEASURE, str(path)],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     wall, cpu, peak = map(float, done.stdout.split())
     size, met = path.stat().st_size / 2**30, "met" if peak <= 4 else "MISSED"
-    print(f"| 100,000,000 rows, {size:.1f} GB of Parquet | wall s | CPU s | peak memory GB | asked for |")
+    print(
+        f"| 100,000,000 rows, {size:.1f} GB of Parquet | wall s | CPU s | peak memory GB | asked for |"
+    )
     print("|---|---|---|---|---|")
     print(f"| rows counted | {wall:.0f} | {cpu:.0f} | {peak:.2f} | at most 4 GB: {met} |")
 
 
 def main() -> None:
     """All tables."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "ibis-framework", "pyspark"))
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("duckdb", "ibis-framework", "pyspark")
+    )
     print("\n## Records\n")
     print(f"`benchmarks/records.py`, one run, the machine's own number of threads; {packages}.\n")
     with tempfile.TemporaryDirectory() as folder:

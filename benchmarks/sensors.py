@@ -1,10 +1,10 @@
 """Recovery from private readings: CPU time beside Clarabel and cvxpy in one run, and what the checker says.
 
-Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md. Compilation and imports are not
-counted. "Warm" is a recovery from an operator that was recovered from before, as with all readings of a site
-but the first: what depends on the operator alone is known. "Cold" is one from a fresh operator. Clarabel
-keeps nothing between problems; its time starts with the problem assembled as it wants it, cvxpy's with its
-expressions.
+Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md. Compilation and imports are
+not counted. "Warm" is a recovery from an operator that was recovered from before, as with all
+readings of a site but the first: what depends on the operator alone is known. "Cold" is one from a
+fresh operator. Clarabel keeps nothing between problems; its time starts with the problem assembled
+as it wants it, cvxpy's with its expressions.
 """
 
 from __future__ import annotations
@@ -19,19 +19,23 @@ from typing import Any
 
 import cvxpy
 import numpy as np
+import numpy.typing as npt
 
-from sfumato.sensing.build import graph_diffusion, heat_line
-from sfumato.sensing.check import check
-from sfumato.sensing.operators import HeatLine
-from sfumato.sensing.radius import default_radius
-from sfumato.sensing.recover import recover
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line
+from sfumato.sensing.model.operators.kinds import HeatLine
+from sfumato.sensing.recovery.estimators.least_mass import recover
+from sfumato.sensing.recovery.radius import default_radius
+from sfumato.sensing.recovery.verify import check
 from sfumato.spaces import Graph
-from sfumato.spaces.space import FloatArray
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))  # tests are no package of ours, and this file may be run from anywhere
+sys.path.insert(
+    0, str(ROOT)
+)  # tests are no package of ours, and this file may be run from anywhere
 from tests.sensing.problems import attempt, problems  # noqa: E402
 from tests.sensing.referees import clarabel_program, clarabel_setup  # noqa: E402
+
+FloatArray = npt.NDArray[np.float64]
 
 NAME = b"benchmarks/sensors.py"
 SENSORS, TIME, SIGMA = 50, 0.05, 0.1
@@ -80,7 +84,9 @@ def by_cvxpy(matrix: FloatArray, y: FloatArray, radius: float) -> Callable[[], f
     return solve
 
 
-def compressed(matrix: FloatArray, y: FloatArray, radius: float) -> tuple[FloatArray, FloatArray, float]:
+def compressed(
+    matrix: FloatArray, y: FloatArray, radius: float
+) -> tuple[FloatArray, FloatArray, float]:
     """The same problem in the range of the matrix; what the readings have outside shortens the radius."""
     basis, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
     basis = basis[:, sizes > 1e-14 * sizes[0]]
@@ -101,7 +107,9 @@ def peers(rng: np.random.Generator) -> None:
         rows = np.array([peer_row(n, rng) for _ in range(count)])
         ours, cold, fresh, direct, anew, small, modelled = np.exp(np.log(rows[:, :7]).mean(axis=0))
         apart, gap = rows[:, 7:].max(axis=0)
-        asked, asked_cold = (f"{ASKED[n]}x: {verdict(direct / spent >= ASKED[n])}" for spent in (ours, cold))
+        asked, asked_cold = (
+            f"{ASKED[n]}x: {verdict(direct / spent >= ASKED[n])}" for spent in (ours, cold)
+        )
         anew_asked, cvxpy_asked = "", ""
         if n == 100:
             anew_asked = f" (5x: {verdict(anew / fresh >= 5)})"
@@ -157,7 +165,9 @@ def cold_seconds(n: int, y: FloatArray, radius: float, *, times: int = 15) -> fl
 def large(rng: np.random.Generator) -> None:
     """A million cells."""
     operator = heat_line(sources=1_000_000, sensors=SENSORS, diffusion_time=TIME)
-    print("| cells | warm ms, median of 5 | slowest | asked for | largest gap by check | asked for |")
+    print(
+        "| cells | warm ms, median of 5 | slowest | asked for | largest gap by check | asked for |"
+    )
     print("|---|---|---|---|---|---|")
     spent, gaps = [], []
     for _ in range(5):
@@ -179,11 +189,15 @@ def graphs(rng: np.random.Generator) -> None:
     """A random graph of 100,000 nodes, mean degree 6, every node sensed."""
     n = 100_000
     ring = {(i, i + 1) for i in range(n - 1)}
-    chords = {(min(a, b), max(a, b)) for a, b in rng.integers(n, size=(2 * n, 2)).tolist() if a != b}
+    chords = {
+        (min(a, b), max(a, b)) for a, b in rng.integers(n, size=(2 * n, 2)).tolist() if a != b
+    }
     graph = Graph(sorted(ring | chords), nodes=n)
     sources = np.zeros(n)
     sources[rng.choice(n, 5, replace=False)] = 1.0
-    print("| nodes | sigma | s, operator built anew | asked for | gap by check | asked for | sources found |")
+    print(
+        "| nodes | sigma | s, operator built anew | asked for | gap by check | asked for | sources found |"
+    )
     print("|---|---|---|---|---|---|---|")
     for sigma in (0.001, 0.01):
         y = graph_diffusion(graph, 0.3).readings(sources) + sigma * rng.standard_normal(n)
@@ -212,10 +226,14 @@ def random_problems(rng: np.random.Generator) -> None:
         spent.append(found.seconds)
         counts[found.verdict] += 1
         if found.verdict != "right":
-            print(f"seed {given.seed}: {given.label}: {found.verdict}: {found.why}", file=sys.stderr)
+            print(
+                f"seed {given.seed}: {given.label}: {found.verdict}: {found.why}", file=sys.stderr
+            )
         elif found.recovery and found.checked:
             counts[found.recovery.status] += 1
-            worst = max(worst, abs(found.checked.gap) if found.recovery.status == "optimal" else 0.0)
+            worst = max(
+                worst, abs(found.checked.gap) if found.recovery.status == "optimal" else 0.0
+            )
     share = counts["right"] / PROBLEMS
     print(
         "| random problems | proved | asked for | raised | wrong | asked for | optimal, infeasible, zero | "
@@ -239,7 +257,9 @@ def verdict(kept: bool) -> str:
 def main() -> None:
     """All tables; instances come from a seed nobody chose: the bytes of the name of this file."""
     rng = np.random.default_rng(list(NAME))
-    packages = ", ".join(f"{name} {version(name)}" for name in ("clarabel", "cvxpy", "scipy", "numba"))
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("clarabel", "cvxpy", "scipy", "numba")
+    )
     print("\n## Sensors\n")
     print(
         f"`benchmarks/sensors.py`, one run, one thread, CPU time; {packages}. Heat on a line, {SENSORS} "

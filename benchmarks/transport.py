@@ -1,7 +1,7 @@
 """Earth mover's distance: CPU time beside POT, ortools, networkx and scipy in one run, one thread.
 
-Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md. A peer that would need more than LIMIT
-seconds (by its time at half the side, times 16) is not run, and says so.
+Prints Markdown; `make bench` keeps it in docs/reference/benchmarks.md. A peer that would need more
+than LIMIT seconds (by its time at half the side, times 16) is not run, and says so.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def by_ortools(p: np.ndarray, q: np.ndarray) -> float:
     solver = min_cost_flow.SimpleMinCostFlow()
     tails, heads = np.concatenate([a, b]), np.concatenate([b, a])
     room = np.full(tails.size, int(units[units > 0].sum()), dtype=np.int64)
-    solver.add_arcs_with_capacity_and_unit_cost(tails, heads, room, np.ones(tails.size, dtype=np.int64))
+    solver.add_arcs_with_capacity_and_unit_cost(
+        tails, heads, room, np.ones(tails.size, dtype=np.int64)
+    )
     solver.set_nodes_supplies(np.arange(units.size, dtype=np.int32), units)
     if solver.solve() != solver.OPTIMAL:
         raise RuntimeError("ortools did not solve it")
@@ -125,7 +127,9 @@ def by_pot(p: np.ndarray, q: np.ndarray) -> float:
     have, want = z > 0, z < 0
     a, b = z[have] / z[have].sum(), -z[want] / -z[want].sum()
     return float(
-        ot.emd2(a, b, ot.dist(places[have], places[want], metric="cityblock"), numItermax=10_000_000)
+        ot.emd2(
+            a, b, ot.dist(places[have], places[want], metric="cityblock"), numItermax=10_000_000
+        )
     )
 
 
@@ -135,14 +139,23 @@ def grids(rng: np.random.Generator) -> None:
         "| masses | side | sfumato ms | ortools / us | POT / us | networkx / us | gap / (mass x diameter) |"
     )
     print("|---|---|---|---|---|---|---|")
-    for name, make in (("smooth", smooth), ("noise", noise), ("shapes", shapes), ("visits", visits)):
+    for name, make in (
+        ("smooth", smooth),
+        ("noise", noise),
+        ("shapes", shapes),
+        ("visits", visits),
+    ):
         before: dict[str, float] = {}
         for side in SIDES:
             p, q, grid = make(side, rng), make(side, rng), Grid(side.bit_length() - 1)
             found = emd(p, q, grid)
             ours = seconds(emd, p, q, grid)
             shown = [name, str(side), f"{1e3 * ours:.2f}"]
-            for peer, solve in (("ortools", by_ortools), ("POT", by_pot), ("networkx", by_networkx)):
+            for peer, solve in (
+                ("ortools", by_ortools),
+                ("POT", by_pot),
+                ("networkx", by_networkx),
+            ):
                 if 16 * before.get(peer, 0.0) > LIMIT:
                     shown.append(f"not run (> {LIMIT:g} s)")
                     before[peer] = LIMIT
@@ -229,7 +242,9 @@ def graphs(rng: np.random.Generator) -> None:
     print("| graph nodes | sfumato ms | networkx / us |")
     print("|---|---|---|")
     for n in (1000, 10_000):
-        chords = {(min(a, b), max(a, b)) for a, b in rng.integers(n, size=(n, 2)).tolist() if a != b}
+        chords = {
+            (min(a, b), max(a, b)) for a, b in rng.integers(n, size=(n, 2)).tolist() if a != b
+        }
         ends = sorted(chords | {(i, i + 1) for i in range(n - 1)} | {(0, n - 1)})
         lengths = rng.integers(1, 100, len(ends))
         graph = Graph(ends, lengths, nodes=n)

@@ -19,7 +19,14 @@ from matplotlib.patches import Rectangle
 
 from sfumato.figures import arrows, draw_graph_recovery, draw_line_recovery, flow_field
 from sfumato.figures.heatmap import palette, shades
-from sfumato.heatmap import HeatmapRelease, Method, PyramidMethod, ZoomMethod, check_ins, rehearse_exactly
+from sfumato.heatmap import (
+    HeatmapRelease,
+    Method,
+    PyramidMethod,
+    ZoomMethod,
+    check_ins,
+    rehearse_exactly,
+)
 from sfumato.privacy import ApproxDP, KeyedNoise, MovedMass
 from sfumato.records import Columns
 from sfumato.sensing import (
@@ -51,7 +58,9 @@ def town(quarters: list[tuple[float, float, float, float]]) -> npt.NDArray[np.fl
     """People per cell of a made-up town; each quarter has a share of them, a place and a width."""
     at = (np.arange(1 << LEVELS) + 0.5) / (1 << LEVELS)
     spread = sum(
-        share / width**2 * np.exp(-((at[None, :] - x) ** 2 + (at[:, None] - y) ** 2) / (2 * width**2))
+        share
+        / width**2
+        * np.exp(-((at[None, :] - x) ** 2 + (at[:, None] - y) ** 2) / (2 * width**2))
         for share, x, y, width in quarters
     )
     return np.asarray(PEOPLE * spread / np.sum(spread))
@@ -100,7 +109,9 @@ def doubts() -> bytes:
         return (Path(folder) / "map.png").read_bytes()
 
 
-def rehearsed(people: Any, area: Area, method: Method[Any]) -> tuple[HeatmapRelease, npt.NDArray[np.float64]]:
+def rehearsed(
+    people: Any, area: Area, method: Method[Any]
+) -> tuple[HeatmapRelease, npt.NDArray[np.float64]]:
     """A map at epsilon 1 and the truth; the noise is known, so that the picture comes again."""
     return rehearse_exactly(
         people,
@@ -125,7 +136,9 @@ def counted_cells(method: Method[Any], finest: int) -> bytes:
         (right, "the map made of the counts", made.image()),
     ):
         shade = shades(shares, top=TOP)
-        axis.imshow(palette()[np.round(255 * shade).astype(np.int64)], origin="lower", extent=(0, 1, 0, 1))
+        axis.imshow(
+            palette()[np.round(255 * shade).astype(np.int64)], origin="lower", extent=(0, 1, 0, 1)
+        )
         axis.set_title(title, fontsize=11)
     codes: dict[int, npt.NDArray[np.int64]] = {}
     for one in made.receipt.value.levels:  # zoom may come to a level twice: to split, and to close
@@ -144,13 +157,17 @@ def counted_cells(method: Method[Any], finest: int) -> bytes:
                 linewidth=0.8,
             )
         )
-    handles = [Rectangle((0, 0), 1, 1, facecolor=(*color[:3], 0.35), edgecolor=color) for color in colors]
+    handles = [
+        Rectangle((0, 0), 1, 1, facecolor=(*color[:3], 0.35), edgecolor=color) for color in colors
+    ]
     names = [f"level {level}: {codes[level].size} of {4**level:,}" for level in levels]
     middle.set_title("the cells that are counted", fontsize=11)
     middle.set_aspect("equal")
     for axis in (left, middle, right):
         axis.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[])
-    figure.legend(handles, names, loc="outside lower center", ncols=len(levels), fontsize=9, frameon=False)
+    figure.legend(
+        handles, names, loc="outside lower center", ncols=len(levels), fontsize=9, frameon=False
+    )
     out = io.BytesIO()
     figure.savefig(out, format="png", metadata={"Software": None})
     return out.getvalue()
@@ -200,7 +217,9 @@ def network() -> bytes:
     )
 
 
-def noisy(operator: Operator, truth: npt.NDArray[np.float64], noise: NoisePlan) -> npt.NDArray[np.float64]:
+def noisy(
+    operator: Operator, truth: npt.NDArray[np.float64], noise: NoisePlan
+) -> npt.NDArray[np.float64]:
     """What sensors send of made-up sources, with known noise, so that the picture comes again."""
     exact = np.rint(np.ldexp(operator.readings(truth), -noise.exponent)).astype(np.int64)
     sent = noise.mechanism.sample(exact, KeyedNoise(bytes(32), epoch=bytes(12)))

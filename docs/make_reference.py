@@ -1,7 +1,7 @@
 """Write the reference pages from the code itself: `python docs/make_reference.py`.
 
-The command line's page comes from its own help, the library's from its signatures and docstrings. A test
-compares the committed pages with a fresh run.
+The command line's page comes from its own help, the library's from its signatures and docstrings. A
+test compares the committed pages with a fresh run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROOMS = [
     "sfumato.transport",
     "sfumato.records",
     "sfumato.heatmap",
-    "sfumato.heatmap.rivals",
+    "sfumato.heatmap.methods.baselines",
     "sfumato.sensing",
     "sfumato.audit",
     "sfumato.online",
@@ -48,7 +48,7 @@ The examples on this page run one after the other, after
 >>> from sfumato.transport import *
 >>> from sfumato.records import *
 >>> from sfumato.heatmap import *
->>> from sfumato.heatmap.rivals import *
+>>> from sfumato.heatmap.methods.baselines import *
 >>> from sfumato.sensing import *
 >>> from sfumato.audit import *
 >>> from sfumato.online import *
@@ -82,7 +82,9 @@ def _command(command: Any, context: Any) -> Iterator[str]:
     yield f"```text\n{usage}\n```"
     rows = [row for parameter in command.params if (row := _row(parameter, context))]
     if rows:
-        yield "\n".join(["| parameter | meaning | default | variable |", "|---|---|---|---|", *rows])
+        yield "\n".join(
+            ["| parameter | meaning | default | variable |", "|---|---|---|---|", *rows]
+        )
     if command.epilog:
         yield escaped(command.epilog)
     for name, below in getattr(command, "commands", {}).items():
@@ -99,7 +101,11 @@ def _row(parameter: Any, context: Any) -> str:
     facts = dict(extra.partition(": ")[::2] for extra in extras)
     name, _, kind = spelling.partition(" <")
     if "|" in kind:
-        meaning += " One of " + ", ".join(f"`{choice}`" for choice in kind.removesuffix(">").split("|")) + "."
+        meaning += (
+            " One of "
+            + ", ".join(f"`{choice}`" for choice in kind.removesuffix(">").split("|"))
+            + "."
+        )
     elif kind.startswith("list["):
         name += f" <{kind[5:-2].lower()}>"
         meaning += " May be given more than once."
@@ -165,7 +171,9 @@ def _constant(name: str, value: Any, module: ModuleType) -> Iterator[str]:
     yield code(f"{name} = {' | '.join(part.__name__ for part in union) if union else repr(value)}")
     for before, after in zip(*(_statements(module)[offset:] for offset in (0, 1)), strict=False):
         match before, after:
-            case ast.Assign(targets=[ast.Name(id)]), ast.Expr(ast.Constant(str(text))) if id == name:
+            case ast.Assign(targets=[ast.Name(id)]), ast.Expr(ast.Constant(str(text))) if (
+                id == name
+            ):
                 yield from prose(text)
 
 

@@ -4,7 +4,17 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 from mkdocs.utils import nest_paths
 
-ORDER = ["index", "tutorial", "how-to", "explain", "gallery", "proofs", "reference", "errata", "threat-model"]
+ORDER = [
+    "index",
+    "tutorial",
+    "how-to",
+    "explain",
+    "gallery",
+    "proofs",
+    "reference",
+    "errata",
+    "threat-model",
+]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -14,5 +24,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         first, _, rest = path.removesuffix(".md").partition("/")
         return ORDER.index(first) if first in ORDER else len(ORDER), rest != "index", path
 
-    config.nav = nest_paths(sorted((file.src_uri for file in files.documentation_pages()), key=place))
+    config.nav = nest_paths(
+        sorted((file.src_uri for file in files.documentation_pages()), key=place)
+    )
     return files

@@ -43,7 +43,9 @@ class Campaign:
         surprises = [finding for finding in findings if not finding.expected(quick=given.quick)]
         for finding in surprises:
             claim = finding.claim
-            print(f"SURPRISE: {claim.name}: {finding.verdict}, not {claim.verdict}: {finding.measured}")
+            print(
+                f"SURPRISE: {claim.name}: {finding.verdict}, not {claim.verdict}: {finding.measured}"
+            )
         if surprises:
             raise SystemExit(1)
 
@@ -56,19 +58,28 @@ class Campaign:
             if not (quick and table.get("full", False))
         ]
 
-    def conclude(self, out: Path, parts: Sequence[Part], *, claims: Sequence[Claim]) -> list[Finding]:
+    def conclude(
+        self, out: Path, parts: Sequence[Part], *, claims: Sequence[Claim]
+    ) -> list[Finding]:
         """Decide the claims and write everything that was found."""
         points = [point for part in parts for point in part.points]
         findings = [decide(claim, points) for claim in claims]
         write_rows(out / "points.csv", points)
-        (out / "findings.json").write_text(json.dumps(as_json(findings), indent=1) + "\n", encoding="utf-8")
+        (out / "findings.json").write_text(
+            json.dumps(as_json(findings), indent=1) + "\n", encoding="utf-8"
+        )
         sections: list[Section] = []
         for part in parts:
             sections.append(Section(part.heading, part.text))
             for picture in part.pictures:
                 (out / f"{picture.name}.png").write_bytes(picture.png)
                 sections.append(
-                    Section(picture.description, "", picture=picture.png, description=picture.description)
+                    Section(
+                        picture.description,
+                        "",
+                        picture=picture.png,
+                        description=picture.description,
+                    )
                 )
             sections += [Section(title or "Numbers", "", table=rows) for title, rows in part.tables]
         plain = [[cell.replace("**", "") for cell in row] for row in verdicts(findings)]

@@ -1,8 +1,9 @@
 """Statistical assertions with two arms: the law must pass, rivals must fail, and both get a number.
 
-The p-value threshold is 1e-6 on either side; a suite of fewer than 1,000 such assertions raises a false alarm
-in at most one run of 1,000. A test whose sample would let a rival pass more often than once in a million runs
-is refused whatever was drawn: noise comes from the operating system, so a weak test would fail now and then.
+The p-value threshold is 1e-6 on either side; a suite of fewer than 1,000 such assertions raises a
+false alarm in at most one run of 1,000. A test whose sample would let a rival pass more often than
+once in a million runs is refused whatever was drawn: noise comes from the operating system, so a
+weak test would fail now and then.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ def assert_law(sample: npt.NDArray[np.int64], law: Cdf, *, rivals: Sequence[Cdf]
     assert rivals, "a statistical assertion without a rival cannot fail"
     for number, rival in enumerate(rivals):
         missed = miss_chance(law, rival, sample.size)
-        assert missed <= LEVEL, f"a sample of {sample.size} lets rival {number} pass with chance {missed:.1e}"
+        assert missed <= LEVEL, (
+            f"a sample of {sample.size} lets rival {number} pass with chance {missed:.1e}"
+        )
         found = p_value(sample, rival)
         assert found < LEVEL, (
             f"rival {number} is not rejected (p = {found:.2e}): the sample is too small to tell"
@@ -99,9 +102,13 @@ def assert_share(hits: int, trials: int, share: float, *, rivals: Sequence[float
     assert rivals, "a statistical assertion without a rival cannot fail"
     for rival in rivals:
         missed = miss_chance_of_share(share, rival, trials)
-        assert missed <= LEVEL, f"{trials} trials let a share of {rival} pass with chance {missed:.1e}"
+        assert missed <= LEVEL, (
+            f"{trials} trials let a share of {rival} pass with chance {missed:.1e}"
+        )
         found = float(stats.binomtest(hits, trials, rival).pvalue)
-        assert found < LEVEL, f"a share of {rival} is not rejected (p = {found:.2e}): too few trials to tell"
+        assert found < LEVEL, (
+            f"a share of {rival} is not rejected (p = {found:.2e}): too few trials to tell"
+        )
 
 
 def miss_chance_of_share(share: float, rival: float, trials: int) -> float:
@@ -109,5 +116,8 @@ def miss_chance_of_share(share: float, rival: float, trials: int) -> float:
 
     The exact test rejects at least where one tail of the rival is below half the level.
     """
-    low, high = stats.binom.ppf(LEVEL / 2, trials, rival) - 1, stats.binom.isf(LEVEL / 2, trials, rival) + 1
+    low, high = (
+        stats.binom.ppf(LEVEL / 2, trials, rival) - 1,
+        stats.binom.isf(LEVEL / 2, trials, rival) + 1,
+    )
     return float(stats.binom.cdf(high, trials, share) - stats.binom.cdf(low, trials, share))

@@ -1,6 +1,7 @@
 """Replay at the door: what a release of a table and of its neighbor open, draw, pay, say and write.
 
-Under the same noise, two runs that differ in one user may differ at the door by the bound, and nowhere else.
+Under the same noise, two runs that differ in one user may differ at the door by the bound, and
+nowhere else.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import pytest
 from tests.seeded import seed_system
 
 from sfumato.errors import SfumatoError
-from sfumato.privacy import Bound, Guarded, Ledger, ledger, system
-from sfumato.privacy import guarded as guarded_door
+from sfumato.privacy import Bound, Guarded, Ledger
+from sfumato.privacy.ledger import guarded as guarded_door
+from sfumato.privacy.ledger import ledger
+from sfumato.privacy.noise import system
 from sfumato.records import CellSums
 
 Vector = dict[int, int]
@@ -92,7 +95,8 @@ def vector(value: Any) -> Vector:
 def violations(one: Run, other: Run, *, steps: int = 1, removed: bool = False) -> list[str]:
     """What neighbors `steps` steps apart must not do; none if all is well.
 
-    Where `other` is `one` with somebody `removed`, no cell may rise: that would be the mass of another.
+    Where `other` is `one` with somebody `removed`, no cell may rise: that would be the mass of
+    another.
     """
     found = []
     if one.flow != other.flow:

@@ -1,7 +1,8 @@
 """Broken variants of the package, one way each: the suite must catch every one.
 
-A saboteur strikes by replacing one part of the package in the process it is called in. `conftest.py` calls it
-when SFUMATO_SABOTEUR names it, so the very test that guards the real code runs against the broken one.
+A saboteur strikes by replacing one part of the package in the process it is called in.
+`conftest.py` calls it when SFUMATO_SABOTEUR names it, so the very test that guards the real code
+runs against the broken one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def plant(place: Any, name: str, part: Any) -> None:
 
 
 def _system_noise_too_small() -> None:
-    from sfumato.privacy.system import SystemNoise
+    from sfumato.privacy.noise.system import SystemNoise
 
     exact = SystemNoise.laplace
 
@@ -45,8 +46,8 @@ def _system_noise_too_small() -> None:
 
 
 def _keyed_noise_too_small() -> None:
-    from sfumato.privacy import keyed, tables
-    from sfumato.privacy.laws import LaplaceLaw
+    from sfumato.privacy.noise import keyed, tables
+    from sfumato.privacy.noise.laws import LaplaceLaw
 
     true = tables.sampler
 
@@ -57,7 +58,7 @@ def _keyed_noise_too_small() -> None:
 
 
 def _gaussian_off_by_one_table_entry() -> None:
-    from sfumato.privacy import keyed, lookup
+    from sfumato.privacy.noise import keyed, lookup
 
     def shifted(raw: bytes, sampler: Any) -> Any:
         draws = lookup.look_up(raw, sampler)
@@ -67,7 +68,7 @@ def _gaussian_off_by_one_table_entry() -> None:
 
 
 def _float_noise() -> None:
-    from sfumato.privacy.mechanisms import DiscreteLaplace
+    from sfumato.privacy.mechanisms.additive import DiscreteLaplace
 
     def float_sample(self: Any, exact: Any, noise: Any) -> Any:
         rng = np.random.default_rng()
@@ -77,32 +78,40 @@ def _float_noise() -> None:
 
 
 def _sensitivity_of_replacement_forgotten() -> None:
-    from sfumato.privacy import guarded
-    from sfumato.privacy.guarded import Bound
+    from sfumato.privacy.ledger import guarded
+    from sfumato.privacy.ledger.guarded import Bound
 
     true = guarded.guard
 
     def halved(values: Any, bound: Any, **rest: Any) -> Any:
-        return true(values, Bound(bound.neighbors, bound.size, l1=1, l2_squared=1, linf=1, entries=1), **rest)
+        return true(
+            values,
+            Bound(bound.neighbors, bound.size, l1=1, l2_squared=1, linf=1, entries=1),
+            **rest,
+        )
 
     plant(guarded, "guard", halved)
 
 
 def _charged_after_sampling() -> None:
-    from sfumato.privacy.guarantee import Guarantee
-    from sfumato.privacy.guarded import open_for_release
-    from sfumato.privacy.ledger import Ledger
-    from sfumato.privacy.release import Release
-    from sfumato.privacy.system import SystemNoise
+    from sfumato.privacy.accounting.guarantee import Guarantee
+    from sfumato.privacy.ledger.guarded import open_for_release
+    from sfumato.privacy.ledger.ledger import Ledger
+    from sfumato.privacy.ledger.release import Release
+    from sfumato.privacy.noise.system import SystemNoise
 
-    def backwards(self: Any, mechanism: Any, guarded: Any, *, noise: Any = None, note: str = "") -> Any:
+    def backwards(
+        self: Any, mechanism: Any, guarded: Any, *, noise: Any = None, note: str = ""
+    ) -> Any:
         source = noise or SystemNoise()
         self._admit(guarded, source, note)
         value = mechanism.sample(open_for_release(guarded), source)
         cost = mechanism.cost(guarded.bound)
         entry = self._charge(mechanism, cost, None, note, guarded.bound.clock)
         promise = Guarantee(cost, self.header.neighbors, self.header.unit, self.header.model)
-        return Release(value, guarded.exponent, promise, self.header.id, entry, self.header.rehearsal)
+        return Release(
+            value, guarded.exponent, promise, self.header.id, entry, self.header.rehearsal
+        )
 
     plant(Ledger, "release", backwards)
 
@@ -110,39 +119,41 @@ def _charged_after_sampling() -> None:
 def _no_lock() -> None:
     import os
 
-    from sfumato.privacy import ledger_file
+    from sfumato.privacy.ledger import file as ledger_file
 
     plant(ledger_file, "_held", lambda real, path: ledger_file._handle(real, os.O_RDWR, path))
 
 
 def _chain_without_the_body() -> None:
-    from sfumato.privacy import ledger_file
+    from sfumato.privacy.ledger import file as ledger_file
 
     true = ledger_file.link
     plant(ledger_file, "link", lambda previous, body: true(previous, body[:20]))
 
 
 def _counter_never_moves() -> None:
-    from sfumato.privacy.keyed import KeyedNoise
+    from sfumato.privacy.noise.keyed import KeyedNoise
 
     plant(KeyedNoise, "_take", lambda self, law, size, blocks: (self.epoch, 0))
 
 
 def _parameters_not_in_the_key() -> None:
-    from sfumato.privacy import keyed
+    from sfumato.privacy.noise import keyed
 
     true = keyed.derive_key
     plant(keyed, "derive_key", lambda key, law, *, context="": true(key, None, context=context))
 
 
 def _response_rounded_up() -> None:
-    from sfumato.privacy import exact, mechanisms
+    from sfumato.privacy.accounting import numbers as exact
+    from sfumato.privacy.mechanisms import additive as mechanisms
 
     plant(mechanisms, "exp_below", lambda power: exact.exp_below(power) * (1 + Fraction(1, 2**50)))
 
 
 def _conversion_rounded_down() -> None:
-    from sfumato.privacy import budget, conversion
+    from sfumato.privacy.accounting import conversion
+    from sfumato.privacy.ledger import budget
 
     def larger(epsilon: Any, delta: Any) -> Any:
         return conversion.rho_within(epsilon, delta) * Fraction(11, 10)
@@ -151,21 +162,21 @@ def _conversion_rounded_down() -> None:
 
 
 def _papers_formula_trusted() -> None:
-    from sfumato.privacy import calibration
+    from sfumato.privacy.accounting import calibration
 
     plant(calibration, "gaussian_keeps", lambda *_, **__: True)
 
 
 def _gaussian_cost_without_the_half_turned_round() -> None:
-    from sfumato.privacy.losses import ZCDP
-    from sfumato.privacy.mechanisms import DiscreteGaussian
+    from sfumato.privacy.accounting.losses import ZCDP
+    from sfumato.privacy.mechanisms.additive import DiscreteGaussian
 
     true = DiscreteGaussian.cost
     plant(DiscreteGaussian, "cost", lambda self, bound: ZCDP(true(self, bound).rho / 2))
 
 
 def _selection_at_twice_the_sharpness() -> None:
-    from sfumato.privacy.mechanisms import PermuteAndFlip
+    from sfumato.privacy.mechanisms.additive import PermuteAndFlip
 
     true = PermuteAndFlip.sample
 
@@ -176,14 +187,14 @@ def _selection_at_twice_the_sharpness() -> None:
 
 
 def _pay_below_the_cost() -> None:
-    from sfumato.privacy import ledger
+    from sfumato.privacy.ledger import ledger
 
     plant(ledger, "_paid", lambda cost, pay: cost if pay is None else pay)
 
 
 def _pyramid_follows_exact_counts() -> None:
-    from sfumato.heatmap import pyramid
-    from sfumato.heatmap.method import NoisyLevel, NoisyTree
+    from sfumato.heatmap.methods import pyramid
+    from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree
     from sfumato.privacy import DiscreteLaplace
     from sfumato.spaces import Grid
 
@@ -202,7 +213,7 @@ def _pyramid_follows_exact_counts() -> None:
 
 
 def _pyramid_noise_too_small_on_one_level() -> None:
-    from sfumato.heatmap.pyramid import Pyramid
+    from sfumato.heatmap.methods.pyramid import Pyramid
 
     true = Pyramid.sample
 
@@ -215,7 +226,7 @@ def _pyramid_noise_too_small_on_one_level() -> None:
 
 def _every_row_a_user() -> None:
     from sfumato.privacy import UNITS
-    from sfumato.records import sums
+    from sfumato.records import aggregate as sums
 
     def unbounded(rows: Any, columns: Any, groups: Any) -> Any:
         place = ["cell"] if groups is None else ["group", "cell"]
@@ -226,7 +237,7 @@ def _every_row_a_user() -> None:
 
 def _every_group_a_user() -> None:
     from sfumato.privacy import UNITS
-    from sfumato.records import sums
+    from sfumato.records import aggregate as sums
 
     true = sums._sums
 
@@ -243,7 +254,7 @@ def _every_group_a_user() -> None:
 
 
 def _users_by_collation() -> None:
-    from sfumato.records import sums
+    from sfumato.records import aggregate as sums
 
     plant(sums, "user_key", lambda column, name: (column, column.notnull()))
 
@@ -280,9 +291,9 @@ def _bounds_from_the_data() -> None:
     from dataclasses import replace
     from importlib import import_module
 
-    from sfumato.privacy.guarded import open_for_release
+    from sfumato.privacy.ledger.guarded import open_for_release
 
-    module = import_module("sfumato.heatmap.release")  # its name in the package is the function's
+    module = import_module("sfumato.heatmap.pipeline")  # its name in the package is the function's
     true = module.release_sums
 
     def fitted(guarded: Any, area: Any, **rest: Any) -> Any:
@@ -308,9 +319,9 @@ def _title_with_the_number_of_users() -> None:
     from importlib import import_module
 
     from sfumato.privacy import UNITS
-    from sfumato.privacy.guarded import open_for_release
+    from sfumato.privacy.ledger.guarded import open_for_release
 
-    module = import_module("sfumato.heatmap.release")
+    module = import_module("sfumato.heatmap.pipeline")
     true = module.release_sums
 
     def telling(guarded: Any, area: Any, **rest: Any) -> Any:
@@ -323,9 +334,10 @@ def _title_with_the_number_of_users() -> None:
 def _reconstruct_with_a_sign_wrong() -> None:
     import inspect
 
-    from sfumato.heatmap import reconstruct_kernel
+    from sfumato.heatmap.inference import tree_fit_kernel as reconstruct_kernel
 
-    # Beyond its count a cell costs more, not less: the bit of the slope is left out where it turns to plus.
+    # Beyond its count a cell costs more, not less: the bit of the slope is left out where it turns
+    # to plus.
     source = inspect.getsource(reconstruct_kernel.solve.py_func)
     right = "key | bit,"
     assert source.count(right) == 1
@@ -336,7 +348,7 @@ def _reconstruct_with_a_sign_wrong() -> None:
 
 
 def _privtree_without_the_decay() -> None:
-    from sfumato.heatmap.rivals.privtree import PrivTree
+    from sfumato.heatmap.methods.baselines.privtree import PrivTree
 
     true = PrivTree.sample
 
@@ -351,13 +363,13 @@ def _privtree_without_the_decay() -> None:
 
 
 def _strips_charged_once() -> None:
-    from sfumato.heatmap.find_area import Strips
+    from sfumato.heatmap.methods.private_bounds import PrivateBounds
 
-    plant(Strips, "cost", lambda self, bound: self.law.cost(bound))
+    plant(PrivateBounds, "cost", lambda self, bound: self.law.cost(bound))
 
 
 def _zoom_prices_by_exact_counts() -> None:
-    from sfumato.heatmap.zoom import Zoom
+    from sfumato.heatmap.methods.zoom import Zoom
     from sfumato.privacy import UNITS
 
     true, known = Zoom.sample, dict[str, Any]()
@@ -367,23 +379,25 @@ def _zoom_prices_by_exact_counts() -> None:
         return true(self, values, noise)
 
     plant(Zoom, "sample", watched)
-    plant(Zoom, "masses", lambda _, __, level, cells: known["values"].of_cells(level, cells) / UNITS)
+    plant(
+        Zoom, "masses", lambda _, __, level, cells: known["values"].of_cells(level, cells) / UNITS
+    )
 
 
 def _zoom_forgets_what_was_spent() -> None:
-    from sfumato.heatmap.zoom import _Purse
+    from sfumato.heatmap.methods.zoom import _Budget
 
-    true = _Purse.count
+    true = _Budget.count
 
     def forgetful(self: Any, level: int, cells: Any, left: Any, parts: Any) -> Any:
         true(self, level, cells, left, parts)
         return left
 
-    plant(_Purse, "count", forgetful)
+    plant(_Budget, "count", forgetful)
 
 
 def _grid_potentials_not_checked() -> None:
-    from sfumato.transport import on_grid
+    from sfumato.transport import grid as on_grid
     from sfumato.transport.masses import weight
 
     def trusting(units: Any, surplus: int) -> Any:
@@ -578,7 +592,7 @@ SABOTEURS: dict[str, Saboteur] = {
     ),
     "PrivTree without its decay": Saboteur(
         _privtree_without_the_decay,
-        "tests/heatmap/rivals/test_privtree.py::test_a_level_below_is_biased_by_the_decay",
+        "tests/heatmap/baselines/test_privtree.py::test_a_level_below_is_biased_by_the_decay",
         "is not a share of",
     ),
     "strips charged once": Saboteur(

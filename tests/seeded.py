@@ -1,6 +1,7 @@
 """The operating system's randomness, the same in every run of a test: a test that passed will pass again.
 
-What a seeded source must not stand in for is marked `system`: the laws of the noise, and our own audits.
+What a seeded source must not stand in for is marked `system`: the laws of the noise, and our own
+audits.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sfumato.privacy import system
+from sfumato.privacy.noise import system
 
 Draws = npt.NDArray[np.int64]
 
@@ -32,7 +33,9 @@ def seed_system(patch: pytest.MonkeyPatch, seed: bytes) -> None:
         "default_rng",
         lambda chosen=None: generator(source.getrandbits(128) if chosen is None else chosen),
     )
-    patch.setattr(system, "_opendp_laplace", lambda scale: lambda zeros: discrete_laplace(scale, zeros, rng))
+    patch.setattr(
+        system, "_opendp_laplace", lambda scale: lambda zeros: discrete_laplace(scale, zeros, rng)
+    )
     patch.setattr(
         system, "_opendp_gaussian", lambda sigma: lambda zeros: discrete_gaussian(sigma, zeros, rng)
     )

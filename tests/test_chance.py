@@ -35,12 +35,15 @@ def test_the_chance_of_missing_a_rival_is_what_it_says(rng: np.random.Generator)
     stated = miss_chance(law, rival, size)
     assert 0.2 < stated < 0.8
     misses = sum(p_value(draws(rng, 1000, size), rival) >= LEVEL for _ in range(runs))
-    # 400 coins stay within five deviations of 0.025 but for a chance of 1e-6; 0.03 is the approximation's.
+    # 400 coins stay within five deviations of 0.025 but for a chance of 1e-6; 0.03 is the
+    # approximation's.
     assert abs(misses / runs - stated) < 5 * 0.025 + 0.03
     assert miss_chance(law, rival, 4 * size) < LEVEL
     stated = miss_chance_of_share(0.3, 0.35, 2500)
     assert 0.2 < stated < 0.8
-    misses = sum(binomtest(int(hits), 2500, 0.35).pvalue >= LEVEL for hits in rng.binomial(2500, 0.3, runs))
+    misses = sum(
+        binomtest(int(hits), 2500, 0.35).pvalue >= LEVEL for hits in rng.binomial(2500, 0.3, runs)
+    )
     assert misses / runs - stated < 5 * 0.025
 
 
@@ -60,7 +63,8 @@ def test_p_values_of_a_right_law_are_uniform(rng: np.random.Generator) -> None:
     law = LaplaceLaw(3)
 
     def laplace(size: int) -> np.ndarray:
-        # Difference of two geometrics with success 1 - q: the textbook route, foreign to the package.
+        # Difference of two geometrics with success 1 - q: the textbook route, foreign to the
+        # package.
         success = 1 - np.exp(-1 / 3)
         return rng.geometric(success, size) - rng.geometric(success, size)
 

@@ -53,9 +53,9 @@ def imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...
                 above = ("sfumato", *package)[: len(package) + 2 - level] if level else ()
                 base = above + tuple(module.split(".") if module else ())
                 yield from ((*base, alias.name) for alias in names)
-            case ast.Call(ast.Name(name) | ast.Attribute(attr=name), [ast.Constant(str(target)), *_]) if (
-                name in {"import_module", "__import__"}
-            ):
+            case ast.Call(
+                ast.Name(name) | ast.Attribute(attr=name), [ast.Constant(str(target)), *_]
+            ) if name in {"import_module", "__import__"}:
                 yield tuple(target.split("."))
 
 
@@ -81,7 +81,9 @@ def wrong_doors(source: str, path: tuple[str, ...], *, is_package: bool = False)
 
 def eager_rooms(source: str) -> list[str]:
     """Rooms that sfumato/__init__.py would load at once, rather than in a function or for type checkers."""
-    statements = [node for node in ast.parse(source).body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    statements = [
+        node for node in ast.parse(source).body if isinstance(node, (ast.Import, ast.ImportFrom))
+    ]
     targets = [target for node in statements for target in imported(node, ())]
     return [".".join(t) for t in targets if t[0] == "sfumato" and t[1:2] != ("errors",)]
 
@@ -89,11 +91,15 @@ def eager_rooms(source: str) -> list[str]:
 def foreign_chance(source: str) -> list[str]:
     """Randomness that is not our noise; only a parameter's annotation may say np.random.Generator."""
     tree = ast.parse(source)
-    found = [".".join(t) for t in imported(tree, ()) if t[0] == "random" or t[:2] == ("numpy", "random")]
+    found = [
+        ".".join(t) for t in imported(tree, ()) if t[0] == "random" or t[:2] == ("numpy", "random")
+    ]
     nodes = list(ast.walk(tree))
     imports = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     numpy = {"np", "numpy"} | {alias.asname for alias in imports if alias.name == "numpy"}
-    annotations = [node.annotation for node in nodes if isinstance(node, ast.arg) and node.annotation]
+    annotations = [
+        node.annotation for node in nodes if isinstance(node, ast.arg) and node.annotation
+    ]
     allowed = {
         node.value
         for annotation in annotations
@@ -131,7 +137,9 @@ def test_the_package_itself_loads_no_room() -> None:
 
 
 def test_no_drawer_for_leftovers() -> None:
-    named = [file for file in FILES if {part.strip("_") for part in module_path(file)} & BANNED_NAMES]
+    named = [
+        file for file in FILES if {part.strip("_") for part in module_path(file)} & BANNED_NAMES
+    ]
     assert not named
 
 
@@ -189,7 +197,10 @@ def test_a_wrong_door_is_seen(room: str, line: str) -> None:
         ("privacy", "import numpy as np\nfrom fractions import Fraction"),
         ("privacy", "from sfumato.errors import InvalidParameter"),
         ("privacy", "from sfumato.privacy._ledger import Ledger"),
-        ("privacy", "from . import _ledger\nfrom ._ledger import Ledger\nfrom ..errors import LedgerBusy"),
+        (
+            "privacy",
+            "from . import _ledger\nfrom ._ledger import Ledger\nfrom ..errors import LedgerBusy",
+        ),
         ("privacy", "from sfumato import __version__, errors"),
         ("heatmap", "from sfumato.privacy import Ledger\nfrom ..spaces import Grid"),
         ("cli", "import sfumato\nfrom sfumato import Ledger, web\nfrom sfumato.report import page"),

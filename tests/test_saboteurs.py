@@ -34,7 +34,8 @@ def test_the_suite_catches(name: str, zygote: subprocess.Popen[str], tmp_path: P
     said = tmp_path / "said"
     print(json.dumps([name, SABOTEURS[name].caught_by, str(said)]), file=zygote.stdin, flush=True)
     code, out = int(zygote.stdout.readline()), said.read_text(encoding="utf-8")
-    # 1 is "tests ran and failed"; 2 to 5 would be a broken call, a collection error or no test at all.
+    # 1 is "tests ran and failed"; 2 to 5 would be a broken call, a collection error or no test at
+    # all.
     assert code == 1, out
     assert "1 failed" in out
     # It failed by what it checks, not because the broken part fell over.

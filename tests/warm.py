@@ -1,8 +1,9 @@
 """The command `sfumato` from a process that has read everything already: a fork for each call of it.
 
-A page of the documentation calls it a dozen times, and each time two seconds go into reading libraries. A
-`sfumato` put first on the path hands its words, folder, variables and open files to the warm process, and
-ends as the fork does, which runs what the real one runs. That one can be started at all is not tested so.
+A page of the documentation calls it a dozen times, and each time two seconds go into reading
+libraries. A `sfumato` put first on the path hands its words, folder, variables and open files to
+the warm process, and ends as the fork does, which runs what the real one runs. That one can be
+started at all is not tested so.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ def variables(*folders: Path) -> dict[str, str]:
 def warm_command(env: dict[str, str]) -> Iterator[Path]:
     """A folder to put first on the path; env is what libraries see while they are read."""
     # Not below pytest's folders: the address of a socket has at most 107 letters.
-    with tempfile.TemporaryDirectory(prefix="sfumato-") as folder, socket.socket(socket.AF_UNIX) as door:
+    with (
+        tempfile.TemporaryDirectory(prefix="sfumato-") as folder,
+        socket.socket(socket.AF_UNIX) as door,
+    ):
         address = str(Path(folder) / "socket")
         door.bind(address)
         door.listen()
@@ -68,7 +72,9 @@ def warm_command(env: dict[str, str]) -> Iterator[Path]:
         shim.write_text(SHIM.format(python=sys.executable, address=address), encoding="utf-8")
         shim.chmod(0o755)
         words = [sys.executable, __file__, str(door.fileno())]
-        with subprocess.Popen(words, env=env, stdin=subprocess.PIPE, pass_fds=[door.fileno()]) as process:
+        with subprocess.Popen(
+            words, env=env, stdin=subprocess.PIPE, pass_fds=[door.fileno()]
+        ) as process:
             yield shim.parent
             assert process.stdin is not None
             process.stdin.close()
@@ -100,7 +106,9 @@ def become(words: list[str], folder: str, env: dict[str, str], files: list[int])
     sys.stdout = open(1, "w", encoding=code)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding=code, errors="backslashreplace", buffering=1)  # noqa: SIM115
     for number in (signal.SIGINT, signal.SIGCHLD):
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        signal.signal(
+            number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        )
 
 
 def serve(door: socket.socket) -> None:

@@ -1,6 +1,7 @@
 """A process that has the slow libraries in memory, and forks a pytest of one test for each line it is sent.
 
-None of the package is read before the fork: a saboteur strikes a package that is as fresh as it ever is.
+None of the package is read before the fork: a saboteur strikes a package that is as fresh as it
+ever is.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from experiments.audit.protocol import worst
 from experiments.sensors.points import Part, Point, Table, exact_point
 from scipy import stats
 
-from sfumato.audit.testers import THIRD, majority_error
+from sfumato.audit.property_testing.testers import THIRD, majority_error
 from sfumato.privacy import max_divergence
 
 EPSILON = 0.5
@@ -42,13 +42,28 @@ def examples() -> list[tuple[str, str, float, float]]:
     odd = math.ceil(math.log(2 / 0.05)) | 1
     return [
         ("thm-10.7-pair", "delta of the pair at epsilon 0.5, said to be 0.01", 0.01, reverse),
-        ("thm-10.7-n", "delta of the pair with mass a = 0.1, said to be 2 a", 0.2, worst(thirds, EPSILON)),
+        (
+            "thm-10.7-n",
+            "delta of the pair with mass a = 0.1, said to be 2 a",
+            0.2,
+            worst(thirds, EPSILON),
+        ),
         ("thm-10.8-bias", "bias of (Z)+ in deviations of Z", 1.0, largest_bias()),
         ("thm-10.11-chain", "4 + 1 + 2 + 1 + 4 steps", 10, 4 + 1 + 2 + 1 + 4),
         ("thm-10.12-laws", "epsilon of the stated laws, said to be 0.5", EPSILON, pure),
         ("thm-10.3-pairs", f"error of {pairs} pairs at gamma 0.1, a = 0.01", THIRD, error),
-        ("alg-3-majority", f"error of a majority of {odd}, a = 0.05", 0.025, majority_error(odd, THIRD)),
-        ("sec-10.4-log", "ln((1/2 + a)/(1/2 - a)) over a, a = 0.01", 1.0, math.log(0.51 / 0.49) / 0.01),
+        (
+            "alg-3-majority",
+            f"error of a majority of {odd}, a = 0.05",
+            0.025,
+            majority_error(odd, THIRD),
+        ),
+        (
+            "sec-10.4-log",
+            "ln((1/2 + a)/(1/2 - a)) over a, a = 0.01",
+            1.0,
+            math.log(0.51 / 0.49) / 0.01,
+        ),
         (
             "lem-10.6-tight",
             "what (1, 0), (0.4, 0.6) can lose by moves of 0.05",

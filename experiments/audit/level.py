@@ -1,9 +1,11 @@
 """The auditor's own error rates, over many audits of mechanisms that keep their claim.
 
-python -m experiments.audit.level --out FOLDER [--audits 2000] [--processes 2] [--minutes M] [--page FILE]
+python -m experiments.audit.level --out FOLDER [--audits 2000] [--processes 2] [--minutes M] [--page
+FILE]
 
-The work is done in parts, each written down as it ends: a run that was stopped goes on where it was. The page
-is written once all parts are there. In full it takes about twenty minutes on two idle cores.
+The work is done in parts, each written down as it ends: a run that was stopped goes on where it
+was. The page is written once all parts are there. In full it takes about twenty minutes on two idle
+cores.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pathlib import Path
 from experiments.audit.protocol import generator
 from experiments.sensors.points import markdown
 
-from sfumato.audit.selftest import (
+from sfumato.audit.catalogue.self_test import (
     BUDGET,
     CONFIDENCE,
     RUNS,
@@ -68,7 +70,9 @@ class Part:
 def main(argv: Sequence[str] | None = None) -> None:
     """Do what is missing, then write the page; fail where a rate is above nominal or nothing was caught."""
     parser = argparse.ArgumentParser(description="Error rates of the auditor itself", prog="level")
-    parser.add_argument("--out", type=Path, default=Path("demo/audit"), help="folder for what is done")
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo/audit"), help="folder for what is done"
+    )
     parser.add_argument("--audits", type=int, default=2000, help="of each mechanism by each test")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument(
@@ -157,7 +161,9 @@ def page(found: SelfTest, audits: int) -> str:
     words = {**runs, "audits": audits, "confidence": CONFIDENCE, "nominal": 1 - CONFIDENCE}
     total = sum(one.errors for one in found.levels)
     rows = [["mechanism", "caught", "runs"]]
-    rows += [[one.mechanism, "yes" if one.caught else "**no**", f"{one.runs:,}"] for one in found.catches]
+    rows += [
+        [one.mechanism, "yes" if one.caught else "**no**", f"{one.runs:,}"] for one in found.catches
+    ]
     return "\n\n".join(
         [
             HEAD.format(**words).rstrip(),

@@ -59,17 +59,23 @@ def accepted(decide: Callable[[IntArray, IntArray], bool], x: IntArray, y: IntAr
     return sum(decide(one, other) for one, other in zip(x, y, strict=True))
 
 
-def draw(rng: np.random.Generator, laws: Laws, samples: int, trials: int) -> tuple[IntArray, IntArray]:
+def draw(
+    rng: np.random.Generator, laws: Laws, samples: int, trials: int
+) -> tuple[IntArray, IntArray]:
     """Counts of so many samples of each law, many times."""
     return rng.multinomial(samples, laws[0], trials), rng.multinomial(samples, laws[1], trials)
 
 
-def _clipped(shape: Callable[[FloatArray], FloatArray], places: IntArray, centers: tuple[int, int]) -> Laws:
+def _clipped(
+    shape: Callable[[FloatArray], FloatArray], places: IntArray, centers: tuple[int, int]
+) -> Laws:
     far = np.arange(-400, 401, dtype=np.float64)
     noise = shape(far) / shape(far).sum()
     laws = [
         np.bincount(
-            np.clip(far.astype(np.int64) + center, 0, places.size - 1), weights=noise, minlength=places.size
+            np.clip(far.astype(np.int64) + center, 0, places.size - 1),
+            weights=noise,
+            minlength=places.size,
         )
         for center in centers
     ]

@@ -9,14 +9,14 @@ import numpy as np
 from experiments.audit.protocol import IntArray, accepted, draw, generator, spread
 from experiments.sensors.points import Part, Picture, Point, Table, exact_point, picture
 
-from sfumato.audit.limits import (
+from sfumato.audit.property_testing.limits import (
     blind_pair,
     distinguishing_bound,
     nearest_far_pair,
     rare_output_bound,
     two_point_bound,
 )
-from sfumato.audit.testers import (
+from sfumato.audit.property_testing.testers import (
     approx_samples,
     approx_test,
     identity_samples,
@@ -42,13 +42,17 @@ def run(*, quick: bool) -> Part:
     pictures: list[Picture] = []
     for figure, title in TITLES.items():
         tables.append((title, numbers(found, figure)))
-        pictures.append(picture(found, figure, title=title, caption="", metric="value", y_label="samples"))
+        pictures.append(
+            picture(found, figure, title=title, caption="", metric="value", y_label="samples")
+        )
     text = (
         f"'{NEEDED}' is the least number of samples of each input, to 3 %, with which the tester errs in at "
         f"most one of three tests ({trials} each) at the claim and at the proximity. '{LEAST}' is Le Cam's "
         f"bound, '{ENOUGH}' what is proved of our testers, '{PRINTED}' the thesis' size."
     )
-    return Part("queries", "Table 9.1 as measured", text, tuple(found), tuple(tables), tuple(pictures))
+    return Part(
+        "queries", "Table 9.1 as measured", text, tuple(found), tuple(tables), tuple(pictures)
+    )
 
 
 TITLES = {
@@ -66,7 +70,9 @@ def needed(accepts: Accepts, enough: int) -> float:
     low, high = 0.0, math.log(enough)
     while high - low > 0.03:
         middle = (low + high) / 2
-        low, high = (low, middle) if accepts(max(2, round(math.exp(middle)))) <= 1 / 3 else (middle, high)
+        low, high = (
+            (low, middle) if accepts(max(2, round(math.exp(middle)))) <= 1 / 3 else (middle, high)
+        )
     return math.exp(high)
 
 
@@ -86,7 +92,9 @@ def by_proximity(trials: int, *, quick: bool) -> list[Point]:
     return out
 
 
-def approximate(figure: str, axis: str, x: float, n: int, proximity: float, trials: int) -> list[Point]:
+def approximate(
+    figure: str, axis: str, x: float, n: int, proximity: float, trials: int
+) -> list[Point]:
     """The four numbers of samples of Algorithm 4 at one setting."""
     far = spread(nearest_far_pair(EPSILON, DELTA, proximity=proximity), n)
     enough = approx_samples(n, EPSILON, proximity=proximity)
@@ -106,7 +114,10 @@ def approximate(figure: str, axis: str, x: float, n: int, proximity: float, tria
 def four(figure: str, axis: str, x: float, values: Sequence[float]) -> list[Point]:
     """Points of the series in their order."""
     names = (LEAST, NEEDED, ENOUGH, PRINTED)
-    return [exact_point(figure, name, axis, x, value) for name, value in zip(names, values, strict=False)]
+    return [
+        exact_point(figure, name, axis, x, value)
+        for name, value in zip(names, values, strict=False)
+    ]
 
 
 def stated(trials: int, *, quick: bool) -> list[Point]:
@@ -124,7 +135,10 @@ def identical(n: int, distance: float, trials: int) -> list[Point]:
     enough = identity_samples(n, distance)
 
     def accepts(samples: int) -> float:
-        return sum(identity_test(x, law).accepted for x in rng.multinomial(samples, far, trials)) / trials
+        return (
+            sum(identity_test(x, law).accepted for x in rng.multinomial(samples, far, trials))
+            / trials
+        )
 
     return four("stated-n", "n", n, (math.log(1.5) / distance, needed(accepts, enough), enough))
 
@@ -146,7 +160,9 @@ def rare(mass: float, proximity: float, trials: int) -> list[Point]:
     rng = generator("mass", mass)
 
     def decide(x: IntArray, y: IntArray) -> bool:
-        return specified_pure_test(x, y, laws=laws, epsilon=EPSILON + 1e-9, proximity=proximity).accepted
+        return specified_pure_test(
+            x, y, laws=laws, epsilon=EPSILON + 1e-9, proximity=proximity
+        ).accepted
 
     def errs(samples: int) -> float:
         # Shares of few samples are seldom near the masses: here both errors must be small.
@@ -168,14 +184,20 @@ def unverifiable() -> list[Point]:
         epsilon = max(float(max_divergence(*both)) for both in (far, far[::-1]))
         apart = samples * float(total_variation(private[1], far[1]))
         out.append(exact_point("blind", "epsilon not excluded", "samples", samples, epsilon))
-        out.append(exact_point("blind", "total variation of the samples, at most", "samples", samples, apart))
+        out.append(
+            exact_point(
+                "blind", "total variation of the samples, at most", "samples", samples, apart
+            )
+        )
     return out
 
 
 def distinguishing() -> list[Point]:
     """Thm. 10.2: what verifying takes at least, because with less nobody could break it."""
     return [
-        exact_point("distinguish", LEAST, "epsilon", e, distinguishing_bound(e, 0.0, proximity=1e-4))
+        exact_point(
+            "distinguish", LEAST, "epsilon", e, distinguishing_bound(e, 0.0, proximity=1e-4)
+        )
         for e in (0.001, 0.01, 0.1, 1.0, 4.0)
     ]
 

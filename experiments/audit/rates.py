@@ -20,8 +20,8 @@ from experiments.audit.protocol import (
 )
 from experiments.sensors.points import Part, Point, Table, share
 
-from sfumato.audit.limits import boundary_pair
-from sfumato.audit.testers import (
+from sfumato.audit.property_testing.limits import boundary_pair
+from sfumato.audit.property_testing.testers import (
     THIRD,
     approx_samples,
     approx_test,
@@ -45,18 +45,28 @@ def run(*, quick: bool) -> Part:
     found: list[Point] = []
     tables: list[tuple[str, Table]] = []
     for title, figure, rows in (
-        ("Algorithm 4: approximate DP without information", "alg4", approximate(trials, quick=quick)),
+        (
+            "Algorithm 4: approximate DP without information",
+            "alg4",
+            approximate(trials, quick=quick),
+        ),
         ("Algorithm 4 as printed: one order", "alg4-order", one_order(trials)),
         ("Algorithm 5: identity to a stated law", "alg5", identity(trials, quick=quick)),
         ("Algorithm 6: pure DP with stated laws", "alg6", pure(trials)),
         ("Algorithm 3: random data, tests that err with exactly 1/3", "alg3", random(trials)),
     ):
-        table: Table = [["case", "tester", "samples of each input", "accepts private", "accepts far"]]
+        table: Table = [
+            ["case", "tester", "samples of each input", "accepts private", "accepts far"]
+        ]
         for case, (name, tester, samples, private, far) in enumerate(rows):
             for kind, hits in ((PRIVATE, private), (FAR, far)):
                 ends = share(hits, trials)
-                found.append(Point(figure, f"{tester}, {kind}", "value", "case", case, *ends, trials))
-            table.append([name, tester, f"{samples:,}", f"{private / trials:.3f}", f"{far / trials:.3f}"])
+                found.append(
+                    Point(figure, f"{tester}, {kind}", "value", "case", case, *ends, trials)
+                )
+            table.append(
+                [name, tester, f"{samples:,}", f"{private / trials:.3f}", f"{far / trials:.3f}"]
+            )
         tables.append((title, table))
     text = (
         f"{trials} tests each, at a proximity of {PROXIMITY} unless the case says otherwise. 'Private' keeps "
@@ -90,11 +100,18 @@ def approximate(trials: int, *, quick: bool) -> Iterator[Row]:
         counts = draw(rng, laws, samples, trials)
         poisson = tuple(rng.poisson(mean * law, (trials, outputs)) for law in laws)
 
-        def fixed(x: IntArray, y: IntArray, claimed: float, n: int = outputs, e: float = epsilon) -> bool:
+        def fixed(
+            x: IntArray, y: IntArray, claimed: float, n: int = outputs, e: float = epsilon
+        ) -> bool:
             return approx_test(x, y, outputs=n, epsilon=e, delta=claimed).accepted
 
         def thinned(
-            x: IntArray, y: IntArray, claimed: float, n: int = outputs, e: float = epsilon, m: float = mean
+            x: IntArray,
+            y: IntArray,
+            claimed: float,
+            n: int = outputs,
+            e: float = epsilon,
+            m: float = mean,
         ) -> bool:
             return poissonized_test(x, y, rate=m, outputs=n, epsilon=e, delta=claimed).accepted
 
@@ -144,12 +161,24 @@ def identity(trials: int, *, quick: bool) -> Iterator[Row]:
                 law /= law.sum()
                 pairs = law.reshape(-1, 2).min(axis=1)
                 step = np.repeat(pairs, 2) * np.tile([1, -1], outputs // 2) * distance / pairs.sum()
-                samples, rng = identity_samples(outputs, distance), generator("alg5", outputs, distance, name)
+                samples, rng = (
+                    identity_samples(outputs, distance),
+                    generator("alg5", outputs, distance, name),
+                )
                 private, far = (
-                    sum(identity_test(x, law).accepted for x in rng.multinomial(samples, true, trials))
+                    sum(
+                        identity_test(x, law).accepted
+                        for x in rng.multinomial(samples, true, trials)
+                    )
                     for true in (law, law + step)
                 )
-                yield f"{name} law on {outputs}, distance {distance}", "weighed", samples, private, far
+                yield (
+                    f"{name} law on {outputs}, distance {distance}",
+                    "weighed",
+                    samples,
+                    private,
+                    far,
+                )
 
 
 def pure(trials: int) -> Iterator[Row]:
@@ -164,12 +193,16 @@ def pure(trials: int) -> Iterator[Row]:
         claimed = epsilon + 1e-9
 
         def ours(x: IntArray, y: IntArray, laws: Laws = laws, claimed: float = claimed) -> bool:
-            return specified_pure_test(x, y, laws=laws, epsilon=claimed, proximity=4 * step).accepted
+            return specified_pure_test(
+                x, y, laws=laws, epsilon=claimed, proximity=4 * step
+            ).accepted
 
         def printed(x: IntArray, y: IntArray, laws: Laws = laws, claimed: float = claimed) -> bool:
             p, q = x / x.sum(), y / y.sum()
             with np.errstate(divide="ignore", invalid="ignore"):
-                near = all(np.abs(np.log(a / b)).max() <= step for a, b in ((p, laws[0]), (q, laws[1])))
+                near = all(
+                    np.abs(np.log(a / b)).max() <= step for a, b in ((p, laws[0]), (q, laws[1]))
+                )
                 return bool(near and np.abs(np.log(p / q)).max() <= claimed + 2 * step)
 
         for tester, decide, size, steps in (

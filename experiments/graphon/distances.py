@@ -9,7 +9,7 @@ from experiments.graphon.protocol import definite, generator, symmetric
 from experiments.sensors.points import Part, Point, Table, exact_point, share
 
 from sfumato.graphon.assignment import permuted_distance, twice_permuted_distance
-from sfumato.graphon.distance import distance
+from sfumato.graphon.cut_distance import distance
 from sfumato.graphon.model import BlockGraphon
 
 

@@ -9,7 +9,7 @@ from experiments.graphon.protocol import apart, contrasted, generator, mean_poin
 from experiments.sensors.points import Part, Point, Table, exact_point, picture, share
 
 from sfumato.graphon.estimate import Estimate, constant, from_labels, least_squares, spectral, usvt
-from sfumato.graphon.guarding import guarded_fit
+from sfumato.graphon.holdout import guarded_fit
 from sfumato.graphon.limits import attained_rate, estimation_rate
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
@@ -80,7 +80,9 @@ def _table(n: int, k: int, density: float, graphs: int) -> list[Point]:
             values.setdefault(name, []).append(error / density)
         missed = usvt(drawn.network) - truth.matrix[np.ix_(drawn.labels, drawn.labels)]
         np.fill_diagonal(missed, 0)
-        values.setdefault("USVT, by pairs", []).append(float(np.sqrt(np.square(missed).mean())) / density)
+        values.setdefault("USVT, by pairs", []).append(
+            float(np.sqrt(np.square(missed).mean())) / density
+        )
     curves = (("rate", estimation_rate), ("attained", attained_rate))
     return [
         *(mean_point("errors", name, "rho", density, some) for name, some in values.items()),
@@ -100,7 +102,9 @@ def _trivial(*, quick: bool) -> list[Point]:
             rng = generator("trivial", n, k, c, number)
             truth = contrasted(k, density, rng)
             drawn = _draw(truth, n, rng)
-            ratios.append(apart(oracle(drawn).graphon, truth) / apart(constant(drawn.network).graphon, truth))
+            ratios.append(
+                apart(oracle(drawn).graphon, truth) / apart(constant(drawn.network).graphon, truth)
+            )
         points.append(mean_point("trivial", "true labels over constant", "c", c, ratios))
     return points
 
@@ -128,7 +132,9 @@ def _guard(n: int, *, graphs: int, quick: bool) -> list[Point]:
             rng = generator("alarm", density, number)
             network: Network = sample_graph(BlockGraphon([[density]]), 200, rng).network
             alarms += guarded_fit(network, 4, salt=number)[1].detectable
-        points.append(Point("guard", "alarms", "value", "rho", density, *share(alarms, graphs), graphs))
+        points.append(
+            Point("guard", "alarms", "value", "rho", density, *share(alarms, graphs), graphs)
+        )
     for density in (0.003, 0.3) if quick else (0.003, 0.01, 0.03, 0.1, 0.3):
         ratios = []
         for number in range(2 if quick else 6):
@@ -136,7 +142,9 @@ def _guard(n: int, *, graphs: int, quick: bool) -> list[Point]:
             truth = contrasted(4, density, rng)
             drawn = _draw(truth, n, rng)
             flat = apart(constant(drawn.network).graphon, truth)
-            ratios.append(apart(guarded_fit(drawn.network, 4)[0].graphon, truth) / flat if flat else 1.0)
+            ratios.append(
+                apart(guarded_fit(drawn.network, 4)[0].graphon, truth) / flat if flat else 1.0
+            )
         points.append(exact_point("guard", "worst over constant", "rho", density, max(ratios)))
     return points
 
@@ -148,5 +156,8 @@ def _rows(found: list[Point], figure: str) -> Table:
     xs = sorted({point.x for point in here})
     return [
         [here[0].axis, *names],
-        *([f"{x:.3g}", *(f"{at[name, x]:.3g}" if (name, x) in at else "" for name in names)] for x in xs),
+        *(
+            [f"{x:.3g}", *(f"{at[name, x]:.3g}" if (name, x) in at else "" for name in names)]
+            for x in xs
+        ),
     ]

@@ -8,8 +8,8 @@ import numpy as np
 from experiments.sensors.points import Part, Picture, Point, exact_point
 
 from sfumato.figures.graphon import phase_picture
-from sfumato.graphon.contiguity import REGIMES, phases, signal
 from sfumato.graphon.limits import divergence_bound, error_floor, packing
+from sfumato.graphon.thresholds import REGIMES, phases, signal
 
 NODES = 1000
 CONTRAST = 0.8
@@ -28,7 +28,9 @@ def run(*, quick: bool) -> Part:
         pairs = math.comb(blocks, 2)
         chance = 2 * math.lgamma(blocks + 1) - 2 * (blocks**2 / 6 - pairs / 2) ** 2 / pairs
         found.append(exact_point("eq-5.7", "log of printed chance", "k", blocks, chance))
-        found.append(exact_point("eq-5.7", "log of matrices", "k", blocks, packing(blocks).log_count))
+        found.append(
+            exact_point("eq-5.7", "log of matrices", "k", blocks, packing(blocks).log_count)
+        )
     for nodes in (10**3, 10**4, 10**5):
         p, q, many = 3 / nodes, 1 / nodes, 5
         printed = nodes**2 * (p - q) ** 2 * (many - 1) / (p + (many + 1) * q)
@@ -39,7 +41,9 @@ def run(*, quick: bool) -> Part:
         for density in (1e-5, 1e-3, 0.1):
             value = error_floor(20_000, blocks, density).value
             order = min(density, math.sqrt(density) * blocks / 20_000)
-            found.append(exact_point("thm-5.4", f"constant, k = {blocks}", "rho", density, value / order))
+            found.append(
+                exact_point("thm-5.4", f"constant, k = {blocks}", "rho", density, value / order)
+            )
     text = (
         "(5.10): the divergence of two members of the packing family over its bound. (5.7): the chance that "
         "two random matrices are close must be below 1. Table 5.1: a = 3, b = 1, five blocks, where n must "

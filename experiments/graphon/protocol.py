@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from experiments.sensors.points import Point, mean
 
-from sfumato.graphon.distance import distance
+from sfumato.graphon.cut_distance import distance
 from sfumato.graphon.model import BlockGraphon
 
 FloatArray = npt.NDArray[np.float64]
@@ -27,13 +27,17 @@ def symmetric(entries: FloatArray) -> FloatArray:
     return np.asarray(np.triu(entries) + np.triu(entries, 1).T)
 
 
-def contrasted(k: int, density: float, rng: np.random.Generator, *, low: float = 0.2) -> BlockGraphon:
+def contrasted(
+    k: int, density: float, rng: np.random.Generator, *, low: float = 0.2
+) -> BlockGraphon:
     """Each two blocks are joined with the density or with `low` of it, by a coin."""
     coins = symmetric(rng.integers(0, 2, (k, k)).astype(np.float64))
     return BlockGraphon(density * (low + (1 - low) * coins))
 
 
-def packed(n: int, k: int, density: float, rng: np.random.Generator, *, c: float = 0.25) -> BlockGraphon:
+def packed(
+    n: int, k: int, density: float, rng: np.random.Generator, *, c: float = 0.25
+) -> BlockGraphon:
     """A member of the family of [mcmillan18, (5.9)]: rho (1/2 +- c min(1, k / (n sqrt(rho))))."""
     coins = symmetric(rng.integers(0, 2, (k, k)).astype(np.float64))
     contrast = c * min(1.0, k / (n * math.sqrt(density)))

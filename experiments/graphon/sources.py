@@ -21,7 +21,9 @@ def run(*, quick: bool) -> Part:
     hits: dict[tuple[str, float], int] = {}
     for number in range(graphs):
         rng = generator("sources", nodes, number)
-        graph, labels = block_graph([nodes // 2] * 2, inside=INSIDE * NODES / nodes, across=ACROSS, rng=rng)
+        graph, labels = block_graph(
+            [nodes // 2] * 2, inside=INSIDE * NODES / nodes, across=ACROSS, rng=rng
+        )
         operator = graph_diffusion(graph, RATE)
         moved = sensitivity(operator, MovedMass(1, "graph")).l2
         columns = operator.columns(np.arange(nodes))

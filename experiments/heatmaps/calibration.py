@@ -2,11 +2,12 @@
 
 python -m experiments.heatmaps.calibration [--quick] [--out DIR] [--data DIR]
 
-Real check-ins are the 30 cells of expected.toml; without their folder there are made-up cities. Asked is
-that the 90 % band holds 85 to 95 % of the cells with 90 % of the true mass, and that at most 5 % of maps have
-a mark that is false. Zones are 5 x 5 squares and as many triangles anywhere, some of them tiny; how many
-totals lie in their 90 % interval is told for all of them and for those with at least one user. One sample
-of users a place: maps of one place are alike. Writes calibration.csv and calibration.md.
+Real check-ins are the 30 cells of expected.toml; without their folder there are made-up cities.
+Asked is that the 90 % band holds 85 to 95 % of the cells with 90 % of the true mass, and that at
+most 5 % of maps have a mark that is false. Zones are 5 x 5 squares and as many triangles anywhere,
+some of them tiny; how many totals lie in their 90 % interval is told for all of them and for those
+with at least one user. One sample of users a place: maps of one place are alike. Writes
+calibration.csv and calibration.md.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ import numpy.typing as npt
 from experiments.heatmaps.protocol import CELLS, USERS, Options, generator, options, places
 from scipy import stats
 
-from sfumato.heatmap.leaderboard import (
+from sfumato.heatmap.analysis.blur import smooth
+from sfumato.heatmap.benchmark.leaderboard import (
     LEVELS,
     Place,
     known_noise,
@@ -31,12 +33,11 @@ from sfumato.heatmap.leaderboard import (
     standard_methods,
     true_shares,
 )
-from sfumato.heatmap.method import Method
-from sfumato.heatmap.release import price, release_sums
-from sfumato.heatmap.result import HeatmapRelease
-from sfumato.heatmap.smooth import smooth
+from sfumato.heatmap.inference.uncertainty import HEAVY, TIMES, Uncertainty, heaviest, ring
+from sfumato.heatmap.methods.protocol import Method
+from sfumato.heatmap.pipeline import price, release_sums
+from sfumato.heatmap.results import HeatmapRelease
 from sfumato.heatmap.tiles import public_tiles
-from sfumato.heatmap.uncertainty import HEAVY, TIMES, Uncertainty, heaviest, ring
 from sfumato.privacy import REHEARSAL, Ledger
 from sfumato.records import CellSums, guard_sums
 from sfumato.spaces import Area, Grid
@@ -99,7 +100,9 @@ def districts(rng: np.random.Generator) -> dict[str, list[list[float]]]:
     """A map cut into 5 x 5 squares, and 25 triangles within reach of 0.02 to 0.2 sides of places anywhere."""
     lines = np.linspace(0, 1, 6)
     found = {
-        f"square {a} {b}": [[lines[a + i], lines[b + j]] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
+        f"square {a} {b}": [
+            [lines[a + i], lines[b + j]] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))
+        ]
         for a in range(5)
         for b in range(5)
     }
@@ -112,7 +115,9 @@ def districts(rng: np.random.Generator) -> dict[str, list[list[float]]]:
     return found
 
 
-def check_zones(found: HeatmapRelease, sums: CellSums, rng: np.random.Generator) -> tuple[float, float]:
+def check_zones(
+    found: HeatmapRelease, sums: CellSums, rng: np.random.Generator
+) -> tuple[float, float]:
     """Which part of the totals lies in their intervals: of all zones, and of those with a user at least."""
     zones = districts(rng)
     true = replace(found, tiles=public_tiles(sums), posterior=None).totals(zones)
@@ -122,7 +127,9 @@ def check_zones(found: HeatmapRelease, sums: CellSums, rng: np.random.Generator)
     return float(held.mean()), float(held[busy].mean()) if busy.any() else math.nan
 
 
-def rehearsed(method: Method[Any], sums: CellSums, epsilon: float, *, words: Sequence[Any]) -> HeatmapRelease:
+def rehearsed(
+    method: Method[Any], sums: CellSums, epsilon: float, *, words: Sequence[Any]
+) -> HeatmapRelease:
     """One simulated release of a place, with what it knows of itself."""
     return release_sums(
         guard_sums(sums, source=REHEARSAL),
@@ -157,7 +164,9 @@ def run(
                     checked = check(found.uncertainty(), true_shares(sums), UNIT.grid)
                     zones, busy = check_zones(found, sums, generator("zones", place.name, trial))
                     checked = replace(checked, zones=zones, busy_zones=busy)
-                    rows.append(Row(chosen.source, place.name, trial, epsilon, method.name, checked))
+                    rows.append(
+                        Row(chosen.source, place.name, trial, epsilon, method.name, checked)
+                    )
     return rows
 
 
@@ -207,9 +216,13 @@ def missed(rows: Sequence[Row]) -> list[str]:
         coverage = float(np.mean([one.coverage for one in some]))
         wrong = float(np.mean([one.false_marks > 0 for one in some]))
         if not COVERED[0] <= coverage <= COVERED[1]:
-            found.append(f"{method} at epsilon {epsilon:g}: {100 * coverage:.1f} % of cells in the band")
+            found.append(
+                f"{method} at epsilon {epsilon:g}: {100 * coverage:.1f} % of cells in the band"
+            )
         if wrong > FALSE:
-            found.append(f"{method} at epsilon {epsilon:g}: {100 * wrong:.1f} % of maps with a false mark")
+            found.append(
+                f"{method} at epsilon {epsilon:g}: {100 * wrong:.1f} % of maps with a false mark"
+            )
     return found
 
 

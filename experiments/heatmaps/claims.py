@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from experiments.heatmaps.protocol import Options
 
-from sfumato.heatmap.leaderboard import GROWS, METRICS, Score
+from sfumato.heatmap.benchmark.leaderboard import GROWS, METRICS, Score
 
 Axis = Literal["epsilon", "users", "side"]
 
@@ -22,9 +22,9 @@ Axis = Literal["epsilon", "users", "side"]
 class Claim:
     """One sentence of the paper (or ours against it), and the inequality that decides it.
 
-    kind "better": the mean of `method` is better than that of each of `than`, for all metrics and values;
-    "improves" and "worsens": last value against first; "steady": each metric's range is at most `within` of
-    its largest value.
+    kind "better": the mean of `method` is better than that of each of `than`, for all metrics and
+    values; "improves" and "worsens": last value against first; "steady": each metric's range is at
+    most `within` of its largest value.
     """
 
     name: str
@@ -87,7 +87,9 @@ def decide(claim: Claim, rows: Sequence[Score], axis: Axis) -> Finding:
     """Whether a claim held in these rows; values that were not run are left out."""
 
     def at(method: str, value: float, metric: str) -> float:
-        return mean([r for r in rows if r.method == method and getattr(r, axis) == value], metric)[0]
+        return mean([r for r in rows if r.method == method and getattr(r, axis) == value], metric)[
+            0
+        ]
 
     run = sorted({float(getattr(row, axis)) for row in rows})
     values = [value for value in run if not claim.values or value in claim.values]
@@ -99,7 +101,9 @@ def decide(claim: Claim, rows: Sequence[Score], axis: Axis) -> Finding:
         if claim.kind == "better":
             for value in values:
                 mine = at(claim.method, value, metric)
-                worse = [other for other in claim.than if sign * mine <= sign * at(other, value, metric)]
+                worse = [
+                    other for other in claim.than if sign * mine <= sign * at(other, value, metric)
+                ]
                 if worse:
                     against.append(f"{metric} at {axis} {value:g}: {', '.join(worse)}")
             continue
@@ -154,7 +158,9 @@ def conclude(chosen: Options, name: str, parts: Sequence[str], findings: Sequenc
     print(text)
     surprises = [finding for finding in findings if not finding.expected]
     for finding in surprises:
-        print(f"SURPRISE: {finding.claim.name} was expected to {'hold' if finding.claim.holds else 'fail'}")
+        print(
+            f"SURPRISE: {finding.claim.name} was expected to {'hold' if finding.claim.holds else 'fail'}"
+        )
     if surprises:
         raise SystemExit(1)
 
@@ -179,8 +185,12 @@ def plot(
             ]
             middle, half = np.array(cells).T
             wide = 2.6 if method == "pyramid" else 1.2
-            (line,) = panel.plot(values, middle, marker="o", markersize=3, linewidth=wide, label=method)
-            panel.fill_between(values, middle - half, middle + half, color=line.get_color(), alpha=0.15)
+            (line,) = panel.plot(
+                values, middle, marker="o", markersize=3, linewidth=wide, label=method
+            )
+            panel.fill_between(
+                values, middle - half, middle + half, color=line.get_color(), alpha=0.15
+            )
         panel.set_title(title)
         panel.set_xlabel(axis)
         panel.set_xscale("log")

@@ -11,7 +11,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from experiments.heatmaps.claims import conclude, decide, plot, read_claims, table, write_rows
-from experiments.heatmaps.protocol import CELLS, EPSILONS, METHODS, TRIALS, USERS, options, places, run
+from experiments.heatmaps.protocol import (
+    CELLS,
+    EPSILONS,
+    METHODS,
+    TRIALS,
+    USERS,
+    options,
+    places,
+    run,
+)
 
 QUICK = ["laplace", "top 0.01%", "pyramid", "privtree"]
 

@@ -17,7 +17,9 @@ from experiments.heatmaps.claims import conclude
 from experiments.heatmaps.protocol import METHODS, USERS, generator, options, places
 
 from sfumato.figures import draw_maps
-from sfumato.heatmap.leaderboard import (
+from sfumato.heatmap.analysis.blur import smooth
+from sfumato.heatmap.analysis.metrics import compare
+from sfumato.heatmap.benchmark.leaderboard import (
     LEVELS,
     SIGMA,
     heatmap,
@@ -26,8 +28,6 @@ from sfumato.heatmap.leaderboard import (
     sample_sums,
     true_shares,
 )
-from sfumato.heatmap.metrics import compare
-from sfumato.heatmap.smooth import smooth
 from sfumato.spaces import Grid
 
 SHOWN = ("laplace", "top 0.01%", "pyramid", "privtree")
@@ -40,7 +40,10 @@ def main(argv: list[str] | None = None) -> None:
     grid = Grid(LEVELS)
     sums = sample_sums(place, USERS, grid, rng=generator("figure2", place.name))
     truth = smooth(true_shares(sums), SIGMA)
-    lines = ["| epsilon | method | Similarity ↑ | Pearson ↑ | KL ↓ | EMD ↓ |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| epsilon | method | Similarity ↑ | Pearson ↑ | KL ↓ | EMD ↓ |",
+        "|---|---|---|---|---|---|",
+    ]
     rows = []
     for epsilon in (1.0, 5.0):
         panels = [("original", truth)]
@@ -69,10 +72,13 @@ def main(argv: list[str] | None = None) -> None:
     conclude(chosen, "figure2", ["### Pictures side by side", about, "\n".join(lines)], [])
     for epsilon in (1.0, 5.0):
         closest = min(
-            (row for row in rows if row[0] == epsilon and row[1] != "privtree"), key=lambda row: row[5]
+            (row for row in rows if row[0] == epsilon and row[1] != "privtree"),
+            key=lambda row: row[5],
         )
         if closest[1] != "pyramid":
-            raise SystemExit(f"at epsilon {epsilon:g} {closest[1]} is closer in EMD than the pyramid")
+            raise SystemExit(
+                f"at epsilon {epsilon:g} {closest[1]} is closer in EMD than the pyramid"
+            )
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@
 python -m experiments.heatmaps.forecast [--quick] [--rows CSV] [--check] [--out DIR] [--data DIR]
     [--table FILE]
 
-The first run simulates the tuning data of expected.toml, writes forecast.csv, and fits forecast.json, which
-`--table src/sfumato/heatmap/forecast.json` puts into the package; `--rows` fits rows that are there already.
-`--check` holds the package's forecast against the places that zoom is judged on; `--levels` says how much the
-fineness of the grid matters, on tuning places.
+The first run simulates the tuning data of expected.toml, writes forecast.csv, and fits
+forecast.json, which `--table src/sfumato/heatmap/analysis/forecast.json` puts into the package;
+`--rows` fits rows that are there already. `--check` holds the package's forecast against the places
+that zoom is judged on; `--levels` says how much the fineness of the grid matters, on tuning places.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from experiments.heatmaps.protocol import (
 )
 from experiments.heatmaps.zoom import scene, settings, sources
 
-from sfumato.heatmap.forecast import FORMAT, USUAL_USERS, forecast
-from sfumato.heatmap.leaderboard import (
+from sfumato.heatmap.analysis.forecasts import FORMAT, USUAL_USERS, forecast
+from sfumato.heatmap.benchmark.leaderboard import (
     FAMILIES,
     METRICS,
     Metric,
     Ours,
     Place,
     Score,
-    made_up_places,
     score_sample,
+    synthetic_places,
 )
-from sfumato.heatmap.zoom import ZoomMethod
+from sfumato.heatmap.methods.zoom import ZoomMethod
 
 METHOD = Ours("zoom", ZoomMethod())
 CITIES = 9
@@ -75,7 +75,7 @@ SAMPLES = 8
 
 def tuning_places(data: Path, *, cities: int = CITIES, people: int = PEOPLE) -> list[Place]:
     """What expected.toml names as tuning data; made-up cities alone where its folder is not there."""
-    found = made_up_places(cities, people=people, chance=chance)
+    found = synthetic_places(cities, people=people, chance=chance)
     if not data.is_dir():
         return found
     images = settings()["gaze"]["images"]
@@ -113,7 +113,9 @@ def histogram(data: Path, name: str, people: int) -> Place:
     """So many people, one point each, drawn from a histogram of DPBench."""
     counts = np.load(data / "dpbench" / "dpbench_2d_256x256.npz")[name].astype(np.float64)
     side = counts.shape[0]
-    cell = generator("histogram", name).choice(counts.size, people, p=(counts / counts.sum()).ravel())
+    cell = generator("histogram", name).choice(
+        counts.size, people, p=(counts / counts.sum()).ravel()
+    )
     x, y = (cell % side + 0.5) / side, (cell // side + 0.5) / side
     return Place(f"hist {name}", np.arange(people), x, y, np.ones(people, dtype=np.int64))
 
@@ -165,7 +167,9 @@ def checked(scores: Sequence[Score]) -> list[Checked]:
             runs = np.array([getattr(s, metric) for s in mine])
             error = float(runs.std(ddof=1)) / math.sqrt(runs.size) if runs.size > 1 else math.nan
             ends = told.of(metric)
-            found.append(Checked(*key, metric, ends.low, ends.middle, ends.high, float(runs.mean()), error))
+            found.append(
+                Checked(*key, metric, ends.low, ends.middle, ends.high, float(runs.mean()), error)
+            )
     return found
 
 
@@ -192,8 +196,14 @@ def check_table(found: Sequence[Checked]) -> str:
         "| source | epsilon | metric | inside | forecast | mean of the places | forecast − true, average |",
         "|---|---|---|---|---|---|---|",
     ]
-    for source, epsilon, metric in dict.fromkeys((one.source, one.epsilon, one.metric) for one in found):
-        some = [one for one in found if (one.source, one.epsilon, one.metric) == (source, epsilon, metric)]
+    for source, epsilon, metric in dict.fromkeys(
+        (one.source, one.epsilon, one.metric) for one in found
+    ):
+        some = [
+            one
+            for one in found
+            if (one.source, one.epsilon, one.metric) == (source, epsilon, metric)
+        ]
         told, mean = some[0], float(np.mean([one.mean for one in some]))
         interval = f"{told.middle:.3g} ({told.low:.3g} to {told.high:.3g})"
         lines.append(
@@ -219,14 +229,20 @@ def families_table(scores: Sequence[Score]) -> str:
         within = [float(np.var(values, ddof=1)) for values in runs.values() if len(values) > 1]
         between = f"{np.std(means, ddof=1):.3f}" if len(means) > 1 else ""
         single = f"{math.sqrt(float(np.mean(within))):.3f}" if within else ""
-        lines.append(f"| {users} | {epsilon:g} | {family} | {np.mean(means):.3f} | {between} | {single} |")
+        lines.append(
+            f"| {users} | {epsilon:g} | {family} | {np.mean(means):.3f} | {between} | {single} |"
+        )
     return "\n".join(lines) + "\n"
 
 
-def levels_table(data: Path, *, levels: Sequence[int], places: int, epsilons: Sequence[float]) -> str:
+def levels_table(
+    data: Path, *, levels: Sequence[int], places: int, epsilons: Sequence[float]
+) -> str:
     """Means of the metrics at several levels, on the same people of tuning places, as Markdown."""
     lines = ["| epsilon | levels | Similarity | Pearson | KL | EMD |", "|---|---|---|---|---|---|"]
-    chosen = [place for place in tuning_places(data, people=1000) if place.users >= USUAL_USERS][:places]
+    chosen = [place for place in tuning_places(data, people=1000) if place.users >= USUAL_USERS][
+        :places
+    ]
     for epsilon in epsilons:
         for level in levels:
             scores = [
@@ -238,8 +254,12 @@ def levels_table(data: Path, *, levels: Sequence[int], places: int, epsilons: Se
                     chance=chance, levels=level,
                 )
             ]  # fmt: skip
-            means = [float(np.mean([getattr(score, metric) for score in scores])) for metric in METRICS]
-            lines.append(f"| {epsilon:g} | {level} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
+            means = [
+                float(np.mean([getattr(score, metric) for score in scores])) for metric in METRICS
+            ]
+            lines.append(
+                f"| {epsilon:g} | {level} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -248,7 +268,9 @@ def read_rows(path: Path) -> list[Score]:
     kinds: dict[str, type] = {"int": int, "float": float, "str": str}
     with path.open(newline="", encoding="utf-8") as file:
         return [
-            Score(**{field.name: kinds[str(field.type)](row[field.name]) for field in fields(Score)})
+            Score(
+                **{field.name: kinds[str(field.type)](row[field.name]) for field in fields(Score)}
+            )
             for row in csv.DictReader(file)
         ]
 
@@ -256,14 +278,24 @@ def read_rows(path: Path) -> list[Score]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Simulate and fit, or check; both write what they found, and print it."""
     parser = argparse.ArgumentParser(description="Forecasts of maps by zoom", prog="forecast")
-    parser.add_argument("--quick", action="store_true", help="a small part, in seconds; no table to keep")
-    parser.add_argument("--check", action="store_true", help="hold the forecast against judged places")
+    parser.add_argument(
+        "--quick", action="store_true", help="a small part, in seconds; no table to keep"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="hold the forecast against judged places"
+    )
     parser.add_argument("--levels", action="store_true", help="compare grids of levels 6, 8 and 10")
     parser.add_argument("--rows", type=Path, help="rows that were simulated or checked before")
-    parser.add_argument("--out", type=Path, default=Path("demo/heatmaps"), help="folder for what is made")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data; absent: made-up cities")
     parser.add_argument(
-        "--table", type=Path, help="the table to write too: src/sfumato/heatmap/forecast.json"
+        "--out", type=Path, default=Path("demo/heatmaps"), help="folder for what is made"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=DATA, help="folder of the data; absent: made-up cities"
+    )
+    parser.add_argument(
+        "--table",
+        type=Path,
+        help="the table to write too: src/sfumato/heatmap/analysis/forecast.json",
     )
     given = parser.parse_args(argv)
     given.out.mkdir(parents=True, exist_ok=True)
@@ -282,7 +314,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if given.rows:
         scores = read_rows(given.rows)
     elif given.quick:
-        cities = made_up_places(len(FAMILIES), people=40, chance=chance)
+        cities = synthetic_places(len(FAMILIES), people=40, chance=chance)
         scores = list(simulated(cities, {20: {1: 2, 5: 2}}))
     else:
         scores = list(simulated(tuning_places(given.data), DESIGN))
@@ -291,7 +323,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     text = json.dumps(made | {kind: fit(scores, kind) for kind in KINDS}) + "\n"
     for path in (given.out / "forecast.json", given.table):
         if path is not None:
-            path.write_text(text.replace('], "', '],\n"').replace('}, "', '},\n"'), encoding="utf-8")
+            path.write_text(
+                text.replace('], "', '],\n"').replace('}, "', '},\n"'), encoding="utf-8"
+            )
     print(families_table(scores))
     print(f"fitted {len(scores)} maps of {len({score.place for score in scores})} places")
 

@@ -10,8 +10,8 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.heatmap.forecast import USUAL_USERS, Kind, Line
-from sfumato.heatmap.leaderboard import GROWS, METRICS, Metric, Score
+from sfumato.heatmap.analysis.forecasts import USUAL_USERS, Kind, Line
+from sfumato.heatmap.benchmark.leaderboard import GROWS, METRICS, Metric, Score
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -20,8 +20,9 @@ KINDS: dict[Kind, tuple[str, ...]] = {
     "places": ("out", "hist", "town", "street"),
     "gaze": ("scene", "gaze"),
 }
-# Made-up pictures are less like real ones (Similarity 0.32 for 0.45 at 20 users and epsilon 1) than made-up
-# towns are like real towns: they count where there are no real ones, above 46 users, and hardly elsewhere.
+# Made-up pictures are less like real ones (Similarity 0.32 for 0.45 at 20 users and epsilon 1) than
+# made-up towns are like real towns: they count where there are no real ones, above 46 users, and
+# hardly elsewhere.
 COUNTS = {"gaze": 0.05}
 INSIDE = 0.9
 # The issue's: an interval of similarity is no wider, even where it then holds fewer places.
@@ -66,7 +67,9 @@ def nodes(scores: Sequence[Score], metric: Metric) -> Nodes:
     """The means of places; chance is what samples of one place differ by, over their number."""
     found: dict[tuple[str, int, float], list[float]] = {}
     for score in scores:
-        found.setdefault((score.place, score.users, score.epsilon), []).append(getattr(score, metric))
+        found.setdefault((score.place, score.users, score.epsilon), []).append(
+            getattr(score, metric)
+        )
     means = np.array([float(np.mean(runs)) for runs in found.values()])
     spread = {
         where: [np.var(stretched(metric, np.array(runs)), ddof=1) for key, runs in found.items()
@@ -74,7 +77,8 @@ def nodes(scores: Sequence[Score], metric: Metric) -> Nodes:
         for where in {key[1:] for key in found}
     }  # fmt: skip
     noise = [
-        float(np.mean(spread[key[1:]])) / len(runs) if spread[key[1:]] else 0.0 for key, runs in found.items()
+        float(np.mean(spread[key[1:]])) / len(runs) if spread[key[1:]] else 0.0
+        for key, runs in found.items()
     ]
     return Nodes(
         [key[0] for key in found], np.array([float(key[1]) for key in found]),
@@ -130,7 +134,8 @@ def _lines(some: Nodes, metric: Metric, knots: FloatArray, lean: float) -> dict[
     left = some.values - middles
     lines: list[tuple[float, ...]] = []
     holds = []
-    # Knots that only another metric's lean reaches are level: nothing is known there, and nothing asked.
+    # Knots that only another metric's lean reaches are level: nothing is known there, and nothing
+    # asked.
     for knot in np.clip(knots, where.min(), where.max()).tolist():
         near = _near(some, where, knot)
         # Chance makes places look more different than they are: draw them together by what it adds.
@@ -138,12 +143,14 @@ def _lines(some: Nodes, metric: Metric, knots: FloatArray, lean: float) -> dict[
         places = unstretched(metric, _local(some, where, knot) + left * math.sqrt(max(real, 0.25)))
         middle = float(near @ places)
         low, high = (
-            _quantile(places, near, share, some.place) for share in ((1 - INSIDE) / 2, (1 + INSIDE) / 2)
+            _quantile(places, near, share, some.place)
+            for share in ((1 - INSIDE) / 2, (1 + INSIDE) / 2)
         )
         low, high = min(low, middle), max(high, middle)
         ends = low, high
         if metric == "similarity" and high - low > WIDEST:
-            # Drawn in towards the middle alike on both sides: the best window of these places is a fluke.
+            # Drawn in towards the middle alike on both sides: the best window of these places is a
+            # fluke.
             kept = WIDEST / (high - low)
             low, high = middle - kept * (middle - low), middle + kept * (high - middle)
         many = _effective(near, some.place)

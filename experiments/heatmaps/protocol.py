@@ -1,7 +1,7 @@
 """The protocol of [ghazi23, sec. 4]: places, sampled users, rehearsed releases, four metrics.
 
-Real check-ins when their folder is there, a made-up city otherwise. Everything is simulated: releases are
-rehearsals with known noise, so that every number can be had again.
+Real check-ins when their folder is there, a made-up city otherwise. Everything is simulated:
+releases are rehearsals with known noise, so that every number can be had again.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.heatmap.leaderboard import (
+from sfumato.heatmap.benchmark.leaderboard import (
     CITIZENS,
     LEVELS,
     Ours,
     Place,
     Score,
     digest,
-    made_up_places,
     score_sample,
     standard_methods,
+    synthetic_places,
 )
-from sfumato.heatmap.method import Method
-from sfumato.heatmap.rivals import TopMethod
+from sfumato.heatmap.methods.baselines import TopMethod
+from sfumato.heatmap.methods.protocol import Method
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 USERS = 200
@@ -73,8 +73,12 @@ def options(description: str, argv: list[str] | None = None) -> Options:
     """The command line: --quick, --out, --data."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="a small part, in seconds")
-    parser.add_argument("--out", type=Path, default=Path("demo/heatmaps"), help="folder for what is made")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of check-ins; absent: made-up")
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo/heatmaps"), help="folder for what is made"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=DATA, help="folder of check-ins; absent: made-up"
+    )
     given = parser.parse_args(argv)
     chosen = Options(given.quick, given.out, given.data)
     chosen.out.mkdir(parents=True, exist_ok=True)
@@ -95,7 +99,7 @@ def places(chosen: Options, count: int = CELLS, *, least_users: int = USERS) -> 
     """The busiest places with enough people: cells of the paper's grid, or made-up cities."""
     if chosen.source == "real":
         return real_places(chosen.data, count, least_users)
-    return made_up_places(count, people=max(CITIZENS, least_users), chance=chance)
+    return synthetic_places(count, people=max(CITIZENS, least_users), chance=chance)
 
 
 def real_places(folder: Path, count: int, least_users: int) -> list[Place]:
@@ -119,7 +123,9 @@ def real_places(folder: Path, count: int, least_users: int) -> list[Place]:
         for code in np.argsort(-sums, kind="stable")[: 4 * count]:
             here = cell == code
             label = f"{name} {code // COARSE}-{code % COARSE}"
-            place = Place(label, user[here], x[here] - column[here], y[here] - row[here], visits[here])
+            place = Place(
+                label, user[here], x[here] - column[here], y[here] - row[here], visits[here]
+            )
             if place.users >= least_users:
                 found.append((int(sums[code]), place))
     found.sort(key=lambda pair: -pair[0])

@@ -36,14 +36,16 @@ l1, on maps pooled to 64 x 64; ± is 1.96 standard errors. Releases are rehearsa
 The paper's files are not to be had. Real check-ins are, in its box and on its 300 x 300 grid, the 30 cells
 with most check-ins and at least 200 people, over Gowalla (a 30 % sample of visits to popular places, all
 months) and Brightkite (600 people, all months; two of its cells have enough of them). Made-up cities are ten
-each of the three families of `sfumato.heatmap.city`, 1,000 people each.
+each of the three families of `sfumato.heatmap.benchmark.synthetic_city`, 1,000 people each.
 """
 
 
 def main(argv: list[str] | None = None) -> None:
     """Write the page from DIR/real/*.md and DIR/city/*.md."""
     parser = argparse.ArgumentParser(description="Gather the summaries of all runs")
-    parser.add_argument("--out", type=Path, default=Path("demo/heatmaps"), help="folder of the runs")
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo/heatmaps"), help="folder of the runs"
+    )
     parser.add_argument("--page", type=Path, default=PAGE, help="the page to write")
     given = parser.parse_args(argv)
     parts = [HEAD]
@@ -52,7 +54,9 @@ def main(argv: list[str] | None = None) -> None:
         for name in ("figure1", "figure2", "sweeps"):
             summary = given.out / source / f"{name}.md"
             # A page that hides what was left out would read as if it had been run.
-            parts.append(summary.read_text(encoding="utf-8") if summary.exists() else MISSING.format(name))
+            parts.append(
+                summary.read_text(encoding="utf-8") if summary.exists() else MISSING.format(name)
+            )
     given.page.write_text("\n".join(parts), encoding="utf-8")
     print(given.page)
 

@@ -16,10 +16,11 @@ import numpy as np
 from experiments.heatmaps.claims import conclude, decide, plot, read_claims, table, write_rows
 from experiments.heatmaps.protocol import Options, generator, options, places, run
 
-from sfumato.heatmap.leaderboard import known_noise, rehearse_sums, true_shares
-from sfumato.heatmap.metrics import emd_share
-from sfumato.heatmap.pyramid import PyramidMethod
-from sfumato.records import UNITS, CellSums
+from sfumato.heatmap.analysis.metrics import emd_share
+from sfumato.heatmap.benchmark.leaderboard import known_noise, rehearse_sums, true_shares
+from sfumato.heatmap.methods.pyramid import PyramidMethod
+from sfumato.privacy import UNITS
+from sfumato.records import CellSums
 from sfumato.spaces import Grid
 
 EPSILON = 1.0  # the paper fixes one and does not say which
@@ -37,7 +38,9 @@ def sparse_distance(k: int, n: int, trial: int) -> float:
     codes = np.sort(rng.choice(grid.size, k, replace=False)).astype(np.int64)
     counts = rng.multinomial(n, np.full(k, 1 / k))
     sums = CellSums(grid, codes[counts > 0], UNITS * counts[counts > 0].astype(np.int64))
-    tiles = rehearse_sums(PyramidMethod(4 * k), sums, EPSILON, noise=known_noise("sparse", k, n, trial))
+    tiles = rehearse_sums(
+        PyramidMethod(4 * k), sums, EPSILON, noise=known_noise("sparse", k, n, trial)
+    )
     return emd_share(true_shares(sums), tiles.normalized().image(grid.levels), grid)
 
 
@@ -87,8 +90,14 @@ def main(argv: list[str] | None = None) -> None:
     plot(chosen, "sides", by_side, "side", log=lambda metric: metric in ("kl", "emd"))
     ratios, kept = scaling(chosen)
     findings = [
-        *(decide(c, by_users, "users") for c in read_claims("users", chosen.source, quick=chosen.quick)),
-        *(decide(c, by_side, "side") for c in read_claims("sides", chosen.source, quick=chosen.quick)),
+        *(
+            decide(c, by_users, "users")
+            for c in read_claims("users", chosen.source, quick=chosen.quick)
+        ),
+        *(
+            decide(c, by_side, "side")
+            for c in read_claims("sides", chosen.source, quick=chosen.quick)
+        ),
     ]
     about = f"{place[0].name} ({chosen.source}), epsilon {EPSILON:g}, {trials} trials."
     parts = [

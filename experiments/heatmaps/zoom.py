@@ -1,10 +1,11 @@
 """The table that zoom is judged on: data and samples fixed in expected.toml, rivals beside it, losses shown.
 
-python -m experiments.heatmaps.zoom [--quick] [--only cells,gaze] [--workers 2] [--out DIR] [--page FILE]
+python -m experiments.heatmaps.zoom [--quick] [--only cells,gaze] [--workers 2] [--out DIR] [--page
+FILE]
 
-The page in the docs, docs/reference/leaderboard.md, is what `--page docs/reference/leaderboard.md` writes. It
-ends with the made-up cities of `sfumato leaderboard`, on which nothing is decided. `--again` makes the page
-of the scores that an earlier run left in --out, without running anything.
+The page in the docs, docs/reference/leaderboard.md, is what `--page docs/reference/leaderboard.md`
+writes. It ends with the made-up cities of `sfumato leaderboard`, on which nothing is decided.
+`--again` makes the page of the scores that an earlier run left in --out, without running anything.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ import numpy as np
 from experiments.heatmaps.claims import write_rows
 from experiments.heatmaps.protocol import CELLS, DATA, USERS, chance, real_places
 
-from sfumato.heatmap.leaderboard import (
+from sfumato.heatmap.benchmark.leaderboard import (
     Metric,
     Ours,
     Place,
     Score,
-    made_up_places,
     score_sample,
     standard_methods,
+    synthetic_places,
 )
-from sfumato.heatmap.standings import (
+from sfumato.heatmap.benchmark.scoring import (
     HEADS,
     SIGNS,
-    Duel,
+    PairedComparison,
     duel,
     duels,
     epsilons_of,
@@ -93,8 +94,9 @@ class Source:
 class Requirement:
     """One number of the issue: what is measured against a rival, and between what it must lie.
 
-    kind "better" and "worse" count cells of epsilon and metric, "ratio" is that of the means, "gain" their
-    difference, "time" a ratio. `holds` says for each source what the last full run found.
+    kind "better" and "worse" count cells of epsilon and metric, "ratio" is that of the means,
+    "gain" their difference, "time" a ratio. `holds` says for each source what the last full run
+    found.
     """
 
     name: str
@@ -142,13 +144,16 @@ def sources(data: Path, *, quick: bool, only: Sequence[str] = ()) -> list[Source
     """The places of expected.toml; without their folder made-up cities, on which nothing is decided."""
     fixed = settings()
     if not data.is_dir():
-        places = made_up_places(4 if quick else CELLS, chance=chance)
+        places = synthetic_places(4 if quick else CELLS, chance=chance)
         return [Source("city", tuple(places), USERS, 1 if quick else 2)]
     found = []
     for name in only or ("cells", "gaze", "new_york", "city"):
         match name:
             case "city":
-                places, asked = made_up_places(CELLS, chance=chance), {"users": USERS, "trials": 2}
+                places, asked = (
+                    synthetic_places(CELLS, chance=chance),
+                    {"users": USERS, "trials": 2},
+                )
             case "cells":
                 places, asked = _cells(data, fixed), fixed
             case "gaze":
@@ -158,7 +163,9 @@ def sources(data: Path, *, quick: bool, only: Sequence[str] = ()) -> list[Source
                 asked = fixed["new_york"]
                 places = [_box(data / file, asked["bounds"]) for file in asked["files"]]
             case _:
-                raise SystemExit(f"sources are cells, gaze, new_york and city, got {name!r}; nothing was run")
+                raise SystemExit(
+                    f"sources are cells, gaze, new_york and city, got {name!r}; nothing was run"
+                )
         few = (places[:2], 1) if quick else (places, asked["trials"])
         found.append(Source(name, tuple(few[0]), asked["users"], few[1]))
     return found
@@ -178,7 +185,9 @@ def scene(file: Path, image: int) -> Place:
     table = pyarrow.parquet.read_table(file, filters=[("image_id", "=", image)])
     wide, high = 800.0, 600.0
     x = (table["x"].to_numpy() - (wide - high) / 2) / high
-    return _inside(f"gaze {image}", table["user_id"].to_numpy(), x, 1 - table["y"].to_numpy() / high)
+    return _inside(
+        f"gaze {image}", table["user_id"].to_numpy(), x, 1 - table["y"].to_numpy() / high
+    )
 
 
 def _box(file: Path, bounds: Sequence[float]) -> Place:
@@ -189,14 +198,21 @@ def _box(file: Path, bounds: Sequence[float]) -> Place:
     table = pyarrow.parquet.read_table(file)
     x, y = table["lon"].to_numpy(), table["lat"].to_numpy()
     return _inside(
-        file.stem, table["user_id"].to_numpy(), (x - west) / (east - west), (y - south) / (north - south)
+        file.stem,
+        table["user_id"].to_numpy(),
+        (x - west) / (east - west),
+        (y - south) / (north - south),
     )
 
 
 def _inside(name: str, user: Any, x: Any, y: Any) -> Place:
     keep = (x >= 0) & (x <= 1) & (y >= 0) & (y <= 1)
     return Place(
-        name, user[keep].astype(np.int64), x[keep], y[keep], np.ones(int(keep.sum()), dtype=np.int64)
+        name,
+        user[keep].astype(np.int64),
+        x[keep],
+        y[keep],
+        np.ones(int(keep.sum()), dtype=np.int64),
     )
 
 
@@ -243,7 +259,7 @@ def kept_scores(path: Path) -> list[Score]:
         ]  # fmt: skip
 
 
-def losses(found: Sequence[Duel]) -> str:
+def losses(found: Sequence[PairedComparison]) -> str:
     """Where a rival is significantly better, in words."""
     lost = [
         f"{HEADS[one.metric][:-2]} at epsilon {one.epsilon:g} ({one.gain.mean:+.4f} ± {one.gain.half:.4f})"
@@ -253,11 +269,15 @@ def losses(found: Sequence[Duel]) -> str:
     return "significantly better in " + "; ".join(lost) if lost else "significantly better nowhere"
 
 
-def section(scores: Sequence[Score], leader: str, asked: Sequence[Requirement]) -> tuple[str, list[str]]:
+def section(
+    scores: Sequence[Score], leader: str, asked: Sequence[Requirement]
+) -> tuple[str, list[str]]:
     """The page's part about one source, and what came out otherwise than `holds` says."""
     source = scores[0].source
     runs = len(scores) // len(methods_of(scores)) // len(epsilons_of(scores))
-    fights = {rival: duels(scores, leader, rival) for rival in methods_of(scores) if rival != leader}
+    fights = {
+        rival: duels(scores, leader, rival) for rival in methods_of(scores) if rival != leader
+    }
     parts = [
         f"## {TITLES[source]}",
         f"{runs} runs of {scores[0].users} people at each epsilon.",
@@ -284,7 +304,9 @@ def section(scores: Sequence[Score], leader: str, asked: Sequence[Requirement]) 
                 ]
             )
             if met != one.holds[source]:
-                surprises.append(f"{source}: {one.name} was {'met' if met else 'not met'}: {number:.4g}")
+                surprises.append(
+                    f"{source}: {one.name} was {'met' if met else 'not met'}: {number:.4g}"
+                )
         parts += ["### What was asked for", markdown(rows)]
     return "\n\n".join(parts), surprises
 
@@ -292,14 +314,24 @@ def section(scores: Sequence[Score], leader: str, asked: Sequence[Requirement]) 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run, write zoom.csv, zoom.md and the page; fail where a requirement came out otherwise than written."""
     parser = argparse.ArgumentParser(description="The table that zoom is judged on", prog="zoom")
-    parser.add_argument("--quick", action="store_true", help="a small part, in seconds; decides nothing")
+    parser.add_argument(
+        "--quick", action="store_true", help="a small part, in seconds; decides nothing"
+    )
     parser.add_argument("--only", default="", help="some of cells, gaze, new_york, with commas")
     parser.add_argument("--workers", type=int, default=1, choices=(1, 2), help="processes")
-    parser.add_argument("--methods", default=",".join(METHODS), help="the first is held against the others")
-    parser.add_argument("--out", type=Path, default=Path("demo/heatmaps"), help="folder for what is made")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data; absent: made-up cities")
+    parser.add_argument(
+        "--methods", default=",".join(METHODS), help="the first is held against the others"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo/heatmaps"), help="folder for what is made"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=DATA, help="folder of the data; absent: made-up cities"
+    )
     parser.add_argument("--page", type=Path, help="the page to write too")
-    parser.add_argument("--again", action="store_true", help="the page of scores that --out has already")
+    parser.add_argument(
+        "--again", action="store_true", help="the page of scores that --out has already"
+    )
     given = parser.parse_args(argv)
     given.out.mkdir(parents=True, exist_ok=True)
     methods = given.methods.split(",")

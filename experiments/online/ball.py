@@ -22,7 +22,9 @@ def run(*, quick: bool) -> Part:
     """Losses within 45 degrees of the axis on which the centre lies."""
     rounds = 200 if quick else 2000
     found: list[Point] = []
-    rows: Table = [["dimension", "best loss", "regret", "bound", "closed bound", "leader without noise"]]
+    rows: Table = [
+        ["dimension", "best loss", "regret", "bound", "closed bound", "leader without noise"]
+    ]
     for dimension in (2, 8, 32, 128):
         losses = cone(rounds, dimension)
         center = np.zeros(dimension)
@@ -41,12 +43,17 @@ def run(*, quick: bool) -> Part:
         closed = gaussian_first_order_bound(
             best, unit_ahead=unit, longest=1.0, rounds=rounds, largest=float(most.max())
         )
-        for series, value in (("regret", lost), ("bound", bound), ("closed", closed), ("leader", quiet)):
+        for series, value in (
+            ("regret", lost),
+            ("bound", bound),
+            ("closed", closed),
+            ("leader", quiet),
+        ):
             found.append(exact_point("ball", series, "dimension", dimension, value))
-        rows.append([str(dimension), *(f"{value:.4g}" for value in (best, lost, bound, closed, quiet))])
-    text = (
-        "On a ball the leader needs no noise when losses are never negative; the theorem is true, and large."
-    )
+        rows.append(
+            [str(dimension), *(f"{value:.4g}" for value in (best, lost, bound, closed, quiet))]
+        )
+    text = "On a ball the leader needs no noise when losses are never negative; the theorem is true, and large."
     return Part("ball", "Gaussian noise on a ball", text, tuple(found), (("", rows),))
 
 
@@ -56,5 +63,7 @@ def cone(rounds: int, dimension: int) -> FloatArray:
     across = rng.normal(size=(rounds, dimension - 1))
     across /= np.linalg.norm(across, axis=1, keepdims=True)
     angle = math.pi / 4 * rng.random((rounds, 1)) ** 0.2
-    losses: FloatArray = rng.random((rounds, 1)) * np.hstack([np.cos(angle), np.sin(angle) * across])
+    losses: FloatArray = rng.random((rounds, 1)) * np.hstack(
+        [np.cos(angle), np.sin(angle) * across]
+    )
     return losses

@@ -24,7 +24,7 @@ from sfumato.online.pca import (
     perturbed_regrets,
     tuned_rate,
 )
-from sfumato.online.regret import regret_bound
+from sfumato.online.regrets import regret_bound
 from sfumato.privacy import gaussian_sigma
 
 FloatArray = npt.NDArray[np.float64]
@@ -77,7 +77,9 @@ def cycled(found: dict[str, float], size: int, draws: int, *, rng: np.random.Gen
 def killed(found: dict[str, float], draws: int, *, rng: np.random.Generator) -> None:
     """Two directions of eight, each learner tuned by its bound: always the axis that lost least so far."""
     points = np.eye(SIZE)[np.arange(ROUNDS) % SIZE]
-    points[:SIZE] *= np.sqrt(np.arange(1, SIZE + 1) / (SIZE + 1))[:, None]  # so that there are no ties
+    points[:SIZE] *= np.sqrt(np.arange(1, SIZE + 1) / (SIZE + 1))[
+        :, None
+    ]  # so that there are no ties
     best = best_loss(points, RANK)
     gain = laplace_gain(SIZE, RANK, draws=draws, rng=rng)
     epsilon = min(1.0, math.sqrt(gain.mean / best))
@@ -101,7 +103,9 @@ def killed(found: dict[str, float], draws: int, *, rng: np.random.Generator) -> 
     plays = follow(points, lambda total: exponentiated_gradient(total, RANK, rate=rate))
     calm = pca_regret(points, RANK, plays=plays)
     found[f"{KILLER}/exponentiated/{SIZE}"] = calm
-    found[f"{KILLER}/exponentiated / bound/{SIZE}"] = calm / exponentiated_bound(best, **given, rate=rate)
+    found[f"{KILLER}/exponentiated / bound/{SIZE}"] = calm / exponentiated_bound(
+        best, **given, rate=rate
+    )
     plays = follow(points, lambda total: leader(total, RANK))
     found[f"{KILLER}/leader/{SIZE}"] = pca_regret(points, RANK, plays=plays)
 
@@ -132,9 +136,13 @@ def run(*, quick: bool) -> Part:
     rows = [["", "value", "95 % interval"]]
     for point in points:
         interval = "" if point.low == point.high else f"{point.low:.3g} to {point.high:.3g}"
-        rows.append([f"{point.figure}: {point.series}, size {point.x:g}", f"{point.middle:.3g}", interval])
+        rows.append(
+            [f"{point.figure}: {point.series}, size {point.x:g}", f"{point.middle:.3g}", interval]
+        )
     about = (
         "Which directions to throw away (sec. 12.2.2): perturbed leaders with the matrix ensemble of lemma "
         "12.5, sampled exactly, with Gaussian matrices, and exponentiated gradient, which we recommend."
     )
-    return Part("matrices", "Online principal components", about, tuple(points), (("Numbers", rows),))
+    return Part(
+        "matrices", "Online principal components", about, tuple(points), (("Numbers", rows),)
+    )

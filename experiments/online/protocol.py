@@ -12,7 +12,13 @@ from sfumato.online.sequences import SEQUENCES
 
 FloatArray = npt.NDArray[np.float64]
 COUNT = 16
-NOISES = ("laplace", "gumbel", "frechet", "exponential", "pareto")  # Weibull noise of shape 1 is exponential
+NOISES = (
+    "laplace",
+    "gumbel",
+    "frechet",
+    "exponential",
+    "pareto",
+)  # Weibull noise of shape 1 is exponential
 
 
 def generator(*words: object) -> np.random.Generator:

@@ -2,11 +2,12 @@
 
 python -m experiments.online.radius [--out FOLDER] [--quick]
 
-Every evening the sensors of a corridor release one reading each. Recovering where people were takes a radius:
-how far readings may be from what the estimate would read. Too small a radius explains noise, too large a one
-explains nothing. Nobody knows which is best, and trying them on the truth would cost privacy. So the release
-is thinned: sources are recovered from the first view, once with every radius, and each is scored by how well
-it tells the second. Those are functions of the release, so the choice costs nothing beyond it.
+Every evening the sensors of a corridor release one reading each. Recovering where people were takes
+a radius: how far readings may be from what the estimate would read. Too small a radius explains
+noise, too large a one explains nothing. Nobody knows which is best, and trying them on the truth
+would cost privacy. So the release is thinned: sources are recovered from the first view, once with
+every radius, and each is scored by how well it tells the second. Those are functions of the
+release, so the choice costs nothing beyond it.
 """
 
 from __future__ import annotations
@@ -24,26 +25,28 @@ from experiments.sensors.points import Part, Picture, exact_point, markdown
 
 from sfumato.figures.online import regret_picture
 from sfumato.online.chooser import Chooser
-from sfumato.online.thin import thin
+from sfumato.online.thinning import thin
 from sfumato.privacy import REHEARSAL, ZCDP, KeyedNoise, Ledger, MovedMass, guard
 from sfumato.sensing import Recovery, Site, emd_of, heat_line, plan, recover
-from sfumato.sensing.readings import quantise
+from sfumato.sensing.release.readings import quantise
 
 FloatArray = npt.NDArray[np.float64]
 
 LENGTH, CELLS, SENSORS, SPREAD = 40.0, 80, 16, 25.0
 RHO = ZCDP("1/2")  # of one day
 FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # of the papers' radius, sigma sqrt(m)
-EMPTY = LENGTH / 4  # the error, in metres, of a day without an answer: that of mass spread evenly, or more
+EMPTY = (
+    LENGTH / 4
+)  # the error, in metres, of a day without an answer: that of mass spread evenly, or more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Days:
     """What was chosen and lost; tables are days by radii.
 
-    `scores` are squared distances to the second view, `fits` to the first, which the sources were recovered
-    from, and `truths` to what people really caused, which only a simulation knows; `metres` are errors of
-    places. `sigma` is the noise of one reading in a view.
+    `scores` are squared distances to the second view, `fits` to the first, which the sources were
+    recovered from, and `truths` to what people really caused, which only a simulation knows;
+    `metres` are errors of places. `sigma` is the noise of one reading in a view.
     """
 
     chooser: Chooser[float]
@@ -81,7 +84,8 @@ def sixty_days(days: int = 60, *, draw: int = 0) -> Days:
     noise_plan = plan(site, RHO)
     bound = noise_plan.bound()
     ledger = Ledger.rehearsal(ZCDP(RHO.rho * days), unit=bound.unit, neighbors=site.neighbors)
-    # Known noise, so that these numbers can be made again: a rehearsal takes it, a real ledger does not.
+    # Known noise, so that these numbers can be made again: a rehearsal takes it, a real ledger does
+    # not.
     noise = KeyedNoise(seed, epoch=bytes(12))
     chooser: Chooser[float] = Chooser(FACTORS, rng=rng)
     chosen, rows, paths = [], [], []
@@ -94,7 +98,9 @@ def sixty_days(days: int = 60, *, draw: int = 0) -> Days:
         chosen.append(chooser.choose())
         found = [recover(hall, views.first, radius=views.sigma * f * SENSORS**0.5) for f in FACTORS]
         told = np.stack([hall.readings(one.estimate) for one in found])
-        scores, fits, truths = (np.sum((told - y) ** 2, axis=1) for y in (views.second, views.first, caused))
+        scores, fits, truths = (
+            np.sum((told - y) ** 2, axis=1) for y in (views.second, views.first, caused)
+        )
         chooser.observe(scores)
         rows.append(np.stack([scores, fits, truths, [metres_off(one, people) for one in found]]))
         paths.append([chooser.regret, chooser.bound])
@@ -127,13 +133,19 @@ def run(*, quick: bool) -> Part:
         "regret over bound": max(float(one.regret[-1] / one.bound[-1]) for one in draws),
         "dependence of two views": first.dependence,
         "metres off, chosen daily": float(np.mean([one.chosen_metres() for one in draws])),
-        "metres off, best fixed radius": float(np.mean([one.fixed_metres().min() for one in draws])),
+        "metres off, best fixed radius": float(
+            np.mean([one.fixed_metres().min() for one in draws])
+        ),
         "metres off, any radius": float(fixed.mean()),
-        "error of readings, true": float(np.mean([one.truths.mean(axis=0)[usual] for one in draws])),
+        "error of readings, true": float(
+            np.mean([one.truths.mean(axis=0)[usual] for one in draws])
+        ),
         "error of readings, by the second view": float(
             np.mean([one.told(one.scores)[usual] for one in draws])
         ),
-        "error of readings, by the first view": float(np.mean([one.told(one.fits)[usual] for one in draws])),
+        "error of readings, by the first view": float(
+            np.mean([one.told(one.fits)[usual] for one in draws])
+        ),
     }
     png = regret_picture(
         {"chosen daily": first.regret}, {"chosen daily": first.bound}, rehearsal=True,
@@ -141,7 +153,9 @@ def run(*, quick: bool) -> Part:
         caption=f"{len(first.chosen)} days, {SENSORS} sensors, {RHO} a day, {len(FACTORS)} radii. Squared "
         "distance to the second view of each release, above that of the best single radius.",
     )  # fmt: skip
-    points = [exact_point("radius", name, "draws", len(draws), value) for name, value in numbers.items()]
+    points = [
+        exact_point("radius", name, "draws", len(draws), value) for name, value in numbers.items()
+    ]
     rows = [["", "value"], *([name, f"{value:.3g}"] for name, value in numbers.items())]
     tables = (
         ("A radius chosen daily: the largest ratio, else means over days and draws", rows),
@@ -150,14 +164,21 @@ def run(*, quick: bool) -> Part:
     about = " ".join((__doc__ or "").split("\n\n")[2].split())
     name = "Regret of a radius chosen daily, against its bound"
     return Part(
-        "radius", "Sixty days of a corridor", about, tuple(points), tables, (Picture("radius", png, name),)
+        "radius",
+        "Sixty days of a corridor",
+        about,
+        tuple(points),
+        tables,
+        (Picture("radius", png, name),),
     )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the days of one draw, and what they came to; write the picture."""
     parser = argparse.ArgumentParser(description="A recovery radius chosen daily", prog="radius")
-    parser.add_argument("--out", type=Path, default=Path("demo/online"), help="folder for the picture")
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo/online"), help="folder for the picture"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer draws, in seconds")
     given = parser.parse_args(argv)
     part = run(quick=given.quick)

@@ -1,6 +1,7 @@
 """Table 1: the expected regret of every learner on six sequences, exactly, and over its bound.
 
-And the shipped `Chooser`, which is told nothing, beside Hedge at the rate of a formula that knows L*.
+And the shipped `Chooser`, which is told nothing, beside Hedge at the rate of a formula that knows
+L*.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from experiments.sensors.points import Part, Picture, Point, Table, exact_point
 from sfumato.figures.online import regret_picture
 from sfumato.online.ball import gaussian_regret_bound, tuned_sigma
 from sfumato.online.perturbations import Gaussian, excess, perturbation
-from sfumato.online.regret import (
+from sfumato.online.regrets import (
     best_loss,
     doubling_bound,
     hedge_rate,
@@ -133,10 +134,13 @@ def killer(rounds: int) -> Picture:
         paths[name] = _path(losses, play(losses, perturbed_leader(noise)))
         ahead = excess(noise, COUNT)
         bounds[name] = np.array(
-            [regret_bound(epsilon, best_loss=float(one), ahead=ahead) for one in best], dtype=np.float64
+            [regret_bound(epsilon, best_loss=float(one), ahead=ahead) for one in best],
+            dtype=np.float64,
         )
     png = regret_picture(paths, bounds, caption=CAPTION, title="Losses that hit whoever leads")
-    words = "Regret by rounds of the chooser and of two perturbed leaders, below their dashed bounds"
+    words = (
+        "Regret by rounds of the chooser and of two perturbed leaders, below their dashed bounds"
+    )
     return Picture("leader-killer", png, words)
 
 

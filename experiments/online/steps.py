@@ -28,7 +28,9 @@ def run(*, quick: bool) -> Part:
             found.append(exact_point("one-step", name, "epsilon", asked, right / asked))
             found.append(exact_point("printed", name, "epsilon", asked, printed / asked))
             rows.append([name, f"{asked:g}", f"{right:.4f}", f"{printed:.4f}"])
-        found.append(exact_point("lipschitz", name, "cases", 0, lipschitz(name, 60 if quick else 600)))
+        found.append(
+            exact_point("lipschitz", name, "cases", 0, lipschitz(name, 60 if quick else 600))
+        )
     found.append(exact_point("sec-12.1", "printed", "rounds", 1000, one_line(printed=True)))
     found.append(exact_point("sec-12.1", "leader", "rounds", 1000, one_line(printed=False)))
     text = (
@@ -58,8 +60,12 @@ def lipschitz(name: str, cases: int) -> float:
     losses = rng.random((cases, COUNT)) * rng.choice([1.0, 10.0, 60.0], size=(cases, 1))
     moves = rng.random((cases, COUNT)) * (rng.random((cases, COUNT)) < 0.4) * 4
     moves[:, 0] = 4.0
-    found = log_ratios(expected_play(losses, noise), expected_play(losses + moves, noise)).max(axis=1)
-    bounds = [lipschitz_bound(at, at + move, noise=noise) for at, move in zip(losses, moves, strict=True)]
+    found = log_ratios(expected_play(losses, noise), expected_play(losses + moves, noise)).max(
+        axis=1
+    )
+    bounds = [
+        lipschitz_bound(at, at + move, noise=noise) for at, move in zip(losses, moves, strict=True)
+    ]
     return float(np.max(found / np.array(bounds)))
 
 

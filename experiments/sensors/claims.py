@@ -40,12 +40,13 @@ class Claim:
     "peak", "valley": some point between lies above (below) both ends;
     "below": every value is at most `high` times that of the series `than`.
 
-    It holds if 95 % intervals lie where it says, does not if one lies elsewhere, and else is undecided. Two
-    points are compared on draws that both answered, draw by draw. Where one point of several is enough to
-    decide (one above both ends, one where `than` is less), 5 % are shared among them.
+    It holds if 95 % intervals lie where it says, does not if one lies elsewhere, and else is
+    undecided. Two points are compared on draws that both answered, draw by draw. Where one point of
+    several is enough to decide (one above both ends, one where `than` is less), 5 % are shared
+    among them.
 
-    A bound O(.) is not contradicted by less: `slack` is the side of [low, high] on which a slope keeps it;
-    where all of its interval lies there the bound is "not attained".
+    A bound O(.) is not contradicted by less: `slack` is the side of [low, high] on which a slope
+    keeps it; where all of its interval lies there the bound is "not attained".
     """
 
     name: str
@@ -96,15 +97,24 @@ def decide(claim: Claim, points: Sequence[Point], draws: Sequence[Draw] = ()) ->
     mine = _points(claim, points, claim.series)
     trials = _trials(claim, draws, claim.series)
     first, last = mine[0], mine[-1]
-    span = f"{first.axis} {first.x:g} to {last.x:g}" if len(mine) > 1 else f"{first.axis} {first.x:g}"
+    span = (
+        f"{first.axis} {first.x:g} to {last.x:g}" if len(mine) > 1 else f"{first.axis} {first.x:g}"
+    )
     match claim.kind:
         case "slope":
             if not trials and any(point.low < point.high for point in mine):
-                raise SystemExit(f"the slope of claim {claim.name} has no draws; it was not decided")
-            logs, values = np.log([point.x for point in mine]), np.array([point.middle for point in mine])
+                raise SystemExit(
+                    f"the slope of claim {claim.name} has no draws; it was not decided"
+                )
+            logs, values = (
+                np.log([point.x for point in mine]),
+                np.array([point.middle for point in mine]),
+            )
             exact = float(fitted(logs, values))
             found = (
-                slope(trials, f"{claim.figure} {claim.series}") if trials else Interval(exact, exact, exact)
+                slope(trials, f"{claim.figure} {claim.series}")
+                if trials
+                else Interval(exact, exact, exact)
             )
             said = f"slope {found}" if trials else f"slope {exact:.3f}"
             return Finding(claim, _judge(claim, found), f"{said} for {span}")
@@ -114,7 +124,9 @@ def decide(claim: Claim, points: Sequence[Point], draws: Sequence[Draw] = ()) ->
             said = f"a + b/√{first.axis} has a = {found}, and fits with p = {fits:.2g}"
             return Finding(claim, verdict, f"{said}, for {span}")
         case "within":
-            answers = {_judge(claim, Interval(point.middle, point.low, point.high)) for point in mine}
+            answers = {
+                _judge(claim, Interval(point.middle, point.low, point.high)) for point in mine
+            }
             return Finding(claim, _all(answers), f"{_range(mine)} for {span}")
         case "rises" | "falls":
             apart, told = _apart(last, first, trials)
@@ -163,10 +175,15 @@ def _apart(
     if not trials:
         return unpaired(one, other), ""
     apart, count = difference(trials[one.x], trials[other.x], level=level)
-    return apart, f", paired {apart.middle:+.3g} [{apart.low:+.3g}, {apart.high:+.3g}] on {count} draws,"
+    return (
+        apart,
+        f", paired {apart.middle:+.3g} [{apart.low:+.3g}, {apart.high:+.3g}] on {count} draws,",
+    )
 
 
-def _turn(claim: Claim, mine: Sequence[Point], trials: Mapping[float, Trials], span: str) -> Finding:
+def _turn(
+    claim: Claim, mine: Sequence[Point], trials: Mapping[float, Trials], span: str
+) -> Finding:
     """Whether some point between is above (below) both ends, by the one that is farthest from the nearer."""
     first, last = mine[0], mine[-1]
     sign = 1 if claim.kind == "peak" else -1
@@ -218,7 +235,9 @@ def _below(
     return Finding(claim, _all(answers), said)
 
 
-def _below_unpaired(claim: Claim, mine: Sequence[Point], others: Sequence[Point], span: str) -> Finding:
+def _below_unpaired(
+    claim: Claim, mine: Sequence[Point], others: Sequence[Point], span: str
+) -> Finding:
     """Whether one series is at most `high` times another, by their intervals: nothing was drawn of either."""
     at = {point.x: point for point in others}
     both = [(point, at[point.x]) for point in mine if point.x in at]
@@ -250,7 +269,9 @@ def _points(claim: Claim, points: Sequence[Point], series: str) -> list[Point]:
 
 def _trials(claim: Claim, draws: Sequence[Draw], series: str) -> dict[float, dict[int, float]]:
     found = trials_of(draws, claim.figure, series, claim.metric) if series else {}
-    return {x: some for x, some in found.items() if some and (not claim.values or x in claim.values)}
+    return {
+        x: some for x, some in found.items() if some and (not claim.values or x in claim.values)
+    }
 
 
 def _range(mine: Sequence[Point]) -> str:

@@ -9,7 +9,7 @@ from experiments.sensors.points import Part, Point, Table, exact_point, share
 from experiments.sensors.protocol import METHODS, Setting, attempt, generator, place_sources
 
 from sfumato.sensing import heat_line
-from sfumato.sensing.limits import papers_radius_coverage
+from sfumato.sensing.planning.limits import papers_radius_coverage
 
 SENSORS = (10, 50, 100, 1000)
 SETTING = Setting(T=0.05, sigma=0.1)
@@ -20,7 +20,9 @@ def run(*, quick: bool) -> Part:
     trials = 100 if quick else 1000
     found: list[Point] = []
     failed = total = 0
-    rows: Table = [["m", "radius", "truth within it", "exactly, or by design", "something within it"]]
+    rows: Table = [
+        ["m", "radius", "truth within it", "exactly, or by design", "something within it"]
+    ]
     for m in SENSORS[:3] if quick else SENSORS:
         line = heat_line(sources=SETTING.n, sensors=m, diffusion_time=SETTING.T)
         truth = place_sources(line.space, 1, generator("coverage"))
@@ -39,7 +41,9 @@ def run(*, quick: bool) -> Part:
             failed, total = failed + trials - tried, total + trials
             for label, count in (("truth", hits), ("something", some)):
                 ends = share(count, tried)
-                found.append(Point("coverage", f"{method.name}, {label}", "value", "m", m, *ends, tried))
+                found.append(
+                    Point("coverage", f"{method.name}, {label}", "value", "m", m, *ends, tried)
+                )
             exact = f"{papers_radius_coverage(m):.1%}" if method.radius else "about 90%"
             rows.append([str(m), method.name, f"{hits / tried:.1%}", exact, f"{some / tried:.1%}"])
     about = (
@@ -48,4 +52,6 @@ def run(*, quick: bool) -> Part:
         "that none are is proved by a ray."
     )
     unsolved = (("coverage", failed, total),)
-    return Part("coverage", "Is the truth feasible?", about, tuple(found), (("", rows),), unsolved=unsolved)
+    return Part(
+        "coverage", "Is the truth feasible?", about, tuple(found), (("", rows),), unsolved=unsolved
+    )

@@ -28,21 +28,48 @@ def run(*, quick: bool) -> Part:
         found.append(exact_point("4b", RAW, "n", n, value))
         found.append(exact_point("4b", "Delta_2 n / sqrt(m)", "n", n, value * n / math.sqrt(500)))
     few = (0.001, 0.01, 10.0, 100.0)
-    full = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 100.0)
+    full = (
+        0.0005,
+        0.001,
+        0.002,
+        0.005,
+        0.01,
+        0.02,
+        0.05,
+        0.1,
+        0.2,
+        0.5,
+        1.0,
+        2.0,
+        5.0,
+        10.0,
+        50.0,
+        100.0,
+    )
     for time in few if quick else full:
         value = moved(1000, 500, time)
         unit = value * 1000 / math.sqrt(500)
         found.append(exact_point("4c", RAW, "T", time, value))
         found.append(exact_point("4c", "Delta_2 T^1.5 n / sqrt(m)", "T", time, unit * time**1.5))
         found.append(exact_point("4c", "Delta_2 T^0.75 n / sqrt(m)", "T", time, unit * time**0.75))
-        found.append(exact_point("4c", "over the law of small T", "T", time, unit * time**0.75 / SMALL))
-        found.append(exact_point("4c", "over the law of large T", "T", time, unit * time**1.5 / LARGE))
+        found.append(
+            exact_point("4c", "over the law of small T", "T", time, unit * time**0.75 / SMALL)
+        )
+        found.append(
+            exact_point("4c", "over the law of large T", "T", time, unit * time**1.5 / LARGE)
+        )
     steps = literal_step(100, 50, 0.05)
-    needed = sensitivity(heat_line(sources=100, sensors=50, diffusion_time=0.05), MovedMass(ALPHA, "line")).l2
+    needed = sensitivity(
+        heat_line(sources=100, sensors=50, diffusion_time=0.05), MovedMass(ALPHA, "line")
+    ).l2
     found.append(exact_point("prop5", "needed over printed", "n", 100, needed / steps))
     graphs, table2 = closed_forms((6,) if quick else (4, 8, 16, 32))
     shown = tuple(found) + graphs
-    scaled = [p for p in found if p.series not in (RAW, "over the law of small T", "over the law of large T")]
+    scaled = [
+        p
+        for p in found
+        if p.series not in (RAW, "over the law of small T", "over the law of large T")
+    ]
     captions = {"4a": "n = 500, T = 0.05", "4b": "m = 500, T = 0.05", "4c": "n = 1000, m = 500"}
     pictures = tuple(
         picture(
@@ -84,7 +111,9 @@ def values(found: list[Point], figure: str) -> Table:
     names = list(dict.fromkeys(point.series for point in here))
     at = {(point.series, point.x): point.middle for point in here}
     rows = [[here[0].axis, *names]]
-    return rows + [[f"{x:g}", *(f"{at[name, x]:.4g}" for name in names)] for x in sorted({p.x for p in here})]
+    return rows + [
+        [f"{x:g}", *(f"{at[name, x]:.4g}" for name in names)] for x in sorted({p.x for p in here})
+    ]
 
 
 def closed_forms(sizes: tuple[int, ...]) -> tuple[tuple[Point, ...], Table]:
@@ -94,13 +123,19 @@ def closed_forms(sizes: tuple[int, ...]) -> tuple[tuple[Point, ...], Table]:
     found: list[Point] = []
     for name in ("complete", "star"):
         for n in sizes:
-            edges = [(i, j) for i in range(n) for j in range(i + 1, n) if name == "complete" or i == 0]
+            edges = [
+                (i, j) for i in range(n) for j in range(i + 1, n) if name == "complete" or i == 0
+            ]
             network = graph_diffusion(Graph(edges, nodes=n), rate)
             computed = sensitivity(network, MovedMass(1, "graph")).l2 ** 2
             printed, corrected = forms(name, n, rate)
-            found.append(exact_point(f"table2 {name}", "printed over computed", "n", n, printed / computed))
             found.append(
-                exact_point(f"table2 {name}", "corrected over computed", "n", n, corrected / computed)
+                exact_point(f"table2 {name}", "printed over computed", "n", n, printed / computed)
+            )
+            found.append(
+                exact_point(
+                    f"table2 {name}", "corrected over computed", "n", n, corrected / computed
+                )
             )
             rows.append(
                 [name, str(n), f"{printed:.4g}", f"{corrected:.4g}", f"{computed:.4g}",

@@ -1,11 +1,13 @@
 """Every estimator on every setting, paired with R: the table of docs/reference/estimators.md.
 
-python -m experiments.sensors.estimators [--trials 400] [--only NAME ...] [--out docs/reference/estimators.md]
+python -m experiments.sensors.estimators [--trials 400] [--only NAME ...] [--out
+docs/reference/estimators.md]
 
-Each trial draws sources and noise once; all estimators see the same readings. Draws for which R is infeasible
-are solved at the smallest feasible radius, and answers without mass are scored as mass spread evenly. A ratio
-is of mean errors, with 95 % intervals by the delta method on pairs. Bands: the share of statements "a source
-within r of here with 90 %" that were true. `TARGETS` are what issue 9 asks; a miss is exit code 1.
+Each trial draws sources and noise once; all estimators see the same readings. Draws for which R is
+infeasible are solved at the smallest feasible radius, and answers without mass are scored as mass
+spread evenly. A ratio is of mean errors, with 95 % intervals by the delta method on pairs. Bands:
+the share of statements "a source within r of here with 90 %" that were true. `TARGETS` are what
+issue 9 asks; a miss is exit code 1.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from experiments.sensors.protocol import generator
 
 from sfumato.privacy import MovedMass, SwappedCells, gaussian_sigma
@@ -38,12 +41,13 @@ from sfumato.sensing import (
     posterior,
     sensitivity,
 )
-from sfumato.sensing.build import even_places
-from sfumato.sensing.estimate import distances_between, places_of
-from sfumato.sensing.posterior import Posterior
-from sfumato.sensing.recover_anyway import recover_anyway
+from sfumato.sensing.model.operators.build import even_places
+from sfumato.sensing.recovery.estimate import distances_between, places_of
+from sfumato.sensing.recovery.estimators.min_radius import recover_min_radius
+from sfumato.sensing.recovery.estimators.posterior import SourcePosterior
 from sfumato.spaces import Grid
-from sfumato.spaces.space import FloatArray
+
+FloatArray = npt.NDArray[np.float64]
 
 Answer = Estimate | None
 
@@ -113,7 +117,9 @@ def scene(on: str, time: float) -> Operator:
     if on == "plane":
         places = even_places(49, np.zeros(2), np.ones(2))
         return heat_plane(sources=Grid(5), sensors=places, diffusion_time=0.01)
-    graph, _ = block_graph([250, 250], inside=0.05, across=0.001, rng=generator("estimators", "graph"))
+    graph, _ = block_graph(
+        [250, 250], inside=0.05, across=0.001, rng=generator("estimators", "graph")
+    )
     return graph_diffusion(graph, 0.5)
 
 
@@ -141,17 +147,23 @@ def draw(setting: Setting, trial: int) -> tuple[FloatArray, FloatArray]:
     return truth, rng.standard_normal(operator.shape[0])
 
 
-def least(operator: Operator, y: FloatArray, sigma: float, upper: float, *, papers: bool = False) -> Answer:
+def least(
+    operator: Operator, y: FloatArray, sigma: float, upper: float, *, papers: bool = False
+) -> Answer:
     """R; infeasible draws at the smallest feasible radius."""
-    found = recover_anyway(operator, y, sigma=sigma, radius="papers" if papers else None, upper=upper)
+    found = recover_min_radius(
+        operator, y, sigma=sigma, radius="papers" if papers else None, upper=upper
+    )
     support = found.support
     return Estimate(operator, places_of(operator.space, support), found.estimate[support])
 
 
-def mean_answer(beliefs: Posterior) -> Estimate:
+def mean_answer(beliefs: SourcePosterior) -> Estimate:
     """The mean of the posterior, the other obvious rule."""
     cells = np.flatnonzero(beliefs.shares)
-    return Estimate(beliefs.operator, places_of(beliefs.operator.space, cells), beliefs.shares[cells])
+    return Estimate(
+        beliefs.operator, places_of(beliefs.operator.space, cells), beliefs.shares[cells]
+    )
 
 
 def run_trial(setting: Setting, trial: int) -> Trial:
@@ -173,7 +185,8 @@ def run_trial(setting: Setting, trial: int) -> Trial:
 
     loud = noise(setting.on, setting.time, setting.epsilon, "papers")
     score(
-        "papers' noise, R", lambda: least(operator, clean + loud * standard, loud, setting.upper, papers=True)
+        "papers' noise, R",
+        lambda: least(operator, clean + loud * standard, loud, setting.upper, papers=True),
     )
     score("R, papers' radius", lambda: least(operator, y, sigma, setting.upper, papers=True))
     score("R", lambda: least(operator, y, sigma, setting.upper))
@@ -182,7 +195,7 @@ def run_trial(setting: Setting, trial: int) -> Trial:
         unknown = partial(mixture, operator, y, sigma=sigma, upper=setting.upper)  # type: ignore[arg-type]
         score("mixture", lambda: unknown().estimate)
         score("mixture, count known", lambda: unknown(count=setting.sources).estimate)
-    beliefs: list[Posterior] = []
+    beliefs: list[SourcePosterior] = []
     for name, masses in (("bayes-median", "learned"), ("bayes-median, masses known", "known")):
 
         def bayes(masses: str = masses) -> Estimate:
@@ -197,7 +210,9 @@ def run_trial(setting: Setting, trial: int) -> Trial:
     cells = np.flatnonzero(truth)
     held = tuple(
         bool(
-            distances_between(operator.space, band.place[np.newaxis], places_of(operator.space, cells)).min()
+            distances_between(
+                operator.space, band.place[np.newaxis], places_of(operator.space, cells)
+            ).min()
             <= band.radius
         )
         for band in bands(beliefs[0])
@@ -307,8 +322,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--trials", type=int, default=400, help="at most so many draws of each setting")
-    parser.add_argument("--only", nargs="*", default=[], help="settings whose names hold one of these")
+    parser.add_argument(
+        "--trials", type=int, default=400, help="at most so many draws of each setting"
+    )
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="settings whose names hold one of these"
+    )
     parser.add_argument("--out", type=Path, help="write the page here")
     given = parser.parse_args(argv)
     begin = time.monotonic()

@@ -1,6 +1,7 @@
 """Single recoveries: Figures 1, 2a, 2b of [gilbert17], Figure 1 of [gilbert18] and of [gilbertheat17].
 
-The papers draw one recovery each. Here each is repeated, and the picture is the draw of median error.
+The papers draw one recovery each. Here each is repeated, and the picture is the draw of median
+error.
 """
 
 from __future__ import annotations
@@ -9,7 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from experiments.sensors.points import Part, Picture, Point, Table, mean, points
-from experiments.sensors.protocol import METHODS, OURS, PAPERS, Draw, FloatArray, attempt, errors, generator
+from experiments.sensors.protocol import (
+    METHODS,
+    OURS,
+    PAPERS,
+    Draw,
+    FloatArray,
+    attempt,
+    errors,
+    generator,
+)
 
 from sfumato.figures import draw_line_recovery
 from sfumato.sensing import HeatLine, Recovery, heat_line
@@ -35,7 +45,13 @@ EXAMPLES = (
     Example("1", "Figure 1 of the papers' first version and of the abstract", 0.5, 0.5, (0.5,)),
     # Places of 2a are not stated; they are closer than sqrt(2T) = 0.32, and apart by more in 2b.
     Example("2a", "Figure 2a: two sources close together", 0.05, 0.1, (0.45, 0.55)),
-    Example("2b", "Figure 2b, and Figure 1 of the full version: two sources apart", 0.05, 0.1, (0.24, 0.76)),
+    Example(
+        "2b",
+        "Figure 2b, and Figure 1 of the full version: two sources apart",
+        0.05,
+        0.1,
+        (0.24, 0.76),
+    ),
 )
 
 
@@ -116,13 +132,17 @@ def _table(found: tuple[Point, ...]) -> Table:
                     said(example.figure, name, "emd"),
                     said(example.figure, name, "l1"),
                     said(example.figure, f"{name}, near", "value"),
-                    said(example.figure, f"{name}, between", "value") if len(example.peaks) > 1 else "-",
+                    said(example.figure, f"{name}, between", "value")
+                    if len(example.peaks) > 1
+                    else "-",
                 ]
             )
     return rows
 
 
-def _picture(example: Example, name: str, line: HeatLine, truth: FloatArray, found: Recovery) -> Picture:
+def _picture(
+    example: Example, name: str, line: HeatLine, truth: FloatArray, found: Recovery
+) -> Picture:
     png = draw_line_recovery(
         line.space,
         found.estimate,

@@ -2,8 +2,9 @@
 
     python -m experiments.sensors.forecast [--quick] [--least-mass-only]
 
-The settings are fixed here and used for nothing else. It prints a line for each, and ends with exit code 1
-when fewer than nine of ten measured means lie inside, or an interval is wider than 40 % of its mean.
+The settings are fixed here and used for nothing else. It prints a line for each, and ends with exit
+code 1 when fewer than nine of ten measured means lie inside, or an interval is wider than 40 % of
+its mean.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from experiments.sensors.protocol import generator
 
 from sfumato.privacy import ApproxDP, SwappedCells
 from sfumato.sensing import Site, heat_line, heat_plane, plan
-from sfumato.sensing.build import even_places
-from sfumato.sensing.forecast import (
+from sfumato.sensing.model.operators.build import even_places
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.planning.forecast import (
     ESTIMATORS,
     MOST,
     ErrorForecast,
@@ -27,7 +29,6 @@ from sfumato.sensing.forecast import (
     error_of,
     forecast_recovery,
 )
-from sfumato.sensing.operators import Operator
 from sfumato.spaces import Grid
 
 MEASURED = 400

@@ -1,7 +1,7 @@
 """95 % intervals of what claims are about: paired differences, slopes, floors.
 
-Points of a panel share sources and noise wherever they can, so two of them are compared draw by draw. That
-their own intervals overlap would say nothing.
+Points of a panel share sources and noise wherever they can, so two of them are compared draw by
+draw. That their own intervals overlap would say nothing.
 """
 
 from __future__ import annotations
@@ -76,12 +76,18 @@ def slope(values: Mapping[float, Trials], name: str) -> Interval:
     """The least-squares slope of log mean against log x; trials are drawn again, whole, 2,000 times."""
     x = np.log(sorted(values))
     trials = sorted({trial for here in values.values() for trial in here})
-    table = np.array([[values[at].get(trial, math.nan) for at in sorted(values)] for trial in trials])
+    table = np.array(
+        [[values[at].get(trial, math.nan) for at in sorted(values)] for trial in trials]
+    )
     found = np.isfinite(table)
     filled = np.where(found, table, 0.0)
-    weights = generator("again", name).multinomial(len(trials), [1 / len(trials)] * len(trials), RESAMPLED)
+    weights = generator("again", name).multinomial(
+        len(trials), [1 / len(trials)] * len(trials), RESAMPLED
+    )
     middle = float(fitted(x, filled.sum(axis=0) / found.sum(axis=0)))
-    with np.errstate(invalid="ignore", divide="ignore"):  # no answered trial of a point may be drawn
+    with np.errstate(
+        invalid="ignore", divide="ignore"
+    ):  # no answered trial of a point may be drawn
         again = fitted(x, (weights @ filled) / (weights @ found))
     low, high = np.quantile(again[np.isfinite(again)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(middle, float(low), float(high))
@@ -96,7 +102,8 @@ def fitted(log_x: FloatArray, values: FloatArray) -> FloatArray:
 def floor(values: Mapping[float, Trials]) -> tuple[Interval, float]:
     """The a of a + b / sqrt(x), by least squares weighted with the variances of the means, and how it fits.
 
-    The second number is the chance of points that lie as far from the curve or farther, by chi-square.
+    The second number is the chance of points that lie as far from the curve or farther, by
+    chi-square.
     """
     x = np.array(sorted(values))
     if x.size < 3:
@@ -108,5 +115,8 @@ def floor(values: Mapping[float, Trials]) -> tuple[Interval, float]:
     inverse = np.linalg.inv(design.T @ design)
     found = inverse @ design.T @ (middle / deviation)
     left = float(np.sum((middle / deviation - design @ found) ** 2))
-    a, half = float(found[0]), float(stats.norm.ppf((1 + LEVEL) / 2)) * math.sqrt(float(inverse[0, 0]))
+    a, half = (
+        float(found[0]),
+        float(stats.norm.ppf((1 + LEVEL) / 2)) * math.sqrt(float(inverse[0, 0])),
+    )
     return Interval(a, a - half, a + half), float(stats.chi2.sf(left, x.size - 2))

@@ -66,12 +66,16 @@ def run(*, quick: bool) -> Part:
             y_label="sensors",
         ),
     )
-    return Part("many", "Many sources: Figure 5", about, tuple(found), tables, pictures, tuple(draws))
+    return Part(
+        "many", "Many sources: Figure 5", about, tuple(found), tables, pictures, tuple(draws)
+    )
 
 
 def needed(here: tuple[Point, ...], k: int, series: str) -> Point:
     """The fewest sensors at which the error, and either end of its interval, is at most ENOUGH."""
-    some = sorted((p for p in here if (p.series, p.metric) == (series, "emd")), key=lambda point: point.x)
+    some = sorted(
+        (p for p in here if (p.series, p.metric) == (series, "emd")), key=lambda point: point.x
+    )
 
     def fewest(field: str) -> float:
         return next((point.x for point in some if getattr(point, field) <= ENOUGH), math.inf)
@@ -89,7 +93,10 @@ def counts_table(found: list[Point]) -> Table:
     return [
         ["k", *names],
         *(
-            [f"{x:g}", *(f"{at[n, x].middle:g} ({at[n, x].low:g} to {at[n, x].high:g})" for n in names)]
+            [
+                f"{x:g}",
+                *(f"{at[n, x].middle:g} ({at[n, x].low:g} to {at[n, x].high:g})" for n in names),
+            ]
             for x in sorted({point.x for point in here})
         ),
     ]
@@ -102,7 +109,9 @@ def _both(found: list[Point], trials: int) -> Picture:
         (PAPERS, "l1", "papers, l1"),
         (OURS, "l1", "ours, l1"),
     )
-    lines = [one for name, metric, label in wanted if (one := curve(found, "5a", name, metric, label))]
+    lines = [
+        one for name, metric, label in wanted if (one := curve(found, "5a", name, metric, label))
+    ]
     title = "Figure 5a: many sources, noise given"
     caption = (
         f"n = 100, m = 10, T = 0.05, sigma = 0.1, {trials} draws of each point, means of those answered with "

@@ -13,7 +13,7 @@ from sfumato.errors import SolverFailed
 from sfumato.figures import draw_graph_recovery
 from sfumato.privacy import MovedMass, gaussian_sigma
 from sfumato.sensing import GraphDiffusion, block_graph, graph_diffusion, recover, sensitivity
-from sfumato.sensing.community import community_of
+from sfumato.sensing.recovery.community import community_of
 
 NODES, DELTA = 500, 0.1
 RATES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -72,7 +72,8 @@ def run(*, quick: bool) -> Part:
         "g-epsilon": "tau = 2",
     }
     titles = {
-        name: f"Figure 3 of the full version: right community, {label}" for name, label in labels.items()
+        name: f"Figure 3 of the full version: right community, {label}"
+        for name, label in labels.items()
     }
     pictures = [
         picture(
@@ -97,7 +98,10 @@ def run(*, quick: bool) -> Part:
 
 
 def _one_graph(
-    number: int, shape: tuple[float, float], here: list[Case], counts: dict[tuple[Case, str], Counter[str]]
+    number: int,
+    shape: tuple[float, float],
+    here: list[Case],
+    counts: dict[tuple[Case, str], Counter[str]],
 ) -> None:
     rng = generator("graph", *shape, number)
     graph, labels = block_graph([NODES // 2] * 2, inside=shape[0], across=shape[1], rng=rng)
@@ -172,22 +176,41 @@ def _community(
     return "right" if community_of(found.estimate, labels).label == 0 else "wrong"
 
 
-def _summary(wanted: list[Case], counts: dict[tuple[Case, str], Counter[str]]) -> tuple[list[Point], Table]:
+def _summary(
+    wanted: list[Case], counts: dict[tuple[Case, str], Counter[str]]
+) -> tuple[list[Point], Table]:
     found: list[Point] = []
     rows: Table = [
-        ["inside / across", "tau", "epsilon", "method", "right", "wrong", "none (zero / infeasible)", BEST]
+        [
+            "inside / across",
+            "tau",
+            "epsilon",
+            "method",
+            "right",
+            "wrong",
+            "none (zero / infeasible)",
+            BEST,
+        ]
     ]
     for case in wanted:
         for method in BOTH:
             tally = counts[case, method.name]
             trials = sum(tally[word] for word in ("right", "wrong", "zero", "infeasible", "failed"))
-            for series, hits in ((method.name, tally["right"]), (f"{method.name}: {BEST}", tally["best"])):
+            for series, hits in (
+                (method.name, tally["right"]),
+                (f"{method.name}: {BEST}", tally["best"]),
+            ):
                 ends = share(hits, trials)
                 found.append(Point(case.figure, series, "value", case.axis, case.x, *ends, trials))
             none = f"{tally['zero']} / {tally['infeasible']}" + (
                 f", {tally['failed']} not solved" if tally["failed"] else ""
             )
-            row = [f"{case.inside:g} / {case.across:g}", f"{case.rate:g}", f"{case.epsilon:g}", method.name]
+            row = [
+                f"{case.inside:g} / {case.across:g}",
+                f"{case.rate:g}",
+                f"{case.epsilon:g}",
+                method.name,
+            ]
             row += [
                 f"{tally['right']} of {trials}",
                 str(tally["wrong"]),
@@ -204,7 +227,9 @@ def _unsolved(counts: dict[tuple[Case, str], Counter[str]]) -> tuple[tuple[str, 
     out: dict[str, Counter[str]] = {}
     for (case, _), tally in counts.items():
         out.setdefault(case.figure, Counter()).update(tally)
-    return tuple((figure, all_["failed"], all_.total() - all_["best"]) for figure, all_ in out.items())
+    return tuple(
+        (figure, all_["failed"], all_.total() - all_["best"]) for figure, all_ in out.items()
+    )
 
 
 def _drawn(name: str, method: Method, epsilon: float) -> Picture:

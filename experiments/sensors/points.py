@@ -48,7 +48,8 @@ class Picture:
 class Part:
     """What one script found: a heading, some words, points, tables, pictures, and all its draws.
 
-    `unsolved` has, for each panel without draws here, how many recoveries failed and how many were tried.
+    `unsolved` has, for each panel without draws here, how many recoveries failed and how many were
+    tried.
     """
 
     name: str
@@ -64,7 +65,10 @@ class Part:
         """For each panel: how many recoveries ended without a proven answer, and how many were tried."""
         tried = Counter(draw.figure for draw in self.draws)
         failed = Counter(draw.figure for draw in self.draws if draw.status == "failed")
-        return tuple((figure, failed[figure], count) for figure, count in tried.items()) + self.unsolved
+        return (
+            tuple((figure, failed[figure], count) for figure, count in tried.items())
+            + self.unsolved
+        )
 
 
 def mean(values: FloatArray, level: float = 0.95) -> tuple[float, float, float]:
@@ -72,7 +76,9 @@ def mean(values: FloatArray, level: float = 0.95) -> tuple[float, float, float]:
     middle = float(values.mean())
     if values.size < 2:
         return middle, middle, middle
-    half = float(stats.t.ppf((1 + level) / 2, values.size - 1) * values.std(ddof=1) / math.sqrt(values.size))
+    half = float(
+        stats.t.ppf((1 + level) / 2, values.size - 1) * values.std(ddof=1) / math.sqrt(values.size)
+    )
     return middle, middle - half, middle + half
 
 
@@ -85,8 +91,9 @@ def share(hits: int, trials: int) -> tuple[float, float, float]:
 def points(draws: Iterable[Draw]) -> tuple[Point, ...]:
     """The points of draws, in the order in which they first appear.
 
-    `emd` and `l1` are means over draws with an estimate, as the papers' must have been; `answered` is their
-    share; `filled` is the mean EMD over all draws, those without an estimate counted as mass spread evenly.
+    `emd` and `l1` are means over draws with an estimate, as the papers' must have been; `answered`
+    is their share; `filled` is the mean EMD over all draws, those without an estimate counted as
+    mass spread evenly.
     """
     groups: dict[tuple[str, str, str, float], list[Draw]] = {}
     for draw in draws:
@@ -121,7 +128,9 @@ def table(found: Sequence[Point], figure: str, metric: Metric = "emd") -> Table:
         row = [f"{x:g}"]
         for name in names:
             point, answered = at.get((name, x, metric)), at.get((name, x, "answered"))
-            said = "none" if point is None else f"{point.middle:.4f} ± {point.high - point.middle:.4f}"
+            said = (
+                "none" if point is None else f"{point.middle:.4f} ± {point.high - point.middle:.4f}"
+            )
             row.append(said if answered is None else f"{said} ({answered.middle:.0%})")
         rows.append(row)
     return rows
@@ -133,7 +142,9 @@ def markdown(rows: Table) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
-def curve(found: Sequence[Point], figure: str, name: str, metric: Metric, label: str = "") -> Series | None:
+def curve(
+    found: Sequence[Point], figure: str, name: str, metric: Metric, label: str = ""
+) -> Series | None:
     """One line of a picture; None where nothing was measured."""
     some = [p for p in found if (p.figure, p.series, p.metric) == (figure, name, metric)]
     if not some:
@@ -144,7 +155,13 @@ def curve(found: Sequence[Point], figure: str, name: str, metric: Metric, label:
 
 
 def picture(
-    found: Sequence[Point], figure: str, *, title: str, caption: str, metric: Metric = "emd", **more: Any
+    found: Sequence[Point],
+    figure: str,
+    *,
+    title: str,
+    caption: str,
+    metric: Metric = "emd",
+    **more: Any,
 ) -> Picture:
     """All series of a panel in one picture, on log axes unless told otherwise."""
     names = dict.fromkeys(point.series for point in found if point.figure == figure)
@@ -162,7 +179,8 @@ def answered(found: Sequence[Point], figure: str) -> str:
         if (point.figure, point.metric) == (figure, "answered"):
             shares.setdefault(point.series, []).append(point.middle)
     ends = {
-        name: dict.fromkeys(f"{end:.0%}" for end in (min(some), max(some))) for name, some in shares.items()
+        name: dict.fromkeys(f"{end:.0%}" for end in (min(some), max(some)))
+        for name, some in shares.items()
     }
     told = [f"{name} {' to '.join(end)}" for name, end in ends.items()]
     return f"Answered: {', '.join(told)}." if told else ""

@@ -1,8 +1,8 @@
 """The protocol of [gilbert17, sec. 5]: sources on a line, noisy readings, recovery, distance to the truth.
 
-Everything is simulated on made-up sources, and the noise is numpy's: real releases quantise readings and draw
-discrete noise (`sfumato.sensing.release`), which protects as much and is slower. Nothing here
-protects anybody.
+Everything is simulated on made-up sources, and the noise is numpy's: real releases quantise
+readings and draw discrete noise (`sfumato.sensing.release`), which protects as much and is slower.
+Nothing here protects anybody.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def noise_of(setting: Setting, line: HeatLine, method: Method) -> float:
     if not setting.private:
         return setting.sigma
     moved = sensitivity(line, SwappedCells(1)).l2
-    return gaussian_sigma(setting.epsilon, setting.delta, sensitivity=moved, method=method.calibration)
+    return gaussian_sigma(
+        setting.epsilon, setting.delta, sensitivity=moved, method=method.calibration
+    )
 
 
 def attempt(line: HeatLine, readings: FloatArray, sigma: float, radius: Radius) -> Recovery | None:
@@ -153,7 +155,9 @@ def run_point(figure: str, setting: Setting, axis: Axis, trials: int) -> Iterato
             yield Draw(figure, method.name, axis, x, trial, sigma, status, distance, apart, even)
 
 
-def run_panel(figure: str, base: Setting, axis: Axis, values: Sequence[float], trials: int) -> list[Draw]:
+def run_panel(
+    figure: str, base: Setting, axis: Axis, values: Sequence[float], trials: int
+) -> list[Draw]:
     """One panel: a setting with one of its numbers on the axis."""
     settings = [at(base, axis, value) for value in values]
     return [draw for setting in settings for draw in run_point(figure, setting, axis, trials)]

@@ -58,9 +58,13 @@ the number and sizes of communities.
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run, write, print; fail if a claim comes out otherwise than expected or the solver fails too often."""
-    parser = argparse.ArgumentParser(description="The papers' experiments on private sensors", prog="sensors")
+    parser = argparse.ArgumentParser(
+        description="The papers' experiments on private sensors", prog="sensors"
+    )
     parser.add_argument("--quick", action="store_true", help="a small part, in seconds")
-    parser.add_argument("--out", type=Path, default=Path("demo/sensors"), help="folder for what is made")
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo/sensors"), help="folder for what is made"
+    )
     parser.add_argument("--page", type=Path, help="the page of the docs to write")
     given = parser.parse_args(argv)
     given.out.mkdir(parents=True, exist_ok=True)
@@ -97,7 +101,9 @@ def conclude(out: Path, parts: Sequence[Part], *, quick: bool) -> list[Finding]:
     findings = [decide(claim, points, draws) for claim in read_claims(quick=quick)]
     write_rows(out / "points.csv", points)
     write_rows(out / "draws.csv", draws)
-    (out / "findings.json").write_text(json.dumps(as_json(findings), indent=1) + "\n", encoding="utf-8")
+    (out / "findings.json").write_text(
+        json.dumps(as_json(findings), indent=1) + "\n", encoding="utf-8"
+    )
     for part in parts:
         for picture in part.pictures:
             (out / f"{picture.name}.png").write_bytes(picture.png)

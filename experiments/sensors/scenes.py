@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from experiments.sensors.estimators import least, noise, scene
 from experiments.sensors.protocol import generator
 
@@ -32,9 +33,11 @@ from sfumato.sensing import (
     whisper_posterior,
     whisper_spread,
 )
-from sfumato.sensing.estimate import places_of
-from sfumato.sensing.whisper import Spread
-from sfumato.spaces.space import FloatArray, IntArray
+from sfumato.sensing.recovery.estimate import places_of
+from sfumato.sensing.whisper.network import Spread
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 OFFSET, STATED = 0.2, 0.05
 TIMES = (0.0125, 0.025, 0.05, 0.1, 0.2)
@@ -176,7 +179,13 @@ def sensors_table(draws: int) -> str:
                     told.append(abs(one.drift - 0.15 * sigma) <= 2 * one.drift_error)
         sick = kind != "none"
         lines.append(
-            [kind, share(found) if sick else "-", share(last) if sick else "-", share(told), share(false)]
+            [
+                kind,
+                share(found) if sick else "-",
+                share(last) if sick else "-",
+                share(told),
+                share(false),
+            ]
         )
     header = ["bad sensor", "found in 24 rounds", "found in the last alone", "by how much, within two errors",
               "a sound sensor suspected"]  # fmt: skip
@@ -185,7 +194,9 @@ def sensors_table(draws: int) -> str:
 
 def walks(masses: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
     """Cells of sources that walk 0.02 of the line a round, 24 rounds by sources; and all mass in cells."""
-    steps = np.vstack([rng.uniform(0, 1, masses.size), 0.02 * rng.standard_normal((23, masses.size))])
+    steps = np.vstack(
+        [rng.uniform(0, 1, masses.size), 0.02 * rng.standard_normal((23, masses.size))]
+    )
     paths = np.abs(np.cumsum(steps, axis=0))
     paths = np.clip(np.where(paths > 1, 2 - paths, paths), 0.01, 1)
     cells = np.round(paths * 100).astype(int) - 1
@@ -205,7 +216,9 @@ def count_table(draws: int) -> str:
         for trial in range(draws):
             rng = generator("scenes", "count", epsilon, count, trial)
             _, truths = walks(rng.uniform(0.3, 1, count), rng)
-            y = np.array([line.readings(truth) for truth in truths]) + sigma * rng.standard_normal((24, 50))
+            y = np.array([line.readings(truth) for truth in truths]) + sigma * rng.standard_normal(
+                (24, 50)
+            )
             told.append((track(line, y, sigma=sigma, count=2, rng=rng).fewer or 0.0) > 1)
         lines.append([str(count), f"{epsilon:g}", share(told)])
     return rows(["sources", "epsilon a round", "one fewer is likelier"], lines)
@@ -228,15 +241,21 @@ def walk_table(draws: int) -> str:
             rng = generator("scenes", "walk", epsilon, count, kind, trial)
             masses = np.ones(count) if kind == "1" else rng.uniform(0.3, 1, count)
             cells, truths = walks(masses, rng)
-            y = np.array([line.readings(truth) for truth in truths]) + sigma * rng.standard_normal((24, 50))
+            y = np.array([line.readings(truth) for truth in truths]) + sigma * rng.standard_normal(
+                (24, 50)
+            )
             found = track(line, y, sigma=sigma, count=count, rng=rng)
             mixed.append(found.mixed)
             tracked.append(np.mean([emd_of(found.estimate(at), truths[at]) for at in range(24)]))
             if count == 1:
-                away = np.abs(line.space.positions[found.cells[:, 0]] - line.space.positions[cells[:, 0]])
+                away = np.abs(
+                    line.space.positions[found.cells[:, 0]] - line.space.positions[cells[:, 0]]
+                )
                 covered += (away <= found.radii[:, 0] + 1e-12).tolist()
             alone.append(
-                np.mean([error(least(line, y[at], sigma, 1.0), truths[at]) for at in range(0, 24, 4)])
+                np.mean(
+                    [error(least(line, y[at], sigma, 1.0), truths[at]) for at in range(0, 24, 4)]
+                )
             )
             middle = least(line, y.mean(axis=0), sigma / math.sqrt(24), 1.0)
             averaged.append(np.mean([error(middle, truths[at]) for at in range(24)]))

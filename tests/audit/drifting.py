@@ -8,8 +8,8 @@ import numpy as np
 from numpy.random import Generator
 from scipy import signal, stats
 
-from sfumato.audit.boxes import Box, FunctionBox
-from sfumato.audit.samples import FloatArray
+from sfumato._types import FloatArray
+from sfumato.audit.boxes.box import Box, FunctionBox
 
 
 def drifting(length: float, rng: Generator, *, epsilon: float = 1.0) -> Box:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.heatmap.method import NoisyTree
+from sfumato.heatmap.methods.protocol import NoisyTree
 from sfumato.privacy import Noise
-from sfumato.privacy.guarded import LARGEST
+from sfumato.privacy.ledger.guarded import LARGEST
 from sfumato.records import CellSums
 from sfumato.spaces import Grid
 
@@ -66,7 +66,9 @@ def shape_by_shape(mechanism: Any, data: Any, runs: int, noise: Noise) -> npt.ND
     sums, found = sums_of(data), []
     for _ in range(runs):
         total, first, *rest = mechanism.sample(sums, noise).levels
-        parts = [scattered(NoisyTree(1, levels), mechanism.levels) for levels in ((first,), tuple(rest))]
+        parts = [
+            scattered(NoisyTree(1, levels), mechanism.levels) for levels in ((first,), tuple(rest))
+        ]
         found.append(np.concatenate([total.values, *(part[0] for part in parts)]))
     return np.array(found)
 
@@ -88,7 +90,10 @@ def listed(tree: NoisyTree) -> IntArray:
     """Codes and values of every level in the order they are released in, a row for each group."""
     parts = []
     for level in tree.levels:
-        codes = level.codes.reshape(tree.groups, -1) - (np.arange(tree.groups) << 2 * level.level)[:, None]
+        codes = (
+            level.codes.reshape(tree.groups, -1)
+            - (np.arange(tree.groups) << 2 * level.level)[:, None]
+        )
         parts += [codes, level.values.reshape(tree.groups, -1)]
     return np.concatenate(parts, axis=1)
 
@@ -98,7 +103,8 @@ def scattered(tree: NoisyTree, levels: int) -> IntArray:
     begin = [(4**level - 1) // 3 for level in range(levels + 2)]
     rows = np.full((tree.groups, begin[-1]), MISSING, dtype=np.int64)
     for level in tree.levels:
-        # In this order nothing is hidden by a table: codes that are not in order would tell something.
+        # In this order nothing is hidden by a table: codes that are not in order would tell
+        # something.
         assert np.all(np.diff(level.codes) > 0)
         group, code = np.divmod(level.codes, 4**level.level)
         rows[group, begin[level.level] + code] = level.values

@@ -11,17 +11,31 @@ from typing import Any
 import numpy.typing as npt
 import pytest
 from tests.audit.flat_rows import many, map_by_map, maps, one_by_one, shape_by_shape, shapes, zooms
-from tests.audit.twins import BusiestFirst, ClippedNoise, ExactChoice, ExactPrices, FromOneCell, Noiseless
+from tests.audit.twins import (
+    BusiestFirst,
+    ClippedNoise,
+    ExactChoice,
+    ExactPrices,
+    FromOneCell,
+    Noiseless,
+)
 
 from sfumato.audit.assertion import assert_claim
-from sfumato.audit.boxes import FunctionBox, Pair
+from sfumato.audit.boxes.box import FunctionBox, Pair
 from sfumato.audit.claims import implied
-from sfumato.audit.power import excluded_epsilon
-from sfumato.audit.verdict import Verdict
+from sfumato.audit.results import Verdict
+from sfumato.audit.sequential.power import excluded_epsilon
 from sfumato.graphon import FlippedDyads
-from sfumato.heatmap import Pyramid, Strips, Zoom
-from sfumato.heatmap.rivals import AdaptiveGrid, FlatGaussian, FlatLaplace, HierarchyLaplace, PrivTree
+from sfumato.heatmap import PrivateBounds, Pyramid, Zoom
+from sfumato.heatmap.methods.baselines import (
+    AdaptiveGrid,
+    FlatGaussian,
+    FlatLaplace,
+    HierarchyLaplace,
+    PrivTree,
+)
 from sfumato.privacy import (
+    UNITS,
     ZCDP,
     AddRemoveUser,
     ApproxDP,
@@ -38,8 +52,8 @@ from sfumato.privacy import (
     ReplaceUser,
     RoundedGaussian,
 )
-from sfumato.privacy.guarded import LARGEST
-from sfumato.records import UNITS, bound_of_sums
+from sfumato.privacy.ledger.guarded import LARGEST
+from sfumato.records import bound_of_sums
 from sfumato.spaces import Grid
 
 Rows = npt.NDArray[Any]
@@ -92,12 +106,14 @@ class Ours:
 def breach(verdict: Verdict, *, mass: float = 0.5) -> float:
     """How many times the epsilon claimed a breach must be for one pair's audit to show it, with chance 90 %.
 
-    By an event of this mass on one input, at the delta where it is seen best. With a flake rate of 1e-6 and
-    epsilon 1 it is 1.3 for 14,000 runs, 1.9 for 2,500, 2.5 for 1,200; with mass 0.1 it is 1.9 for 14,000.
+    By an event of this mass on one input, at the delta where it is seen best. With a flake rate of
+    1e-6 and epsilon 1 it is 1.3 for 14,000 runs, 1.9 for 2,500, 2.5 for 1,200; with mass 0.1 it is
+    1.9 for 14,000.
     """
     needed = -math.log1p(-verdict.confidence) + ACCOUNT
     found = [
-        excluded_epsilon(one, verdict.runs // 2, needed, mass) / one.epsilon for one in implied(verdict.claim)
+        excluded_epsilon(one, verdict.runs // 2, needed, mass) / one.epsilon
+        for one in implied(verdict.claim)
     ]
     return min(found)
 
@@ -109,7 +125,9 @@ def claimed(guarantee: Guarantee) -> Claim:
 
 def audited(draw: Pairs, pair: Pair, guarantee: Guarantee, *, runs: int) -> Verdict:
     """A release at its own guarantee; what breaks epsilon 3 times over on an event of mass 1/2 would show."""
-    verdict = assert_claim(FunctionBox(draw, pair.name), claimed(guarantee), pairs=[pair], runs=runs)
+    verdict = assert_claim(
+        FunctionBox(draw, pair.name), claimed(guarantee), pairs=[pair], runs=runs
+    )
     assert verdict.kind == "NOT_REFUTED"
     assert breach(verdict) <= 3
     return verdict
@@ -134,7 +152,10 @@ SPLIT = Pair([15 * U, 0, 0, 0], [16 * U, 0, 0, 0], "one more where a cell can pa
 SCORED = Pair([0, 0, 0], [1, 0, 0], "nobody, then one alone")
 CHOSEN = Pair([1, 0, 0], [0, 1, 0], "one moves")
 
-ADDED, REPLACED = Bound(AddRemoveUser(), 3, l1=1), Bound(ReplaceUser(), 2, l1=2, l2_squared=2, linf=1)
+ADDED, REPLACED = (
+    Bound(AddRemoveUser(), 3, l1=1),
+    Bound(ReplaceUser(), 2, l1=2, l2_squared=2, linf=1),
+)
 PROMISE = ApproxDP(1, "1e-2")
 CELLS = bound_of_sums(Grid(1))
 
@@ -215,7 +236,11 @@ OURS = (
         Bound(ReplaceUser(), 2, l1=2, entries=2),
         many,
         (Pair([0, 0], [1, 1], "both answers"),),
-        (Broken("one entry counted", RandomisedResponse(1, 2), Pair([0, 0], [1, 1], "both answers")),),
+        (
+            Broken(
+                "one entry counted", RandomisedResponse(1, 2), Pair([0, 0], [1, 1], "both answers")
+            ),
+        ),
     ),
     Ours(
         "flipped-dyads",
@@ -247,7 +272,13 @@ OURS = (
         CELLS,
         maps,
         (EMPTY,),
-        (Broken("a third of the noise", FlatGaussian(1, FLAT_GAUSSIAN.sigma / 3, promise=PROMISE), EMPTY),),
+        (
+            Broken(
+                "a third of the noise",
+                FlatGaussian(1, FLAT_GAUSSIAN.sigma / 3, promise=PROMISE),
+                EMPTY,
+            ),
+        ),
     ),
     Ours(
         "hierarchy",
@@ -276,7 +307,11 @@ OURS = (
         shapes,
         (EMPTY, BUSY),
         (
-            Broken("a quarter of the noise on leaves", PrivTree(1, scale=2 * U, leaf_scale=U // 2), EMPTY),
+            Broken(
+                "a quarter of the noise on leaves",
+                PrivTree(1, scale=2 * U, leaf_scale=U // 2),
+                EMPTY,
+            ),
             Broken("a threshold without noise", Noiseless(TREE, TREE.scale), EMPTY),
         ),
     ),
@@ -300,11 +335,11 @@ OURS = (
     ),
     Ours(
         "strips",
-        Strips(Fraction(2 * U)),
+        PrivateBounds(Fraction(2 * U)),
         CELLS,
         map_by_map,
         (EMPTY,),
-        (Broken("a quarter of the noise", Strips(Fraction(U, 2)), EMPTY),),
+        (Broken("a quarter of the noise", PrivateBounds(Fraction(U, 2)), EMPTY),),
         SLOW,
     ),
     Ours(
@@ -315,7 +350,11 @@ OURS = (
         (SPLIT,),
         (
             Broken("a quarter of the noise", Zoom(1, part_scale=16 * U, first_level=0), SPLIT),
-            Broken("a split priced by exact counts", ExactPrices(1, part_scale=64 * U, first_level=0), SPLIT),
+            Broken(
+                "a split priced by exact counts",
+                ExactPrices(1, part_scale=64 * U, first_level=0),
+                SPLIT,
+            ),
         ),
         SLOW,
     ),

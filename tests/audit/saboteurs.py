@@ -16,8 +16,8 @@ def room(name: str) -> Any:
 
 
 def half_the_noise_in_the_table() -> None:
-    from sfumato.privacy.laws import LaplaceLaw
-    from sfumato.privacy.tables import sampler
+    from sfumato.privacy.noise.laws import LaplaceLaw
+    from sfumato.privacy.noise.tables import sampler
 
     def smaller(law: Any) -> Any:
         return sampler(LaplaceLaw(law.scale / 2) if isinstance(law, LaplaceLaw) else law)
@@ -36,9 +36,11 @@ def gaussian_noise_of_doubles() -> None:
 
 def replacement_counted_once() -> None:
     from sfumato.privacy import AddRemoveUser, Bound
-    from sfumato.privacy.guarded import guard, histogram, open_for_release
+    from sfumato.privacy.ledger.guarded import guard, histogram, open_for_release
 
-    def once(cells: Any, size: int, *, source: str, neighbors: Any = None, unit: str = "user") -> Any:
+    def once(
+        cells: Any, size: int, *, source: str, neighbors: Any = None, unit: str = "user"
+    ) -> Any:
         true = histogram(cells, size, source=source, neighbors=neighbors, unit=unit)
         bound = Bound(neighbors or AddRemoveUser(), size, l1=1, unit=unit)
         return guard(open_for_release(true), bound, source=source)
@@ -73,7 +75,14 @@ def second_sample_taken_for_the_truth() -> None:
     """The ratio test as if the chance on the second input were the share that was seen."""
 
     def sure(
-        k1: int, n1: int, k2: int, n2: int, *, epsilon: float, delta: float = 0.0, level: float = 0.05
+        k1: int,
+        n1: int,
+        k2: int,
+        n2: int,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        level: float = 0.05,
     ) -> float:
         allowed = min(1.0, math.exp(epsilon) * k2 / n2 + delta)
         return float(stats.binom.sf(k1 - 1, n1, allowed))

@@ -7,15 +7,17 @@ import math
 import numpy as np
 from numpy.random import Generator
 
-from sfumato.audit.boxes import Box, FunctionBox
-from sfumato.audit.samples import FloatArray
+from sfumato._types import FloatArray
+from sfumato.audit.boxes.box import Box, FunctionBox
 
 
 def response(epsilon: float, rng: Generator) -> Box:
     """Randomised response: the truth with probability e**epsilon / (1 + e**epsilon)."""
 
     def draw(data: int, runs: int) -> FloatArray:
-        return np.where(rng.random(runs) < 1 / (1 + math.exp(-epsilon)), data, 1 - data).astype(float)
+        return np.where(rng.random(runs) < 1 / (1 + math.exp(-epsilon)), data, 1 - data).astype(
+            float
+        )
 
     return FunctionBox(draw, "randomised response")
 

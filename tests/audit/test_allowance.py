@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.audit.allowance import allowed_deltas
 from sfumato.audit.claims import implied
-from sfumato.audit.limits import boundary_pair
+from sfumato.audit.property_testing.limits import boundary_pair
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import (
     ZCDP,

@@ -13,10 +13,10 @@ from numpy.random import Generator
 from scipy import stats
 from tests.chance import LEVEL
 
+from sfumato._types import FloatArray
 from sfumato.audit.assertion import assert_claim, assert_private
-from sfumato.audit.boxes import FunctionBox, Pair, SampleBox
-from sfumato.audit.pairs import Histograms, Numbers, Queries
-from sfumato.audit.samples import FloatArray
+from sfumato.audit.boxes.box import FunctionBox, Pair, SampleBox
+from sfumato.audit.boxes.pairs import Histograms, Numbers, Queries
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import ZCDP, AddRemoveUser, Claim, GaussianDP, PureDP, ReplaceUser
 
@@ -27,7 +27,9 @@ def response(epsilon: float, rng: Generator) -> Callable[..., FloatArray]:
     """Randomised response, which uses up its epsilon: the truth with chance e**epsilon / (1 + e**epsilon)."""
 
     def answer(data: int, runs: int) -> FloatArray:
-        return np.where(rng.random(runs) < 1 / (1 + math.exp(-epsilon)), data, 1 - data).astype(float)
+        return np.where(rng.random(runs) < 1 / (1 + math.exp(-epsilon)), data, 1 - data).astype(
+            float
+        )
 
     return answer
 
@@ -43,7 +45,9 @@ def laplace(epsilon: float, rng: Generator) -> Callable[..., FloatArray]:
 
 
 @pytest.mark.statistical
-def test_a_private_function_fails_at_the_flake_rate_at_most_and_a_broken_one_always(rng: Generator) -> None:
+def test_a_private_function_fails_at_the_flake_rate_at_most_and_a_broken_one_always(
+    rng: Generator,
+) -> None:
     flake, calls = 0.05, 60
     alarms = sum(fails(laplace(1, rng), flake) for _ in range(calls))
     # More alarms than this have chance 1e-6, were the rate all of 0.05.
@@ -67,7 +71,9 @@ def test_a_failure_names_the_pair_the_event_the_counts_and_what_is_allowed(rng: 
     with pytest.raises(AssertionError) as failure:
         assert_private(response(3, rng), epsilon=1, pairs=[Pair(0, 1, "no and yes")], runs=4000)
     said = str(failure.value)
-    assert said.startswith("response.<locals>.answer does not keep epsilon 1 (one user added or removed).")
+    assert said.startswith(
+        "response.<locals>.answer does not keep epsilon 1 (one user added or removed)."
+    )
     found = re.search(
         r"On the pair 'no and yes', (\d) and (\d), the event \{(.+)\} came in (\d+) of (\d+) runs of the "
         r"first and in (\d+) of (\d+) of the second: (\S+) where e\*\*1 \* (\S+) = (\S+) is allowed\.",
@@ -94,7 +100,10 @@ def test_a_delta_is_in_the_sum_of_what_is_allowed(rng: Generator) -> None:
         assert_private(telling, epsilon=1, delta="0.1", pairs=ANSWERS, runs=4000)
     assert "does not keep epsilon 1, delta 0.1 " in str(failure.value)
     assert " + 0.1 = " in str(failure.value)
-    assert assert_private(telling, epsilon=1, delta="0.5", pairs=ANSWERS, runs=4000).kind == "NOT_REFUTED"
+    assert (
+        assert_private(telling, epsilon=1, delta="0.5", pairs=ANSWERS, runs=4000).kind
+        == "NOT_REFUTED"
+    )
 
 
 @pytest.mark.unit
@@ -103,7 +112,8 @@ def test_a_test_that_can_show_nothing_fails(runs: int) -> None:
     def telling(data: int) -> int:
         return data
 
-    # Not even what tells its input every time is caught by so few runs, so a private one must not pass.
+    # Not even what tells its input every time is caught by so few runs, so a private one must not
+    # pass.
     def silent(data: int) -> int:
         return 0
 
@@ -139,7 +149,10 @@ def test_pairs_may_be_tuples_pairs_or_a_form(rng: Generator) -> None:
         assert verdict.kind == "NOT_REFUTED"
     with pytest.raises(AssertionError, match="On the pair"):
         assert_private(counting(0.6, rng), epsilon=1, pairs=Queries(3), runs=20_000)
-    assert assert_private(counting(1, rng), epsilon=1, pairs=Numbers(), runs=2000).pairs[0].name == "0 and 1"
+    assert (
+        assert_private(counting(1, rng), epsilon=1, pairs=Numbers(), runs=2000).pairs[0].name
+        == "0 and 1"
+    )
 
 
 @pytest.mark.statistical
@@ -147,7 +160,9 @@ def test_boxes_and_claims_of_other_kinds(rng: Generator) -> None:
     samples = SampleBox(rng.integers(0, 2, 800), rng.integers(0, 2, 800), "two files", [0, 0])
     assert assert_private(samples, epsilon="1/2", pairs=[(0, 1)], runs=1600).runs == 1600
     claim = Claim(ZCDP("1/8"), ReplaceUser())
-    rounded = FunctionBox(lambda data, runs: np.rint(8 * (data + 2 * rng.normal(size=runs))), "normal")
+    rounded = FunctionBox(
+        lambda data, runs: np.rint(8 * (data + 2 * rng.normal(size=runs))), "normal"
+    )
     assert assert_claim(rounded, claim, pairs=[Pair(0, 1)], runs=2000).claim is claim
     with pytest.raises(
         AssertionError, match=r"^normal does not keep rho 0\.005 \(one user's data replaced\)"
@@ -173,12 +188,16 @@ def test_rho_and_mu_are_claims_too(rng: Generator) -> None:
     assert (by_rho.claim.loss, by_mu.claim.loss) == (ZCDP("1/8"), GaussianDP("1/2"))
     with pytest.raises(AssertionError, match=r"does not keep Gaussian DP with mu 0\.01"):
         assert_private(response(3, rng), mu="0.01", pairs=ANSWERS)
-    with pytest.raises(AssertionError, match="was not tested: no runs can refute an epsilon above 150"):
+    with pytest.raises(
+        AssertionError, match="was not tested: no runs can refute an epsilon above 150"
+    ):
         assert_private(rounded, mu=100, pairs=ANSWERS)
 
 
 @pytest.mark.statistical
-def test_a_sparse_vector_is_tested_on_every_pattern_with_the_runs_that_are_usual(rng: Generator) -> None:
+def test_a_sparse_vector_is_tested_on_every_pattern_with_the_runs_that_are_usual(
+    rng: Generator,
+) -> None:
     """At epsilon 3 every pattern takes 580 pairs of runs; the best ones would have had nearly all of them."""
 
     def above(data: FloatArray, runs: int) -> FloatArray:
@@ -210,13 +229,22 @@ def test_what_the_function_raises_is_told_with_its_line_and_no_more() -> None:
     [
         ({"flake": 0.0}, r"flake must be between 0 and 1, got 0\.0; nothing was run"),
         ({"flake": 1.0}, r"flake must be between 0 and 1, got 1\.0; nothing was run"),
-        ({"flake": 1e-17}, "flake must be at least 1.2e-16, as 1 - flake is 1, got 1e-17; nothing was run"),
+        (
+            {"flake": 1e-17},
+            "flake must be at least 1.2e-16, as 1 - flake is 1, got 1e-17; nothing was run",
+        ),
         (
             {"rho": 1},
             "exactly one of epsilon, rho and mu must be given, got epsilon and rho; nothing was run",
         ),
-        ({"epsilon": None}, "exactly one of epsilon, rho and mu must be given, got none; nothing was run"),
-        ({"epsilon": None, "mu": 1, "delta": "0.1"}, "delta goes with epsilon only, got 0.1 with mu"),
+        (
+            {"epsilon": None},
+            "exactly one of epsilon, rho and mu must be given, got none; nothing was run",
+        ),
+        (
+            {"epsilon": None, "mu": 1, "delta": "0.1"},
+            "delta goes with epsilon only, got 0.1 with mu",
+        ),
         ({"pairs": Histograms(3, replace=True)}, "neighbors in the sense of the claim"),
         ({"pairs": []}, "at least one pair of inputs, got none; nothing was run"),
         (

@@ -12,19 +12,21 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 from scipy import optimize
 
-from sfumato.audit.bankroll import Bankroll
-from sfumato.audit.betting import best_wager, fair, growth_rates, prices
-from sfumato.audit.claims import Statement
-from sfumato.audit.power import excluded_epsilon, least_pairs
-from sfumato.audit.samples import FloatArray
+from sfumato._types import FloatArray
+from sfumato.audit.claims import EpsilonDelta
+from sfumato.audit.sequential.bankroll import Bankroll
+from sfumato.audit.sequential.betting import best_wager, fair, growth_rates, prices
+from sfumato.audit.sequential.power import excluded_epsilon, least_pairs
 
 chances = st.floats(1e-6, 1.0)
 laws = st.tuples(chances, chances, chances).map(lambda one: np.array(one) / sum(one))
 factors = st.tuples(*[st.floats(0.0, 50.0)] * 3).map(np.array)
-statements = st.builds(Statement, st.floats(0.0, 6.0), st.sampled_from([0.0, 1e-6, 0.01, 0.3]))
+statements = st.builds(EpsilonDelta, st.floats(0.0, 6.0), st.sampled_from([0.0, 1e-6, 0.01, 0.3]))
 
 
-def kept(statement: Statement, law1: FloatArray, law2: FloatArray) -> tuple[FloatArray, FloatArray]:
+def kept(
+    statement: EpsilonDelta, law1: FloatArray, law2: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """The laws mixed with each other just so much that they keep a statement in both orders."""
 
     def broken(share: float) -> bool:
@@ -44,7 +46,11 @@ def kept(statement: Statement, law1: FloatArray, law2: FloatArray) -> tuple[Floa
 @pytest.mark.property
 @given(statements, factors, factors, laws, laws)
 def test_a_wager_is_fair_whatever_its_factors(
-    statement: Statement, first: FloatArray, second: FloatArray, law1: FloatArray, law2: FloatArray
+    statement: EpsilonDelta,
+    first: FloatArray,
+    second: FloatArray,
+    law1: FloatArray,
+    law2: FloatArray,
 ) -> None:
     wager = fair(statement, first, second)
     p, q = kept(statement, law1, law2)
@@ -55,7 +61,7 @@ def test_a_wager_is_fair_whatever_its_factors(
 @pytest.mark.property
 @given(statements, laws, laws)
 def test_the_best_wager_is_fair_and_never_shrinks_against_its_laws(
-    statement: Statement, law1: FloatArray, law2: FloatArray
+    statement: EpsilonDelta, law1: FloatArray, law2: FloatArray
 ) -> None:
     wager = best_wager(statement, law1, law2)
     p, q = kept(statement, law1, law2)
@@ -67,7 +73,7 @@ def test_the_best_wager_is_fair_and_never_shrinks_against_its_laws(
 @pytest.mark.unit
 def test_a_wager_a_hundredth_larger_is_not_fair() -> None:
     """The arm that fails: what is taken off is no more than it must be."""
-    statement = Statement(1.0, 0.0)
+    statement = EpsilonDelta(1.0, 0.0)
     wager = best_wager(statement, np.array([0.5, 0.1, 0.4]), np.array([0.1, 0.5, 0.4]))
     p, q = np.array([0.5, 0.1, 0.4]) / wager.first, np.array([0.1, 0.5, 0.4]) / wager.second
     p, q = p / p.sum(), q / q.sum()
@@ -82,20 +88,23 @@ def test_a_wager_a_hundredth_larger_is_not_fair() -> None:
 def test_no_wager_grows_faster(rng: Generator, delta: float) -> None:
     """Against a general solver that looks for the nearest allowed laws of three cells."""
     for _ in range(12):
-        # Cells as events are chosen: either law has more of its own event, and the rest is like the rest.
+        # Cells as events are chosen: either law has more of its own event, and the rest is like the
+        # rest.
         rest = float(rng.uniform(0.1, 0.9))
         shares = np.sort(rng.random(2))
         law1 = np.array([shares[1] * (1 - rest), (1 - shares[1]) * (1 - rest), rest])
         law2 = np.array([shares[0] * (1 - rest), (1 - shares[0]) * (1 - rest), rest])
-        statement = Statement(float(rng.uniform(0, 1)), delta)
+        statement = EpsilonDelta(float(rng.uniform(0, 1)), delta)
         found = best_wager(statement, law1, law2).growth(law1, law2)
         assert found == pytest.approx(nearest(statement, law1, law2), abs=2e-4)
 
 
-def nearest(statement: Statement, law1: FloatArray, law2: FloatArray) -> float:
+def nearest(statement: EpsilonDelta, law1: FloatArray, law2: FloatArray) -> float:
     """The least relative entropy, by a solver that knows nothing but the eight events of each order."""
     grown = math.exp(statement.epsilon)
-    events = np.array([[bit >> cell & 1 for cell in range(3)] for bit in range(1, 7)], dtype=np.float64)
+    events = np.array(
+        [[bit >> cell & 1 for cell in range(3)] for bit in range(1, 7)], dtype=np.float64
+    )
 
     def entropy(both: FloatArray) -> float:
         p, q = np.maximum(both[:3], 1e-12), np.maximum(both[3:], 1e-12)
@@ -113,7 +122,11 @@ def nearest(statement: Statement, law1: FloatArray, law2: FloatArray) -> float:
     middle = (law1 + law2) / 2
     start = np.concatenate([middle, middle])
     done = optimize.minimize(
-        entropy, start, bounds=[(1e-9, 1.0)] * 6, constraints=whole, options={"maxiter": 500, "ftol": 1e-12}
+        entropy,
+        start,
+        bounds=[(1e-9, 1.0)] * 6,
+        constraints=whole,
+        options={"maxiter": 500, "ftol": 1e-12},
     )
     return float(done.fun)
 
@@ -121,7 +134,9 @@ def nearest(statement: Statement, law1: FloatArray, law2: FloatArray) -> float:
 @pytest.mark.unit
 def test_an_output_of_one_input_alone_multiplies_wealth_as_much_as_can_be() -> None:
     """By 1 + e**-epsilon: E = 1 + a p - b q is 1 where p = e**epsilon q for a = e**-epsilon b, and b <= 1."""
-    rare = best_wager(Statement(1.0, 0.0), np.array([1e-4, 1e-12, 1 - 1e-4]), np.array([1e-12, 1e-12, 1.0]))
+    rare = best_wager(
+        EpsilonDelta(1.0, 0.0), np.array([1e-4, 1e-12, 1 - 1e-4]), np.array([1e-12, 1e-12, 1.0])
+    )
     assert rare.first[0] == pytest.approx(1 + math.exp(-1), rel=1e-3)
     assert rare.first[2] * rare.second[2] == pytest.approx(1, abs=1e-7)
 
@@ -129,10 +144,10 @@ def test_an_output_of_one_input_alone_multiplies_wealth_as_much_as_can_be() -> N
 @pytest.mark.unit
 def test_prices_by_hand() -> None:
     """Chances 1/2 and 0 at epsilon 0 meet where p = q = 1/4; what is allowed is its own price."""
-    p, q = prices(Statement(0.0, 0.0), np.array([0.5, 0.2]), np.array([0.0, 0.3]))
+    p, q = prices(EpsilonDelta(0.0, 0.0), np.array([0.5, 0.2]), np.array([0.0, 0.3]))
     assert p == pytest.approx([0.25, 0.2])
     assert q == pytest.approx([0.25, 0.3])
-    rates = growth_rates(Statement(0.0, 0.0), np.array([0.5, 0.2]), np.array([0.0, 0.3]))
+    rates = growth_rates(EpsilonDelta(0.0, 0.0), np.array([0.5, 0.2]), np.array([0.0, 0.3]))
     assert rates == pytest.approx([0.5 * math.log(2) + 0.5 * math.log(2 / 3) + math.log(4 / 3), 0])
 
 
@@ -143,7 +158,7 @@ def test_prices_without_delta_are_those_of_a_delta_of_nearly_nothing(
 ) -> None:
     """A formula against the bisection that serves every other delta."""
     more, less = np.array(pairs).T
-    none, nearly = (prices(Statement(epsilon, delta), more, less) for delta in (0.0, 1e-15))
+    none, nearly = (prices(EpsilonDelta(epsilon, delta), more, less) for delta in (0.0, 1e-15))
     for found, wanted in zip(none, nearly, strict=True):
         # Where an event is as likely as can be, its price is a minimum's end, and flat.
         assert found == pytest.approx(wanted, rel=1e-5, abs=1e-6)
@@ -155,14 +170,14 @@ def test_nothing_is_bet_where_no_runs_could_tell(delta: float) -> None:
     """Nor is a smaller epsilon tested in place of a large one; and up to the largest nothing overflows."""
     sure, never = np.array([0.98, 0.01, 0.01]), np.array([0.01, 0.98, 0.01])
     for epsilon in (151.0, 700.0, 800.0, 10_000.0):
-        statement = Statement(epsilon, delta)
+        statement = EpsilonDelta(epsilon, delta)
         assert best_wager(statement, sure, never).growth(sure, never) <= 0
         assert fair(statement, sure * 50, never).growth(sure, never) <= 0
         assert least_pairs(statement, 1.0, 0.0, 1.0) == math.inf
     for epsilon in (0.0, 1.0, 30.0, 100.0, 150.0):
-        wager = best_wager(Statement(epsilon, delta), sure, never)
+        wager = best_wager(EpsilonDelta(epsilon, delta), sure, never)
         assert np.isfinite(wager.growth(sure, never))
-    assert best_wager(Statement(0.0, delta), sure, never).growth(sure, never) > 1
+    assert best_wager(EpsilonDelta(0.0, delta), sure, never).growth(sure, never) > 1
 
 
 @pytest.mark.unit
@@ -178,12 +193,14 @@ def test_a_bankroll_stops_where_it_has_enough() -> None:
 
 @pytest.mark.unit
 def test_fewer_runs_exclude_less() -> None:
-    statement = Statement(1.0, 0.0)
-    found = [excluded_epsilon(statement, pairs, math.log(100), 0.1) for pairs in (500, 5_000, 500_000)]
+    statement = EpsilonDelta(1.0, 0.0)
+    found = [
+        excluded_epsilon(statement, pairs, math.log(100), 0.1) for pairs in (500, 5_000, 500_000)
+    ]
     assert found == sorted(found, reverse=True)
     assert 1 < found[-1] < 1.1
     assert excluded_epsilon(statement, 10, math.log(100), 0.1) == math.inf
-    assert excluded_epsilon(Statement(1.0, 0.2), 10**9, math.log(100), 0.1) == math.inf
+    assert excluded_epsilon(EpsilonDelta(1.0, 0.2), 10**9, math.log(100), 0.1) == math.inf
     # A total violation at epsilon 1 multiplies wealth by 1 / (1 - 1 / e) with each pair of runs.
     sure = least_pairs(statement, 1.0, 0.0, math.log(100))
     assert sure == pytest.approx(2 * math.log(100) / -math.log1p(-math.exp(-1)), rel=1e-3)

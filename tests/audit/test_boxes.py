@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.audit.boxes import CommandBox, FunctionBox, function_box, parse_output, read_samples
+from sfumato.audit.boxes.box import (
+    CommandBox,
+    FunctionBox,
+    function_box,
+    parse_output,
+    read_samples,
+)
 from sfumato.errors import InvalidInput, InvalidParameter
 
 pytestmark = pytest.mark.unit
@@ -86,7 +92,12 @@ def test_a_command_is_run_by_a_shell_that_takes_the_data_as_they_are() -> None:
     # Nothing is on standard input, where a program would wait for it.
     assert CommandBox("cat; echo {data}", "waits").run(1, 1) == [1.0]
     awkward = """a; echo no 'x' "y" $HOME `id` \\ | cat"""
-    for template in ("printf %s {data}", "printf %s '{data}'", 'printf %s "{data}"', "printf %s \\'{data}"):
+    for template in (
+        "printf %s {data}",
+        "printf %s '{data}'",
+        'printf %s "{data}"',
+        "printf %s \\'{data}",
+    ):
         found = CommandBox(template, "says").run(awkward, 1)
         assert found == ["'" * (template[10] == "\\") + awkward]
     assert CommandBox("printf '%s|%s' {data} '{data}'", "list").run([1, 2], 1) == ["[1, 2]|[1, 2]"]
@@ -96,7 +107,10 @@ def test_a_command_is_run_by_a_shell_that_takes_the_data_as_they_are() -> None:
     ("template", "message"),
     [
         ("no-such-command {data}", r"failed with exit code 127 on the input \[1, 2\]: .*not found"),
-        ("echo some >&2; echo why >&2; exit 3 {data}", r"exit code 3 on the input \[1, 2\]: why; nothing"),
+        (
+            "echo some >&2; echo why >&2; exit 3 {data}",
+            r"exit code 3 on the input \[1, 2\]: why; nothing",
+        ),
         ("exit 4 {data}", "exit code 4 on the input .*: it said nothing; nothing was concluded"),
         ("sleep 60; echo {data}", "did not run to its end within 0.2 s on the input"),
     ],
@@ -155,7 +169,8 @@ def test_files_are_shuffled_by_place_alone(tmp_path: Path) -> None:
     orders = np.array(box.first), np.array(box.second) - 1000
     for order in orders:
         assert sorted(order) == list(range(1000))
-        # Rank correlation with the place: its standard deviation is 1 / sqrt(999), its law all but normal.
+        # Rank correlation with the place: its standard deviation is 1 / sqrt(999), its law all but
+        # normal.
         assert abs(np.corrcoef(order, np.arange(1000))[0, 1]) < 5 / np.sqrt(999)
     assert abs(np.corrcoef(*orders)[0, 1]) < 5 / np.sqrt(999)
 
@@ -164,7 +179,9 @@ def test_files_are_shuffled_by_place_alone(tmp_path: Path) -> None:
 def test_a_header_is_refused(tmp_path: Path, header: str, line: str) -> None:
     (tmp_path / "a").write_text(f"{header}\n{line}\n{line}\n")
     (tmp_path / "b").write_text(f"{line}\n{header}\n{line}\n")
-    with pytest.raises(InvalidInput, match=r"take the line away if it is a header.*nothing was tested"):
+    with pytest.raises(
+        InvalidInput, match=r"take the line away if it is a header.*nothing was tested"
+    ):
         read_samples(tmp_path / "b", tmp_path / "a")
     (tmp_path / "a").write_text(f"{line}\n")
     assert header in read_samples(tmp_path / "a", tmp_path / "b").second
@@ -173,7 +190,9 @@ def test_a_header_is_refused(tmp_path: Path, header: str, line: str) -> None:
 def test_the_same_file_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1\n")
     (tmp_path / "b").symlink_to(tmp_path / "a")
-    with pytest.raises(InvalidInput, match=r"samples are two files, got .* twice; nothing was tested"):
+    with pytest.raises(
+        InvalidInput, match=r"samples are two files, got .* twice; nothing was tested"
+    ):
         read_samples(tmp_path / "a", tmp_path / "b")
 
 

@@ -11,18 +11,18 @@ import pytest
 from scipy import integrate, stats
 from tests.chance import LEVEL, p_value
 
-from sfumato.audit import specimens
-from sfumato.audit.catalogue import (
+from sfumato.audit.boxes.pairs import Queries
+from sfumato.audit.catalogue import specimens
+from sfumato.audit.catalogue.entries import (
     RAPPOR,
     RAPPOR_ONCE,
     Specimen,
+    all_specimens,
     broken,
-    catalogue,
     half_noise,
     laplace,
     private,
 )
-from sfumato.audit.pairs import Queries
 
 Array = npt.NDArray[np.float64]
 
@@ -58,7 +58,7 @@ def epsilon_of(first: Array, second: Array) -> float:
 
 
 def named(name: str, epsilon: float, rng: np.random.Generator) -> Specimen:
-    return next(one for one in catalogue(epsilon, rng) if one.name == name)
+    return next(one for one in all_specimens(epsilon, rng) if one.name == name)
 
 
 def follows(outputs: npt.ArrayLike, law: Array) -> float:
@@ -71,7 +71,7 @@ def follows(outputs: npt.ArrayLike, law: Array) -> float:
 @pytest.mark.unit
 def test_names_are_unique_and_claims_are_as_filed(rng: np.random.Generator) -> None:
     for epsilon in (1.0, 0.1):
-        everything = catalogue(epsilon, rng)
+        everything = all_specimens(epsilon, rng)
         assert len({one.name for one in everything}) == len(everything)
         assert all(one.private for one in private(epsilon, rng))
         assert not any(one.private for one in broken(epsilon, rng))
@@ -80,9 +80,11 @@ def test_names_are_unique_and_claims_are_as_filed(rng: np.random.Generator) -> N
 @pytest.mark.unit
 @pytest.mark.parametrize("epsilon", [1.0, 0.1])
 def test_the_true_epsilon_of_what_has_a_law(epsilon: float, rng: np.random.Generator) -> None:
-    for one in catalogue(epsilon, rng):
+    for one in all_specimens(epsilon, rng):
         if one.law is not None:
-            assert epsilon_of(one.law(one.pair.first), one.law(one.pair.second)) == pytest.approx(one.true)
+            assert epsilon_of(one.law(one.pair.first), one.law(one.pair.second)) == pytest.approx(
+                one.true
+            )
             assert one.law(one.pair.first).sum() == pytest.approx(1)
 
 
@@ -108,7 +110,9 @@ def test_sparse_vectors_one_and_two_are_private_and_four_is_not() -> None:
     """By quadrature, on every standard pair; 0.005 apart, so good to 1e-6."""
     for variant in (1, 2):
         for pair in Queries(10).patterns():
-            laws = [first_above(data, epsilon=1, variant=variant) for data in (pair.first, pair.second)]
+            laws = [
+                first_above(data, epsilon=1, variant=variant) for data in (pair.first, pair.second)
+            ]
             assert epsilon_of(*laws) <= 1 + 1e-5
     apart = np.repeat([2.0, 0.0], 5)
     laws = [first_above(data, epsilon=1, variant=4) for data in (np.ones(10), apart)]
@@ -138,7 +142,10 @@ def test_sparse_vectors_stop_where_their_law_says(variant: int, rng: np.random.G
 @pytest.mark.statistical
 def test_the_largest_follows_its_law(rng: np.random.Generator) -> None:
     data = np.array([0.0, 2.0, 1.0, 1.0, 2.0])
-    for name, noise, rival in (("RNM1", "laplace", "exponential"), ("RNM2", "exponential", "laplace")):
+    for name, noise, rival in (
+        ("RNM1", "laplace", "exponential"),
+        ("RNM2", "exponential", "laplace"),
+    ):
         drawn = named(name, 1.0, rng).box.run(data, 60_000)
         assert follows(drawn, largest(data, epsilon=1, noise=noise)) >= LEVEL
         assert follows(drawn, largest(data, epsilon=0.8, noise=noise)) < LEVEL
@@ -147,9 +154,12 @@ def test_the_largest_follows_its_law(rng: np.random.Generator) -> None:
 
 @pytest.mark.statistical
 def test_what_has_a_law_follows_it(rng: np.random.Generator) -> None:
-    for one in catalogue(1.0, rng):
+    for one in all_specimens(1.0, rng):
         if one.law is not None:
-            for data, other in ((one.pair.first, one.pair.second), (one.pair.second, one.pair.first)):
+            for data, other in (
+                (one.pair.first, one.pair.second),
+                (one.pair.second, one.pair.first),
+            ):
                 drawn = one.box.run(data, 20_000)
                 assert follows(drawn, one.law(data)) >= LEVEL
                 assert follows(drawn, one.law(other)) < LEVEL
@@ -157,15 +167,17 @@ def test_what_has_a_law_follows_it(rng: np.random.Generator) -> None:
 
 @pytest.mark.unit
 def test_only_floats_leave_the_grid(rng: np.random.Generator) -> None:
-    for one in catalogue(1.0, rng):
+    for one in all_specimens(1.0, rng):
         drawn = np.asarray(one.box.run(one.pair.first, 200), dtype=np.float64)
-        assert ((drawn * 2**20 == np.rint(drawn * 2**20)).all()) == (not one.name.startswith("Float")), (
-            one.name
-        )
+        assert ((drawn * 2**20 == np.rint(drawn * 2**20)).all()) == (
+            not one.name.startswith("Float")
+        ), one.name
 
 
 @pytest.mark.statistical
-def test_a_rare_output_has_its_chance_and_one_input_alone_gives_it(rng: np.random.Generator) -> None:
+def test_a_rare_output_has_its_chance_and_one_input_alone_gives_it(
+    rng: np.random.Generator,
+) -> None:
     one = named("Rare", 1.0, rng)
     assert not (np.asarray(one.box.run(0.0, 100_000)) == 1e6).any()
     hits = int((np.asarray(one.box.run(1.0, 100_000)) == 1e6).sum())

@@ -14,11 +14,11 @@ import pytest
 from scipy import stats
 from tests.chance import LEVEL
 
-from sfumato.audit.boxes import FunctionBox, Outputs, Pair, SampleBox
-from sfumato.audit.certify import certify, really_certified
-from sfumato.audit.limits import boundary_pair
-from sfumato.audit.testers import approx_samples, approx_test
-from sfumato.audit.verdict import Verdict
+from sfumato.audit.boxes.box import FunctionBox, Outputs, Pair, SampleBox
+from sfumato.audit.property_testing.certificate import certify, really_certified
+from sfumato.audit.property_testing.limits import boundary_pair
+from sfumato.audit.property_testing.testers import approx_samples, approx_test
+from sfumato.audit.results import Verdict
 from sfumato.errors import InvalidInput, InvalidParameter, NotComparable, Unverifiable
 from sfumato.privacy import (
     ZCDP,
@@ -81,7 +81,9 @@ def test_what_is_private_is_certified_and_what_is_far_refuted(rng: np.random.Gen
 def test_a_certificate_says_for_what(rng: np.random.Generator) -> None:
     box = LawBox([*boundary_pair(1.0, 0.0), *boundary_pair(0.5, 0.0)], rng)
     pairs = [PAIR, Pair(2, 3, "weaker")]
-    found = certify(box, approx(1.0, 0.0), proximity=0.1, outputs=2, pairs=pairs, confidence=1 - 1e-7)
+    found = certify(
+        box, approx(1.0, 0.0), proximity=0.1, outputs=2, pairs=pairs, confidence=1 - 1e-7
+    )
     assert (found.kind, found.pairs, found.proximity) == ("CERTIFIED", tuple(pairs), 0.1)
     samples = approx_samples(2, 1.0, proximity=0.1, error=1e-7, pairs=2)
     assert found.runs == pytest.approx(4 * samples, abs=4)
@@ -95,7 +97,12 @@ def test_a_refutation_has_a_witness_that_can_be_replayed(rng: np.random.Generato
     laws = [np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.5, 0.0]), np.array([0.2, 0.3, 0.5])]
     box = LawBox(laws, rng, names=["a", "b", "c"])
     found = certify(
-        box, approx(0.5, 0.01), proximity=0.1, outputs=3, pairs=[PAIR, Pair(0, 2, "bad")], confidence=1 - 1e-7
+        box,
+        approx(0.5, 0.01),
+        proximity=0.1,
+        outputs=3,
+        pairs=[PAIR, Pair(0, 2, "bad")],
+        confidence=1 - 1e-7,
     )
     assert found.kind == "REFUTED"
     assert found.evidence is not None
@@ -189,7 +196,11 @@ def test_pure_claims_are_certified_from_stated_laws(rng: np.random.Generator) ->
     assert "the stated laws are not those of the box" in found.notes[-1]
     # A box that keeps the claim, of which something else is stated: no word against the claim.
     private = certify(LawBox(boundary_pair(0.1, 0.0), rng), pure(1.001), **asked)
-    assert (private.kind, private.evidence, private.notes[-1]) == ("INCONCLUSIVE", None, found.notes[-1])
+    assert (private.kind, private.evidence, private.notes[-1]) == (
+        "INCONCLUSIVE",
+        None,
+        found.notes[-1],
+    )
     broken = certify(LawBox(laws, rng), pure(0.9), **asked)
     assert (broken.kind, broken.runs) == ("INCONCLUSIVE", 0)
     assert "the stated laws themselves break the claim" in broken.notes[-1]
@@ -204,8 +215,13 @@ def test_approximate_claims_take_fewer_runs_from_stated_laws(rng: np.random.Gene
     for outputs, fewer in ((10_000, 3), (16, 1)):
         law = np.full(outputs, 1 / outputs)
         box = LawBox([law, law], rng)
-        blind = certify(box, approx(0.1, 0.01), **asked, outputs=outputs, budget=1, confidence=2 / 3)
-        seen: dict[str, Any] = {"outputs": range(outputs), "specification": lambda data, law=law: law}
+        blind = certify(
+            box, approx(0.1, 0.01), **asked, outputs=outputs, budget=1, confidence=2 / 3
+        )
+        seen: dict[str, Any] = {
+            "outputs": range(outputs),
+            "specification": lambda data, law=law: law,
+        }
         found = certify(box, approx(0.1, 0.01), **asked, **seen, budget=1, confidence=2 / 3)
         assert blind.needed is not None
         assert found.needed is not None
@@ -246,7 +262,11 @@ def test_random_data_are_certified_up_to_a_share(rng: np.random.Generator) -> No
     assert refuted.evidence is None, "a level is no p-value"
     assert {pair.second for pair in refuted.pairs} == {2}
     plain = certify(
-        box, approx(0.1, 0.01), data=lambda source: Pair(0, 1), gamma=0.05, **{**asked, "budget": 10}
+        box,
+        approx(0.1, 0.01),
+        data=lambda source: Pair(0, 1),
+        gamma=0.05,
+        **{**asked, "budget": 10},
     )
     assert plain.kind == "INCONCLUSIVE"
     assert plain.needed is not None
@@ -296,7 +316,9 @@ def test_more_outputs_than_stated_are_an_error(rng: np.random.Generator) -> None
     box = LawBox([np.full(4, 0.25)] * 2, rng)
     stated: tuple[Any, ...] = (3, [0, 1, 2], [0, 1, 2, 7])
     for outputs in stated:
-        with pytest.raises(InvalidInput, match=r"is said to have \d outputs.*nothing was concluded"):
+        with pytest.raises(
+            InvalidInput, match=r"is said to have \d outputs.*nothing was concluded"
+        ):
             certify(box, approx(1, 0), proximity=0.1, outputs=outputs, pairs=[PAIR])
     with pytest.raises(InvalidParameter, match="the 2 outputs must all differ, got 1"):
         certify(box, approx(1, 0), proximity=0.1, outputs=["a", "a"], pairs=[PAIR])
@@ -306,10 +328,18 @@ def test_more_outputs_than_stated_are_an_error(rng: np.random.Generator) -> None
 @pytest.mark.parametrize(
     ("loss", "given", "message"),
     [
-        (ApproxDP(1, 0), {"confidence": 0.5}, "confidence must be above 1/2 and below 1, got 0.5; nothing"),
+        (
+            ApproxDP(1, 0),
+            {"confidence": 0.5},
+            "confidence must be above 1/2 and below 1, got 0.5; nothing",
+        ),
         (ApproxDP(1, 0), {"pairs": ()}, "either pairs or data"),
         (ApproxDP(1, 0), {"data": lambda source: PAIR}, "either pairs or data"),
-        (ApproxDP(1, 0), {"pairs": (), "data": lambda source: PAIR}, "random data needs rng, got None"),
+        (
+            ApproxDP(1, 0),
+            {"pairs": (), "data": lambda source: PAIR},
+            "random data needs rng, got None",
+        ),
         (ApproxDP(1, 0), {"gamma": 0.1}, "a share of random data needs data, not pairs"),
         (RandomApproxDP(1, 0, 0), {}, "a share of random data needs data, not pairs"),
         (ApproxDP(1, 0), {"proximity": 0}, "proximity above 0, got 2 and 0; nothing was run"),
@@ -321,7 +351,9 @@ def test_more_outputs_than_stated_are_an_error(rng: np.random.Generator) -> None
         ),
     ],
 )
-def test_what_is_refused(loss: ApproxDP | RandomApproxDP, given: dict[str, Any], message: str) -> None:
+def test_what_is_refused(
+    loss: ApproxDP | RandomApproxDP, given: dict[str, Any], message: str
+) -> None:
     asked: dict[str, Any] = {"proximity": 0.1, "outputs": 2, "pairs": [PAIR], **given}
     with pytest.raises(InvalidParameter, match=message):
         certify(FunctionBox(lambda data: 0, "zero"), Claim(loss, AddRemoveUser()), **asked)
@@ -329,7 +361,10 @@ def test_what_is_refused(loss: ApproxDP | RandomApproxDP, given: dict[str, Any],
 
 @pytest.mark.unit
 def test_a_random_claim_brings_its_own_share(rng: np.random.Generator) -> None:
-    box, claim = FunctionBox(lambda data: 0, "zero"), Claim(RandomApproxDP(1, 0, "0.1"), AddRemoveUser())
+    box, claim = (
+        FunctionBox(lambda data: 0, "zero"),
+        Claim(RandomApproxDP(1, 0, "0.1"), AddRemoveUser()),
+    )
     with pytest.raises(InvalidParameter, match=r"a random claim has its own gamma, got 0\.2 too"):
         certify(box, claim, proximity=0.1, outputs=2, data=lambda source: PAIR, rng=rng, gamma=0.2)
     for loss in (ZCDP(1), GaussianDP(1)):
@@ -345,13 +380,19 @@ def test_a_majority_decides_where_repetition_is_cheaper(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Algorithm 5 alone: most of some tests must agree; swapped pairs change nothing."""
-    module = sys.modules["sfumato.audit.certify"]
+    module = sys.modules["sfumato.audit.property_testing.certificate"]
     monkeypatch.setattr(module, "approx_samples", lambda *given, **more: 10**12)
     laws, far = boundary_pair(0.5, 0.0), boundary_pair(0.5, 0.2)
-    asked: dict[str, Any] = {"proximity": 0.15, "outputs": [0, 1], "specification": laws.__getitem__}
+    asked: dict[str, Any] = {
+        "proximity": 0.15,
+        "outputs": [0, 1],
+        "specification": laws.__getitem__,
+    }
     for pair in (PAIR, Pair(1, 0)):
         for true, kind in ((laws, "CERTIFIED"), (far, "INCONCLUSIVE")):
-            found = certify(LawBox(true, rng), approx(0.5, 0.001), **asked, pairs=[pair], confidence=1 - 1e-6)
+            found = certify(
+                LawBox(true, rng), approx(0.5, 0.001), **asked, pairs=[pair], confidence=1 - 1e-6
+            )
             assert found.kind == kind
             assert "the majority of" in found.notes[1]
     assert found.evidence is None, "a level is no p-value"
@@ -363,8 +404,8 @@ def test_what_leaks_on_an_eighth_of_the_data_is_not_certified_for_a_twentieth(
 ) -> None:
     """A share of 5 % is claimed and one of 10 % certified, with confidence 0.99 if nothing else is asked for.
 
-    The other arm: with confidence 2/3 and up to a share of 25 %, as was usual, the same box is certified with
-    chance 0.586, and what is said to be certified is 25 %, whatever was claimed.
+    The other arm: with confidence 2/3 and up to a share of 25 %, as was usual, the same box is
+    certified with chance 0.586, and what is said to be certified is 25 %, whatever was claimed.
     """
     even, told = np.array([0.5, 0.5]), np.array([0.0, 1.0])
     claim = Claim(RandomApproxDP("0.1", "0.01", "0.05"), AddRemoveUser())
@@ -419,5 +460,7 @@ def test_a_certificate_that_would_say_nothing_is_refused(rng: np.random.Generato
         (RandomApproxDP(1, 0, "0.2"), 0.2, RandomApproxDP(1, "0.1", "0.25")),
     ],
 )  # fmt: skip
-def test_what_is_really_certified_has_the_proximity_in_it(loss: Any, share: float | None, kept: Any) -> None:
+def test_what_is_really_certified_has_the_proximity_in_it(
+    loss: Any, share: float | None, kept: Any
+) -> None:
     assert really_certified(Claim(loss, AddRemoveUser()), 0.1, share=share, slack=0.05) == kept

@@ -28,7 +28,8 @@ USER = AddRemoveUser()
 def delta_of_gaussians(shift: float, epsilon: float) -> float:
     """The delta of N(0, 1) against N(shift, 1), by its definition."""
     return float(
-        norm.sf(epsilon / shift - shift / 2) - math.exp(epsilon) * norm.sf(epsilon / shift + shift / 2)
+        norm.sf(epsilon / shift - shift / 2)
+        - math.exp(epsilon) * norm.sf(epsilon / shift + shift / 2)
     )
 
 
@@ -57,7 +58,9 @@ def test_zcdp_claims_are_kept_by_the_gaussian_of_that_rho(rho: float) -> None:
         assert delta_of_gaussians(math.sqrt(2 * rho), statement.epsilon) <= statement.delta
     # And are not empty: three times the rho breaks at least one.
     shift = math.sqrt(6 * rho)
-    assert any(delta_of_gaussians(shift, s.epsilon) > s.delta for s in implied(Claim(ZCDP(rho), USER)))
+    assert any(
+        delta_of_gaussians(shift, s.epsilon) > s.delta for s in implied(Claim(ZCDP(rho), USER))
+    )
 
 
 @pytest.mark.parametrize("loss", [RandomPureDP(1, "1/10"), RandomApproxDP(1, "1e-6", "1/10")])

@@ -15,19 +15,19 @@ from tests.audit.drifting import drifting
 from tests.audit.simple_boxes import laplace
 from tests.chance import LEVEL
 
+from sfumato._types import FloatArray
 from sfumato.audit.assertion import assert_private
-from sfumato.audit.bet import Budget
-from sfumato.audit.boxes import Box, FunctionBox, Pair, SampleBox
-from sfumato.audit.confirm import ALIKE, Confirmation, in_blocks, in_order
-from sfumato.audit.refute import refute
-from sfumato.audit.replay import enough_runs, replay
-from sfumato.audit.samples import FloatArray
-from sfumato.audit.verdict import Verdict
+from sfumato.audit.boxes.box import Box, FunctionBox, Pair, SampleBox
+from sfumato.audit.replayed import enough_runs, replay
+from sfumato.audit.results import Verdict
+from sfumato.audit.sequential.bet import Budget
+from sfumato.audit.sequential.confirm import ALIKE, Confirmation, in_blocks, in_order
+from sfumato.audit.sequential.refutation import refute
 from sfumato.errors import InvalidInput
 from sfumato.privacy import AddRemoveUser, Claim, PureDP
 
 # The module itself: the room's door hands out a function of the same name.
-room: Any = import_module("sfumato.audit.refute")
+room: Any = import_module("sfumato.audit.sequential.refutation")
 
 STEP = [Pair(0, 1, "0 and 1")]
 ONE = Claim(PureDP(1), AddRemoveUser())
@@ -53,14 +53,18 @@ def test_runs_that_depend_on_each_other_refute_nothing(length: float, rng: Gener
 @pytest.mark.statistical
 def test_whoever_asks_gets_the_same_answer(rng: Generator) -> None:
     """`assert_private` fails on both kinds of boxes, and says which it was."""
-    with pytest.raises(AssertionError, match=r"was not tested: NOT CONFIRMED: .* depend on each other"):
+    with pytest.raises(
+        AssertionError, match=r"was not tested: NOT CONFIRMED: .* depend on each other"
+    ):
         assert_private(drifting(200, rng), epsilon=1, pairs=STEP)
     with pytest.raises(AssertionError, match="does not keep epsilon 1"):
         assert_private(laplace(2.0, rng), epsilon=1, pairs=STEP)
 
 
 @pytest.mark.statistical
-def test_a_bet_that_is_not_confirmed_goes_on(rng: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bet_that_is_not_confirmed_goes_on(
+    rng: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Fresh runs fail twice, by force; the third event is tried after twice the runs, at an eighth."""
     true, asked = room.confirm, list[tuple[float, int]]()
 
@@ -112,7 +116,9 @@ class _Won(room.Bet):  # type: ignore[misc]
 
 
 @pytest.mark.statistical
-def test_the_level_holds_of_bets_that_go_on(rng: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_level_holds_of_bets_that_go_on(
+    rng: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Even where every bet is won, trials alone keep the level: half, a quarter, ... of it.
 
     The arm that fails: trials that are passed whatever they show.
@@ -174,7 +180,8 @@ def test_a_true_refutation_is_replayed_every_time(epsilon: float, rng: Generator
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("output", "words"), [(None, "None"), (math.nan, "nan"), (0.0, "0"), ("x", "'x'"), ([1, 2], "1, 2")]
+    ("output", "words"),
+    [(None, "None"), (math.nan, "nan"), (0.0, "0"), ("x", "'x'"), ([1, 2], "1, 2")],
 )
 def test_an_output_that_never_changes_is_inconclusive(output: Any, words: str) -> None:
     box = FunctionBox(lambda data: output, "constant")
@@ -184,7 +191,9 @@ def test_an_output_that_never_changes_is_inconclusive(output: Any, words: str) -
         f"every run on every input gave the same output, {words}: nothing was tested. Does the mechanism "
         "return what it releases?",
     )
-    with pytest.raises(AssertionError, match="was not tested: every run on every input gave the same output"):
+    with pytest.raises(
+        AssertionError, match="was not tested: every run on every input gave the same output"
+    ):
         assert_private(box, epsilon=1, pairs=STEP, runs=1000)
 
 
@@ -209,7 +218,9 @@ def test_too_few_runs_to_confirm_are_said_with_how_many_are_needed() -> None:
     assert found.kind == "INCONCLUSIVE"
     assert found.notes == ("the bet was won, but there are too few runs left to confirm it",)
     assert found.needed is not None
-    enough = refute(box, ONE, pairs=STEP, confidence=1 - 1e-9, budget=Budget(180 + found.needed, None))
+    enough = refute(
+        box, ONE, pairs=STEP, confidence=1 - 1e-9, budget=Budget(180 + found.needed, None)
+    )
     assert enough.kind == "REFUTED"
 
 

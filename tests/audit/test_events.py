@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from sfumato.audit.events import Candidate, shares, thresholds
-from sfumato.audit.features import keys_of, leading_bins, lowest_bits
-from sfumato.audit.samples import WORD, FloatArray, code, encoder_of
-from sfumato.audit.scorers import Column, Logistic, Scorer, Sign, fit_scorers
+from sfumato._types import FloatArray
+from sfumato.audit.boxes.samples import WORD, code, encoder_of
+from sfumato.audit.fixed.events import Candidate, shares, thresholds
+from sfumato.audit.fixed.features import keys_of, leading_bins, lowest_bits
+from sfumato.audit.fixed.scorers import Column, Logistic, Scorer, Sign, fit_scorers
 
 
 def encoded(outputs: object) -> FloatArray:
@@ -30,14 +31,20 @@ def candidates(
         for sign in signs:
             ones, others = scores[::sign]
             for cut in thresholds(*scores):
-                more, less = (float(shares(one, np.array([cut]), sign)[0]) for one in (ones, others))
+                more, less = (
+                    float(shares(one, np.array([cut]), sign)[0]) for one in (ones, others)
+                )
                 excess = more - math.exp(epsilon) * (less + 0.5 / len(rows1))
-                spread = math.sqrt(more * (1 - more) + math.exp(2 * epsilon) * less + 0.25 / len(rows1))
+                spread = math.sqrt(
+                    more * (1 - more) + math.exp(2 * epsilon) * less + 0.25 / len(rows1)
+                )
                 found.append(Candidate(scorer, float(cut), sign, more, less, excess / spread))
     return sorted((one for one in found if one.signal > 0), key=lambda one: -one.signal)
 
 
-def best(train: tuple[object, object], test: tuple[object, object], epsilon: float = 1.0) -> Candidate:
+def best(
+    train: tuple[object, object], test: tuple[object, object], epsilon: float = 1.0
+) -> Candidate:
     scorers = fit_scorers(encoded(train[0]), encoded(train[1]))
     return candidates(scorers, encoded(test[0]), encoded(test[1]), epsilon)[0]
 
@@ -69,7 +76,9 @@ def test_categories_are_named(rng: Generator) -> None:
     assert table.words(0.5, 1) == "the output is one of 0.0"
     assert table.words(-0.5, -1) == "the output is one of 2.0"
     assert table.words(-0.5, 1) == "the output is none of 2.0"
-    assert table.score(encoded([0, 1, 2, 7])) == pytest.approx([np.log(51 / 21), 0, np.log(21 / 51), 0])
+    assert table.score(encoded([0, 1, 2, 7])) == pytest.approx(
+        [np.log(51 / 21), 0, np.log(21 / 51), 0]
+    )
 
 
 @pytest.mark.unit
@@ -89,7 +98,9 @@ def test_witnesses_of_words_show_the_word_and_no_threshold() -> None:
     assert not any(isinstance(one, Column) for one in scorers)
     said = [one.event.words for one in candidates(scorers, rows1, rows2, 0.1)]
     assert "the output is one of 'red'" in said
-    assert not any("at least 1." in words or "at most 1." in words or "e+" in words for words in said)
+    assert not any(
+        "at least 1." in words or "at most 1." in words or "e+" in words for words in said
+    )
     pairs1, pairs2 = encoded([("red", 1)] * 30 + [("blue", 2)]), encoded([("red", 1)] * 31)
     assert named(pairs1, pairs2, "rare outputs").words(1, 1) == "the output is one of ('blue', 2)"
     assert "number 1 is exactly 'blue'" in named(pairs1, pairs2, "rare values").words(1, 1)
@@ -153,7 +164,9 @@ def test_low_bits_give_floating_point_away(rng: Generator) -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize("wide", [False, True])
-def test_an_output_that_one_input_alone_reaches_is_found_from_two_runs(rng: Generator, wide: bool) -> None:
+def test_an_output_that_one_input_alone_reaches_is_found_from_two_runs(
+    rng: Generator, wide: bool
+) -> None:
     def draw(rare: int) -> FloatArray:
         # A grid so fine that no other output comes twice.
         rows = np.round(rng.normal(size=(1000, 3 if wide else 1)) * 2**30) / 2**30
@@ -188,10 +201,12 @@ def test_sums_of_many_small_differences_are_seen_by_the_logistic_scorers(rng: Ge
 
     scorers = fit_scorers(draw(0), draw(0.4))
     rows1, rows2 = draw(0), draw(0.4)
-    # Eight differences of 0.4 among noise of scale 1: the best event has a log-likelihood ratio above 0,
-    # and a total variation of about 0.36. No column alone has more than 0.33, the last one.
+    # Eight differences of 0.4 among noise of scale 1: the best event has a log-likelihood ratio
+    # above 0, and a total variation of about 0.36. No column alone has more than 0.33, the last
+    # one.
     spread = {
-        one.name: float((one.score(rows1) > 0).mean() - (one.score(rows2) > 0).mean()) for one in scorers
+        one.name: float((one.score(rows1) > 0).mean() - (one.score(rows2) > 0).mean())
+        for one in scorers
     }
     assert spread["stepwise additive"] > spread["linear"] - 0.02 > 0.3
 
@@ -204,7 +219,10 @@ def test_a_score_is_of_its_row_alone(rng: Generator) -> None:
     assert len(fitted) == 3
     for scorer in fitted:
         together = scorer.score(rows1)
-        assert np.concatenate([scorer.score(row[np.newaxis]) for row in rows1]).tolist() == together.tolist()
+        assert (
+            np.concatenate([scorer.score(row[np.newaxis]) for row in rows1]).tolist()
+            == together.tolist()
+        )
         whole = scorer.weights[0] + scorer.features(rows1) @ scorer.weights[1:]
         assert together == pytest.approx(whole, abs=1e-5)
 
@@ -218,7 +236,9 @@ def test_nothing_is_made_of_equal_inputs(rng: Generator) -> None:
 
 
 @pytest.mark.unit
-def test_thresholds_are_all_values_where_few_and_dense_at_the_ends_where_many(rng: Generator) -> None:
+def test_thresholds_are_all_values_where_few_and_dense_at_the_ends_where_many(
+    rng: Generator,
+) -> None:
     assert thresholds(np.array([1.0, 2.0]), np.array([2.0, 5.0])).tolist() == [1.0, 2.0, 5.0]
     many = np.arange(100_000.0)
     cuts = thresholds(many[::2], many[1::2])

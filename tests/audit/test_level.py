@@ -14,17 +14,17 @@ from numpy.random import Generator
 from scipy import stats
 from tests.chance import LEVEL
 
-from sfumato.audit.bet import Budget
-from sfumato.audit.boxes import Pair, SampleBox
-from sfumato.audit.refute import refute
-from sfumato.audit.samples import FloatArray
-from sfumato.audit.scorers import fit_scorers
-from sfumato.audit.stakes import Fitted, plan_bold
+from sfumato._types import FloatArray
+from sfumato.audit.boxes.box import Pair, SampleBox
+from sfumato.audit.fixed.scorers import fit_scorers
+from sfumato.audit.sequential.bet import Budget
+from sfumato.audit.sequential.refutation import refute
+from sfumato.audit.sequential.stakes import Fitted, plan_bold
 from sfumato.privacy import AddRemoveUser, ApproxDP, Claim, PureDP
 
 # The module itself: the room's door hands out a function of the same name.
-room: Any = import_module("sfumato.audit.refute")
-bets: Any = import_module("sfumato.audit.bet")
+room: Any = import_module("sfumato.audit.sequential.refutation")
+bets: Any = import_module("sfumato.audit.sequential.bet")
 
 AUDITS, RUNS = 50, 130
 RATE, RIVAL = 0.1, 0.3
@@ -68,24 +68,30 @@ def mechanisms(rng: Generator) -> dict[str, Callable[[], tuple[Any, Claim, list[
 
 
 @pytest.mark.statistical
-def test_the_level_is_kept_of_outputs_of_every_kind(rng: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_level_is_kept_of_outputs_of_every_kind(
+    rng: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # What would have been caught is not asked for here, and takes as long as the audit.
     monkeypatch.setattr(room, "excluded_epsilon", lambda *_: math.inf)
     alarms = dict.fromkeys(kinds := mechanisms(rng), 0)
     for name, make in kinds.items():
         for _ in range(AUDITS):
             box, claim, pairs = make()
-            verdict = refute(box, claim, pairs=pairs, confidence=1 - RATE, budget=Budget(RUNS, None))
+            verdict = refute(
+                box, claim, pairs=pairs, confidence=1 - RATE, budget=Budget(RUNS, None)
+            )
             assert verdict.evidence is not None
             # Of the bet alone: to be confirmed besides can only make alarms rarer.
             alarms[name] += verdict.evidence[1] >= 1 / RATE
-    # More alarms have chance 1e-6 at most, were the rate all of 0.1: of one kind, and of all together.
+    # More alarms have chance 1e-6 at most, were the rate all of 0.1: of one kind, and of all
+    # together.
     most, most_in_all = (
         int(stats.binom.isf(LEVEL, audits, RATE)) for audits in (AUDITS, AUDITS * len(kinds))
     )
     assert max(alarms.values()) <= most, alarms
     assert sum(alarms.values()) <= most_in_all, alarms
-    # The other arm: a rate of 0.3 in all would pass once in a million, of 0.75 even of one kind alone.
+    # The other arm: a rate of 0.3 in all would pass once in a million, of 0.75 even of one kind
+    # alone.
     assert stats.binom.cdf(most_in_all, AUDITS * len(kinds), RIVAL) <= LEVEL
     assert stats.binom.cdf(most, AUDITS, 0.75) <= LEVEL
 

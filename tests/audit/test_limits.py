@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.audit.limits import (
+from sfumato.audit.property_testing.limits import (
     Claimed,
     blind_pair,
     boundary_pair,
@@ -27,7 +27,11 @@ from sfumato.audit.limits import (
     two_point_bound,
     unseen_pair,
 )
-from sfumato.audit.testers import approx_samples, specified_approx_samples, specified_pure_samples
+from sfumato.audit.property_testing.testers import (
+    approx_samples,
+    specified_approx_samples,
+    specified_pure_samples,
+)
 from sfumato.errors import InvalidParameter, NotComparable, Unverifiable
 from sfumato.privacy import (
     ZCDP,
@@ -100,7 +104,10 @@ def test_the_laws_of_theorem_10_12_are_not_private() -> None:
     """Q1 = (e**epsilon b, (2 - e**epsilon) b, ...) against (b, b, ...): epsilon 1.046, not 0.5."""
     epsilon, mass, proximity = 0.5, 0.1, 0.2
     grown = math.exp(epsilon)
-    printed = np.array([mass, mass, 1 - 2 * mass]), np.array([grown * mass, (2 - grown) * mass, 1 - 2 * mass])
+    printed = (
+        np.array([mass, mass, 1 - 2 * mass]),
+        np.array([grown * mass, (2 - grown) * mass, 1 - 2 * mass]),
+    )
     assert epsilon_of(printed) == pytest.approx(-math.log(2 - grown))
     assert epsilon_of(printed) == pytest.approx(1.046, abs=5e-4)
     ours = np.array([mass, 1 - mass]), np.array([grown * mass, 1 - grown * mass])
@@ -121,7 +128,9 @@ def test_lemma_10_6_is_not_always_tight() -> None:
     def reach(p: float, q: float) -> float:
         moves = itertools.product(np.linspace(-step, step, 41), repeat=2)
         pairs = (((p + u).clip(0, 1), (q + v).clip(0, 1)) for u, v in moves)
-        return max(delta_of((np.array([x, 1 - x]), np.array([y, 1 - y])), epsilon) for x, y in pairs)
+        return max(
+            delta_of((np.array([x, 1 - x]), np.array([y, 1 - y])), epsilon) for x, y in pairs
+        )
 
     assert step <= (1 - 0.6) / (1 + grown), "the condition of the lemma holds"
     assert reach(1.0, 0.4) == pytest.approx(0.6 + step)
@@ -137,8 +146,12 @@ def test_the_smaller_distance_makes_nothing_far() -> None:
     assert parameter_distance(claim, worse) == 4
     assert parameter_distance(claim, nothing, weight=Fraction(100)) == 100 * Fraction("0.989999")
     assert parameter_distance(ApproxDP(1, "0.1"), ApproxDP(1, "0.3")) == Fraction(1, 5)
-    assert parameter_distance(RandomApproxDP(1, "0.1", 0), RandomApproxDP(1, "0.3", "0.1")) == Fraction(1, 5)
-    assert parameter_distance(ZCDP(1), ZCDP("0.5")) == parameter_distance(GaussianDP(1), GaussianDP("0.5"))
+    assert parameter_distance(
+        RandomApproxDP(1, "0.1", 0), RandomApproxDP(1, "0.3", "0.1")
+    ) == Fraction(1, 5)
+    assert parameter_distance(ZCDP(1), ZCDP("0.5")) == parameter_distance(
+        GaussianDP(1), GaussianDP("0.5")
+    )
     for other in (ApproxDP(2, "0.1"), PureDP(1)):
         with pytest.raises(NotComparable, match="compared with their like"):
             parameter_distance(ApproxDP(1, "0.1"), other)
@@ -149,7 +162,9 @@ def test_the_smaller_distance_makes_nothing_far() -> None:
 
 @pytest.mark.property
 @given(st.floats(0.01, 5), st.floats(0.01, 20), st.integers(1, 10**9))
-def test_no_number_of_samples_verifies_pure_privacy(epsilon: float, proximity: float, samples: int) -> None:
+def test_no_number_of_samples_verifies_pure_privacy(
+    epsilon: float, proximity: float, samples: int
+) -> None:
     """Of two algorithms that so many samples do not tell apart, one is epsilon-DP and one far from it."""
     private, far = blind_pair(epsilon, proximity=proximity, samples=samples)
     assert np.array_equal(private[0], far[0])
@@ -188,7 +203,9 @@ def test_an_unseen_output_breaks_every_claim_but_approximate_ones(samples: int) 
     assert samples * float(total_variation(unseen[0], padded)) < 1 / 3
     assert max_divergence(*unseen) == math.inf
     assert renyi_divergence(*unseen, order=1.001) == math.inf  # zCDP for no rho
-    assert approximate_max_divergence(*unseen, delta=1 / (5 * samples)) == math.inf  # Gaussian DP for no mu
+    assert (
+        approximate_max_divergence(*unseen, delta=1 / (5 * samples)) == math.inf
+    )  # Gaussian DP for no mu
     assert delta_of(unseen, 0.1) <= 1 / (4 * samples) + 1e-15
 
 
@@ -249,13 +266,21 @@ def test_random_claims_take_pairs() -> None:
     assert found.enough > approx_samples(4, 1.0, proximity=0.1), "and each test errs less"
     assert found.total == 2 * found.pairs * found.enough
     assert (
-        queries_with_specification(loss, outputs=4, proximity=0.1).reasons[-1].startswith("pairs: thm. 10.3")
+        queries_with_specification(loss, outputs=4, proximity=0.1)
+        .reasons[-1]
+        .startswith("pairs: thm. 10.3")
     )
 
 
 @pytest.mark.property
 @settings(max_examples=60)
-@given(st.floats(0, 3), st.floats(0, 0.5), st.floats(0.001, 0.3), st.integers(2, 1000), st.floats(0.01, 0.4))
+@given(
+    st.floats(0, 3),
+    st.floats(0, 0.5),
+    st.floats(0.001, 0.3),
+    st.integers(2, 1000),
+    st.floats(0.01, 0.4),
+)
 def test_no_bound_asks_more_than_what_is_enough(
     epsilon: float, delta: float, proximity: float, outputs: int, error: float
 ) -> None:
@@ -271,17 +296,22 @@ def test_no_bound_asks_more_than_what_is_enough(
 def test_bounds_have_their_orders() -> None:
     """Thm. 10.7: 1/a**2, with 1 + e**(2 epsilon) that it does not have. Thm. 10.12: 1/(b a**2).
 
-    ln(9/8) over twice the squared Hellinger distance a**2 / (8 s p (1 - p)), to the first order in a.
+    ln(9/8) over twice the squared Hellinger distance a**2 / (8 s p (1 - p)), to the first order in
+    a.
     """
     for epsilon, proximity in ((0.1, 0.002), (1.0, 0.001), (3.0, 0.001)):
         p = float(boundary_pair(epsilon, 0.01)[0][0])
         by_hand = 4 * math.log(9 / 8) * (1 + math.exp(2 * epsilon)) * p * (1 - p) / proximity**2
-        assert two_point_bound(epsilon, 0.01, proximity=proximity) == pytest.approx(by_hand, rel=0.02)
+        assert two_point_bound(epsilon, 0.01, proximity=proximity) == pytest.approx(
+            by_hand, rel=0.02
+        )
     rare, rarer = (rare_output_bound(4, 0.5, mass, proximity=0.05) for mass in (0.01, 0.001))
     assert rarer / rare == pytest.approx(10, rel=0.02)
     near, nearer = (rare_output_bound(4, 0.5, 0.01, proximity=a) for a in (0.05, 0.025))
     assert nearer / near == pytest.approx(4, rel=0.04)
-    assert rare_output_bound(4, 1.0, 0.25, proximity=0.1) == 1, "even laws have epsilon 0: nothing to decide"
+    assert rare_output_bound(4, 1.0, 0.25, proximity=0.1) == 1, (
+        "even laws have epsilon 0: nothing to decide"
+    )
     assert two_point_bound(1.0, 0.5, proximity=0.6) == 1, "nothing is that far"
 
 
@@ -289,7 +319,8 @@ def test_bounds_have_their_orders() -> None:
 def test_verifying_is_as_hard_as_distinguishing() -> None:
     """[mcmillan18, thm. 10.2]: ln(3/2) / far by overlap, ln(9/8) / (far (1 - e**-epsilon)) by affinity.
 
-    The second from H**2 = far (sqrt(1 + g t) - sqrt(t))**2 / 2, least at t = 1/(g**2 - g), g = e**epsilon.
+    The second from H**2 = far (sqrt(1 + g t) - sqrt(t))**2 / 2, least at t = 1/(g**2 - g), g =
+    e**epsilon.
     """
     for epsilon, far in ((0.1, 1e-3), (0.5, 1e-4), (2.0, 1e-5)):
         by_hand = max(math.log(1.5), math.log(9 / 8) / -math.expm1(-epsilon)) / far
@@ -306,7 +337,9 @@ def test_samples_of_two_laws_count_together() -> None:
     assert least_to_distinguish((p, p), (q, p)) == one
     with pytest.raises(InvalidParameter, match="must differ by more than doubles can tell"):
         least_to_distinguish((p,), (p,))
-    with pytest.raises(InvalidParameter, match=r"delta \+ proximity must be above 0 and below 1, got 1.5"):
+    with pytest.raises(
+        InvalidParameter, match=r"delta \+ proximity must be above 0 and below 1, got 1.5"
+    ):
         distinguishing_bound(1.0, 0.5, proximity=1.0)
     with pytest.raises(InvalidParameter, match="epsilon must be above 0"):
         blind_pair(0.0, proximity=1, samples=1)

@@ -11,25 +11,30 @@ from tests.audit.twins import FloatNoise, OneKeyEach
 from tests.docs.test_proofs import NAMES
 
 from sfumato.audit.assertion import FLAKE, assert_claim
-from sfumato.audit.bet import Budget
-from sfumato.audit.boxes import Pair
-from sfumato.audit.refute import refute
-from sfumato.audit.verdict import Verdict
+from sfumato.audit.boxes.box import Pair
+from sfumato.audit.results import Verdict
+from sfumato.audit.sequential.bet import Budget
+from sfumato.audit.sequential.refutation import refute
 from sfumato.privacy import ZCDP, Claim, KeyedNoise, Noise, PureDP, SystemNoise
 
 pytestmark = pytest.mark.statistical
 
 BY_NAME = {one.name: one for one in OURS}
-PAIRS = [pytest.param(one, pair, id=f"{one.name}: {pair.name}") for one in OURS for pair in one.pairs]
-TWINS = [pytest.param(one, twin, id=f"{one.name}: {twin.name}") for one in OURS for twin in one.broken]
+PAIRS = [
+    pytest.param(one, pair, id=f"{one.name}: {pair.name}") for one in OURS for pair in one.pairs
+]
+TWINS = [
+    pytest.param(one, twin, id=f"{one.name}: {twin.name}") for one in OURS for twin in one.broken
+]
 ON_VECTORS = ("discrete-laplace", "discrete-gaussian", "rounded-gaussian", "permute-and-flip")
 
 
 def audited(ours: Ours, pair: Pair, noise: Noise) -> Verdict:
     """The mechanism at exactly its own cost; an audit that could have shown nothing is not accepted.
 
-    Whatever breaks epsilon twice over shows, on an event of mass 1/2 in all of them, of mass 1/10 in the fast
-    ones. Of rho the epsilons at all deltas are tried; that of mass 1/10 shows at none of them so early.
+    Whatever breaks epsilon twice over shows, on an event of mass 1/2 in all of them, of mass 1/10
+    in the fast ones. Of rho the epsilons at all deltas are tried; that of mass 1/10 shows at none
+    of them so early.
     """
     verdict = assert_claim(ours.box(noise), ours.claim, pairs=[pair], flake=FLAKE, runs=ours.runs)
     assert verdict.kind == "NOT_REFUTED"
@@ -90,7 +95,9 @@ def test_swapping_the_inputs_changes_nothing(key: bytes) -> None:
     twin = ours.broken[0]
     backwards = Pair(twin.pair.second, twin.pair.first, "backwards")
     with pytest.raises(AssertionError, match="does not keep"):
-        assert_claim(ours.box(KeyedNoise(key), twin.mechanism), ours.claim, pairs=[backwards], runs=ours.runs)
+        assert_claim(
+            ours.box(KeyedNoise(key), twin.mechanism), ours.claim, pairs=[backwards], runs=ours.runs
+        )
 
 
 def test_a_claim_of_less_than_the_cost_is_refuted(key: bytes) -> None:
@@ -99,5 +106,8 @@ def test_a_claim_of_less_than_the_cost_is_refuted(key: bytes) -> None:
     assert ours.claim.loss == PureDP(1)
     with pytest.raises(AssertionError, match=r"does not keep epsilon 0\.45"):
         assert_claim(
-            ours.box(KeyedNoise(key)), Claim(PureDP("0.45"), ours.claim.neighbors), pairs=[ALONE], runs=FAST
+            ours.box(KeyedNoise(key)),
+            Claim(PureDP("0.45"), ours.claim.neighbors),
+            pairs=[ALONE],
+            runs=FAST,
         )

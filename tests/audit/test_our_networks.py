@@ -11,10 +11,10 @@ import pytest
 from tests.audit.ours import breach
 
 from sfumato.audit.assertion import assert_claim
-from sfumato.audit.boxes import FunctionBox, Pair
+from sfumato.audit.boxes.box import FunctionBox, Pair
 from sfumato.graphon import Network, release_blocks
 from sfumato.privacy import Claim, FlippedEdge, KeyedNoise, Ledger, Noise, PureDP
-from sfumato.privacy import mechanisms as privacy_mechanisms
+from sfumato.privacy.mechanisms import additive as privacy_mechanisms
 
 pytestmark = pytest.mark.statistical
 

@@ -1,7 +1,7 @@
 """We audit ourselves: every release keeps the guarantee that it states, and saboteurs' releases do not.
 
-All data is public and made up, all ledgers are rehearsals. What is deterministic, the reading of a table, is
-done once for each input. Sensors are in test_our_sensors.py.
+All data is public and made up, all ledgers are rehearsals. What is deterministic, the reading of a
+table, is done once for each input. Sensors are in test_our_sensors.py.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ from tests import saboteurs
 from tests.audit.flat_rows import listed, many, maps, one_by_one, scattered, shapes, sums_of
 from tests.audit.ours import CHOSEN, EMPTY, FAST, OURS, Ours, Pairs, Rows, audited, refuted
 
-from sfumato.audit.boxes import Pair
+from sfumato.audit.boxes.box import Pair
 from sfumato.heatmap import (
     HeatmapRelease,
     Method,
+    PrivateBounds,
     PyramidMethod,
-    Strips,
     find_area,
     price,
     release,
     release_each,
-    rivals,
 )
-from sfumato.heatmap.method import NoisyTree
-from sfumato.heatmap.rivals import (
+from sfumato.heatmap.methods import baselines as rivals
+from sfumato.heatmap.methods.baselines import (
     AdaptiveGridMethod,
     CoarseMethod,
     FlatMethod,
@@ -42,8 +41,10 @@ from sfumato.heatmap.rivals import (
     PrivTreeMethod,
     TopMethod,
 )
+from sfumato.heatmap.methods.protocol import NoisyTree
 from sfumato.privacy import (
     REHEARSAL,
+    UNITS,
     ZCDP,
     AddRemoveUser,
     Bound,
@@ -58,15 +59,18 @@ from sfumato.privacy import (
     ReplaceUser,
     guard,
 )
-from sfumato.privacy import guarded as guarded_module
-from sfumato.records import UNITS, CellSums, Columns, guard_sums
+from sfumato.privacy.ledger import guarded as guarded_module
+from sfumato.records import CellSums, Columns, guard_sums
 from sfumato.spaces import Area, Grid
 
 pytestmark = pytest.mark.statistical
 
 MANY, FEW = 3_000, 1_000
 """Runs: where one call gives many, and where each takes a millisecond or several."""
-MAKING, FINDING = import_module("sfumato.heatmap.release"), import_module("sfumato.heatmap.find_area")
+MAKING, FINDING = (
+    import_module("sfumato.heatmap.pipeline"),
+    import_module("sfumato.heatmap.methods.private_bounds"),
+)
 """The modules: their names in the package are those of functions."""
 QUICK = (many, maps, shapes, one_by_one)
 AREA = Area(Grid(1), (0.0, 0.0, 1.0, 1.0), "plane")
@@ -122,14 +126,18 @@ def through_a_ledger(ours: Ours, noise: Noise) -> tuple[Pairs, Guarantee]:
 
 
 # Adaptive grids and strips go through a ledger below, as a map and as an area.
-@pytest.mark.parametrize("ours", [one for one in OURS if one.draw in QUICK], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "ours", [one for one in OURS if one.draw in QUICK], ids=lambda one: one.name
+)
 def test_a_ledger_states_what_its_release_keeps(ours: Ours, noise: Noise) -> None:
     draw, stated = through_a_ledger(ours, noise)
     runs = FEW if ours.draw is one_by_one else MANY
     audited(draw, ours.pairs[-1], stated, runs=runs)
 
 
-def histograms(relation: AddRemoveUser | ReplaceUser, noise: Noise, loss: Loss) -> tuple[Pairs, Guarantee]:
+def histograms(
+    relation: AddRemoveUser | ReplaceUser, noise: Noise, loss: Loss
+) -> tuple[Pairs, Guarantee]:
     """Releases of a histogram of users in three cells; one long histogram is many short ones."""
 
     def once(cells: Any, runs: int) -> Any:
@@ -139,7 +147,9 @@ def histograms(relation: AddRemoveUser | ReplaceUser, noise: Noise, loss: Loss) 
         ledger = Ledger.rehearsal(loss, neighbors=relation)
         return ledger.release(kind.within(loss, held.bound), held, noise=noise)
 
-    return lambda cells, runs: np.asarray(once(cells, runs).value).reshape(runs, 3), once([0], 1).guarantee
+    return lambda cells, runs: np.asarray(once(cells, runs).value).reshape(runs, 3), once(
+        [0], 1
+    ).guarantee
 
 
 ADDED, MOVED = Pair([0, 2], [0, 2, 1], "one more"), Pair([0, 2, 2], [0, 2, 1], "one moves")
@@ -148,7 +158,9 @@ HISTOGRAMS = [(AddRemoveUser(), ADDED), (ReplaceUser(), MOVED)]
 
 @pytest.mark.parametrize("loss", [PureDP(1), ZCDP("1/2")], ids=str)
 @pytest.mark.parametrize(("relation", "pair"), HISTOGRAMS, ids=["added", "replaced"])
-def test_a_histogram_keeps_what_is_stated(relation: Any, pair: Pair, loss: Loss, noise: Noise) -> None:
+def test_a_histogram_keeps_what_is_stated(
+    relation: Any, pair: Pair, loss: Loss, noise: Noise
+) -> None:
     draw, stated = histograms(relation, noise, loss)
     audited(draw, pair, stated, runs=MANY)
 
@@ -246,7 +258,9 @@ def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         opened = true_open(table, columns=columns)
         return true_sum(opened, columns, area, source=source, unit=unit, groups=groups)
 
-    def sum_cells(rows: Any, columns: Any, area: Any, *, source: str, unit: str, groups: Any) -> Any:
+    def sum_cells(
+        rows: Any, columns: Any, area: Any, *, source: str, unit: str, groups: Any
+    ) -> Any:
         return summed(rows, columns, area, source, unit, None if groups is None else tuple(groups))
 
     monkeypatch.setattr(MAKING, "open_table", lambda source, columns: source)
@@ -296,7 +310,9 @@ def areas_found(epsilon: Fraction = EPSILON) -> tuple[Pairs, Guarantee]:
     def once(users: int) -> tuple[Area, Ledger]:
         def sums(area: Area) -> Any:
             cells = area.grid.cells_of(np.array([0.45]), np.array([0.45]))
-            return guard_sums(CellSums(area.grid, cells, np.array([users * UNITS])), source=REHEARSAL)
+            return guard_sums(
+                CellSums(area.grid, cells, np.array([users * UNITS])), source=REHEARSAL
+            )
 
         ledger = Ledger.rehearsal(PureDP(epsilon))
         return find_area(sums, outer, ledger=ledger, epsilon=epsilon), ledger
@@ -304,7 +320,9 @@ def areas_found(epsilon: Fraction = EPSILON) -> tuple[Pairs, Guarantee]:
     _, ledger = once(1)
     entries = ledger.statement().entries
     paid = PureDP(
-        sum((entry.cost.epsilon for entry in entries if isinstance(entry.cost, PureDP)), Fraction(0))
+        sum(
+            (entry.cost.epsilon for entry in entries if isinstance(entry.cost, PureDP)), Fraction(0)
+        )
     )
     stated = Guarantee(paid, ledger.header.neighbors, ledger.header.unit)
     assert len(entries) == 2
@@ -358,7 +376,7 @@ def pyramids(noise: Noise) -> tuple[Pairs, Guarantee]:
 
 def strips(noise: Noise) -> tuple[Pairs, Guarantee]:
     ours = next(one for one in OURS if one.name == "strips")
-    return through_a_ledger(replace(ours, mechanism=Strips(Fraction(UNITS, 2))), noise)
+    return through_a_ledger(replace(ours, mechanism=PrivateBounds(Fraction(UNITS, 2))), noise)
 
 
 STRUCK: dict[str, tuple[Callable[[Noise], tuple[Pairs, Guarantee]], Pair]] = {
@@ -366,7 +384,10 @@ STRUCK: dict[str, tuple[Callable[[Noise], tuple[Pairs, Guarantee]], Pair]] = {
     "a replaced user counted as an added one": (replaced, MOVED),
     "selection twice as sharp as charged": (chosen, CHOSEN),
     "top-w chosen on exact counts": (pyramids, EMPTY),
-    "every row a whole user": (lambda noise: tables_released(PyramidMethod(width=1), groups=False), TABLES),
+    "every row a whole user": (
+        lambda noise: tables_released(PyramidMethod(width=1), groups=False),
+        TABLES,
+    ),
     "every map a whole user": (
         lambda noise: tables_released(CoarseMethod(users=1), groups=True),
         TABLES,

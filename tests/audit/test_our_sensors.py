@@ -14,7 +14,7 @@ from tests.audit.ours import FAST, Pairs, Rows, audited, breach, claimed, refute
 
 import sfumato.sensing as sensing
 from sfumato.audit.assertion import assert_claim
-from sfumato.audit.boxes import Pair, SampleBox
+from sfumato.audit.boxes.box import Pair, SampleBox
 from sfumato.privacy import ZCDP, ApproxDP, Guarantee, Ledger, MovedMass
 
 pytestmark = pytest.mark.statistical
@@ -52,8 +52,12 @@ def readings(
     site: sensing.Site, plan: sensing.NoisePlan, device: sensing.Device | None = None
 ) -> tuple[Callable[[Any], sensing.Snapshot], Guarantee]:
     def once(values: Any) -> sensing.Snapshot:
-        ledger = Ledger.rehearsal(plan.cost, unit=sensing.unit_of(site.sensors), neighbors=site.neighbors)
-        return sensing.release(values, site, plan, ledger=ledger, device=device, public=True)
+        ledger = Ledger.rehearsal(
+            plan.cost, unit=sensing.unit_of(site.sensors), neighbors=site.neighbors
+        )
+        return sensing.release_readings(
+            values, site, plan, ledger=ledger, device=device, public=True
+        )
 
     return once, once(np.zeros(2)).guarantee
 
@@ -101,7 +105,9 @@ def test_readings_with_a_step_of_their_own_keep_what_they_state() -> None:
     step = float(site.step)
     rounded = [step * np.rint(np.asarray(one) / step) for one in (smooth.first, smooth.second)]
     once, stated = readings(site, plan)
-    audited(all_sensors(once), Pair(rounded[0], rounded[1] + step, "rounded apart"), stated, runs=FEW)
+    audited(
+        all_sensors(once), Pair(rounded[0], rounded[1] + step, "rounded apart"), stated, runs=FEW
+    )
 
 
 def test_a_third_of_the_noise_of_a_sensor_is_refuted(device: sensing.Device) -> None:

@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.audit.boxes import Pair
-from sfumato.audit.pairs import Histograms, Inputs, Lists, Numbers, Queries, inputs_of, require_relation
+from sfumato.audit.boxes.box import Pair
+from sfumato.audit.boxes.pairs import (
+    Histograms,
+    Inputs,
+    Lists,
+    Numbers,
+    Queries,
+    inputs_of,
+    require_relation,
+)
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import AddRemoveUser, Claim, PureDP, ReplaceUser
 
@@ -79,7 +87,9 @@ def test_varying_changes_no_pair_in_place(form: Inputs) -> None:
 
 
 def test_the_eight_patterns_of_the_literature() -> None:
-    found = {pair.name: (pair.first.tolist(), pair.second.tolist()) for pair in Queries(5).patterns()}
+    found = {
+        pair.name: (pair.first.tolist(), pair.second.tolist()) for pair in Queries(5).patterns()
+    }
     assert len(found) == 8
     assert found["half down, half up"] == ([1] * 5, [0, 0, 0, 2, 2])
     assert found["halves change places"] == ([1, 1, 1, 0, 0], [0, 0, 0, 1, 1])
@@ -120,6 +130,12 @@ def test_a_form_is_refused_for_claims_about_other_neighbors(form: Inputs) -> Non
 
 
 def test_forms_say_how_their_pairs_are_neighbors() -> None:
-    found = [form.relation for form in map(inputs_of, ("numbers", "queries:2", "histogram:2", "list:2"))]
+    found = [
+        form.relation for form in map(inputs_of, ("numbers", "queries:2", "histogram:2", "list:2"))
+    ]
     assert found == [None, None, AddRemoveUser(), AddRemoveUser()]
-    assert inputs_of("list-replace").relation == inputs_of("histogram-replace").relation == ReplaceUser()
+    assert (
+        inputs_of("list-replace").relation
+        == inputs_of("histogram-replace").relation
+        == ReplaceUser()
+    )

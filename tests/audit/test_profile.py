@@ -10,11 +10,11 @@ import pytest
 from numpy.random import Generator
 from scipy import stats
 
-from sfumato.audit.boxes import FunctionBox, Pair
-from sfumato.audit.features import keys_of
-from sfumato.audit.profile import delta_upper, deviation, numbered, profile
-from sfumato.audit.ratio import delta_lower
-from sfumato.audit.samples import FloatArray
+from sfumato._types import FloatArray
+from sfumato.audit.boxes.box import FunctionBox, Pair
+from sfumato.audit.fixed.delta_profile import delta_upper, deviation, numbered, profile
+from sfumato.audit.fixed.features import keys_of
+from sfumato.audit.fixed.ratio import delta_lower
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import bernstein_tail, hockey_stick
 
@@ -41,14 +41,17 @@ def truth(p: FloatArray, q: FloatArray, epsilons: Sequence[float]) -> FloatArray
 
 
 @pytest.mark.statistical
-def test_sixteen_outputs_are_known_to_a_hundredth_after_two_hundred_thousand_runs(rng: Generator) -> None:
+def test_sixteen_outputs_are_known_to_a_hundredth_after_two_hundred_thousand_runs(
+    rng: Generator,
+) -> None:
     laws = geometric(7), geometric(8)
     band = profile(box_of(rng, *laws), Pair(0, 1), epsilons=EPSILONS, runs=200_000, confidence=0.95)
     true = truth(*laws, EPSILONS)
     at_half = EPSILONS.index(0.5)
     assert (band.upper[at_half] - band.lower[at_half]) / 2 <= 0.013
-    # Coverage is 95 % of runs, so the band itself is checked with room for 1e-6 instead: a standard deviation
-    # of P(E) - e**epsilon Q(E) is below sqrt((1 + e**(2 epsilon)) / 4 / n), n = 1e5 or 8e4.
+    # Coverage is 95 % of runs, so the band itself is checked with room for 1e-6 instead: a standard
+    # deviation of P(E) - e**epsilon Q(E) is below sqrt((1 + e**(2 epsilon)) / 4 / n), n = 1e5 or
+    # 8e4.
     spread = np.sqrt((1 + np.exp(2 * np.array(EPSILONS))) / 4 / 80_000)
     assert np.all(np.array(band.lower) <= true + 2 * spread)
     assert np.all(np.array(band.upper) >= true - 2 * spread)
@@ -82,7 +85,8 @@ def test_a_deviation_is_the_one_of_bernstein_at_the_worst_event() -> None:
         events = np.linspace(delta, 1, 2001)
         other = (events - delta) / ratio
         variance = float((events * (1 - events) + ratio**2 * other * (1 - other)).max())
-        # 500 runs of each input are 500 sums of two, with the variance of both and moved by at most ratio.
+        # 500 runs of each input are 500 sums of two, with the variance of both and moved by at most
+        # ratio.
         tail = bernstein_tail(found, 500, variance=variance, bound=ratio)
         assert tail == pytest.approx(1e-3, rel=1e-4)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.chance import assert_share
 
-from sfumato.audit.ratio import (
+from sfumato.audit.fixed.ratio import (
     epsilon_lower,
     epsilon_lower_box,
     lower_limit,
@@ -27,7 +27,10 @@ Bound = Callable[..., float]
 def worst_error(bound: Bound, n1: int, n2: int, delta: float, level: float) -> float:
     """The largest chance, exactly, that the bound exceeds the true epsilon, over a grid of truths."""
     table = np.array(
-        [[bound(k1, n1, k2, n2, delta=delta, level=level) for k2 in range(n2 + 1)] for k1 in range(n1 + 1)]
+        [
+            [bound(k1, n1, k2, n2, delta=delta, level=level) for k2 in range(n2 + 1)]
+            for k1 in range(n1 + 1)
+        ]
     )
     worst = 0.0
     for epsilon in (0.0, 0.1, 0.5, 1.0, 2.0, 3.5):
@@ -72,9 +75,9 @@ def test_the_level_holds_and_is_used_on_larger_samples(
         p_value(int(a), runs, int(b), runs, epsilon=epsilon, delta=delta, level=level) <= level
         for a, b in zip(k1, k2, strict=True)
     )
-    # The true share is below the level by what the interval of the nuisance costs, a twentieth, and a little;
-    # no few trials tell that from the level. 1,200 of them let a share of 0.08 pass with chance 2e-8 and one
-    # of 0.3 with chance 5e-7.
+    # The true share is below the level by what the interval of the nuisance costs, a twentieth, and
+    # a little; no few trials tell that from the level. 1,200 of them let a share of 0.08 pass with
+    # chance 2e-8 and one of 0.3 with chance 5e-7.
     assert_share(errors, trials, 0.9 * level, rivals=[0.4 * level, 1.5 * level])
 
 
@@ -99,7 +102,8 @@ def test_the_ratio_test_leaves_less_open_than_the_box(
 
 @pytest.mark.unit
 def test_an_output_that_only_one_input_reaches_is_worth_a_bound_after_five_runs() -> None:
-    # (1/2)**5 is below 1/20: five of ten runs that agree cannot be a fair coin, and epsilon 0 is out.
+    # (1/2)**5 is below 1/20: five of ten runs that agree cannot be a fair coin, and epsilon 0 is
+    # out.
     assert epsilon_lower(5, 5000, 0, 5000, delta=0, level=0.05) > 0.5
     assert epsilon_lower_box(5, 5000, 0, 5000, delta=0, level=0.05) == 0
 
@@ -112,7 +116,9 @@ counts = st.integers(1, 60).flatmap(
 
 
 @pytest.mark.property
-@given(counts=counts, delta=st.sampled_from([0.0, 1e-3, 0.1]), level=st.sampled_from([0.2, 0.05, 1e-3]))
+@given(
+    counts=counts, delta=st.sampled_from([0.0, 1e-3, 0.1]), level=st.sampled_from([0.2, 0.05, 1e-3])
+)
 @settings(max_examples=150)
 def test_the_ratio_test_is_never_the_worse_one(
     counts: tuple[int, int, int, int], delta: float, level: float
@@ -157,6 +163,14 @@ def test_limits_are_those_of_clopper_and_pearson() -> None:
     ],
 )
 def test_what_is_no_test_is_refused(change: dict[str, float], rule: str) -> None:
-    given: dict[str, float] = {"k1": 5, "n1": 10, "k2": 2, "n2": 10, "epsilon": 0, "delta": 0, "level": 0.1}
+    given: dict[str, float] = {
+        "k1": 5,
+        "n1": 10,
+        "k2": 2,
+        "n2": 10,
+        "epsilon": 0,
+        "delta": 0,
+        "level": 0.1,
+    }
     with pytest.raises(InvalidParameter, match=rule):
         p_value(**(given | change))  # type: ignore[arg-type]

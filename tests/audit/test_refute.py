@@ -16,12 +16,12 @@ from scipy import stats
 from tests.audit.simple_boxes import laplace, response
 from tests.chance import LEVEL
 
-from sfumato.audit.bet import Budget, Look
-from sfumato.audit.boxes import Box, FunctionBox, Pair, SampleBox
-from sfumato.audit.pairs import Histograms, Numbers, Queries
-from sfumato.audit.refute import refute
-from sfumato.audit.samples import FloatArray
-from sfumato.audit.verdict import Verdict
+from sfumato._types import FloatArray
+from sfumato.audit.boxes.box import Box, FunctionBox, Pair, SampleBox
+from sfumato.audit.boxes.pairs import Histograms, Numbers, Queries
+from sfumato.audit.results import Verdict
+from sfumato.audit.sequential.bet import Budget, Look
+from sfumato.audit.sequential.refutation import refute
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import (
     ZCDP,
@@ -35,7 +35,7 @@ from sfumato.privacy import (
 )
 
 # The module itself: the room's door hands out a function of the same name.
-room: Any = import_module("sfumato.audit.refute")
+room: Any = import_module("sfumato.audit.sequential.refutation")
 
 STEP = Pair(0, 1, "0 and 1")
 SURE = 1 - 1e-6
@@ -48,7 +48,9 @@ def claim_of(epsilon: float, delta: float = 0.0) -> Claim:
 
 def audited(box: Box, claim: Claim, runs: int = 20_000, **settings: Any) -> Verdict:
     return refute(
-        box, claim, **{"pairs": [STEP], "confidence": SURE, "budget": Budget(runs, None), **settings}
+        box,
+        claim,
+        **{"pairs": [STEP], "confidence": SURE, "budget": Budget(runs, None), **settings},
     )
 
 
@@ -69,7 +71,8 @@ def test_what_breaks_its_claim_is_refuted_by_a_witness(
     assert witness is not None
     assert witness.hits[0] > math.e * witness.hits[1]
     assert witness.event.words
-    # Fresh runs are in the event about as often: of the input that reaches it more, at least twice as often.
+    # Fresh runs are in the event about as often: of the input that reaches it more, at least twice
+    # as often.
     box = mechanism(2.0, rng)
     hits = [
         int(witness.event.contains(witness.encoder(box.run(data, 10_000))).sum())
@@ -174,7 +177,9 @@ def test_what_is_excluded_would_have_been_caught(rng: Generator) -> None:
             return (rng.random(runs) < 0.1 * math.exp(-epsilon * (1 - data))).astype(float)
 
         box = FunctionBox(draw, "an event of mass 0.1")
-        kinds = [audited(box, claim_of(1.0), runs=runs, confidence=0.99).kind for _ in range(trials)]
+        kinds = [
+            audited(box, claim_of(1.0), runs=runs, confidence=0.99).kind for _ in range(trials)
+        ]
         return kinds.count("REFUTED")
 
     assert float(stats.binom.cdf(caught(quiet.excluded), trials, 0.9)) >= LEVEL
@@ -226,7 +231,9 @@ def test_the_smallest_and_the_largest_epsilon(rng: Generator) -> None:
 
 
 @pytest.mark.unit
-def test_the_same_box_is_judged_the_same_and_swapping_the_pair_changes_nothing(rng: Generator) -> None:
+def test_the_same_box_is_judged_the_same_and_swapping_the_pair_changes_nothing(
+    rng: Generator,
+) -> None:
     seed = int(rng.integers(2**32))
     found = [audited(laplace(2.0, np.random.default_rng(seed)), claim_of(1.0)) for _ in range(2)]
     assert found[0].runs == found[1].runs
@@ -301,7 +308,9 @@ def test_samples_are_used_up_and_no_more(rng: Generator) -> None:
 
 
 @pytest.mark.unit
-def test_a_slow_box_is_shown_and_stopped_in_time(rng: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_box_is_shown_and_stopped_in_time(
+    rng: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By a clock that only the box moves on: 20 ms a run, and 0.6 s for all."""
     looks: list[Look] = []
     clock = [0.0]
@@ -313,7 +322,9 @@ def test_a_slow_box_is_shown_and_stopped_in_time(rng: Generator, monkeypatch: py
         clock[0] += 0.02
         return float(rng.normal())
 
-    found = audited(FunctionBox(slow, "slow"), claim_of(1.0), budget=Budget(10_000, 0.6), watch=looks.append)
+    found = audited(
+        FunctionBox(slow, "slow"), claim_of(1.0), budget=Budget(10_000, 0.6), watch=looks.append
+    )
     # A part is at most four times the one before, so at most all of the budget again.
     assert clock[0] < 1.2
     assert found.seconds == clock[0]
@@ -351,7 +362,9 @@ def test_what_cannot_be_audited_is_said_before_anything_is_run() -> None:
         InvalidParameter, match=r"confidence must be between 0 and 1, got .*; nothing was run"
     ):
         audited(box, claim_of(1.0), confidence=1 - Fraction(1, 10**17))
-    with pytest.raises(InvalidParameter, match=r"a claim is a loss with a relation, .* got PureDP\("):
+    with pytest.raises(
+        InvalidParameter, match=r"a claim is a loss with a relation, .* got PureDP\("
+    ):
         audited(box, PureDP(1))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="neighbors in the sense of the claim"):
         audited(box, Claim(PureDP(1), ReplaceUser()), pairs=Histograms(3))

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.audit.bound import lower_bound
-from sfumato.audit.boxes import FunctionBox, Pair
-from sfumato.audit.certify import certify
-from sfumato.audit.samples import REMEMBERED, WORD, Encoder, code, encoder_of, spelled
+from sfumato.audit.boxes.box import FunctionBox, Pair
+from sfumato.audit.boxes.samples import REMEMBERED, WORD, Encoder, code, encoder_of, spelled
+from sfumato.audit.fixed.bound import lower_bound
+from sfumato.audit.property_testing.certificate import certify
 from sfumato.privacy import AddRemoveUser, ApproxDP, Claim
 
 pytestmark = pytest.mark.unit
@@ -48,7 +48,9 @@ def test_the_first_outputs_choose_the_encoder(outputs: Any, encoder: Encoder) ->
 
 
 def test_odd_outputs_are_marked_and_still_told_apart() -> None:
-    rows = Encoder(2, words=False)([(1.0, 2.0), (math.nan, 0.0), (math.inf, 0.0), (1.0,), "gone", None])
+    rows = Encoder(2, words=False)(
+        [(1.0, 2.0), (math.nan, 0.0), (math.inf, 0.0), (1.0,), "gone", None]
+    )
     assert rows[0].tolist() == [1.0, 2.0, 0.0]
     assert rows[1:, -1].tolist() == [1.0, 1.0, 2.0, 2.0, 2.0]
     assert len({tuple(row) for row in rows}) == 6
@@ -62,7 +64,11 @@ def test_an_array_with_odd_rows_marks_them() -> None:
 
 def test_what_doubles_would_merge_is_told_apart() -> None:
     encoder = Encoder(1, words=False)
-    for outputs in ([math.nan, math.inf, -math.inf], [2**53 + 1, 2**53 + 2, 2**53 + 3], [2**62, 2**62 + 1]):
+    for outputs in (
+        [math.nan, math.inf, -math.inf],
+        [2**53 + 1, 2**53 + 2, 2**53 + 3],
+        [2**62, 2**62 + 1],
+    ):
         assert len({tuple(row) for row in encoder(np.array(outputs))}) == len(outputs)
         assert len({tuple(row) for row in encoder(outputs)}) == len(outputs)
 
@@ -75,7 +81,9 @@ def test_numbers_keep_their_bits(values: list[float]) -> None:
 
 SCALARS = st.one_of(
     st.integers(),
-    st.sampled_from([2**53, 2**53 + 1, 2**60, -(2**63), 2**64, 2.0**60, 1e305, -0.0, math.nan, math.inf]),
+    st.sampled_from(
+        [2**53, 2**53 + 1, 2**60, -(2**63), 2**64, 2.0**60, 1e305, -0.0, math.nan, math.inf]
+    ),
     st.floats(),
     st.booleans(),
     st.text(max_size=3),
@@ -102,7 +110,9 @@ OUTPUTS = st.one_of(
     st.lists(OUTPUTS, max_size=6),
     st.sampled_from([Encoder(1, words=False), Encoder(2, words=False), Encoder(1, words=True)]),
 )
-def test_a_row_depends_on_its_output_alone(first: list[Any], second: list[Any], encoder: Encoder) -> None:
+def test_a_row_depends_on_its_output_alone(
+    first: list[Any], second: list[Any], encoder: Encoder
+) -> None:
     together = encoder(first + second)
     assert together.tobytes() == encoder(first).tobytes() + encoder(second).tobytes()
     assert together.tobytes() == b"".join(encoder([one]).tobytes() for one in first + second)
@@ -156,7 +166,15 @@ def test_numbers_in_other_outputs_are_columns(wrapped: list[Any], numbers: list[
 def test_the_form_tells_and_so_does_what_a_double_leaves() -> None:
     encoder = Encoder(2, words=False)
     third = Fraction(1, 3)
-    outputs = [{"a": 1}, {"b": 1}, ("a", 1), third, Fraction(float(third)), Decimal("1.0"), Decimal("1.00")]
+    outputs = [
+        {"a": 1},
+        {"b": 1},
+        ("a", 1),
+        third,
+        Fraction(float(third)),
+        Decimal("1.0"),
+        Decimal("1.00"),
+    ]
     assert len({row.tobytes() for row in encoder(outputs)}) == len(outputs)
     three = Encoder(3, words=False)
     assert three([{"a": 1, "b": 2}]).tobytes() == three([{"b": 2, "a": 1}]).tobytes()
@@ -186,8 +204,9 @@ def test_different_words_are_different_rows(words: list[str]) -> None:
 def test_what_wraps_a_number_does_not_hide_it(rng: np.random.Generator, wrap: Any) -> None:
     """Laplace noise of scale 1/2 is above 1/2 with chances 0.82 and 0.18, whose ratio has the logarithm 1.49.
 
-    From 1,100 runs of each that has a standard deviation of 0.065; a bound at 1e-6 is 4.8 of them below it,
-    and with chance 1e-6 another 4.8. A bound of noise of scale 50 is above its epsilon with chance 1e-6.
+    From 1,100 runs of each that has a standard deviation of 0.065; a bound at 1e-6 is 4.8 of them
+    below it, and with chance 1e-6 another 4.8. A bound of noise of scale 50 is above its epsilon
+    with chance 1e-6.
     """
 
     def noisy(data: float, scale: float) -> Any:
@@ -196,7 +215,9 @@ def test_what_wraps_a_number_does_not_hide_it(rng: np.random.Generator, wrap: An
 
     asked: Any = {"runs": 4000, "confidence": 1 - 1e-6}
     found = [
-        lower_bound(FunctionBox(partial(noisy, scale=scale), "noisy"), Pair(0.0, 1.0), **asked).epsilon
+        lower_bound(
+            FunctionBox(partial(noisy, scale=scale), "noisy"), Pair(0.0, 1.0), **asked
+        ).epsilon
         for scale in (0.5, 50.0)
     ]
     assert found[0] > 0.6 > 0.02 >= found[1]
@@ -205,5 +226,7 @@ def test_what_wraps_a_number_does_not_hide_it(rng: np.random.Generator, wrap: An
 def test_numpy_strings_are_the_strings_that_certify_was_told(rng: np.random.Generator) -> None:
     box = FunctionBox(lambda data, runs: rng.choice(np.array(["a", "b"]), runs), "coin")
     claim = Claim(ApproxDP(0.5, 0.01), AddRemoveUser())
-    verdict = certify(box, claim, outputs=["a", "b"], pairs=[Pair(0, 1)], proximity=0.3, confidence=1 - 1e-6)
+    verdict = certify(
+        box, claim, outputs=["a", "b"], pairs=[Pair(0, 1)], proximity=0.3, confidence=1 - 1e-6
+    )
     assert verdict.kind == "CERTIFIED"

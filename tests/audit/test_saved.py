@@ -14,17 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.audit.bound import LowerBound, lower_bound
-from sfumato.audit.boxes import FunctionBox, Pair
-from sfumato.audit.certify import certify
-from sfumato.audit.claims import Statement
-from sfumato.audit.events import Candidate
-from sfumato.audit.profile import Band
-from sfumato.audit.replay import enough_runs, replay
-from sfumato.audit.samples import Encoder, FloatArray, encoder_of
+from sfumato._types import FloatArray
+from sfumato.audit.boxes.box import FunctionBox, Pair
+from sfumato.audit.boxes.samples import Encoder, encoder_of
+from sfumato.audit.claims import EpsilonDelta
+from sfumato.audit.fixed.bound import LowerBound, lower_bound
+from sfumato.audit.fixed.delta_profile import DeltaBand
+from sfumato.audit.fixed.events import Candidate
+from sfumato.audit.fixed.scorers import Sign, fit_scorers
+from sfumato.audit.property_testing.certificate import certify
+from sfumato.audit.replayed import enough_runs, replay
+from sfumato.audit.results import Event, Kind, Replay, Verdict, Witness
 from sfumato.audit.saved import SavedVerdict, can_replay, pack, read_verdict, unpack
-from sfumato.audit.scorers import Sign, fit_scorers
-from sfumato.audit.verdict import Event, Kind, Replay, Verdict, Witness
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import (
     ZCDP,
@@ -63,7 +64,9 @@ def outputs(rng: np.random.Generator, kind: str, shift: float, size: int) -> Any
         case "count":
             return np.round(shift + noise).astype(int).tolist()
         case "vector":
-            return np.column_stack([shift + noise, rng.integers(0, 3, size), noise.cumsum()]).tolist()
+            return np.column_stack(
+                [shift + noise, rng.integers(0, 3, size), noise.cumsum()]
+            ).tolist()
         case _:
             return ["yes" if value > 0 else "no" for value in shift + noise]
 
@@ -92,7 +95,9 @@ def nested(depth: int) -> Any:
 def witness(rng: np.random.Generator, kind: str = "number") -> Witness:
     found, _, encoder = candidates(rng, kind)
     pair = Pair(np.array([0.0, 1.0]), np.array([1.0, 1.0]), "one up")
-    return Witness(pair, found[0].event, Statement(1.0, 0.0), (57, 12), (10_000, 10_000), encoder)
+    return Witness(
+        pair, found[0].event, EpsilonDelta(1.0, 0.0), (57, 12), (10_000, 10_000), encoder
+    )
 
 
 def verdict(rng: np.random.Generator, kind: Kind = "REFUTED", claim: Claim = CLAIM) -> Verdict:
@@ -143,7 +148,9 @@ def test_a_lower_bound_comes_back_and_counts_alike(kind: str, rng: np.random.Gen
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-        lambda inside: st.lists(inside) | st.tuples(inside, inside) | st.dictionaries(st.text(), inside),
+        lambda inside: (
+            st.lists(inside) | st.tuples(inside, inside) | st.dictionaries(st.text(), inside)
+        ),
         max_leaves=20,
     )
 )
@@ -186,10 +193,12 @@ def test_every_claim_comes_back(loss: Any, rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("kind", ["REFUTED", "NOT_REFUTED", "CERTIFIED", "INCONCLUSIVE"])
-def test_a_verdict_comes_back_from_its_file(kind: Kind, rng: np.random.Generator, tmp_path: Path) -> None:
+def test_a_verdict_comes_back_from_its_file(
+    kind: Kind, rng: np.random.Generator, tmp_path: Path
+) -> None:
     found = replace(verdict(rng, kind), excluded=math.inf, needed=7, proximity=0.01, gamma=0.05)
-    band = Band((0.0, 1.0), (0.4, 0.0), (0.5, 1.0), 0.95, 200_000, ())
-    confirmed = Replay(Statement(1.0, 0.25), (7, 3), 1000, 0.002, 0.01)
+    band = DeltaBand((0.0, 1.0), (0.4, 0.0), (0.5, 1.0), 0.95, 200_000, ())
+    confirmed = Replay(EpsilonDelta(1.0, 0.25), (7, 3), 1000, 0.002, 0.01)
     found = replace(found, confirmed=confirmed, certified=RandomApproxDP(1, "0.02", "0.06"))
     saved = SavedVerdict(found, "module:function", band=band)
     saved.write(tmp_path / "v.json")
@@ -209,7 +218,9 @@ def test_a_verdict_comes_back_from_its_file(kind: Kind, rng: np.random.Generator
 
 def test_an_event_of_another_kind_is_saved_in_words_only(rng: np.random.Generator) -> None:
     box = FunctionBox(lambda data, runs: rng.random(runs) < 0.5 + 0.45 * data, "leaky")
-    found = certify(box, Claim(ApproxDP(0, 0), AddRemoveUser()), proximity=0.1, outputs=2, pairs=[Pair(0, 1)])
+    found = certify(
+        box, Claim(ApproxDP(0, 0), AddRemoveUser()), proximity=0.1, outputs=2, pairs=[Pair(0, 1)]
+    )
     assert found.kind == "REFUTED"
     assert found.witness is not None
     assert not can_replay(found.witness.event)
@@ -224,7 +235,13 @@ def test_an_event_of_another_kind_is_saved_in_words_only(rng: np.random.Generato
 
 
 def test_what_cannot_be_written_is_refused() -> None:
-    for thing in (object(), {1, 2}, np.array([object()]), Event("x", lambda rows: rows[:, 0] > 0), 1j):
+    for thing in (
+        object(),
+        {1, 2},
+        np.array([object()]),
+        Event("x", lambda rows: rows[:, 0] > 0),
+        1j,
+    ):
         with pytest.raises(InvalidInput, match="nothing was written"):
             pack(thing)
 
@@ -268,7 +285,11 @@ def damaged(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         ("witness.event.test.fields.scorer", 3, "its event is no test of such outputs"),
         ("witness.event.test", {"tuple": []}, "an event is a Candidate, got tuple"),
         ("witness.event.test.fields.threshold", "high", "its event is no test of such outputs"),
-        ("wealth", {"array": "|O", "shape": [1], "bytes": "gASVAgAAAAAAAABLAS4="}, "hold numbers or text"),
+        (
+            "wealth",
+            {"array": "|O", "shape": [1], "bytes": "gASVAgAAAAAAAABLAS4="},
+            "hold numbers or text",
+        ),
         ("wealth", {"array": "<f8", "shape": [3], "bytes": "AAAA"}, "not a whole verdict"),
         ("wealth", {"array": "<f8", "shape": [3], "values": [1]}, "not a whole verdict"),
         ("runs", "many", "not a whole verdict"),
@@ -287,7 +308,9 @@ def test_a_damaged_verdict_is_refused_in_one_sentence(
     assert str(caught.value).startswith("not a whole verdict: ")
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "no JSON", '{"format": "sfumato-verdict/2"}', "\ud800"])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "no JSON", '{"format": "sfumato-verdict/2"}', "\ud800"]
+)
 def test_a_file_that_is_no_verdict_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "v.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(InvalidInput, match=r"v\.json is not a whole verdict"):
@@ -300,17 +323,25 @@ def test_a_file_that_is_no_verdict_is_refused(text: str, tmp_path: Path) -> None
 
 
 @pytest.mark.statistical
-def test_a_witness_shows_itself_again_on_a_leak_and_not_on_a_private_box(rng: np.random.Generator) -> None:
+def test_a_witness_shows_itself_again_on_a_leak_and_not_on_a_private_box(
+    rng: np.random.Generator,
+) -> None:
     """Two arms: noise of epsilon 2 breaks epsilon 1 by the event {x >= 0.5}, noise of epsilon 1 does not.
 
-    With scale 1/2 the shares are 1 - 1/(2e) = 0.816 and 1/(2e) = 0.184, of which epsilon 1 allows 0.5: 18
-    standard deviations in 4,000 runs. With scale 1 a p-value of at most 1e-6 has chance at most 1e-6.
+    With scale 1/2 the shares are 1 - 1/(2e) = 0.816 and 1/(2e) = 0.184, of which epsilon 1 allows
+    0.5: 18 standard deviations in 4,000 runs. With scale 1 a p-value of at most 1e-6 has chance at
+    most 1e-6.
     """
     rows = np.column_stack([np.array([0.0, 1.0]), np.zeros(2)])
     (column,) = (s for s in fit_scorers(rows[1:], rows[:1]) if s.name == "column")
     event = Candidate(column, 0.5, 1, 0.8, 0.2, 1.0).event
     found = Witness(
-        Pair(1.0, 0.0), event, Statement(1.0, 0.0), (800, 200), (1000, 1000), Encoder(1, words=False)
+        Pair(1.0, 0.0),
+        event,
+        EpsilonDelta(1.0, 0.0),
+        (800, 200),
+        (1000, 1000),
+        Encoder(1, words=False),
     )
 
     def noisy(scale: float) -> FunctionBox:
@@ -327,13 +358,18 @@ def test_a_witness_shows_itself_again_on_a_leak_and_not_on_a_private_box(rng: np
 
 def test_a_replay_needs_runs(rng: np.random.Generator) -> None:
     found = witness(rng)
-    # 57 against 12 of 10,000 is an excess of 0.0024 with a standard deviation of 0.0012: all but nothing.
+    # 57 against 12 of 10,000 is an excess of 0.0024 with a standard deviation of 0.0012: all but
+    # nothing.
     assert enough_runs(found) > 100_000
     plain = replace(found, hits=(9000, 100))
     assert enough_runs(plain) == 1024
-    assert enough_runs(found, Replay(Statement(1.0, 0.0), (9000, 100), 10_000, 0.0, 0.01)) == 1024
+    assert (
+        enough_runs(found, Replay(EpsilonDelta(1.0, 0.0), (9000, 100), 10_000, 0.0, 0.01)) == 1024
+    )
     endless = replace(found, hits=(10**14, 10**14), runs=(10**15, 10**15))
     assert enough_runs(endless) == 10_000_000, "whatever a file says"
     for runs in (0, 10**15):
-        with pytest.raises(InvalidParameter, match=f"runs must be from 1 to 10,000,000, got {runs}"):
+        with pytest.raises(
+            InvalidParameter, match=f"runs must be from 1 to 10,000,000, got {runs}"
+        ):
             replay(found, FunctionBox(lambda data: 0.0, "box"), runs=runs)

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 from tests.chance import Cdf, assert_law
 
-from sfumato.audit import specimens
-from sfumato.audit.bound import LowerBound
-from sfumato.audit.catalogue import RAPPOR_ONCE
-from sfumato.audit.profile import Band
-from sfumato.audit.samples import FloatArray
-from sfumato.audit.selftest import (
+from sfumato._types import FloatArray
+from sfumato.audit.catalogue import specimens
+from sfumato.audit.catalogue.entries import RAPPOR_ONCE
+from sfumato.audit.catalogue.self_test import (
     CAUGHT,
     RUNS,
     TESTS,
@@ -33,12 +31,14 @@ from sfumato.audit.selftest import (
     private_specimens,
     selftest,
 )
-from sfumato.audit.verdict import Verdict
+from sfumato.audit.fixed.bound import LowerBound
+from sfumato.audit.fixed.delta_profile import DeltaBand
+from sfumato.audit.results import Verdict
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import hockey_stick
 
 # The module itself: the room's door hands out a function of the same name.
-room: Any = import_module("sfumato.audit.selftest")
+room: Any = import_module("sfumato.audit.catalogue.self_test")
 
 LAWFUL = ("TruncGeom", "Response", "RNM1", "RNM2", "RapporOnce")
 
@@ -57,7 +57,9 @@ def test_which_entry_is_largest_by_hand() -> None:
     data = np.array([0.0, 3.0])
     d = 3 / 2
     assert largest_law(data, exponential_noise)[0] == pytest.approx(math.exp(-d) / 2, abs=1e-13)
-    assert largest_law(data, laplace_noise)[0] == pytest.approx(math.exp(-d) * (2 + d) / 4, abs=1e-13)
+    assert largest_law(data, laplace_noise)[0] == pytest.approx(
+        math.exp(-d) * (2 + d) / 4, abs=1e-13
+    )
     assert largest_law(np.ones(5), laplace_noise) == pytest.approx(np.full(5, 0.2), abs=1e-12)
 
 
@@ -88,7 +90,9 @@ def test_epsilons_of_the_pairs(rng: np.random.Generator) -> None:
         curve = [one.delta(share * one.epsilon) for share in room.SHARES]
         assert sorted(curve, reverse=True) == curve
         assert curve[-1] == pytest.approx(0, abs=1e-9)
-    with pytest.raises(InvalidParameter, match="laws of Laplace are not known; nothing was compared"):
+    with pytest.raises(
+        InvalidParameter, match="laws of Laplace are not known; nothing was compared"
+    ):
         laws_of(found["Laplace"].specimen)
 
 
@@ -99,12 +103,15 @@ def cumulative(law: FloatArray) -> Cdf:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", LAWFUL)
-def test_specimens_have_the_laws_by_which_the_auditor_is_judged(name: str, rng: np.random.Generator) -> None:
+def test_specimens_have_the_laws_by_which_the_auditor_is_judged(
+    name: str, rng: np.random.Generator
+) -> None:
     specimen = known(name, rng).specimen
     first, second = laws_of(specimen)
     rows = np.asarray(specimen.box.run(specimen.pair.first, 40_000))
     if name == "RapporOnce":
-        # The bits of the value 0 are 1, 5, 9, 13, those of 1 are the next ones: how many of each are set.
+        # The bits of the value 0 are 1, 5, 9, 13, those of 1 are the next ones: how many of each
+        # are set.
         rows = 5 * rows[:, 2:18:4].sum(axis=1) + rows[:, 1:17:4].sum(axis=1)
     assert_law(rows.astype(np.int64), cumulative(first), rivals=[cumulative(second)])
 
@@ -150,7 +157,9 @@ def test_what_would_have_been_noticed() -> None:
 
 @pytest.mark.unit
 def test_lines_say_all_of_it() -> None:
-    found = SelfTest((Level("fixed", "Laplace", 200, 3),), (Catch("b", True, 1234), Catch("c", False, 9)))
+    found = SelfTest(
+        (Level("fixed", "Laplace", 200, 3),), (Catch("b", True, 1234), Catch("c", False, 9))
+    )
     lines = list(found.lines())
     assert lines[0].split() == [
         "mechanism", "test", "audits", "errors", "95%", "upper", "limit", "nominal", "at", "most", "nominal",
@@ -185,7 +194,9 @@ def test_a_refutation_of_the_truth_is_an_error(
     asked = []
 
     def suspicious(box: Any, claim: Any, **rest: Any) -> Verdict:
-        asked.append((float(claim.loss.epsilon), rest["pairs"], rest["budget"].runs, rest["confidence"]))
+        asked.append(
+            (float(claim.loss.epsilon), rest["pairs"], rest["budget"].runs, rest["confidence"])
+        )
         return Verdict("REFUTED" if len(asked) % 2 else "NOT_REFUTED", claim, 0.95, 300, 0.1)
 
     monkeypatch.setattr(room, "refute", suspicious)
@@ -201,10 +212,10 @@ def test_a_band_that_misses_the_profile_is_an_error(
 ) -> None:
     true = known("Response", rng)
 
-    def drawn(*_: Any, epsilons: list[float], **__: Any) -> Band:
+    def drawn(*_: Any, epsilons: list[float], **__: Any) -> DeltaBand:
         curve = [true.delta(epsilon) for epsilon in epsilons]
         ends = [tuple(factor * one for one in curve) for factor in (below, over)]
-        return Band(tuple(epsilons), ends[0], ends[1], 0.95, 400, ())
+        return DeltaBand(tuple(epsilons), ends[0], ends[1], 0.95, 400, ())
 
     monkeypatch.setattr(room, "profile", drawn)
     assert errors(true, "band", 3, rng) == wrong

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.audit.simple_boxes import response
 
-from sfumato.audit.boxes import FunctionBox, Pair
-from sfumato.audit.tallies import Tallies
+from sfumato.audit.boxes.box import FunctionBox, Pair
+from sfumato.audit.boxes.tallies import Tallies
 from sfumato.errors import InvalidInput
 
 pytestmark = pytest.mark.unit
@@ -30,7 +30,8 @@ def test_numbers_and_words_are_counted_together() -> None:
     """One input gives numbers only, the other now and then a word: three outputs, whichever came first."""
     for pair in (Pair(0, 1), Pair(1, 0)):
         box = FunctionBox(
-            lambda data, runs: [["no", 1.0][i % 2] if data else float(i % 2) for i in range(runs)], "box"
+            lambda data, runs: [["no", 1.0][i % 2] if data else float(i % 2) for i in range(runs)],
+            "box",
         )
         table = Tallies(box, 3, stated=False).count(pair, 100)
         assert sorted(zip(*(side.tolist() for side in table.counts), strict=True)) == sorted(

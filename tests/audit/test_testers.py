@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.chance import LEVEL
 
-from sfumato.audit.limits import boundary_pair
-from sfumato.audit.testers import (
+from sfumato.audit.property_testing.limits import boundary_pair
+from sfumato.audit.property_testing.testers import (
     THIRD,
     amplified,
     approx_samples,
@@ -64,7 +64,9 @@ def rate(decide: Callable[[IntArray, IntArray], bool], x: IntArray, y: IntArray)
 @pytest.mark.unit
 def test_sizes_by_hand() -> None:
     """With s = 1 + e, n = 2, error 1/3: s (1/2 + sqrt(ln 6 / 2) + sqrt(ln 3 / 2))**2 / 0.01."""
-    by_hand = (1 + math.e) * (0.5 + math.sqrt(math.log(6) / 2) + math.sqrt(math.log(3) / 2)) ** 2 / 0.01
+    by_hand = (
+        (1 + math.e) * (0.5 + math.sqrt(math.log(6) / 2) + math.sqrt(math.log(3) / 2)) ** 2 / 0.01
+    )
     assert approx_samples(2, 0.5, proximity=0.1) == math.ceil(by_hand)
     assert poissonized_samples(2, 0.5, proximity=0.1) == pytest.approx(
         (1 + math.e) * (math.sqrt(0.5) + math.sqrt(5) + math.sqrt(2)) ** 2 / 0.01
@@ -86,7 +88,9 @@ def test_fewer_samples_than_printed(outputs: int, epsilon: float) -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("outputs", "epsilon", "delta"), [(2, 1.0, 0.0), (16, 0.5, 0.05), (256, 0.1, 0.01)])
+@pytest.mark.parametrize(
+    ("outputs", "epsilon", "delta"), [(2, 1.0, 0.0), (16, 0.5, 0.05), (256, 0.1, 0.01)]
+)
 def test_approximate_privacy_is_decided_at_its_boundary(
     outputs: int, epsilon: float, delta: float, rng: np.random.Generator
 ) -> None:
@@ -140,14 +144,16 @@ def printed_pair(epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
 def test_one_order_accepts_what_is_far(rng: np.random.Generator) -> None:
     """As printed algorithm 4 looks at sum (x - e**epsilon y)+ only; swapped inputs must change nothing.
 
-    Of the pair of theorem 10.7 that sum is delta in the order (P1, P0), which it accepts, and 0.2269 in the
-    order of the thesis, (P0, P1), which it rejects.
+    Of the pair of theorem 10.7 that sum is delta in the order (P1, P0), which it accepts, and
+    0.2269 in the order of the thesis, (P0, P1), which it rejects.
     """
     epsilon, delta = 0.5, 0.01
     even, other = printed_pair(epsilon, delta)
     assert np.allclose(even, 0.5)
     assert float(np.maximum(other - math.exp(epsilon) * even, 0).sum()) == pytest.approx(delta)
-    assert float(np.maximum(even - math.exp(epsilon) * other, 0).sum()) == pytest.approx(0.2269, abs=5e-5)
+    assert float(np.maximum(even - math.exp(epsilon) * other, 0).sum()) == pytest.approx(
+        0.2269, abs=5e-5
+    )
     samples = approx_samples(2, epsilon, proximity=0.1)
     first, second = (rng.multinomial(samples, law) for law in printed_pair(epsilon, delta))
     one_order = float(np.maximum(second - math.exp(epsilon) * first, 0).sum() / samples)
@@ -163,11 +169,14 @@ def test_one_order_accepts_what_is_far(rng: np.random.Generator) -> None:
 def test_the_bias_is_at_most_half_a_deviation() -> None:
     """E (Z)+ - (E Z)+ of Z = X - e**epsilon Y by summing the Poisson laws; the thesis' integral gives two.
 
-    It comes within a fifth of the bound, 1/sqrt(2 pi) = 0.399 of a deviation where Z is about normal.
+    It comes within a fifth of the bound, 1/sqrt(2 pi) = 0.399 of a deviation where Z is about
+    normal.
     """
     x = np.arange(200.0)
     found = []
-    for p, q, epsilon in itertools.product((0.1, 1.0, 8.0, 50.0), (0.1, 1.0, 8.0, 50.0), (0.0, 0.5, 1.0)):
+    for p, q, epsilon in itertools.product(
+        (0.1, 1.0, 8.0, 50.0), (0.1, 1.0, 8.0, 50.0), (0.0, 0.5, 1.0)
+    ):
         grown = math.exp(epsilon)
         weights = np.outer(stats.poisson.pmf(x, p), stats.poisson.pmf(x, q))
         positive = float((weights * np.maximum(x[:, None] - grown * x[None, :], 0)).sum())
@@ -207,7 +216,9 @@ def test_the_identity_statistic_is_unbiased_and_has_its_deviation() -> None:
     statistic = np.array([one.statistic for one in values])
     for law in (p, q):
         chance = np.array([math.prod(law[i] for i in one) for one in sequences])
-        assert chance @ statistic == pytest.approx(float(((law - q) ** 2 / weight).sum()), abs=1e-12)
+        assert chance @ statistic == pytest.approx(
+            float(((law - q) ** 2 / weight).sum()), abs=1e-12
+        )
     # At error 1/2 the threshold is one deviation; chance is still that of q.
     assert values[0].threshold == pytest.approx(math.sqrt(float(chance @ statistic**2)))
     assert ((p - q) ** 2 / weight).sum() >= 4 * float(total_variation(p, q)) ** 2
@@ -229,7 +240,9 @@ def test_a_stated_law_is_told_from_far_ones(
     samples = identity_samples(outputs, distance)
 
     def accept(at: FloatArray, runs: int) -> float:
-        return float(np.mean([identity_test(x, law).accepted for x in rng.multinomial(runs, at, TRIALS)]))
+        return float(
+            np.mean([identity_test(x, law).accepted for x in rng.multinomial(runs, at, TRIALS)])
+        )
 
     assert_often(accept(law, samples), rival=0.5)
     assert_often(1 - accept(far, samples), rival=1 - accept(far, max(2, round(0.2 / distance))))
@@ -277,10 +290,15 @@ def test_stated_laws_must_keep_the_claim_and_hold_all_outputs() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("proximity", [0.4, 2.0, 12.0])
-def test_pure_privacy_is_decided_from_stated_laws(proximity: float, rng: np.random.Generator) -> None:
+def test_pure_privacy_is_decided_from_stated_laws(
+    proximity: float, rng: np.random.Generator
+) -> None:
     """Far: the rare output of the first input is rarer by e**proximity. Rival: a 30th of the samples."""
     epsilon, mass = 1.0, 0.02
-    stated = np.array([mass, 0.3, 0.68]), np.array([math.exp(epsilon) * mass, 0.3, 0.7 - math.e * mass])
+    stated = (
+        np.array([mass, 0.3, 0.68]),
+        np.array([math.exp(epsilon) * mass, 0.3, 0.7 - math.e * mass]),
+    )
     true = np.array([math.exp(-proximity) * mass, 0.3, 0.7 - math.exp(-proximity) * mass])
     assert max_divergence(stated[1], true) == pytest.approx(epsilon + proximity)
     samples = specified_pure_samples(3, mass, proximity=proximity)
@@ -288,7 +306,9 @@ def test_pure_privacy_is_decided_from_stated_laws(proximity: float, rng: np.rand
     def accept(first: FloatArray, runs: int) -> float:
         counts = [rng.multinomial(runs, law, TRIALS) for law in (first, stated[1])]
         return rate(
-            lambda x, y: specified_pure_test(x, y, laws=stated, epsilon=1, proximity=proximity).accepted,
+            lambda x, y: (
+                specified_pure_test(x, y, laws=stated, epsilon=1, proximity=proximity).accepted
+            ),
             *counts,
         )
 
@@ -334,7 +354,9 @@ def test_repetition_keeps_the_error_and_is_never_dearer(error: float, power: flo
 def test_a_test_with_exponential_tails_is_not_repeated() -> None:
     plan = amplified(lambda one: approx_samples(16, 1.0, proximity=0.1, error=one), 1e-6)
     assert plan.repeats == 1
-    cantelli = amplified(lambda one: specified_approx_samples(16, 1.0, proximity=0.1, error=one), 1e-6)
+    cantelli = amplified(
+        lambda one: specified_approx_samples(16, 1.0, proximity=0.1, error=one), 1e-6
+    )
     assert cantelli.repeats > 1
     assert cantelli.total < specified_approx_samples(16, 1.0, proximity=0.1, error=1e-6) / 1000
 
@@ -365,7 +387,8 @@ def test_random_data_need_more_repetitions_than_printed(
     rejected = votes(rng, gamma, plan.pairs, plan.inner.samples)
     as_printed = votes(rng, gamma, pairs, printed)
     assert_often(
-        float(np.mean(rejected <= plan.allowed)), rival=float(np.mean(as_printed <= (gamma + step) * pairs))
+        float(np.mean(rejected <= plan.allowed)),
+        rival=float(np.mean(as_printed <= (gamma + step) * pairs)),
     )
     far = votes(rng, gamma + 2 * step, plan.pairs, plan.inner.samples)
     assert_often(float(np.mean(far > plan.allowed)), rival=float(np.mean(rejected > plan.allowed)))
@@ -375,14 +398,17 @@ def test_random_data_need_more_repetitions_than_printed(
 def test_the_variance_of_a_share_is_not_squared() -> None:
     """The printed 462 pairs err with more than 1/3 at gamma 0.1, a = 0.01.
 
-    With the variance of a Bernoulli variable 10,254 are provably enough; exact tails do with a fifth of them.
+    With the variance of a Bernoulli variable 10,254 are provably enough; exact tails do with a
+    fifth of them.
     """
     gamma, a = 0.1, 0.01
     low, high, limit = gamma + a / 2, (1 - a / 2) * (gamma + 2 * a), gamma + a
 
     def errors(pairs: int) -> tuple[float, float]:
         allowed = math.floor(limit * pairs)
-        return float(stats.binom.sf(allowed, pairs, low)), float(stats.binom.cdf(allowed, pairs, high))
+        return float(stats.binom.sf(allowed, pairs, low)), float(
+            stats.binom.cdf(allowed, pairs, high)
+        )
 
     printed = math.ceil(math.log(3) * (2 * (a / 2 + gamma) ** 2 + 2 * a) / a**2)
     corrected = math.ceil(math.log(3) * (8 * gamma + 40 * a / 3) / a**2)
@@ -397,7 +423,9 @@ def test_the_variance_of_a_share_is_not_squared() -> None:
 def test_both_errors_of_a_random_plan_are_kept(gamma: float, slack: float, error: float) -> None:
     plan = random_plan(lambda one: 100, gamma=gamma, slack=slack, error=error)
     wrong = (
-        plan.inner.error if plan.inner.repeats == 1 else majority_error(plan.inner.repeats, plan.inner.error)
+        plan.inner.error
+        if plan.inner.repeats == 1
+        else majority_error(plan.inner.repeats, plan.inner.error)
     )
     low, high = gamma + (1 - gamma) * wrong, (1 - wrong) * (gamma + slack)
     # 1e-9: how well incomplete beta functions are known here
@@ -414,7 +442,10 @@ def test_both_errors_of_a_random_plan_are_kept(gamma: float, slack: float, error
             "outputs must be at least 1, got 0; nothing was tested",
         ),
         (lambda: approx_samples(2, 1, proximity=0), "proximity must be above 0 and finite, got 0"),
-        (lambda: approx_samples(2, 1, proximity=1, error=0.5), "error must be between 0 and 1/2, got 0.5"),
+        (
+            lambda: approx_samples(2, 1, proximity=1, error=0.5),
+            "error must be between 0 and 1/2, got 0.5",
+        ),
         (lambda: approx_test([1], [2], outputs=1, epsilon=1, delta=0), "equally many samples"),
         (lambda: approx_test([1], [1, 0], outputs=2, epsilon=1, delta=0), "of the same outputs"),
         (lambda: excess([-1, 2], [1, 0], 1), "counts must be a list of whole numbers"),

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.heatmap import Pyramid, Zoom, ZoomTree
-from sfumato.heatmap.method import NoisyLevel, NoisyTree
-from sfumato.heatmap.pyramid import _largest
-from sfumato.heatmap.rivals import AdaptiveGrid
-from sfumato.privacy import DiscreteLaplace, KeyedNoise, Noise
-from sfumato.privacy.guarded import LARGEST
-from sfumato.records import UNITS, CellSums
+from sfumato.heatmap.methods.baselines import AdaptiveGrid
+from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree
+from sfumato.heatmap.methods.pyramid import _largest
+from sfumato.privacy import UNITS, DiscreteLaplace, KeyedNoise, Noise
+from sfumato.privacy.ledger.guarded import LARGEST
+from sfumato.records import CellSums
 from sfumato.spaces import Grid
 
 IntArray = npt.NDArray[np.int64]
@@ -106,7 +106,11 @@ class _NoNoiseOf:
     scale: Fraction
 
     def laplace(self, scale: Any, size: int) -> IntArray:
-        return np.zeros(size, dtype=np.int64) if scale == self.scale else self.noise.laplace(scale, size)
+        return (
+            np.zeros(size, dtype=np.int64)
+            if scale == self.scale
+            else self.noise.laplace(scale, size)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,11 @@ from sfumato.sensing import read_site
 
 HALL = {"door": 0.1, "left": 0.35, "right": 0.6, "wall": 0.9}
 VALUES = {"door": 0.5, "left": 2.25, "right": 1.5, "wall": -0.125}
-# Noise of less than 1e-5 of the sensitivity: what is found is as good as the truth, to far below 1e-6.
+# Noise of less than 1e-5 of the sensitivity: what is found is as good as the truth, to far below
+# 1e-6.
 CLEAR = "1e10"
-# A radius that this noise never leaves, and in which rounding is nothing. The default one is, by its meaning,
-# left in up to one draw of ten.
+# A radius that this noise never leaves, and in which rounding is nothing. The default one is, by
+# its meaning, left in up to one draw of ten.
 ROOMY = ("--radius", "0.001")
 
 
@@ -69,7 +70,9 @@ def refused(code: int, *words: str, but: Sequence[str] = ()) -> str:
     assert all(line.startswith(("planning", "recovering", "looking")) for line in remarks), remarks
     assert sentence.startswith("sfumato: ")
     after = listing()
-    assert [name for name in {**before, **after} if before.get(name) != after.get(name)] == list(but)
+    assert [name for name in {**before, **after} if before.get(name) != after.get(name)] == list(
+        but
+    )
     return sentence.removeprefix("sfumato: ")
 
 
@@ -140,7 +143,17 @@ def release(*more: str, out: Sequence[str] = ("r.json",), rho: str = "1") -> lis
     """The words of a release of the hall's readings."""
     cost = ["--rho", rho] if rho else []
     outs = [word for path in out for word in ("--out", path)]
-    return ["release", "readings.csv", "--site", "site.json", "--ledger", "hall.ledger", *cost, *outs, *more]
+    return [
+        "release",
+        "readings.csv",
+        "--site",
+        "site.json",
+        "--ledger",
+        "hall.ledger",
+        *cost,
+        *outs,
+        *more,
+    ]
 
 
 def entries(ledger: str = "hall.ledger") -> tuple[Entry, ...]:

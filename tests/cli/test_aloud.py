@@ -53,7 +53,9 @@ def options(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any
 
 
 EVERY = [(path, option.name) for path, option in options(typer.main.get_command(app))]
-MUST = [(path, name) for path, name in EVERY if name in ALOUD and f"{path} {name}" not in ANOTHER_THING]
+MUST = [
+    (path, name) for path, name in EVERY if name in ALOUD and f"{path} {name}" not in ANOTHER_THING
+]
 
 
 @pytest.fixture(autouse=True)
@@ -88,14 +90,20 @@ def listed(text: str, begin: str, end: str) -> set[str]:
 def test_the_pages_name_what_must_be_said_aloud() -> None:
     """All of it on the page that explains it; elsewhere budgets and costs are not listed one by one."""
     assert (
-        listed((ROOT / "docs/how-to/ledger.md").read_text(), "Some words count", "A file or a variable")
+        listed(
+            (ROOT / "docs/how-to/ledger.md").read_text(), "Some words count", "A file or a variable"
+        )
         == ALOUD
     )
     help_ = app.info.epilog or ""
     for text, begin, end in (
         ((ROOT / "docs/threat-model.md").read_text(), "what declares, pays or replaces (", ")"),
         ((ROOT / "CHANGELOG.md").read_text(), "### Privacy", "count on the command line only"),
-        ((ROOT / "docs/reference/cli.md").read_text(), "must be said aloud: budgets and costs", "\n"),
+        (
+            (ROOT / "docs/reference/cli.md").read_text(),
+            "must be said aloud: budgets and costs",
+            "\n",
+        ),
         (help_, "must be said aloud: budgets and costs", "\n"),
     ):
         assert listed(text, begin, end) == ALOUD - COSTS, begin
@@ -113,7 +121,9 @@ def test_a_file_cannot_say_it(path: str, name: str) -> None:
     ), "it was taken from a file"
 
 
-@pytest.mark.parametrize("line", ["one_row_one_user = true", "one-row-one-user = false", "overwrite = []"])
+@pytest.mark.parametrize(
+    "line", ["one_row_one_user = true", "one-row-one-user = false", "overwrite = []"]
+)
 def test_a_file_cannot_say_it_in_another_way(line: str) -> None:
     Path("sfumato.toml").write_text(f"[heatmap.release]\n{line}\n")
     assert "counts on the command line only" in run("ledger", "show", "a.ledger").stderr
@@ -164,7 +174,14 @@ def test_a_table_is_never_rehearsed_by_a_default() -> None:
     refused = run("heatmap", *words, SFUMATO_HEATMAP_REHEARSE_PUBLIC="1")
     assert (refused.exit_code, refused.stdout) == (4, "")
     made = run(
-        "ledger", "create", "b.ledger", "--unit", "u", "--source", "s", SFUMATO_LEDGER_CREATE_EPSILON="9"
+        "ledger",
+        "create",
+        "b.ledger",
+        "--unit",
+        "u",
+        "--source",
+        "s",
+        SFUMATO_LEDGER_CREATE_EPSILON="9",
     )
     assert made.exit_code == 4
     assert sorted(path.name for path in Path().iterdir()) == ["rows.csv"]
@@ -174,7 +191,9 @@ def test_a_table_is_never_rehearsed_by_a_default() -> None:
 def test_a_word_that_means_something_else_may_be_set(path: str) -> None:
     *table, key = path.split()
     Path("sfumato.toml").write_text(f"[{'.'.join(table)}]\n{key} = 0.5\n")
-    assert run("ledger", "show", "a.ledger").stderr.startswith("sfumato: there is no ledger at a.ledger")
+    assert run("ledger", "show", "a.ledger").stderr.startswith(
+        "sfumato: there is no ledger at a.ledger"
+    )
 
 
 # a file that is used
@@ -193,7 +212,9 @@ def test_a_file_that_is_used_is_announced(quiet: list[str]) -> None:
 
 
 def test_a_file_cannot_hush_its_own_announcement() -> None:
-    Path("sfumato.toml").write_text('[ledger.create]\nunit = "user"\nsource = "city"\nquiet = true\n')
+    Path("sfumato.toml").write_text(
+        '[ledger.create]\nunit = "user"\nsource = "city"\nquiet = true\n'
+    )
     made = run("ledger", "create", "b.ledger", "--epsilon", "1")
     assert made.stderr == (
         "sfumato: sfumato.toml sets ledger.create.unit, ledger.create.source, ledger.create.quiet\n"
@@ -204,7 +225,9 @@ def test_a_file_cannot_hush_its_own_announcement() -> None:
 def test_a_file_by_name_is_announced_by_its_name(words: list[str]) -> None:
     Ledger.create("a.ledger", PureDP(1), unit="user", source="city")
     Path("other.toml").write_text("[ledger.show]\njson = true\n")
-    found = run(*words, "ledger", "show", "a.ledger", **({} if words else {"SFUMATO_CONFIG": "other.toml"}))
+    found = run(
+        *words, "ledger", "show", "a.ledger", **({} if words else {"SFUMATO_CONFIG": "other.toml"})
+    )
     assert found.stderr == "sfumato: other.toml sets ledger.show.json\n"
 
 
@@ -218,7 +241,9 @@ def test_a_file_that_is_not_used_is_not_announced() -> None:
 def test_only_what_the_command_takes_is_announced() -> None:
     Ledger.create("a.ledger", PureDP(1), unit="user", source="city")
     Path("sfumato.toml").write_text('[ledger.create]\nunit = "user"\n[ledger.show]\njson = true\n')
-    assert run("ledger", "show", "a.ledger").stderr == "sfumato: sfumato.toml sets ledger.show.json\n"
+    assert (
+        run("ledger", "show", "a.ledger").stderr == "sfumato: sfumato.toml sets ledger.show.json\n"
+    )
     assert "sets ledger.show.json\n" in run("ledger", "--", "show", "a.ledger").stderr
     assert run("ledger", "verify", "a.ledger").stderr == ""
     assert "sets" not in run("ledger").stderr

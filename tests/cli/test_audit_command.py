@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 from tests.cli.audit_runs import FEW, LOG3, MANY, PAIR, answer, ended, mechanisms, run
 
-from sfumato.audit.bet import Budget, Look
-from sfumato.audit.boxes import FunctionBox, Pair
-from sfumato.audit.claims import Statement
-from sfumato.audit.samples import Encoder
+from sfumato.audit.boxes.box import FunctionBox, Pair
+from sfumato.audit.boxes.samples import Encoder
+from sfumato.audit.claims import EpsilonDelta
+from sfumato.audit.results import Event, Verdict, Witness
 from sfumato.audit.saved import SavedVerdict, read_verdict
-from sfumato.audit.verdict import Event, Verdict, Witness
+from sfumato.audit.sequential.bet import Budget, Look
 from sfumato.cli import audit_further, audit_live
 from sfumato.cli.audit_boxes import rounded
 from sfumato.cli.audit_further import Further
@@ -100,14 +100,18 @@ def test_a_leak_is_refuted_with_its_witness() -> None:
     )
     assert lines[1].startswith("witness, pair '0 and 1': the output is")
     assert re.search(r"allows the first at most e\^0\.5 x [\d,]+ of [\d,]+, that is", told)
-    assert re.search(r"the same event on [\d,]+ fresh runs of either: [\d,]+ against [\d,]+, which", told)
+    assert re.search(
+        r"the same event on [\d,]+ fresh runs of either: [\d,]+ against [\d,]+, which", told
+    )
     assert "over all pairs, directions and looks" in lines[-2]
     assert "chance at most 0.01" in lines[-2]
     assert re.fullmatch(r"[\d,]+ runs in all, with .*", lines[-1])
 
 
 def test_what_is_not_refuted_is_not_called_private() -> None:
-    told = ended(0, "run", "mech:response", "--claim", "epsilon=1.2", *PAIR, *FEW, "--confidence", "0.999999")
+    told = ended(
+        0, "run", "mech:response", "--claim", "epsilon=1.2", *PAIR, *FEW, "--confidence", "0.999999"
+    )
     assert told.startswith("NOT REFUTED: mech:response, claimed to be epsilon 1.2")
     assert "this does not mean that the claim holds" in told
     assert "Verifying privacy is as hard as distinguishing" in told
@@ -121,7 +125,9 @@ def test_too_few_runs_are_inconclusive() -> None:
 
 
 def test_json_is_all_that_is_printed_and_is_the_saved_verdict() -> None:
-    found = answer(1, "run", "mech:response", "--claim", "epsilon=0.5", *PAIR, *FEW, "--out", "v.json")
+    found = answer(
+        1, "run", "mech:response", "--claim", "epsilon=0.5", *PAIR, *FEW, "--out", "v.json"
+    )
     saved = json.loads(Path("v.json").read_text())
     assert found["verdict"] == saved["verdict"] == "REFUTED"
     assert "test" not in found["witness"]["event"]
@@ -144,7 +150,9 @@ def test_forms_of_data_and_files_of_pairs() -> None:
 
 def test_samples_need_no_inputs(rng: np.random.Generator) -> None:
     for name, at in (("a.csv", 0.0), ("b.csv", 1.0)):
-        Path(name).write_text("\n".join(str(x) for x in (at + rng.laplace(scale=0.25, size=2000)).round(4)))
+        Path(name).write_text(
+            "\n".join(str(x) for x in (at + rng.laplace(scale=0.25, size=2000)).round(4))
+        )
     words = ("--claim", "epsilon=1", "--confidence", "0.999999", "--bound", "--out", "v.json")
     told = ended(1, "run", "--samples", "a.csv", "b.csv", *words)
     assert "a.csv and b.csv" in told
@@ -165,7 +173,16 @@ def test_samples_need_no_inputs(rng: np.random.Generator) -> None:
 
 def test_a_command_is_a_black_box_too() -> None:
     told = ended(
-        1, "run", "--command", "echo {data}", "--claim", "epsilon=1", *PAIR, "--budget", "2000", "--quiet"
+        1,
+        "run",
+        "--command",
+        "echo {data}",
+        "--claim",
+        "epsilon=1",
+        *PAIR,
+        "--budget",
+        "2000",
+        "--quiet",
     )
     assert told.startswith("REFUTED: echo {data} does not keep")
 
@@ -186,7 +203,8 @@ def test_a_bound_and_a_band_come_with_the_verdict() -> None:
     band = found["band"]
     true = [max(0.0, 0.75 - math.exp(epsilon) * 0.25) for epsilon in band["epsilons"]]
     assert all(
-        low <= delta <= high for low, delta, high in zip(band["lower"], true, band["upper"], strict=True)
+        low <= delta <= high
+        for low, delta, high in zip(band["lower"], true, band["upper"], strict=True)
     )
     # There are but two outputs, so something is known from above: 0.38 is the truth at epsilon 0.4.
     assert band["upper"][-1] < 0.6
@@ -195,9 +213,18 @@ def test_a_bound_and_a_band_come_with_the_verdict() -> None:
 def low(*_: Any, **asked: Any) -> Verdict:
     """A refutation: 0 gave less than a half in 300 runs of 300, and 1 never did."""
     event = Event("the output is less than a half", lambda rows: rows[:, 0] < 0.5)
-    seen = (Pair(0, 1, "0 and 1"), event, Statement(1.0, 0.0), (300, 0), (300, 300), Encoder(1, words=False))
+    seen = (
+        Pair(0, 1, "0 and 1"),
+        event,
+        EpsilonDelta(1.0, 0.0),
+        (300, 0),
+        (300, 300),
+        Encoder(1, words=False),
+    )
     claim = Claim(PureDP(1), AddRemoveUser())
-    return Verdict("REFUTED", claim, 0.99, 600, 1.0, evidence=("e-value", 200.0), witness=Witness(*seen))
+    return Verdict(
+        "REFUTED", claim, 0.99, 600, 1.0, evidence=("e-value", 200.0), witness=Witness(*seen)
+    )
 
 
 def test_what_fresh_runs_do_not_show_is_not_refuted_by_the_command_either() -> None:
@@ -209,7 +236,8 @@ def test_what_fresh_runs_do_not_show_is_not_refuted_by_the_command_either() -> N
     assert "so few runs" not in told
     told = ended(1, "run", "mech:leak", "--claim", "epsilon=1", *PAIR, *FEW)
     assert (
-        "1,024 against 0, which would allow 0.0 (p-value at most 0.00025, to be compared with 0.005)" in told
+        "1,024 against 0, which would allow 0.0 (p-value at most 0.00025, to be compared with 0.005)"
+        in told
     )
     assert re.search(r"\d,\d{3} runs in all", told)
 
@@ -240,7 +268,16 @@ def test_what_follows_a_bet_keeps_to_its_time(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_certificate_that_takes_too_long_is_not_begun() -> None:
-    words = ("--claim", "epsilon=1,delta=0", *PAIR, "--certify", "--outputs", "2", "--proximity", "0.0001")
+    words = (
+        "--claim",
+        "epsilon=1,delta=0",
+        *PAIR,
+        "--certify",
+        "--outputs",
+        "2",
+        "--proximity",
+        "0.0001",
+    )
     told = ended(5, "run", "mech:slow", *words, "--budget", "1s")
     assert re.search(
         r"it takes [\d,]+ runs; at the speed of a few runs, 1 s are enough for [\d,]+; it was", told
@@ -248,7 +285,17 @@ def test_a_certificate_that_takes_too_long_is_not_begun() -> None:
 
 
 def test_a_wrong_specification_says_nothing_of_the_claim() -> None:
-    words = ("run", "mech:slow", *PAIR, "--certify", "--proximity", "0.5", "--outputs", "[0, 1]", *MANY)
+    words = (
+        "run",
+        "mech:slow",
+        *PAIR,
+        "--certify",
+        "--proximity",
+        "0.5",
+        "--outputs",
+        "[0, 1]",
+        *MANY,
+    )
     stated = ("--specification", "mech:law", "--confidence", "0.999999")
     told = ended(5, *words, "--claim", "epsilon=1.2", *stated)
     assert told.startswith("INCONCLUSIVE")
@@ -290,7 +337,7 @@ def test_who_interrupts_is_told_where_it_stood(monkeypatch: pytest.MonkeyPatch) 
         watch(Look(2222, 1.0, 1.5, 2.0, 100.0, "one up", "it is 3"))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["sfumato.audit.refute"], "refute", stub)
+    monkeypatch.setattr(sys.modules["sfumato.audit.sequential.refutation"], "refute", stub)
     result = run("run", "mech:slow", "--claim", "epsilon=1", *PAIR, "--quiet")
     assert (result.exit_code, result.stdout) == (130, "")
     said = "interrupted after 2,222 runs: wealth 1.5 of 100; not refuted so far"
@@ -301,7 +348,7 @@ def test_who_interrupts_what_follows_keeps_the_verdict(monkeypatch: pytest.Monke
     def stub(*_: Any, **__: Any) -> Verdict:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["sfumato.audit.refute"], "refute", low)
+    monkeypatch.setattr(sys.modules["sfumato.audit.sequential.refutation"], "refute", low)
     monkeypatch.setattr("sfumato.cli.audit.further", stub)
     told = ended(1, "run", "mech:leak", "--claim", "epsilon=1", *PAIR, *FEW, "--out", "w.json")
     assert told.startswith("REFUTED: mech:leak")
@@ -310,16 +357,41 @@ def test_who_interrupts_what_follows_keeps_the_verdict(monkeypatch: pytest.Monke
 
 
 def test_rounding_looks_past_low_bits() -> None:
-    words = ("run", "mech:lowbits", "--claim", "epsilon=1", *PAIR, "--budget", "4000", "--out", "v.json")
+    words = (
+        "run",
+        "mech:lowbits",
+        "--claim",
+        "epsilon=1",
+        *PAIR,
+        "--budget",
+        "4000",
+        "--out",
+        "v.json",
+    )
     told = ended(1, *words, "--confidence", "0.999999")
     assert "--round" not in told.splitlines()[-1]
     told = ended(0, *words, "--overwrite", "--round", "20", "--confidence", "0.999999")
     assert told.startswith("NOT REFUTED: mech:lowbits, rounded to multiples of 2**-20, claimed")
     told = ended(
-        1, "run", "mech:leak", "--claim", "epsilon=1", *PAIR, *FEW, "--round", "0", "--out", "w.json"
+        1,
+        "run",
+        "mech:leak",
+        "--claim",
+        "epsilon=1",
+        *PAIR,
+        *FEW,
+        "--round",
+        "0",
+        "--out",
+        "w.json",
     )
-    assert told.splitlines()[-1] == "again, on fresh runs: sfumato audit replay w.json mech:leak --round 0"
-    assert run("replay", "w.json", "mech:leak", "--round", "0").stderr.count("the verdict is of") == 0
+    assert (
+        told.splitlines()[-1]
+        == "again, on fresh runs: sfumato audit replay w.json mech:leak --round 0"
+    )
+    assert (
+        run("replay", "w.json", "mech:leak", "--round", "0").stderr.count("the verdict is of") == 0
+    )
     assert rounded(np.array([0.3, np.inf, -1.26]), 2).tolist() == [0.25, np.inf, -1.25]
     assert rounded([1, "a", (0.3, True), math.inf], 2) == [1, "a", (0.25, True), math.inf]
 
@@ -338,7 +410,9 @@ def test_a_witness_of_low_bits_says_what_it_is() -> None:
 
 def witness(hits: tuple[int, int], runs: tuple[int, int], delta: float = 0.0) -> Witness:
     event = Event("the output is at least 3", lambda rows: rows[:, 0] >= 3)
-    return Witness(Pair(0, 1, "0 and 1"), event, Statement(1.0, delta), hits, runs, Encoder(1, words=False))
+    return Witness(
+        Pair(0, 1, "0 and 1"), event, EpsilonDelta(1.0, delta), hits, runs, Encoder(1, words=False)
+    )
 
 
 def test_the_meaning_of_a_witness_is_spelled_out() -> None:
@@ -405,7 +479,9 @@ def test_every_kind_has_its_exit_code_and_first_word(
     kind: Any, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = Verdict(kind, Claim(PureDP(1), AddRemoveUser()), 0.99, 100, 1.0, proximity=0.1)
-    monkeypatch.setattr(sys.modules["sfumato.audit.refute"], "refute", lambda *args, **asked: found)
+    monkeypatch.setattr(
+        sys.modules["sfumato.audit.sequential.refutation"], "refute", lambda *args, **asked: found
+    )
     said = ended(code, "run", "mech:slow", "--claim", "epsilon=1", *PAIR)
     assert said.startswith(kind.replace("_", " "))
     assert told(SavedVerdict(found, "mech:slow"))[0] == said.splitlines()[0]
@@ -419,12 +495,14 @@ def test_the_report_is_whole_and_fetches_nothing() -> None:
     ended(1, "run", "mech:response", *asked)
     page = Path("r.html").read_text()
     for words in ("epsilon 0.2", "REFUTED", "mech:response", "3000", "0 and 1", "Verifying privacy is as",
-                  " UTC", "Witness", "Wealth", "Band", "numpy", "sfumato audit replay"):  # fmt: skip
+                  " UTC", "Witness", "Wealth", "DeltaBand", "numpy", "sfumato audit replay"):  # fmt: skip
         assert words in page, words
     sources = re.findall(r'(?i)\b(?:src|href|srcset|action|poster)\s*=\s*"?([^"\s>]*)', page)
     assert len(sources) == 3
     assert all(source.startswith("data:image/png;base64,") for source in sources)
-    assert not re.search(r"(?i)\b(https?|ftp|file|javascript):|url\(|@import|<(script|link|iframe)\b", page)
+    assert not re.search(
+        r"(?i)\b(https?|ftp|file|javascript):|url\(|@import|<(script|link|iframe)\b", page
+    )
 
 
 def test_a_report_of_what_was_not_refuted_says_what_that_does_not_mean() -> None:

@@ -15,9 +15,13 @@ import pytest
 from tests.cli.audit_runs import FEW, MANY, PAIR, answer, ended, mechanisms, run
 
 from sfumato.audit import Budget
-from sfumato.audit.certify import CONFIDENCE
-from sfumato.audit.claims import Statement
-from sfumato.audit.limits import distinguishing_bound, queries_with_specification, queries_without_information
+from sfumato.audit.claims import EpsilonDelta
+from sfumato.audit.property_testing.certificate import CONFIDENCE
+from sfumato.audit.property_testing.limits import (
+    distinguishing_bound,
+    queries_with_specification,
+    queries_without_information,
+)
 from sfumato.cli import audit, audit_plan
 from sfumato.cli.audit_options import budget_of
 from sfumato.privacy import (
@@ -38,7 +42,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Gener
 
 
 def test_what_is_near_is_certified() -> None:
-    words = ("run", "mech:response", "--claim", "epsilon=1.2,delta=0", *PAIR, "--certify", "--outputs", "2")
+    words = (
+        "run",
+        "mech:response",
+        "--claim",
+        "epsilon=1.2,delta=0",
+        *PAIR,
+        "--certify",
+        "--outputs",
+        "2",
+    )
     told = ended(0, *words, "--proximity", "0.2", *MANY)
     assert told.splitlines()[0] == (
         "CERTIFIED with confidence 0.99: mech:response keeps epsilon 1.2, delta 0.2 (one user added or "
@@ -50,7 +63,16 @@ def test_what_is_near_is_certified() -> None:
 
 
 def test_what_is_far_is_refuted_by_the_testers_and_saved_in_words() -> None:
-    words = ("--claim", "epsilon=0,delta=0", *PAIR, "--certify", "--outputs", "2", "--proximity", "0.2")
+    words = (
+        "--claim",
+        "epsilon=0,delta=0",
+        *PAIR,
+        "--certify",
+        "--outputs",
+        "2",
+        "--proximity",
+        "0.2",
+    )
     files = ("--out", "v.json", "--report", "r.html")
     told = ended(1, "run", "mech:response", *words, *MANY, *files)
     assert told.startswith("REFUTED with confidence 0.99: mech:response does not keep")
@@ -61,12 +83,23 @@ def test_what_is_far_is_refuted_by_the_testers_and_saved_in_words() -> None:
 
 
 def test_a_pure_claim_is_unverifiable_without_stated_laws() -> None:
-    words = ("run", "mech:response", "--claim", "epsilon=1.2", *PAIR, "--certify", "--proximity", "0.5")
+    words = (
+        "run",
+        "mech:response",
+        "--claim",
+        "epsilon=1.2",
+        *PAIR,
+        "--certify",
+        "--proximity",
+        "0.5",
+    )
     result = run(*words, "--outputs", "2")
     assert (result.exit_code, result.stdout) == (5, "")
     assert "cannot be verified without information" in result.stderr
     told = ended(0, *words, "--outputs", "[0, 1]", "--specification", "mech:law", *MANY)
-    assert told.startswith("CERTIFIED with confidence 0.99: mech:response keeps epsilon 1.7 (one user added")
+    assert told.startswith(
+        "CERTIFIED with confidence 0.99: mech:response keeps epsilon 1.7 (one user added"
+    )
 
 
 def test_a_claim_about_random_data() -> None:
@@ -101,7 +134,18 @@ def test_a_witness_is_run_again() -> None:
 
 
 def test_without_a_witness_there_is_nothing_to_replay() -> None:
-    ended(0, "run", "mech:response", "--claim", "epsilon=3", *PAIR, "--budget", "4000", "--out", "v.json")
+    ended(
+        0,
+        "run",
+        "mech:response",
+        "--claim",
+        "epsilon=3",
+        *PAIR,
+        "--budget",
+        "4000",
+        "--out",
+        "v.json",
+    )
     result = run("replay", "v.json", "mech:response")
     assert result.exit_code == 4
     assert "v.json is NOT_REFUTED and has no witness" in result.stderr
@@ -111,8 +155,12 @@ def test_without_a_witness_there_is_nothing_to_replay() -> None:
 
 
 def test_a_plan_says_how_many_runs() -> None:
-    found = answer(0, "plan", "--claim", "epsilon=1,delta=1e-3", "--outputs", "16", "--proximity", "0.01")
-    wanted = queries_without_information(ApproxDP(1, "1e-3"), outputs=16, proximity=0.01, error=1 - 0.99)
+    found = answer(
+        0, "plan", "--claim", "epsilon=1,delta=1e-3", "--outputs", "16", "--proximity", "0.01"
+    )
+    wanted = queries_without_information(
+        ApproxDP(1, "1e-3"), outputs=16, proximity=0.01, error=1 - 0.99
+    )
     blind = distinguishing_bound(1.0, 1e-3, proximity=0.01, error=1 - 0.99)
     assert found["verifiable"]
     assert (found["least"], found["enough"], found["total"]) == (
@@ -134,7 +182,9 @@ def test_options_have_the_defaults_of_the_functions() -> None:
 
 def test_a_plan_with_stated_laws() -> None:
     found = answer(0, "plan", "--claim", "epsilon=1", "--outputs", "16", "--specification", "0.01")
-    wanted = queries_with_specification(PureDP(1), outputs=16, proximity=0.1, least_mass=0.01, error=1 - 0.99)
+    wanted = queries_with_specification(
+        PureDP(1), outputs=16, proximity=0.1, least_mass=0.01, error=1 - 0.99
+    )
     assert (found["enough"], found["proximity"]) == (wanted.enough, 0.1)
 
 
@@ -156,14 +206,20 @@ def test_a_plan_with_random_data() -> None:
     ("claim", "given"), [("epsilon=1.2,delta=0", ()), ("epsilon=1.2", ("--specification", "0.25"))]
 )
 def test_what_a_plan_suggests_runs_as_it_stands(claim: str, given: tuple[str, ...]) -> None:
-    planned = answer(0, "plan", "--claim", claim, "--proximity", "0.3", "--confidence", "0.999", *given)
+    planned = answer(
+        0, "plan", "--claim", claim, "--proximity", "0.3", "--confidence", "0.999", *given
+    )
     lines = [line.partition(": sfumato audit ")[2] for line in planned["said"]]
     certify, refute = (line for line in lines if line)
     filled = certify.replace("--specification MODULE:FUNCTION", "--specification mech:law")
-    filled = filled.replace("MODULE:FUNCTION", "mech:response").replace("--inputs FORM", "--pair '[0, 1]'")
+    filled = filled.replace("MODULE:FUNCTION", "mech:response").replace(
+        "--inputs FORM", "--pair '[0, 1]'"
+    )
     filled = filled.replace("[ALL, OF, THEM]", "[0, 1]")
     assert ended(0, *shlex.split(filled), *MANY).startswith("CERTIFIED with confidence 0.999:")
-    filled = refute.replace("MODULE:FUNCTION", "mech:response").replace("--inputs FORM", "--pair '[0, 1]'")
+    filled = refute.replace("MODULE:FUNCTION", "mech:response").replace(
+        "--inputs FORM", "--pair '[0, 1]'"
+    )
     assert ended(0, *shlex.split(filled), "--budget", "2000", "--confidence", "0.999999")
 
 
@@ -197,22 +253,24 @@ def test_a_plan_for_an_epsilon_beyond_all_runs_says_so(words: tuple[str, ...]) -
 @dataclass(frozen=True)
 class _Selftest:
     passed: bool
-    levels: tuple[Statement, ...] = (Statement(1.0, 0.5),)
-    catches: tuple[Statement, ...] = ()
+    levels: tuple[EpsilonDelta, ...] = (EpsilonDelta(1.0, 0.5),)
+    catches: tuple[EpsilonDelta, ...] = ()
 
     def lines(self) -> tuple[str, ...]:
         return ("level: 3 of 1,000",)
 
 
 @pytest.mark.parametrize(("passed", "code"), [(True, 0), (False, 1)])
-def test_the_selftest_ends_as_it_found(passed: bool, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_selftest_ends_as_it_found(
+    passed: bool, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: dict[str, Any] = {}
 
     def stub(**words: Any) -> _Selftest:
         asked.update(words)
         return _Selftest(passed)
 
-    monkeypatch.setitem(sys.modules, "sfumato.audit.selftest", mock.Mock(selftest=stub))
+    monkeypatch.setitem(sys.modules, "sfumato.audit.catalogue.self_test", mock.Mock(selftest=stub))
     assert answer(code, "selftest", "--audits", "60", "--seed", "1") == {
         "passed": passed,
         "levels": [{"epsilon": 1.0, "delta": 0.5}],

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.audit_runs import PAIR, ended, mechanisms, run
 from typer import Exit
 
-from sfumato.audit.verdict import Verdict
+from sfumato.audit.results import Verdict
 from sfumato.cli.console import no_verdict_by_accident
 from sfumato.errors import SfumatoError
 
@@ -99,7 +99,10 @@ def test_a_mistake_as_json() -> None:
     ("words", "sentence"),
     [
         (("none.json", "mech:slow"), "cannot read none.json"),
-        (("bad.json", "mech:slow"), "bad.json is not a whole verdict: its format is not sfumato-verdict/1"),
+        (
+            ("bad.json", "mech:slow"),
+            "bad.json is not a whole verdict: its format is not sfumato-verdict/1",
+        ),
     ],
 )
 def test_a_file_that_is_no_verdict_is_not_replayed(words: tuple[str, ...], sentence: str) -> None:
@@ -122,12 +125,20 @@ def test_errors_are_the_houses(monkeypatch: pytest.MonkeyPatch) -> None:
     def stub(*_: Any, **__: Any) -> Verdict:
         raise SfumatoError("no verdict today")
 
-    monkeypatch.setattr(sys.modules["sfumato.audit.refute"], "refute", stub)
+    monkeypatch.setattr(sys.modules["sfumato.audit.sequential.refutation"], "refute", stub)
     result = run("run", "mech:slow", *GOOD, "--quiet")
     assert (result.exit_code, result.stderr) == (4, "sfumato: no verdict today\n")
 
 
-RANDOM = ("--claim", "epsilon=1,delta=0.1,gamma=0.1", "--certify", "--outputs", "2", "--proximity", "0.4")
+RANDOM = (
+    "--claim",
+    "epsilon=1,delta=0.1,gamma=0.1",
+    "--certify",
+    "--outputs",
+    "2",
+    "--proximity",
+    "0.4",
+)
 
 
 @pytest.mark.parametrize(

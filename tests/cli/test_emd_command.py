@@ -18,7 +18,9 @@ from sfumato.transport import emd
 
 pytestmark = pytest.mark.unit
 
-NO_EDGES = "e.csv must have two nodes, whole numbers, in each row and perhaps a length; no graph was built"
+NO_EDGES = (
+    "e.csv must have two nodes, whole numbers, in each row and perhaps a length; no graph was built"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +95,10 @@ def test_a_line_of_n_cells_is_1_long() -> None:
 def test_the_text_has_the_value_and_its_bounds() -> None:
     a, b = ends()
     result, numbers = run(a, b), found(a, b)
-    assert result.stdout == f"{numbers['value']} (at least {numbers['lower']}, at most {numbers['upper']})\n"
+    assert (
+        result.stdout
+        == f"{numbers['value']} (at least {numbers['lower']}, at most {numbers['upper']})\n"
+    )
     assert result.stderr == "on a line of 3 cells, 1/3 apart\n"
     assert run(a, b, "--quiet").stderr == ""
 
@@ -159,7 +164,9 @@ def test_grey_pictures_of_8_and_16_bits(rng: np.random.Generator) -> None:
 def test_black_and_white_counts_pixels() -> None:
     white = np.zeros((4, 4), bool)
     white[1, 1] = True
-    assert found(png("a.png", white), csv("b.csv", "0,0,0,0\n0,0,0,0\n0,1,0,0\n0,0,0,0"))["value"] == 0
+    assert (
+        found(png("a.png", white), csv("b.csv", "0,0,0,0\n0,0,0,0\n0,1,0,0\n0,0,0,0"))["value"] == 0
+    )
 
 
 def test_a_graph_has_its_shortest_paths() -> None:
@@ -169,7 +176,10 @@ def test_a_graph_has_its_shortest_paths() -> None:
     assert found(a, b, "--edges", csv("e.csv", "from,to,km\n0,1,1\n1,2,1\n0,2,5\n"))["value"] == 2.0
     long = found(a, b, "--edges", csv("e.csv", "from,to,km\n0,1,1.5\n1,2,4\n0,2,5\n"))
     assert long["value"] == pytest.approx(5, rel=1e-12)
-    assert "on a graph of 3 nodes and 3 edges, shortest paths\n" in run(a, b, "--edges", "e.csv").stderr
+    assert (
+        "on a graph of 3 nodes and 3 edges, shortest paths\n"
+        in run(a, b, "--edges", "e.csv").stderr
+    )
 
 
 def test_normalize_scales_both_to_1() -> None:
@@ -216,7 +226,10 @@ def test_a_picture_of_nothing_moved() -> None:
 def test_unequal_masses_are_named() -> None:
     a, b = csv("a.csv", "5\n0\n"), csv("b.csv", "0\n3\n")
     sentence = error(4, a, b)
-    assert sentence == "masses must be equal, got 5 and 3; scale them, or let --normalize scale both to 1"
+    assert (
+        sentence
+        == "masses must be equal, got 5 and 3; scale them, or let --normalize scale both to 1"
+    )
     assert "0 cannot be scaled" in error(4, a, csv("c.csv", "0\n0\n"), "--normalize")
 
 
@@ -234,7 +247,10 @@ def test_an_error_in_json_is_json() -> None:
 @pytest.mark.parametrize("name", ["no.npy", "no.csv", "no.png"])
 def test_a_missing_file(name: str) -> None:
     a, _ = ends()
-    assert error(4, a, name) == f"cannot read {name}: No such file or directory; no distance was computed"
+    assert (
+        error(4, a, name)
+        == f"cannot read {name}: No such file or directory; no distance was computed"
+    )
 
 
 @pytest.mark.parametrize("name", ["dir.npy", "dir.csv", "dir.png"])
@@ -270,7 +286,9 @@ def test_a_numpy_file_that_would_run_code_is_not_opened() -> None:
 
 @pytest.mark.parametrize(("values", "kind"), [([1j], "complex128"), (["x"], "<U1")])
 def test_a_numpy_file_of_something_else(values: list[Any], kind: str) -> None:
-    assert error(4, npy("a.npy", values), "a.npy") == f"a.npy must hold real numbers, got type {kind}"
+    assert (
+        error(4, npy("a.npy", values), "a.npy") == f"a.npy must hold real numbers, got type {kind}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -284,10 +302,19 @@ def test_a_numpy_file_of_something_else(values: list[Any], kind: str) -> None:
         ("1,2\n1,\n", "line 2 of a.csv must hold numbers, got ''"),
         ("1\n1_000\n", "line 2 of a.csv must hold numbers, got '1_000'"),
         ("1,2\n1\n", "line 2 of a.csv must hold 2 numbers like those above, got 1"),
-        ("1\nnan\n", "a.csv must hold finite masses, got NaN or infinity; no distance was computed"),
-        ("1\ninf\n", "a.csv must hold finite masses, got NaN or infinity; no distance was computed"),
+        (
+            "1\nnan\n",
+            "a.csv must hold finite masses, got NaN or infinity; no distance was computed",
+        ),
+        (
+            "1\ninf\n",
+            "a.csv must hold finite masses, got NaN or infinity; no distance was computed",
+        ),
         ("1\n-2\n", "a.csv must not hold negative masses, got -2; no distance was computed"),
-        ("1e308\n1e308\n", "a.csv must hold a finite mass in all, got more; no distance was computed"),
+        (
+            "1e308\n1e308\n",
+            "a.csv must hold a finite mass in all, got more; no distance was computed",
+        ),
         (
             "1,2\n3,4\n5,6\n",
             "a.csv must be a list, or a square whose side is a power of two, got shape (3, 2); "
@@ -312,7 +339,8 @@ def test_a_csv_file_that_is_no_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "shape"), [(np.ones(()), "()"), (np.ones((2, 2, 2)), "(2, 2, 2)"), (np.ones((1, 4)), "(1, 4)")]
+    ("values", "shape"),
+    [(np.ones(()), "()"), (np.ones((2, 2, 2)), "(2, 2, 2)"), (np.ones((1, 4)), "(1, 4)")],
 )
 def test_an_array_of_another_shape(values: np.ndarray, shape: str) -> None:
     assert f"got shape {shape};" in error(4, npy("a.npy", values), "a.npy")
@@ -386,7 +414,9 @@ def test_missing_edges_and_parts_without_a_path() -> None:
     assert error(4, *ends(), "--edges", "no.csv") == (
         "cannot read no.csv: No such file or directory; no distance was computed"
     )
-    assert error(4, *ends(), "--edges", csv("e.csv", "0,1\n")).startswith("no path joins the 2 parts")
+    assert error(4, *ends(), "--edges", csv("e.csv", "0,1\n")).startswith(
+        "no path joins the 2 parts"
+    )
 
 
 def test_a_picture_that_cannot_be_written() -> None:
@@ -421,8 +451,14 @@ def test_a_picture_replaces_nothing_unless_told_to(linked: bool) -> None:
     ("words", "sentence"),
     [
         (["--space", "graph"], "--space graph needs --edges FILE"),
-        (["--space", "line", "--edges", "e.csv"], "--edges goes with --space graph, got --space line"),
-        (["--space", "grid", "--edges", "e.csv"], "--edges goes with --space graph, got --space grid"),
+        (
+            ["--space", "line", "--edges", "e.csv"],
+            "--edges goes with --space graph, got --space line",
+        ),
+        (
+            ["--space", "grid", "--edges", "e.csv"],
+            "--edges goes with --space graph, got --space grid",
+        ),
         (["--space", "line", "--plot", "x.png"], "--plot is for a grid, got --space line"),
         (["--edges", "e.csv", "--plot", "x.png"], "--plot is for a grid, got --space graph"),
         (["--space", "line", "--bounds", "0,0,1,1"], "--bounds is for a grid, got --space line"),

@@ -54,7 +54,9 @@ def run(*words: str, **env: str) -> Result:
     return result
 
 
-def process(*words: str, before: tuple[str, ...] = (), **env: str) -> subprocess.CompletedProcess[str]:
+def process(
+    *words: str, before: tuple[str, ...] = (), **env: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*before, COMMAND, *words],
         env={**os.environ, **env},
@@ -68,7 +70,9 @@ def process(*words: str, before: tuple[str, ...] = (), **env: str) -> subprocess
 # starting
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["ledger", "--help"], ["--version"], ["ledger", "show"]])
+@pytest.mark.parametrize(
+    "words", [[], ["--help"], ["ledger", "--help"], ["--version"], ["ledger", "show"]]
+)
 def test_heavy_packages_wait_until_they_are_needed(words: list[str]) -> None:
     script = (
         "import sys, sfumato.cli\n"
@@ -78,7 +82,11 @@ def test_heavy_packages_wait_until_they_are_needed(words: list[str]) -> None:
         "    print('loaded', *sorted(set(sys.modules)))"
     )
     found = subprocess.run(
-        [sys.executable, "-c", script, *words], capture_output=True, text=True, timeout=HANGS, check=False
+        [sys.executable, "-c", script, *words],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+        check=False,
     )
     *_, loaded = found.stdout.splitlines()
     assert "sfumato.cli.main" in loaded.split()
@@ -91,7 +99,7 @@ def test_noise_brings_along_the_samplers_alone() -> None:
     """Not OpenDP's prelude, which takes sklearn and more with it."""
     script = (
         "import sys\n"
-        "from sfumato.privacy.system import SystemNoise\n"
+        "from sfumato.privacy.noise.system import SystemNoise\n"
         "SystemNoise().laplace(3, 2), SystemNoise().gaussian(3, 2)\n"
         "print(*sorted(set(sys.modules)))"
     )
@@ -184,7 +192,11 @@ def test_an_unforeseen_error_shows_no_values() -> None:
         "main()"
     )
     found = subprocess.run(
-        [sys.executable, "-c", script, "demo"], capture_output=True, text=True, timeout=HANGS, check=False
+        [sys.executable, "-c", script, "demo"],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+        check=False,
     )
     assert found.returncode == 1
     assert "RuntimeError: unforeseen" in found.stderr
@@ -265,7 +277,9 @@ def test_a_file_that_sets_what_does_not_exist_is_refused(content: str, sentence:
 def test_a_file_that_is_not_there_is_refused() -> None:
     result = run("--config", "no.toml", *CREATE, "--unit", "user", "--source", "city")
     assert result.exit_code == 4
-    assert result.stderr == "sfumato: cannot read the config file no.toml: No such file or directory\n"
+    assert (
+        result.stderr == "sfumato: cannot read the config file no.toml: No such file or directory\n"
+    )
 
 
 # the demo
@@ -283,7 +297,9 @@ def no_network() -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+def shown(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """One run of the demo in a process of its own, cut off from every network."""
     out = tmp_path_factory.mktemp("demo") / "out"
     clean = {name: "" for name in os.environ if name.startswith("SFUMATO_")}
@@ -308,8 +324,13 @@ def test_the_demo_leaves_a_report_a_picture_a_release_and_a_ledger(shown: Shown)
         "side-by-side.png",
     ]  # fmt: skip
     assert all(Path(result[name]).parent == out for name in ("report", "check_ins", "ledger"))
-    assert result["guarantee"] == "epsilon 1 for each user (one user added or removed), central model"
-    assert result["refused"] == f"asked epsilon 1, 0 left in {out / 'city.ledger'}; nothing was released"
+    assert (
+        result["guarantee"] == "epsilon 1 for each user (one user added or removed), central model"
+    )
+    assert (
+        result["refused"]
+        == f"asked epsilon 1, 0 left in {out / 'city.ledger'}; nothing was released"
+    )
     assert (out / "map.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
@@ -346,7 +367,9 @@ def test_the_report_fetches_nothing(shown: Shown) -> None:
     assert all(source.startswith("data:image/png;base64,") for source in sources)
 
 
-def test_the_demo_tells_its_steps_on_stderr_and_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_tells_its_steps_on_stderr_and_needs_no_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*_: Any, **__: Any) -> NoReturn:
         raise AssertionError("the demo reached for the network")
 
@@ -413,18 +436,21 @@ def test_the_demo_writes_no_private_value(monkeypatch: pytest.MonkeyPatch) -> No
         assert result.exit_code == 0, result.stderr
         page = re.sub(r'base64,[^"]*', "", Path(out, "report.html").read_text())
         for text in (result.output, page, Path(out, "city.ledger").read_bytes().decode("latin-1")):
-            # Six digits are also in one noisy double of 100,000 and in one hash of 300,000: what follows a
-            # decimal point and whatever is too long for a count is no place for it.
+            # Six digits are also in one noisy double of 100,000 and in one hash of 300,000: what
+            # follows a decimal point and whatever is too long for a count is no place for it.
             told = re.sub(r"\.[0-9]+|[0-9a-f]{16,}", "", text)
             assert "123457" not in told
             assert "123,457" not in told
         found = json.loads(result.stdout)
         # Exact errors of a made-up city, and noisy places: the tables of them have the same shape.
         words = re.sub(r"<td>[-0-9.e%]*</td>", "<td></td>", page)
-        # What is recovered from sensors is told in words of its own; its people are not those of the city.
+        # What is recovered from sensors is told in words of its own; its people are not those of
+        # the city.
         words = re.sub(r"(explains what it got: |community it came from: )[^\n]*", "", words)
         words = re.sub(r"set [0-9a-f]{16}", "set", words)
         for name in ("corridor", "network"):
             del found[name]
-        outputs.append((json.dumps({**found, **dict.fromkeys(ERRORS)}) + words).replace(f"{out}/", "out/"))
+        outputs.append(
+            (json.dumps({**found, **dict.fromkeys(ERRORS)}) + words).replace(f"{out}/", "out/")
+        )
     assert outputs[0] == outputs[1]

@@ -43,7 +43,9 @@ def network(rng: np.random.Generator) -> Network:
     """Two clear blocks, in edges.csv, and its nodes in nodes.txt."""
     drawn = sample_graph(TWO, NODES, rng).network
     table("edges.csv", drawn.edges.tolist())
-    Path("nodes.txt").write_text("# all of them\n" + "\n".join(map(str, range(NODES))), encoding="utf-8")
+    Path("nodes.txt").write_text(
+        "# all of them\n" + "\n".join(map(str, range(NODES))), encoding="utf-8"
+    )
     return drawn
 
 
@@ -78,11 +80,17 @@ def test_an_edge_list_may_be_any_of_the_usual_files() -> None:
     edges = [("ann", "bob"), ("bob", "cy"), ("cy", "bob"), ("cy", "cy"), ("ann", "bob")]
     table("a.csv", edges)
     table("b.csv", edges, header="source,target")
-    Path("c.tsv").write_text("from\tto\n" + "\n".join("\t".join(e) for e in edges), encoding="utf-8")
-    Path("d.txt").write_text("# people\n% more\n\n" + "\n".join(" ".join(e) for e in edges), encoding="utf-8")
+    Path("c.tsv").write_text(
+        "from\tto\n" + "\n".join("\t".join(e) for e in edges), encoding="utf-8"
+    )
+    Path("d.txt").write_text(
+        "# people\n% more\n\n" + "\n".join(" ".join(e) for e in edges), encoding="utf-8"
+    )
     Path("e.json").write_text(json.dumps([{"u": u, "v": v} for u, v in edges]), encoding="utf-8")
     Path("h.json").write_text(json.dumps(edges), encoding="utf-8")
-    parquet.write_table(pa.table({"u": [u for u, _ in edges], "v": [v for _, v in edges]}), "f.parquet")
+    parquet.write_table(
+        pa.table({"u": [u for u, _ in edges], "v": [v for _, v in edges]}), "f.parquet"
+    )
     for path in sorted(Path().iterdir()):
         found = read_edges(path)
         assert found.names == ("ann", "bob", "cy"), path
@@ -104,7 +112,9 @@ def test_nodes_are_those_of_the_list_alone() -> None:
     parquet.write_table(pa.table({"node": [3, 1]}), "nodes.parquet")
     assert read_nodes(Path("nodes.parquet")) == ["3", "1"]
     table("nodes.csv", [("a",)], header="node")
-    with pytest.raises(InvalidInput, match=r"edge 1 of edges.csv has a node that nodes.csv has not"):
+    with pytest.raises(
+        InvalidInput, match=r"edge 1 of edges.csv has a node that nodes.csv has not"
+    ):
         read_edges(Path("edges.csv"), nodes=Path("nodes.csv"))
     table("nodes.csv", [("a",), ("b",), ("a",)], header="node")
     with pytest.raises(InvalidInput, match="names a node twice"):
@@ -117,7 +127,10 @@ def test_nodes_are_those_of_the_list_alone() -> None:
 def test_blocks_are_found_shown_and_kept(network: Network) -> None:
     found = run("blocks", "edges.csv", "--labels", "l.csv", "--out", "b.json", "--plot", "p.png")
     assert found.exit_code == 0, found.output
-    assert f"2 blocks of {NODES} nodes: 2 blocks foretell held-out edges better than one" in found.stdout
+    assert (
+        f"2 blocks of {NODES} nodes: 2 blocks foretell held-out edges better than one"
+        in found.stdout
+    )
     assert f"{NODES} nodes, {len(network.edges):,} edges" in found.stderr
     assert "written: b.json, l.csv, p.png" in found.stderr
     assert Path("p.png").read_bytes().startswith(b"\x89PNG")
@@ -136,7 +149,9 @@ def test_one_block_where_there_is_nothing_to_find(rng: np.random.Generator) -> N
 
 
 def test_private_blocks_are_paid_for(network: Network) -> None:
-    Ledger.create(Path("e.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge())
+    Ledger.create(
+        Path("e.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge()
+    )
     words = (
         "blocks",
         "edges.csv",
@@ -151,19 +166,36 @@ def test_private_blocks_are_paid_for(network: Network) -> None:
     )
     found = run(*words)
     assert found.exit_code == 0, found.output
-    assert "paid epsilon 7.6 and epsilon 0.4: one edge added or removed, the nodes public" in found.stdout
+    assert (
+        "paid epsilon 7.6 and epsilon 0.4: one edge added or removed, the nodes public"
+        in found.stdout
+    )
     assert f"{len(network.edges):,} edges" not in found.output
     assert Ledger(Path("e.ledger")).statement().spent.epsilon == 8
     said = ended(3, *words)
-    assert "asked epsilon 7.6 and epsilon 0.4, epsilon 4 left in e.ledger; nothing was released" in said
+    assert (
+        "asked epsilon 7.6 and epsilon 0.4, epsilon 4 left in e.ledger; nothing was released"
+        in said
+    )
 
 
 def test_private_blocks_need_public_nodes(network: Network) -> None:
     said = ended(2, "blocks", "edges.csv", "--epsilon", "1", "--ledger", "none.ledger")
     assert "say which nodes there are by --nodes" in said
-    words = ("blocks", "edges.csv", "--epsilon", "1", "--nodes", "nodes.txt", "--ledger", "none.ledger")
+    words = (
+        "blocks",
+        "edges.csv",
+        "--epsilon",
+        "1",
+        "--nodes",
+        "nodes.txt",
+        "--ledger",
+        "none.ledger",
+    )
     made = "sfumato ledger create none.ledger --epsilon 3 --unit edge --neighbors flipped-edge --source NAME"
-    assert f"there is no ledger none.ledger; make one with: {made}; nothing was read" in ended(4, *words)
+    assert f"there is no ledger none.ledger; make one with: {made}; nothing was read" in ended(
+        4, *words
+    )
     Ledger.create(Path("none.ledger"), PureDP(1), unit="user", source="calls")
     said = ended(4, *words)
     assert f"per user, and edges need one made like: {made}" in said
@@ -171,10 +203,14 @@ def test_private_blocks_need_public_nodes(network: Network) -> None:
 
 @pytest.mark.parametrize("row", ["3,", "3,somebody", ",4"])
 def test_what_is_wrong_with_private_edges_is_not_said(row: str, network: Network) -> None:
-    Ledger.create(Path("e.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge())
+    Ledger.create(
+        Path("e.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge()
+    )
     with Path("edges.csv").open("a", encoding="utf-8") as file:
         file.write(f"{row}\n")
-    said = ended(4, "blocks", "edges.csv", "--epsilon", "8", "--ledger", "e.ledger", "--nodes", "nodes.txt")
+    said = ended(
+        4, "blocks", "edges.csv", "--epsilon", "8", "--ledger", "e.ledger", "--nodes", "nodes.txt"
+    )
     assert "edges.csv has a" in said
     assert not any(one in said for one in ("row 1", "edge 1", "3", "somebody"))
     assert not Ledger(Path("e.ledger")).statement().entries
@@ -182,11 +218,18 @@ def test_what_is_wrong_with_private_edges_is_not_said(row: str, network: Network
 
 def test_a_ledger_of_the_local_model_pays_for_no_blocks() -> None:
     Ledger.create(
-        Path("own.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge(), model="local"
+        Path("own.ledger"),
+        PureDP(12),
+        unit="edge",
+        source="calls",
+        neighbors=FlippedEdge(),
+        model="local",
     )
     Path("edges.csv").write_text("u,v\n0,1\n2,3\n4,5\n")
     Path("nodes.txt").write_text("\n".join(map(str, range(6))) + "\n")
-    said = ended(4, "blocks", "edges.csv", "--epsilon", "8", "--ledger", "own.ledger", "--nodes", "nodes.txt")
+    said = ended(
+        4, "blocks", "edges.csv", "--epsilon", "8", "--ledger", "own.ledger", "--nodes", "nodes.txt"
+    )
     assert "own.ledger is of the local model" in said
     assert not Ledger(Path("own.ledger")).statement().entries
 
@@ -201,19 +244,27 @@ def test_a_list_without_a_ledger_is_said() -> None:
 @pytest.mark.parametrize("name", ["none.csv", "none.txt", "none.json"])
 def test_no_edge_at_all_looks_like_one(name: str, network: Network) -> None:
     """They are neighbors: an error for an empty list would tell them apart."""
-    Ledger.create(Path("e.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge())
+    Ledger.create(
+        Path("e.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge()
+    )
     texts = {"none.csv": "u,v\n", "none.txt": "# none\n", "none.json": "[]"}
     Path(name).write_text(texts[name], encoding="utf-8")
-    found = run("blocks", name, "--k", "2", "--epsilon", "8", "--ledger", "e.ledger", "--nodes", "nodes.txt")
+    found = run(
+        "blocks", name, "--k", "2", "--epsilon", "8", "--ledger", "e.ledger", "--nodes", "nodes.txt"
+    )
     assert found.exit_code == 0, found.output
     assert f" of {NODES} nodes" in found.stdout
 
 
 def test_loops_and_repeats_are_not_told_of_private_edges(network: Network) -> None:
-    Ledger.create(Path("e.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge())
+    Ledger.create(
+        Path("e.ledger"), PureDP(12), unit="edge", source="calls", neighbors=FlippedEdge()
+    )
     table("edges.csv", [*network.edges.tolist(), (0, 0), network.edges[0].tolist()])
     assert "1 loop left out, 1 repeated edge left out" in run("blocks", "edges.csv").stderr
-    found = run("blocks", "edges.csv", "--epsilon", "8", "--ledger", "e.ledger", "--nodes", "nodes.txt")
+    found = run(
+        "blocks", "edges.csv", "--epsilon", "8", "--ledger", "e.ledger", "--nodes", "nodes.txt"
+    )
     assert found.exit_code == 0
     assert "left out" not in found.output
 
@@ -221,7 +272,9 @@ def test_loops_and_repeats_are_not_told_of_private_edges(network: Network) -> No
 # distances
 
 
-def test_a_network_is_at_no_distance_from_itself_renamed(network: Network, rng: np.random.Generator) -> None:
+def test_a_network_is_at_no_distance_from_itself_renamed(
+    network: Network, rng: np.random.Generator
+) -> None:
     names = rng.permutation(NODES)
     table("again.csv", names[network.edges].tolist())
     run("blocks", "edges.csv", "--out", "b.json")
@@ -240,9 +293,22 @@ def test_a_network_is_at_no_distance_from_itself_renamed(network: Network, rng: 
 
 def test_limits_are_said_before_anyone_collects(network: Network) -> None:
     said = ended(
-        0, "limits", "--n", "1000", "--k", "4", "--rho", "0.2", "--between", "0.1", "--plot", "p.png"
+        0,
+        "limits",
+        "--n",
+        "1000",
+        "--k",
+        "4",
+        "--rho",
+        "0.2",
+        "--between",
+        "0.1",
+        "--plot",
+        "p.png",
     )
-    assert "recoverable exactly: separation 3.38 is above 1: every node's block can be found" in said
+    assert (
+        "recoverable exactly: separation 3.38 is above 1: every node's block can be found" in said
+    )
     assert Path("p.png").read_bytes().startswith(b"\x89PNG")
     found = answer("limits", "--n", "1000", "--k", "4", "--rho", "0.01", "--between", "0.6")
     assert found["regime"] == "impossible"
@@ -269,7 +335,10 @@ def test_limits_say_what_is_clear_and_what_is_not(rng: np.random.Generator) -> N
 
 def test_limits_keep_the_sign_of_a_network(rng: np.random.Generator) -> None:
     """Nodes that are joined to others only: chances that the network has, not their mirror image."""
-    table("edges.csv", sample_graph(BlockGraphon([[0, 0.4], [0.4, 0]]), NODES, rng).network.edges.tolist())
+    table(
+        "edges.csv",
+        sample_graph(BlockGraphon([[0, 0.4], [0.4, 0]]), NODES, rng).network.edges.tolist(),
+    )
     mine = answer("limits", "edges.csv")
     assert mine["within"] == pytest.approx(0, abs=0.02)
     assert mine["between"] == pytest.approx(0.4, abs=0.05)
@@ -281,7 +350,20 @@ def test_limits_keep_the_sign_of_a_network(rng: np.random.Generator) -> None:
 
 
 def test_a_made_up_network_is_one_that_can_be_asked_about() -> None:
-    words = ("simulate", "town", "--n", "300", "--k", "3", "--rho", "0.4", "--between", "0.1", "--seed", "1")
+    words = (
+        "simulate",
+        "town",
+        "--n",
+        "300",
+        "--k",
+        "3",
+        "--rho",
+        "0.4",
+        "--between",
+        "0.1",
+        "--seed",
+        "1",
+    )
     assert ended(0, *words).splitlines() == ["town/edges.csv", "town/blocks.csv"]
     found = answer("blocks", "town/edges.csv", "--nodes", "town/blocks.csv")
     assert found["k"] == 3
@@ -301,7 +383,11 @@ def test_a_made_up_network_is_one_that_can_be_asked_about() -> None:
     ("words", "code", "sentence"),
     [
         (("blocks", "none.csv"), 4, "cannot read none.csv"),
-        (("blocks", "edges.csv", "--k", "some"), 2, "--k must be auto or a whole number from 1, got 'some'"),
+        (
+            ("blocks", "edges.csv", "--k", "some"),
+            2,
+            "--k must be auto or a whole number from 1, got 'some'",
+        ),
         (("blocks", "edges.csv", "--k", "500"), 2, "k must be"),
         (("blocks", "edges.csv", "--columns", "u"), 2, "--columns must be two names with a comma"),
         (("blocks", "edges.csv", "--plot", "p.gif"), 2, "this is written as .png"),
@@ -310,15 +396,27 @@ def test_a_made_up_network_is_one_that_can_be_asked_about() -> None:
         (("blocks", "empty.txt"), 4, "empty.txt has no edges"),
         (("distance", "edges.csv", "none.json"), 4, "cannot read none.json"),
         (("limits",), 2, "give --n, --k and --rho, or an edge list"),
-        (("limits", "--n", "10", "--k", "2", "--rho", "2"), 2, "--rho must be above 0 and at most 1, got 2"),
-        (("limits", "--n", "10", "--k", "2", "--rho", "1", "--between", "1"), 2, "leaves nothing to tell"),
+        (
+            ("limits", "--n", "10", "--k", "2", "--rho", "2"),
+            2,
+            "--rho must be above 0 and at most 1, got 2",
+        ),
+        (
+            ("limits", "--n", "10", "--k", "2", "--rho", "1", "--between", "1"),
+            2,
+            "leaves nothing to tell",
+        ),
         (("limits", "ring.csv"), 2, "to ask about some that it might have, give --k and --rho"),
         (
             ("limits", "edges.csv", "--k", "8"),
             2,
             "2 blocks by itself: to ask about 8, give --rho as well",
         ),
-        (("limits", "edges.csv", "--between", "0.5"), 2, "--between is a share of --rho: give both"),
+        (
+            ("limits", "edges.csv", "--between", "0.5"),
+            2,
+            "--between is a share of --rho: give both",
+        ),
         (("limits", "ring.csv", "--rho", "0.5"), 2, "give --k, how many blocks to ask about"),
     ],
 )

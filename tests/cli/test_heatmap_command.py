@@ -23,8 +23,9 @@ from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
 from sfumato.heatmap import HeatmapRelease, read_heatmap
-from sfumato.heatmap.writers import SUFFIXES, picture, tables
-from sfumato.privacy import Ledger, PureDP, ReplaceUser, ledger_file
+from sfumato.heatmap.export import SUFFIXES, picture, tables
+from sfumato.privacy import Ledger, PureDP, ReplaceUser
+from sfumato.privacy.ledger import file as ledger_file
 
 pytestmark = pytest.mark.unit
 
@@ -47,7 +48,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def people(at: tuple[float, float] = HERE, other: tuple[float, float] = THERE, **more: Any) -> pa.Table:
+def people(
+    at: tuple[float, float] = HERE, other: tuple[float, float] = THERE, **more: Any
+) -> pa.Table:
     """Three in four are at one place, the others at another; each has ten rows."""
     user = np.repeat(np.arange(PEOPLE), 10)
     first = user % 4 > 0
@@ -67,7 +70,9 @@ def run(*words: str, **env: str) -> Result:
     return result
 
 
-def words(source: str = "rows.parquet", *more: str, epsilon: str = "1", area: str = BOX) -> list[str]:
+def words(
+    source: str = "rows.parquet", *more: str, epsilon: str = "1", area: str = BOX
+) -> list[str]:
     named = ["--bounds", area] if area else []
     return [
         "heatmap", "release", source, "--user", "user", *named, "--epsilon", epsilon,
@@ -117,9 +122,23 @@ def refused(code: int, *command: str) -> str:
 
 def test_from_a_made_up_city_to_every_file() -> None:
     made = run("heatmap", "city", "town.parquet", "--users", "300")
-    assert (made.exit_code, made.stdout, made.stderr) == (0, "town.parquet\n", "made up 300 people\n")
+    assert (made.exit_code, made.stdout, made.stderr) == (
+        0,
+        "town.parquet\n",
+        "made up 300 people\n",
+    )
     assert pq.read_schema("town.parquet").names == ["user", "lon", "lat", "time"]
-    create = ["ledger", "create", "town.ledger", "--epsilon", "3/2", "--unit", "user", "--source", "town"]
+    create = [
+        "ledger",
+        "create",
+        "town.ledger",
+        "--epsilon",
+        "3/2",
+        "--unit",
+        "user",
+        "--source",
+        "town",
+    ]
     assert run(*create).exit_code == 0
     outs = [f"map{suffix}" for suffix in SUFFIXES]
     asked = ["--user", "user", "--bounds", BOX, "--levels", "5", "--epsilon", "1"]
@@ -168,7 +187,9 @@ def test_from_a_made_up_city_to_every_file() -> None:
         "seen through a blur of", "similarity", "divergence (kl)", "earth mover's distance", "on average",
         "cell by cell",
     ]  # fmt: skip
-    assert read_heatmap("try.json").statement.startswith("REHEARSAL on public data, protects nobody")
+    assert read_heatmap("try.json").statement.startswith(
+        "REHEARSAL on public data, protects nobody"
+    )
     assert Path("town.ledger").read_bytes() == paid
     assert run("ledger", "verify", "town.ledger", "--against", "try.json").exit_code == 1
 
@@ -195,7 +216,17 @@ def test_the_other_commands_in_json() -> None:
     assert [list(spot) for spot in spots["hotspots"]] == [["x", "y", "share", "real"]] * 2
     shares = sorted(spot["share"] for spot in spots["hotspots"])
     assert shares == pytest.approx([0.25, 0.75], abs=0.05)
-    command = ["rehearse", "rows.parquet", "--public", "--user", "user", "--bounds", BOX, "--epsilon", "1"]
+    command = [
+        "rehearse",
+        "rows.parquet",
+        "--public",
+        "--user",
+        "user",
+        "--bounds",
+        BOX,
+        "--epsilon",
+        "1",
+    ]
     result = run("heatmap", *command, "--out", "try.csv", "--levels", "4", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     rehearsed = json.loads(result.stdout)
@@ -233,7 +264,9 @@ def test_a_dry_run_reads_nothing_and_charges_nothing() -> None:
 
 
 def test_a_dry_run_refuses_what_the_release_would_refuse() -> None:
-    assert "left in city.ledger" in refused(3, *words(epsilon="100001"), "--out", "map.png", "--dry-run")
+    assert "left in city.ledger" in refused(
+        3, *words(epsilon="100001"), "--out", "map.png", "--dry-run"
+    )
     assert "m.doc" in refused(2, *words(), "--out", "m.doc", "--dry-run")
 
 
@@ -241,7 +274,9 @@ def test_a_dry_run_refuses_what_the_release_would_refuse() -> None:
     "method", ["zoom", "pyramid", "laplace", "top", "coarse", "privtree", "adaptive", "hierarchy"]
 )
 def test_every_method_is_charged_what_was_asked(method: str) -> None:
-    result = run(*words("rows.parquet", "--method", method, "--out", "map.json", "--json", epsilon="1/7"))
+    result = run(
+        *words("rows.parquet", "--method", method, "--out", "map.json", "--json", epsilon="1/7")
+    )
     assert result.exit_code == 0, result.stderr
     (entry,) = Ledger("city.ledger").statement().entries
     assert entry.cost == PureDP("1/7")
@@ -251,9 +286,21 @@ def test_every_method_is_charged_what_was_asked(method: str) -> None:
 def test_gaussian_noise_needs_a_budget_with_delta() -> None:
     message = refused(3, *words("rows.parquet", "--method", "gaussian"), "--out", "map.json")
     assert "delta" in message
-    create = ["ledger", "create", "soft.ledger", "--epsilon", "1", "--delta", "1e-6", "--unit", "user"]
+    create = [
+        "ledger",
+        "create",
+        "soft.ledger",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+        "--unit",
+        "user",
+    ]
     assert run(*create, "--source", "city").exit_code == 0
-    command = words("rows.parquet", "--method", "gaussian", "--out", "map.json", "--ledger", "soft.ledger")
+    command = words(
+        "rows.parquet", "--method", "gaussian", "--out", "map.json", "--ledger", "soft.ledger"
+    )
     result = run(*command)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("epsilon 1, delta 1e-06 for each user")
@@ -280,17 +327,23 @@ def test_the_area_of_a_geojson_file(kind: str) -> None:
     assert_two_places(found)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1, 2]", '{"coordinates": "here"}', "\xff", "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1, 2]", '{"coordinates": "here"}', "\xff", "[" * 100_000]
+)
 def test_an_area_file_that_is_none(text: str) -> None:
     Path("area.geojson").write_bytes(text.encode("latin-1"))
-    message = refused(4, *words("rows.parquet", "--bounds-file", "area.geojson", area=""), "--out", "m.png")
+    message = refused(
+        4, *words("rows.parquet", "--bounds-file", "area.geojson", area=""), "--out", "m.png"
+    )
     assert message == "area.geojson is no GeoJSON with coordinates; nothing was read"
 
 
 @pytest.mark.parametrize("text", ['{"features": 5}', f'{{"coordinates": [{10**400}, 2]}}'])
 def test_an_area_file_of_strange_values(text: str) -> None:
     Path("area.geojson").write_text(text)
-    message = refused(4, *words("rows.parquet", "--bounds-file", "area.geojson", area=""), "--out", "m.png")
+    message = refused(
+        4, *words("rows.parquet", "--bounds-file", "area.geojson", area=""), "--out", "m.png"
+    )
     assert message == "area.geojson is no GeoJSON with coordinates; nothing was read"
 
 
@@ -308,7 +361,9 @@ def test_any_other_plane() -> None:
     found = released("plane.parquet", "--plane", area="-1000,4000,1000,6000")
     assert (found.area.kind, found.area.unit) == ("plane", "")
     assert share(found, (-900, 5000)) == pytest.approx(0.75, abs=0.02)
-    message = refused(2, *words("plane.parquet", "--plane", area="-1,-1,1,1"), "--out", "map.geojson")
+    message = refused(
+        2, *words("plane.parquet", "--plane", area="-1,-1,1,1"), "--out", "map.geojson"
+    )
     assert ".geojson is for longitudes and latitudes, the map is in plane" in message
 
 
@@ -319,7 +374,9 @@ def test_an_area_across_the_antimeridian() -> None:
     assert share(found, (179.5, -17)) == pytest.approx(0.75, abs=0.02)
     assert share(found, (180.5, -17)) == pytest.approx(0.25, abs=0.02)
     outs = ["map.png", "map.tif", "map.geojson", "map.h3.csv", "map.html"]
-    result = run("heatmap", "draw", "map.json", *(word for out in outs for word in ("--out", out)), "--quiet")
+    result = run(
+        "heatmap", "draw", "map.json", *(word for out in outs for word in ("--out", out)), "--quiet"
+    )
     assert result.exit_code == 0, result.stderr
 
 
@@ -342,7 +399,9 @@ def test_an_area_found_privately_costs_its_share() -> None:
 
 @pytest.mark.parametrize("part", ["1", "-1/10", "2", "some"])
 def test_the_share_of_the_area_lies_between_0_and_1(part: str) -> None:
-    command = words("rows.parquet", "--outer", "10,43,12,45", "--bounds-share", part, area="private")
+    command = words(
+        "rows.parquet", "--outer", "10,43,12,45", "--bounds-share", part, area="private"
+    )
     assert "bounds share must" in refused(2, *command, "--out", "m.png")
 
 
@@ -388,7 +447,9 @@ def stimulus(name: str, width: int, height: int) -> str:
 
 def test_gaze_over_its_image() -> None:
     stimulus("seen.png", 160, 120)
-    pq.write_table(people((20.0, 30.0), (140.0, 90.0)).rename_columns(["user", "x", "y"]), "gaze.parquet")
+    pq.write_table(
+        people((20.0, 30.0), (140.0, 90.0)).rename_columns(["user", "x", "y"]), "gaze.parquet"
+    )
     command = words(
         "gaze.parquet", "--x", "x", "--y", "y", "--image", "seen.png", "--over", "seen.png",
         "--out", "map.png", "--out", "map.json", epsilon=CLEAR, area="",
@@ -419,7 +480,9 @@ def test_an_area_of_an_image_too_large_to_be_true() -> None:
     place = data.index(b"\xff\xc0") + 5
     data[place : place + 4] = struct.pack(">HH", 50_000, 50_000)
     Path("bomb.jpg").write_bytes(data)
-    assert "bomb.jpg" in refused(4, *words("rows.parquet", "--image", "bomb.jpg", area=""), "--out", "m.png")
+    assert "bomb.jpg" in refused(
+        4, *words("rows.parquet", "--image", "bomb.jpg", area=""), "--out", "m.png"
+    )
 
 
 @pytest.mark.parametrize("name", ["none.png", "text.png", "."])
@@ -441,14 +504,23 @@ def test_maps_by_a_column_cost_epsilon_once() -> None:
     )  # fmt: skip
     result = run(*command)
     assert result.exit_code == 0, result.stderr
-    names = ["map-cat.json", "cat.csv", "map-a_dog_2.json", "a_dog_2.csv", "map-nobody.json", "nobody.csv"]
+    names = [
+        "map-cat.json",
+        "cat.csv",
+        "map-a_dog_2.json",
+        "a_dog_2.csv",
+        "map-nobody.json",
+        "nobody.csv",
+    ]
     assert json.loads(result.stdout)["written"] == names
     (entry,) = Ledger("city.ledger").statement().entries
     assert entry.cost == PureDP(CLEAR)
     maps = [read_heatmap(name) for name in names[::2]]
     assert [found.group for found in maps] == ["cat", "a dog/2", "nobody"]
     assert all(found.receipt.entry == entry for found in maps)
-    assert [found.tiles.total for found in maps] == pytest.approx([PEOPLE / 2, PEOPLE / 2, 0], abs=1)
+    assert [found.tiles.total for found in maps] == pytest.approx(
+        [PEOPLE / 2, PEOPLE / 2, 0], abs=1
+    )
     assert_two_places(maps[0])
 
 
@@ -459,7 +531,10 @@ def test_maps_by_a_column_cost_epsilon_once() -> None:
         (["--values", "a,b"], "--by needs its public values in --values"),
         (["--by", "user", "--values", "a,a"], "--values must differ and not be empty"),
         (["--by", "user", "--values", "a,"], "--values must differ and not be empty"),
-        (["--by", "user", "--values", "a,b", "--out", "more.csv"], "every --out needs {by} in its name"),
+        (
+            ["--by", "user", "--values", "a,b", "--out", "more.csv"],
+            "every --out needs {by} in its name",
+        ),
         (["--by", "user", "--values", "a/b,a?b"], "every output needs its own file"),
     ],
 )
@@ -473,19 +548,27 @@ def test_weights_on_a_public_lattice() -> None:
     places = np.array([HERE, THERE, THERE, THERE] * PEOPLE)
     seconds = [0.9004, 0.1009, 0.0009, -1.0] * PEOPLE
     pq.write_table(
-        pa.table({"user": user, "lon": places[:, 0], "lat": places[:, 1], "s": seconds}), "looks.parquet"
+        pa.table({"user": user, "lon": places[:, 0], "lat": places[:, 1], "s": seconds}),
+        "looks.parquet",
     )
     found = released("looks.parquet", "--weight", "s", "--weight-step", "0.001")
     assert share(found, HERE) == pytest.approx(0.9, abs=0.02)
     assert share(found, THERE) == pytest.approx(0.1, abs=0.02)
     Path("map.json").unlink()
-    capped = released("looks.parquet", "--weight", "s", "--weight-step", "0.001", "--weight-cap", "100")
+    capped = released(
+        "looks.parquet", "--weight", "s", "--weight-step", "0.001", "--weight-cap", "100"
+    )
     assert share(capped, HERE) == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.parametrize(
     "more",
-    [["--weight-step", "0"], ["--weight-step", "-1"], ["--weight-step", "x"], ["--weight-cap", "0"]],
+    [
+        ["--weight-step", "0"],
+        ["--weight-step", "-1"],
+        ["--weight-step", "x"],
+        ["--weight-cap", "0"],
+    ],
 )
 def test_weights_need_a_lattice(more: list[str]) -> None:
     refused(2, *words("rows.parquet", "--weight", "lon", *more), "--out", "m.png")
@@ -543,14 +626,23 @@ def test_every_source_gives_the_same_places() -> None:
         (["rows.duckdb::none"], "there is no table 'none' in rows.duckdb; nothing was read"),
         (["visits", "--connection", "duckdb://none.duckdb"], "there is no database none.duckdb"),
         (["none", "--connection", "duckdb://rows.duckdb"], "there is no table 'none' in duckdb"),
-        (["visits", "--connection", "nonsense://me:secret@host/db"], "could not connect to nonsense://..."),
+        (
+            ["visits", "--connection", "nonsense://me:secret@host/db"],
+            "could not connect to nonsense://...",
+        ),
         (["corrupt.parquet"], "corrupt.parquet could not be read as Parquet; nothing was read"),
         (["corrupt.parquet", "--engine", "polars"], "corrupt.parquet could not be read as Parquet"),
         (["empty.parquet"], "empty.parquet could not be read as Parquet; nothing was read"),
-        (["empty.csv"], "empty.csv must begin with a line that names its columns; nothing was read"),
+        (
+            ["empty.csv"],
+            "empty.csv must begin with a line that names its columns; nothing was read",
+        ),
         (["torn.parquet"], "duckdb could not read or count the rows of city; nothing was charged"),
         (["torn.parquet", "--engine", "polars"], "polars could not read or count the rows of city"),
-        (["rows.parquet", "--user", "nobody"], "there is no column 'nobody', only 'user', 'lon', 'lat'"),
+        (
+            ["rows.parquet", "--user", "nobody"],
+            "there is no column 'nobody', only 'user', 'lon', 'lat'",
+        ),
         (["rows.parquet", "--weight", "ms"], "there is no column 'ms', only 'user', 'lon', 'lat'"),
     ],
 )
@@ -610,7 +702,9 @@ def test_a_spent_ledger_refuses_before_anything_is_read() -> None:
 def test_an_area_found_privately_must_leave_enough_for_the_map() -> None:
     """All of it is affordable, or none of it is charged."""
     Ledger.create("small.ledger", PureDP("0.95"), unit="user", source="city")
-    command = words("rows.parquet", "--ledger", "small.ledger", "--outer", "10,43,12,45", area="private")
+    command = words(
+        "rows.parquet", "--ledger", "small.ledger", "--outer", "10,43,12,45", area="private"
+    )
     assert (
         "asked epsilon 0.05 and epsilon 0.05 and epsilon 0.9, epsilon 0.95 left in small.ledger"
         in refused(3, *command, "--out", "map.png")
@@ -641,7 +735,9 @@ def test_a_ledger_of_another_relation() -> None:
 @pytest.mark.parametrize("more", [[], ["--dry-run"]])
 def test_a_ledger_of_the_local_model(more: list[str]) -> None:
     Ledger.create("own.ledger", PureDP(9), unit="user", source="city", model="local")
-    message = refused(4, *words("rows.parquet", "--ledger", "own.ledger"), "--out", "map.png", *more)
+    message = refused(
+        4, *words("rows.parquet", "--ledger", "own.ledger"), "--out", "map.png", *more
+    )
     assert message.startswith("own.ledger is of the local model")
     assert message.endswith("which takes a ledger of the central model; nothing was charged")
 
@@ -760,7 +856,9 @@ def full(*_: Any, **__: Any) -> NoReturn:
 def test_a_map_that_cannot_be_written_is_kept_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(picture, "png", full)
-        result = run(*words("rows.parquet", "--out", "map.csv", "--out", "map.png", "--quiet", epsilon=CLEAR))
+        result = run(
+            *words("rows.parquet", "--out", "map.csv", "--out", "map.png", "--quiet", epsilon=CLEAR)
+        )
     assert (result.exit_code, result.stdout) == (4, "")
     (entry,) = Ledger("city.ledger").statement().entries
     kept = f"map.png.{entry.hash[:12]}-0.json"
@@ -777,7 +875,9 @@ def test_a_map_that_cannot_be_written_is_kept_beside(monkeypatch: pytest.MonkeyP
 def test_all_maps_of_a_failed_write_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "cell_table", full)
     pq.write_table(people(seen=["a", "b"] * (5 * PEOPLE)), "rows.parquet")
-    result = run(*words("rows.parquet", "--by", "seen", "--values", "a,b", "--out", "{by}.csv", "--json"))
+    result = run(
+        *words("rows.parquet", "--by", "seen", "--values", "a,b", "--out", "{by}.csv", "--json")
+    )
     assert (result.exit_code, result.stdout) == (4, "")
     message = json.loads(result.stderr)["error"]["message"]
     kept = sorted(path.name for path in Path().glob("a.csv.*.json"))
@@ -842,7 +942,9 @@ def test_a_default_that_no_command_has() -> None:
 # what is saved
 
 
-@pytest.mark.parametrize("command", [["draw", "map.json", "--out", "map.png"], ["hotspots", "map.json"]])
+@pytest.mark.parametrize(
+    "command", [["draw", "map.json", "--out", "map.png"], ["hotspots", "map.json"]]
+)
 @pytest.mark.parametrize("content", [None, "", "{}", "[]", "\xff"])
 def test_a_saved_map_that_is_none(command: list[str], content: str | None) -> None:
     if content is not None:
@@ -857,7 +959,9 @@ def test_a_saved_map_that_is_none(command: list[str], content: str | None) -> No
 
 def test_drawing_keeps_what_is_there() -> None:
     released()
-    assert "exists already and is kept" in refused(2, "heatmap", "draw", "map.json", "--out", "map.json")
+    assert "exists already and is kept" in refused(
+        2, "heatmap", "draw", "map.json", "--out", "map.json"
+    )
     assert "must end in one of" in refused(2, "heatmap", "draw", "map.json", "--out", "map.doc")
 
 

@@ -24,7 +24,7 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
-from sfumato.heatmap.writers import SUFFIXES
+from sfumato.heatmap.export import SUFFIXES
 from sfumato.privacy import Ledger, PureDP
 
 pytestmark = pytest.mark.unit
@@ -120,7 +120,9 @@ def impersonal(value: Any) -> Any:
 def trace(result: Result) -> dict[str, Any]:
     """Everything a reader sees besides the noisy masses themselves."""
     seen: dict[str, Any] = {"words": (result.exit_code, result.stdout, result.stderr)}
-    seen["files"] = sorted(path.name for path in Path().iterdir() if not path.name.startswith("rows"))
+    seen["files"] = sorted(
+        path.name for path in Path().iterdir() if not path.name.startswith("rows")
+    )
     whole = json.loads(Path("map.json").read_text())
     # How many cells were counted, and how many places are marked, follows from noisy counts alone.
     noisy = ("tiles", "counts", "uncertainty")
@@ -128,14 +130,22 @@ def trace(result: Result) -> dict[str, Any]:
     seen["report"] = impersonal({**whole, **dict.fromkeys(noisy)})
     with np.load("map.npz") as arrays:
         seen["npz"] = {
-            name: (arrays[name].shape[name == "marks" :], arrays[name].dtype.kind) for name in arrays.files
+            name: (arrays[name].shape[name == "marks" :], arrays[name].dtype.kind)
+            for name in arrays.files
         }
         seen["npz report"] = impersonal(json.loads(str(arrays["report"])))
     shapes = json.loads(Path("map.geojson").read_text())
     seen["geojson"] = (list(shapes), impersonal(shapes["sfumato"]))
-    assert {tuple(shape["properties"]) for shape in shapes["features"]} <= {("share", "users", "level")}
+    assert {tuple(shape["properties"]) for shape in shapes["features"]} <= {
+        ("share", "users", "level")
+    }
     with rasterio.open("map.tif") as picture:
-        seen["tif"] = (picture.profile, impersonal(picture.tags()), picture.tags(1), picture.descriptions)
+        seen["tif"] = (
+            picture.profile,
+            impersonal(picture.tags()),
+            picture.tags(1),
+            picture.descriptions,
+        )
     with Image.open("map.png") as drawn:
         seen["png"] = (drawn.size, drawn.mode, sorted(drawn.info))
     for name in ("map.csv", "map.h3.csv"):
@@ -143,13 +153,18 @@ def trace(result: Result) -> dict[str, Any]:
         seen[name] = next(line for line in lines if not line.startswith("#"))
     seen["h3"] = pq.read_schema("map.h3.parquet").names
     page = re.sub(r'"marks": ?\[[^\]]*\]', "", Path("map.html").read_text())
-    seen["html"] = (re.findall(r"<th scope=row>([^<]*)", page), sorted(re.findall(r'"(\w+)":', page)))
+    seen["html"] = (
+        re.findall(r"<th scope=row>([^<]*)", page),
+        sorted(re.findall(r'"(\w+)":', page)),
+    )
     return seen
 
 
 def leaked(*texts: str) -> set[str]:
     """What is private in the files here, those of the rows left out, or in words that were said."""
-    private = [word.encode() for word in PRIVATE] + [struct.pack("<d", number) for number in (X, Y, FAR)]
+    private = [word.encode() for word in PRIVATE] + [
+        struct.pack("<d", number) for number in (X, Y, FAR)
+    ]
     found = [text.encode() for text in texts]
     for path in Path().rglob("*"):
         if path.is_file() and not path.name.startswith("rows"):
@@ -216,7 +231,9 @@ def test_a_search_for_the_canary_would_find_it() -> None:
 
 def test_one_row_without_a_place_among_rows_inside() -> None:
     """All other rows lie inside the bounds, and the file says so in its statistics."""
-    rows = pa.table({"user": ["a", "a", WHO], "lon": [11.25, float("nan"), X], "lat": [43.76, 43.76, Y]})
+    rows = pa.table(
+        {"user": ["a", "a", WHO], "lon": [11.25, float("nan"), X], "lat": [43.76, 43.76, Y]}
+    )
     save(rows, "rows.parquet")
     result = release("rows.parquet", outs=["map.json"])
     assert result.exit_code == 0, result.stderr
@@ -242,7 +259,9 @@ def test_one_weight_that_is_no_number_counts_nothing() -> None:
         outs=["map.json"],
     )
     assert result.exit_code == 0, result.stderr
-    (spot,) = json.loads(run("heatmap", "hotspots", "map.json", "-k", "1", "--json").stdout)["hotspots"]
+    (spot,) = json.loads(run("heatmap", "hotspots", "map.json", "-k", "1", "--json").stdout)[
+        "hotspots"
+    ]
     assert (spot["x"], spot["y"]) == pytest.approx((11.225, 43.755), abs=0.01)
 
 
@@ -291,7 +310,9 @@ def test_a_damaged_file_tells_nothing_of_its_rows(
 ) -> None:
     result = release(damaged(name), "--engine", engine, "--quiet", outs=["map.json"])
     assert result.exit_code in (0, 4), result.stderr
-    chain = "" if result.exception is None else "".join(traceback.format_exception(result.exception))
+    chain = (
+        "" if result.exception is None else "".join(traceback.format_exception(result.exception))
+    )
     beside = capfd.readouterr()
     assert leaked(result.output, result.stderr, chain, beside.out, beside.err) == set()
     assert beside.err == ""
@@ -303,14 +324,18 @@ def test_a_damaged_file_tells_nothing_of_its_rows(
 
 
 @pytest.mark.parametrize("mark", [";", "|"])
-def test_a_file_without_a_header_and_with_another_delimiter_does_not_show_its_first_row(mark: str) -> None:
+def test_a_file_without_a_header_and_with_another_delimiter_does_not_show_its_first_row(
+    mark: str,
+) -> None:
     Path("rows.csv").write_text(f"{WHO}{mark}{X}{mark}{Y}\n" * 2)
     result = release("rows.csv", outs=["map.json"])
     assert result.exit_code == 4
     assert leaked(result.output, result.stderr) == set()
 
 
-@pytest.mark.parametrize("more", [["--x", "none"], ["--weight", "none"], ["--by", "none", "--values", "a"]])
+@pytest.mark.parametrize(
+    "more", [["--x", "none"], ["--weight", "none"], ["--by", "none", "--values", "a"]]
+)
 def test_a_missing_column_is_told_of_without_a_row(more: list[str]) -> None:
     save(table("normal"), "rows.csv")
     result = release("rows.csv", *more, outs=["map-{by}.json"])
@@ -330,7 +355,9 @@ def test_an_area_found_privately_leaves_the_same_words(
         (tmp_path / kind).mkdir()
         monkeypatch.chdir(tmp_path / kind)
         save(table(kind), "rows.parquet")
-        result = release("rows.parquet", "--bounds", "private", "--outer", "10,43,12,45", outs=["map.json"])
+        result = release(
+            "rows.parquet", "--bounds", "private", "--outer", "10,43,12,45", outs=["map.json"]
+        )
         assert leaked(result.output, result.stderr) == set()
         costs = [entry.cost for entry in Ledger("city.ledger").statement().entries]
         # The area that was found is paid for, and told.

@@ -17,12 +17,13 @@ from typer.testing import CliRunner, Result
 from sfumato.cli.main import app
 from sfumato.cli.map_options import Way
 from sfumato.heatmap import check_ins
-from sfumato.heatmap.leaderboard import standard_methods
+from sfumato.heatmap.benchmark.leaderboard import standard_methods
 
 pytestmark = pytest.mark.unit
 
 SMALL = ("--methods", "pyramid,coarse", "--epsilon", "2,1", "--runs", "2", "--users", "20")
-# What a researcher writes; `flat` is differentially private, `truth` is not, and nobody here can tell.
+# What a researcher writes; `flat` is differentially private, `truth` is not, and nobody here can
+# tell.
 OWN = """
 import numpy as np
 print("on import")
@@ -89,7 +90,18 @@ def test_a_run_prints_its_tables_and_writes_a_page() -> None:
     ]
     lines = result.stdout.splitlines()
     assert lines[0] == "made-up cities: 2 runs of 20 people at each epsilon"
-    assert lines[2].split() == ["epsilon", "method", "Similarity", "↑", "Pearson", "↑", "KL", "↓", "EMD", "↓"]
+    assert lines[2].split() == [
+        "epsilon",
+        "method",
+        "Similarity",
+        "↑",
+        "Pearson",
+        "↑",
+        "KL",
+        "↓",
+        "EMD",
+        "↓",
+    ]
     assert [line.split()[:2] for line in lines[3:7]] == [
         ["1", "pyramid"], ["1", "coarse"], ["2", "pyramid"], ["2", "coarse"],
     ]  # fmt: skip
@@ -112,7 +124,9 @@ def test_numbers_come_again_and_match_each_other() -> None:
     part = first["sources"]["made-up cities"]
     values = [s["kl"] for s in first["scores"] if s["method"] == "coarse" and s["epsilon"] == 2]
     (mean,) = [
-        m["mean"] for m in part["means"] if (m["method"], m["epsilon"], m["metric"]) == ("coarse", 2, "kl")
+        m["mean"]
+        for m in part["means"]
+        if (m["method"], m["epsilon"], m["metric"]) == ("coarse", 2, "kl")
     ]
     assert mean == pytest.approx(np.mean(values))
     against = part["against"]["coarse"]
@@ -148,12 +162,20 @@ def test_public_files_are_places_of_their_own(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["rows.parquet"], 2, "must be public or made up, said aloud by --public; nothing was read"),
+        (
+            ["rows.parquet"],
+            2,
+            "must be public or made up, said aloud by --public; nothing was read",
+        ),
         (["rows.parquet", "--public"], 4, "rows.parquet"),
         (["--methods", "cubism"], 2, "methods are "),
         (["--methods", "pyramid"], 2, "two methods or more"),
         (["--methods", "pyramid,pyramid"], 2, "two methods or more that differ"),
-        (["--epsilon", "1,x"], 2, "epsilon is numbers above 0, with commas, got '1,x'; nothing was run"),
+        (
+            ["--epsilon", "1,x"],
+            2,
+            "epsilon is numbers above 0, with commas, got '1,x'; nothing was run",
+        ),
         (["--epsilon", "0"], 2, "epsilon is numbers above 0"),
         (["--epsilon", "inf"], 2, "epsilon is numbers above 0"),
         (["--no-cities"], 2, "there must be files"),

@@ -103,7 +103,10 @@ def test_create_can_be_quiet() -> None:
         (["--epsilon", "0.1"], {"kind": "PureDP", "epsilon": "1/10"}),
         (["--epsilon", "1/3"], {"kind": "PureDP", "epsilon": "1/3"}),
         (["--epsilon", "1", "--delta", "0"], {"kind": "PureDP", "epsilon": "1"}),
-        (["--epsilon", "1", "--delta", "1e-6"], {"kind": "ApproxDP", "epsilon": "1", "delta": "1/1000000"}),
+        (
+            ["--epsilon", "1", "--delta", "1e-6"],
+            {"kind": "ApproxDP", "epsilon": "1", "delta": "1/1000000"},
+        ),
         (["--rho", "1/8"], {"kind": "ZCDP", "rho": "1/8"}),
     ],
 )
@@ -121,7 +124,10 @@ def test_a_budget_is_taken_exactly(words: list[str], budget: dict[str, str]) -> 
         (["--neighbors", "add-remove"], {"kind": "AddRemoveUser"}),
         (["--neighbors", "replace"], {"kind": "ReplaceUser"}),
         (["--neighbors", "flipped-edge"], {"kind": "FlippedEdge"}),
-        (["--neighbors", "swapped-cells", "--upper", "2.5"], {"kind": "SwappedCells", "upper": "5/2"}),
+        (
+            ["--neighbors", "swapped-cells", "--upper", "2.5"],
+            {"kind": "SwappedCells", "upper": "5/2"},
+        ),
         (
             ["--neighbors", "moved-mass", "--radius", "0.1", "--metric", "line"],
             {"kind": "MovedMass", "radius": "1/10", "metric": "line"},
@@ -129,7 +135,9 @@ def test_a_budget_is_taken_exactly(words: list[str], budget: dict[str, str]) -> 
     ],
 )
 def test_every_relation_can_be_asked_for(words: list[str], neighbors: dict[str, str]) -> None:
-    result = run("create", "city.ledger", "--json", "--epsilon", "1", "--model", "local", *words, *NAMES)
+    result = run(
+        "create", "city.ledger", "--json", "--epsilon", "1", "--model", "local", *words, *NAMES
+    )
     assert json.loads(result.stdout)["neighbors"] == neighbors
     assert json.loads(result.stdout)["model"] == "local"
 
@@ -181,7 +189,10 @@ def test_a_wrong_call_is_a_usage_error(words: list[str]) -> None:
 def test_an_existing_file_is_kept() -> None:
     Path("city.ledger").write_text("my thesis")
     sentence = error(run("create", "city.ledger", "--epsilon", "1", *NAMES), 4)
-    assert sentence == "city.ledger exists already and is kept as it is; open it, or choose another name"
+    assert (
+        sentence
+        == "city.ledger exists already and is kept as it is; open it, or choose another name"
+    )
     assert Path("city.ledger").read_text() == "my thesis"
 
 
@@ -215,7 +226,17 @@ def test_show_gives_the_whole_statement_as_json() -> None:
     }
     assert Fraction(found["left"]["rho"]) == statement.spent.account - Fraction(1, 20000)
     assert [list(entry) for entry in found["entries"]] == 2 * [
-        ["number", "time", "mechanism", "parameters", "cost", "computational", "account", "note", "hash"]
+        [
+            "number",
+            "time",
+            "mechanism",
+            "parameters",
+            "cost",
+            "computational",
+            "account",
+            "note",
+            "hash",
+        ]
     ]
     first, second = found["entries"]
     assert (first["cost"], first["note"], first["computational"]) == (
@@ -239,7 +260,12 @@ def test_show_gives_the_same_to_people() -> None:
     result = run("show", "city.ledger")
     assert result.stderr == ""
     assert "budget epsilon 1; spent epsilon 0.5; left epsilon 0.5" in result.stdout
-    for word in ("discrete-laplace/1", "epsilon 0.25 (keyed)", "people per cell", release.entry.hash[:12]):
+    for word in (
+        "discrete-laplace/1",
+        "epsilon 0.25 (keyed)",
+        "people per cell",
+        release.entry.hash[:12],
+    ):
         assert word in result.stdout
     assert "\x1b" not in result.stdout
 
@@ -363,7 +389,8 @@ def test_verify_cannot_use_what_is_no_release() -> None:
     Path("x.json").write_text('{"format": "photo"}')
     sentence = error(run("verify", "city.ledger", "--against", "x.json"), 4)
     assert (
-        sentence == "x.json is not a whole release: its format is not sfumato-release/1; nothing was checked"
+        sentence
+        == "x.json is not a whole release: its format is not sfumato-release/1; nothing was checked"
     )
     sentence = error(run("verify", "city.ledger", "--against", "y.json"), 4)
     assert sentence == "cannot read y.json: No such file or directory; nothing was checked"
@@ -430,7 +457,8 @@ def test_the_budget_can_be_spent_and_is_then_refused() -> None:
     ledger = create("city.ledger", "--epsilon", "1/8")
     publish(ledger, "a.json")
     with pytest.raises(
-        BudgetExceeded, match=r"^asked epsilon 0\.125, 0 left in city\.ledger; nothing was released$"
+        BudgetExceeded,
+        match=r"^asked epsilon 0\.125, 0 left in city\.ledger; nothing was released$",
     ):
         publish(ledger, "b.json")
     assert not Path("b.json").exists()

@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
 from sfumato.cli.plan import _told
-from sfumato.heatmap.forecast import forecast
-from sfumato.heatmap.leaderboard import METRICS
+from sfumato.heatmap.analysis.forecasts import forecast
+from sfumato.heatmap.benchmark.leaderboard import METRICS
 
 pytestmark = pytest.mark.unit
 
@@ -33,7 +33,8 @@ def test_a_point_is_told_in_numbers_and_in_words() -> None:
     assert done.exit_code == 0
     known = forecast(200, 1)
     assert (
-        f"about {100 * known.similarity.middle:.0f} % of the mass will be in the right place" in done.stdout
+        f"about {100 * known.similarity.middle:.0f} % of the mass will be in the right place"
+        in done.stdout
     )
     assert "of the map's side from where they are, east-west" in done.stdout
     assert "Nothing was read or charged" in done.stdout
@@ -60,7 +61,10 @@ def test_the_way_back_is_the_way_there() -> None:
     users = asked("--want", "emd=0.05", "--epsilon", "1")["users_needed"]
     assert forecast(users["usual"], 1).emd.middle == pytest.approx(0.05, rel=0.02)
     said = plan("--want", "similarity=0.7", "--users", "200").stdout
-    assert f"similarity 0.7 with 200 users takes epsilon {_told(need['usual'])} in a usual place" in said
+    assert (
+        f"similarity 0.7 with 200 users takes epsilon {_told(need['usual'])} in a usual place"
+        in said
+    )
     curve = asked("--want", "similarity=0.7")["epsilon_needed"]
     usual = [one["usual"] for one in curve.values() if one["usual"] is not None]
     assert usual == sorted(usual, reverse=True)
@@ -83,7 +87,9 @@ def test_both_and_a_wish_get_a_verdict() -> None:
 def test_what_cannot_be_reached_is_an_answer() -> None:
     done = plan("--want", "similarity=0.99", "--users", "20")
     assert done.exit_code == 0
-    assert "similarity 0.99 with 20 users cannot be reached within what was simulated" in done.stdout
+    assert (
+        "similarity 0.99 with 20 users cannot be reached within what was simulated" in done.stdout
+    )
     assert "not reached" in plan("--want", "similarity=0.9").stdout
 
 

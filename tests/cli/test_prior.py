@@ -28,7 +28,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("SFUMATO_")]:
         monkeypatch.delenv(name)
-    table = pa.table({"user": [f"u{k}" for k in range(40)], "lon": [11.225] * 40, "lat": [43.755] * 40})
+    table = pa.table(
+        {"user": [f"u{k}" for k in range(40)], "lon": [11.225] * 40, "lat": [43.755] * 40}
+    )
     pq.write_table(table, "rows.parquet")
     Ledger.create("city.ledger", PureDP(10), unit="user", source="city")
     road(43.755)
@@ -74,7 +76,9 @@ def test_a_release_follows_its_prior_for_nothing() -> None:
     assert str(found.prior).startswith("prior roads.geojson (sha256 ")
     assert str(found.prior) in Path("map.html").read_text()
     entry = Ledger("city.ledger").statement().entries[-1]
-    assert "prior" not in json.dumps(entry.to_json())  # nobody paid for it, so the ledger does not know it
+    assert "prior" not in json.dumps(
+        entry.to_json()
+    )  # nobody paid for it, so the ledger does not know it
     assert "roads" not in json.dumps(entry.to_json())
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.heatmap.export.maps import heatmap, tile_at
 from tests.heatmap.posteriors import Given
-from tests.heatmap.writers.maps import heatmap, tile_at
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
-from sfumato.heatmap.uncertainty import DRAWS
+from sfumato.heatmap.inference.uncertainty import DRAWS
 from sfumato.spaces.area import area_of_plane
 
 pytestmark = pytest.mark.unit

@@ -17,7 +17,7 @@ from sfumato.cli.sense_answer import _tells, seed_of
 from sfumato.cli.sense_told import heaps_of, sure_of
 from sfumato.figures import sheet
 from sfumato.sensing import heat_line, read_recovery, read_site
-from sfumato.sensing.estimate import Estimate
+from sfumato.sensing.recovery.estimate import Estimate
 from sfumato.spaces import Graph, Grid, Line
 
 pytestmark = pytest.mark.unit
@@ -101,7 +101,7 @@ def truth(*cells: int) -> str:
 
 def test_draws_that_did_not_mix_are_loud(monkeypatch: pytest.MonkeyPatch) -> None:
     words = row()
-    monkeypatch.setattr("sfumato.sensing.mixing.RHAT", 0.5)
+    monkeypatch.setattr("sfumato.sensing.diagnostics.mixing.RHAT", 0.5)
     first, second, *_ = done(*words).stdout.splitlines()
     assert second.startswith("the draws did NOT mix (")
     assert "the draws mixed" not in first
@@ -126,10 +126,14 @@ def test_an_infeasible_radius_is_no_verdict_where_the_physics_fits() -> None:
     assert told["answer"]["bands"][0]["x"] == pytest.approx(0.4, abs=0.1)
     assert answer(*words, "--radius", "1e-6", *LEAST)["answer"] is None
     said = done(*words, "--radius", "1e-6", "--plot", "a.png")
-    assert "a test finds that the physics fits, so it was the noise: here is an answer" in said.stdout
+    assert (
+        "a test finds that the physics fits, so it was the noise: here is an answer" in said.stdout
+    )
 
 
-def test_without_sigma_or_with_too_many_cells_the_least_mass_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_sigma_or_with_too_many_cells_the_least_mass_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     words = row()[:-2]
     said = done(*words, "--radius", "0.3")
     assert "bayes-median needs the sigma of the noise: the answer is the least mass" in said.stdout
@@ -140,11 +144,31 @@ def test_without_sigma_or_with_too_many_cells_the_least_mass_answers(monkeypatch
     assert "needs the sigma" in refused(2, *words, "--radius", "0.3", "--estimator", "mixture")
     assert "needs the sigma" in refused(2, *words, "--radius", "0.3", "--fit", "offset")
     table("edges.csv", ["u", "v"], [(i, i + 1) for i in range(5)])
-    done("site", "net.json", "--name", "net", *TOLD, "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
-    table("n.csv", ["sensor", "value"], enumerate(read_site("net.json").operator.columns([0])[:, 0] * 0.8))
-    monkeypatch.setattr(sys.modules["sfumato.sensing.posterior_cells"], "MOST_CELLS", 5)
+    done(
+        "site",
+        "net.json",
+        "--name",
+        "net",
+        *TOLD,
+        "--graph",
+        "edges.csv",
+        "--rate",
+        "0.3",
+        "--radius",
+        "1",
+    )
+    table(
+        "n.csv",
+        ["sensor", "value"],
+        enumerate(read_site("net.json").operator.columns([0])[:, 0] * 0.8),
+    )
+    monkeypatch.setattr(
+        sys.modules["sfumato.sensing.recovery.estimators.posterior_cells"], "MOST_CELLS", 5
+    )
     told = answer("recover", "n.csv", "--site", "net.json", "--sigma", "0.01")
-    assert told["remarks"] == ["bayes-median takes at most 5 cells, here are 6: the answer is the least mass"]
+    assert told["remarks"] == [
+        "bayes-median takes at most 5 cells, here are 6: the answer is the least mass"
+    ]
 
 
 def test_sources_between_cells_have_errors_and_mixtures_counts() -> None:
@@ -172,7 +196,12 @@ def test_sources_between_cells_have_errors_and_mixtures_counts() -> None:
 def test_errors_wider_than_what_is_possible_are_told() -> None:
     words = [*row(), "--estimator", "off-grid", "--count", "4"]  # of one source
     assert not answer(*words)["answer"]["tells"]
-    assert done(*words).stdout.count("errors too wide to tell, or none at all: the readings do not tell") == 1
+    assert (
+        done(*words).stdout.count(
+            "errors too wide to tell, or none at all: the readings do not tell"
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,7 +211,9 @@ def test_errors_wider_than_what_is_possible_are_told() -> None:
 def test_an_error_of_a_quarter_of_the_line_or_of_all_mass_is_too_wide(
     place: float, mass: float, tells: bool
 ) -> None:
-    found: Any = SimpleNamespace(place_errors=np.array([[0.1], [place]]), mass_errors=np.array([0.1, mass]))
+    found: Any = SimpleNamespace(
+        place_errors=np.array([[0.1], [place]]), mass_errors=np.array([0.1, mass])
+    )
     assert _tells(found, 2.0, np.array([4.0])) == tells
 
 
@@ -244,12 +275,26 @@ def test_an_upper_far_above_all_mass_is_told() -> None:
 
 def test_a_count_and_a_most_are_not_both_given() -> None:
     words = [*row(), "--estimator", "off-grid", "--count", "1", "--most", "3"]
-    assert "--count says how many there are, --most how many at most: give one" in refused(2, *words)
+    assert "--count says how many there are, --most how many at most: give one" in refused(
+        2, *words
+    )
 
 
 def test_places_between_nodes_are_refused() -> None:
     table("edges.csv", ["u", "v"], [("a", "b"), ("b", "c")])
-    done("site", "net.json", "--name", "net", *TOLD, "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
+    done(
+        "site",
+        "net.json",
+        "--name",
+        "net",
+        *TOLD,
+        "--graph",
+        "edges.csv",
+        "--rate",
+        "0.3",
+        "--radius",
+        "1",
+    )
     read = read_site("net.json").operator.columns([0])[:, 0] * 0.8
     table("n.csv", ["sensor", "value"], zip("abc", read.tolist(), strict=True))
     words = ["recover", "n.csv", "--site", "net.json", "--sigma", "0.01"]
@@ -295,10 +340,15 @@ def test_an_offset_is_taken_off() -> None:
     assert told["answer"]["emd"] < 0.1 < answer(*words)["answer"]["emd"]
     least = answer(*words, "--fit", "offset", *LEAST, "--out", "rec.json")
     assert least["answer"]["estimator"] == "least"
-    assert least["answer"]["sources"] != least["sources"]  # R of the field, not the one with the proof
+    assert (
+        least["answer"]["sources"] != least["sources"]
+    )  # R of the field, not the one with the proof
     assert answer("check", "rec.json")["holds"]
     said = done(*words, "--fit", "offset")
-    assert "the answer takes the fitted field for known, so it is surer than it should be" in said.stdout
+    assert (
+        "the answer takes the fitted field for known, so it is surer than it should be"
+        in said.stdout
+    )
 
 
 def test_a_diffusion_time_is_estimated() -> None:

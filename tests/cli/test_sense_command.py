@@ -95,8 +95,11 @@ def test_from_a_made_up_site_to_a_checked_recovery(kind: str, rng: np.random.Gen
     assert list(truth) == ["cell", *axes, "mass"]
     best = max(rows("rec.csv"), key=lambda row: float(row["mass"]))
     assert best["cell"] == truth["cell"]
-    assert [float(truth[axis]) for axis in axes] == pytest.approx([float(best[axis]) for axis in axes])
-    # Over 180 seeds the largest distance was 4e-4; the noise is far below the radius, which makes it.
+    assert [float(truth[axis]) for axis in axes] == pytest.approx(
+        [float(best[axis]) for axis in axes]
+    )
+    # Over 180 seeds the largest distance was 4e-4; the noise is far below the radius, which makes
+    # it.
     assert found["emd"] < 0.01
     assert found["site"] == f"simulated {kind}"
     checked = done("check", "rec.json", "--ledger", "sim.ledger", "--readings", "r.json")
@@ -111,10 +114,15 @@ def test_the_same_seed_makes_the_same_site() -> None:
     for kind in ("line", "plane", "graph"):
         for name, seed in (("a", "7"), ("b", "7"), ("c", "8")):
             cells = [] if kind == "plane" else ["--cells", "30"]
-            done("simulate", f"{kind}/{name}", "--on", kind, *cells, "--sensors", "9", "--seed", seed)
+            done(
+                "simulate", f"{kind}/{name}", "--on", kind, *cells, "--sensors", "9", "--seed", seed
+            )
         for file in ("site.json", "readings.csv", "sources.csv"):
             assert Path(kind, "a", file).read_bytes() == Path(kind, "b", file).read_bytes()
-        assert Path(kind, "a", "sources.csv").read_bytes() != Path(kind, "c", "sources.csv").read_bytes()
+        assert (
+            Path(kind, "a", "sources.csv").read_bytes()
+            != Path(kind, "c", "sources.csv").read_bytes()
+        )
 
 
 def test_a_made_up_line_may_have_a_length() -> None:
@@ -125,7 +133,9 @@ def test_a_made_up_line_may_have_a_length() -> None:
     assert [float(row["x"]) for row in rows("sim/sources.csv")] == [
         (int(row["cell"]) + 1) * 2 for row in rows("sim/sources.csv")
     ]
-    assert "--length is of a line" in refused(2, "simulate", "new", "--on", "plane", "--length", "2")
+    assert "--length is of a line" in refused(
+        2, "simulate", "new", "--on", "plane", "--length", "2"
+    )
 
 
 def test_made_up_readings_are_exact() -> None:
@@ -153,11 +163,22 @@ def site(*words: str, radius: str = "1/10") -> Any:
 
 def test_sites_on_a_line() -> None:
     table("sensors.csv", ["sensor", "x"], HALL.items())
-    words = ["--line", "20", "--length", "2", "--sensors", "sensors.csv", "--diffusion-time", "0.02"]
+    words = [
+        "--line",
+        "20",
+        "--length",
+        "2",
+        "--sensors",
+        "sensors.csv",
+        "--diffusion-time",
+        "0.02",
+    ]
     found = site(*words, "--step", "0.0625")
     assert isinstance(found.operator, HeatLine)
     assert (found.operator.space, found.operator.diffusion_time) == (Line(20, 2.0), 0.02)
-    assert dict(zip(found.sensors.names, found.sensors.positions[:, 0].tolist(), strict=True)) == HALL
+    assert (
+        dict(zip(found.sensors.names, found.sensors.positions[:, 0].tolist(), strict=True)) == HALL
+    )
     assert (found.name, found.step) == ("here", Fraction(1, 16))
     assert found.neighbors == MovedMass("1/10", "line")
     assert site(*words, "--swapped", "3", radius="").neighbors == SwappedCells(3)
@@ -183,7 +204,9 @@ def test_sites_in_a_plane() -> None:
 def test_sites_on_a_graph() -> None:
     lengths = [1, 2, 3, 1, 1, 1, 1]
     table(
-        "edges.csv", ["u", "v", "length"], [(*edge, size) for edge, size in zip(EDGES, lengths, strict=True)]
+        "edges.csv",
+        ["u", "v", "length"],
+        [(*edge, size) for edge, size in zip(EDGES, lengths, strict=True)],
     )
     found = site("--graph", "edges.csv", "--rate", "0.5")
     assert isinstance(found.operator, GraphDiffusion)
@@ -241,7 +264,10 @@ def test_sites_of_a_matrix() -> None:
         assert found.operator.columns(np.arange(3)).tolist() == matrix
         assert found.sensors.names == ("0", "1")
     table("sensors.csv", ["sensor", "x"], [("a", 0), ("b", 1)])
-    assert site("--line", "3", "--matrix", "m.csv", "--sensors", "sensors.csv").sensors.names == ("a", "b")
+    assert site("--line", "3", "--matrix", "m.csv", "--sensors", "sensors.csv").sensors.names == (
+        "a",
+        "b",
+    )
 
 
 # plan and ledger
@@ -260,7 +286,10 @@ def test_a_plan_says_what_the_library_plans() -> None:
     assert told["epsilon_of_one_sensor"]["delta"] == 1e-6
     # One sensor tells less than all together, and more than nothing.
     assert 0 < told["epsilon_of_one_sensor"]["largest"] <= 1
-    assert answer("plan", "site.json", "--epsilon", "1", "--calibration", "papers")["sigma"] > told["sigma"]
+    assert (
+        answer("plan", "site.json", "--epsilon", "1", "--calibration", "papers")["sigma"]
+        > told["sigma"]
+    )
     assert answer("plan", "site.json", "--rho", "1/2")["sigma"] == plan(found, ZCDP("1/2")).sigma
     text = done("plan", "site.json", "--epsilon", "1", "--quiet")
     assert text.stderr == ""
@@ -285,7 +314,9 @@ def test_a_plan_can_be_drawn() -> None:
     words = ["plan", "site.json", "--rho", "1"]
     done(*words, "--plot", "plan.png")
     assert Path("plan.png").read_bytes().startswith(PNG)
-    assert refused(4, *words, "--plot", "plan.png").startswith("plan.png exists already and is kept")
+    assert refused(4, *words, "--plot", "plan.png").startswith(
+        "plan.png exists already and is kept"
+    )
 
 
 def test_a_ledger_is_for_one_set_of_sensors() -> None:
@@ -337,10 +368,12 @@ def test_noise_is_there_and_as_wide_as_said() -> None:
     exact = np.array(list(VALUES.values()))
     done(*release("--ledger", "clear.ledger", out=["c.json"], rho=CLEAR))
     sigma = read_readings("c.json").snapshots[0].sigma
-    # 7 sigma is a chance of 3e-12 for each of four readings, and half a lattice step is below one sigma.
+    # 7 sigma is a chance of 3e-12 for each of four readings, and half a lattice step is below one
+    # sigma.
     assert np.abs(noisy("c.json") - exact).max() < 8 * sigma < 1e-4
     done(*release())
-    # A density of at most 0.4 / sigma each: all four so near have a chance below (0.8e-4 / 0.4)**4 < 2e-15.
+    # A density of at most 0.4 / sigma each: all four so near have a chance below (0.8e-4 / 0.4)**4
+    # < 2e-15.
     assert np.abs(noisy() - exact).max() > 1e-4
     assert read_readings("r.json").snapshots[0].sigma > 0.4
 
@@ -355,7 +388,8 @@ def test_equal_shares_use_the_whole_budget(budget: list[str]) -> None:
     assert sentence.endswith("in b.ledger; nothing was released")
     whole = Fraction(3) if budget[0] == "--rho" else rho_within(5, "1e-6")
     spent = sum(entry.cost.rho for entry in entries("b.ledger") if isinstance(entry.cost, ZCDP))
-    # Each sigma is rounded up to a fraction of 2**-40 or so: nothing that is worth a hundredth of the budget.
+    # Each sigma is rounded up to a fraction of 2**-40 or so: nothing that is worth a hundredth of
+    # the budget.
     assert whole * Fraction(99, 100) < spent <= whole
 
 
@@ -388,7 +422,9 @@ def test_windows_renew_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     done("recover", "b.json", "--out", "rec.json")
     done("check", "rec.json", "--ledger", "w/20261116T0600Z-6h.ledger", "--readings", "b.json")
     assert refused(2, *words("c.json"), "--budget-epsilon", "3").endswith("nothing was charged")
-    assert refused(2, *words("c.json"), "--window", "6 weeks").startswith("a window is a number of m, h or d")
+    assert refused(2, *words("c.json"), "--window", "6 weeks").startswith(
+        "a window is a number of m, h or d"
+    )
 
 
 def test_a_reading_is_paid_by_the_window_it_was_taken_in() -> None:
@@ -420,8 +456,12 @@ def test_a_reading_is_paid_by_the_window_it_was_taken_in() -> None:
     # The second day has no third share: nothing of the table is released, the first day's neither.
     assert refused(3, *words, "--out", "again.json").endswith("nothing was released")
     assert [len(entries(file)) for file in told["ledgers"]] == [1, 2]
-    Path("late.csv").write_text("time,sensor,value\n" + table.replace("2020-11-15T23:00Z", "yesterday"))
-    assert "is written like 2026-11-16T09:30Z, got another" in refused(4, *words, "--out", "again.json")
+    Path("late.csv").write_text(
+        "time,sensor,value\n" + table.replace("2020-11-15T23:00Z", "yesterday")
+    )
+    assert "is written like 2026-11-16T09:30Z, got another" in refused(
+        4, *words, "--out", "again.json"
+    )
     for far in ("9999-01-01T00:00Z", "9999-12-31T23:59-14:00"):
         Path("late.csv").write_text("time,sensor,value\n" + table.replace("2020-11-15T23:00Z", far))
         assert "nothing was charged" in refused(4, *words, "--out", "again.json")
@@ -429,7 +469,17 @@ def test_a_reading_is_paid_by_the_window_it_was_taken_in() -> None:
 
 def test_a_dry_run_makes_no_window() -> None:
     hall()
-    words = ["--windows", "w", "--budget-epsilon", "2", "--share", "2", "--out", "x.json", "--dry-run"]
+    words = [
+        "--windows",
+        "w",
+        "--budget-epsilon",
+        "2",
+        "--share",
+        "2",
+        "--out",
+        "x.json",
+        "--dry-run",
+    ]
     told = answer("release", "readings.csv", "--site", "site.json", *words)
     assert told["unit"].startswith("source within each 1d, read jointly by 4 sensors")
     assert not Path("w").exists()
@@ -447,7 +497,9 @@ def test_a_dry_run_reads_nothing() -> None:
     told = answer(*release("--dry-run"))
     assert (told["sigma"], told["unit"]) == (sigma, Ledger("hall.ledger").header.unit)
     assert (Path("hall.ledger").read_bytes(), Path("r.json").exists()) == (before, False)
-    assert refused(3, *release("--dry-run", rho="101")).endswith("left in hall.ledger; nothing was released")
+    assert refused(3, *release("--dry-run", rho="101")).endswith(
+        "left in hall.ledger; nothing was released"
+    )
 
 
 # keys
@@ -455,7 +507,10 @@ def test_a_dry_run_reads_nothing() -> None:
 
 def keys() -> None:
     made = done("key", "new", "master.key")
-    (name,) = {answer("key", "device", "master.key", f"{n}.key", "--name", n)["id"] for n in ("east", "west")}
+    (name,) = {
+        answer("key", "device", "master.key", f"{n}.key", "--name", n)["id"]
+        for n in ("east", "west")
+    }
     assert made.stderr == f"made master key {name}; who holds master.key can take noise off\n"
 
 
@@ -467,7 +522,9 @@ def test_keys_are_for_their_owner_alone() -> None:
     assert "exists already and is kept" in refused(
         4, "key", "device", "master.key", "east.key", "--name", "x"
     )
-    assert "name must be printable" in refused(2, "key", "device", "master.key", "x.key", "--name", "")
+    assert "name must be printable" in refused(
+        2, "key", "device", "master.key", "x.key", "--name", ""
+    )
     assert "is not a master key" in refused(4, "key", "device", "east.key", "x.key", "--name", "x")
     for words in (["new", "b.key"], ["device", "b.key", "c.key", "--name", "c"]):
         said = done("key", *words)
@@ -484,7 +541,8 @@ def test_the_holder_of_the_key_gets_the_readings_back_exactly() -> None:
     assert "computational" in told["statement"]
     exponent = read_readings("r.json").snapshots[0].release.exponent
     exact = {
-        name: math.ldexp(round(math.ldexp(value, -exponent)), exponent) for name, value in VALUES.items()
+        name: math.ldexp(round(math.ldexp(value, -exponent)), exponent)
+        for name, value in VALUES.items()
     }
     assert noisy().tolist() != list(exact.values())
     shown = done("unseal", "r.json", "--key", "master.key")
@@ -510,7 +568,9 @@ def test_only_what_was_sealed_with_the_key_is_unsealed() -> None:
     assert "sealed under key" in refused(4, "unseal", "r.json", "--key", "stranger.key")
     assert "were not sealed" in refused(4, "unseal", "plain.json", "--key", "master.key")
     Path("there.csv").write_text("kept")
-    assert "exists already" in refused(4, "unseal", "r.json", "--key", "master.key", "--out", "there.csv")
+    assert "exists already" in refused(
+        4, "unseal", "r.json", "--key", "master.key", "--out", "there.csv"
+    )
     assert "none/x.csv: No such file" in refused(
         4, "unseal", "r.json", "--key", "master.key", "--out", "none/x.csv"
     )
@@ -535,7 +595,8 @@ def test_devices_release_their_parts_and_are_joined() -> None:
         assert refused(4, *words).endswith("--some releases a part; nothing was charged")
         done(*words, "--some")
         assert [
-            row["sensor"] for row in answer("unseal", f"{name}.json", "--key", "master.key")["readings"]
+            row["sensor"]
+            for row in answer("unseal", f"{name}.json", "--key", "master.key")["readings"]
         ] == part
     # Each pays what all together cost, and the joined readings are one reading of all.
     assert len(entries("clear.ledger")) == 2

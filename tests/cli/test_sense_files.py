@@ -42,7 +42,9 @@ def site() -> Site:
 
 def test_rows_come_from_csv_tsv_and_json() -> None:
     wanted = [{"sensor": "a", "value": "1"}, {"sensor": "b, c", "value": "2"}]
-    Path("t.csv").write_bytes(b'\xef\xbb\xbfsensor,value\r\na,1\r\n"b, c",2\r\n')  # as Excel saves it
+    Path("t.csv").write_bytes(
+        b'\xef\xbb\xbfsensor,value\r\na,1\r\n"b, c",2\r\n'
+    )  # as Excel saves it
     Path("t.tsv").write_text("sensor\tvalue\na\t1\nb, c\t2\n")
     Path("t.json").write_text(json.dumps(wanted))
     for name in ("t.csv", "t.tsv", "t.json"):
@@ -64,7 +66,11 @@ def test_columns_are_complete() -> None:
             column(rows, "x", path)
 
 
-@given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.lists(st.integers()), st.none()))
+@given(
+    st.one_of(
+        st.text(), st.integers(), st.floats(), st.booleans(), st.lists(st.integers()), st.none()
+    )
+)
 def test_a_number_is_finite_or_refused_without_being_quoted(value: object) -> None:
     try:
         (found,) = numbers([{"x": value}], "x", Path("t.json"))
@@ -91,7 +97,11 @@ def test_sensors_have_one_or_two_coordinates() -> None:
 
 
 def test_graphs_keep_names_lengths_and_weights_together() -> None:
-    table("e.csv", ["u", "v", "length", "weight"], [("b", "a", 3, 5), ("a", "c", 4, 6), ("a", "b", 3, 5)])
+    table(
+        "e.csv",
+        ["u", "v", "length", "weight"],
+        [("b", "a", 3, 5), ("a", "c", 4, 6), ("a", "b", 3, 5)],
+    )
     graph, names, weights = read_graph(Path("e.csv"), largest_part=False)
     assert names == ("b", "a", "c")
     assert graph == Graph([(0, 1), (1, 2)], [3, 4])
@@ -105,7 +115,9 @@ def test_graphs_keep_names_lengths_and_weights_together() -> None:
 
 @given(st.data())
 def test_the_largest_part_is_a_graph_of_the_same_edges(data: st.DataObject) -> None:
-    pairs = st.tuples(st.integers(0, 12), st.integers(0, 12)).filter(lambda pair: pair[0] != pair[1])
+    pairs = st.tuples(st.integers(0, 12), st.integers(0, 12)).filter(
+        lambda pair: pair[0] != pair[1]
+    )
     edges = sorted(data.draw(st.sets(pairs.map(lambda pair: (min(pair), max(pair))), min_size=1)))
     rows = [(u, v, 1 + 20 * u + v, 2 + 20 * u + v) for u, v in edges]
     path = Path("drawn.csv")
@@ -137,7 +149,8 @@ def test_snapshots_are_grouped_by_time(site: Site) -> None:
         read_snapshots(path, site)
     table("r.csv", ["sensor", "value"], [("b", 2), ("b", 2)])
     with pytest.raises(
-        InvalidInput, match=r"^row 2 of r\.csv reads sensor 'b' again at its time; nothing was charged$"
+        InvalidInput,
+        match=r"^row 2 of r\.csv reads sensor 'b' again at its time; nothing was charged$",
     ):
         read_snapshots(path, site)
 
@@ -149,7 +162,9 @@ def test_sources_are_named_by_cell_or_node(site: Site) -> None:
     named = Site("net", graph, MovedMass(1, "graph"), cells=("ann", "bob", "3"))
     Path("s.json").write_text('[{"cell": "bob", "mass": 1}, {"cell": 3, "mass": 2}]')
     assert read_sources(Path("s.json"), named).tolist() == [0, 1, 2]
-    with pytest.raises(InvalidInput, match=r"^s.csv: site 'net' has no cell '4'; nothing was recovered$"):
+    with pytest.raises(
+        InvalidInput, match=r"^s.csv: site 'net' has no cell '4'; nothing was recovered$"
+    ):
         read_sources(Path("s.csv"), named)
 
 

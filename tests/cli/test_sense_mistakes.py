@@ -60,9 +60,21 @@ def changed(**values: Any) -> list[tuple[str, Any]]:
             [*changed(), ("roof", 1)],
             "row 5 of readings.csv is of no sensor that site 'hall' has",
         ),
-        ("sensor,value", changed(left="nan"), "the value in row 2 of readings.csv is not a finite number"),
-        ("sensor,value", changed(left="inf"), "the value in row 2 of readings.csv is not a finite number"),
-        ("sensor,value", changed(left="warm"), "the value in row 2 of readings.csv is not a finite number"),
+        (
+            "sensor,value",
+            changed(left="nan"),
+            "the value in row 2 of readings.csv is not a finite number",
+        ),
+        (
+            "sensor,value",
+            changed(left="inf"),
+            "the value in row 2 of readings.csv is not a finite number",
+        ),
+        (
+            "sensor,value",
+            changed(left="warm"),
+            "the value in row 2 of readings.csv is not a finite number",
+        ),
         ("sensor,value", changed(left=""), "readings.csv has no 'value' in row 2"),
         ("sensor,value", [*changed(), ("door",)], "readings.csv has no 'value' in row 5"),
         ("sensor,degrees", changed(), "there is no column 'value' among the 2 of readings.csv"),
@@ -71,7 +83,9 @@ def changed(**values: Any) -> list[tuple[str, Any]]:
         ("sensor,value", [], "readings.csv has no rows"),
     ],
 )
-def test_wrong_readings_cost_nothing(header: str, lines: list[tuple[Any, ...]], sentence: str) -> None:
+def test_wrong_readings_cost_nothing(
+    header: str, lines: list[tuple[Any, ...]], sentence: str
+) -> None:
     hall()
     table("readings.csv", header.split(","), lines)
     assert refused(4, *release()) == f"{sentence}; nothing was charged"
@@ -130,7 +144,9 @@ def test_a_mistake_at_a_later_time_costs_nothing_either(lines: list[Any], senten
         ("x.csv", None, "cannot read x.csv: No such file or directory"),
     ],
 )
-def test_files_that_are_no_tables_cost_nothing(name: str, data: bytes | None, sentence: str) -> None:
+def test_files_that_are_no_tables_cost_nothing(
+    name: str, data: bytes | None, sentence: str
+) -> None:
     hall()
     if data is not None:
         Path(name).write_bytes(data)
@@ -152,7 +168,11 @@ def test_files_that_are_no_tables_cost_nothing(name: str, data: bytes | None, se
             "say who pays: --ledger FILE or --windows FOLDER; nothing was charged",
         ),
         (2, release("--epsilon", "1"), "give the budget as --epsilon"),
-        (2, release(rho=""), "say what one reading costs: --epsilon with --delta, or --rho (or, to"),
+        (
+            2,
+            release(rho=""),
+            "say what one reading costs: --epsilon with --delta, or --rho (or, to",
+        ),
         (
             2,
             release("--epsilon", "1", "--delta", "0", rho=""),
@@ -167,9 +187,17 @@ def test_files_that_are_no_tables_cost_nothing(name: str, data: bytes | None, se
             release("--epsilon", "400", "--delta", "0.1", "--calibration", "papers", rho=""),
             "the papers' formula promises delta 0.1",
         ),
-        (2, release("--note", "two\nlines"), "a note must be printable on one line; nothing was charged"),
+        (
+            2,
+            release("--note", "two\nlines"),
+            "a note must be printable on one line; nothing was charged",
+        ),
         (3, release(rho="101"), "asked rho 101, 100 left in hall.ledger; nothing was released"),
-        (3, release("--epsilon", "1", rho=""), "approximate DP with delta above 0 has no zCDP equivalent"),
+        (
+            3,
+            release("--epsilon", "1", rho=""),
+            "approximate DP with delta above 0 has no zCDP equivalent",
+        ),
         (
             4,
             release("--ledger", "none.ledger"),
@@ -202,23 +230,41 @@ def test_somebody_must_pay() -> None:
 
 def test_a_budget_for_one_time_does_not_pay_for_two() -> None:
     hall()
-    table("readings.csv", ["time", "sensor", "value"], [(time, *pair) for time in "01" for pair in changed()])
+    table(
+        "readings.csv",
+        ["time", "sensor", "value"],
+        [(time, *pair) for time in "01" for pair in changed()],
+    )
     sentence = refused(3, *release(rho="60"))
-    assert sentence == "asked 2 times rho 60, rho 100 left, enough for 1 in hall.ledger; nothing was released"
+    assert (
+        sentence
+        == "asked 2 times rho 60, rho 100 left, enough for 1 in hall.ledger; nothing was released"
+    )
     assert entries() == ()
 
 
 def test_the_ledger_of_other_sensors_does_not_pay() -> None:
     hall()
     table("sensors.csv", ["sensor", "x"], {**HALL, "door": 0.11}.items())
-    words = ["--name", "hall", "--line", "20", "--sensors", "sensors.csv", "--diffusion-time", "0.02"]
+    words = [
+        "--name",
+        "hall",
+        "--line",
+        "20",
+        "--sensors",
+        "sensors.csv",
+        "--diffusion-time",
+        "0.02",
+    ]
     done("site", "moved.json", *words, "--radius", "1/10")
     done("site", "nearer.json", *words, "--radius", "1/20")
     done("ledger", "nearer.json", "nearer.ledger", "--rho", "1")
     for site, ledger in (("moved.json", "hall.ledger"), ("moved.json", "nearer.ledger")):
         for more in ([], ["--dry-run"]):
             sentence = refused(4, *release("--site", site, "--ledger", ledger, *more))
-            assert sentence.startswith(f"{ledger} accounts for each source, read jointly by 4 sensors")
+            assert sentence.startswith(
+                f"{ledger} accounts for each source, read jointly by 4 sensors"
+            )
             assert sentence.endswith("; nothing was charged")
 
 
@@ -244,7 +290,9 @@ def test_a_budget_without_a_delta_has_no_shares() -> None:
         (2, ["r.json", "r.csv", "./r.json"], "every output needs its own file, got one twice"),
     ],
 )
-def test_outputs_are_refused_before_anything_is_paid(code: int, out: list[str], sentence: str) -> None:
+def test_outputs_are_refused_before_anything_is_paid(
+    code: int, out: list[str], sentence: str
+) -> None:
     hall()
     Path("there.json").write_text("kept")
     Path("folder.json").mkdir()
@@ -252,7 +300,9 @@ def test_outputs_are_refused_before_anything_is_paid(code: int, out: list[str], 
     assert entries() == ()
 
 
-def test_a_locked_folder_is_refused_before_anything_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_folder_is_refused_before_anything_is_paid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     hall()
     # Tests may run as root, whom no mode of a folder stops.
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
@@ -266,7 +316,17 @@ def test_what_a_command_reads_is_not_an_output() -> None:
         release(out=["readings.csv"]),
         release(out=["./site.json"]),
         ["recover", "r.json", "--out", "./r.json", "--overwrite"],
-        ["recover", "r.csv", "--site", "site.json", "--sigma", "1", "--out", "site.json", "--overwrite"],
+        [
+            "recover",
+            "r.csv",
+            "--site",
+            "site.json",
+            "--sigma",
+            "1",
+            "--out",
+            "site.json",
+            "--overwrite",
+        ],
         ["recover", "r.json", "--out", "../" + Path.cwd().name + "/r.json", "--overwrite"],
     ):
         assert "is read by this command and is kept; choose another file" in refused(4, *words)
@@ -342,7 +402,9 @@ def test_what_was_paid_for_before_a_refusal_is_written(monkeypatch: pytest.Monke
     """Another process may spend the budget, or hold the ledger, while ours releases time after time."""
     hall()
     table(
-        "readings.csv", ["time", "sensor", "value"], [(time, *pair) for time in "012" for pair in changed()]
+        "readings.csv",
+        ["time", "sensor", "value"],
+        [(time, *pair) for time in "012" for pair in changed()],
     )
     pay = Ledger.release
     calls: list[int] = []
@@ -378,6 +440,9 @@ def test_a_sealed_release_that_is_refused_leaves_no_gap_that_matters() -> None:
     assert isinstance(snapshot, Snapshot)
     assert snapshot.seal is not None
     assert snapshot.seal.step == 1
-    found = {row["sensor"]: row["value"] for row in answer("unseal", "r.json", "--key", "m.key")["readings"]}
+    found = {
+        row["sensor"]: row["value"]
+        for row in answer("unseal", "r.json", "--key", "m.key")["readings"]
+    }
     assert found == pytest.approx(VALUES, abs=2.0**snapshot.release.exponent)
     assert len(entries()) == 1

@@ -42,11 +42,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (2, "--radius 1 --line 9 --diffusion-time 1", "say where sensors are: --sensors TABLE"),
         (2, "--radius 1 --line 9 --sensors sensors.csv", "this site needs --diffusion-time"),
         (2, "--radius 1 --graph edges.csv", "this site needs --rate"),
-        (2, "--radius 1 --graph edges.csv --rate -1", "rate must lie between 1e-20 and 1e20, got -1.0"),
+        (
+            2,
+            "--radius 1 --graph edges.csv --rate -1",
+            "rate must lie between 1e-20 and 1e20, got -1.0",
+        ),
         (2, "--radius 1 --graph edges.csv --rate 1 --matrix m.csv", "--matrix goes with"),
         (2, "--radius 1 --graph parts.csv --rate 1", "a graph for diffusion must be connected"),
         (4, "--radius 1 --graph sensors.csv --rate 1", "there is no column 'u' among the 2"),
-        (4, "--radius 1 --graph edges.csv --rate 1 --sensors odd.csv", "the graph has no node 'inf'"),
+        (
+            4,
+            "--radius 1 --graph edges.csv --rate 1 --sensors odd.csv",
+            "the graph has no node 'inf'",
+        ),
         (2, "--line 9 --sensors sensors.csv --diffusion-time 1", "say what is protected"),
         (
             2,
@@ -65,7 +73,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (2, "--radius -1 --line 9 --sensors sensors.csv --diffusion-time 1", "radius"),
         (2, "--radius 1 --line 9 --sensors sensors.csv --diffusion-time 1 --step -1", "step must"),
-        (2, "--radius 1 --line 0 --sensors sensors.csv --diffusion-time 1", "n must be a whole number"),
+        (
+            2,
+            "--radius 1 --line 0 --sensors sensors.csv --diffusion-time 1",
+            "n must be a whole number",
+        ),
         (2, "--radius 1 --grid 3 --sensors plane.csv --diffusion-time 1", "bounds"),
         (
             2,
@@ -122,16 +134,31 @@ def test_a_site_that_is_none_is_not_written(code: int, words: str, sentence: str
 def test_a_site_is_written_once_and_called_something() -> None:
     hall()
     words = ["--line", "9", "--sensors", "sensors.csv", "--diffusion-time", "1", "--radius", "1"]
-    assert "site.json exists already and is kept" in refused(4, "site", "site.json", "--name", "x", *words)
+    assert "site.json exists already and is kept" in refused(
+        4, "site", "site.json", "--name", "x", *words
+    )
     assert "a site needs a printable name" in refused(2, "site", "new.json", "--name", "", *words)
-    assert "cannot write none/new.json" in refused(4, "site", "none/new.json", "--name", "x", *words)
+    assert "cannot write none/new.json" in refused(
+        4, "site", "none/new.json", "--name", "x", *words
+    )
 
 
 def test_a_site_without_a_unit_is_for_planning() -> None:
     hall()
-    words = ["--line", "20", "--sensors", "sensors.csv", "--diffusion-time", "0.02", "--radius", "1/10"]
+    words = [
+        "--line",
+        "20",
+        "--sensors",
+        "sensors.csv",
+        "--diffusion-time",
+        "0.02",
+        "--radius",
+        "1/10",
+    ]
     said = done("site", "bare.json", "--name", "hall", *words).stderr
-    assert said.endswith("it can be planned with, not released from: that takes --unit and --per-source\n")
+    assert said.endswith(
+        "it can be planned with, not released from: that takes --unit and --per-source\n"
+    )
     told = refused(2, *release("--site", "bare.json", out=["bare.r.json"]))
     assert told.endswith("(`sense site --unit --per-source`); nothing was charged")
     assert not Path("bare.r.json").exists()
@@ -142,7 +169,9 @@ def test_a_site_without_a_unit_is_for_planning() -> None:
 def test_sites_are_made_up_in_new_folders() -> None:
     Path("there").mkdir()
     assert "there exists already and is kept" in refused(4, "simulate", "there")
-    assert "diffusion_time must lie between" in refused(2, "simulate", "new", "--diffusion-time", "-1")
+    assert "diffusion_time must lie between" in refused(
+        2, "simulate", "new", "--diffusion-time", "-1"
+    )
     assert "sources" in refused(2, "simulate", "new", "--sources", "101")
     assert not Path("new").exists()
 
@@ -215,7 +244,11 @@ def test_plans_and_ledgers_of_nothing(code: int, words: str, sentence: str) -> N
         (4, "none.json", "cannot read none.json: No such file or directory"),
         (4, "cut.json", "cut.json is not a whole file of readings"),
         (4, "r.json --sources none.csv", "cannot read none.csv"),
-        (4, "r.json --sources far.csv", "far.csv: site 'hall' has no cell '20'; nothing was recovered"),
+        (
+            4,
+            "r.json --sources far.csv",
+            "far.csv: site 'hall' has no cell '20'; nothing was recovered",
+        ),
         (4, "r.json --sources readings.csv", "there is no column 'cell'"),
         (4, "part.csv --site site.json --sigma 1", "row 1 of part.csv is of no sensor"),
     ],
@@ -255,7 +288,8 @@ def test_a_line_in_the_wrong_unit_is_not_a_site() -> None:
 def test_noisy_tables_say_their_own_sigma() -> None:
     clear(5)
     with_json, with_csv = (
-        answer("recover", *words, *ROOMY) for words in (["r.json"], ["r.csv", "--site", "site.json"])
+        answer("recover", *words, *ROOMY)
+        for words in (["r.json"], ["r.csv", "--site", "site.json"])
     )
     assert with_csv["status"] == with_json["status"] == "optimal"
     assert with_csv["sigma"] == pytest.approx(with_json["sigma"])
@@ -263,8 +297,20 @@ def test_noisy_tables_say_their_own_sigma() -> None:
 
 def test_files_of_different_sites_are_not_joined() -> None:
     clear(5)
-    words = ["--name", "hall", "--line", "20", "--sensors", "sensors.csv", "--radius", "1/10", *TOLD]
-    done("site", "slow.json", *words, "--diffusion-time", "0.01")  # the same sensors, another physics
+    words = [
+        "--name",
+        "hall",
+        "--line",
+        "20",
+        "--sensors",
+        "sensors.csv",
+        "--radius",
+        "1/10",
+        *TOLD,
+    ]
+    done(
+        "site", "slow.json", *words, "--diffusion-time", "0.01"
+    )  # the same sensors, another physics
     done(*release("--site", "slow.json", out=["slow.r.json"]))
     assert refused(4, "recover", "r.json", "slow.r.json") == (
         "the files are of different sites; nothing was recovered"

@@ -11,7 +11,7 @@ from tests.cli.sense_runs import TOLD, alone, answer, done, refused, rows, table
 
 from sfumato.privacy import ApproxDP, MovedMass, SwappedCells
 from sfumato.sensing import Sensors, Site, heat_line, linear, place_sensors, read_site
-from sfumato.sensing.forecast import Estimator, Lot, Scene
+from sfumato.sensing.planning.forecast import Estimator, Lot, Scene
 from sfumato.spaces import Line
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("alone_here")]
@@ -33,7 +33,9 @@ PLACE = (
 
 def test_sensors_are_placed_as_the_library_places_them() -> None:
     table("candidates.csv", ["sensor", "x"], CANDIDATES)
-    told = answer(*PLACE, "--out", "chosen.csv", "--plot", "chosen.png", "--trials", "12", "--seed", "1")
+    told = answer(
+        *PLACE, "--out", "chosen.csv", "--plot", "chosen.png", "--trials", "12", "--seed", "1"
+    )
     sensors = Sensors([[x] for _, x in CANDIDATES], [name for name, _ in CANDIDATES])
     wanted = place_sensors(
         heat_line(sources=20, sensors=sensors, diffusion_time=0.02),
@@ -90,12 +92,16 @@ def test_sensors_of_a_site_on_a_graph_are_candidates() -> None:
     graph_site()
     site = read_site("site.json")
     wanted = place_sensors(site.operator, 4, loss=ApproxDP(4, "1/10"), neighbors=site.neighbors)
-    told = answer(*OF_SITE, "--out", "chosen.csv", "--plot", "chosen.png", "--trials", "3", "--seed", "1")
+    told = answer(
+        *OF_SITE, "--out", "chosen.csv", "--plot", "chosen.png", "--trials", "3", "--seed", "1"
+    )
     assert (told["candidates"], told["chosen"]) == (10, list(wanted.names))
     assert (told["sigma"], told["error"]) == (wanted.sigma, wanted.error)
     assert Path("chosen.png").read_bytes().startswith(PNG)
     # Nodes by name, so that a site is made of it.
-    assert rows("chosen.csv") == [{"sensor": name, "x": f"n{11 - int(name[1:])}"} for name in wanted.names]
+    assert rows("chosen.csv") == [
+        {"sensor": name, "x": f"n{11 - int(name[1:])}"} for name in wanted.names
+    ]
     done(
         "site", "few.json", "--name", "few", *TOLD, "--graph", "edges.csv", "--sensors", "chosen.csv",
         "--rate", "0.5", "--radius", "1/8",
@@ -122,7 +128,9 @@ def test_sensors_of_a_site_by_a_matrix_are_candidates() -> None:
     # A table has no third coordinate: nothing is written rather than a wrong one.
     Path("site.json").unlink()
     matrix = np.load("matrix.npy")
-    Site("deep", linear(matrix, Line(8), sensors=rng.random((6, 3))), SwappedCells(1)).write("site.json")
+    Site("deep", linear(matrix, Line(8), sensors=rng.random((6, 3))), SwappedCells(1)).write(
+        "site.json"
+    )
     sentence = "a table of sensors has x and perhaps y, got 3 coordinates; nothing was written"
     assert refused(4, *OF_SITE, "--out", "deep.csv") == sentence
 
@@ -166,7 +174,7 @@ def test_simulated_trials_without_an_answer_are_told() -> None:
     def some(scene: Scene, lot: Lot, estimator: Estimator) -> float:
         return float("nan") if next(seen) == 3 else 0.1
 
-    with mock.patch("sfumato.sensing.placement.error_of", some):
+    with mock.patch("sfumato.sensing.planning.placement.error_of", some):
         said = done(*words).stdout.splitlines()[-1]
     assert said.startswith("simulated, 4 times 1 source: ")
     assert said.endswith("; 1 of 5 had no proven answer and are left out")

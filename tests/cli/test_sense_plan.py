@@ -16,13 +16,13 @@ from sfumato.cli import sense_plan
 from sfumato.figures import recovery_forecast as figure
 from sfumato.figures.recovery_forecast import draw_recovery_forecast
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
-from sfumato.privacy.codec import encode
+from sfumato.privacy.accounting.codec import encode
 from sfumato.sensing import Site, heat_line, linear, plan, read_site, resolution
-from sfumato.sensing import design as designs
-from sfumato.sensing import need as needs
-from sfumato.sensing.build import time_of
-from sfumato.sensing.forecast import Estimator, Lot, Scene
-from sfumato.sensing.rounds import cost_after, noise_for
+from sfumato.sensing.model.operators.build import time_of
+from sfumato.sensing.planning import design as designs
+from sfumato.sensing.planning import requirement as needs
+from sfumato.sensing.planning.forecast import Estimator, Lot, Scene
+from sfumato.sensing.release.rounds import cost_after, noise_for
 from sfumato.spaces import Line
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("alone_here")]
@@ -62,7 +62,9 @@ def test_a_line_is_planned_before_there_is_a_site() -> None:
     assert long["neighbors"]["radius"] == "1/10"  # a hundredth of the line
     # The same line in another unit: densities are a tenth of it, distances ten times.
     assert long["sigma"] == pytest.approx(told["sigma"] / 10, rel=1e-3)
-    assert long["resolution"]["separation"] == pytest.approx(10 * told["resolution"]["separation"], rel=1e-2)
+    assert long["resolution"]["separation"] == pytest.approx(
+        10 * told["resolution"]["separation"], rel=1e-2
+    )
 
 
 @pytest.mark.parametrize(("on", "cells"), [("plane", 1024), ("graph", 200)])
@@ -89,7 +91,9 @@ def test_a_site_is_planned_at_once_unless_sources_are_expected() -> None:
     for one in found["estimators"].values():
         assert 0 <= one["low"] <= one["mean"] <= one["high"]
         assert one["trials"] == 3
-    assert found["best"] == min(found["estimators"], key=lambda name: found["estimators"][name]["mean"])
+    assert found["best"] == min(
+        found["estimators"], key=lambda name: found["estimators"][name]["mean"]
+    )
 
 
 def test_a_seed_is_the_same_forecast_and_the_text_says_the_same() -> None:
@@ -105,7 +109,19 @@ def test_a_seed_is_the_same_forecast_and_the_text_says_the_same() -> None:
 
 
 def test_noise_that_drowns_everything_is_called_guessing() -> None:
-    words = ("plan", "--cells", "20", "--sensors", "6", "--rho", "1e-5", "--trials", "2", "--seed", "1")
+    words = (
+        "plan",
+        "--cells",
+        "20",
+        "--sensors",
+        "6",
+        "--rho",
+        "1e-5",
+        "--trials",
+        "2",
+        "--seed",
+        "1",
+    )
     assert "that is close to guessing" in done(*words).stdout
     assert "guessing" not in done("plan", *QUICK, "--trials", "2", "--seed", "1").stdout
 
@@ -221,7 +237,9 @@ def test_what_a_release_of_a_share_can_draw_a_plan_can_too() -> None:
 def test_a_page_holds_what_json_says() -> None:
     small: dict[str, Any] = {"TIMES": (-1, 0), "SOME": (0, 1), "COSTS": (0,), "COUNTS": (1,)}
     with mock.patch.multiple(designs, error_of=by_law, **small):
-        with mock.patch.object(figure, "draw_recovery_forecast", wraps=draw_recovery_forecast) as draw:
+        with mock.patch.object(
+            figure, "draw_recovery_forecast", wraps=draw_recovery_forecast
+        ) as draw:
             told = answer("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.html")
             (drawn,) = draw.call_args.args
         done("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.png", "--quiet")
@@ -253,7 +271,9 @@ def test_what_is_planned_for_shared_readings_is_what_a_release_charges_and_says(
     words = ("plan", "site.json", "--epsilon", "2", "--readings", "4")
     told, text = answer(*words), done(*words).stdout
     assert told["sigma"] == released["sigma"]
-    assert [encode(entry.cost) for entry in entries("shared.ledger")] == [told["shared"]["each"]] * 4
+    assert [encode(entry.cost) for entry in entries("shared.ledger")] == [
+        told["shared"]["each"]
+    ] * 4
     said = released["statement"].partition("; ")[2].removeprefix("4 together ")
     assert "at delta 1e-06" in said
     assert f"it states all of them as {said}" in text
@@ -262,7 +282,11 @@ def test_what_is_planned_for_shared_readings_is_what_a_release_charges_and_says(
 
 def test_a_page_is_drawn_where_no_trial_was_wrong() -> None:
     def exact(scene: Scene, lot: Lot, estimator: Estimator) -> float:
-        return 0.0 if estimator == "bayes median" and scene.sigma < 0.03 else 1.0 + float(lot.masses[0])
+        return (
+            0.0
+            if estimator == "bayes median" and scene.sigma < 0.03
+            else 1.0 + float(lot.masses[0])
+        )
 
     small: dict[str, Any] = {"TIMES": (0,), "SOME": (0,), "COSTS": (0, 6), "COUNTS": (1,)}
     with mock.patch.multiple(designs, error_of=exact, **small):
@@ -278,9 +302,15 @@ SHORT: dict[str, Any] = {"TIMES": (-1, 0), "SOME": (0, 1), "COSTS": (0,), "COUNT
 def test_curves_are_told_without_a_file() -> None:
     words = ("plan", *QUICK, "--trials", "3", "--seed", "1")
     with mock.patch.multiple(designs, error_of=by_law, **SHORT):
-        told, text = answer(*words, "--curves"), done(*words, "--curves", "--quiet").stdout.splitlines()
+        told, text = (
+            answer(*words, "--curves"),
+            done(*words, "--curves", "--quiet").stdout.splitlines(),
+        )
         assert not list(Path().iterdir())
-        drawn, short = answer(*words, "--out", "a.html"), done(*words, "--out", "b.html", "--quiet").stdout
+        drawn, short = (
+            answer(*words, "--out", "a.html"),
+            done(*words, "--out", "b.html", "--quiet").stdout,
+        )
     assert {name: told[name] for name in ("curves", "best_time")} == {
         name: drawn[name] for name in ("curves", "best_time")
     }
@@ -311,7 +341,9 @@ def test_a_plan_ends_with_what_curves_would_show() -> None:
     )
     assert told.endswith((" a minute", " minutes"))
     Site("own", linear(np.eye(3, 5) + 0.1, Line(5)), SwappedCells(1)).write("site.json")
-    told = done("plan", "site.json", "--rho", "8", "--sources", "1", "--trials", "2").stdout.splitlines()[-1]
+    told = done(
+        "plan", "site.json", "--rho", "8", "--sources", "1", "--trials", "2"
+    ).stdout.splitlines()[-1]
     assert "what more rho or more sources would change" in told
     assert "--curves" not in done("plan", "site.json", "--rho", "8").stdout
 
@@ -326,7 +358,7 @@ def test_the_best_time_is_that_of_the_better_estimator() -> None:
 
     with (
         mock.patch.multiple(designs, error_of=law, **SHORT),
-        mock.patch("sfumato.sensing.forecast.error_of", law),
+        mock.patch("sfumato.sensing.planning.forecast.error_of", law),
     ):
         told = answer("plan", *QUICK, "--trials", "4", "--seed", "1", "--curves")
     assert told["forecast"]["best"] == told["best_time"]["estimator"] == "least mass"
@@ -348,7 +380,8 @@ def test_what_a_ledger_adds_up_is_told_beside_what_readings_cost() -> None:
         "readings that share a budget take less of it: --readings 24 plans 24 of them\n"
     ) in text
     assert (
-        "after 24 a delta of 1 or more, which no budget has\n" in done("plan", *SMALL, "--trials", "0").stdout
+        "after 24 a delta of 1 or more, which no budget has\n"
+        in done("plan", *SMALL, "--trials", "0").stdout
     )
     by_rho = done("plan", *QUICK, "--trials", "0").stdout
     assert "adds up rho 8, 192, 800 and 11,520, which is that epsilon\n" in by_rho
@@ -361,7 +394,9 @@ def test_what_a_ledger_adds_up_is_told_beside_what_readings_cost() -> None:
 def test_the_papers_come_last() -> None:
     small: dict[str, Any] = {"TIMES": (0,), "SOME": (0,), "COSTS": (0,), "COUNTS": (1,)}
     with mock.patch.multiple(designs, error_of=by_law, **small):
-        text = done("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.png").stdout.splitlines()
+        text = done(
+            "plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.png"
+        ).stdout.splitlines()
     assert "tried, T 0.05 to 0.05, " in text[-3]
     assert text[-2].startswith("the papers")
     assert text[-1].startswith("whoever estimates")
@@ -374,10 +409,16 @@ def test_the_papers_come_last() -> None:
         (["--on", "line"], "a site says its own --on"),
         (["--radius", "1"], "a site says its own --radius"),
         (["--trials", "1"], "a mean with an interval needs two trials, got 1; nothing was planned"),
-        (["--trials", "0", "--want", "1"], "--want, --curves and --out simulate, --trials 0 does not"),
+        (
+            ["--trials", "0", "--want", "1"],
+            "--want, --curves and --out simulate, --trials 0 does not",
+        ),
         (["--trials", "0", "--curves"], "--want, --curves and --out simulate, --trials 0 does not"),
         (["--want", "-1"], "a wanted error is positive and finite, got -1.0; nothing was planned"),
-        (["--readings", "2", "--calibration", "papers"], "the papers' calibration is of a single reading"),
+        (
+            ["--readings", "2", "--calibration", "papers"],
+            "the papers' calibration is of a single reading",
+        ),
         (["--out", "plan.pdf"], "this is written as .html or .png, got plan.pdf"),
     ],
 )
@@ -389,9 +430,18 @@ def test_contradictions_are_refused(words: list[str], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--on", "plane", "--cells", "9"], "a plane has 32 by 32 cells, got --cells; nothing was planned"),
-        (["--on", "plane", "--length", "9"], "--length is of a line, got a plane; nothing was planned"),
-        (["--on", "graph", "--cells", "9", "--sensors", "10"], "a graph has at most one sensor at each of 9"),
+        (
+            ["--on", "plane", "--cells", "9"],
+            "a plane has 32 by 32 cells, got --cells; nothing was planned",
+        ),
+        (
+            ["--on", "plane", "--length", "9"],
+            "--length is of a line, got a plane; nothing was planned",
+        ),
+        (
+            ["--on", "graph", "--cells", "9", "--sensors", "10"],
+            "a graph has at most one sensor at each of 9",
+        ),
         (["--sources", "101"], "sources must be"),
     ],
 )
@@ -414,7 +464,9 @@ def test_plan_and_simulate_make_up_the_same_site() -> None:
         assert told["sigma"] == plan(site, ZCDP(1)).sigma
 
 
-@pytest.mark.parametrize("words", [["--on", "graph"], ["--diffusion-time", "0"], ["--sensors", "4"]])
+@pytest.mark.parametrize(
+    "words", [["--on", "graph"], ["--diffusion-time", "0"], ["--sensors", "4"]]
+)
 def test_sources_on_a_site_of_ones_own_take_it_as_it_is(words: list[str]) -> None:
     hall()
     said = refused(2, "simulate", "made", "--site", "site.json", *words)
@@ -425,7 +477,19 @@ def test_sources_on_a_site_of_ones_own_take_it_as_it_is(words: list[str]) -> Non
 
 
 def test_a_made_up_radius_is_exactly_a_hundredth() -> None:
-    words = ("plan", "--length", "0.1", "--rho", "1", "--cells", "20", "--sensors", "6", "--trials", "0")
+    words = (
+        "plan",
+        "--length",
+        "0.1",
+        "--rho",
+        "1",
+        "--cells",
+        "20",
+        "--sensors",
+        "6",
+        "--trials",
+        "0",
+    )
     assert answer(*words)["neighbors"]["radius"] == "1/1000"
     first = done(*words).stdout.splitlines()[0]
     assert first.endswith("an earth mover's distance of at most 0.001 (line)")

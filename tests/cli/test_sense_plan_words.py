@@ -16,11 +16,11 @@ from sfumato.cli.sense_need import needs
 from sfumato.cli.sense_words import aligned, listed, up
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass
 from sfumato.sensing import Site, heat_line
-from sfumato.sensing.design import Curve, Design
-from sfumato.sensing.forecast import ErrorForecast, ErrorRatio, RecoveryForecast
-from sfumato.sensing.need import Need
-from sfumato.sensing.papers_bounds import papers_bounds
-from sfumato.sensing.rounds import cost_after
+from sfumato.sensing.planning.design import Curve, Design
+from sfumato.sensing.planning.forecast import ErrorForecast, ErrorRatio, RecoveryForecast
+from sfumato.sensing.planning.papers_bounds import papers_bounds
+from sfumato.sensing.planning.requirement import Requirement
+from sfumato.sensing.release.rounds import cost_after
 from sfumato.spaces import Line
 
 pytestmark = pytest.mark.unit
@@ -73,7 +73,11 @@ def test_which_is_better_is_said_with_its_doubt(ratio: ErrorRatio | None, senten
             9,
             "of the times tried, T 1, the first, is best to read at; planned is 0.05",
         ),
-        ([[3, 4, 5], [1, 2, 3], [3, 4, 5]], 9, "of the times tried, T 2 is best to read at; planned is 0.05"),
+        (
+            [[3, 4, 5], [1, 2, 3], [3, 4, 5]],
+            9,
+            "of the times tried, T 2 is best to read at; planned is 0.05",
+        ),
         (
             [[1, 2, 3], [1, 3, 2], [3, 4, 5]],
             9,
@@ -97,7 +101,13 @@ def test_the_best_time_is_named_only_if_chance_lets_it(
 ) -> None:
     row, nobody = np.array(errors, dtype=np.float64), (None, None, None)
     curve = Curve(
-        "diffusion time", (1.0, 2.0, 3.0), {"bayes median": row}, {}, nobody, nobody, np.full(3, nothing)
+        "diffusion time",
+        (1.0, 2.0, 3.0),
+        {"bayes median": row},
+        {},
+        nobody,
+        nobody,
+        np.full(3, nothing),
     )
     told = sense_plan_page.curves(DESIGN, [curve])["best_time"]
     assert told["said"] == f"for the Bayes median, {sentence}"
@@ -113,7 +123,7 @@ def test_a_bound_of_no_number_is_not_printed() -> None:
     assert found.private is not None
     for own in (replace(found.private, bracket=float("inf")), found.private):
         told = replace(found, private=own)
-        with mock.patch("sfumato.sensing.papers_bounds.papers_bounds", return_value=told):
+        with mock.patch("sfumato.sensing.planning.papers_bounds.papers_bounds", return_value=told):
             _, (line, *_) = sense_forecast.bounds(design)
         assert "no number" not in line
         assert ("at their own noise" in line) is (own.bracket < float("inf"))
@@ -155,7 +165,9 @@ def test_a_need_that_chance_decides_is_no_number_to_buy_by(
     error = ErrorForecast("bayes median", 1.0, 0.8, 1.2, 1.0, 100)
     sure = ErrorForecast("bayes median", 0.7, 0.6, 0.9, 1.0, 100)
     means = {12.0: error, 24.0: error, 48.0: sure}
-    found = Need("sensors", 1.0, "bayes median", 16.3, few, lots, (2.0, 96.0), 24.0, error, 12.0, means)
+    found = Requirement(
+        "sensors", 1.0, "bayes median", 16.3, few, lots, (2.0, 96.0), 24.0, error, 12.0, means
+    )
     told, lines = needs(DESIGN, [found], even=9.0, total=DESIGN.loss, readings=None)
     assert sentence in lines[0]
     assert lines[1].endswith(
@@ -166,17 +178,24 @@ def test_a_need_that_chance_decides_is_no_number_to_buy_by(
         if lots
         else "so buy 12 sensors, for a mean error of 1 (0.8 to 1.2), which may be within 1"
     )
-    assert lines[3].startswith("tried, with mean errors: 12 sensors 1 (0.8 to 1.2, 100 trials); 24 sensors ")
+    assert lines[3].startswith(
+        "tried, with mean errors: 12 sensors 1 (0.8 to 1.2, 100 trials); 24 sensors "
+    )
     assert [one["value"] for one in told["needed"]["sensors"]["means"]] == [12.0, 24.0, 48.0]
     assert told["needed"]["sensors"]["within_a_tenth"] == 12.0
     _, lines = needs(DESIGN, [found], even=0.9, total=DESIGN.loss, readings=None)
-    assert lines[0] == "without any reading the mean error is 0.9: what is wanted takes no sensor at all"
+    assert (
+        lines[0]
+        == "without any reading the mean error is 0.9: what is wanted takes no sensor at all"
+    )
     assert not any(line.startswith("so buy") for line in lines)
 
 
 def test_a_cost_of_shared_readings_is_told_in_the_terms_asked_for() -> None:
     error = ErrorForecast("bayes median", 1.0, 0.8, 1.2, 1.0, 100)
-    found = Need("cost", 1.0, "bayes median", 0.01, 0.005, 0.02, (0.001, 0.1), 0.1, error, 0.1, {0.1: error})
+    found = Requirement(
+        "cost", 1.0, "bayes median", 0.01, 0.005, 0.02, (0.001, 0.1), 0.1, error, 0.1, {0.1: error}
+    )
     _, lines = needs(DESIGN, [found], even=9.0, total=ApproxDP(4, "1e-5"), readings=24)
     together = cost_after(ZCDP("0.01"), [24], delta="1e-5")[0].epsilon
     assert lines[1].startswith("that is of each reading; together, 24 readings cost epsilon ")
@@ -195,7 +214,9 @@ def test_trials_without_an_answer_are_told_wherever_a_mean_is() -> None:
     _, lines = sense_forecast.forecast(DESIGN, RecoveryForecast(replace(one, failed=0), other, 9.0))
     assert not any("left out" in line for line in lines)
 
-    found = Need("sensors", 1.0, "least mass", 16.3, None, None, (2.0, 96.0), 24.0, one, 24.0, {24.0: one})
+    found = Requirement(
+        "sensors", 1.0, "least mass", 16.3, None, None, (2.0, 96.0), 24.0, one, 24.0, {24.0: one}
+    )
     _, lines = needs(DESIGN, [found], even=9.0, total=DESIGN.loss, readings=None)
     assert lines[-2:] == ["tried, with mean errors: 24 sensors 1 (0.5 to 2, 397 trials)", said]
 
@@ -206,7 +227,13 @@ def test_trials_without_an_answer_are_told_wherever_a_mean_is() -> None:
         ErrorForecast("least mass", 1.5, 1, 2, 1, 3, 1),
     )
     curve = Curve(
-        "sensors", (25.0, 50.0), {"least mass": errors}, {"least mass": means}, nobody, nobody, np.ones(3)
+        "sensors",
+        (25.0, 50.0),
+        {"least mass": errors},
+        {"least mass": means},
+        nobody,
+        nobody,
+        np.ones(3),
     )
     lines = sense_plan_page.tables(DESIGN, [curve])
     assert lines[1:] == [
@@ -220,7 +247,9 @@ def test_trials_without_an_answer_are_told_wherever_a_mean_is() -> None:
 
 
 def test_a_line_that_begins_elsewhere_is_said_to() -> None:
-    far = heat_line(sources=Line.at(np.linspace(100, 200, 21)), sensors=[120.0, 180.0], diffusion_time=50)
+    far = heat_line(
+        sources=Line.at(np.linspace(100, 200, 21)), sensors=[120.0, 180.0], diffusion_time=50
+    )
     design = Design(Site("far", far, MovedMass(1, "line")), ZCDP(8))
     assert sense_forecast.extent(design) == "; the line goes from 100 to 200"
     assert sense_forecast.extent(DESIGN) == "; the line goes to 1"
@@ -231,5 +260,9 @@ def test_numbers_and_lists_as_people_read_them() -> None:
         "0", "82.3", "1,000", "3,210", "124,000", "2e+06",
     ]  # fmt: skip
     assert (up(1440.0, 5), up(1440.2, 5)) == ("1,440", "1,440.2")
-    assert (listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "or")) == ("a", "a, b and c", "a or b")
+    assert (listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "or")) == (
+        "a",
+        "a, b and c",
+        "a or b",
+    )
     assert aligned([["a", "bb", ""], ["ccc", "d", "e"]]) == ["a    bb", "ccc  d   e"]

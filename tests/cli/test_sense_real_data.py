@@ -57,8 +57,16 @@ def test_the_intel_lab() -> None:
     """52 motes in a lab of 41 by 32 m, and the temperatures of one moment."""
     with (DATA / "sensors/intel_lab_mote_positions.csv").open() as file:
         motes = [row for row in csv.DictReader(file) if row["in_temperature_file"] == "1"]
-    table("sensors.csv", ["sensor", "x", "y"], [(row["mote"], row["x_m"], row["y_m"]) for row in motes])
-    moment = pq.read_table(DATA / "sensors/intel_lab_temperature_30s.parquet").slice(5000, 1).to_pylist()[0]
+    table(
+        "sensors.csv",
+        ["sensor", "x", "y"],
+        [(row["mote"], row["x_m"], row["y_m"]) for row in motes],
+    )
+    moment = (
+        pq.read_table(DATA / "sensors/intel_lab_temperature_30s.parquet")
+        .slice(5000, 1)
+        .to_pylist()[0]
+    )
     values = {row["mote"]: moment[f"mote_{int(row['mote']):02}"] for row in motes}
     table("readings.csv", ["sensor", "value"], values.items())
     done(
@@ -71,13 +79,18 @@ def test_the_intel_lab() -> None:
     found = all_the_way("--upper", "100", "--plot", "lab.png", rho="1/10")
     assert found["status"] == "optimal"
     assert all(0 <= source["x"] <= 41 and 0 <= source["y"] <= 32 for source in found["sources"])
-    # A carpet of density d reads at most d, and the lab is at 22 degrees: 30 everywhere is more than enough.
+    # A carpet of density d reads at most d, and the lab is at 22 degrees: 30 everywhere is more
+    # than enough.
     assert 0 < found["objective"] < 41 * 32 * 30
 
 
 def test_a_thermal_array() -> None:
     """16 pixels of a thermal array over a room, in tenths of a degree."""
-    frames = pq.read_table(DATA / "sensors/thermal_array_4x4_people.parquet").slice(1000, 1).to_pylist()[0]
+    frames = (
+        pq.read_table(DATA / "sensors/thermal_array_4x4_people.parquet")
+        .slice(1000, 1)
+        .to_pylist()[0]
+    )
     names = [f"t{number:02}" for number in range(1, 17)]
     above = [(frames[f"{name}_dC"] - frames["ambient_dC"]) / 10 for name in names]
     table(
@@ -91,7 +104,11 @@ def test_a_thermal_array() -> None:
         "sensors.csv", "--diffusion-time", "0.3", "--radius", "1/2", "--step", "0.1",
     )  # fmt: skip
     found = all_the_way("--upper", "50", "--plot", "room.png", rho="2")
-    assert found["status"] in ("optimal", "zero", "infeasible")  # a person, or nothing through this noise
+    assert found["status"] in (
+        "optimal",
+        "zero",
+        "infeasible",
+    )  # a person, or nothing through this noise
 
 
 def test_the_roads_of_minnesota() -> None:
@@ -115,7 +132,9 @@ def test_the_roads_of_minnesota() -> None:
     sources_of("site.json", 1000)
     with (DATA / "graphs/minnesota_road_nodes.csv").open() as file:
         table(
-            "layout.csv", ["node", "x", "y"], [(r["node"], r["lon"], r["lat"]) for r in csv.DictReader(file)]
+            "layout.csv",
+            ["node", "x", "y"],
+            [(r["node"], r["lon"], r["lat"]) for r in csv.DictReader(file)],
         )
     truth = ["--sources", "sources.csv", "--layout", "layout.csv", "--plot", "roads.png"]
     found = all_the_way("--communities", "1", *truth, rho="1e6")
@@ -129,7 +148,9 @@ def test_the_loops_of_the_bay() -> None:
     """325 sensors in the roads around San Jose; distances along the roads are lengths."""
     pairs = pq.read_table(DATA / "graphs/pems_bay_distances.parquet").to_pylist()
     near = [
-        (row["src"], row["dst"], row["road_distance_m"]) for row in pairs if 0 < row["road_distance_m"] < 3000
+        (row["src"], row["dst"], row["road_distance_m"])
+        for row in pairs
+        if 0 < row["road_distance_m"] < 3000
     ]
     table("edges.csv", ["u", "v", "length"], near)
     done(
@@ -159,7 +180,9 @@ def test_which_side_of_the_blogs() -> None:
     with (DATA / "graphs/polblogs_nodes.csv").open() as file:
         side = {row["node"]: row["side"] for row in csv.DictReader(file)}
     degree = (
-        np.bincount(made.operator.space.edges.ravel()) if isinstance(made.operator.space, Graph) else None
+        np.bincount(made.operator.space.edges.ravel())
+        if isinstance(made.operator.space, Graph)
+        else None
     )
     assert degree is not None
     source = int(degree.argmax())

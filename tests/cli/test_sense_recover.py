@@ -32,7 +32,7 @@ from sfumato.sensing import (
     read_recovery,
     read_site,
 )
-from sfumato.sensing.radius import default_radius
+from sfumato.sensing.recovery.radius import default_radius
 
 pytestmark = pytest.mark.unit
 
@@ -67,10 +67,17 @@ def test_every_time_is_paid_for_and_all_can_be_averaged() -> None:
     assert sentence == (
         "there are 4 times, from 09:30 on: choose one with --time, or --average them; nothing was recovered"
     )
-    assert refused(2, "recover", "r.json", "--time", "10:00").startswith("there is no reading at '10:00'")
+    assert refused(2, "recover", "r.json", "--time", "10:00").startswith(
+        "there is no reading at '10:00'"
+    )
     one = answer("recover", "r.json", "--time", "09:10", "--out", "one.json", *PLAIN)
     mean = answer("recover", "r.json", "--average", "--out", "mean.json", *PLAIN)
-    assert (one["time"], one["averaged"], mean["time"], mean["averaged"]) == ("09:10", False, "", True)
+    assert (one["time"], one["averaged"], mean["time"], mean["averaged"]) == (
+        "09:10",
+        False,
+        "",
+        True,
+    )
     assert mean["sigma"] == pytest.approx(one["sigma"] / 2, rel=1e-12)
     assert mean["statement"] == f"4 readings, each {one['statement']}"
     snapshots = read_readings("r.json").snapshots
@@ -83,7 +90,9 @@ def test_every_time_is_paid_for_and_all_can_be_averaged() -> None:
     again = answer("recover", "r.csv", "--site", "site.json", "--time", "09:10", *PLAIN)
     assert again["sources"] == one["sources"]
     assert again["statement"] == "nothing was promised by sfumato for these readings"
-    assert "r.csv has 4 times" in refused(2, "recover", "r.csv", "--site", "site.json", "--sigma", "1")
+    assert "r.csv has 4 times" in refused(
+        2, "recover", "r.csv", "--site", "site.json", "--sigma", "1"
+    )
     assert "no reading at 'x'" in refused(
         2, "recover", "r.csv", "--site", "site.json", "--sigma", "1", "--time", "x"
     )
@@ -120,7 +129,10 @@ def test_a_ceiling_that_explains_nothing_is_proved_to() -> None:
     assert (told["objective"], told["gap"], told["sources"]) == (None, None, [])
     checked = answer("check", "rec.json")
     assert (checked["holds"], checked["objective"], checked["bound"] > 0) == (True, None, True)
-    assert answer("recover", "r.json", "--upper", "0.01", "--sources", sources(5))["status"] == "infeasible"
+    assert (
+        answer("recover", "r.json", "--upper", "0.01", "--sources", sources(5))["status"]
+        == "infeasible"
+    )
 
 
 def sources(*cells: int) -> str:
@@ -130,13 +142,24 @@ def sources(*cells: int) -> str:
 def test_readings_of_nothing_tell_nothing() -> None:
     clear()
     said = done(
-        "recover", "r.json", "--radius", "1", "--out", "rec.json", "--out", "rec.csv", "--plot", "rec.png"
+        "recover",
+        "r.json",
+        "--radius",
+        "1",
+        "--out",
+        "rec.json",
+        "--out",
+        "rec.csv",
+        "--plot",
+        "rec.png",
     )
     assert said.stdout.startswith("hall: zero; radius 1, noise about ")
     sigma = json.loads(Path("rec.json").read_text())["sigma"]
     assert said.stdout.splitlines()[0].endswith(f" (sigma {sigma:.4g})")
     # A radius that is too wide is no misfit: these are the readings of an empty hall.
-    assert said.stdout.splitlines()[-1].startswith("the readings are within the radius of no sources at all")
+    assert said.stdout.splitlines()[-1].startswith(
+        "the readings are within the radius of no sources at all"
+    )
     assert json.loads(Path("rec.json").read_text())["answer"] is None
     assert Path("rec.csv").read_text() == "cell,x,mass,share\n"
     assert answer("check", "rec.json")["holds"]
@@ -182,7 +205,19 @@ def test_names_that_look_like_markup_are_printed_as_they_are() -> None:
 def network() -> None:
     """Two triangles with a bridge; the source is eve."""
     table("edges.csv", ["u", "v"], EDGES)
-    done("site", "net.json", "--name", "net", *TOLD, "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
+    done(
+        "site",
+        "net.json",
+        "--name",
+        "net",
+        *TOLD,
+        "--graph",
+        "edges.csv",
+        "--rate",
+        "0.3",
+        "--radius",
+        "1",
+    )
     made = read_site("net.json")
     exact = made.operator.readings([0, 0, 0, 0, 1, 0])
     done("ledger", "net.json", "net.ledger", "--rho", CLEAR)
@@ -209,7 +244,9 @@ def test_which_community_a_source_is_in() -> None:
     assert told["community"]["shares"] == pytest.approx([0, 1], abs=0.03)
     assert max(rows("rec.csv"), key=lambda row: float(row["mass"]))["name"] == "eve"
     assert "community" not in answer("recover", "r.json", "--communities", "1", *PLAIN)
-    assert len(answer("recover", "r.json", "--communities", "3", *PLAIN)["community"]["shares"]) == 3
+    assert (
+        len(answer("recover", "r.json", "--communities", "3", *PLAIN)["community"]["shares"]) == 3
+    )
     assert "community 1 of 3 nodes, 100% of the mass" in done("recover", "r.json", *PLAIN).stdout
     assert "7" in refused(2, "recover", "r.json", "--communities", "7", *PLAIN)
     truth = table("sources.csv", ["cell", "mass"], [("eve", 2)])
@@ -220,7 +257,14 @@ def test_which_community_a_source_is_in() -> None:
 
 def test_a_network_is_drawn_where_one_likes() -> None:
     network()
-    places = [("ann", 0, 0), ("bob", 0, 1), ("cid", 1, 0), ("dan", 2, 0), ("eve", 3, 1), ("fay", 3, 0)]
+    places = [
+        ("ann", 0, 0),
+        ("bob", 0, 1),
+        ("cid", 1, 0),
+        ("dan", 2, 0),
+        ("eve", 3, 1),
+        ("fay", 3, 0),
+    ]
     table("layout.csv", ["node", "x", "y"], places)
     done("recover", "r.json", "--plot", "a.png", "--layout", "layout.csv", *PLAIN)
     done("recover", "r.json", "--plot", "b.png", *PLAIN)
@@ -268,10 +312,13 @@ def test_a_check_says_who_paid() -> None:
     sentence = refused(1, "check", "rec.json", "--ledger", "hall.ledger", "--readings", "r.json")
     assert sentence.startswith("r.json: the release is of ledger ")
     # Readings that were paid for, but not those of this recovery.
-    sentence = refused(1, "check", "rec.json", "--ledger", "hall.ledger", "--readings", "other.json")
+    sentence = refused(
+        1, "check", "rec.json", "--ledger", "hall.ledger", "--readings", "other.json"
+    )
     assert sentence == "rec.json was not made from these readings"
     assert (
-        refused(2, "check", "rec.json", *ledger) == "--ledger and --readings go together; nothing was checked"
+        refused(2, "check", "rec.json", *ledger)
+        == "--ledger and --readings go together; nothing was checked"
     )
     refused(2, "check", "rec.json", "--readings", "r.json")
     assert refused(4, "check", "rec.json", "--ledger", "none", "--readings", "r.json")
@@ -285,13 +332,31 @@ def test_readings_of_different_noise_are_averaged_by_what_they_tell() -> None:
     for time, rho in ((0, "1e4"), (1, "100")):
         lines = [(time, name, value) for name, value in zip(HALL, hall_readings(5), strict=True)]
         table("now.csv", ["time", "sensor", "value"], lines)
-        words = ["--site", "site.json", "--ledger", "clear.ledger", "--rho", rho, "--out", f"t{time}.json"]
+        words = [
+            "--site",
+            "site.json",
+            "--ledger",
+            "clear.ledger",
+            "--rho",
+            rho,
+            "--out",
+            f"t{time}.json",
+        ]
         done("release", "now.csv", *words)
     first, second = (read_readings(f"t{time}.json").snapshots[0].sigma for time in (0, 1))
     told = answer("recover", "t1.json", "t0.json", "--average", *LEAST, "--out", "both.json")
     assert told["sigma"] == pytest.approx((first**-2 + second**-2) ** -0.5, rel=1e-12)
     assert told["sigma"] < first < 0.2 * second  # a plain mean has half of the second
-    done("check", "both.json", "--ledger", "clear.ledger", "--readings", "t0.json", "--readings", "t1.json")
+    done(
+        "check",
+        "both.json",
+        "--ledger",
+        "clear.ledger",
+        "--readings",
+        "t0.json",
+        "--readings",
+        "t1.json",
+    )
 
 
 def test_an_average_is_of_its_files_in_any_order() -> None:
@@ -300,7 +365,16 @@ def test_an_average_is_of_its_files_in_any_order() -> None:
     for day in days:
         lines = [(day, name, value) for name, value in zip(HALL, hall_readings(5), strict=True)]
         table("now.csv", ["time", "sensor", "value"], lines)
-        words = ["--site", "site.json", "--ledger", "clear.ledger", "--rho", "1e4", "--out", f"{day}.json"]
+        words = [
+            "--site",
+            "site.json",
+            "--ledger",
+            "clear.ledger",
+            "--rho",
+            "1e4",
+            "--out",
+            f"{day}.json",
+        ]
         done("release", "now.csv", *words)
     files = [f"{day}.json" for day in days]
     done("recover", *files, "--average", *LEAST, "--out", "avg.json")

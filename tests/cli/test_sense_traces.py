@@ -18,9 +18,15 @@ from sfumato.sensing import read_readings
 
 pytestmark = pytest.mark.unit
 
-# Nine decimals: among 4 x 4 noisy readings of some 20 digits each, chance spells them with probability 4e-7.
+# Nine decimals: among 4 x 4 noisy readings of some 20 digits each, chance spells them with
+# probability 4e-7.
 CANARY = "31337.123271828"
-PRIVATE = [CANARY.encode(), b"123271828", struct.pack("<d", float(CANARY)), struct.pack(">d", float(CANARY))]
+PRIVATE = [
+    CANARY.encode(),
+    b"123271828",
+    struct.pack("<d", float(CANARY)),
+    struct.pack(">d", float(CANARY)),
+]
 TABLES: dict[str, dict[str, Any]] = {
     "normal": VALUES,
     "canary": {**VALUES, "left": CANARY, "wall": f"-{CANARY}"},
@@ -39,7 +45,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def leaked(*texts: str) -> set[str]:
     """What is private in the files here, those of the readings left out, or in words that were said."""
     found = [text.encode() for text in texts]
-    found += [path.read_bytes() for path in Path().rglob("*") if path.is_file() and path.stem != "readings"]
+    found += [
+        path.read_bytes()
+        for path in Path().rglob("*")
+        if path.is_file() and path.stem != "readings"
+    ]
     return {repr(one) for one in PRIVATE for data in found if one in data}
 
 
@@ -80,7 +90,10 @@ def trace(result: Any) -> dict[str, Any]:
     ids=["rho", "json", "sealed", "epsilon"],
 )
 def test_all_readings_leave_the_same_traces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], more: list[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    more: list[str],
 ) -> None:
     seen = {}
     for name, values in TABLES.items():
@@ -142,7 +155,9 @@ def test_a_mistake_in_the_table_tells_nothing_of_its_readings(
     result = run(*release(*more))
     assert (result.exit_code, result.stdout, entries()) == (4, "", ())
     assert result.stderr.rstrip("}\n").rstrip(' "exit:,4').endswith("nothing was charged")
-    chain = "" if result.exception is None else "".join(traceback.format_exception(result.exception))
+    chain = (
+        "" if result.exception is None else "".join(traceback.format_exception(result.exception))
+    )
     beside = capfd.readouterr()
     assert leaked(result.output, result.stderr, chain, *beside) == set()
 

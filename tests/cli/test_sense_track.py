@@ -15,8 +15,8 @@ from tests.cli.sense_runs import HALL, TOLD, alone, answer, done, hall, refused,
 from sfumato.cli.sense_track import cost_of, dearest, losses_of, one_too_many, uneven
 from sfumato.figures import sheet
 from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx, gaussian_sigma
-from sfumato.privacy.codec import encode
-from sfumato.privacy.exact import exact, plain
+from sfumato.privacy.accounting.codec import encode
+from sfumato.privacy.accounting.numbers import exact, plain
 from sfumato.sensing import cost_after, read_readings, read_site
 
 pytestmark = pytest.mark.unit
@@ -32,16 +32,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sheet, "DPI", 50)  # drawing is slow, and nothing here needs more pixels
 
 
-def released(times: list[str], cells: list[int] = CELLS, *, out: str = "r.json", rho: str = RHO) -> str:
+def released(
+    times: list[str], cells: list[int] = CELLS, *, out: str = "r.json", rho: str = RHO
+) -> str:
     """Noisy readings of a unit that is in one cell after the other, at these times."""
     operator = read_site("site.json").operator
     lines: list[Any] = []
     for time, cell in zip(times, cells, strict=True):
         read = operator.columns([cell])[:, 0].tolist()
-        lines += [([time] if time else []) + [name, value] for name, value in zip(HALL, read, strict=True)]
+        lines += [
+            ([time] if time else []) + [name, value] for name, value in zip(HALL, read, strict=True)
+        ]
     table("rounds.csv", (["time"] if times[0] else []) + ["sensor", "value"], lines)
     done(
-        "release", "rounds.csv", "--site", "site.json", "--ledger", "clear.ledger", "--rho", rho, "--out", out
+        "release",
+        "rounds.csv",
+        "--site",
+        "site.json",
+        "--ledger",
+        "clear.ledger",
+        "--rho",
+        rho,
+        "--out",
+        out,
     )
     return out
 
@@ -65,7 +78,9 @@ def test_a_source_is_followed_in_the_order_of_times() -> None:
     said = done("track", "r.json").stdout
     assert said.startswith("hall: 5 rounds, 1 source of mass ")
     assert said.splitlines()[-1] == told["statement"]
-    assert refused(4, "track", "r.json", "--out", "t.json").startswith("t.json exists already and is kept")
+    assert refused(4, "track", "r.json", "--out", "t.json").startswith(
+        "t.json exists already and is kept"
+    )
 
 
 def test_what_all_rounds_cost_is_in_view() -> None:
@@ -87,7 +102,9 @@ def test_costs_add_up_or_say_that_they_do_not() -> None:
     assert f"at most epsilon {plain(as_approx(ZCDP(2), '1e-6').epsilon)} at" in words
     whole, words = cost_of([ApproxDP(1, "1e-6")] * 24)
     assert whole == ApproxDP(24, "24e-6")
-    assert words.endswith("at most epsilon 5.78859 at delta 1e-06")  # as `cost_after` has it, rounded up
+    assert words.endswith(
+        "at most epsilon 5.78859 at delta 1e-06"
+    )  # as `cost_after` has it, rounded up
     mixed: list[Loss] = [ApproxDP(1, "1e-6"), ApproxDP(2, "1e-6")]
     assert cost_of(mixed)[0] == ApproxDP(3, "2e-6")
     kinds: list[Loss] = [ZCDP(1), ApproxDP(1, "1e-6")]
@@ -132,13 +149,21 @@ def test_of_several_receipts_the_one_of_least_noise_bounds_them() -> None:
 
 def test_a_round_of_several_devices_costs_what_its_dearest_says() -> None:
     def device(*costs: tuple[str, Loss]) -> Any:
-        receipts = [SimpleNamespace(time=t, guarantee=SimpleNamespace(loss=loss)) for t, loss in costs]
+        receipts = [
+            SimpleNamespace(time=t, guarantee=SimpleNamespace(loss=loss)) for t, loss in costs
+        ]
         return SimpleNamespace(snapshots=receipts)
 
     much, little = ApproxDP(2, "1e-9"), ApproxDP(1, "0.1")
     assert losses_of([device(("1", much), ("2", much)), device(("1", little))]) == [little, much]
-    assert losses_of([device(("1", little), ("2", little)), device(("2", ZCDP(9)))]) == [little, None]
-    assert losses_of([device(("", much)), device(("", little))]) == [much, little]  # two rounds without times
+    assert losses_of([device(("1", little), ("2", little)), device(("2", ZCDP(9)))]) == [
+        little,
+        None,
+    ]
+    assert losses_of([device(("", much)), device(("", little))]) == [
+        much,
+        little,
+    ]  # two rounds without times
 
 
 def test_files_without_times_are_rounds_in_their_order() -> None:
@@ -158,7 +183,9 @@ def test_several_sources_are_drawn_from_the_readings() -> None:
     lines = [
         (time, name, value)
         for time in range(3)
-        for name, value in zip(HALL, (operator.columns([3 + time, 16]) @ np.ones(2)).tolist(), strict=True)
+        for name, value in zip(
+            HALL, (operator.columns([3 + time, 16]) @ np.ones(2)).tolist(), strict=True
+        )
     ]
     table("readings.csv", ["time", "sensor", "value"], lines)
     done(
@@ -184,7 +211,19 @@ def test_several_sources_are_drawn_from_the_readings() -> None:
 def test_on_a_graph_a_track_is_a_table() -> None:
     hall()
     table("edges.csv", ["u", "v"], [("a", "b"), ("b", "c"), ("c", "d")])
-    done("site", "net.json", "--name", "net", *TOLD, "--graph", "edges.csv", "--rate", "0.3", "--radius", "1")
+    done(
+        "site",
+        "net.json",
+        "--name",
+        "net",
+        *TOLD,
+        "--graph",
+        "edges.csv",
+        "--rate",
+        "0.3",
+        "--radius",
+        "1",
+    )
     done("ledger", "net.json", "net.ledger", "--rho", "1e9")
     operator = read_site("net.json").operator
     lines = [
@@ -194,7 +233,16 @@ def test_on_a_graph_a_track_is_a_table() -> None:
     ]
     table("n.csv", ["time", "sensor", "value"], lines)
     done(
-        "release", "n.csv", "--site", "net.json", "--ledger", "net.ledger", "--rho", "1e7", "--out", "r.json"
+        "release",
+        "n.csv",
+        "--site",
+        "net.json",
+        "--ledger",
+        "net.ledger",
+        "--rho",
+        "1e7",
+        "--out",
+        "r.json",
     )
     told = answer("track", "r.json")
     assert [one["sources"][0]["name"] for one in told["rounds"]] == ["a", "b", "c"]
@@ -213,7 +261,7 @@ def test_a_second_source_that_is_not_there_is_doubted(monkeypatch: pytest.Monkey
     better = "times as likely as with 2: 1 source explains them better, try --count 1 "
     assert told["mixed"]
     assert better in said
-    monkeypatch.setattr("sfumato.sensing.mixing.RHAT", 0.5)
+    monkeypatch.setattr("sfumato.sensing.diagnostics.mixing.RHAT", 0.5)
     unmixed = done("track", "r.json", "--count", "2", "--seed", "1")
     assert "did NOT mix" in unmixed.stdout
     assert "times as likely" not in unmixed.stdout
@@ -244,7 +292,8 @@ def row_of_rounds(*, drift: float) -> list[str]:
     )  # fmt: skip
     done("ledger", "row.json", "row.ledger", "--rho", "1e6")
     read = read_site("row.json").operator.columns([19])[:, 0]
-    # Rows of the last round come first: rounds are told apart by their times, not by where they stand.
+    # Rows of the last round come first: rounds are told apart by their times, not by where they
+    # stand.
     lines = [
         (time, f"s{i}", read[i] + (drift * time if i == 4 else 0))
         for time in reversed(range(8))
@@ -267,7 +316,9 @@ def test_a_drifting_sensor_is_told_and_left_out_on_demand() -> None:
     assert (left["suspects"], left["left_out"]) == (used["suspects"], True)
     assert set(cells(left)) <= {18, 19, 20}
     assert set(cells(used)) - {18, 19, 20}  # the rival: it was there for somebody
-    assert "sensor 's4' drifts by +0.5" in " ".join(done(*words, "--without-suspects").stdout.split())
+    assert "sensor 's4' drifts by +0.5" in " ".join(
+        done(*words, "--without-suspects").stdout.split()
+    )
 
 
 def test_an_average_looks_for_bad_sensors_in_each_of_its_rounds() -> None:
@@ -277,7 +328,9 @@ def test_an_average_looks_for_bad_sensors_in_each_of_its_rounds() -> None:
     assert (bad["sensor"], bad["drift"]) == ("s4", pytest.approx(0.2, abs=0.05))
     assert told["answer"]["bands"][0]["x"] == pytest.approx(0.5, abs=0.05)
     assert answer("check", "rec.json")["holds"]
-    (alone_,) = answer("recover", "r.json", "--time", "7", "--fit", "sensors")["answer"]["field"]["suspects"]
+    (alone_,) = answer("recover", "r.json", "--time", "7", "--fit", "sensors")["answer"]["field"][
+        "suspects"
+    ]
     assert alone_["drift"] is None
     assert alone_["off"] == pytest.approx(1.4, abs=0.2)
 
@@ -287,7 +340,9 @@ def test_rounds_that_are_not_evenly_spaced_are_told() -> None:
     assert uneven(["0", "1", "2", "3.4"]) == []
     assert uneven(["0", "1", "2", "3.6"]) == [said]
     assert uneven(["2026-01-01T00:00", "2026-01-01T00:01", "2026-01-01T10:00"]) == [said]
-    assert uneven(["23:00", "23:10", "00:00"]) == uneven(["", ""]) == uneven(["first", "second"]) == []
+    assert (
+        uneven(["23:00", "23:10", "00:00"]) == uneven(["", ""]) == uneven(["first", "second"]) == []
+    )
 
 
 def test_hours_across_midnight_stay_as_they_come_and_one_moment_twice_is_refused() -> None:

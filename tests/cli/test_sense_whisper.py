@@ -57,7 +57,9 @@ def test_answers_are_paid_for_and_the_start_is_found() -> None:
     assert told["statement"] == "epsilon 60 for each node (one user's data replaced), central model"
     assert (told["answers"], len(entries("club.ledger"))) == (8, 1)
     assert json.loads(Path("said.json").read_text())["value"] == [1] * 4 + [0] * 4
-    verified = CliRunner().invoke(app, ["ledger", "verify", "club.ledger", "--against", "said.json"])
+    verified = CliRunner().invoke(
+        app, ["ledger", "verify", "club.ledger", "--against", "said.json"]
+    )
     assert verified.exit_code == 0
     found = answer(
         "whisper", "locate", "said.json", "--out", "where.json", "--plot", "a.png", "--start", "ann"
@@ -88,7 +90,9 @@ def test_a_rehearsed_cost_is_not_charged() -> None:
     )
     assert entries("club.ledger") == before
     assert not Path("said.json").exists()
-    assert refused(3, *release("--dry-run", epsilon="121")).startswith("asked epsilon 121, 120 left")
+    assert refused(3, *release("--dry-run", epsilon="121")).startswith(
+        "asked epsilon 121, 120 left"
+    )
 
 
 def test_the_local_model_is_for_one_row() -> None:
@@ -121,14 +125,20 @@ def test_the_files_of_many_nodes_are_located_together() -> None:
     # One has the same edges in another order: its nodes have other numbers.
     table("turned.csv", ["v", "u"], [("eve", "dan"), *reversed(EDGES)])
     said = [own(name, edges="turned.csv" if name == "bob" else "edges.csv") for name in NAMES]
-    nodes = [json.loads(Path(file).read_text())["whisper"]["nodes"] for file in ("ann.json", "bob.json")]
+    nodes = [
+        json.loads(Path(file).read_text())["whisper"]["nodes"] for file in ("ann.json", "bob.json")
+    ]
     assert nodes[0].index("bob") != nodes[1].index("bob")
     found = answer("whisper", "locate", *said, "--out", "where.json", "--plot", "a.png")
-    assert found.pop("statement") == "epsilon 60 for each node (one user's data replaced), local model"
+    assert (
+        found.pop("statement") == "epsilon 60 for each node (one user's data replaced), local model"
+    )
     assert "central model" in central.pop("statement")
     assert found == central
     assert answer("whisper", "locate", *said[4:], said[0])["answers"] == 5
-    assert refused(4, "whisper", "locate", *said, "--out", "ann.json").startswith("ann.json is read by")
+    assert refused(4, "whisper", "locate", *said, "--out", "ann.json").startswith(
+        "ann.json is read by"
+    )
 
 
 def test_promises_that_differ_are_each_stated() -> None:
@@ -164,11 +174,15 @@ def test_files_that_do_not_go_together_are_refused() -> None:
         data = json.loads(Path(ann).read_text())
         data["whisper"] |= change
         Path("bad.json").write_text(json.dumps(data))
-        assert "bad.json is not a file of `whisper release`" in refused(4, "whisper", "locate", "bad.json")
+        assert "bad.json is not a file of `whisper release`" in refused(
+            4, "whisper", "locate", "bad.json"
+        )
 
 
 def test_the_ledger_that_the_help_prescribes_pays() -> None:
-    shown = " ".join(CliRunner().invoke(app, ["sense", "whisper", "release", "--help"]).stdout.split())
+    shown = " ".join(
+        CliRunner().invoke(app, ["sense", "whisper", "release", "--help"]).stdout.split()
+    )
     assert "central model" in shown
     club()  # made by those words, without --model
     assert Ledger("club.ledger").header.model == "central"
@@ -202,7 +216,9 @@ def test_answers_that_are_none_are_not_charged(lines: list[tuple[str, str]], why
 def test_what_cannot_pay_or_be_located_is_refused() -> None:
     club()
     done(*release())
-    assert refused(3, *release(epsilon="61", out="two.json")).startswith("asked epsilon 61, 60 left")
+    assert refused(3, *release(epsilon="61", out="two.json")).startswith(
+        "asked epsilon 61, 60 left"
+    )
     assert refused(4, *release()).startswith("said.json exists already and is kept")
     words = release(out="two.json")
     words[words.index("club.ledger")] = ledger("user.ledger", unit="user")
@@ -234,7 +250,11 @@ def test_answers_that_cannot_be_written_are_kept_elsewhere(
     there = {"beside": Path(), "elsewhere": Path("tmp"), "nowhere": None}[room]
     before = len(entries("club.ledger"))
     with monkeypatch.context() as disk:
-        fill(disk, but=lambda path: path.name != "said.json" and path.parent == there, problem=problem)
+        fill(
+            disk,
+            but=lambda path: path.name != "said.json" and path.parent == there,
+            problem=problem,
+        )
         disk.setattr("tempfile.gettempdir", lambda: "tmp")
         result = CliRunner().invoke(app, ["sense", *release()])
     assert result.exit_code == (4 if isinstance(problem, OSError) else 130)

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.heatmap.writers.test_page import embedded
+from tests.heatmap.export.test_page import embedded
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
 from sfumato.heatmap import read_heatmap
-from sfumato.heatmap.writers import film
+from sfumato.heatmap.export import timelapse as film
 from sfumato.privacy import Ledger, PureDP
 
 pytestmark = pytest.mark.unit
@@ -35,7 +35,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     user = np.concatenate([np.arange(PEOPLE), np.arange(PEOPLE // 3)])
     day = np.repeat([5, 7], [PEOPLE, PEOPLE // 3])
     moments = [f"2026-01-{one:02}T09:30:00+01:00" for one in day]
-    table = pa.table({"user": user, "x": np.full(user.size, 0.3), "y": np.full(user.size, 0.7), "t": moments})
+    table = pa.table(
+        {"user": user, "x": np.full(user.size, 0.3), "y": np.full(user.size, 0.7), "t": moments}
+    )
     pq.write_table(table.append_column("day", pa.array(day.astype(str))), "rows.parquet")
     Ledger.create("city.ledger", PureDP(100_000), unit="user", source="city")
     return tmp_path
@@ -59,7 +61,11 @@ def test_a_film_and_a_file_for_each_day() -> None:
     assert result.exit_code == 0, result.stderr
     names = [f"2026-01-0{day}" for day in (5, 6, 7, 8)]
     files = {path.name for path in Path().iterdir()}
-    assert files >= {"film.html", *(f"map-{n}.json" for n in names), *(f"page-{n}.html" for n in names)}
+    assert files >= {
+        "film.html",
+        *(f"map-{n}.json" for n in names),
+        *(f"page-{n}.html" for n in names),
+    }
     maps = [read_heatmap(f"map-{name}.json") for name in names]
     # A third of the people share their mass between two days.
     assert [one.tiles.total for one in maps] == pytest.approx([25, 0, 5, 0], abs=0.5)
@@ -85,13 +91,25 @@ def test_mass_per_period_and_a_ledger_of_user_days() -> None:
 
 def test_a_ledger_of_user_days_pays_for_days_by_one_clock() -> None:
     Ledger.create("days.ledger", PureDP(9000), unit="user-day", source="city")
-    rows, film = Path("rows.parquet").read_bytes(), [*DAYS, "--mass-per-period", "--out", "day-{by}.json"]
+    rows, film = (
+        Path("rows.parquet").read_bytes(),
+        [*DAYS, "--mass-per-period", "--out", "day-{by}.json"],
+    )
     Path("rows.parquet").unlink()  # it is refused before a row is read, and in a plan as well
-    for more in (["--out", "map.json"], [*DAYS, "--out", "m-{by}.json"], ["--out", "map.json", "--dry-run"]):
+    for more in (
+        ["--out", "map.json"],
+        [*DAYS, "--out", "m-{by}.json"],
+        ["--out", "map.json", "--dry-run"],
+    ):
         refused = run(*more, ledger="days.ledger")
         assert refused.exit_code == 2
-        assert "protects each user-day pays for periods of a day with --mass-per-period" in refused.stderr
-    private = run(*["--bounds", "private", "--outer", "0,0,1,1", "--out", "map.json"], ledger="days.ledger")
+        assert (
+            "protects each user-day pays for periods of a day with --mass-per-period"
+            in refused.stderr
+        )
+    private = run(
+        *["--bounds", "private", "--outer", "0,0,1,1", "--out", "map.json"], ledger="days.ledger"
+    )
     assert (private.exit_code, "protects each user-day" in private.stderr) == (2, True)
     assert Ledger("days.ledger").statement().entries == ()
     Path("rows.parquet").write_bytes(rows)
@@ -110,7 +128,16 @@ def test_a_ledger_of_user_days_pays_for_days_by_one_clock() -> None:
 
 
 def test_a_zone_moves_the_hours() -> None:
-    hours = ["--time", "t", "--by", "hour", "--from", "2026-01-05T08:00", "--to", "2026-01-05T11:00"]
+    hours = [
+        "--time",
+        "t",
+        "--by",
+        "hour",
+        "--from",
+        "2026-01-05T08:00",
+        "--to",
+        "2026-01-05T11:00",
+    ]
     assert run(*hours, "--out", "utc-{by}.json").exit_code == 0
     assert run(*hours, "--time-zone", "Europe/Helsinki", "--out", "local-{by}.json").exit_code == 0
     totals = [
@@ -124,7 +151,9 @@ def test_a_zone_moves_the_hours() -> None:
 def test_a_plan_says_the_cost_and_the_frames_and_reads_nothing() -> None:
     Path("rows.parquet").unlink()
     plan = run(*DAYS, "--mass-per-period", "--out", "film.html", "--dry-run", epsilon="1/2")
-    assert plan.stdout.startswith("would cost epsilon 2 for 4 frames; epsilon 100000 left in city.ledger; ")
+    assert plan.stdout.startswith(
+        "would cost epsilon 2 for 4 frames; epsilon 100000 left in city.ledger; "
+    )
     plan = run(*DAYS, "--out", "film.html", "--dry-run", "--json", epsilon="1/2")
     assert json.loads(plan.stdout)["frames"] == 4
     dear = run(*DAYS, "--mass-per-period", "--out", "film.html", "--dry-run", epsilon="50000")
@@ -150,7 +179,10 @@ def test_without_time_a_day_is_a_column() -> None:
         (["--mass-per-period"], "name it with --time"),
         ([*DAYS[:5], "yesterday", *DAYS[6:]], "--from must be a date or a time like"),
         ([*DAYS[:5], "2026-01-05T00:00Z", *DAYS[6:]], "without an offset"),
-        ([*DAYS[:3], "hour", "--from", "2020-01-01", "--to", "2021-01-01"], "must number 1 to 1000"),
+        (
+            [*DAYS[:3], "hour", "--from", "2020-01-01", "--to", "2021-01-01"],
+            "must number 1 to 1000",
+        ),
         ([*DAYS, "--time-zone", "Mars"], "a time zone is a name like"),
         ([*DAYS, "--out", "all.png"], "every --out needs {by} in its name"),
         ([*DAYS, "--levels", "16"], "groups times cells must be at most 2**32"),
@@ -194,7 +226,9 @@ def test_maps_are_kept_when_the_film_cannot_be_written(monkeypatch: pytest.Monke
     kept = sorted(Path().glob("film.html.*.json"))
     assert [read_heatmap(one).group for one in kept] == [f"2026-01-0{day}" for day in (5, 6, 7, 8)]
     mixed = [str(kept[place]) for place in (2, 0, 3, 1)]
-    made = CliRunner().invoke(app, ["heatmap", "film", *mixed, "--out", "again.html", "--title", "A week"])
+    made = CliRunner().invoke(
+        app, ["heatmap", "film", *mixed, "--out", "again.html", "--title", "A week"]
+    )
     assert (made.exit_code, made.stdout) == (0, "again.html\n")
     held = embedded(Path("again.html").read_bytes())
     assert (held["title"], held["names"][0]) == ("A week", "Mon 2026-01-05")

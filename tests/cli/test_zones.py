@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tests.heatmap.writers.maps import CITY, heatmap, tile_at
+from tests.heatmap.export.maps import CITY, heatmap, tile_at
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
@@ -31,7 +31,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [name for name in os.environ if name.startswith("SFUMATO_")]:
         monkeypatch.delenv(name)
     y = (LOW_Y + HIGH_Y) / 2
-    west, east = tile_at(CITY, MIDDLE - 0.1, y, users=1500), tile_at(CITY, MIDDLE + 0.1, y, users=500)
+    west, east = (
+        tile_at(CITY, MIDDLE - 0.1, y, users=1500),
+        tile_at(CITY, MIDDLE + 0.1, y, users=500),
+    )
     heatmap(CITY, [west, east]).write("map.json")
     zones(
         {"west side": (LOW_X, MIDDLE), "[b]east[/b]": (MIDDLE, HIGH_X), "Paris": (2.2, 2.4)},
@@ -39,14 +42,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def zones(places: dict[str, tuple[float, float]], name: str = "zones.geojson", key: str = "name") -> None:
+def zones(
+    places: dict[str, tuple[float, float]], name: str = "zones.geojson", key: str = "name"
+) -> None:
     features = [
         {
             "type": "Feature",
             "properties": {key: zone},
             "geometry": {
                 "type": "Polygon",
-                "coordinates": [[[low, LOW_Y], [high, LOW_Y], [high, HIGH_Y], [low, HIGH_Y], [low, LOW_Y]]],
+                "coordinates": [
+                    [[low, LOW_Y], [high, LOW_Y], [high, HIGH_Y], [low, HIGH_Y], [low, LOW_Y]]
+                ],
             },
         }
         for zone, (low, high) in places.items()
@@ -107,7 +114,10 @@ def test_json_and_files_say_the_same() -> None:
     assert set(data["zones"][0]) == {"name", "users", "share", "low", "high", "inside"}
     rows = list(csv.DictReader(Path("totals.csv").read_text().splitlines()))
     assert [float(row["users"]) for row in rows] == users
-    assert run("map.json", "zones.geojson", "--out", "totals.geojson").stderr == "wrote totals.geojson\n"
+    assert (
+        run("map.json", "zones.geojson", "--out", "totals.geojson").stderr
+        == "wrote totals.geojson\n"
+    )
     shapes = json.loads(Path("totals.geojson").read_text())["features"]
     assert [one["properties"]["users"] for one in shapes] == users
     again = run("map.json", "totals.geojson", "--json")  # what was written is a file of zones too
@@ -125,8 +135,16 @@ def test_mistakes_are_one_sentence_and_write_nothing() -> None:
         (["map.json", "zones.geojson", "--out", "a.png"], 2, "totals end in one of .csv, .geojson"),
         (["map.json", "zones.geojson", "--out", "no/a.csv"], 2, "folder of no/a.csv must be there"),
         (["map.json", "zones.geojson", "--out", "zones.geojson"], 2, "must not replace"),
-        (["map.json", "zones.geojson", "--out", "zones.geojson", "--overwrite"], 2, "must not replace"),
-        (["map.json", "zones.geojson", "--out", "districts.geojson"], 2, "exists already and is kept"),
+        (
+            ["map.json", "zones.geojson", "--out", "zones.geojson", "--overwrite"],
+            2,
+            "must not replace",
+        ),
+        (
+            ["map.json", "zones.geojson", "--out", "districts.geojson"],
+            2,
+            "exists already and is kept",
+        ),
     ]:
         result = run(*words)
         assert (result.exit_code, result.stdout) == (code, ""), words

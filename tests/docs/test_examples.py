@@ -39,7 +39,9 @@ def named(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if ">>>" in page.read_text("utf-8")], ids=named)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if ">>>" in page.read_text("utf-8")], ids=named
+)
 def test_sessions_print_what_they_show(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,17 +59,24 @@ def test_the_readmes_session_prints_what_it_shows(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # What `sfumato heatmap city` has made before, in its console part.
-    parquet.write_table(check_ins(500, bounds=(11.20, 43.74, 11.32, 43.81), rng=rng), "checkins.parquet")
+    parquet.write_table(
+        check_ins(500, bounds=(11.20, 43.74, 11.32, 43.81), rng=rng), "checkins.parquet"
+    )
     results = sessions(ROOT / "README.md")
     assert results.attempted
     assert not results.failed, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if steps(page.read_text("utf-8"))], ids=named)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if steps(page.read_text("utf-8"))], ids=named
+)
 def test_commands_print_what_they_show(page: Path, warm: Path, tmp_path: Path) -> None:
     before = [ROOT / "README.md", *PAGES[: PAGES.index(page)]]
     known = {
-        name for one in before for command, _, _ in steps(one.read_text("utf-8")) for name in ours(command)
+        name
+        for one in before
+        for command, _, _ in steps(one.read_text("utf-8"))
+        for name in ours(command)
     }
     faults = broken(page.read_text("utf-8"), tmp_path, warm=warm, known=known)
     assert not faults, "\n".join(faults)
@@ -81,7 +90,9 @@ def test_the_tests_a_page_names_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("session", [">>> 1 + 1\n3", ">>> 1 / 0", ">>> print(1)\n"])
-def test_a_false_session_fails(session: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_false_session_fails(
+    session: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "page.md").write_text(f"```python\n{session}\n```\n")
     assert sessions(tmp_path / "page.md").failed == 1
     assert "Failed example" in capsys.readouterr().out

@@ -36,7 +36,9 @@ def dead_links(text: str, directory: Path) -> list[str]:
 
 def test_links_lead_to_files() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    dead = {str(page.relative_to(ROOT)): dead_links(page.read_text(), page.parent) for page in pages}
+    dead = {
+        str(page.relative_to(ROOT)): dead_links(page.read_text(), page.parent) for page in pages
+    }
     assert not {page: links for page, links in dead.items() if links}
 
 

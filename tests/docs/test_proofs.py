@@ -34,7 +34,12 @@ NAMES = [
     "zoom/1",
 ]
 # Where the public names of a mechanism are, by the start of its module.
-HOMES = ("sfumato.heatmap.rivals", "sfumato.heatmap", "sfumato.graphon", "sfumato.privacy")
+HOMES = (
+    "sfumato.heatmap.methods.baselines",
+    "sfumato.heatmap",
+    "sfumato.graphon",
+    "sfumato.privacy",
+)
 
 
 def mechanisms() -> list[Any]:
@@ -44,7 +49,12 @@ def mechanisms() -> list[Any]:
         module = importlib.import_module(one.name)
         for _, kind in inspect.getmembers(module, inspect.isclass):
             named = isinstance(getattr(kind, "name", None), str)
-            if kind.__module__ == one.name and named and hasattr(kind, "cost") and hasattr(kind, "sample"):
+            if (
+                kind.__module__ == one.name
+                and named
+                and hasattr(kind, "cost")
+                and hasattr(kind, "sample")
+            ):
                 found.append(kind)
     return found
 
@@ -65,7 +75,9 @@ def test_a_mechanism_has_its_proof(kind: Any) -> None:
     assert isinstance(kind.additive, bool)
     assert hasattr(kind, "draws")
     assert hasattr(kind, "law")
-    stated = re.search(r"Privacy: .*Proof: (docs/proofs/[a-z-]+\.md)", kind.__doc__ or "", re.DOTALL)
+    stated = re.search(
+        r"Privacy: .*Proof: (docs/proofs/[a-z-]+\.md)", kind.__doc__ or "", re.DOTALL
+    )
     assert stated, f"{kind.__name__} has no 'Privacy: ... Proof: ...' line"
     page = (ROOT / stated[1]).read_text(encoding="utf-8")
     assert f"`{kind.__name__}(" in page

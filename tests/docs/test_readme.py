@@ -1,11 +1,12 @@
 """The README's commands do what the README says they do.
 
-Every ```console block is run, in order, in one empty directory, the environment's own commands first on
-the path. `# exit N` ends a command that must fail so. Lines under a command are its output, `...` standing
-for anything. `make X` must name a target; `pip install` and `git clone` must be sound shell; none is run.
+Every ```console block is run, in order, in one empty directory, the environment's own commands
+first on the path. `# exit N` ends a command that must fail so. Lines under a command are its
+output, `...` standing for anything. `make X` must name a target; `pip install` and `git clone` must
+be sound shell; none is run.
 
-The first call of each command of ours, over all pages, is of the real executable; a later one is answered by
-a process that has read the libraries already (tests/warm.py).
+The first call of each command of ours, over all pages, is of the real executable; a later one is
+answered by a process that has read the libraries already (tests/warm.py).
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def unsound(command: str) -> str:
     wanted = [word for line in re.findall(r"\bmake ([^&|;]+)", command) for word in line.split()]
     targets = re.findall(r"^([a-z]+):(?!=)", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     missing = [
-        word for word in wanted if word not in targets and not word.startswith("-") and "=" not in word
+        word
+        for word in wanted
+        if word not in targets and not word.startswith("-") and "=" not in word
     ]
     return f"$ {command}\nthe Makefile has no target {', '.join(missing)}" if missing else ""
 
@@ -156,10 +159,14 @@ def test_the_warm_command_is_the_command(line: str, warm: Path, tmp_path: Path) 
         here = tmp_path / str(len(folders)) / "in"
         here.mkdir(parents=True)
         run = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", line], cwd=here, env=variables(*folders), capture_output=True
+            ["bash", "-o", "pipefail", "-c", line],
+            cwd=here,
+            env=variables(*folders),
+            capture_output=True,
         )
         said = [
-            re.sub(rb"[0-9a-f]{16,}|[0-9]{4}-[0-9T:.+-]*Z?", b"#", out) for out in (run.stdout, run.stderr)
+            re.sub(rb"[0-9a-f]{16,}|[0-9]{4}-[0-9T:.+-]*Z?", b"#", out)
+            for out in (run.stdout, run.stderr)
         ]
         said = [text.replace(str(here).encode(), b"here") for text in said]
         found.append((run.returncode, *said, sorted(file.name for file in here.iterdir())))

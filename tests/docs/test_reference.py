@@ -15,7 +15,9 @@ FRESH = pages()
 
 @pytest.mark.parametrize("path", sorted(FRESH), ids=lambda path: path.stem)
 def test_the_committed_page_is_a_fresh_one(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == FRESH[path], "run: .venv/bin/python docs/make_reference.py"
+    assert path.read_text(encoding="utf-8") == FRESH[path], (
+        "run: .venv/bin/python docs/make_reference.py"
+    )
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -57,7 +59,11 @@ def test_a_signature_is_written_as_in_the_source() -> None:
         raise NotImplementedError
 
     def wide(
-        first_of_all: tuple[int, str], *, second_of_all: str = "a, b", third: int = 0, fourth: float = 1.5
+        first_of_all: tuple[int, str],
+        *,
+        second_of_all: str = "a, b",
+        third: int = 0,
+        fourth: float = 1.5,
     ) -> tuple[()]:
         raise NotImplementedError
 

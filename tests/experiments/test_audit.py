@@ -11,8 +11,8 @@ from experiments.audit import level, queries, report
 from experiments.audit.protocol import gaussian, generator, geometric, response, spread, worst
 from experiments.sensors.points import exact_point
 
-from sfumato.audit.limits import boundary_pair
-from sfumato.audit.selftest import Catch
+from sfumato.audit.catalogue.self_test import Catch
+from sfumato.audit.property_testing.limits import boundary_pair
 from sfumato.privacy import max_divergence
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +90,9 @@ def test_levels_are_measured_in_parts_that_can_be_resumed(
 
 @pytest.mark.unit
 def test_too_many_errors_fail_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [{"key": part.key, "errors": 25 * (part.mechanism == "RNM1")} for part in level.parts(50)]
+    lines = [
+        {"key": part.key, "errors": 25 * (part.mechanism == "RNM1")} for part in level.parts(50)
+    ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (tmp_path / "level.jsonl").write_text(text, encoding="utf-8")
     monkeypatch.setattr(level, "work", lambda *_, **__: None)

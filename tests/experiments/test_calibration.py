@@ -13,7 +13,7 @@ from experiments.heatmaps import calibration
 from experiments.heatmaps.calibration import Checked, Row, check, half_width, missed, table
 from tests.heatmap.posteriors import Given
 
-from sfumato.heatmap.uncertainty import DRAWS, Mark, ring, uncertainty
+from sfumato.heatmap.inference.uncertainty import DRAWS, Mark, ring, uncertainty
 from sfumato.spaces.area import area_of_plane
 
 AREA = area_of_plane((0, 0, 1, 1), 5)
@@ -44,15 +44,21 @@ def test_cells_and_marks_are_counted() -> None:
     disc = ring(mark := Mark(0.5, 0.5, 0.1, 0.1, 0.1), AREA.grid, level=5)
     even = np.where(disc, 2 / 1024, (1 - 2 * disc.mean()) / (~disc).sum())
     assert check(replace(found, marks=(mark,)), even, AREA.grid).false_marks == 1
-    assert check(replace(found, marks=(mark,)), np.where(disc, 1.01, 0.99) * even, AREA.grid).false_marks == 0
+    assert (
+        check(
+            replace(found, marks=(mark,)), np.where(disc, 1.01, 0.99) * even, AREA.grid
+        ).false_marks
+        == 0
+    )
 
 
 @pytest.mark.statistical
 def test_a_posterior_too_sure_is_found_out(rng: np.random.Generator) -> None:
     """Truths are draws of a law; its own draws cover enough of them, draws of a fifth of its spread far less.
 
-    Of three times 60 maps the first covered 0.91, the second 0.28 of the cells, with a deviation of at most
-    0.02 from map to map: the mean of twenty is many deviations from either end of what is asked.
+    Of three times 60 maps the first covered 0.91, the second 0.28 of the cells, with a deviation of
+    at most 0.02 from map to map: the mean of twenty is many deviations from either end of what is
+    asked.
     """
     law = rng.gamma(0.5, size=(32, 32)) * 4 + 0.05
     found: dict[float, list[Checked]] = {1.0: [], 25.0: []}
@@ -69,7 +75,9 @@ def test_a_posterior_too_sure_is_found_out(rng: np.random.Generator) -> None:
 @pytest.mark.unit
 def test_what_is_not_as_asked_is_said() -> None:
     assert missed(rows(RIGHT, RIGHT)) == []
-    assert missed(rows(replace(RIGHT, coverage=0.7))) == ["zoom at epsilon 1: 70.0 % of cells in the band"]
+    assert missed(rows(replace(RIGHT, coverage=0.7))) == [
+        "zoom at epsilon 1: 70.0 % of cells in the band"
+    ]
     assert missed(rows(replace(RIGHT, coverage=0.99)))
     wrong = rows(*[RIGHT] * 18, replace(RIGHT, false_marks=2), replace(RIGHT, false_marks=1))
     assert missed(wrong) == ["zoom at epsilon 1: 10.0 % of maps with a false mark"]
@@ -91,5 +99,7 @@ def test_the_table_is_read_by_people() -> None:
 def test_the_quick_run_writes_its_table(tmp_path: Path) -> None:
     calibration.main(["--quick", "--out", str(tmp_path), "--data", "none"])
     assert "in the 90 % band" in (tmp_path / "calibration.md").read_text(encoding="utf-8")
-    lines = list(csv.DictReader((tmp_path / "calibration.csv").read_text(encoding="utf-8").splitlines()))
+    lines = list(
+        csv.DictReader((tmp_path / "calibration.csv").read_text(encoding="utf-8").splitlines())
+    )
     assert all(line["source"] == "city" and 0 <= float(line["coverage"]) <= 1 for line in lines)

@@ -23,7 +23,12 @@ ROOT = Path(__file__).parents[2]
 def test_a_surprise_fails_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    part = Part("p", "Heading", "words", (exact_point("f", "a", "n", 1, 1), exact_point("f", "a", "n", 2, 3)))
+    part = Part(
+        "p",
+        "Heading",
+        "words",
+        (exact_point("f", "a", "n", 1, 1), exact_point("f", "a", "n", 2, 3)),
+    )
     claims = [
         Claim("c", "f", "here", "it falls", "falls", "a", "holds", metric="value"),
         Claim("d", "f", "here", "at most 2", "within", "a", "holds", metric="value", high=2.0),
@@ -54,5 +59,9 @@ def test_every_claim_says_where_it_stands(campaign: Campaign) -> None:
     claims = campaign.claims(quick=False)
     assert len(claims) == len(tables) > len(campaign.claims(quick=True))
     assert all(claim.where and claim.text for claim in claims)
-    assert {"|"}.isdisjoint("".join(claim.text + claim.note for claim in claims)), "it would break a table"
-    assert all(claim.note for claim in claims if claim.verdict != "holds"), "a disagreement is explained"
+    assert {"|"}.isdisjoint("".join(claim.text + claim.note for claim in claims)), (
+        "it would break a table"
+    )
+    assert all(claim.note for claim in claims if claim.verdict != "holds"), (
+        "a disagreement is explained"
+    )

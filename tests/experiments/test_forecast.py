@@ -14,9 +14,9 @@ from experiments.heatmaps.claims import write_rows
 from experiments.heatmaps.forecast import Checked, check_table, checked, read_rows
 from experiments.heatmaps.forecast_fit import WIDEST, fit, stretched, unstretched
 
-from sfumato.heatmap.forecast import forecast as told_of
-from sfumato.heatmap.forecast import table_from_json
-from sfumato.heatmap.leaderboard import METRICS, Metric, Score
+from sfumato.heatmap.analysis.forecasts import forecast as told_of
+from sfumato.heatmap.analysis.forecasts import table_from_json
+from sfumato.heatmap.benchmark.leaderboard import METRICS, Metric, Score
 
 pytestmark = pytest.mark.unit
 
@@ -31,7 +31,9 @@ def rows(spread: float, noise: float, *, rng: np.random.Generator) -> list[Score
                 logit = 2 * math.log10(200 * epsilon) - 3 + moved + noise * rng.normal()
                 value = 1 / (1 + math.exp(-logit))
                 rest = (value, value, 1.01 - value, 1.01 - value)
-                found.append(Score("tuning", f"town {number}", sample, 200, 256, epsilon, "zoom", *rest))
+                found.append(
+                    Score("tuning", f"town {number}", sample, 200, 256, epsilon, "zoom", *rest)
+                )
     return found
 
 
@@ -39,14 +41,15 @@ def rows(spread: float, noise: float, *, rng: np.random.Generator) -> list[Score
 def test_the_fit_finds_the_curve_and_the_spread_of_places(rng: np.random.Generator) -> None:
     """Ends are 1.645 deviations of places apart from the middle, whatever the noise of single maps.
 
-    Forty places put the deviation within 0.25 of itself at two in a thousand; the noise of single maps, taken
-    for a difference of places, would add 0.8 of it.
+    Forty places put the deviation within 0.25 of itself at two in a thousand; the noise of single
+    maps, taken for a difference of places, would add 0.8 of it.
     """
     table = fit(rows(0.2, 0.4, rng=rng), "places")
     at = int(np.argmin(np.abs(np.array(table["knots"]) - math.log10(100))))
     knot = table["knots"][at]
     line = {
-        name: stretched("similarity", np.array(table["similarity"][name][at])) for name in ("low", "high")
+        name: stretched("similarity", np.array(table["similarity"][name][at]))
+        for name in ("low", "high")
     }
     middle = stretched("similarity", np.array(table["similarity"]["middle"][at]))
     assert float(middle) == pytest.approx(2 * knot - 3, abs=0.2)
@@ -55,7 +58,9 @@ def test_the_fit_finds_the_curve_and_the_spread_of_places(rng: np.random.Generat
     assert 0.8 < table["similarity"]["holds"][at] <= 1
 
 
-def test_an_interval_stays_as_narrow_as_asked_and_says_what_that_costs(rng: np.random.Generator) -> None:
+def test_an_interval_stays_as_narrow_as_asked_and_says_what_that_costs(
+    rng: np.random.Generator,
+) -> None:
     one = fit(rows(1.0, 0.1, rng=rng), "places")["similarity"]
     low, high, holds = (np.array(one[name]) for name in ("low", "high", "holds"))
     assert np.all(high - low <= WIDEST + 1e-3)
@@ -79,7 +84,9 @@ def test_the_check_counts_places_inside(rng: np.random.Generator) -> None:
         for n in range(3)
         for s in range(2)
     ]  # fmt: skip
-    bad = [replace(score, place="cell 9", similarity=told.similarity.low - 0.1) for score in good[:2]]
+    bad = [
+        replace(score, place="cell 9", similarity=told.similarity.low - 0.1) for score in good[:2]
+    ]
     found = checked([*good, *bad])
     assert sum(one.inside for one in found if one.metric == "similarity") == 3
     assert len(found) == 4 * len(METRICS)
@@ -93,7 +100,9 @@ def test_quick_runs_write_their_tables(tmp_path: Path, capsys: pytest.CaptureFix
     words = ["--quick", "--data", "none", "--out", str(tmp_path)]
     forecast.main([*words, "--table", str(tmp_path / "copy.json")])
     made = json.loads((tmp_path / "forecast.json").read_text(encoding="utf-8"))
-    assert (tmp_path / "copy.json").read_text("utf-8") == (tmp_path / "forecast.json").read_text("utf-8")
+    assert (tmp_path / "copy.json").read_text("utf-8") == (tmp_path / "forecast.json").read_text(
+        "utf-8"
+    )
     table = table_from_json(made, "places")
     assert (table.places, table.maps) == (2, 8)
     kept = read_rows(tmp_path / "forecast.csv")

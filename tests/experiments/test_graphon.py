@@ -10,7 +10,7 @@ import pytest
 from experiments.graphon import report
 from experiments.graphon.protocol import contrasted, definite, generator, mean_point, packed
 
-from sfumato.graphon.distance import definiteness
+from sfumato.graphon.cut_distance import definiteness
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,7 +13,7 @@ from experiments.heatmaps import figure1, figure2, report, sweeps
 from experiments.heatmaps.claims import Claim, conclude, decide, read_claims
 from experiments.heatmaps.protocol import EPSILONS, FILES, METHODS, Options, places
 
-from sfumato.heatmap.leaderboard import Score, known_noise, rehearse_sums, sample_sums
+from sfumato.heatmap.benchmark.leaderboard import Score, known_noise, rehearse_sums, sample_sums
 from sfumato.privacy import gaussian_sigma
 from sfumato.spaces import Grid
 
@@ -72,7 +72,9 @@ def test_a_rehearsal_can_be_had_again(rng: np.random.Generator) -> None:
     place = places(Options(True, Path(), Path("none")), 1)[0]
     sums = sample_sums(place, 50, Grid(4), rng=rng)
     for name, method in METHODS.items():
-        one, other = (rehearse_sums(method, sums, 1.0, noise=known_noise("test", name)) for _ in range(2))
+        one, other = (
+            rehearse_sums(method, sums, 1.0, noise=known_noise("test", name)) for _ in range(2)
+        )
         assert np.array_equal(one.masses, other.masses), name
 
 
@@ -88,7 +90,9 @@ def test_a_rehearsal_can_be_had_again(rng: np.random.Generator) -> None:
         ("steady", {"a": [0.50, 0.60], "b": [0.6, 0.5]}, False),
     ],
 )
-def test_claims_are_decided_by_their_means(kind: str, values: dict[str, list[float]], held: bool) -> None:
+def test_claims_are_decided_by_their_means(
+    kind: str, values: dict[str, list[float]], held: bool
+) -> None:
     rows = [row(name, at, value) for name, some in values.items() for at, value in enumerate(some)]
     claim = Claim("c", "f", "here", "text", kind, "a", held, than=("b",), within=0.1)  # type: ignore[arg-type]
     found = decide(claim, rows, "epsilon")
@@ -108,13 +112,19 @@ def test_a_surprise_fails_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 @pytest.mark.unit
 def test_every_claim_says_where_it_stands() -> None:
-    tables = tomllib.loads((ROOT / "experiments/heatmaps/expected.toml").read_text(encoding="utf-8"))["claim"]
+    tables = tomllib.loads(
+        (ROOT / "experiments/heatmaps/expected.toml").read_text(encoding="utf-8")
+    )["claim"]
     assert len({table["name"] for table in tables}) == len(tables)
     for source in ("real", "city"):
-        read = [c for f in ("figure1", "users", "sides") for c in read_claims(f, source, quick=False)]
+        read = [
+            c for f in ("figure1", "users", "sides") for c in read_claims(f, source, quick=False)
+        ]
         assert len(read) == len(tables)
         assert all(claim.where and claim.text for claim in read)
-        assert {claim.method for claim in read} | {m for c in read for m in c.than} <= METHODS.keys()
+        assert {claim.method for claim in read} | {
+            m for c in read for m in c.than
+        } <= METHODS.keys()
         assert all(claim.note for claim in read if not claim.holds), "a disagreement is explained"
 
 

@@ -11,7 +11,7 @@ from experiments.online import regrets, report
 from experiments.online.protocol import FloatArray, chosen, losses_of
 
 from sfumato.online.chooser import Chooser
-from sfumato.online.regret import regret
+from sfumato.online.regrets import regret
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,7 +40,9 @@ def test_sequences_are_the_same_in_every_run() -> None:
 
 
 @pytest.mark.unit
-def test_the_mark_of_hedge_is_about_the_chooser_that_is_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mark_of_hedge_is_about_the_chooser_that_is_shipped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     losses = losses_of("one good", 80)
     made, plays, bounds = chosen(losses)
     shipped = Chooser(range(losses.shape[1]))

@@ -14,8 +14,25 @@ import pytest
 from experiments.sensors import delta, many, network, report
 from experiments.sensors.claims import Claim, Kind, Verdict, decide, read_claims, verdicts
 from experiments.sensors.intervals import slope
-from experiments.sensors.points import Part, Point, exact_point, markdown, mean, points, share, table
-from experiments.sensors.protocol import METHODS, Draw, Setting, generator, noise_of, place_sources, run_panel
+from experiments.sensors.points import (
+    Part,
+    Point,
+    exact_point,
+    markdown,
+    mean,
+    points,
+    share,
+    table,
+)
+from experiments.sensors.protocol import (
+    METHODS,
+    Draw,
+    Setting,
+    generator,
+    noise_of,
+    place_sources,
+    run_panel,
+)
 from scipy import stats
 
 from sfumato.sensing import heat_line
@@ -33,10 +50,14 @@ def row(x: float, value: float, *, series: str = "a", half: float = 0.0) -> Poin
 
 
 @pytest.mark.unit
-def test_a_quick_run_is_what_the_papers_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_quick_run_is_what_the_papers_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     report.main(["--quick", "--out", str(tmp_path), "--page", str(tmp_path / "page.md")])
     draws = list(csv.DictReader((tmp_path / "draws.csv").read_text(encoding="utf-8").splitlines()))
-    assert {one["status"] for one in draws} <= {"optimal", "infeasible", "zero"}, "a draw was not solved"
+    assert {one["status"] for one in draws} <= {"optimal", "infeasible", "zero"}, (
+        "a draw was not solved"
+    )
     findings = json.loads((tmp_path / "findings.json").read_text(encoding="utf-8"))
     assert len(findings) == len(read_claims(quick=True)) > 30
     decided = [one for one in findings if one["verdict"] != "undecided"]
@@ -53,7 +74,14 @@ def test_a_quick_run_is_what_the_papers_say(tmp_path: Path, capsys: pytest.Captu
     assert "**does not hold**" in page
     assert "\n## Bounds that are kept and not attained\n\n- private: O(" in page
     said = capsys.readouterr().out
-    for panel_ in ("600 of coverage", "40 of 2a", "120 of 3a", "360 of 6c", "180 of 5a", "12 of g-epsilon"):
+    for panel_ in (
+        "600 of coverage",
+        "40 of 2a",
+        "120 of 3a",
+        "360 of 6c",
+        "180 of 5a",
+        "12 of g-epsilon",
+    ):
         assert f"0 of {panel_}" in said
 
 
@@ -83,7 +111,9 @@ def test_claims_are_decided_by_intervals(
 ) -> None:
     """Half-widths are 0.1, and without draws to pair two points differ if their intervals are apart."""
     some = [row(2.0**at, value, half=0.1) for at, value in enumerate(values)]
-    found = decide(Claim("c", "f", "here", "text", kind, "a", verdict, low=limits[0], high=limits[1]), some)
+    found = decide(
+        Claim("c", "f", "here", "text", kind, "a", verdict, low=limits[0], high=limits[1]), some
+    )
     assert found.verdict == verdict
     assert found.expected(quick=False)
     assert found.measured
@@ -105,7 +135,9 @@ def test_claims_are_decided_by_intervals(
         ((-2, -1.1), "below", "does not hold"),
     ],
 )
-def test_slopes_of_what_was_computed(limits: tuple[float, float], slack: str, verdict: Verdict) -> None:
+def test_slopes_of_what_was_computed(
+    limits: tuple[float, float], slack: str, verdict: Verdict
+) -> None:
     """A bound is kept by what grows less: that is not the same as a rate that is refuted."""
     some = [exact_point("f", "a", "m", x, 8 / x) for x in (1, 2, 4)]
     claim = Claim("c", "f", "here", "text", "slope", "a", verdict, metric="value", low=limits[0],
@@ -159,12 +191,16 @@ def test_slopes_have_intervals() -> None:
     claim = Claim("c", "f", "here", "text", "slope", "a", "holds", low=-1.5, high=-0.5)
     assert decide(claim, points(draws), draws).verdict == "holds"
     assert decide(replace(claim, high=-1.0), points(draws), draws).verdict == "undecided"
-    assert decide(replace(claim, low=-0.5, high=0.0), points(draws), draws).verdict == "does not hold"
+    assert (
+        decide(replace(claim, low=-0.5, high=0.0), points(draws), draws).verdict == "does not hold"
+    )
     bound = replace(claim, low=-0.5, high=0.0, slack="below")
     assert decide(bound, points(draws), draws).verdict == "not attained"
     assert decide(replace(bound, low=-1.0), points(draws), draws).verdict == "holds"
     assert decide(replace(bound, low=-3.0, high=-1.0), points(draws), draws).verdict == "undecided"
-    assert decide(replace(bound, low=-3.0, high=-2.0), points(draws), draws).verdict == "does not hold"
+    assert (
+        decide(replace(bound, low=-3.0, high=-2.0), points(draws), draws).verdict == "does not hold"
+    )
 
 
 @pytest.mark.unit
@@ -200,7 +236,9 @@ def test_two_series_are_compared_on_what_both_answer() -> None:
     """The second answers only draws with little noise: compared with all of the first it looks better."""
     ours = panel({1: 1.0, 2: 1.0}, spread=0.5, own=0.01)
     theirs = [
-        replace(one, series="b", emd=1.2 * one.emd, status="optimal" if one.emd < 1 else "infeasible")
+        replace(
+            one, series="b", emd=1.2 * one.emd, status="optimal" if one.emd < 1 else "infeasible"
+        )
         for one in ours
     ]
     draws = ours + theirs
@@ -209,7 +247,10 @@ def test_two_series_are_compared_on_what_both_answer() -> None:
     assert middle["a", 1] > middle["b", 1]
     claim = Claim("c", "f", "here", "text", "below", "a", "holds", than="b", high=1)
     answer = decide(claim, found, draws)
-    assert (answer.verdict, answer.measured) == ("holds", "paired ratio 0.833 to 0.833 for m 1 to 2")
+    assert (answer.verdict, answer.measured) == (
+        "holds",
+        "paired ratio 0.833 to 0.833 for m 1 to 2",
+    )
     worse = decide(replace(claim, high=0.8), found, draws)
     assert worse.verdict == "does not hold"
     assert worse.measured.endswith("above 0.8 by more than chance at m 1, 2")
@@ -228,7 +269,9 @@ def test_two_series_without_draws_are_compared_by_their_intervals(
     high: float, half: float, verdict: Verdict
 ) -> None:
     """One is half of the other everywhere, also where only one of them was run."""
-    some = [row(x, 2.0, series="b", half=half) for x in (1, 2, 4)] + [row(x, 1.0, half=half) for x in (1, 2)]
+    some = [row(x, 2.0, series="b", half=half) for x in (1, 2, 4)] + [
+        row(x, 1.0, half=half) for x in (1, 2)
+    ]
     claim = Claim("c", "f", "here", "text", "below", "a", verdict, than="b", high=high)
     found = decide(claim, some)
     assert (found.verdict, found.measured) == (verdict, "ratio 0.5 to 0.5 for m 1 to 2")
@@ -249,7 +292,13 @@ def test_a_claim_on_nothing_is_not_decided() -> None:
 def test_a_surprise_fails_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    part = Part("p", "Heading", "words", (row(1, 1), row(2, 3)), draws=(draw(0, "optimal", 1.0, series="b"),))
+    part = Part(
+        "p",
+        "Heading",
+        "words",
+        (row(1, 1), row(2, 3)),
+        draws=(draw(0, "optimal", 1.0, series="b"),),
+    )
     claim = Claim("c", "f", "here", "it falls", "falls", "a", "holds")
     monkeypatch.setattr(report, "PARTS", (lambda *, quick: part,))
     monkeypatch.setattr(report, "read_claims", lambda *, quick: [claim])
@@ -284,20 +333,28 @@ def test_a_solver_that_fails_too_often_fails_the_run(
     said = capsys.readouterr().out
     assert f"p: not proven: {failed} of 200 of f, 0 of 7 of other" in said
     assert ("SOLVER: 2 of 200 recoveries of f" in said) == fails
-    assert f"Of 207 recoveries {failed} ended without a proven answer" in page.read_text(encoding="utf-8")
+    assert f"Of 207 recoveries {failed} ended without a proven answer" in page.read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.unit
 def test_every_claim_says_where_it_stands() -> None:
-    tables = tomllib.loads((ROOT / "experiments/sensors/expected.toml").read_text(encoding="utf-8"))["claim"]
+    tables = tomllib.loads(
+        (ROOT / "experiments/sensors/expected.toml").read_text(encoding="utf-8")
+    )["claim"]
     assert len({one["name"] for one in tables}) == len(tables)
     claims = read_claims(quick=False)
     assert len(claims) == len(tables)
     assert all(claim.where and claim.text for claim in claims)
-    assert all(claim.note for claim in claims if claim.verdict != "holds"), "a disagreement is explained"
+    assert all(claim.note for claim in claims if claim.verdict != "holds"), (
+        "a disagreement is explained"
+    )
     assert all(claim.slack for claim in claims if claim.verdict == "not attained")
     assert all(claim.than for claim in claims if claim.kind == "below")
-    assert {"|"}.isdisjoint("".join(claim.text + claim.note for claim in claims)), "it would break a table"
+    assert {"|"}.isdisjoint("".join(claim.text + claim.note for claim in claims)), (
+        "it would break a table"
+    )
 
 
 @pytest.mark.unit
@@ -329,7 +386,9 @@ def test_intervals_by_hand() -> None:
 @pytest.mark.unit
 def test_one_source_is_in_the_middle_and_more_are_anywhere() -> None:
     line = Line(100)
-    assert line.positions[np.flatnonzero(place_sources(line, 1, generator("t")))] == pytest.approx([0.5])
+    assert line.positions[np.flatnonzero(place_sources(line, 1, generator("t")))] == pytest.approx(
+        [0.5]
+    )
     many_sources = place_sources(line, 7, generator("t"))
     assert many_sources.sum() == 7
     assert many_sources.max() == 1
@@ -345,12 +404,16 @@ def test_a_panel_can_be_had_again_and_is_paired() -> None:
     line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     papers, mixed, ours = (noise_of(private, line, method) for method in METHODS)
     assert mixed == ours
-    assert papers / ours == pytest.approx(4.652, abs=0.001)  # epsilon 1, delta 0.1: docs/errata.md has others
+    assert papers / ours == pytest.approx(
+        4.652, abs=0.001
+    )  # epsilon 1, delta 0.1: docs/errata.md has others
 
 
 @pytest.mark.unit
 def test_sensors_needed_are_the_fewest_with_a_small_error() -> None:
-    here = tuple(row(x, value, half=0.02) for x, value in ((2, 0.2), (4, 0.11), (8, 0.09), (16, 0.05)))
+    here = tuple(
+        row(x, value, half=0.02) for x, value in ((2, 0.2), (4, 0.11), (8, 0.09), (16, 0.05))
+    )
     found = many.needed(here, 3, "a")
     assert (found.x, found.middle, found.low, found.high) == (3, 8, 4, 16)
     never = many.needed((row(2, 0.5), row(4, 0.4)), 3, "a")
@@ -386,5 +449,6 @@ def test_tables_of_a_page() -> None:
     shown = markdown(verdicts([found]))
     assert shown.splitlines()[1] == "|---|---|---|---|"
     assert (
-        "| it rises | sec. 1 | **does not hold** | 2 [2, 2] to 1 [1, 1] for m 1 to 2. It does not |" in shown
+        "| it rises | sec. 1 | **does not hold** | 2 [2, 2] to 1 [1, 1] for m 1 to 2. It does not |"
+        in shown
     )

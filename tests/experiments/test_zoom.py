@@ -7,20 +7,41 @@ from pathlib import Path
 
 import pytest
 from experiments.heatmaps import zoom
-from experiments.heatmaps.zoom import METHODS, Requirement, losses, requirements, section, settings, sources
+from experiments.heatmaps.zoom import (
+    METHODS,
+    Requirement,
+    losses,
+    requirements,
+    section,
+    settings,
+    sources,
+)
 
-from sfumato.heatmap.leaderboard import METRICS, Score, standard_methods
-from sfumato.heatmap.standings import duels
+from sfumato.heatmap.benchmark.leaderboard import METRICS, Score, standard_methods
+from sfumato.heatmap.benchmark.scoring import duels
 
 pytestmark = pytest.mark.unit
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-REAL = pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data in {DATA}; made-up cities were run")
+REAL = pytest.mark.skipif(
+    not DATA.is_dir(), reason=f"no real data in {DATA}; made-up cities were run"
+)
 
 
 def score(method: str, value: float, sample: int, epsilon: float, seconds: float = 1.0) -> Score:
     return Score(
-        "cells", "here", sample, 200, 256, epsilon, method, value, value, 2 - value, 2 - value, seconds
+        "cells",
+        "here",
+        sample,
+        200,
+        256,
+        epsilon,
+        method,
+        value,
+        value,
+        2 - value,
+        2 - value,
+        seconds,
     )
 
 
@@ -44,12 +65,21 @@ def required(kind: str, **limits: float) -> Requirement:
 
 def test_a_quick_run_writes_the_table(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    words = ["--quick", "--data", "none", "--methods", "privtree,pyramid,coarse", "--page", str(page)]
+    words = [
+        "--quick",
+        "--data",
+        "none",
+        "--methods",
+        "privtree,pyramid,coarse",
+        "--page",
+        str(page),
+    ]
     zoom.main([*words, "--out", str(tmp_path)])
     text = page.read_text(encoding="utf-8")
     assert text == (tmp_path / "zoom.md").read_text(encoding="utf-8")
     assert (
-        "## Made-up cities, those of `sfumato leaderboard`\n\n4 runs of 200 people at each epsilon." in text
+        "## Made-up cities, those of `sfumato leaderboard`\n\n4 runs of 200 people at each epsilon."
+        in text
     )
     assert "### privtree against coarse: better " in text
     assert "What was asked for" not in text, "a quick run decides nothing"
@@ -79,7 +109,9 @@ def test_the_places_are_those_that_were_fixed(name: str) -> None:
         (required("time", most=3), 4.0, False),
     ],
 )
-def test_a_requirement_is_decided_by_its_number(one: Requirement, measured: float, met: bool) -> None:
+def test_a_requirement_is_decided_by_its_number(
+    one: Requirement, measured: float, met: bool
+) -> None:
     number = one.measure(scores(seconds=4.0), "zoom")
     assert number == pytest.approx(measured)
     assert one.met(number) is met
@@ -91,7 +123,10 @@ def test_losses_are_shown_and_are_a_surprise() -> None:
     assert "- to `privtree`: significantly better nowhere" in good[0]
     assert "| text | 24 | met |" in good[0]
     assert not good[1]
-    assert "- to `privtree`: significantly better in Similarity at epsilon 0.1 (-0.2000 ± 0.0000)" in bad[0]
+    assert (
+        "- to `privtree`: significantly better in Similarity at epsilon 0.1 (-0.2000 ± 0.0000)"
+        in bad[0]
+    )
     assert "| text | 24 | **not met** |" in bad[0]
     assert bad[1] == ["cells: r was not met: 24", "cells: r was not met: 0"]
     assert losses(duels(scores(mine=0.3), "zoom", "privtree")).count(" at epsilon ") == 24
@@ -116,11 +151,17 @@ def test_every_number_of_the_issue_is_asked_for() -> None:
     assert all(one.note.get(name) for one in asked for name, held in one.holds.items() if not held)
     assert {one.metric for one in asked} <= set(METRICS)
     counted = {
-        (one.kind, one.rival): (one.least, one.most) for one in asked if one.kind in ("better", "worse")
+        (one.kind, one.rival): (one.least, one.most)
+        for one in asked
+        if one.kind in ("better", "worse")
     }
     assert counted["better", "pyramid"][0] == 20
-    assert [counted["better", name][0] for name in ("privtree", "adaptive", "hierarchy")] == [16] * 3
-    assert [counted["worse", name][1] for name in ("pyramid", "privtree", "adaptive", "hierarchy")] == [0] * 4
+    assert [counted["better", name][0] for name in ("privtree", "adaptive", "hierarchy")] == [
+        16
+    ] * 3
+    assert [
+        counted["worse", name][1] for name in ("pyramid", "privtree", "adaptive", "hierarchy")
+    ] == [0] * 4
 
 
 def test_mistakes_end_before_anything_runs(tmp_path: Path) -> None:

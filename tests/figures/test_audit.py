@@ -89,7 +89,9 @@ def test_a_band_draws_what_it_is_given() -> None:
     ):  # fmt: skip
         assert band(**changed) != usual
     assert band(upper=[1.0, 1.0, 1.0]) != usual
-    assert band(lower=[0.0, 0.0, 0.0], upper=[1.0, 1.0, 1.0], allowed=[0.0, 0.0, 0.0]).startswith(PNG)
+    assert band(lower=[0.0, 0.0, 0.0], upper=[1.0, 1.0, 1.0], allowed=[0.0, 0.0, 0.0]).startswith(
+        PNG
+    )
 
 
 @pytest.mark.parametrize(

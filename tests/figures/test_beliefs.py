@@ -11,7 +11,13 @@ import pytest
 from PIL import Image
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures import beliefs, draw_graph_recovery, draw_line_recovery, draw_plane_recovery, sheet
+from sfumato.figures import (
+    beliefs,
+    draw_graph_recovery,
+    draw_line_recovery,
+    draw_plane_recovery,
+    sheet,
+)
 from sfumato.figures import network as network_module
 from sfumato.figures.beliefs import SURE, at_least, band_label
 from sfumato.figures.track import draw_line_track, draw_plane_track
@@ -159,7 +165,9 @@ def test_no_name_hides_a_true_source(monkeypatch: pytest.MonkeyPatch) -> None:
     axis = drawn(monkeypatch, sources=one(20, 4), names=[f"n{i}" for i in range(20)]).axes[1]
     crosses = [mark for mark in axis.lines if mark.get_marker() == "x"]
     assert crosses
-    assert min(mark.get_zorder() for mark in crosses) > max(text.get_zorder() for text in axis.texts)
+    assert min(mark.get_zorder() for mark in crosses) > max(
+        text.get_zorder() for text in axis.texts
+    )
 
 
 def test_answers_with_names_have_colors_and_no_scale(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +223,12 @@ def test_tracks_in_a_plane_show_them_too() -> None:
 
 
 def test_what_is_no_track_is_refused() -> None:
-    for path, radii in ((PATH, RADII[:2]), (PATH, -RADII), (PATH[0], RADII), (PATH * np.nan, RADII)):
+    for path, radii in (
+        (PATH, RADII[:2]),
+        (PATH, -RADII),
+        (PATH[0], RADII),
+        (PATH * np.nan, RADII),
+    ):
         with pytest.raises(InvalidParameter, match="nothing was drawn"):
             draw_line_track(path, radii, limits=(0, 1), caption="x")
     with pytest.raises(InvalidParameter, match="nothing was drawn"):

@@ -96,7 +96,9 @@ def test_a_block_has_its_center_and_its_share() -> None:
     assert found.mass[1, 3] == 3  # as much as passes through, however large the block
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (24, 24), (25, 3), (30, 50), (128, 128), (256, 256)])
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (1, 5), (24, 24), (25, 3), (30, 50), (128, 128), (256, 256)]
+)
 def test_at_most_24_arrows_along_a_side(shape: tuple[int, int]) -> None:
     rows, columns = shape
     found = arrows(np.ones((rows, columns - 1)), np.ones((rows - 1, columns)), shape)
@@ -149,7 +151,9 @@ def test_neither_size_nor_scale_follow_the_data() -> None:
     """Threat S15: the longest arrow stands for what was given, and longer ones are cut."""
     size = [struct.unpack(">II", draw(m * corner(0, 0), m * corner(7, 7))[16:24]) for m in (1, 1e9)]
     assert size[0] == size[1]
-    assert draw(1e6 * corner(0, 0), 1e6 * corner(0, 7)) == draw(1e9 * corner(0, 0), 1e9 * corner(0, 7))
+    assert draw(1e6 * corner(0, 0), 1e6 * corner(0, 7)) == draw(
+        1e9 * corner(0, 0), 1e9 * corner(0, 7)
+    )
 
 
 def test_words_are_taken_as_they_are() -> None:
@@ -170,7 +174,9 @@ def test_bad_pictures_are_refused() -> None:
         InvalidParameter, match=r"shape \(8, 7\) and north \(7, 8\), got \(7, 8\) and \(8, 7\)"
     ):
         flow_field(here, here, north, east, top=1, **words)
-    with pytest.raises(InvalidParameter, match=r"p must be an array \[row, column\], got shape \(64,\)"):
+    with pytest.raises(
+        InvalidParameter, match=r"p must be an array \[row, column\], got shape \(64,\)"
+    ):
         flow_field(here.ravel(), here, east, north, top=1, **words)
     with pytest.raises(InvalidParameter, match="east must be finite, got NaN or infinity"):
         flow_field(here, here, east + np.nan, north, top=1, **words)

@@ -31,7 +31,9 @@ def test_what_is_asked_for_is_marked() -> None:
     assert plain != draw("Similarity", "EMD", lift=0.1)
     assert plain != draw("Similarity", "EMD", asked=Asked(1.0))
     assert plain != draw("Similarity", "EMD", asked=Asked(name="EMD", y=0.4))
-    assert plain == draw("Similarity", "EMD", asked=Asked(name="KL", y=0.4)), "there is no such panel"
+    assert plain == draw("Similarity", "EMD", asked=Asked(name="KL", y=0.4)), (
+        "there is no such panel"
+    )
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:

@@ -65,7 +65,9 @@ def test_narrow_blocks_have_names_too() -> None:
         assert np.diff(at).min() >= gap - 1e-12
         assert 0 <= at.min() < at.max() <= 1 + 1e-12
     assert list(_places(sizes, 0.2)) == [0]
-    assert _places(np.full(4, 0.25), 0.03) == pytest.approx({0: 0.125, 1: 0.375, 2: 0.625, 3: 0.875})
+    assert _places(np.full(4, 0.25), 0.03) == pytest.approx(
+        {0: 0.125, 1: 0.375, 2: 0.625, 3: 0.875}
+    )
 
 
 def test_numbers_stand_out_of_their_color() -> None:

@@ -97,7 +97,9 @@ def test_hostile_words_are_taken_as_they_are() -> None:
 
 @pytest.mark.property
 @given(st.floats(1e-9, 1e3), st.floats(0, 1e3), st.lists(st.floats(0, 1e4), min_size=2, max_size=9))
-def test_shades_grow_with_values_and_stay_in_range(top: float, floor: float, values: list[float]) -> None:
+def test_shades_grow_with_values_and_stay_in_range(
+    top: float, floor: float, values: list[float]
+) -> None:
     found = shades(np.sort(values), top=top, floor=floor)
     assert (np.diff(found) >= 0).all()
     assert ((found >= 0) & (found <= 1)).all()
@@ -142,10 +144,17 @@ def test_places_and_shares_are_said_as_people_do() -> None:
         "173.8°W",
     ]
     assert degrees(-40.25, "NS", step=0.05) == "40.25°S"
-    assert [percent(share) for share in (1, 0.5, 0.0125, 3.3e-6)] == ["100%", "50%", "1.25%", "0.00033%"]
+    assert [percent(share) for share in (1, 0.5, 0.0125, 3.3e-6)] == [
+        "100%",
+        "50%",
+        "1.25%",
+        "0.00033%",
+    ]
 
 
 def test_a_scale_bar_is_round_and_fits() -> None:
     for meter in (1e-3, 444.0, 1e6):
         frame = Frame(UNIT, UNIT, meter=meter, degrees=True)
-        assert draw(np.eye(3), frame=frame) != draw(np.eye(3), frame=Frame(UNIT, UNIT, degrees=True))
+        assert draw(np.eye(3), frame=frame) != draw(
+            np.eye(3), frame=Frame(UNIT, UNIT, degrees=True)
+        )

@@ -48,8 +48,11 @@ def test_a_layout_is_the_same_each_time_and_parts_all_nodes(name: str) -> None:
     assert np.array_equal(at, graph_layout(graph))
     assert at.shape == (graph.size, 2)
     assert ((at >= -1e-12) & (at <= 1 + 1e-12)).all()
-    gaps = np.hypot(*(at[:, np.newaxis] - at).transpose(2, 0, 1)) + np.diag(np.full(graph.size, 9.0))
-    # The room of a node is 1 / sqrt(size) a side; a twentieth of it can still be told apart in print.
+    gaps = np.hypot(*(at[:, np.newaxis] - at).transpose(2, 0, 1)) + np.diag(
+        np.full(graph.size, 9.0)
+    )
+    # The room of a node is 1 / sqrt(size) a side; a twentieth of it can still be told apart in
+    # print.
     assert gaps.min() > 0.05 / np.sqrt(graph.size)
 
 
@@ -62,7 +65,9 @@ def test_edges_are_short(name: str) -> None:
 
 
 @pytest.mark.parametrize("nodes", [60, 800], ids=["dense", "sparse"])
-def test_communities_lie_apart_even_if_nobody_names_them(rng: np.random.Generator, nodes: int) -> None:
+def test_communities_lie_apart_even_if_nobody_names_them(
+    rng: np.random.Generator, nodes: int
+) -> None:
     """Blocks of mean degree 12 within and 0.6 across: far beyond where a spectrum shows them."""
     half = nodes // 2
     graph, labels = blocks(rng, [half, half], 12 / half, 0.6 / half)
@@ -83,4 +88,7 @@ def test_mixed_communities_have_no_outlines(rng: np.random.Generator) -> None:
 
 def test_few_nodes_or_a_row_of_them_have_an_empty_outline() -> None:
     row = np.column_stack([np.arange(6.0), np.arange(6.0)])
-    assert [len(outline) for outline in community_outlines(row, np.array([0, 0, 0, 0, 1, 1]))] == [0, 0]
+    assert [len(outline) for outline in community_outlines(row, np.array([0, 0, 0, 0, 1, 1]))] == [
+        0,
+        0,
+    ]

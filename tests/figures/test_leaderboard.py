@@ -36,7 +36,9 @@ def test_the_scale_is_given_and_not_read_off() -> None:
 
 
 def test_a_long_name_is_cut() -> None:
-    assert draw(1, name="package.module:function_of_mine") == draw(1, name="package.module:function_of_yours")
+    assert draw(1, name="package.module:function_of_mine") == draw(
+        1, name="package.module:function_of_yours"
+    )
 
 
 def test_bad_sheets_are_refused() -> None:

@@ -66,7 +66,9 @@ def test_a_far_bound_does_not_flatten_the_path() -> None:
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6, 1e9, 1e200])
-def test_what_is_measured_is_written_beside_the_numbers(unit: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_measured_is_written_beside_the_numbers(
+    unit: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(online, "png", lambda figure: figure)
     figure: Any = drawn(paths={"a": [0.0, 5 * unit, 15 * unit]}, bounds={})
     renderer, axis = figure.canvas.get_renderer(), figure.axes[0]
@@ -89,7 +91,9 @@ def test_the_key_has_the_color_of_the_only_bound(monkeypatch: pytest.MonkeyPatch
 
 
 def test_one_round_can_be_seen() -> None:
-    assert drawn(paths={"a": [0.5]}, bounds={"a": [1.0]}) != drawn(paths={"a": [0.7]}, bounds={"a": [1.0]})
+    assert drawn(paths={"a": [0.5]}, bounds={"a": [1.0]}) != drawn(
+        paths={"a": [0.7]}, bounds={"a": [1.0]}
+    )
 
 
 @pytest.mark.parametrize(

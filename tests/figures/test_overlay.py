@@ -1,4 +1,4 @@
-"""A hatch covers what it should and nothing else; rings and words are seen in tests/heatmap/writers."""
+"""A hatch covers what it should and nothing else; rings and words are seen in tests/heatmap/export."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def test_lines_of_the_hatch_lie_on_silent_cells(turned: bool) -> None:
     over = Overlay(mute, (0.0, 0.0, 8.0, 8.0), (), (1.0, 1.0), "", "")
     limits = (0.0, 8.0, 8.0, 0.0) if turned else (0.0, 0.0, 8.0, 8.0)
     lines = hatch_lines(over, limits, size=(4.0, 4.0))
-    # Half a cell: lines end between the middles of cells. A step of GAP / 8 inches is two cells an inch.
+    # Half a cell: lines end between the middles of cells. A step of GAP / 8 inches is two cells an
+    # inch.
     slack = 1e-9 + 2 * GAP / 8
     assert lines[..., 0].min() >= 2 - slack
     assert lines[..., 0].max() <= 7 + slack
@@ -27,7 +28,8 @@ def test_lines_of_the_hatch_lie_on_silent_cells(turned: bool) -> None:
     assert lines[..., 1].max() <= 4 + slack
     inches = np.abs(lines[:, 1] - lines[:, 0]) / 2
     np.testing.assert_allclose(inches[:, 0], inches[:, 1])
-    # Lines GAP apart cover an area with a length of area / GAP; corners are cut and ends are rounded down.
+    # Lines GAP apart cover an area with a length of area / GAP; corners are cut and ends are
+    # rounded down.
     area = 15 / 4
     assert np.hypot(*inches.T).sum() == pytest.approx(area / GAP, rel=0.15)
     assert (lines[:, 1, 1] > lines[:, 0, 1]).all() != turned

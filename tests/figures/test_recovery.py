@@ -36,7 +36,9 @@ from sfumato.spaces import Graph, Grid, Line, Points
 
 pytestmark = pytest.mark.unit
 
-CAPTION = "(4, 0.1)-differentially private for mass moved by up to 0.1, jointly over the sensors. " * 3
+CAPTION = (
+    "(4, 0.1)-differentially private for mass moved by up to 0.1, jointly over the sensors. " * 3
+)
 HOSTILE = "$\\frac{ & $x^"
 
 
@@ -172,14 +174,18 @@ def test_readings_must_be_finite_and_as_many_as_sensors(name: str) -> None:
     count = {"line": 50, "plane": 3, "graph": 20}[name]
     with pytest.raises(InvalidParameter, match="readings must be finite, got NaN or infinity"):
         PICTURES[name](readings=np.full(count, np.nan))
-    with pytest.raises(InvalidParameter, match=rf"one number for each of {count} sensors, got shape \(1,\)"):
+    with pytest.raises(
+        InvalidParameter, match=rf"one number for each of {count} sensors, got shape \(1,\)"
+    ):
         PICTURES[name](readings=[1.0])
 
 
 def test_words_are_taken_as_they_are() -> None:
     assert line_picture(caption=HOSTILE * 40)
     assert graph_picture(caption=HOSTILE, labels=[HOSTILE] * 10 + ["_hidden"] * 10)
-    assert interval_picture(series(HOSTILE), x_label=HOSTILE, y_label=HOSTILE, title=HOSTILE, caption=HOSTILE)
+    assert interval_picture(
+        series(HOSTILE), x_label=HOSTILE, y_label=HOSTILE, title=HOSTILE, caption=HOSTILE
+    )
 
 
 # words and legends keep apart
@@ -188,7 +194,8 @@ def test_words_are_taken_as_they_are() -> None:
 TREE = Graph([(i, (i + 1) // 2 - 1) for i in range(1, 60)])
 # The first 20 within a hundredth of the picture.
 CLOSE = (
-    np.stack([np.arange(60) % 5, np.arange(60) // 5], axis=1) * np.where(np.arange(60) < 20, 0.01, 1)[:, None]
+    np.stack([np.arange(60) % 5, np.arange(60) // 5], axis=1)
+    * np.where(np.arange(60) < 20, 0.01, 1)[:, None]
 )
 APART = np.array([0.1, 0.12, 0.14, 0.16, 0.5, 0.84, 0.86, 0.88, 0.9])
 
@@ -252,13 +259,19 @@ def test_words_do_not_overlap_and_legends_do_not_cover_data(
         assert inside, f"{said!r} leaves the paper"
     for (said, box), (other, below) in itertools.combinations(words, 2):
         assert not overlap(box, below), f"{said!r} lies on {other!r}"
-    titles = [text for axis in figure.axes for text in axis.texts if text.get_fontweight() == "bold"]
+    titles = [
+        text for axis in figure.axes for text in axis.texts if text.get_fontweight() == "bold"
+    ]
     for title, axis in itertools.product(titles, figure.axes):
-        assert not overlap(title.get_window_extent(), axis.get_window_extent()), "a title lies on data"
+        assert not overlap(title.get_window_extent(), axis.get_window_extent()), (
+            "a title lies on data"
+        )
     legends = [legend for axis in figure.axes if (legend := axis.get_legend())] + figure.legends
     for legend, axis in itertools.product(legends, figure.axes):
         for text in legend.get_texts():
-            assert not overlap(text.get_window_extent(), axis.get_window_extent()), "a legend lies on data"
+            assert not overlap(text.get_window_extent(), axis.get_window_extent()), (
+                "a legend lies on data"
+            )
 
 
 def boxes_of_words(figure: Figure) -> list[tuple[str, Bbox]]:
@@ -274,7 +287,9 @@ def boxes_of_words(figure: Figure) -> list[tuple[str, Bbox]]:
             for tick in along.get_major_ticks():
                 if tick.label1.get_visible() and min(limits) <= tick.get_loc() <= max(limits):
                     found.append(tick.label1)
-    return [(text.get_text(), text.get_window_extent()) for text in found if text.get_text().strip()]
+    return [
+        (text.get_text(), text.get_window_extent()) for text in found if text.get_text().strip()
+    ]
 
 
 def overlap(one: Bbox, other: Bbox) -> bool:
@@ -298,8 +313,8 @@ def test_a_stem_stands_at_its_position() -> None:
     for cell in (24, 74):
         stem = red(line_picture(sources=one(100, cell)))[20:]  # below the legend
         places.append(np.flatnonzero(stem.any(axis=0)).mean())
-    # The panel is 6.92 inches of 50 pixels, and shows 1.04 times what cells and sensors span, 0.01 to 1:
-    # half a line is 50 * 6.92 * 0.5 / (1.04 * 0.99) = 168 pixels, and a stem is two wide.
+    # The panel is 6.92 inches of 50 pixels, and shows 1.04 times what cells and sensors span, 0.01
+    # to 1: half a line is 50 * 6.92 * 0.5 / (1.04 * 0.99) = 168 pixels, and a stem is two wide.
     assert places[1] - places[0] == pytest.approx(168, abs=2)
 
 
@@ -309,7 +324,8 @@ def test_twice_the_mass_is_twice_as_high() -> None:
         estimate = 4 * one(100, 90)
         stem = red(line_picture(estimate=estimate, sources=mass * one(100, 20)))[20:]
         high.append(int(stem.any(axis=1).sum()))
-    # 1.85 inches hold 1.12 * 4: a unit is 20.6 pixels; the head of radius 2.1 pixels stays as it is.
+    # 1.85 inches hold 1.12 * 4: a unit is 20.6 pixels; the head of radius 2.1 pixels stays as it
+    # is.
     assert high[1] - high[0] == pytest.approx(20.6, abs=2)
 
 
@@ -330,7 +346,8 @@ def test_stems_keep_mass_and_center_and_stand_apart(n: int, width: float, seed: 
     positions = Line.at(np.unique(chance.random(n))).positions
     masses = chance.random(positions.size) * (chance.random(positions.size) < 0.5)
     x, mass = gather(positions, masses, width)
-    # Sums of at most 300 terms in another order: relative 300 * 2**-53 = 4e-14, ten times for the products.
+    # Sums of at most 300 terms in another order: relative 300 * 2**-53 = 4e-14, ten times for the
+    # products.
     assert mass.sum() == pytest.approx(masses.sum(), rel=1e-12)
     assert x @ mass == pytest.approx(positions @ masses, rel=1e-12)
     assert (np.diff(x) > 0).all()
@@ -352,7 +369,9 @@ def test_no_band_lies_where_no_sensor_is(monkeypatch: pytest.MonkeyPatch) -> Non
     line_picture(sensors=APART[::-1], readings=np.ones(9), fitted=np.ones(9))
     line_picture(sensors=[0.1, 0.1, 0.5, 0.9], readings=np.ones(4), fitted=np.ones(4))
     gaps, even = ([line for axis in figure.axes for line in axis.lines] for figure in figures)
-    solid = [along(line) for line in gaps if line.get_linestyle() == "-" and line.get_alpha() is None]
+    solid = [
+        along(line) for line in gaps if line.get_linestyle() == "-" and line.get_alpha() is None
+    ]
     assert [x for x in solid if len(x) == 4] == [APART[:4].tolist(), APART[5:].tolist()]
     dotted = [along(line) for line in gaps if line.get_linestyle() == ":"]
     assert dotted == [[0.16, 0.5], [0.5, 0.84]]
@@ -376,7 +395,11 @@ def test_bad_lines_are_refused() -> None:
 def test_a_cross_stands_in_its_cell_and_north_is_up() -> None:
     grid = Grid(2)
     at = {}
-    for name, (column, row) in {"south-west": (0, 0), "south-east": (3, 0), "north-west": (0, 3)}.items():
+    for name, (column, row) in {
+        "south-west": (0, 0),
+        "south-east": (3, 0),
+        "north-west": (0, 3),
+    }.items():
         cell = int(grid.encode(column, row))
         cross = red(plane_picture(grid=grid, estimate=np.zeros(16), sources=one(16, cell)))
         rows, columns = np.nonzero(cross[30:])  # below the legend
@@ -401,7 +424,9 @@ def test_a_fine_grid_is_drawn_in_squares_with_their_total() -> None:
 def test_bad_planes_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="a plane has 2 coordinates, got 3"):
         plane_picture(grid=Points([(0, 0, 0), (1, 1, 1)]), estimate=[1, 1])
-    with pytest.raises(InvalidParameter, match=r"sensors must be at least one row of 2 coordinates"):
+    with pytest.raises(
+        InvalidParameter, match=r"sensors must be at least one row of 2 coordinates"
+    ):
         plane_picture(sensors=[0.1, 0.2, 0.3])
 
 
@@ -410,24 +435,35 @@ def test_bad_planes_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "graph",
-    [Graph([], nodes=1), Graph([(0, 1)]), Graph([], nodes=5), Graph([(0, 1), (1, 2), (3, 4)], nodes=8)],
+    [
+        Graph([], nodes=1),
+        Graph([(0, 1)]),
+        Graph([], nodes=5),
+        Graph([(0, 1), (1, 2), (3, 4)], nodes=8),
+    ],
     ids=["one node", "one edge", "no edge", "in parts"],
 )
 def test_the_smallest_graphs_are_drawn(graph: Graph) -> None:
     everywhere = np.ones(graph.size)
-    assert graph_picture(graph=graph, estimate=everywhere, readings=everywhere, labels=np.arange(graph.size))
+    assert graph_picture(
+        graph=graph, estimate=everywhere, readings=everywhere, labels=np.arange(graph.size)
+    )
 
 
 def corners(count: int, wide: float, high: float) -> np.ndarray:
     """Places in a box, four of them in its corners and four in the middle of its sides."""
     edge = [(0, 0), (0, 1), (1, 0), (1, 1), (0.5, 0), (0.5, 1), (0, 0.5), (1, 0.5)]
-    inner = [((7 * k % count + 1) / (count + 2), (k + 1) / (count + 2)) for k in range(count - len(edge))]
+    inner = [
+        ((7 * k % count + 1) / (count + 2), (k + 1) / (count + 2)) for k in range(count - len(edge))
+    ]
     return np.array(edge + inner) * (wide, high)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 1), (2, 1), (1, 5), (1e-3, 1e-3)])
 @pytest.mark.parametrize("count", [8, 200, 2000])
-def test_no_node_is_cut(count: int, shape: tuple[float, float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_node_is_cut(
+    count: int, shape: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither a node at the edge, nor its mass, nor the halo under it."""
     drawn: list[Figure] = []
     monkeypatch.setattr(network, "png", drawn.append)
@@ -447,7 +483,9 @@ def test_no_node_is_cut(count: int, shape: tuple[float, float], monkeypatch: pyt
                 continue
             judged += 1
             at = axis.transData.transform(np.asarray(marks.get_offsets()))
-            radius = (np.sqrt(marks.get_sizes()) + np.max(marks.get_linewidth())) / 2 * figure.dpi / 72
+            radius = (
+                (np.sqrt(marks.get_sizes()) + np.max(marks.get_linewidth())) / 2 * figure.dpi / 72
+            )
             room = np.minimum(at - axis.bbox.min, axis.bbox.max - at).min(axis=1) - radius
             assert room.min() >= -0.01, "a node is cut"
     assert judged == 4  # readings; nodes, masses and halos
@@ -464,8 +502,8 @@ def test_a_cross_stands_on_its_node() -> None:
         )  # fmt: skip
         rows, columns = np.nonzero(red(png)[25:])  # below the legend
         at.append((rows.mean(), columns.mean()))
-    # The panel is 4.71 inches a side. Nodes are of 90 square points, so a halo is of 4 * 90 + 330, its radius
-    # 13.1 and a point more for its rim: 50 * (4.71 - 2 * 14.1 / 72) = 216.
+    # The panel is 4.71 inches a side. Nodes are of 90 square points, so a halo is of 4 * 90 + 330,
+    # its radius 13.1 and a point more for its rim: 50 * (4.71 - 2 * 14.1 / 72) = 216.
     assert at[1][1] - at[0][1] == pytest.approx(216, abs=2)
     assert at[0][0] - at[2][0] == pytest.approx(216, abs=2)
 
@@ -475,7 +513,9 @@ def test_bad_graphs_are_refused() -> None:
         graph_picture(sensors=[3, 20], readings=[1, 1])
     with pytest.raises(InvalidParameter, match="sensors must be numbers of nodes"):
         graph_picture(sensors=[0.5, 1], readings=[1, 1])
-    with pytest.raises(InvalidParameter, match=r"labels must be one number or name for each of 20 nodes"):
+    with pytest.raises(
+        InvalidParameter, match=r"labels must be one number or name for each of 20 nodes"
+    ):
         graph_picture(labels=[1, 2])
     with pytest.raises(InvalidParameter, match=r"positions must be 20 rows of 2 coordinates"):
         graph_picture(positions=[(0, 1)])

@@ -59,7 +59,9 @@ def test_a_value_of_nothing_is_drawn_at_the_bottom() -> None:
     low = Panel("T", "T", [Series("one", X, y, y, y)], {"bound": np.full(X.size, 0.01)})
     both = pixels(draw_recovery_forecast([low], caption=""))
     blue = np.argwhere((both == (0x15, 0x65, 0xC0)).all(axis=2))
-    dots = (both == tuple(bytes.fromhex(GREY[1:]))).all(axis=2)[:, blue[:, 1].min() : blue[:, 1].max()]
+    dots = (both == tuple(bytes.fromhex(GREY[1:]))).all(axis=2)[
+        :, blue[:, 1].min() : blue[:, 1].max()
+    ]
     assert dots.any()
     assert dots.sum(axis=1).argmax() < blue[:, 0].max()
 
@@ -70,10 +72,14 @@ def test_no_picture() -> None:
     with pytest.raises(InvalidParameter, match="a picture needs a panel, and every panel a series"):
         draw_recovery_forecast([Panel("T", "T", [])], caption="")
     nothing = Series("one", X, 0 * X, 0 * X, 0 * X)
-    with pytest.raises(InvalidParameter, match="values on a log axis must be above 0, 'T' has others"):
+    with pytest.raises(
+        InvalidParameter, match="values on a log axis must be above 0, 'T' has others"
+    ):
         draw_recovery_forecast([Panel("T", "T", [nothing])], caption="")
     with pytest.raises(InvalidParameter, match="places have one coordinate or two"):
-        draw_placement(np.zeros((2, 3)), chosen=np.zeros((1, 3)), uniform=np.zeros((1, 3)), caption="")
+        draw_placement(
+            np.zeros((2, 3)), chosen=np.zeros((1, 3)), uniform=np.zeros((1, 3)), caption=""
+        )
 
 
 @pytest.mark.parametrize("axes", [1, 2])

@@ -43,7 +43,9 @@ def test_it_is_a_png_and_says_the_same_twice() -> None:
 
 
 def test_order_does_not_matter() -> None:
-    assert draw_conditioning(VALUES[::-1], caption="a hall") == draw_conditioning(VALUES, caption="a hall")
+    assert draw_conditioning(VALUES[::-1], caption="a hall") == draw_conditioning(
+        VALUES, caption="a hall"
+    )
 
 
 def test_more_noise_is_a_higher_line_and_hides_more() -> None:
@@ -62,7 +64,9 @@ def test_values_below_rounding_are_hidden_and_zeros_are_drawn() -> None:
 
 
 def test_an_incomplete_spectrum_says_so() -> None:
-    assert draw_conditioning(VALUES, caption="", complete=False) != draw_conditioning(VALUES, caption="")
+    assert draw_conditioning(VALUES, caption="", complete=False) != draw_conditioning(
+        VALUES, caption=""
+    )
 
 
 @pytest.mark.parametrize(

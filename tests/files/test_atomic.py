@@ -14,7 +14,7 @@ from tests.broken_disk import fill
 
 from sfumato.errors import InvalidInput
 from sfumato.files import atomic, check_writable, remove_drafts, whole_file, write_file, write_table
-from sfumato.heatmap.writers.files import save
+from sfumato.heatmap.export.formats import save
 from sfumato.sensing import Device, new_master_key, write_device_key
 
 pytestmark = pytest.mark.unit
@@ -68,7 +68,9 @@ def test_a_result_that_is_a_link_is_kept_or_gives_way_itself(tmp_path: Path, tar
     write_file(link, "new", overwrite=True)
     assert (link.read_text(), link.is_symlink()) == ("new", False)
     assert other.exists() == (target == "there")
-    assert names(tmp_path) == sorted({"map.json", other.name} if target == "there" else {"map.json"})
+    assert names(tmp_path) == sorted(
+        {"map.json", other.name} if target == "there" else {"map.json"}
+    )
     if target == "there":
         assert other.read_text() == "mine"
 
@@ -145,7 +147,9 @@ def test_a_disk_that_fails_leaves_the_old_file_and_nothing_else(
     path = tmp_path / "a.txt"
     write_file(path, "old")
     fill(monkeypatch)
-    with pytest.raises(InvalidInput, match=r"^cannot write .*: No space left on device; it is paid$"):
+    with pytest.raises(
+        InvalidInput, match=r"^cannot write .*: No space left on device; it is paid$"
+    ):
         write_file(path, "new", overwrite=True, lost="it is paid")
     assert names(tmp_path) == ["a.txt"]
     assert path.read_text() == "old"
@@ -192,7 +196,9 @@ def test_only_drafts_of_the_file_itself_are_removed(tmp_path: Path) -> None:
 def test_a_file_that_exists_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     write_file(path, "old")
-    with pytest.raises(InvalidInput, match=r"a\.txt exists already and is kept; write it elsewhere$"):
+    with pytest.raises(
+        InvalidInput, match=r"a\.txt exists already and is kept; write it elsewhere$"
+    ):
         write_file(path, "new", kept="write it elsewhere")
     assert path.read_text() == "old"
 
@@ -220,7 +226,9 @@ def without_links(*_: Any, **__: Any) -> NoReturn:
     raise PermissionError(errno.EPERM, "Operation not permitted")
 
 
-def test_a_disk_without_second_names_is_written_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_second_names_is_written_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "link", without_links)
     path = tmp_path / "a.txt"
     write_file(path, "new")
@@ -269,7 +277,9 @@ def test_a_draft_is_never_more_open_than_its_result(tmp_path: Path) -> None:
         assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
 
 
-def test_a_file_that_may_not_be_written_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_may_not_be_written_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.txt"
     path.write_text("old")
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everything
@@ -300,7 +310,9 @@ def test_any_name_a_file_may_have(tmp_path: Path, name: str) -> None:
     assert names(tmp_path) == [name]
 
 
-def test_a_bare_name_is_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bare_name_is_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     check_writable("a.txt")
     assert names(tmp_path) == []

@@ -10,11 +10,29 @@ import pytest
 pytestmark = pytest.mark.unit
 
 HOUSE = Path(__file__).parents[2] / "src" / "sfumato"
-WRITING = {"write_text", "write_bytes", "touch", "symlink_to", "hardlink_to", "mkstemp", "mkdtemp", "mktemp"}
+WRITING = {
+    "write_text",
+    "write_bytes",
+    "touch",
+    "symlink_to",
+    "hardlink_to",
+    "mkstemp",
+    "mkdtemp",
+    "mktemp",
+}
 TEMPORARY = {"NamedTemporaryFile", "TemporaryFile", "TemporaryDirectory", "SpooledTemporaryFile"}
 OF_OS = {"replace", "rename", "renames", "link", "symlink", "mkfifo", "truncate", "write"}
 COPYING = {"copyfile", "copy", "copy2", "move"}
-SAVING = {"savefig", "save", "savez", "savez_compressed", "savetxt", "write_table", "to_csv", "to_parquet"}
+SAVING = {
+    "savefig",
+    "save",
+    "savez",
+    "savez_compressed",
+    "savetxt",
+    "write_table",
+    "to_csv",
+    "to_parquet",
+}
 
 
 def writes(source: str) -> list[str]:
@@ -33,7 +51,8 @@ def writes(source: str) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.With)
         for item in node.items
-        if isinstance(item.optional_vars, ast.Name) and "whole_file(" in ast.unparse(item.context_expr)
+        if isinstance(item.optional_vars, ast.Name)
+        and "whole_file(" in ast.unparse(item.context_expr)
     }
     homes = {
         alias.name: node.module
@@ -52,7 +71,11 @@ def writes(source: str) -> list[str]:
             case _:
                 continue
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        modes = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        modes = [
+            one.value
+            for one in given
+            if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        ]
         said = ast.unparse(node)
         held = any(isinstance(one, ast.Name) and one.id in buffers for one in given)
         opens = any(one.strip("rbt") in {"w", "x", "a", "+", "w+", "x+", "a+"} for one in modes)
@@ -63,15 +86,20 @@ def writes(source: str) -> list[str]:
             or (of != "os" and name == "open" and opens)
             or (of and name in SAVING and not held)
             or (of == "shutil" and name in COPYING)
-            or (of == "sqlite3" and name == "connect" and ":memory:" not in modes and "mode=ro" not in said)
+            or (
+                of == "sqlite3"
+                and name == "connect"
+                and ":memory:" not in modes
+                and "mode=ro" not in said
+            )
         ):
             found.append(said[:60])
     return found
 
 
-# A ledger's draft is named, and removed, by `files`; but it has the owner and the rights of the one before,
-# and takes its name under the ledger's lock, with errors that say what was charged. SQLite opens the file
-# itself only to roll back a journal of the first versions.
+# A ledger's draft is named, and removed, by `files`; but it has the owner and the rights of the one
+# before, and takes its name under the ledger's lock, with errors that say what was charged. SQLite
+# opens the file itself only to roll back a journal of the first versions.
 OF_A_LEDGER = {
     "os.link(draft, path)",
     "os.replace(draft, real)",

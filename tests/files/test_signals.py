@@ -27,7 +27,12 @@ def ended(work: str, folder: Path, *signals: int, before: tuple[str, ...] = ()) 
     words = [*before, sys.executable, "-m", "tests.files.write_worker", work, str(folder)]
     clean = {**os.environ, "TMPDIR": str(folder / "tmp")}
     with subprocess.Popen(
-        words, cwd=ROOT, env=clean, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        words,
+        cwd=ROOT,
+        env=clean,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
@@ -47,7 +52,9 @@ def test_a_write_that_is_ended_leaves_no_draft(tmp_path: Path, number: signal.Si
 
 
 @pytest.mark.parametrize("number", ENDS, ids=lambda one: one.name)
-def test_a_write_that_is_ended_leaves_the_old_result(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_write_that_is_ended_leaves_the_old_result(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     (tmp_path / "result.txt").write_text("old")
     assert ended("over", tmp_path, number) == -number
     assert left(tmp_path) == ["result.txt", "tmp"]
@@ -76,7 +83,9 @@ def test_a_charge_that_is_ended_when_it_is_made_stands(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("work", "made"), [("create", []), ("created", ["a.ledger"])])
-def test_a_ledger_whose_making_is_ended_leaves_no_draft(tmp_path: Path, work: str, made: list[str]) -> None:
+def test_a_ledger_whose_making_is_ended_leaves_no_draft(
+    tmp_path: Path, work: str, made: list[str]
+) -> None:
     assert ended(work, tmp_path, signal.SIGTERM) == -signal.SIGTERM
     assert left(tmp_path) == [*made, "tmp"]
 
@@ -96,7 +105,9 @@ def test_kill_by_force_leaves_a_draft_and_the_old_result(tmp_path: Path) -> None
 
 
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
-    assert ended("new", tmp_path, signal.SIGHUP, signal.SIGTERM, before=("nohup",)) == -signal.SIGTERM
+    assert (
+        ended("new", tmp_path, signal.SIGHUP, signal.SIGTERM, before=("nohup",)) == -signal.SIGTERM
+    )
     assert left(tmp_path) == ["tmp"]
 
 

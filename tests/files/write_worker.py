@@ -72,7 +72,9 @@ def main(work: str, folder: Path) -> None:
 
             engine = duckdb_engine()
             print("ready", flush=True)
-            engine.raw_sql("select sum(a.range) from range(10000000) a, range(10000000) b").fetchall()
+            engine.raw_sql(
+                "select sum(a.range) from range(10000000) a, range(10000000) b"
+            ).fetchall()
         case _:
             raise ValueError(work)
 

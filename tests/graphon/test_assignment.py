@@ -56,7 +56,9 @@ def test_both_agree_with_enumeration(k: int, rng: np.random.Generator) -> None:
         ):
             assert found.exact
             assert found.upper == pytest.approx(least, abs=CLOSE)
-            assert apart(a[np.ix_(found.rows, found.columns)], b) == pytest.approx(found.upper, abs=CLOSE)
+            assert apart(a[np.ix_(found.rows, found.columns)], b) == pytest.approx(
+                found.upper, abs=CLOSE
+            )
 
 
 @pytest.mark.reference

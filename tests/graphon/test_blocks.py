@@ -11,12 +11,12 @@ from scipy import sparse
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.graphon.blocks import Blocks, _reason
-from sfumato.graphon.contiguity import even_like
-from sfumato.graphon.guarding import Gain
+from sfumato.graphon.holdout import Gain
 from sfumato.graphon.limits import estimation_rate
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network, private_network
 from sfumato.graphon.sample import sample_graph
+from sfumato.graphon.thresholds import even_like
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
 from sfumato.sensing import graph_diffusion
 
@@ -44,12 +44,18 @@ def test_blocks_of_any_kind_of_graph(rng: np.random.Generator) -> None:
     assert repr(first) == "Blocks(k='auto'): 3 blocks of 240 nodes"
     assert first.matrix_ is first.graphon_.matrix
     assert first.shares_.sum() == pytest.approx(1)
-    assert first.rate_ == estimation_rate(240, 3, max(even_like(first.graphon_)))  # as `graph limits` has it
+    assert first.rate_ == estimation_rate(
+        240, 3, max(even_like(first.graphon_))
+    )  # as `graph limits` has it
     assert first.density_ == drawn.network.density != first.graphon_.density
     order = np.argsort(-first.shares_)
     # Six deviations of a mean of about 1,100 pairs, and a few nodes in the wrong block.
-    assert np.allclose(first.matrix_[np.ix_(order, order)], THREE.matrix, atol=6 * np.sqrt(0.25 / 1100))
-    assert np.allclose(first.shares_[order], np.sort(np.bincount(drawn.labels) / 240)[::-1], atol=0.02)
+    assert np.allclose(
+        first.matrix_[np.ix_(order, order)], THREE.matrix, atol=6 * np.sqrt(0.25 / 1100)
+    )
+    assert np.allclose(
+        first.shares_[order], np.sort(np.bincount(drawn.labels) / 240)[::-1], atol=0.02
+    )
 
 
 @pytest.mark.unit
@@ -159,7 +165,9 @@ def test_what_is_wrong_with_a_private_network_is_not_said(graph: object) -> None
     ledger = Ledger.rehearsal(PureDP(1), unit="edge", neighbors=FlippedEdge())
     with pytest.raises(InvalidInput, match="nothing was charged") as refused:
         Blocks(k=1, epsilon=1, ledger=ledger).fit(graph, nodes=6)
-    assert set("123467").isdisjoint(str(refused.value)), "nodes 0 to 5 are public, no other number is said"
+    assert set("123467").isdisjoint(str(refused.value)), (
+        "nodes 0 to 5 are public, no other number is said"
+    )
     assert refused.value.__cause__ is None
     assert ledger.statement().left == PureDP(1)
 
@@ -213,7 +221,9 @@ def test_labels_follow_the_nodes_that_are_named() -> None:
 def test_the_last_number_of_blocks_looked_at_may_be_too_few() -> None:
     gains = tuple(Gain(k, float(k), 0.1, 2.6) for k in (11, 12))
     assert _reason(gains, 12, chosen=True).endswith("more blocks than 12 were not tried: give k")
-    assert "not tried" not in _reason(gains, 12, chosen=False) + _reason(gains[::-1], 12, chosen=True)
+    assert "not tried" not in _reason(gains, 12, chosen=False) + _reason(
+        gains[::-1], 12, chosen=True
+    )
 
 
 @pytest.mark.unit

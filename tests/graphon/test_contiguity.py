@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.contiguity import (
+from sfumato.graphon.model import BlockGraphon
+from sfumato.graphon.thresholds import (
     REGIMES,
     contiguity_threshold,
+    detectability,
     even_like,
-    outlook,
     phases,
     search_degree,
     signal,
     signals,
     table,
 )
-from sfumato.graphon.model import BlockGraphon
 
 
 @pytest.mark.unit
@@ -28,8 +28,8 @@ def test_two_blocks_change_where_mossel_neeman_and_sly_say() -> None:
     b = 9 - math.sqrt(33)
     n = 10**6
     assert signal(n, 2, within=8 / n, between=b / n) == pytest.approx(1, rel=1e-9)
-    assert outlook(n, 2, within=8 / n, between=(b + 0.01) / n).regime == "impossible"
-    assert outlook(n, 2, within=8 / n, between=(b - 0.01) / n).regime == "detectable"
+    assert detectability(n, 2, within=8 / n, between=(b + 0.01) / n).regime == "impossible"
+    assert detectability(n, 2, within=8 / n, between=(b - 0.01) / n).regime == "detectable"
     assert contiguity_threshold(2) == 1
 
 
@@ -38,9 +38,9 @@ def test_every_node_can_be_placed_from_k_log_n_on() -> None:
     """With no edges between blocks: as soon as n p > k log n, each block has no lonely node."""
     for k in (2, 5):
         edge = k * math.log(1000) / 1000
-        assert outlook(1000, k, within=1.001 * edge).regime == "recoverable exactly"
-        assert outlook(1000, k, within=0.999 * edge).regime == "detectable"
-        assert outlook(1000, k, within=edge).separation == pytest.approx(1)
+        assert detectability(1000, k, within=1.001 * edge).regime == "recoverable exactly"
+        assert detectability(1000, k, within=0.999 * edge).regime == "detectable"
+        assert detectability(1000, k, within=edge).separation == pytest.approx(1)
 
 
 @pytest.mark.unit
@@ -67,7 +67,9 @@ def test_the_printed_condition_of_table_5_1_grows_with_n() -> None:
     left, right = row.follows.replace("^", "**").replace("log", "math.log").split(" < ")
     for words, number in ((left, ours[0]), (right, 4 * contiguity_threshold(5))):
         spelled = words.replace(") (", ") * (").replace("n (", "n * (").replace("2 (", "2 * (")
-        spelled = spelled.replace("k (", "k * (").replace(") q", ") * q").replace("2 math", "2 * math")
+        spelled = (
+            spelled.replace("k (", "k * (").replace(") q", ") * q").replace("2 math", "2 * math")
+        )
         assert eval(spelled, {"math": math}, values) == pytest.approx(number)  # noqa: S307
     assert row.printed != row.follows
 
@@ -98,7 +100,10 @@ def test_thresholds_are_in_order() -> None:
 @pytest.mark.unit
 def test_regimes_follow_one_another_as_edges_come() -> None:
     for k in (2, 3, 10):
-        seen = [outlook(2000, k, within=p, between=p / 5).regime for p in np.geomspace(1e-4, 1, 200)]
+        seen = [
+            detectability(2000, k, within=p, between=p / 5).regime
+            for p in np.geomspace(1e-4, 1, 200)
+        ]
         places = [REGIMES.index(one) for one in seen]
         assert places == sorted(places)
         assert set(seen) == (set(REGIMES) - {REGIMES[1]} if k == 2 else set(REGIMES))
@@ -106,34 +111,34 @@ def test_regimes_follow_one_another_as_edges_come() -> None:
 
 @pytest.mark.unit
 def test_the_answer_says_what_it_compared() -> None:
-    found = outlook(1000, 12, within=0.1, between=0.001)
+    found = detectability(1000, 12, within=0.1, between=0.001)
     assert found.degree == pytest.approx(1000 * (0.1 + 11 * 0.001) / 12)
     assert not found.trivial
-    assert outlook(1000, 40, within=0.001).trivial
+    assert detectability(1000, 40, within=0.001).trivial
     for p, q, words in (
         (0.01, 0.006, "impossible: signal 0.1"),
         (0.2, 0.02, "recoverable exactly: separation"),
         (0.02, 0.001, "detectable: signal"),
     ):
-        assert outlook(1000, 4, within=p, between=q).sentence.startswith(words)
+        assert detectability(1000, 4, within=p, between=q).sentence.startswith(words)
     between = [
         one
         for p in np.linspace(0.05, 0.2, 400)
-        if (one := outlook(10_000, 30, within=float(p), between=0.05)).regime == REGIMES[1]
+        if (one := detectability(10_000, 30, within=float(p), between=0.05)).regime == REGIMES[1]
     ]
     for one in between:
         sure = "is" if one.degree > one.search_degree else "is not known to be"
         assert f"exhaustive search {sure} enough" in one.sentence
     assert len({one.degree > one.search_degree for one in between}) == 2
-    assert outlook(1000, 3, within=0.0, between=0.0).regime == "impossible"
+    assert detectability(1000, 3, within=0.0, between=0.0).regime == "impossible"
 
 
 @pytest.mark.statistical
 def test_a_network_on_either_side_of_the_threshold(rng: np.random.Generator) -> None:
     """Two blocks, n = 1200: the second eigenvector of the centered matrix sees them at signal 9, not at 0.3.
 
-    The overlap of signs with the truth is 0.5 +- 0.0144 if nothing is seen: six deviations are 0.087. Dense
-    enough (degree 100) for a plain spectral method.
+    The overlap of signs with the truth is 0.5 +- 0.0144 if nothing is seen: six deviations are
+    0.087. Dense enough (degree 100) for a plain spectral method.
     """
     n, degree = 1200, 100.0
     truth = np.repeat([1.0, -1.0], n // 2)
@@ -164,7 +169,7 @@ def test_phases_are_outlooks() -> None:
         for row, k in enumerate(blocks):
             for column, rho in enumerate(densities):
                 sides = (rho, 0.2 * rho) if contrast > 0 else (0.2 * rho, rho)
-                one = outlook(500, k, within=float(sides[0]), between=float(sides[1]))
+                one = detectability(500, k, within=float(sides[0]), between=float(sides[1]))
                 assert REGIMES[found[row, column]] == one.regime
 
 
@@ -173,7 +178,7 @@ def test_no_edges_inside_blocks_is_a_contrast_too() -> None:
     """-1/(k - 1), which rounding may miss for 4, 7 and 10 blocks, among others."""
     for k in range(2, 40):
         for chance in (0.01, 0.3, 1.0):
-            found = outlook(1000, k, within=0.0, between=chance)
+            found = detectability(1000, k, within=0.0, between=chance)
             inside = math.log(k / (k - 1))  # KL(0 || 1/k)
             assert found.search_degree == pytest.approx(2 * math.log(k) / inside)
     assert phases(1000, contrast=-1, densities=[0.01, 0.3], blocks=[4, 7, 10]).shape == (3, 2)
@@ -185,7 +190,7 @@ def test_even_blocks_keep_their_sign(k: int) -> None:
     for p, q in ((0.0, 0.3), (0.1, 0.3), (0.3, 0.1), (0.3, 0.0)):
         found = even_like(BlockGraphon(np.full((k, k), q) + (p - q) * np.eye(k)))
         assert found == pytest.approx((p, q), abs=1e-12)
-        outlook(500, k, within=found[0], between=found[1])
+        detectability(500, k, within=found[0], between=found[1])
     within, between = even_like(BlockGraphon([[0.0, 0.9, 0.9], [0.9, 0.0, 0.9], [0.9, 0.9, 0.1]]))
     assert 0 <= within < between <= 1
 
@@ -194,20 +199,22 @@ def test_even_blocks_keep_their_sign(k: int) -> None:
 def test_of_a_mean_chance_the_sharpest_blocks_have_k_times_it_inside() -> None:
     """`within` is the largest chance: taking the mean for it would call detectable blocks impossible."""
     n, k, mean = 1000, 4, 0.002
-    assert outlook(n, k, within=mean).regime == "impossible"
-    assert outlook(n, k, within=k * mean).regime == "detectable"
+    assert detectability(n, k, within=mean).regime == "impossible"
+    assert detectability(n, k, within=k * mean).regime == "detectable"
     best = signal(n, k, within=k * mean, between=0.0)
     for p in np.linspace(0, k * mean, 50):
-        assert signal(n, k, within=float(p), between=float(k * mean - p) / (k - 1)) <= best * (1 + 1e-9)
+        assert signal(n, k, within=float(p), between=float(k * mean - p) / (k - 1)) <= best * (
+            1 + 1e-9
+        )
 
 
 @pytest.mark.unit
 def test_nonsense_is_refused() -> None:
     for n, k in ((1, 1), (10, 11), (10, 0)):
         with pytest.raises(InvalidParameter, match="nothing was computed"):
-            outlook(n, k, within=0.5)
+            detectability(n, k, within=0.5)
     with pytest.raises(InvalidParameter, match="at least 2 blocks"):
-        outlook(10, 1, within=0.5)
+        detectability(10, 1, within=0.5)
     with pytest.raises(InvalidParameter, match="at least 2 blocks"):
         contiguity_threshold(1)
     with pytest.raises(InvalidParameter, match=r"chance of an edge must lie in \[0, 1\], got 1.5"):
@@ -225,7 +232,9 @@ def test_even_blocks_stand_for_themselves() -> None:
     assert even_like(BlockGraphon(matrix)) == pytest.approx((0.12, 0.02))
     n, one = 1000, BlockGraphon([[0.12, 0.02, 0.02], [0.02, 0.02, 0.02], [0.02, 0.02, 0.02]])
     within, between = even_like(one)
-    assert signal(n, 3, within=within, between=between) < signal(n, 3, within=0.12, between=0.02) / 2
+    assert (
+        signal(n, 3, within=within, between=between) < signal(n, 3, within=0.12, between=0.02) / 2
+    )
     assert even_like(BlockGraphon([[0.3]])) == (0.3, 0.3)
     assert even_like(BlockGraphon([[0, 0.2], [0.2, 0]])) == pytest.approx((0, 0.2))
     assert all(math.isfinite(value) for value in even_like(BlockGraphon(np.zeros((2, 2)))))
@@ -237,12 +246,14 @@ def test_each_direction_of_uneven_blocks_has_its_own_signal() -> None:
     even = BlockGraphon(np.full((4, 4), 0.02) + 0.1 * np.eye(4))
     assert signals(even, 500) == pytest.approx([signal(500, 4, within=0.12, between=0.02)] * 3)
     # Two clear blocks, and a third of 1 % that is almost like the second.
-    uneven = BlockGraphon([[0.3, 0.01, 0.01], [0.01, 0.3, 0.29], [0.01, 0.29, 0.3]], [0.5, 0.49, 0.01])
+    uneven = BlockGraphon(
+        [[0.3, 0.01, 0.01], [0.01, 0.3, 0.29], [0.01, 0.29, 0.3]], [0.5, 0.49, 0.01]
+    )
     found = signals(uneven, 1000)
     assert found[0] > 50
     assert found[1] < 0.01
     within, between = even_like(uneven)
     assert signal(1000, 3, within=within, between=between) == pytest.approx(found[1])
-    assert outlook(1000, 3, within=within, between=between).regime == "impossible"
+    assert detectability(1000, 3, within=within, between=between).regime == "impossible"
     assert signals(BlockGraphon([[0.3]]), 10).size == 0
     assert signals(BlockGraphon(np.zeros((3, 3))), 10).tolist() == [0, 0]

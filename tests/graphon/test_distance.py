@@ -13,7 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.graphon.assignment import permuted_distance, twice_permuted_distance
-from sfumato.graphon.distance import Distance, coupling_cost, definiteness, distance, product_cost
+from sfumato.graphon.cut_distance import (
+    Distance,
+    coupling_cost,
+    definiteness,
+    distance,
+    product_cost,
+)
 from sfumato.graphon.model import BlockGraphon, norm
 
 FloatArray = npt.NDArray[np.float64]
@@ -37,7 +43,9 @@ def graphon(k: int, rng: np.random.Generator) -> BlockGraphon:
     return BlockGraphon(symmetric(k, rng), rng.dirichlet(np.full(k, 3.0)))
 
 
-def couplings(a: BlockGraphon, b: BlockGraphon, rng: np.random.Generator, count: int) -> list[FloatArray]:
+def couplings(
+    a: BlockGraphon, b: BlockGraphon, rng: np.random.Generator, count: int
+) -> list[FloatArray]:
     """Vertices of the couplings, and points between them and the product."""
     corners = [np.asarray(ot.emd(a.shares, b.shares, rng.random((a.k, b.k)))) for _ in range(count)]
     even = np.outer(a.shares, b.shares)
@@ -54,7 +62,9 @@ def check(found: Distance, a: BlockGraphon, b: BlockGraphon) -> None:
 
 
 @pytest.mark.unit
-def test_nodes_matched_independently_cost_what_the_closed_form_says(rng: np.random.Generator) -> None:
+def test_nodes_matched_independently_cost_what_the_closed_form_says(
+    rng: np.random.Generator,
+) -> None:
     for k, other in ((1, 4), (3, 3), (5, 2)):
         a, b = graphon(k, rng), graphon(other, rng)
         wanted = coupling_cost(a, b, np.outer(a.shares, b.shares))
@@ -105,7 +115,8 @@ def test_the_interval_lies_between_the_two_distances_over_permutations(
         found = distance(a, b)
         check(found, a, b)
         every = min(
-            float(np.linalg.norm(a.matrix[np.ix_(s, s)] - b.matrix)) / k for s in permutations(range(k))
+            float(np.linalg.norm(a.matrix[np.ix_(s, s)] - b.matrix)) / k
+            for s in permutations(range(k))
         )
         assert twice_permuted_distance(a, b).upper <= found.lower + CLOSE
         assert found.upper <= every + CLOSE
@@ -161,7 +172,9 @@ def test_one_start_is_not_enough(rng: np.random.Generator) -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize("sign", [1, -1])
-def test_all_three_are_equal_if_both_are_definite_alike(sign: int, rng: np.random.Generator) -> None:
+def test_all_three_are_equal_if_both_are_definite_alike(
+    sign: int, rng: np.random.Generator
+) -> None:
     """docs/proofs/graphon.md; the first two searches know nothing of it, the third relies on it."""
     nine = [BlockGraphon(definite(9, rng)) for _ in range(2)]
     assert distance(*nine).exact, "more blocks than rows and columns are searched apart for"
@@ -188,18 +201,23 @@ def test_definite_alike_is_enough_for_any_shares_and_needed(rng: np.random.Gener
     def excess(a: BlockGraphon, b: BlockGraphon) -> float:
         some = couplings(a, b, rng, 5)
         return min(
-            cost(a, b, p, q) - (cost(a, b, p, p) + cost(a, b, q, q)) / 2 for p, q in product(some, some)
+            cost(a, b, p, q) - (cost(a, b, p, p) + cost(a, b, q, q)) / 2
+            for p, q in product(some, some)
         )
 
     shares = [rng.dirichlet(np.full(k, 2.0)) for k in (3, 4)]
     a, b = (BlockGraphon(definite(share.size, rng), share) for share in shares)
     assert excess(a, b) >= -CLOSE
-    assert excess(BlockGraphon(1 - a.matrix, a.shares), BlockGraphon(1 - b.matrix, b.shares)) >= -CLOSE
+    assert (
+        excess(BlockGraphon(1 - a.matrix, a.shares), BlockGraphon(1 - b.matrix, b.shares)) >= -CLOSE
+    )
     assert excess(a, BlockGraphon(1 - b.matrix, b.shares)) < -1e-3
 
 
 @pytest.mark.unit
-def test_the_gap_nearly_closes_if_one_is_positive_and_the_other_negative(rng: np.random.Generator) -> None:
+def test_the_gap_nearly_closes_if_one_is_positive_and_the_other_negative(
+    rng: np.random.Generator,
+) -> None:
     """The cost is convex; Frank and Wolfe's gap after T steps is of order 1/T, here of a square near 0.1."""
     for k in (4, 15):
         a, b = BlockGraphon(definite(k, rng)), BlockGraphon(1 - definite(k, rng))
@@ -226,7 +244,9 @@ def test_names_of_blocks_and_cuts_do_not_matter(rng: np.random.Generator) -> Non
     assert distance(b, a).upper == 0
     c = graphon(4, rng)
     ends = [distance(a, c), distance(c, a), distance(b, c)]
-    assert max(one.lower for one in ends) <= min(one.upper for one in ends), "all enclose one number"
+    assert max(one.lower for one in ends) <= min(one.upper for one in ends), (
+        "all enclose one number"
+    )
     names = [{one.name: one.value for one in found.witnesses} for found in ends]
     for name in ("spectrum", "degrees", "rows"):
         assert names[0][name] == pytest.approx(names[1][name], abs=CLOSE)
@@ -235,7 +255,10 @@ def test_names_of_blocks_and_cuts_do_not_matter(rng: np.random.Generator) -> Non
 
 @pytest.mark.property
 @settings(max_examples=25)
-@given(st.lists(st.floats(0, 1), min_size=9, max_size=9), st.lists(st.floats(0, 1), min_size=3, max_size=3))
+@given(
+    st.lists(st.floats(0, 1), min_size=9, max_size=9),
+    st.lists(st.floats(0, 1), min_size=3, max_size=3),
+)
 def test_any_chances_give_an_interval(first: list[float], second: list[float]) -> None:
     square = np.array(first).reshape(3, 3)
     a = BlockGraphon((square + square.T) / 2)
@@ -253,7 +276,9 @@ def test_proposition_5_1_has_its_indices_exchanged(rng: np.random.Generator) -> 
     w, other = symmetric(k, rng), symmetric(k, rng)
     orders = [np.array([1, 2, 3, 0]), np.array([2, 0, 1, 3])]
     truth = np.mean([np.square(w[np.ix_(s, t)] - other).mean() for s in orders for t in orders])
-    moved = sum(np.eye(k)[order] for order in orders) / (2 * k)  # [i, i']: a share of i that goes to i'
+    moved = sum(np.eye(k)[order] for order in orders) / (
+        2 * k
+    )  # [i, i']: a share of i that goes to i'
     right = coupling_cost(BlockGraphon(w), BlockGraphon(other), np.asarray(moved.T))
     printed = coupling_cost(BlockGraphon(w), BlockGraphon(other), np.asarray(moved))
     assert right == pytest.approx(truth, abs=CLOSE)

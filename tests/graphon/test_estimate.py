@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.cluster.vq import kmeans2
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.graphon import estimate
 from sfumato.graphon.estimate import (
@@ -28,7 +29,6 @@ from sfumato.graphon.estimate import (
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.sample import Sampled, sample_graph
-from sfumato.spaces.space import FloatArray, IntArray
 
 FOUR = BlockGraphon(np.full((4, 4), 0.02) + 0.18 * np.eye(4))
 
@@ -185,7 +185,9 @@ def spread(points: FloatArray, labels: IntArray) -> float:
 
 @pytest.mark.reference
 def test_kmeans_is_as_good_as_the_best_of_scipys(rng: np.random.Generator) -> None:
-    points = rng.standard_normal((300, 3)) + 4 * rng.standard_normal((6, 3))[rng.integers(6, size=300)]
+    points = (
+        rng.standard_normal((300, 3)) + 4 * rng.standard_normal((6, 3))[rng.integers(6, size=300)]
+    )
     theirs = min(
         spread(points, np.asarray(kmeans2(points, 6, minit="++", rng=rng, missing="raise")[1]))
         for _ in range(10)

@@ -9,8 +9,8 @@ from tests.chance import LEVEL, assert_share
 
 from sfumato.errors import InvalidParameter
 from sfumato.graphon.estimate import constant, estimation_error, least_squares
-from sfumato.graphon.guarding import KEPT, candidates, choose, guarded_fit
 from sfumato.graphon.hashes import hashed
+from sfumato.graphon.holdout import KEPT, candidates, choose, guarded_fit
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.sample import sample_graph
@@ -30,7 +30,9 @@ def test_chance_is_believed_at_most_once_in_20(rng: np.random.Generator) -> None
     )
     assert stats.binomtest(false, trials, 0.05, alternative="less").pvalue < LEVEL
     clear = planted(2, 0.5, 0.05)
-    true = sum(guarded_fit(sample_graph(clear, 50, rng).network, 2)[1].detectable for _ in range(20))
+    true = sum(
+        guarded_fit(sample_graph(clear, 50, rng).network, 2)[1].detectable for _ in range(20)
+    )
     assert stats.binomtest(true, 20, 0.3, alternative="greater").pvalue < LEVEL
 
 
@@ -39,7 +41,8 @@ def test_chance_is_believed_at_most_once_in_20(rng: np.random.Generator) -> None
 def test_choosing_among_many_numbers_of_blocks_raises_no_more_alarms(
     degree: int, rng: np.random.Generator
 ) -> None:
-    # With a share of 5 % three or more of six would come once in 450 epochs; without the guard all six do.
+    # With a share of 5 % three or more of six would come once in 450 epochs; without the guard all
+    # six do.
     networks = [sample_graph(BlockGraphon([[degree / 200]]), 200, rng).network for _ in range(6)]
     fits = [guarded_fit(network) for network in networks]
     assert sum(choice.detectable for _, choice in fits) <= 2
@@ -48,7 +51,9 @@ def test_choosing_among_many_numbers_of_blocks_raises_no_more_alarms(
 
 
 @pytest.mark.statistical
-def test_a_dyad_that_was_not_kept_is_an_edge_with_the_stated_chance(rng: np.random.Generator) -> None:
+def test_a_dyad_that_was_not_kept_is_an_edge_with_the_stated_chance(
+    rng: np.random.Generator,
+) -> None:
     """(1 - t) p / (1 - t p), and not (1 - t) p: the kept edges tell that others were not."""
     chance, n = 0.5, 700
     network = sample_graph(BlockGraphon([[chance]]), n, rng).network
@@ -61,7 +66,9 @@ def test_a_dyad_that_was_not_kept_is_an_edge_with_the_stated_chance(rng: np.rand
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("k", "density"), [(4, 0.01), (4, 0.08), (8, 0.1)])
-def test_no_answer_is_worse_than_one_number(k: int, density: float, rng: np.random.Generator) -> None:
+def test_no_answer_is_worse_than_one_number(
+    k: int, density: float, rng: np.random.Generator
+) -> None:
     """1.02 times the constant at most, where blocks without the guard are up to several times as bad."""
     ours, unguarded = [], []
     for _ in range(4):

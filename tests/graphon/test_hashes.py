@@ -13,7 +13,8 @@ GOLDEN = [0x48218226FF3CD4BF, 0xA706DD2F4D197E6F, 0xAD65DFF703DED179]
 
 @pytest.mark.golden
 def test_hashes_never_change() -> None:
-    # Another value here is another split of every network: fits published before would not come again.
+    # Another value here is another split of every network: fits published before would not come
+    # again.
     assert mixed(np.array([0, 1, 2**40]), 0).tolist() == GOLDEN
 
 
@@ -21,7 +22,9 @@ def test_hashes_never_change() -> None:
 def test_counters_in_a_row_are_spread_evenly() -> None:
     values = (hashed(np.arange(200_000), 5) * 1000).astype(np.int64)
     assert_law(
-        values, lambda x: np.clip((x + 1) / 1000, 0, 1), rivals=[lambda x: np.clip((x + 1) / 1020, 0, 1)]
+        values,
+        lambda x: np.clip((x + 1) / 1000, 0, 1),
+        rivals=[lambda x: np.clip((x + 1) / 1020, 0, 1)],
     )
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from sfumato.errors import InvalidParameter
 from sfumato.graphon.assignment import twice_permuted_distance
-from sfumato.graphon.distance import distance
+from sfumato.graphon.cut_distance import distance
 from sfumato.graphon.limits import (
     attained_rate,
     contiguity_floor,
@@ -128,7 +128,9 @@ def test_5_10_has_a_rho_too_many(density: float) -> None:
     contrast = c * min(1.0, k / (n * math.sqrt(density)))
     found = divergence_bound(n, density, contrast=contrast)
     assert found <= 32 * c**2 * k**2
-    assert (found <= 32 * c**2 * k**2 * density) == (density >= 0.1), "printed: false where it is sparse"
+    assert (found <= 32 * c**2 * k**2 * density) == (density >= 0.1), (
+        "printed: false where it is sparse"
+    )
     by_hand = stats.bernoulli.pmf([0, 1], density * (0.5 + contrast))
     other = stats.bernoulli.pmf([0, 1], density * (0.5 - contrast))
     worse = max(stats.entropy(by_hand, other), stats.entropy(other, by_hand))
@@ -150,7 +152,9 @@ def law_of_three_nodes(graphon: BlockGraphon) -> list[float]:
 
 
 @pytest.mark.reference
-def test_lemma_5_2_holds_between_a_quarter_and_three_quarters_only(rng: np.random.Generator) -> None:
+def test_lemma_5_2_holds_between_a_quarter_and_three_quarters_only(
+    rng: np.random.Generator,
+) -> None:
     """KL <= 8 n**2 ||W - W'||**2, by all graphs on three nodes; sparse graphons break it."""
 
     def ratio(one: BlockGraphon, other: BlockGraphon) -> float:
@@ -190,8 +194,8 @@ def test_the_floor_has_the_order_of_theorem_5_4() -> None:
 def test_two_points_bound_the_best_guess_between_them(rng: np.random.Generator) -> None:
     """Whoever sees the edges of one of the two constants errs at least by the floor, in the mean.
 
-    The likelier of the two is guessed; 3e-3 of a mean of 40,000 errors between 0 and the distance is more
-    than five deviations. The rival, four times the floor, is above the error.
+    The likelier of the two is guessed; 3e-3 of a mean of 40,000 errors between 0 and the distance
+    is more than five deviations. The rival, four times the floor, is above the error.
     """
     n, density = 30, 0.5
     floor = error_floor(n, 1, density)
@@ -222,7 +226,13 @@ def test_lemma_5_5_is_the_distance_to_the_mean() -> None:
 
 @pytest.mark.unit
 def test_nonsense_is_refused() -> None:
-    for n, k, density in ((10, 11, 0.5), (10, 0, 0.5), (10, 2, 0.0), (10, 2, 1.5), (10, 2, math.nan)):
+    for n, k, density in (
+        (10, 11, 0.5),
+        (10, 0, 0.5),
+        (10, 2, 0.0),
+        (10, 2, 1.5),
+        (10, 2, math.nan),
+    ):
         for limit in (estimation_rate, attained_rate, error_floor):
             with pytest.raises(InvalidParameter, match="nothing was computed"):
                 limit(n, k, density)

@@ -17,7 +17,9 @@ from sfumato.spaces import Graph
 pytestmark = pytest.mark.unit
 
 EDGES = [(0, 1), (1, 2), (0, 3)]
-DENSE = np.array([[0, 1, 0, 1, 0], [1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]])
+DENSE = np.array(
+    [[0, 1, 0, 1, 0], [1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
+)
 
 
 def named() -> networkx.Graph:
@@ -86,7 +88,10 @@ def test_a_network_knows_its_numbers() -> None:
         (np.eye(3, dtype=int), "two different nodes"),
         (np.triu(np.ones((3, 3), dtype=int), 1), "must be symmetric"),
         (DENSE * 0.3, "0 and 1"),
-        *((sparse.csr_array(DENSE * entry), "entries 0 and 1, got others") for entry in (2.5, np.nan, -1)),
+        *(
+            (sparse.csr_array(DENSE * entry), "entries 0 and 1, got others")
+            for entry in (2.5, np.nan, -1)
+        ),
         ({(0, 1)}, "got a set: make it a list"),
         ((pair for pair in EDGES), "got a generator: make it a list"),
         ("0 1", "got a text"),

@@ -13,6 +13,7 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 from tests.chance import LEVEL, assert_share
 
+from sfumato._types import IntArray
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 from sfumato.graphon import release
 from sfumato.graphon.estimate import block_counts
@@ -39,7 +40,6 @@ from sfumato.privacy import (
     ReplaceUser,
     SystemNoise,
 )
-from sfumato.spaces.space import IntArray
 
 FOUR = BlockGraphon(np.full((4, 4), 0.02) + 0.18 * np.eye(4))
 ONE_EDGE = Bound(FlippedEdge(), 100, l1=1, unit="edge")
@@ -81,7 +81,9 @@ def test_a_flip_is_as_likely_as_epsilon_asks_or_more(epsilon: str) -> None:
         assert truth + flip == 1
         assert truth >= flip
         # The loss of one dyad, both ways, is the log of this: at most epsilon, and not much less.
-        assert (Decimal(truth.numerator) / Decimal(flip.numerator)).ln() <= asked or flip == Fraction(1, 2)
+        assert (
+            Decimal(truth.numerator) / Decimal(flip.numerator)
+        ).ln() <= asked or flip == Fraction(1, 2)
 
 
 @pytest.mark.statistical
@@ -164,7 +166,9 @@ def test_epsilon_is_paid_to_the_last_part(rng: np.random.Generator) -> None:
         "discrete-laplace/1",
     ]
     with pytest.raises(BudgetExceeded, match="nothing was released"):
-        release_blocks(network, 2, epsilon="1.75", ledger=paying)  # the first part alone could be paid
+        release_blocks(
+            network, 2, epsilon="1.75", ledger=paying
+        )  # the first part alone could be paid
     assert paying.statement().left == PureDP("1.7")
 
 
@@ -217,7 +221,8 @@ def test_blocks_are_found_at_two_and_not_at_a_half(rng: np.random.Generator) -> 
         assert not out.hopeless
         assert "3 directions rise" in out.reason
         assert accuracy(out.estimate.labels, drawn.labels) >= least
-    # Means of 20,000 pairs, with Laplace noise of scale 1 / 0.15 on each: 6 deviations of both together.
+    # Means of 20,000 pairs, with Laplace noise of scale 1 / 0.15 on each: 6 deviations of both
+    # together.
     inside = np.sort(np.diag(found["3"].estimate.graphon.matrix))
     assert np.all(np.abs(inside - 0.2) < 6 * (math.sqrt(0.16 / 17_000) + 7 * 1.42 / 17_000))
 
@@ -251,7 +256,9 @@ def test_chance_alone_rises_above_the_noise_once_in_20(rng: np.random.Generator)
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("n", "density", "trials"), [(100, 0.03, 120), (100, 0.98, 120), (400, 0.01, 40)])
+@pytest.mark.parametrize(
+    ("n", "density", "trials"), [(100, 0.03, 120), (100, 0.98, 120), (400, 0.01, 40)]
+)
 def test_few_edges_rise_above_the_noise_as_seldom(
     n: int, density: float, trials: int, rng: np.random.Generator
 ) -> None:
@@ -312,7 +319,8 @@ def test_no_edge_one_or_all_are_released_as_any_others(epsilon: int, joined: npt
     paying, network = ledger(), Network(100, joined)
     out = release_blocks(network, None, epsilon=epsilon, ledger=paying)
     assert paying.statement().left == PureDP(100 - epsilon)
-    # 4,950 dyads, Laplace noise of scale 20 at epsilon 1: 30 scales are passed once in 10**13 times.
+    # 4,950 dyads, Laplace noise of scale 20 at epsilon 1: 30 scales are passed once in 10**13
+    # times.
     assert abs(out.estimate.graphon.density - network.density) < 30 * 20 / 4950 + 0.01
 
 
@@ -336,8 +344,8 @@ def test_a_signal_has_the_eigenvalue_that_theory_says(rng: np.random.Generator) 
     drawn = sample_graph(clearest, n, rng, labels=np.arange(n) % 2)
     x = response_signal(n, 2, density=0.1, epsilon=epsilon)
     seen = blocks_in(flipped(drawn.network, epsilon, rng), n, 2)
-    # The edge holds a quantile more than 2 sqrt(n v), 1 + 1.454 n**(-2/3) / 2; what few edges add is 1e-3
-    # here. Deviations are about n**-1/2.
+    # The edge holds a quantile more than 2 sqrt(n v), 1 + 1.454 n**(-2/3) / 2; what few edges add
+    # is 1e-3 here. Deviations are about n**-1/2.
     wanted = (x + 1 / x) / 2 / (1 + 1.454 * n ** (-2 / 3) / 2)
     assert x > 2
     assert seen.strengths[0] == pytest.approx(wanted, rel=4 / math.sqrt(n))
@@ -357,7 +365,9 @@ def test_stars_are_no_blocks() -> None:
     assert np.array_equal(square(dyads, 100), star)
     seen = blocks_in(dyads, 100, 2)
     assert seen.labels.max() == 0
-    assert seen.strengths[0] > 0.95, "it is near the edge, so without the rule for stars it would be above"
+    assert seen.strengths[0] > 0.95, (
+        "it is near the edge, so without the rule for stars it would be above"
+    )
 
 
 @pytest.mark.unit
@@ -375,7 +385,10 @@ def test_words_of_a_release_warn_and_do_not_contradict_themselves() -> None:
     few = _reason(600, 3, 1, flip=0.12, released=np.array([5000]))
     assert few.endswith("of the 2 that 3 even blocks have, so some of these blocks may be chance")
     assert "chance" not in _reason(600, 3, 2, flip=0.12, released=np.array([5000]))
-    for flip, words in ((0.45, "however clear, do not"), (0.12, "these are fainter, or there are none")):
+    for flip, words in (
+        (0.45, "however clear, do not"),
+        (0.12, "these are fainter, or there are none"),
+    ):
         said = _reason(600, 3, 0, flip=flip, released=np.array([9000]))
         assert words in said
         assert "dyad" not in said

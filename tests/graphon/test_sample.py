@@ -20,7 +20,9 @@ UNEVEN = BlockGraphon([[0.3, 0.02, 0.1], [0.02, 0.9, 0.0], [0.1, 0.0, 1.0]], [0.
 @pytest.mark.unit
 def test_pairs_are_numbered_without_gaps() -> None:
     i, j = triangle_pairs(np.arange(50 * 49 // 2))
-    assert [(a, b) for b in range(50) for a in range(b)] == list(zip(i.tolist(), j.tolist(), strict=True))
+    assert [(a, b) for b in range(50) for a in range(b)] == list(
+        zip(i.tolist(), j.tolist(), strict=True)
+    )
 
 
 @pytest.mark.unit
@@ -106,5 +108,7 @@ def test_a_large_sparse_network_costs_its_edges(rng: np.random.Generator) -> Non
     # Ends are spread over all nodes, the last as often as the first.
     ends = drawn.network.edges[:, 1]
     assert_law(
-        ends, lambda x: np.clip(x / (n - 1), 0, 1) ** 2, rivals=[lambda x: np.clip(x / n, 0, 1) ** 2.03]
+        ends,
+        lambda x: np.clip(x / (n - 1), 0, 1) ** 2,
+        rivals=[lambda x: np.clip(x / n, 0, 1) ** 2.03],
     )

@@ -38,7 +38,9 @@ def pooled(images: FloatArray, level: int) -> FloatArray:
     return np.asarray(images.reshape(shape).sum(axis=(-3, -1)))
 
 
-def around(image: FloatArray, rng: np.random.Generator, *, noise: float = 2.0, level: int = 5) -> Given:
+def around(
+    image: FloatArray, rng: np.random.Generator, *, noise: float = 2.0, level: int = 5
+) -> Given:
     """Maps whose blocks of a level have gamma laws with the picture's means and some users of noise.
 
     Inside a block they keep the picture's shape.

@@ -14,7 +14,7 @@ from tests.records.storages import GROUPS, NAMES, PERSONS, Row
 from tests.replay import Run, record, violations
 
 from sfumato.heatmap import find_area, release, release_each, release_periods, release_sums
-from sfumato.heatmap.rivals import FlatMethod
+from sfumato.heatmap.methods.baselines import FlatMethod
 from sfumato.privacy import Ledger, PureDP
 from sfumato.records import Columns, Periods, open_table, sum_cells
 from sfumato.spaces import area_of_plane
@@ -66,14 +66,22 @@ def run(source: Any, shape: str, ledger: Ledger, **options: Any) -> Run:
                 return sum_cells(table, columns, area, source=header.source, unit=header.unit)
 
             find_area(summed, AREA, ledger=ledger, epsilon=1)
-            # The area that is found may differ, as what is released may; the sums are compared on the same.
+            # The area that is found may differ, as what is released may; the sums are compared on
+            # the same.
             return release_sums(summed(AREA), AREA, **common)
         return release(table, columns, AREA, **common)
 
     return record(released, ledger)
 
 
-TIMES = [None, "2026-03-28T23:30", "2026-03-29T01:30:00+02:00", "2026-03-29", "2026-03-30 00:30Z", "no"]
+TIMES = [
+    None,
+    "2026-03-28T23:30",
+    "2026-03-29T01:30:00+02:00",
+    "2026-03-29",
+    "2026-03-30 00:30Z",
+    "no",
+]
 rows_of = st.builds(
     Row,
     who=st.sampled_from([*PERSONS, None]),
@@ -99,7 +107,9 @@ def neighbors(draw: st.DrawFn, allowed: Callable[[Row], bool] = lambda row: True
     return rows, draw(st.permutations(moved)), 2
 
 
-def hold(pair: Pair, stored: Callable[[list[Row]], Any], shape: str, folder: Path, **options: Any) -> None:
+def hold(
+    pair: Pair, stored: Callable[[list[Row]], Any], shape: str, folder: Path, **options: Any
+) -> None:
     """Both runs stay within what was paid for, and count what the plain program counts."""
     one, other, steps = pair
     first = run(stored(one), shape, budget(folder), **options)

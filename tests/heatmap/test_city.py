@@ -10,7 +10,7 @@ import pytest
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.city import MOST_VISITS, Family, _within, check_ins
+from sfumato.heatmap.benchmark.synthetic_city import MOST_VISITS, Family, _within, check_ins
 
 FAMILIES: tuple[Family, ...] = ("town", "street", "gaze")
 NEW_YORK = (-74.3, 40.5, -73.7, 40.9)
@@ -76,7 +76,9 @@ def test_items_are_chosen_by_weight_among_ones_own(rng: np.random.Generator) -> 
 @pytest.mark.unit
 def test_some_venues_are_far_more_popular(rng: np.random.Generator) -> None:
     rows = columns(check_ins(20_000, rng=rng))
-    cells, counts = np.unique(np.stack([rows["lon"], rows["lat"]]).T // 0.01, axis=0, return_counts=True)
+    cells, counts = np.unique(
+        np.stack([rows["lon"], rows["lat"]]).T // 0.01, axis=0, return_counts=True
+    )
     counts = np.sort(counts)[::-1]
     assert counts[: len(cells) // 10].sum() > 0.5 * counts.sum()
 

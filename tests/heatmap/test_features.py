@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sfumato.errors import InvalidInput
-from sfumato.heatmap import features
-from sfumato.heatmap.features import Feature, features_of, number_of, polygons_of, read_bytes
+from sfumato.files import geojson as features
+from sfumato.files.geojson import Feature, features_of, number_of, polygons_of, read_bytes
 
 pytestmark = pytest.mark.unit
 
@@ -54,7 +54,9 @@ def test_every_geometry_is_read() -> None:
 
 
 def test_an_open_ring_is_closed() -> None:
-    assert read({"type": "Polygon", "coordinates": [SQUARE[:-1]]})[0].polygons[0][0].tolist() == SQUARE
+    assert (
+        read({"type": "Polygon", "coordinates": [SQUARE[:-1]]})[0].polygons[0][0].tolist() == SQUARE
+    )
     for nested in (SQUARE, [SQUARE], [[SQUARE]]):
         assert polygons_of(nested)[0][0].tolist() == SQUARE
     with pytest.raises(ValueError, match="a list of rings"):

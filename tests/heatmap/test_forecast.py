@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.forecast import (
+from sfumato.heatmap.analysis.forecasts import (
     TABLE,
     Kind,
     epsilon_needed,
@@ -22,8 +22,15 @@ from sfumato.heatmap.forecast import (
     table_from_json,
     users_needed,
 )
-from sfumato.heatmap.leaderboard import GROWS, METRICS, Metric, Ours, made_up_places, score_sample
-from sfumato.heatmap.zoom import ZoomMethod
+from sfumato.heatmap.benchmark.leaderboard import (
+    GROWS,
+    METRICS,
+    Metric,
+    Ours,
+    score_sample,
+    synthetic_places,
+)
+from sfumato.heatmap.methods.zoom import ZoomMethod
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 WIDEST = 0.2 + 2e-3  # lines between knots, and four digits
@@ -56,7 +63,10 @@ def test_more_users_and_more_epsilon_never_hurt(
     users: float, epsilon: float, metric: Metric, kind: Kind
 ) -> None:
     here = forecast(users, epsilon, kind=kind)
-    for better in (forecast(1.3 * users, epsilon, kind=kind), forecast(users, 1.3 * epsilon, kind=kind)):
+    for better in (
+        forecast(1.3 * users, epsilon, kind=kind),
+        forecast(users, 1.3 * epsilon, kind=kind),
+    ):
         for end in ("low", "middle", "high"):
             gain = getattr(better.of(metric), end) - getattr(here.of(metric), end)
             assert GROWS[metric] * gain >= -1e-9
@@ -64,7 +74,9 @@ def test_more_users_and_more_epsilon_never_hurt(
 
 @pytest.mark.property
 @given(st.floats(50, 5000), st.floats(0.2, 10), st.sampled_from(METRICS), st.sampled_from(KINDS))
-def test_what_is_needed_is_what_is_forecast(users: float, epsilon: float, metric: Metric, kind: Kind) -> None:
+def test_what_is_needed_is_what_is_forecast(
+    users: float, epsilon: float, metric: Metric, kind: Kind
+) -> None:
     """There and back: the epsilon for what epsilon gives is epsilon, up to a step of the search."""
     wanted = forecast(users, epsilon, kind=kind).of(metric)
     back = epsilon_needed(metric, wanted.middle, users=users, kind=kind)
@@ -161,12 +173,13 @@ def test_lines_never_turn_back(kind: Kind) -> None:
 def test_zoom_does_as_forecast_in_cities_it_was_not_made_of(rng: np.random.Generator) -> None:
     """Six new made-up cities; a forecast for a tenth of the users is a rival that must fail.
 
-    Over cities and noise a mean of Similarity deviates by about 0.08, so the mean of six by 0.033; the
-    middle is off by another 0.03 at most in cities. A fifth is six deviations; the rival is off by 0.4.
+    Over cities and noise a mean of Similarity deviates by about 0.08, so the mean of six by 0.033;
+    the middle is off by another 0.03 at most in cities. A fifth is six deviations; the rival is off
+    by 0.4.
     """
     towns = [
         place
-        for place in made_up_places(9, people=220, chance=lambda _: rng)
+        for place in synthetic_places(9, people=220, chance=lambda _: rng)
         if place.name.startswith(("town", "street"))
     ]
     scores = [

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap import k_median
-from sfumato.heatmap.hotspots import Hotspot, distance_to_hotspots, find_hotspots, hotspots
+from sfumato.heatmap.analysis import k_median
+from sfumato.heatmap.analysis.places import Hotspot, distance_to_hotspots, find_hotspots, hotspots
 from sfumato.heatmap.tiles import Tiles, dense_tiles
 from sfumato.spaces import Grid
 
@@ -96,7 +96,9 @@ def by_milp(masses: FloatArray, away: FloatArray, k: int) -> float:
         cost,
         constraints=[
             optimize.LinearConstraint(served, 1, 1),
-            optimize.LinearConstraint(np.vstack([only_open, at_most_k]), -np.inf, [0] * (n * c) + [k]),
+            optimize.LinearConstraint(
+                np.vstack([only_open, at_most_k]), -np.inf, [0] * (n * c) + [k]
+            ),
         ],
         integrality=np.concatenate([np.zeros(n * c), np.ones(c)]),
         bounds=optimize.Bounds(0, 1),
@@ -130,12 +132,15 @@ def test_where_not_all_can_be_tried_swaps_of_two_and_more_starts_come_near(
 
 
 @pytest.mark.property
-@given(st.lists(st.floats(0, 9), min_size=8, max_size=8), st.integers(1, 3), st.integers(0, 2**32 - 1))
+@given(
+    st.lists(st.floats(0, 9), min_size=8, max_size=8), st.integers(1, 3), st.integers(0, 2**32 - 1)
+)
 def test_any_prices_give_a_bound(offered: list[float], k: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     masses, away = rng.integers(0, 5, 8).astype(float), rng.integers(0, 9, (8, 6)).astype(float)
     best = min(
-        float(masses @ away[:, list(chosen)].min(axis=1)) for chosen in itertools.combinations(range(6), k)
+        float(masses @ away[:, list(chosen)].min(axis=1))
+        for chosen in itertools.combinations(range(6), k)
     )
     assert k_median.lower_bound(masses, away, np.array(offered), k) <= best + 1e-9
 
@@ -149,7 +154,8 @@ def test_the_bound_of_a_large_map_holds_for_other_choices(rng: np.random.Generat
     assert found.gap < 0.2
     for _ in range(20):
         near = tuple(
-            Hotspot(spot.x + rng.normal(0, 0.02), spot.y + rng.normal(0, 0.02), 1 / 3) for spot in found.spots
+            Hotspot(spot.x + rng.normal(0, 0.02), spot.y + rng.normal(0, 0.02), 1 / 3)
+            for spot in found.spots
         )
         assert distance_to_hotspots(tiles, near) >= found.lower
 
@@ -159,7 +165,9 @@ def test_one_hotspot_is_the_median(rng: np.random.Generator) -> None:
     for _ in range(20):
         tiles = point_map([(int(a), int(b), int(m)) for a, b, m in rng.integers(1, 60, (15, 3))])
         (spot,) = hotspots(tiles, 1)
-        assert math.isclose(distance_to_hotspots(tiles, (spot,)), best_distance(tiles, 1), rel_tol=1e-9)
+        assert math.isclose(
+            distance_to_hotspots(tiles, (spot,)), best_distance(tiles, 1), rel_tol=1e-9
+        )
         assert math.isclose(spot.share, 1)
 
 
@@ -170,7 +178,9 @@ def test_what_holds_for_any_map(cells: list[tuple[int, int, int]], k: int) -> No
     spots = hotspots(tiles, k)
     assert 1 <= len(spots) <= min(k, len(cells))
     assert math.isclose(sum(spot.share for spot in spots), 1)
-    assert all(0 < spot.share <= 1 + 1e-12 and 0 <= spot.x <= 64 and 0 <= spot.y <= 64 for spot in spots)
+    assert all(
+        0 < spot.share <= 1 + 1e-12 and 0 <= spot.x <= 64 and 0 <= spot.y <= 64 for spot in spots
+    )
     assert [spot.share for spot in spots] == sorted((spot.share for spot in spots), reverse=True)
     assert spots == hotspots(tiles, k), "no chance is involved"
     more = hotspots(tiles, len(cells))

@@ -15,7 +15,7 @@ import pytest
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap import PyramidMethod, compare, smooth
-from sfumato.heatmap.leaderboard import (
+from sfumato.heatmap.benchmark.leaderboard import (
     SIGMA,
     Contender,
     Ours,
@@ -25,17 +25,18 @@ from sfumato.heatmap.leaderboard import (
     digest,
     exact_counts,
     known_noise,
-    made_up_places,
     maps_of_sample,
     public_place,
     rehearse_sums,
     sample_sums,
     score_sample,
     standard_methods,
+    synthetic_places,
     true_shares,
 )
-from sfumato.heatmap.rivals import CoarseMethod
-from sfumato.records import UNITS, Columns
+from sfumato.heatmap.methods.baselines import CoarseMethod
+from sfumato.privacy import UNITS
+from sfumato.records import Columns
 from sfumato.spaces import Grid
 
 pytestmark = pytest.mark.unit
@@ -49,12 +50,19 @@ def chance(seed: bytes) -> np.random.Generator:
 
 @pytest.fixture(scope="module")
 def place() -> Place:
-    return made_up_places(1, people=60, chance=chance)[0]
+    return synthetic_places(1, people=60, chance=chance)[0]
 
 
 def scores(place: Place, *contenders: Contender, sample: int = 0) -> list[Score]:
     found = score_sample(
-        place, contenders, source="here", users=30, epsilon=1.0, sample=sample, chance=chance, levels=5
+        place,
+        contenders,
+        source="here",
+        users=30,
+        epsilon=1.0,
+        sample=sample,
+        chance=chance,
+        levels=5,
     )
     return [replace(score, seconds=0.0) for score in found]
 
@@ -81,7 +89,7 @@ def test_samples_of_users_keep_their_bound(rng: np.random.Generator) -> None:
 
 
 def test_made_up_places_come_again_and_differ() -> None:
-    first, again = (made_up_places(4, people=20, chance=chance) for _ in range(2))
+    first, again = (synthetic_places(4, people=20, chance=chance) for _ in range(2))
     assert [one.name for one in first] == ["town 0", "street 0", "gaze 0", "town 1"]
     for one, other in zip(first, again, strict=True):
         assert np.array_equal(one.x, other.x)
@@ -94,13 +102,21 @@ def test_a_score_is_the_comparison_of_a_rehearsal(place: Place) -> None:
     (score,) = scores(place, PYRAMID, sample=1)
     grid = Grid(5)
     sums = sample_sums(place, 30, grid, rng=chance(digest("users", "town 0", 30, 1)))
-    tiles = rehearse_sums(PyramidMethod(), sums, 1.0, noise=known_noise("pyramid", "town 0", 30, 5, 1.0, 1))
+    tiles = rehearse_sums(
+        PyramidMethod(), sums, 1.0, noise=known_noise("pyramid", "town 0", 30, 5, 1.0, 1)
+    )
     image = smooth(tiles.normalized().image(5), SIGMA)
     found = compare(smooth(true_shares(sums), SIGMA), image, grid)
     assert (score.similarity, score.pearson, score.kl, score.emd) == (
         found.similarity, found.pearson, found.kl, found.emd,
     )  # fmt: skip
-    assert (score.source, score.place, score.sample, score.users, score.side) == ("here", "town 0", 1, 30, 32)
+    assert (score.source, score.place, score.sample, score.users, score.side) == (
+        "here",
+        "town 0",
+        1,
+        30,
+        32,
+    )
     assert score not in scores(place, PYRAMID, sample=0)
 
 
@@ -164,7 +180,9 @@ def test_a_function_cannot_change_what_others_get(place: Place) -> None:
 )
 @pytest.mark.filterwarnings("ignore:.*encountered in divide")
 def test_a_functions_mistake_is_one_sentence(place: Place, function: Any, said: str) -> None:
-    with pytest.raises(InvalidInput, match=f"^mine:function at epsilon 1 on town 0 .*{said}.*nothing was"):
+    with pytest.raises(
+        InvalidInput, match=f"^mine:function at epsilon 1 on town 0 .*{said}.*nothing was"
+    ):
         scores(place, own(function))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.metrics import (
+from sfumato.heatmap.analysis.metrics import (
     TINY,
     Comparison,
     compare,
@@ -45,7 +45,8 @@ def test_the_metrics_are_their_formulas() -> None:
     assert math.isclose(similarity(h, g), 0.1 + 0.2 + 0.25)
     assert math.isclose(pearson(h, g), np.corrcoef(h.ravel(), g.ravel())[0, 1])
     expected = sum(
-        float(a) * math.log(TINY + float(a) / (float(b) + TINY)) for a, b in zip(h.flat, g.flat, strict=True)
+        float(a) * math.log(TINY + float(a) / (float(b) + TINY))
+        for a, b in zip(h.flat, g.flat, strict=True)
     )
     assert math.isclose(kl(h, g), expected)
 
@@ -124,7 +125,8 @@ def test_metrics_keep_their_ranges(h: FloatArray, g: FloatArray) -> None:
     assert -1 <= found.pearson <= 1
     assert found.kl >= -1e-9
     assert 0 <= found.emd <= 2
-    # Half the l1 difference is the mass that must move, each unit at most a diameter, at least a cell.
+    # Half the l1 difference is the mass that must move, each unit at most a diameter, at least a
+    # cell.
     moved = 1 - found.similarity
     assert moved / 8 - 1e-9 <= found.emd <= moved * 14 / 8 + 1e-9
 

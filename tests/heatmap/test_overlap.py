@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 import shapely
 
-from sfumato.heatmap import overlap
-from sfumato.heatmap.overlap import areas, lengths, line_edges, ring_edges, signed_area
+from sfumato.heatmap.analysis import overlap
+from sfumato.heatmap.analysis.overlap import areas, lengths, line_edges, ring_edges, signed_area
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -18,7 +18,9 @@ FloatArray = npt.NDArray[np.float64]
 ROUNDING = 1e-12
 
 
-def star(rng: np.random.Generator, corners: int, *, center: FloatArray, radius: float) -> FloatArray:
+def star(
+    rng: np.random.Generator, corners: int, *, center: FloatArray, radius: float
+) -> FloatArray:
     """A ring around a center that does not cross itself: its corners in the order of their angles."""
     # Gaps of less than half a turn, or the center might lie outside.
     angles = 2 * np.pi * (np.arange(corners) + 0.5 * rng.random(corners)) / corners
@@ -41,24 +43,40 @@ def test_areas_and_lengths_are_those_of_shapely(rng: np.random.Generator) -> Non
         hole = center + 0.2 * (outline - center)  # the outline again, smaller: it is inside
         x, y = np.sort(rng.random(9)), np.sort(rng.random(6))  # columns and rows of any width
         found = areas(ring_edges([outline[::-1], hole]), x, y)
-        assert found == pytest.approx(each_cell(x, y, "area", shapely.Polygon(outline, [hole])), abs=ROUNDING)
+        assert found == pytest.approx(
+            each_cell(x, y, "area", shapely.Polygon(outline, [hole])), abs=ROUNDING
+        )
         x, y = np.linspace(0, 1, 9), np.linspace(0, 2, 9)
         found = lengths(line_edges([outline * [1, 2]]), x, y) / 8
-        assert found == pytest.approx(each_cell(x, x, "length", shapely.LineString(outline)), abs=ROUNDING)
+        assert found == pytest.approx(
+            each_cell(x, x, "length", shapely.LineString(outline)), abs=ROUNDING
+        )
         middles = (x[:-1] + x[1:]) / 2
         inside = shapely.contains_xy(shapely.Polygon(outline), *np.meshgrid(middles, middles)) / 64
         exact = areas(ring_edges([outline]), x, x)
-        assert np.abs(inside - exact).max() > 1e-6 or not exact.any(), "middles would have passed for areas"
+        assert np.abs(inside - exact).max() > 1e-6 or not exact.any(), (
+            "middles would have passed for areas"
+        )
 
 
 @pytest.mark.property
-def test_pieces_may_come_in_any_number(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    edges = np.concatenate([ring_edges([star(rng, 30, center=rng.random(2), radius=0.4)]) for _ in range(5)])
+def test_pieces_may_come_in_any_number(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edges = np.concatenate(
+        [ring_edges([star(rng, 30, center=rng.random(2), radius=0.4)]) for _ in range(5)]
+    )
     lines = np.linspace(0, 1, 33)
     factors = rng.random(len(edges))
-    whole = areas(edges, lines, lines, factors=factors), lengths(edges, lines, lines, factors=factors)
+    whole = (
+        areas(edges, lines, lines, factors=factors),
+        lengths(edges, lines, lines, factors=factors),
+    )
     monkeypatch.setattr(overlap, "MOST_PIECES", 50)
-    parts = areas(edges, lines, lines, factors=factors), lengths(edges, lines, lines, factors=factors)
+    parts = (
+        areas(edges, lines, lines, factors=factors),
+        lengths(edges, lines, lines, factors=factors),
+    )
     assert np.allclose(whole[0], parts[0], rtol=0, atol=ROUNDING)
     assert np.allclose(whole[1], parts[1], rtol=0, atol=ROUNDING)
 

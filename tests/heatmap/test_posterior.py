@@ -9,9 +9,9 @@ from scipy import stats
 from tests.chance import LEVEL
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.cascade import MASSES, SHAPES, fit_mixture, mixed, usual_mixture
-from sfumato.heatmap.counts import NoisyCounts
-from sfumato.heatmap.posterior import Posterior, _first_fit, rough_masses
+from sfumato.heatmap.inference.cascade import MASSES, SHAPES, fit_mixture, mixed, usual_mixture
+from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.inference.posterior import CountsPosterior, _first_fit, rough_masses
 
 FloatArray = npt.NDArray[np.float64]
 RNG = np.random.Generator
@@ -54,7 +54,9 @@ def quarters(*values: float, scale: float) -> list[tuple[int, int, float, float]
 
 CASES = {
     "a cell and its quarters": counts_of([(0, 0, 12.0, 3.0), *quarters(8, 0, -1, 3, scale=2)]),
-    "counted twice": counts_of([(0, 0, 5.0, 4.0), (1, 0, 3.0, 2.0), (1, 0, 5.5, 1.0), (1, 1, 0.2, 1.0)]),
+    "counted twice": counts_of(
+        [(0, 0, 5.0, 4.0), (1, 0, 3.0, 2.0), (1, 0, 5.5, 1.0), (1, 1, 0.2, 1.0)]
+    ),
     "two below a ceiling": counts_of([(0, 0, 20.0, 4.0), *quarters(9, 3, 3, scale=2)], (2, 3)),
     "nothing but noise": counts_of([(0, 0, -2.0, 2.0), *quarters(0, -0.5, -1, -1.5, scale=2)]),
     "sharp": counts_of([(0, 0, 30.0, 2.0), *quarters(25, 1, 0.1, 2, scale=1)]),
@@ -92,7 +94,9 @@ def test_means_are_those_of_weighted_draws_of_the_prior(name: str, rng: RNG) -> 
     allowed = 6 * error + 0.015 * np.maximum(wanted, 1.0)
     assert (np.abs(found - wanted) < allowed).all(), (found, wanted, allowed)
     # The arm that fails: counts that are a user or two off.
-    moved = NoisyCounts(counts.levels, counts.codes, counts.values + 2, counts.scales, counts.ceiling)
+    moved = NoisyCounts(
+        counts.levels, counts.codes, counts.values + 2, counts.scales, counts.ceiling
+    )
     other = _first_fit(moved)
     assert (np.abs(other.laid_out(other.mean(512), 1) - wanted) > allowed).any()
 
@@ -127,7 +131,9 @@ def test_the_truth_has_an_even_rank_among_the_maps(factor: float, rng: RNG) -> N
         fit = _first_fit(counts_of(rows))
         seen = np.array(
             [
-                fit.laid_out(fit.drawn(total, fit.uniforms(number), np.zeros(fit.tree.first.size)), 1)[0]
+                fit.laid_out(
+                    fit.drawn(total, fit.uniforms(number), np.zeros(fit.tree.first.size)), 1
+                )[0]
                 for number, total in enumerate(rng.permutation(fit.totals(draws)))
             ]
         )
@@ -157,14 +163,14 @@ def test_maps_of_several_groups_are_looked_at_apart(rng: RNG) -> None:
 def test_without_noise_the_counts_come_back() -> None:
     values = [40.0, 0.0, 3.0, 7.0]
     rows = [(0, 0, 50.0, 1e-3), *((1, k, v, 1e-3) for k, v in enumerate(values))]
-    assert Posterior(counts_of(rows)).means(1) == pytest.approx(values, abs=0.02)
+    assert CountsPosterior(counts_of(rows)).means(1) == pytest.approx(values, abs=0.02)
 
 
 @pytest.mark.property
 def test_mass_is_kept_on_the_way_down(rng: RNG) -> None:
     rows = [(2, k, float(rng.laplace(8, 3)), 2.0) for k in range(16)]
     rows += [(4, k, float(rng.laplace(1, 1)), 1.0) for k in range(32)]
-    found = Posterior(counts_of(rows))
+    found = CountsPosterior(counts_of(rows))
     for level in range(6):
         assert (found.means(level) >= 0).all()
         assert found.means(level + 1).reshape(-1, 4).sum(axis=1) == pytest.approx(
@@ -174,9 +180,11 @@ def test_mass_is_kept_on_the_way_down(rng: RNG) -> None:
     assert maps.shape == (5, 64, 64)
     assert (maps >= 0).all()
     assert maps.sum(axis=(1, 2)).std() > 0
-    again = Posterior(found.counts).maps(5, 6)
+    again = CountsPosterior(found.counts).maps(5, 6)
     assert np.array_equal(maps, again)  # the same counts, the same maps
-    assert rough_masses(found.counts, 2, np.arange(16)).sum() == pytest.approx(found.means(0)[0], rel=0.1)
+    assert rough_masses(found.counts, 2, np.arange(16)).sum() == pytest.approx(
+        found.means(0)[0], rel=0.1
+    )
 
 
 @pytest.mark.unit
@@ -198,13 +206,13 @@ def test_the_mixture_finds_the_shape_it_was_drawn_from(rng: RNG) -> None:
 @pytest.mark.unit
 def test_what_is_no_posterior_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="level 9"):
-        Posterior(counts_of([(9, 0, 1.0, 1.0)]))
-    found = Posterior(CASES["sharp"])
+        CountsPosterior(counts_of([(9, 0, 1.0, 1.0)]))
+    found = CountsPosterior(CASES["sharp"])
     for count, level in ((0, 3), (3, 9)):
         with pytest.raises(InvalidParameter):
             found.maps(count, level)
     with pytest.raises(InvalidInput, match="nothing of how many"):
-        Posterior(counts_of([(3, 5, 1.0, 1.0)])).means(2)
+        CountsPosterior(counts_of([(3, 5, 1.0, 1.0)])).means(2)
     with pytest.raises(InvalidInput, match="codes of cells"):
         counts_of([(1, 4, 1.0, 1.0)])
     with pytest.raises(InvalidInput, match="scales above 0"):
@@ -216,4 +224,4 @@ def test_counts_survive_json() -> None:
     counts = CASES["two below a ceiling"]
     again = NoisyCounts.from_json(counts.to_json())
     assert again.to_json() == counts.to_json()
-    assert np.array_equal(Posterior(again).means(3), Posterior(counts).means(3))
+    assert np.array_equal(CountsPosterior(again).means(3), CountsPosterior(counts).means(3))

@@ -12,20 +12,20 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from PIL import Image
-from tests.heatmap.rivals.towns import town as people
-from tests.heatmap.writers.maps import CITY, PACIFIC, SCENE, heatmap, town
+from tests.heatmap.baselines.towns import town as people
+from tests.heatmap.export.maps import CITY, PACIFIC, SCENE, heatmap, town
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures.heatmap import Words
-from sfumato.heatmap import prior as priors
-from sfumato.heatmap.metrics import kl
-from sfumato.heatmap.prior import EVEN, Declared, Prior, Raster, read_prior, sharpened
-from sfumato.heatmap.release import release_sums
+from sfumato.heatmap.analysis.metrics import kl
+from sfumato.heatmap.export import read_heatmap
+from sfumato.heatmap.export.geotiff import geotiff, tags
+from sfumato.heatmap.export.page import html
+from sfumato.heatmap.export.picture import drawn, png
+from sfumato.heatmap.inference import prior as priors
+from sfumato.heatmap.inference.prior import EVEN, Declared, Prior, Raster, read_prior, sharpened
+from sfumato.heatmap.pipeline import release_sums
 from sfumato.heatmap.tiles import Tiles, dense_tiles
-from sfumato.heatmap.writers import read_heatmap
-from sfumato.heatmap.writers.geotiff import geotiff, tags
-from sfumato.heatmap.writers.page import html
-from sfumato.heatmap.writers.picture import drawn, png
 from sfumato.privacy import REHEARSAL, KeyedNoise, Ledger, PureDP
 from sfumato.records import guard_sums
 from sfumato.spaces import Area, Grid, area_of_plane
@@ -54,7 +54,9 @@ def shape(kind: str, coordinates: Any, **properties: Any) -> dict[str, Any]:
     return {"type": "Feature", "geometry": geometry, "properties": properties}
 
 
-def weights_of(folder: Path, *shapes: dict[str, Any], area: Area = PLANE, level: int = 3) -> FloatArray:
+def weights_of(
+    folder: Path, *shapes: dict[str, Any], area: Area = PLANE, level: int = 3
+) -> FloatArray:
     path = saved(folder, "a.geojson", {"type": "FeatureCollection", "features": list(shapes)})
     return read_prior(path).weights(area, level)
 
@@ -71,12 +73,17 @@ def tiles(rng: np.random.Generator) -> Tiles:
 
 
 @pytest.mark.property
-def test_every_tile_keeps_its_mass_and_no_place_vanishes(tiles: Tiles, rng: np.random.Generator) -> None:
+def test_every_tile_keeps_its_mass_and_no_place_vanishes(
+    tiles: Tiles, rng: np.random.Generator
+) -> None:
     weights = rng.random((32, 32)) * (rng.random((32, 32)) < 0.3)
     together = np.zeros(4**6)
     for at in range(tiles.codes.size):
         one = Tiles(
-            tiles.grid, tiles.levels[at : at + 1], tiles.codes[at : at + 1], tiles.masses[at : at + 1]
+            tiles.grid,
+            tiles.levels[at : at + 1],
+            tiles.codes[at : at + 1],
+            tiles.masses[at : at + 1],
         )
         level, alone = int(one.levels[0]), sharpened(one, weights)
         assert np.allclose(alone.values(level), one.values(level), rtol=ROUNDING, atol=0)
@@ -106,7 +113,9 @@ def test_tiles_without_weight_or_as_fine_as_the_weights_stay() -> None:
     found = sharpened(tiles, weights)
     assert np.array_equal(found.values(4), tiles.values(4))
     assert np.array_equal(sharpened(tiles, np.zeros((4, 4))).values(4), tiles.values(4))
-    assert sharpened(tiles, np.full((4, 4), 1e308)).total == pytest.approx(14)  # sums of weights stay finite
+    assert sharpened(tiles, np.full((4, 4), 1e308)).total == pytest.approx(
+        14
+    )  # sums of weights stay finite
     nothing = Tiles(Grid(4), *(np.zeros(0, dtype=np.int64),) * 2, np.zeros(0))
     assert sharpened(nothing, weights).codes.size == 0
 
@@ -117,7 +126,10 @@ def test_a_wrong_prior_costs_little_and_a_right_one_pays(rng: np.random.Generato
     tiles = dense_tiles(Grid(5), 2, np.full(16, 1 / 16))
     truth = rng.random((32, 32)) ** 8
     truth /= np.kron(truth.reshape(4, 8, 4, 8).sum(axis=(1, 3)), np.ones((8, 8))) * 16
-    right, wrong = sharpened(tiles, truth).image(), sharpened(tiles, (1e-3 / (1e-3 + truth)) ** 4).image()
+    right, wrong = (
+        sharpened(tiles, truth).image(),
+        sharpened(tiles, (1e-3 / (1e-3 + truth)) ** 4).image(),
+    )
     before = kl(truth, tiles.image())
     assert kl(truth, right) <= -math.log(1 - EVEN) + 1e-9 < before
     assert before < kl(truth, wrong) <= before - math.log(EVEN) + 1e-9
@@ -151,10 +163,14 @@ def test_lines_weigh_their_length_polygons_their_area_points_one(tmp_path: Path)
     road = weights_of(tmp_path, shape("LineString", [[0.5, 2.5], [2, 2.5], [2, 0]]))
     assert road[2].tolist() == [0.5, 1, 0.5, 0, 0, 0, 0, 0]  # a cell holds its western edge
     assert road[:, 2].tolist() == [1, 1, 0.5, 0, 0, 0, 0, 0]
-    park = weights_of(tmp_path, shape("Polygon", [[[0, 0], [0, 2], [1.5, 2], [1.5, 0]]], weight=4, name="x"))
+    park = weights_of(
+        tmp_path, shape("Polygon", [[[0, 0], [0, 2], [1.5, 2], [1.5, 0]]], weight=4, name="x")
+    )
     assert park[:2, :2].tolist() == [[4, 2], [4, 2]]
     assert park.sum() == 12
-    stops = weights_of(tmp_path, shape("MultiPoint", [[7.5, 0.5], [7.5, 0.5], [99, 0]], weight="many"))
+    stops = weights_of(
+        tmp_path, shape("MultiPoint", [[7.5, 0.5], [7.5, 0.5], [99, 0]], weight="many")
+    )
     assert (stops[0, 7], stops.sum()) == (2, 2)
 
 
@@ -165,7 +181,9 @@ def test_arrays_lie_over_the_grid_with_the_first_row_at_the_lowest_y(tmp_path: P
     assert (15 * prior.weights(PLANE, 2)).round(9).tolist() == values.tolist()
     halves = values.reshape(2, 2, 2, 2).sum(axis=(1, 3))
     assert (15 * prior.weights(PLANE, 1)).round(9).tolist() == halves.tolist()
-    assert (15 * prior.weights(PLANE, 3)).round(9).tolist() == np.kron(values / 4, np.ones((2, 2))).tolist()
+    assert (15 * prior.weights(PLANE, 3)).round(9).tolist() == np.kron(
+        values / 4, np.ones((2, 2))
+    ).tolist()
 
 
 @pytest.mark.property
@@ -194,7 +212,9 @@ def test_pictures_lie_over_the_bounds_with_the_first_row_on_top(tmp_path: Path) 
 def test_colors_weigh_their_luminance_and_what_is_transparent_nothing(tmp_path: Path) -> None:
     colors = np.zeros((1, 4, 4), dtype=np.uint8)
     colors[0] = [[255, 255, 255, 255], [0, 255, 0, 255], [0, 0, 255, 255], [255, 255, 255, 0]]
-    white, green, blue, clear = read_prior(saved(tmp_path, "a.png", colors)).weights(PLANE, 2)[0] * 4
+    white, green, blue, clear = (
+        read_prior(saved(tmp_path, "a.png", colors)).weights(PLANE, 2)[0] * 4
+    )
     assert white == pytest.approx(1)
     assert green > 4 * blue > 0  # the eye's weights: 0.587 and 0.114
     assert clear == 0
@@ -207,7 +227,9 @@ def test_colors_weigh_their_luminance_and_what_is_transparent_nothing(tmp_path: 
 def test_longitudes_come_again_across_the_antimeridian(tmp_path: Path) -> None:
     road = [[175, -10.1], [180, -10.1]], [[-180, -10.1], [-175, -10.1]]
     found = weights_of(tmp_path, shape("MultiLineString", road), area=PACIFIC, level=4)
-    through = weights_of(tmp_path, shape("LineString", [[175, -10.1], [185, -10.1]]), area=PACIFIC, level=4)
+    through = weights_of(
+        tmp_path, shape("LineString", [[175, -10.1], [185, -10.1]]), area=PACIFIC, level=4
+    )
     assert np.allclose(found, through, atol=ROUNDING)
     assert found.sum() == pytest.approx(10 / (PACIFIC.grid.bounds[2] - PACIFIC.grid.bounds[0]) * 16)
 
@@ -243,7 +265,9 @@ def test_what_is_no_prior_is_refused(name: str, content: Any, message: str, tmp_
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     whole = {
         "a.npy": saved(tmp_path, "a.npy", np.ones((4, 4))).read_bytes(),
-        "a.png": saved(tmp_path, "a.png", np.arange(255, dtype=np.uint8).reshape(15, 17)).read_bytes(),
+        "a.png": saved(
+            tmp_path, "a.png", np.arange(255, dtype=np.uint8).reshape(15, 17)
+        ).read_bytes(),
         "a.geojson": saved(tmp_path, "a.geojson", shape("Point", [1, 1])).read_bytes(),
     }
     for name, data in whole.items():
@@ -262,7 +286,9 @@ def test_names_and_places_are_checked(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(InvalidInput, match="there is no file"):
         read_prior(tmp_path / "none.npy")
     away = read_prior(saved(tmp_path, "a.geojson", shape("Point", [2.35, 48.86])))
-    with pytest.raises(InvalidParameter, match=r"inside the area, a\.geojson has none; nothing was charged"):
+    with pytest.raises(
+        InvalidParameter, match=r"inside the area, a\.geojson has none; nothing was charged"
+    ):
         away.check(CITY)
     read_prior(saved(tmp_path, "b.geojson", shape("Point", [-73.9, 40.7]))).check(CITY)
     monkeypatch.setattr(priors, "MOST_NUMBERS", 8)
@@ -277,7 +303,9 @@ def test_names_and_places_are_checked(tmp_path: Path, monkeypatch: pytest.Monkey
 def half() -> Prior:
     """More and more to the east, over the whole grid."""
     return Prior(
-        "roads & <b>.npy", hashlib.sha256(b"roads").hexdigest(), Raster(np.array([[0.0, 1.0, 2.0, 3.0]]))
+        "roads & <b>.npy",
+        hashlib.sha256(b"roads").hexdigest(),
+        Raster(np.array([[0.0, 1.0, 2.0, 3.0]])),
     )
 
 
@@ -297,7 +325,9 @@ def test_a_sharpened_map_says_so_and_promises_what_it_did(tmp_path: Path) -> Non
     assert {name for name in before if before[name] != after[name]} == {"tiles", "prior"}
     assert after["prior"]["statement"] == said
     assert tags(found)["prior"] == said
-    assert said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") in html(found).decode()
+    assert (
+        said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") in html(found).decode()
+    )
     found.write(tmp_path / "map.json")
     assert read_heatmap(tmp_path / "map.json").to_json() == after
     with pytest.raises(InvalidParameter, match="a map follows one prior"):
@@ -316,7 +346,7 @@ def test_the_picture_says_so_and_its_noise_is_no_higher(monkeypatch: pytest.Monk
         told.append(words.caption)
         return b""
 
-    monkeypatch.setattr("sfumato.heatmap.writers.picture.draw_heatmap", listen)
+    monkeypatch.setattr("sfumato.heatmap.export.picture.draw_heatmap", listen)
     png(found)
     png(plain)
     assert f"Sharpened by {found.prior}. Smoothed" in told[0]
@@ -335,7 +365,13 @@ def test_the_geotiff_says_so() -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize(
     "change",
-    [{"tiles": "3"}, {"file": "a\nb"}, {"sha256": 5}, {"statement": "made by angels"}, {"tiles": True}],
+    [
+        {"tiles": "3"},
+        {"file": "a\nb"},
+        {"sha256": 5},
+        {"statement": "made by angels"},
+        {"tiles": True},
+    ],
 )
 def test_a_broken_record_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
     data = town().sharpened(half()).to_json()

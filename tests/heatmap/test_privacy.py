@@ -17,26 +17,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from tests.chance import LEVEL, assert_law
-from tests.heatmap.rivals.towns import sums_of, town
+from tests.heatmap.baselines.towns import sums_of, town
 from tests.records.plain import opened
 
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap import (
+    PrivateBounds,
     Pyramid,
     PyramidMethod,
-    Strips,
     Zoom,
     ZoomMethod,
     ZoomTree,
     check_ins,
     release,
-    rivals,
 )
-from sfumato.heatmap.method import NoisyLevel, NoisyTree
-from sfumato.heatmap.rivals import AdaptiveGrid, FlatGaussian, FlatLaplace, HierarchyLaplace, PrivTree
-from sfumato.heatmap.zoom import PricedLevel
+from sfumato.heatmap.methods import baselines as rivals
+from sfumato.heatmap.methods.baselines import (
+    AdaptiveGrid,
+    FlatGaussian,
+    FlatLaplace,
+    HierarchyLaplace,
+    PrivTree,
+)
+from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree
+from sfumato.heatmap.methods.zoom import PricedLevel
 from sfumato.privacy import (
     REHEARSAL,
+    UNITS,
     ApproxDP,
     KeyedNoise,
     LaplaceLaw,
@@ -45,7 +52,7 @@ from sfumato.privacy import (
     Mechanism,
     PureDP,
 )
-from sfumato.records import UNITS, CellSums, Columns, bound_of_sums, guard_sums, open_table, sum_cells
+from sfumato.records import CellSums, Columns, bound_of_sums, guard_sums, open_table, sum_cells
 from sfumato.spaces import Grid, area_in_degrees, area_of_plane
 
 IntArray = npt.NDArray[np.int64]
@@ -65,7 +72,7 @@ BY_HAND: list[tuple[Mechanism[CellSums, Any], Loss]] = [
     (AdaptiveGrid(4, total_scale=8 * U, first_scale=4 * U, second_scale=2 * U), PureDP("7/8")),
     # Four levels are asked: 1 + 1 + 1/7 + 1/31 of what one decision costs; then the leaves.
     (PrivTree(4, scale=4 * U, leaf_scale=2 * U), PureDP(Fraction(472, 217) / 4 + Fraction(1, 2))),
-    (Strips(Fraction(4 * U)), PureDP("1/2")),
+    (PrivateBounds(Fraction(4 * U)), PureDP("1/2")),
     (Zoom(4, part_scale=128 * U), PureDP("1/2")),
 ]  # fmt: skip
 
@@ -134,7 +141,9 @@ GRID = Grid(4)
 ADAPTIVE = ("adaptive", "privtree", "zoom")
 
 
-def calls_of(mechanism: Mechanism[CellSums, Any], sums: CellSums, key: bytes) -> list[tuple[str, Any, int]]:
+def calls_of(
+    mechanism: Mechanism[CellSums, Any], sums: CellSums, key: bytes
+) -> list[tuple[str, Any, int]]:
     noise = Counting(key)
     mechanism.sample(sums, noise)
     assert 0 < noise.drawn <= mechanism.draws(bound_of_sums(sums.grid, sums.groups))
@@ -165,8 +174,10 @@ def test_draws_are_at_most_those_stated_and_blind_where_that_is_promised(
 
 @pytest.mark.unit
 @pytest.mark.parametrize("groups", [1, 3])
-def test_strips_draw_the_same_for_all_data(groups: int, key: bytes, rng: np.random.Generator) -> None:
-    calls = [calls_of(Strips(Fraction(U)), sums, key) for sums in towns(rng, groups)]
+def test_strips_draw_the_same_for_all_data(
+    groups: int, key: bytes, rng: np.random.Generator
+) -> None:
+    calls = [calls_of(PrivateBounds(Fraction(U)), sums, key) for sums in towns(rng, groups)]
     assert calls == [[("laplace", Fraction(U), 2 * GRID.side)]] * 4
 
 
@@ -178,7 +189,7 @@ def test_strips_draw_the_same_for_all_data(groups: int, key: bytes, rng: np.rand
         (rivals.FlatMethod().mechanism(Fraction(1), bound_of_sums(GRID), GRID), 1),
         (rivals.CoarseMethod().mechanism(Fraction(1), bound_of_sums(GRID), GRID), 1),
         (rivals.HierarchyMethod().mechanism(Fraction(1), bound_of_sums(GRID), GRID), 1),
-        (Strips(Fraction(2 * U)), 2),
+        (PrivateBounds(Fraction(2 * U)), 2),
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
@@ -200,7 +211,9 @@ def test_every_level_of_a_pyramid_has_its_law(level: int, key: bytes) -> None:
     tree = Pyramid(scales, 0, 16).sample(
         sums_of(np.zeros(16 * groups), Grid(2), groups=groups), KeyedNoise(key)
     )
-    law = [LaplaceLaw(factor * scales[level]).cdf for factor in (1, Fraction(9, 10), Fraction(11, 10))]
+    law = [
+        LaplaceLaw(factor * scales[level]).cdf for factor in (1, Fraction(9, 10), Fraction(11, 10))
+    ]
     assert_law(tree.levels[level].values, law[0], rivals=law[1:])
 
 
@@ -225,7 +238,8 @@ class Quieter(KeyedNoise):
 class Event:
     """A mechanism of epsilon 1 and an event that is likelier with one user than without by nearly e**1.
 
-    `seen` runs many trials of sums with (True) or without the user, and says of each whether it happened.
+    `seen` runs many trials of sums with (True) or without the user, and says of each whether it
+    happened.
     """
 
     mechanism: Mechanism[CellSums, Any]
@@ -280,7 +294,9 @@ def above(
 def splits(mechanism: Mechanism[CellSums, Any], there: bool, noise: KeyedNoise) -> BoolArray:
     """Nobody else is there; root and quarter 1 split, and its two cells reach the user's mass."""
     finest = (tree := in_groups(mechanism, USER * there, noise, trials=300_000)).levels[2]
-    return np.asarray(np.all([counts(finest, cell, tree.groups) >= U // 2 for cell in (4, 5)], axis=0))
+    return np.asarray(
+        np.all([counts(finest, cell, tree.groups) >= U // 2 for cell in (4, 5)], axis=0)
+    )
 
 
 def crossed(mechanism: Mechanism[CellSums, Any], there: bool, noise: KeyedNoise) -> BoolArray:
@@ -306,9 +322,10 @@ EVENTS = [
     Event(HierarchyLaplace(1, 2, scale=2 * U), above((0, 1), (1, 4), (1, 5))),
     Event(FlatGaussian.within(LOOSE, BOUND, level=1), above((0, 1)), delta=0.1),
     Event(method_of(rivals.PrivTreeMethod(most_leaves=2**40)), splits),
-    # Its total, a tenth of epsilon, is of all groups; the event is in its two grids, both of level 2.
+    # Its total, a tenth of epsilon, is of all groups; the event is in its two grids, both of level
+    # 2.
     Event(method_of(rivals.AdaptiveGridMethod()), above((1, 4), (1, 5), (2, 4), (2, 5))),
-    Event(Strips(Fraction(2 * U)), crossed),
+    Event(PrivateBounds(Fraction(2 * U)), crossed),
     # On a map of 16 cells there is nothing to zoom into: all parts are for its cells.
     Event(method_of(ZoomMethod()), above((0, 4), (0, 5))),
 ]
@@ -317,7 +334,8 @@ EVENTS = [
 def excess(event: Event, key: bytes, factor: Fraction) -> float:
     """By how much P(with) exceeds e P(without) + delta at least, or the reverse; also of the complement.
 
-    Probabilities are Clopper-Pearson bounds from both samples, low of the one and high of the other.
+    Probabilities are Clopper-Pearson bounds from both samples, low of the one and high of the
+    other.
     """
     with_user, without = (
         event.seen(event.mechanism, there, Quieter(bytes([there]) + key[1:], factor))
@@ -345,7 +363,9 @@ def test_an_event_tells_no_more_than_epsilon(event: Event, key: bytes) -> None:
     assert cost == LOOSE or near_one(cost)
     assert excess(event, key, ONE) <= 0, "an event tells more than e**epsilon"
     # The same event catches six tenths of the noise: the test could have failed.
-    assert excess(event, key[::-1], Fraction(3, 5)) > 0, "the event cannot tell noise of 0.6 the scale"
+    assert excess(event, key[::-1], Fraction(3, 5)) > 0, (
+        "the event cannot tell noise of 0.6 the scale"
+    )
 
 
 def near_one(cost: Loss) -> bool:
@@ -355,16 +375,27 @@ def near_one(cost: Loss) -> bool:
 
 # --- what one user moves ---
 
-PLACE = st.one_of(st.floats(-1.2, 3.2), st.sampled_from([None, float("nan"), float("inf"), -1.0, 3.0, 1e300]))
+PLACE = st.one_of(
+    st.floats(-1.2, 3.2), st.sampled_from([None, float("nan"), float("inf"), -1.0, 3.0, 1e300])
+)
 GROUP = st.sampled_from(["a", "b", "c", "z", None])
 ROW = st.tuples(PLACE, PLACE, GROUP, st.one_of(st.none(), st.integers(-2, 2**62)))
 SMALL = area_of_plane((-1.0, -1.0, 3.0, 2.0), 2)
 
 
 def summed(rows: list[tuple[Any, ...]], weight: str | None, *, grouped: bool) -> dict[int, int]:
-    kinds = {"user": pa.int64(), "x": pa.float64(), "y": pa.float64(), "by": pa.string(), "w": pa.int64()}
+    kinds = {
+        "user": pa.int64(),
+        "x": pa.float64(),
+        "y": pa.float64(),
+        "by": pa.string(),
+        "w": pa.int64(),
+    }
     table = pa.table(
-        {name: pa.array([row[at] for row in rows], kind) for at, (name, kind) in enumerate(kinds.items())}
+        {
+            name: pa.array([row[at] for row in rows], kind)
+            for at, (name, kind) in enumerate(kinds.items())
+        }
     )
     columns = Columns("user", "x", "y", weight=weight, by="by" if grouped else None)
     groups = ["a", "b", "c"] if grouped else None
@@ -375,10 +406,14 @@ def moved(rows: list[tuple[Any, ...]], weight: str | None, *, grouped: bool) -> 
     """How far adding user 0 moves the sums, in l1 over all cells of all groups."""
     before = summed([row for row in rows if row[0]], weight, grouped=grouped)
     after = summed(rows, weight, grouped=grouped)
-    return sum(abs(after.get(cell, 0) - before.get(cell, 0)) for cell in before.keys() | after.keys())
+    return sum(
+        abs(after.get(cell, 0) - before.get(cell, 0)) for cell in before.keys() | after.keys()
+    )
 
 
-def as_rows(others: list[tuple[int, tuple[Any, ...]]], own: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def as_rows(
+    others: list[tuple[int, tuple[Any, ...]]], own: list[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
     return [(user, *row) for user, row in others] + [(0, *row) for row in own]
 
 
@@ -450,7 +485,9 @@ def test_the_area_of_a_map_is_the_one_that_was_asked_for(
 def test_a_level_finer_than_the_data_is_refused_before_the_charge(mechanism: Any) -> None:
     sums = CellSums(Grid(1), np.array([0]), np.array([U]))
     ledger = Ledger.rehearsal(PureDP(9))
-    with pytest.raises(InvalidParameter, match="counts 64 cells, the data has 4; nothing was charged"):
+    with pytest.raises(
+        InvalidParameter, match="counts 64 cells, the data has 4; nothing was charged"
+    ):
         ledger.release(mechanism, guard_sums(sums, source=REHEARSAL))
     assert not ledger.statement().entries
     with pytest.raises(InvalidParameter, match="level must be"):

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from tests.chance import assert_law, assert_share
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.method import NoisyTree
-from sfumato.heatmap.pyramid import Pyramid, PyramidMethod
-from sfumato.heatmap.reconstruct import objective, reconstruct
-from sfumato.heatmap.split import split_epsilon
+from sfumato.heatmap.inference.tree_fit import objective, reconstruct
+from sfumato.heatmap.methods.budget_split import split_epsilon
+from sfumato.heatmap.methods.protocol import NoisyTree
+from sfumato.heatmap.methods.pyramid import Pyramid, PyramidMethod
 from sfumato.privacy import (
     REHEARSAL,
+    UNITS,
     AddRemoveUser,
     Bound,
     KeyedNoise,
@@ -28,7 +29,7 @@ from sfumato.privacy import (
     PureDP,
     SystemNoise,
 )
-from sfumato.records import UNITS, CellSums, guard_sums
+from sfumato.records import CellSums, guard_sums
 from sfumato.spaces import Grid
 
 IntArray = npt.NDArray[np.int64]
@@ -96,8 +97,8 @@ def test_a_method_costs_at_most_epsilon_and_wastes_nothing(
 def test_closed_cells_count_points_on_borders_several_times() -> None:
     """[ghazi23, def. 3.1] prints [a, a + 2**-i] x [b, b + 2**-i] for points i / side: borders are in 2 or 4.
 
-    So a user of mass 1 changes the counts of a level by up to 4, where the proof and the noise have 1. Cells
-    of ours hold each point once, at every level.
+    So a user of mass 1 changes the counts of a level by up to 4, where the proof and the noise have
+    1. Cells of ours hold each point once, at every level.
     """
     levels = 3
     side, grid = 2**levels, Grid(levels)
@@ -121,9 +122,13 @@ def test_the_cost_bounds_the_loss_of_selecting_and_counting() -> None:
     before = np.array([3, 1, 0, 2])
     changes = np.array([[1, 0, 0, 0], [0, 0, 2, 0], [1, 1, 0, 1], [-1, 0, 0, -2]])
     for change in changes:
-        loss = np.abs(np.log(selected_with(before, law, width) / selected_with(before + change, law, width)))
+        loss = np.abs(
+            np.log(selected_with(before, law, width) / selected_with(before + change, law, width))
+        )
         moved = Fraction(int(np.abs(change).sum()))
-        paid = float(Pyramid((Fraction(2),), 0, 1).cost(Bound(AddRemoveUser(), 4, l1=moved)).epsilon)
+        paid = float(
+            Pyramid((Fraction(2),), 0, 1).cost(Bound(AddRemoveUser(), 4, l1=moved)).epsilon
+        )
         assert loss.max() <= paid + 1e-9
         # Not vacuous: the loss of the selected cell's own noise is reached.
         assert loss.max() >= np.abs(change).max() / 2 - 1e-9
@@ -134,8 +139,14 @@ def test_the_cost_bounds_the_loss_of_selecting_and_counting() -> None:
     ("make", "message"),
     [
         (lambda: Pyramid((), 0, 1), "at least 1 level, got no scale; nothing was charged"),
-        (lambda: Pyramid((Fraction(1),), 1, 3), r"at most width = 3 cells, got 4; nothing was charged"),
-        (lambda: Pyramid((Fraction(1),) * 2, 16, 4**16), "first_level must be a whole number from 0 to 15"),
+        (
+            lambda: Pyramid((Fraction(1),), 1, 3),
+            r"at most width = 3 cells, got 4; nothing was charged",
+        ),
+        (
+            lambda: Pyramid((Fraction(1),) * 2, 16, 4**16),
+            "first_level must be a whole number from 0 to 15",
+        ),
         (lambda: Pyramid((Fraction(0),), 0, 1), "scale must lie in"),
         (lambda: PyramidMethod(width=0), "width must be a whole number, at least 1"),
         (lambda: PyramidMethod(decay=2.0), r"decay must lie in \(0, 1\], got 2.0"),
@@ -177,7 +188,10 @@ def assert_paths(tree: NoisyTree, pyramid: Pyramid) -> None:
 
 @pytest.mark.property
 @given(
-    levels=st.integers(0, 6), width=st.integers(1, 70), groups=st.integers(1, 3), points=st.integers(0, 40)
+    levels=st.integers(0, 6),
+    width=st.integers(1, 70),
+    groups=st.integers(1, 3),
+    points=st.integers(0, 40),
 )
 def test_paths_draws_and_sizes_are_the_same_for_all_data(
     levels: int, width: int, groups: int, points: int
@@ -201,7 +215,9 @@ def test_a_coarser_pyramid_draws_no_more_than_it_says() -> None:
 
 @pytest.mark.unit
 def test_the_largest_are_followed_and_a_tie_goes_to_the_smaller_code() -> None:
-    tree = Pyramid((Fraction(1),) * 3, 0, 2).sample(sums_of({0: 3, 5: 9, 6: 9, 10: 3, 15: 4}, 2), Silence())
+    tree = Pyramid((Fraction(1),) * 3, 0, 2).sample(
+        sums_of({0: 3, 5: 9, 6: 9, 10: 3, 15: 4}, 2), Silence()
+    )
     assert [one.codes.tolist() for one in tree.levels] == [[0], [1, 3], [5, 6]]
     assert [one.values.tolist() for one in tree.levels] == [[28], [18, 4], [9, 9]]
     tied = Pyramid((Fraction(1),) * 2, 0, 2).sample(sums_of({0: 1, 1: 1, 2: 1, 3: 1}, 1), Silence())
@@ -212,13 +228,17 @@ def test_the_largest_are_followed_and_a_tie_goes_to_the_smaller_code() -> None:
 def test_groups_are_followed_apart() -> None:
     """A busy map takes no place from an empty one."""
     busy = dict.fromkeys(range(16), 100)
-    tree = Pyramid((Fraction(1),) * 3, 0, 2).sample(sums_of(busy | {16 + 7: 1}, 2, groups=2), Silence())
+    tree = Pyramid((Fraction(1),) * 3, 0, 2).sample(
+        sums_of(busy | {16 + 7: 1}, 2, groups=2), Silence()
+    )
     assert tree.levels[2].codes.tolist() == [0, 1, 16, 16 + 7]
 
 
 @pytest.mark.property
 @given(seed=st.integers(0, 2**32), points=st.integers(0, 300), levels=st.integers(0, 5))
-def test_without_noise_a_parent_is_the_sum_of_its_quarters(seed: int, points: int, levels: int) -> None:
+def test_without_noise_a_parent_is_the_sum_of_its_quarters(
+    seed: int, points: int, levels: int
+) -> None:
     sums = random_sums(np.random.default_rng(seed), points, levels=levels, groups=2)
     tree = Pyramid((Fraction(1),) * (levels + 1), 0, 4**levels).sample(sums, Silence())
     for above, below in zip(tree.levels, tree.levels[1:], strict=False):
@@ -236,7 +256,9 @@ def test_without_noise_a_sparse_map_comes_back_exactly(
     seed: int, levels: int, width: int, groups: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    points = {g * 4**levels + int(c) for g in range(groups) for c in rng.integers(4**levels, size=width)}
+    points = {
+        g * 4**levels + int(c) for g in range(groups) for c in rng.integers(4**levels, size=width)
+    }
     # Masses of users split over cells: any integers of units.
     sums = sums_of({code: int(rng.integers(1, 2**30)) for code in points}, levels, groups=groups)
     pyramid = PyramidMethod(width).mechanism(Fraction(1), bound_of(sums), sums.grid)
@@ -352,12 +374,15 @@ def test_levels_are_noised_independently(rng: np.random.Generator, key: bytes) -
     """A joint event of three: the cell of level 1, its count, and the count below it."""
     cell, high, end = 2, 14, 8
     one = selected_with(COUNTS.reshape(4, 4).sum(axis=1), LAW, RANGE)[cell]
-    largest = np.prod([LAW.cdf(np.array([end - 1]) - x) for x in COUNTS.reshape(4, 4)[cell]], axis=0)[0]
+    largest = np.prod(
+        [LAW.cdf(np.array([end - 1]) - x) for x in COUNTS.reshape(4, 4)[cell]], axis=0
+    )[0]
     share = float(one[high <= RANGE].sum() * (1 - largest))
     alone = [float(one[high <= RANGE].sum()), float(1 - largest)]
     for first, value, below in (lazily(key), everywhere(rng)):
         hits = int(np.sum((first == cell) & (value >= high) & (below >= end)))
-        # Were the two levels noised by the same numbers, the event would be as likely as the rarer part.
+        # Were the two levels noised by the same numbers, the event would be as likely as the rarer
+        # part.
         assert_share(hits, MAPS, share, rivals=[min(alone), 0.9 * share, 1.1 * share])
 
 
@@ -365,10 +390,13 @@ def test_levels_are_noised_independently(rng: np.random.Generator, key: bytes) -
 def test_selected_cells_are_noisier_than_the_proof_says(key: bytes) -> None:
     """On four empty cells the largest noise is above a scale more often than one noise alone.
 
-    Its absolute value on S_i has not the mean 1 / epsilon_i that the utility proof of Theorem 3.1 takes.
+    Its absolute value on S_i has not the mean 1 / epsilon_i that the utility proof of Theorem 3.1
+    takes.
     """
     empty = np.zeros(0, dtype=np.int64)
-    tree = Pyramid((LAW.scale,) * 2, 0, 1).sample(CellSums(Grid(1), empty, empty, MAPS), KeyedNoise(key))
+    tree = Pyramid((LAW.scale,) * 2, 0, 1).sample(
+        CellSums(Grid(1), empty, empty, MAPS), KeyedNoise(key)
+    )
     above = int(np.sum(tree.levels[1].values > 4))
     one = float(LAW.cdf(np.array([4]))[0])
     assert_share(above, MAPS, 1 - one**4, rivals=[1 - one, 2 * (1 - one)])
@@ -383,7 +411,9 @@ def rehearsed() -> tuple[NoisyTree, list[list[tuple[int, int, int]]]]:
     guarded = guard_sums(sums, source=REHEARSAL)
     ledger = Ledger.rehearsal(PureDP(1))
     noise = KeyedNoise(bytes(range(32)), epoch=bytes(12))
-    released = ledger.release(method.mechanism(Fraction(1), guarded.bound, sums.grid), guarded, noise=noise)
+    released = ledger.release(
+        method.mechanism(Fraction(1), guarded.bound, sums.grid), guarded, noise=noise
+    )
     assert released.exponent == -20
     assert released.entry.mechanism == "pyramid/1"
     assert released.entry.parameters["first_level"] == 1
@@ -415,8 +445,9 @@ VALUES = [
     [8968468, 7932721, 11729045, 3753675, 8056953, 14933436, 7249758, 7391080],
     [7229473, 21253963, 6137053, 12097748, 3472948, 3119889, 4784004, 2724315],
 ]
-# By hand: cell 0 of level 1 has 8403614; below it 7229473 and 21253963 are tied, so each gives the share
-# 8403614 / 28483436 of itself. Cell 2 has 9015042, of which its one selected quarter claims 3753675.
+# By hand: cell 0 of level 1 has 8403614; below it 7229473 and 21253963 are tied, so each gives the
+# share 8403614 / 28483436 of itself. Cell 2 has 9015042, of which its one selected quarter claims
+# 3753675.
 MAPS_FOUND = [
     [(1, 2, 5261367), (1, 3, 7473031), (2, 8, 3753675), (3, 0, 2132948), (3, 3, 6270666)],
     [(1, 3, 4582653), (2, 8, 627349), (3, 1, 1807834), (3, 2, 1624050)],

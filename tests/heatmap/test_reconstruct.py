@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from sfumato.errors import InvalidInput
-from sfumato.heatmap.method import NoisyLevel, NoisyTree
-from sfumato.heatmap.reconstruct import objective, reconstruct
+from sfumato.heatmap.inference.tree_fit import objective, reconstruct
+from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree
 from sfumato.heatmap.tiles import Tiles
-from sfumato.records import UNITS
+from sfumato.privacy import UNITS
 from sfumato.spaces import Grid
 
 FloatArray = npt.NDArray[np.float64]
@@ -38,7 +38,11 @@ def tree_of(levels: dict[int, dict[int, int]], *, groups: int = 1, unit: int = U
 
 def random_tree(rng: np.random.Generator) -> tuple[NoisyTree, Grid]:
     """Any tree that could be: skipped levels, groups, cells without selected quarters, ties, negatives."""
-    levels, width, groups = int(rng.integers(1, 8)), int(rng.integers(1, 41)), int(rng.integers(1, 4))
+    levels, width, groups = (
+        int(rng.integers(1, 8)),
+        int(rng.integers(1, 41)),
+        int(rng.integers(1, 4)),
+    )
     first = int(rng.integers(0, min(levels, 2) + 1))
     last = int(rng.integers(first, levels + 1)) if rng.random() < 0.2 else levels
     ties = rng.random() < 0.5
@@ -52,7 +56,8 @@ def random_tree(rng: np.random.Generator) -> tuple[NoisyTree, Grid]:
             mass = (mass[:, None] * shares).ravel()
             cells = (4 * cells[:, None] + np.arange(4)).ravel()
         noisy = mass + rng.laplace(scale=noise, size=mass.size)
-        # Sometimes the heaviest, as the mechanism selects; sometimes any, which leaves selected cells barren.
+        # Sometimes the heaviest, as the mechanism selects; sometimes any, which leaves selected
+        # cells barren.
         order = np.argsort(-noisy) if rng.random() < 0.7 else rng.permutation(cells.size)
         kept = np.sort(order[: min(width * groups, cells.size)])
         cells, mass, noisy = cells[kept], mass[kept], noisy[kept]
@@ -123,7 +128,9 @@ def least_by_definition(tree: NoisyTree, grid: Grid) -> float:
         counts.append(level_counts)
         weights.append(np.full(cells, 2.0**-level))
     pyramid: Any = sp.vstack(blocks)
-    return least(pyramid, np.zeros(size), counts=np.concatenate(counts), weights=np.concatenate(weights))
+    return least(
+        pyramid, np.zeros(size), counts=np.concatenate(counts), weights=np.concatenate(weights)
+    )
 
 
 @pytest.mark.reference
@@ -159,7 +166,9 @@ def test_no_small_move_of_mass_is_better(rng: np.random.Generator) -> None:
             group = int(rng.integers(tree.groups))
             moved = list(best)
             tiles = best[group]
-            masses = tiles.masses * np.where(rng.random(tiles.masses.size) < 0.3, rng.uniform(0, 1), 1.0)
+            masses = tiles.masses * np.where(
+                rng.random(tiles.masses.size) < 0.3, rng.uniform(0, 1), 1.0
+            )
             level = int(rng.integers(grid.levels + 1))
             moved[group] = Tiles(
                 grid,
@@ -217,7 +226,9 @@ def test_groups_are_solved_apart(rng: np.random.Generator) -> None:
         alone = []
         for one in tree.levels:
             mine = one.codes >> 2 * one.level == group
-            alone.append(NoisyLevel(one.level, one.codes[mine] - (group << 2 * one.level), one.values[mine]))
+            alone.append(
+                NoisyLevel(one.level, one.codes[mine] - (group << 2 * one.level), one.values[mine])
+            )
         (wanted,) = reconstruct(NoisyTree(1, tuple(alone)), grid)
         assert tiles.levels.tolist() == wanted.levels.tolist()
         assert tiles.codes.tolist() == wanted.codes.tolist()
@@ -226,10 +237,16 @@ def test_groups_are_solved_apart(rng: np.random.Generator) -> None:
 
 @pytest.mark.unit
 def test_nothing_is_a_map_of_nothing() -> None:
-    for tree in (tree_of({}, groups=2), tree_of({0: {}}, groups=2), tree_of({0: {0: -4, 1: 0}}, groups=2)):
+    for tree in (
+        tree_of({}, groups=2),
+        tree_of({0: {}}, groups=2),
+        tree_of({0: {0: -4, 1: 0}}, groups=2),
+    ):
         maps = reconstruct(tree, Grid(3))
         assert [tiles.total for tiles in maps] == [0.0, 0.0]
-        assert objective(tree, maps, grid=Grid(3)) == (4 if tree.levels and tree.levels[0].codes.size else 0)
+        assert objective(tree, maps, grid=Grid(3)) == (
+            4 if tree.levels and tree.levels[0].codes.size else 0
+        )
 
 
 @pytest.mark.unit
@@ -243,7 +260,10 @@ def test_the_largest_counts_do_not_wrap() -> None:
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
-        (tree_of({0: {0: 1}, 2: {0: 1}}), r"must follow one another down to at most 2, got \[0, 2\]"),
+        (
+            tree_of({0: {0: 1}, 2: {0: 1}}),
+            r"must follow one another down to at most 2, got \[0, 2\]",
+        ),
         (tree_of({2: {0: 1}, 3: {0: 1}}), r"down to at most 2, got \[2, 3\]; no map was made"),
         (tree_of({1: {0: 1}, 2: {4: 1}}), "lie in a cell of the level above; no map was made"),
         (tree_of({1: {1: 1}, 2: {3: 1}}), "lie in a cell of the level above"),
@@ -257,7 +277,10 @@ def test_the_largest_counts_do_not_wrap() -> None:
             NoisyTree(1, (NoisyLevel(1, np.array([1, 1]), np.array([1, 1])),)),
             "the cells of a tree must increase",
         ),
-        (NoisyTree(1, (NoisyLevel(1, np.array([0, 1]), np.array([1])),)), "one count for each cell"),
+        (
+            NoisyTree(1, (NoisyLevel(1, np.array([0, 1]), np.array([1])),)),
+            "one count for each cell",
+        ),
     ],
     ids=range(9),
 )

@@ -11,7 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter, LedgerMismatch, SolverFailed
+from sfumato.errors import (
+    BudgetExceeded,
+    InvalidInput,
+    InvalidParameter,
+    LedgerMismatch,
+    SolverFailed,
+)
 from sfumato.heatmap import (
     HeatmapRelease,
     PyramidMethod,
@@ -22,8 +28,8 @@ from sfumato.heatmap import (
     rehearse_exactly,
     release,
     release_each,
-    rivals,
 )
+from sfumato.heatmap.methods import baselines as rivals
 from sfumato.privacy import KeyedNoise, Ledger, PureDP
 from sfumato.records import Columns
 from sfumato.spaces import area_in_degrees, area_of_image, area_of_plane
@@ -190,7 +196,9 @@ def test_groups_share_a_user_and_one_charge(tmp_path: Path) -> None:
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("method", [*METHODS, rivals.GaussianMethod()], ids=lambda method: method.name)
+@pytest.mark.parametrize(
+    "method", [*METHODS, rivals.GaussianMethod()], ids=lambda method: method.name
+)
 def test_every_method_can_be_rehearsed_and_puts_nobody_outside_the_bounds(
     city: pa.Table, method: Any
 ) -> None:
@@ -246,7 +254,7 @@ def test_what_is_paid_for_is_kept_when_no_map_can_be_made_of_it(
     def broken(*_: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("sfumato.heatmap.zoom.Posterior", broken)
+    monkeypatch.setattr("sfumato.heatmap.methods.zoom.CountsPosterior", broken)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     ledger = Ledger.create(tmp_path / "city.ledger", PureDP(1), unit="user", source="city")
     with pytest.raises(SolverFailed, match="they are paid for, kept in") as problem:
@@ -262,6 +270,11 @@ def test_a_pyramid_too_fine_for_a_posterior_is_released_without(tmp_path: Path) 
     area = area_of_plane((0, 0, 1, 1), levels=9)
     ledger = Ledger.create(tmp_path / "city.ledger", PureDP(1), unit="user", source="city")
     made = release(
-        rows(("a", 0.5, 0.5)), COLUMNS, area, ledger=ledger, epsilon=1, method=PyramidMethod(width=4**9)
+        rows(("a", 0.5, 0.5)),
+        COLUMNS,
+        area,
+        ledger=ledger,
+        epsilon=1,
+        method=PyramidMethod(width=4**9),
     )
     assert made.posterior is None

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pytest
 
 from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
-from sfumato.heatmap import PyramidMethod, price, release, release_periods, rivals
-from sfumato.heatmap.release import release_sums
-from sfumato.privacy import Ledger, PureDP
-from sfumato.privacy.guarded import open_for_release
-from sfumato.records import UNITS, Columns, Periods, open_table, sum_cells
+from sfumato.heatmap import PyramidMethod, price, release, release_periods
+from sfumato.heatmap.methods import baselines as rivals
+from sfumato.heatmap.pipeline import release_sums
+from sfumato.privacy import UNITS, Ledger, PureDP
+from sfumato.privacy.ledger.guarded import open_for_release
+from sfumato.records import Columns, Periods, open_table, sum_cells
 from sfumato.spaces import area_of_plane
 
 DAY = datetime(2026, 1, 5)
@@ -46,7 +47,11 @@ def ledger_of(folder: Path, unit: str = "user", budget: int = 10**7) -> Ledger:
 
 
 TABLE = visits(
-    ("a", 0.1, 0.1, 0), ("a", 0.9, 0.9, 1), ("a", 0.9, 0.9, 1), ("b", 0.9, 0.9, 1), ("b", 0.5, 0.5, 9)
+    ("a", 0.1, 0.1, 0),
+    ("a", 0.9, 0.9, 1),
+    ("a", 0.9, 0.9, 1),
+    ("b", 0.9, 0.9, 1),
+    ("b", 0.5, 0.5, 9),
 )
 
 
@@ -57,7 +62,8 @@ def test_all_frames_share_a_user_and_one_charge(tmp_path: Path) -> None:
     assert list(maps) == ["2026-01-05", "2026-01-06", "2026-01-07"]
     (entry,) = ledger.statement().entries
     assert entry.cost == PureDP(10**6)
-    # Noise of about a millionth of a user. A third of a is there on the first day, the rest on the second.
+    # Noise of about a millionth of a user. A third of a is there on the first day, the rest on the
+    # second.
     found = [one.tiles.total for one in maps.values()]
     assert found == pytest.approx([1 / 3, 5 / 3, 0], abs=1e-3)
     second = maps["2026-01-06"].to_json()
@@ -103,8 +109,8 @@ def loss(
 ) -> tuple[Fraction, Fraction]:
     """The largest log-ratio of chances between two neighbors, and what is charged.
 
-    The flat method adds discrete Laplace noise of one scale to every cell of every map, and nothing else: the
-    largest ratio is exp(l1 / scale), which is reached [ghosh12].
+    The flat method adds discrete Laplace noise of one scale to every cell of every map, and nothing
+    else: the largest ratio is exp(l1 / scale), which is reached [ghosh12].
     """
     columns, sums = periods.in_table(COLUMNS), []
     for table in (with_them, without):
@@ -113,7 +119,13 @@ def loss(
         )
         sums.append(open_for_release(guarded).of_level(3))
     (made, *_) = release_sums(
-        guarded, AREA, ledger=ledger, epsilon=1, method=rivals.FlatMethod(), groups=periods, columns=columns
+        guarded,
+        AREA,
+        ledger=ledger,
+        epsilon=1,
+        method=rivals.FlatMethod(),
+        groups=periods,
+        columns=columns,
     )
     entry = made.receipt.entry
     assert isinstance(entry.cost, PureDP)
@@ -164,7 +176,12 @@ def test_a_ledger_of_users_that_is_charged_once_for_all_periods_is_caught(
             InvalidInput,
             "column 'x' must hold times",
         ),
-        (Periods("z", "day", DAY, DAY + timedelta(days=1)), "user", InvalidInput, "there is no column 'z'"),
+        (
+            Periods("z", "day", DAY, DAY + timedelta(days=1)),
+            "user",
+            InvalidInput,
+            "there is no column 'z'",
+        ),
         (days(101, mass_per_period=True), "user", BudgetExceeded, "asked epsilon 101, 100 left"),
     ],
 )

@@ -50,7 +50,8 @@ from tests.records.storages import (
 from tests.replay import Run, record, violations
 
 from sfumato.heatmap import release_periods
-from sfumato.records import UNITS, Columns, Engine, open_table, sum_cells
+from sfumato.privacy import UNITS
+from sfumato.records import Columns, Engine, open_table, sum_cells
 from sfumato.records.engines import connected
 from sfumato.spaces import area_of_plane
 
@@ -84,11 +85,14 @@ def test_neighbors_in_csv(
     path = folder / f"rows.csv{'.gz' if pack else ''}"
     # Fields that are no UTF-8 are of nobody, and take nobody else with them.
     broken = b"".join(
-        name + f"{mark}0.5{mark}0.5{mark}1{mark}a{mark}2026-03-29{mark}{end}".encode() for name in raw
+        name + f"{mark}0.5{mark}0.5{mark}1{mark}a{mark}2026-03-29{mark}{end}".encode()
+        for name in raw
     )
 
     def stored(rows: list[Row]) -> Path:
-        return write_csv(path, rows, quoting=quoting, end=end, mark=mark, bom=bom, pack=pack, raw=broken)
+        return write_csv(
+            path, rows, quoting=quoting, end=end, mark=mark, bom=bom, pack=pack, raw=broken
+        )
 
     hold(pair, stored, shape, folder, engine=engine, delimiter=mark)
 
@@ -105,7 +109,9 @@ def test_neighbors_in_json(pair: Pair, shape: str, engine: Engine, folder: Path)
 @pytest.mark.parametrize("engine", LOCAL)
 @settings(max_examples=15)
 @given(pair=neighbors(), shape=shapes, kind=st.sampled_from(["objects", "arrow", "parquet"]))
-def test_neighbors_in_typed_tables(pair: Pair, shape: str, kind: str, engine: Engine, folder: Path) -> None:
+def test_neighbors_in_typed_tables(
+    pair: Pair, shape: str, kind: str, engine: Engine, folder: Path
+) -> None:
     def stored(rows: list[Row]) -> Any:
         if kind == "parquet":
             (folder / "parts").mkdir(exist_ok=True)
@@ -118,11 +124,16 @@ def test_neighbors_in_typed_tables(pair: Pair, shape: str, kind: str, engine: En
 @pytest.mark.engine
 @pytest.mark.parametrize("engine", LOCAL)
 @pytest.mark.parametrize("kind", ["json", "objects"])
-def test_numbers_name_the_same_user_however_they_are_written(kind: str, engine: Engine, folder: Path) -> None:
+def test_numbers_name_the_same_user_however_they_are_written(
+    kind: str, engine: Engine, folder: Path
+) -> None:
     rows = [Row("7", x=x, spelling=way) for way, x in enumerate(["0.5", "2.5", "-0.5", "0.5"])]
-    stored = {"json": lambda some: write_json(folder / "rows.ndjson", some), "objects": as_objects}[kind]
+    stored = {"json": lambda some: write_json(folder / "rows.ndjson", some), "objects": as_objects}[
+        kind
+    ]
     one, other = (
-        run(stored(some), "plain", budget(folder), engine=engine) for some in ([*rows, Row("8")], [Row("8")])
+        run(stored(some), "plain", budget(folder), engine=engine)
+        for some in ([*rows, Row("8")], [Row("8")])
     )
     assert violations(one, other) == []
 
@@ -136,7 +147,12 @@ untimed = st.sampled_from(sorted(shape for shape in SHAPES if SHAPES[shape].by !
 @settings(max_examples=10)
 @given(pair=neighbors(), shape=untimed)
 def test_neighbors_in_sqlite(pair: Pair, shape: str, collation: str, folder: Path) -> None:
-    hold(pair, lambda rows: write_sqlite(folder / "rows.db", rows, collation=collation), shape, folder)
+    hold(
+        pair,
+        lambda rows: write_sqlite(folder / "rows.db", rows, collation=collation),
+        shape,
+        folder,
+    )
 
 
 COLLATIONS = duckdb_collations()
@@ -153,7 +169,12 @@ COLLATIONS = duckdb_collations()
     ),
 )
 def test_neighbors_in_duckdb(pair: Pair, shape: str, collation: str, folder: Path) -> None:
-    hold(pair, lambda rows: write_duckdb(folder / "rows.duckdb", rows, collations=[collation]), shape, folder)
+    hold(
+        pair,
+        lambda rows: write_duckdb(folder / "rows.duckdb", rows, collations=[collation]),
+        shape,
+        folder,
+    )
 
 
 @pytest.mark.engine
@@ -177,10 +198,14 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.mark.property
-@pytest.mark.parametrize("kind", ["text", "text collate nocase", "varchar(99) collate shifted", "citext"])
+@pytest.mark.parametrize(
+    "kind", ["text", "text collate nocase", "varchar(99) collate shifted", "citext"]
+)
 @settings(max_examples=6)
 @given(pair=neighbors(lambda row: "\x00" not in (row.who or "")), shape=shapes)
-def test_neighbors_in_postgres(pair: Pair, shape: str, kind: str, postgres: str, folder: Path) -> None:
+def test_neighbors_in_postgres(
+    pair: Pair, shape: str, kind: str, postgres: str, folder: Path
+) -> None:
     hold(
         pair,
         lambda rows: write_postgres(postgres, "visits", rows, kind=kind),
@@ -195,11 +220,15 @@ def test_no_coordinate_stops_postgres(postgres: str) -> None:
     odd = ("5e-324", "-5e-324", "1e-320", "1e308", "-1e308", "nan", "inf")
     rows = [Row("a"), *(Row(x, x=x) for x in odd)]
     area = area_of_plane((0.0, 0.0, 1024.0, 1024.0), 2)
-    with psycopg.connect(f"host={postgres.partition('host=')[2]} user=tests dbname=postgres") as database:
+    with psycopg.connect(
+        f"host={postgres.partition('host=')[2]} user=tests dbname=postgres"
+    ) as database:
         database.execute("drop table if exists points")
         database.execute('create table points ("user" text, x float8, y float8)')
         with database.cursor() as cursor:
-            cursor.executemany("insert into points values (%s, %s, %s)", [row.texts[:3] for row in rows])
+            cursor.executemany(
+                "insert into points values (%s, %s, %s)", [row.texts[:3] for row in rows]
+            )
         # As text, 1e400 is beyond what a double holds, and 1e-400 below.
         database.execute("drop table if exists words")
         database.execute('create table words ("user" text, x text, y text)')
@@ -268,7 +297,9 @@ def test_rows_are_those_of_pythons_csv_whatever_their_bytes(
         writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator=end)
         writer.writerow(names)
         for _ in range(int(rng.integers(8))):
-            writer.writerow(["".join(rng.choice(letters, rng.choice([0, 1, 3, 9, 40]))) for _ in names])
+            writer.writerow(
+                ["".join(rng.choice(letters, rng.choice([0, 1, 3, 9, 40]))) for _ in names]
+            )
         path.write_bytes(text.getvalue().encode("latin-1"))
         monkeypatch.setattr(text_rows, "BLOCKS", (int(rng.integers(10, 300)), 2**20))
         reader = text_rows.TextRows("CSV", (str(path),), names, names)
@@ -297,10 +328,14 @@ def in_rome(row: Row) -> int:
 @pytest.mark.engine
 @pytest.mark.parametrize("shape", sorted(SHAPES))
 @pytest.mark.parametrize("day", [28, 29, 30])
-def test_a_user_day_moves_no_more_than_its_ledger_is_charged(shape: str, day: int, folder: Path) -> None:
+def test_a_user_day_moves_no_more_than_its_ledger_is_charged(
+    shape: str, day: int, folder: Path
+) -> None:
     rows = [*BUSY, Row("B", t="2026-03-29T09:00Z")]
     without = [row for row in rows if row.who != "A" or in_rome(row) != day]
-    one, other = (run(as_table(some), shape, budget(folder, unit="user-day")) for some in (rows, without))
+    one, other = (
+        run(as_table(some), shape, budget(folder, unit="user-day")) for some in (rows, without)
+    )
     assert violations(one, other, removed=True) == []
     assert bool(one.opened) == (shape == "mass in every day")
 
@@ -315,7 +350,13 @@ def test_a_ledger_of_days_has_one_clock(day: int, folder: Path) -> None:
             for zone in ("Europe/Rome", "America/Lima"):
                 periods = replace(EVERY_DAY, time_zone=zone)
                 release_periods(
-                    as_table(rows), columns, AREA, periods=periods, ledger=ledger, epsilon=1, method=FLAT
+                    as_table(rows),
+                    columns,
+                    AREA,
+                    periods=periods,
+                    ledger=ledger,
+                    epsilon=1,
+                    method=FLAT,
                 )
 
         return record(released, ledger)

@@ -38,7 +38,9 @@ def stored(kind: str, folder: Path) -> str:
         case "csv":
             return str(write_csv(folder / "in.csv", ROWS, end="\r\n", bom=True))
         case "tsv.gz":
-            return str(write_csv(folder / "in.tsv.gz", ROWS, mark="\t", pack=True, raw=b"\xff\t1\n"))
+            return str(
+                write_csv(folder / "in.tsv.gz", ROWS, mark="\t", pack=True, raw=b"\xff\t1\n")
+            )
         case "json":
             return str(write_json(folder / "in.ndjson", ROWS))
         case "parquet":
@@ -70,18 +72,22 @@ def test_a_reader_that_splits_a_user_is_found(
     assert not found.held
     assert found.worst is not None
     assert (found.worst.user, found.worst.l1) == ("1", 3.0)
-    assert replay_lines(found)[0].endswith("moved by at most 3 of the 1 that is paid for: without '1'")
+    assert replay_lines(found)[0].endswith(
+        "moved by at most 3 of the 1 that is paid for: without '1'"
+    )
 
 
 @pytest.mark.fault
 def test_a_reader_that_takes_two_users_for_one_is_found(
     tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.records import sums
+    from sfumato.records import aggregate as sums
 
     # As a collation does; with as many rows each, no sum moves by more than a mass.
     monkeypatch.setattr(sums, "user_key", lambda column, name: (column.lower(), column.notnull()))
-    path = write_csv(tmp_path / "in.csv", [Row("A"), Row("a", x="2.5"), Row("B"), Row("b", x="2.5")])
+    path = write_csv(
+        tmp_path / "in.csv", [Row("A"), Row("a", x="2.5"), Row("B"), Row("b", x="2.5")]
+    )
     found = replay_release(str(path), COLUMNS, AREA, public=True, rng=rng)
     assert not found.held
     assert found.worst is not None
@@ -97,7 +103,9 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path, rng: np.random.Gener
     path = stored("csv", tmp_path)
     with pytest.raises(InvalidParameter, match=r"said aloud by --public .*; nothing was read"):
         replayed(path, public=False)
-    with pytest.raises(InvalidParameter, match="a column must say whose row it is; nothing was read"):
+    with pytest.raises(
+        InvalidParameter, match="a column must say whose row it is; nothing was read"
+    ):
         replayed(path, Columns(None, "x", "y", one_row_one_user=True))
     with pytest.raises(InvalidInput, match="neighbors are made of one file"):
         replayed(tmp_path / "*.csv")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.smooth import smooth
+from sfumato.heatmap.analysis.blur import smooth
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -28,7 +28,10 @@ def by_definition(image: FloatArray, sigma: float, *, as_printed: bool = False) 
     """Four loops: the sum over sources, each divided by its own Z (or, as printed, by the target's)."""
     rows, columns = image.shape
     cells = [(i / rows, j / columns) for i in range(rows) for j in range(columns)]
-    gauss = [[math.exp(-((a - c) ** 2 + (b - d) ** 2) / (2 * sigma**2)) for c, d in cells] for a, b in cells]
+    gauss = [
+        [math.exp(-((a - c) ** 2 + (b - d) ** 2) / (2 * sigma**2)) for c, d in cells]
+        for a, b in cells
+    ]
     out = np.zeros(rows * columns)
     for target in range(out.size):
         for source in range(out.size):
@@ -40,7 +43,9 @@ def by_definition(image: FloatArray, sigma: float, *, as_printed: bool = False) 
 @pytest.mark.reference
 @pytest.mark.parametrize("shape", [(1, 1), (4, 4), (3, 5), (1, 6)])
 @pytest.mark.parametrize("sigma", [0.02, 0.2, 3.0])
-def test_smoothing_is_the_papers_sum(shape: tuple[int, int], sigma: float, rng: np.random.Generator) -> None:
+def test_smoothing_is_the_papers_sum(
+    shape: tuple[int, int], sigma: float, rng: np.random.Generator
+) -> None:
     image = rng.exponential(size=shape)
     np.testing.assert_allclose(smooth(image, sigma), by_definition(image, sigma), rtol=1e-12)
 
@@ -56,8 +61,12 @@ def test_all_mass_is_kept(image: FloatArray, sigma: float) -> None:
 @pytest.mark.property
 @given(images, sigmas)
 def test_a_turned_image_is_smoothed_alike(image: FloatArray, sigma: float) -> None:
-    np.testing.assert_allclose(smooth(image.T, sigma), smooth(image, sigma).T, rtol=1e-9, atol=1e-300)
-    np.testing.assert_allclose(smooth(image[::-1], sigma), smooth(image, sigma)[::-1], rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(
+        smooth(image.T, sigma), smooth(image, sigma).T, rtol=1e-9, atol=1e-300
+    )
+    np.testing.assert_allclose(
+        smooth(image[::-1], sigma), smooth(image, sigma)[::-1], rtol=1e-9, atol=1e-300
+    )
 
 
 @pytest.mark.unit

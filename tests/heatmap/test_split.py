@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.split import DECAY, first_level, split_epsilon
+from sfumato.heatmap.methods.budget_split import DECAY, first_level, split_epsilon
 
 
 @pytest.mark.unit
@@ -57,7 +57,9 @@ def test_the_printed_shares_are_not_of_order_one() -> None:
     width=st.integers(1, 10**6),
     decay=st.floats(0.01, 1.0),
 )
-def test_the_shares_add_up_exactly_and_fall(epsilon: Fraction, levels: int, width: int, decay: float) -> None:
+def test_the_shares_add_up_exactly_and_fall(
+    epsilon: Fraction, levels: int, width: int, decay: float
+) -> None:
     shares = split_epsilon(epsilon, levels, width=width, decay=decay)
     assert list(shares) == list(range(first_level(width, levels), levels + 1))
     assert sum(shares.values()) == epsilon
@@ -78,6 +80,11 @@ def test_the_shares_add_up_exactly_and_fall(epsilon: Fraction, levels: int, widt
     ],
 )
 def test_a_broken_rule_is_named(change: dict[str, object], message: str) -> None:
-    given_values: dict[str, object] = {"epsilon": Fraction(1), "levels": 8, "width": 20, "decay": 0.5}
+    given_values: dict[str, object] = {
+        "epsilon": Fraction(1),
+        "levels": 8,
+        "width": 20,
+        "decay": 0.5,
+    }
     with pytest.raises(InvalidParameter, match=message):
         split_epsilon(**(given_values | change))  # type: ignore[arg-type]

@@ -11,8 +11,8 @@ from scipy import stats
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.leaderboard import Score
-from sfumato.heatmap.standings import (
+from sfumato.heatmap.benchmark.leaderboard import Score
+from sfumato.heatmap.benchmark.scoring import (
     Average,
     aligned,
     average,
@@ -32,10 +32,23 @@ from sfumato.heatmap.standings import (
 pytestmark = pytest.mark.unit
 
 
-def score(method: str, value: float, sample: int = 0, epsilon: float = 1.0, seconds: float = 1.0) -> Score:
+def score(
+    method: str, value: float, sample: int = 0, epsilon: float = 1.0, seconds: float = 1.0
+) -> Score:
     """Good in all four metrics where the value is large."""
     return Score(
-        "here", "town", sample, 200, 256, epsilon, method, value, value, 2 - value, 2 - value, seconds
+        "here",
+        "town",
+        sample,
+        200,
+        256,
+        epsilon,
+        method,
+        value,
+        value,
+        2 - value,
+        2 - value,
+        seconds,
     )
 
 
@@ -46,7 +59,10 @@ def pairs(rng: np.random.Generator, *, gain: float = 0.0, runs: int = 20) -> lis
     return [
         one
         for sample in range(runs)
-        for one in (score("a", float(better[sample]), sample), score("b", float(level[sample]), sample))
+        for one in (
+            score("a", float(better[sample]), sample),
+            score("b", float(level[sample]), sample),
+        )
     ]
 
 

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import linprog
 from tests.chance import LEVEL
-from tests.heatmap.rivals.slopes import assert_slope
-from tests.heatmap.rivals.towns import sums_of
+from tests.heatmap.baselines.slopes import assert_slope
+from tests.heatmap.baselines.towns import sums_of
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap import theory
-from sfumato.heatmap.pyramid import PyramidMethod
-from sfumato.heatmap.theory import additive_term, best_k_sparse, packing_lower_bound
-from sfumato.privacy import REHEARSAL, KeyedNoise, Noise
-from sfumato.records import UNITS, guard_sums
+from sfumato.heatmap.analysis import theory
+from sfumato.heatmap.analysis.theory import additive_term, best_k_sparse, packing_lower_bound
+from sfumato.heatmap.methods.pyramid import PyramidMethod
+from sfumato.privacy import REHEARSAL, UNITS, KeyedNoise, Noise
+from sfumato.records import guard_sums
 from sfumato.spaces import Grid
 from sfumato.transport import emd
 
@@ -58,7 +58,9 @@ def city(rng: np.random.Generator, grid: Grid, users: int) -> IntArray:
 def distances(grid: Grid) -> FloatArray:
     """Between all cells, in sides of the map."""
     columns, rows = grid.decode(np.arange(grid.size))
-    return np.asarray((np.abs(columns[:, None] - columns) + np.abs(rows[:, None] - rows)) / grid.side)
+    return np.asarray(
+        (np.abs(columns[:, None] - columns) + np.abs(rows[:, None] - rows)) / grid.side
+    )
 
 
 def by_all_choices(values: FloatArray, grid: Grid, k: int) -> float:
@@ -94,10 +96,14 @@ def test_the_best_sparse_map_lies_between_its_bounds(k: int, rng: np.random.Gene
         values = rng.random(16) ** 3
         best, fit = by_all_choices(values, grid, k), best_k_sparse(values, grid, k)
         relaxed = by_relaxation(values, grid, k)
-        # HiGHS is exact to 1e-6; the dual can reach the relaxed problem, which may lie below the true one.
+        # HiGHS is exact to 1e-6; the dual can reach the relaxed problem, which may lie below the
+        # true one.
         assert fit.lower <= relaxed + 1e-6 <= best + 2e-6
-        assert best - 1e-12 <= fit.upper <= 5 * best  # [arya04]: single swaps end within a factor of 5
-        # How close the steps come is not proven; half is enough to see that they went anywhere at all.
+        assert (
+            best - 1e-12 <= fit.upper <= 5 * best
+        )  # [arya04]: single swaps end within a factor of 5
+        # How close the steps come is not proven; half is enough to see that they went anywhere at
+        # all.
         assert fit.lower >= relaxed / 2
 
 
@@ -120,8 +126,9 @@ def test_the_bounds_of_the_area_do_not_matter() -> None:
 
 @pytest.mark.statistical
 def test_theorem_3_1_holds_in_simulation(key: bytes, rng: np.random.Generator) -> None:
-    # EMD <= ratio * best k-sparse + C sqrt(k) / (ratio epsilon n) with probability 0.99, C = 8, for the width
-    # k / ratio**2 = 20. The lower bound on the best sparse map stands in for it, so nothing is given away.
+    # EMD <= ratio * best k-sparse + C sqrt(k) / (ratio epsilon n) with probability 0.99, C = 8, for
+    # the width k / ratio**2 = 20. The lower bound on the best sparse map stands in for it, so
+    # nothing is given away.
     k, ratio, grid, noise = 5, 0.5, Grid(5), KeyedNoise(key)
     wanted = list[float]()
     for users in (100, 200, 400, 800):
@@ -129,11 +136,15 @@ def test_theorem_3_1_holds_in_simulation(key: bytes, rng: np.random.Generator) -
             units = city(rng, grid, users)
             sparse = ratio * best_k_sparse(units, grid, k).lower
             term = additive_term(k, 1.0, users=users, ratio=ratio)
-            wanted += [(pyramid_error(units, grid, width=20, noise=noise) - sparse) / term for _ in range(25)]
+            wanted += [
+                (pyramid_error(units, grid, width=20, noise=noise) - sparse) / term
+                for _ in range(25)
+            ]
     constants = np.array(wanted)
-    # Of 4,000 such runs the largest constant was 5.8, with a tail that falls by e every 0.47: beyond 8 lies
-    # one run in a million, surely not 1e-5. Four of 500 then have a chance below 1e-9, and up to three leave
-    # the share above 0.95 at the suite's level; a constant of 1 is refuted.
+    # Of 4,000 such runs the largest constant was 5.8, with a tail that falls by e every 0.47:
+    # beyond 8 lies one run in a million, surely not 1e-5. Four of 500 then have a chance below
+    # 1e-9, and up to three leave the share above 0.95 at the suite's level; a constant of 1 is
+    # refuted.
     missed = int(np.sum(constants > 8))
     assert missed <= 3
     assert stats.binomtest(3, constants.size, 0.05, alternative="less").pvalue < LEVEL
@@ -150,19 +161,25 @@ def spots(k: int, users: int, grid: Grid, rng: np.random.Generator) -> IntArray:
 
 @pytest.mark.statistical
 def test_the_error_of_sparse_maps_falls_with_users(key: bytes, rng: np.random.Generator) -> None:
-    # The best sparse map is the map itself: what is left is the additive term, proportional to 1 / n.
+    # The best sparse map is the map itself: what is left is the additive term, proportional to 1 /
+    # n.
     grid, noise = Grid(5), KeyedNoise(key)
     users = np.repeat([500, 2000, 8000, 32_000], 30)
-    errors = [pyramid_error(spots(5, int(n), grid, rng), grid, width=20, noise=noise) for n in users]
+    errors = [
+        pyramid_error(spots(5, int(n), grid, rng), grid, width=20, noise=noise) for n in users
+    ]
     assert_slope(np.log(users), np.log(errors), (-1.0, -1.0), rivals=[-0.75, -1.25])
 
 
 @pytest.mark.statistical
-def test_the_error_of_sparse_maps_grows_about_as_the_root_of_k(key: bytes, rng: np.random.Generator) -> None:
-    # Width 4 k = 4**q, and always two levels below q, so that budgets are the same for every k: on a grid of
-    # fixed depth they are not, and the slope comes out near 0.42. The measured levels then add noise in
-    # proportion to sqrt(k). The q levels above q are not measured; the sums of noise in their cells add up to
-    # 2**q / epsilon_q each. So the slope lies between 1/2 and, were the latter all, 1/2 + ln(5 / 2) / ln 64.
+def test_the_error_of_sparse_maps_grows_about_as_the_root_of_k(
+    key: bytes, rng: np.random.Generator
+) -> None:
+    # Width 4 k = 4**q, and always two levels below q, so that budgets are the same for every k: on
+    # a grid of fixed depth they are not, and the slope comes out near 0.42. The measured levels
+    # then add noise in proportion to sqrt(k). The q levels above q are not measured; the sums of
+    # noise in their cells add up to 2**q / epsilon_q each. So the slope lies between 1/2 and, were
+    # the latter all, 1/2 + ln(5 / 2) / ln 64.
     noise, firsts = KeyedNoise(key), np.repeat([2, 3, 4, 5], 25)
     sizes = 4 ** (firsts - 1)
     errors = []
@@ -175,13 +192,15 @@ def test_the_error_of_sparse_maps_grows_about_as_the_root_of_k(key: bytes, rng: 
 
 @pytest.mark.unit
 def test_the_additive_term_by_hand() -> None:
-    assert additive_term(9, 2.0, users=50, ratio=0.25, constant=4.0) == pytest.approx(4 * 3 / (0.25 * 2 * 50))
+    assert additive_term(9, 2.0, users=50, ratio=0.25, constant=4.0) == pytest.approx(
+        4 * 3 / (0.25 * 2 * 50)
+    )
 
 
 @pytest.mark.unit
 def test_the_packing_bound_by_hand() -> None:
-    # k = 9: 4 x 4 cells, 8 dominoes. All 256 words at distance 1: r = floor(ln 128) = 4, 4 / (2 * 8 * 4) / n.
-    # At distance 2, 2**8 / 9 -> 29 words, r = floor(ln 14.5) = 2, twice as far: the same.
+    # k = 9: 4 x 4 cells, 8 dominoes. All 256 words at distance 1: r = floor(ln 128) = 4, 4 / (2 * 8
+    # * 4) / n. At distance 2, 2**8 / 9 -> 29 words, r = floor(ln 14.5) = 2, twice as far: the same.
     assert packing_lower_bound(9, 1.0, users=1000) == pytest.approx(4 / 64 / 1000)
     assert packing_lower_bound(1, 1.0, users=1000) == 0
     # With little budget everybody may change: the bound stops at half the distance of two words.
@@ -267,8 +286,8 @@ def test_the_pyramid_stands_above_the_packing_bound(key: bytes, rng: np.random.G
         units = np.floor(4 * UNITS * dominoes(word)).astype(np.int64)
         units[0] += (users - 4) * UNITS
         errors.append(pyramid_error(units, grid, width=20, noise=noise))
-    # The bound holds with probability 1/2 on some input; the pyramid is above it nearly always, and within
-    # the theorem's term with the constant of the simulation above.
+    # The bound holds with probability 1/2 on some input; the pyramid is above it nearly always, and
+    # within the theorem's term with the constant of the simulation above.
     above = int(np.sum(np.array(errors) >= least))
     assert stats.binomtest(above, 200, 0.5, alternative="less").pvalue >= LEVEL
     assert max(errors) <= additive_term(9, 1.0, users=users, constant=8.0)

@@ -35,13 +35,19 @@ def test_a_picture_has_its_first_row_at_the_lowest_y() -> None:
 @pytest.mark.unit
 def test_no_mass_at_all_is_an_even_map() -> None:
     nothing = np.zeros(0, dtype=np.int64)
-    assert Tiles(Grid(16), nothing, nothing, np.zeros(0)).normalized().values(1).tolist() == [0.25] * 4
+    assert (
+        Tiles(Grid(16), nothing, nothing, np.zeros(0)).normalized().values(1).tolist() == [0.25] * 4
+    )
 
 
 @pytest.mark.unit
 def test_dense_tiles_leave_empty_cells_out() -> None:
     tiles = dense_tiles(Grid(3), 1, np.array([0.0, 1.0, 0.0, 3.0]))
-    assert (tiles.codes.tolist(), tiles.masses.tolist(), tiles.levels.tolist()) == ([1, 3], [1, 3], [1, 1])
+    assert (tiles.codes.tolist(), tiles.masses.tolist(), tiles.levels.tolist()) == (
+        [1, 3],
+        [1, 3],
+        [1, 1],
+    )
 
 
 @pytest.mark.unit
@@ -58,7 +64,9 @@ def test_a_level_too_fine_for_memory_is_refused() -> None:
 
 
 @pytest.mark.property
-def test_a_map_cut_to_its_bounds_keeps_what_touches_them(tiles: Tiles, rng: np.random.Generator) -> None:
+def test_a_map_cut_to_its_bounds_keeps_what_touches_them(
+    tiles: Tiles, rng: np.random.Generator
+) -> None:
     low = rng.uniform(0, 0.5, 2)
     high = low + rng.uniform(0.1, 0.5, 2)
     area = Area(Grid(6), (*low, *high), "plane")

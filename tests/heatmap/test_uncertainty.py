@@ -9,21 +9,20 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 from tests.chance import LEVEL, assert_share
+from tests.heatmap.export.maps import town
 from tests.heatmap.posteriors import Given, pooled
-from tests.heatmap.writers.maps import town
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.bounded import last_counted, window
-from sfumato.heatmap.counts import NoisyCounts
-from sfumato.heatmap.posterior import Posterior as CountsPosterior
-from sfumato.heatmap.release import price, release_sums
-from sfumato.heatmap.smooth import smooth
-from sfumato.heatmap.uncertainty import (
+from sfumato.heatmap.analysis.blur import smooth
+from sfumato.heatmap.inference.bounded import last_counted, window
+from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.inference.posterior import CountsPosterior
+from sfumato.heatmap.inference.uncertainty import (
     CONFIDENCE,
     DRAWS,
     SPARE,
     TIMES,
-    Band,
+    MapBand,
     Mark,
     heaviest,
     in_a_ring,
@@ -32,7 +31,8 @@ from sfumato.heatmap.uncertainty import (
     silent,
     uncertainty,
 )
-from sfumato.heatmap.zoom import ZoomMethod
+from sfumato.heatmap.methods.zoom import ZoomMethod
+from sfumato.heatmap.pipeline import price, release_sums
 from sfumato.privacy import REHEARSAL, UNITS, KeyedNoise, Ledger
 from sfumato.records import CellSums, guard_sums
 from sfumato.spaces import Area, Grid
@@ -71,9 +71,9 @@ def test_the_band_holds_nine_of_ten_truths(rng: np.random.Generator) -> None:
 def test_the_band_holds_where_the_true_mass_is(rng: np.random.Generator) -> None:
     """A few cells of 256 have all the mass, nobody knows which: the heavy ones are those that came out high.
 
-    The misses it may have there are SPARE of one in ten: 0.94 are inside, but for whole draws; from map to
-    map with a deviation of at most 0.065, so the mean of 100 is within 5 deviations of 0.0065. The rival, the
-    10th from either end at every cell, held 0.80, deviation 0.083.
+    The misses it may have there are SPARE of one in ten: 0.94 are inside, but for whole draws; from
+    map to map with a deviation of at most 0.065, so the mean of 100 is within 5 deviations of
+    0.0065. The rival, the 10th from either end at every cell, held 0.80, deviation 0.083.
     """
     held, plain = [], []
     for _ in range(100):
@@ -84,7 +84,8 @@ def test_the_band_holds_where_the_true_mass_is(rng: np.random.Generator) -> None
         slow = np.sort([smooth(shares(one), 0.05) for one in drawn[1:]], axis=0)
         held.append(((band.low <= truth) & (truth <= band.high))[heavy].mean())
         plain.append(((slow[9] <= truth) & (truth <= slow[-10]))[heavy].mean())
-    # A draw further from the top is at most 1 / 201 of all cells, and about three times that of heavy ones.
+    # A draw further from the top is at most 1 / 201 of all cells, and about three times that of
+    # heavy ones.
     assert -5 * 0.0065 <= np.mean(held) - (1 - SPARE / 10) <= 5 * 0.0065 + 0.015
     assert np.mean(plain) < 0.9 - 5 * 0.0065
 
@@ -93,8 +94,8 @@ def test_the_band_holds_where_the_true_mass_is(rng: np.random.Generator) -> None
 def test_all_marks_are_real_at_once(rng: np.random.Generator) -> None:
     """Sixteen places, each a gamma(2.2): borderline, so that false marks are common.
 
-    The rival marks every place that is sure by itself; it has a false mark in far more maps. That the marks
-    are not too few: over one a map.
+    The rival marks every place that is sure by itself; it has a false mark in far more maps. That
+    the marks are not too few: over one a map.
     """
     law = np.full((16, 16), 0.02)
     law[2::4, 2::4] = 2.2
@@ -118,7 +119,7 @@ def test_all_marks_are_real_at_once(rng: np.random.Generator) -> None:
 # against a slower way
 
 
-def from_top(band: Band, slow: FloatArray) -> int:
+def from_top(band: MapBand, slow: FloatArray) -> int:
     """Which of the sorted draws, counted from the top, is the high end everywhere."""
     alike = [np.allclose(band.high, one, rtol=1e-4, atol=0) for one in slow[::-1]]
     assert sum(alike) == 1
@@ -154,7 +155,11 @@ def towns(rng: np.random.Generator, area: Area) -> tuple[Given, tuple[int, int],
     """Two sure places, and a doubtful one that is in one draw of four; a little everywhere."""
     side = area.grid.side
     drawn = rng.gamma(2.0, size=(DRAWS, side, side)) * 0.001
-    big, small, doubtful = (side // 2, side // 2), (side // 4, side // 2), (3 * side // 4, side // 2)
+    big, small, doubtful = (
+        (side // 2, side // 2),
+        (side // 4, side // 2),
+        (3 * side // 4, side // 2),
+    )
     drawn[:, *big] += rng.normal(300, 5, DRAWS)
     drawn[:, *small] += rng.normal(100, 5, DRAWS)
     drawn[::4, *doubtful] += 400
@@ -167,7 +172,9 @@ def test_sure_places_are_marked_and_doubtful_ones_are_not(rng: np.random.Generat
     found = uncertainty(posterior, NARROW)
     grid = NARROW.grid
     centers = [grid.centers(grid.encode([place[1]], [place[0]]))[0] for place in (big, small)]
-    assert [(mark.x, mark.y) for mark in found.marks] == [pytest.approx(tuple(center)) for center in centers]
+    assert [(mark.x, mark.y) for mark in found.marks] == [
+        pytest.approx(tuple(center)) for center in centers
+    ]
     first, second = found.marks
     assert first.low < first.share < first.high
     # The draws with the doubtful place have 400 users more; nobody outside the bounds counts.
@@ -195,7 +202,7 @@ def test_slopes_between_known_places_are_not_silent() -> None:
     """Where a sure map crosses its average, the band is narrow around it."""
     even = np.full((1, 1), 0.01)
     low, high = np.full((1, 1), 0.008), np.full((1, 1), 0.012)
-    assert not silent(Band(0, 0.02, 0.9, low, low, high), even).any()
+    assert not silent(MapBand(0, 0.02, 0.9, low, low, high), even).any()
 
 
 @pytest.mark.unit
@@ -231,7 +238,7 @@ def test_maps_of_nobody_say_nothing(rng: np.random.Generator) -> None:
 @pytest.mark.unit
 def test_width_is_over_the_heavy_cells() -> None:
     middle = np.array([[0.6, 0.3], [0.08, 0.02]])
-    band = Band(1, 0.02, 0.9, middle / 2, middle, middle * [[2, 1.5], [50, 50]])
+    band = MapBand(1, 0.02, 0.9, middle / 2, middle, middle * [[2, 1.5], [50, 50]])
     assert heaviest(middle, 0.9).tolist() == [[True, True], [False, False]]
     assert band.width == pytest.approx(np.mean([0.9, 0.3]) / 0.45)
 
@@ -290,8 +297,8 @@ def test_a_ring_is_a_disc_of_two_sigma() -> None:
 def test_a_counted_cell_across_the_bounds_keeps_its_mass(key: bytes) -> None:
     """A thousand users in a strip at the edge: maps and draws hold them inside, in the same cells.
 
-    The area is a third of its grid high, so cells of level 2 lie across its edge. The rival, what was drawn
-    outside thrown away, loses some of them.
+    The area is a third of its grid high, so cells of level 2 lie across its edge. The rival, what
+    was drawn outside thrown away, loses some of them.
     """
     area = Area(Grid(6), (0.0, 0.0, 1.0, 0.34), "plane")
     codes = area.grid.encode(np.arange(64), np.full(64, 20))
@@ -313,7 +320,9 @@ def test_a_counted_cell_across_the_bounds_keeps_its_mass(key: bytes) -> None:
     counted = last_counted(posterior.counts, 6)[area.grid.codes_of_image()]
     kept = np.isin(counted, counted[within])
     np.testing.assert_allclose(drawn.sum(axis=(1, 2)), whole[:, kept].sum(axis=1))
-    assert release.tiles.total == pytest.approx(posterior.means(6)[area.grid.codes_of_image()][kept].sum())
+    assert release.tiles.total == pytest.approx(
+        posterior.means(6)[area.grid.codes_of_image()][kept].sum()
+    )
     lost = whole[:, ~within].sum() - whole[:, ~kept].sum()
     assert lost > 0.01 * whole.sum(), "thrown away outside"
 

@@ -12,14 +12,20 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import shapely
+from tests.heatmap.export.maps import CITY, PACIFIC, SCENE, heatmap, tile_at, town
 from tests.heatmap.test_overlap import star
-from tests.heatmap.writers.maps import CITY, PACIFIC, SCENE, heatmap, tile_at, town
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.result import HeatmapRelease
+from sfumato.heatmap.analysis.zones import (
+    ZoneTotal,
+    read_zones,
+    totals_csv,
+    totals_geojson,
+    zone_totals,
+)
+from sfumato.heatmap.inference.uncertainty import DRAWS
+from sfumato.heatmap.results import HeatmapRelease
 from sfumato.heatmap.tiles import inside
-from sfumato.heatmap.uncertainty import DRAWS
-from sfumato.heatmap.zones import ZoneTotal, read_zones, totals_csv, totals_geojson, zone_totals
 from sfumato.spaces import Area, area_in_degrees
 
 FloatArray = npt.NDArray[np.float64]
@@ -27,7 +33,8 @@ FloatArray = npt.NDArray[np.float64]
 LOW_X, LOW_Y, HIGH_X, HIGH_Y = CITY.bounds
 # Bounds that no grid line follows, and cells finer than those that draws are made of.
 ODD = area_in_degrees((11.2034, 43.7411, 11.3217, 43.8123), 9)
-# Areas of about 1e-3 square degrees from coordinates near 1e2, whose products err by 1e-12 of each other.
+# Areas of about 1e-3 square degrees from coordinates near 1e2, whose products err by 1e-12 of each
+# other.
 ROUNDING = 1e-9
 
 
@@ -70,7 +77,9 @@ def saved(folder: Path, *features: tuple[Any, dict[str, Any]], kind: str = "Poly
 
 
 @pytest.mark.property
-@pytest.mark.parametrize("area", [CITY, ODD, PACIFIC, SCENE], ids=["city", "odd", "pacific", "scene"])
+@pytest.mark.parametrize(
+    "area", [CITY, ODD, PACIFIC, SCENE], ids=["city", "odd", "pacific", "scene"]
+)
 def test_a_partition_adds_up_to_the_whole(area: Area, rng: np.random.Generator) -> None:
     release = busy(area, rng)
     low_x, low_y, high_x, high_y = area.bounds
@@ -131,7 +140,9 @@ def test_a_tile_is_shared_by_area_and_zones_may_overlap() -> None:
             ],
         }
     )
-    assert [one.users for one in found] == pytest.approx([100 / 3, 200 / 3, 50 + 100 / 6], rel=ROUNDING)
+    assert [one.users for one in found] == pytest.approx(
+        [100 / 3, 200 / 3, 50 + 100 / 6], rel=ROUNDING
+    )
     assert [one.name for one in found] == ["third", "rest", "most"]
 
 
@@ -167,7 +178,9 @@ def test_a_zone_across_the_antimeridian_is_one() -> None:
 
 
 def busy_pacific() -> HeatmapRelease:
-    return heatmap(PACIFIC, [tile_at(PACIFIC, 178, -10, level=4), tile_at(PACIFIC, 183, -8, level=3)])
+    return heatmap(
+        PACIFIC, [tile_at(PACIFIC, 178, -10, level=4), tile_at(PACIFIC, 183, -8, level=3)]
+    )
 
 
 @pytest.mark.unit
@@ -175,7 +188,8 @@ def test_a_map_of_nobody_is_even_in_shares_and_empty_in_users() -> None:
     middle = (LOW_X + HIGH_X) / 2
     (half,) = heatmap(CITY, []).totals({"half": box(LOW_X, LOW_Y, middle, HIGH_Y)})
     assert half.users == 0
-    # The cells at the edge of the bounds share alike, however much of them is inside: one in 172 here.
+    # The cells at the edge of the bounds share alike, however much of them is inside: one in 172
+    # here.
     assert half.share == pytest.approx(0.5, abs=1 / 172)
 
 
@@ -184,14 +198,19 @@ def test_a_map_of_nobody_is_even_in_shares_and_empty_in_users() -> None:
 
 @pytest.mark.property
 @pytest.mark.parametrize("coverage", [0.5, 0.9, 0.95])
-def test_intervals_are_quantiles_of_what_could_have_been(coverage: float, rng: np.random.Generator) -> None:
+def test_intervals_are_quantiles_of_what_could_have_been(
+    coverage: float, rng: np.random.Generator
+) -> None:
     release = busy(ODD, rng)  # of level 9, so draws are coarser than the map
     times = rng.gamma(4, 1 / 4, DRAWS)
     release = replace(release, posterior=Scaled(release, times))
     low_x, low_y, high_x, high_y = ODD.bounds
     middle = low_x + 0.37 * (high_x - low_x)
     for one in release.totals(
-        {"a": box(low_x, low_y, middle, high_y), "b": [[middle, low_y], [high_x, high_y], [middle, high_y]]},
+        {
+            "a": box(low_x, low_y, middle, high_y),
+            "b": [[middle, low_y], [high_x, high_y], [middle, high_y]],
+        },
         coverage=coverage,
     ):
         tail = 0.3 * (1 - coverage) / 2
@@ -209,7 +228,9 @@ def test_an_interval_holds_its_estimate_and_is_none_without_draws() -> None:
         (one,) = replace(release, posterior=Scaled(release, np.array([times]))).totals(zone)
         assert (one.low, one.high) == pytest.approx((low * one.users, high * one.users))
     for coverage in (0.0, -1, 0.99, float("nan")):
-        with pytest.raises(InvalidParameter, match=r"coverage must lie in \(0, 0.95\].*no total was made"):
+        with pytest.raises(
+            InvalidParameter, match=r"coverage must lie in \(0, 0.95\].*no total was made"
+        ):
             release.totals(zone, coverage=coverage)
 
 
@@ -237,7 +258,10 @@ def test_zones_are_read_from_geojson_by_any_name(tmp_path: Path) -> None:
     middle = (LOW_X + HIGH_X) / 2
     left, right = box(LOW_X, LOW_Y, middle, HIGH_Y), box(middle, LOW_Y, HIGH_X, HIGH_Y)
     path = saved(
-        tmp_path, ([left], {"district": 7}), ([right], {"district": "b"}), ([left], {"district": "b"})
+        tmp_path,
+        ([left], {"district": 7}),
+        ([right], {"district": "b"}),
+        ([left], {"district": "b"}),
     )
     seventh, second = town().totals(path, name="district")
     assert (seventh.name, second.name) == ("7", "b")
@@ -264,7 +288,10 @@ def test_totals_are_written_as_tables_and_as_shapes(tmp_path: Path) -> None:
     assert feature["properties"]["low"] is None
     shape = shapely.geometry.shape(feature["geometry"])
     assert shape.area == pytest.approx(zones[0].size)
-    assert [ring.is_ccw for one in shape.geoms for ring in (one.exterior, *one.interiors)] == [True, False]
+    assert [ring.is_ccw for one in shape.geoms for ring in (one.exterior, *one.interiors)] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.unit
@@ -303,7 +330,9 @@ def test_outlines_that_cross_or_overlap_are_refused() -> None:
 @pytest.mark.unit
 def test_a_file_without_names_or_polygons_is_refused(tmp_path: Path) -> None:
     square = [box(*CITY.bounds)]
-    with pytest.raises(InvalidInput, match=r"property 'name' .* has district, kind; choose with --name"):
+    with pytest.raises(
+        InvalidInput, match=r"property 'name' .* has district, kind; choose with --name"
+    ):
         town().totals(saved(tmp_path, (square, {"kind": 1, "district": "a"})))
     with pytest.raises(InvalidInput, match="has none at all"):
         town().totals(saved(tmp_path, (square, {})))

@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.audit.twins import ExactPrices
-from tests.heatmap.rivals.towns import release, sums_of, town
+from tests.heatmap.baselines.towns import release, sums_of, town
 
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap import PyramidMethod, Zoom, ZoomMethod, ZoomTree, compare
-from sfumato.heatmap.smooth import smooth
+from sfumato.heatmap.analysis.blur import smooth
+from sfumato.heatmap.methods.zoom import PARTS, PricedLevel, _Budget, dearest_path
 from sfumato.heatmap.tiles import public_tiles
-from sfumato.heatmap.zoom import PARTS, PricedLevel, _Purse, dearest_path
-from sfumato.privacy import AddRemoveUser, Bound, KeyedNoise, ReplaceUser
-from sfumato.records import UNITS, CellSums, bound_of_sums
+from sfumato.privacy import UNITS, AddRemoveUser, Bound, KeyedNoise, ReplaceUser
+from sfumato.records import CellSums, bound_of_sums
 from sfumato.spaces import Grid
 
 IntArray = npt.NDArray[np.int64]
@@ -98,7 +98,10 @@ def test_a_method_costs_at_most_epsilon_and_wastes_nothing(epsilon: str) -> None
 def test_replacing_a_user_costs_twice() -> None:
     zoom = zoom_of(Fraction(1))
     moved = Bound(ReplaceUser(), GRID.size, l1=2 * UNITS)
-    assert zoom.cost(moved).epsilon == 2 * zoom.cost(Bound(AddRemoveUser(), GRID.size, l1=UNITS)).epsilon
+    assert (
+        zoom.cost(moved).epsilon
+        == 2 * zoom.cost(Bound(AddRemoveUser(), GRID.size, l1=UNITS)).epsilon
+    )
 
 
 @pytest.mark.property
@@ -121,7 +124,7 @@ def test_every_path_pays_its_whole_budget_and_no_more(
 @pytest.mark.unit
 def test_the_purse_refuses_what_a_cell_cannot_pay(key: bytes) -> None:
     zoom = zoom_of(Fraction(1))
-    purse = _Purse(zoom, sums_of(np.zeros(GRID.size), GRID), KeyedNoise(key))
+    purse = _Budget(zoom, sums_of(np.zeros(GRID.size), GRID), KeyedNoise(key))
     cells, whole = np.arange(4), np.full(4, PARTS)
     for parts in (np.full(4, PARTS + 1), np.zeros(4, dtype=np.int64)):
         with pytest.raises(SolverFailed, match="nothing was released"):
@@ -157,7 +160,9 @@ def test_the_loss_of_a_transcript_is_at_most_epsilon(key: bytes, rng: np.random.
             other = with_user(sums, cells, units)
             for data in (sums, other):
                 tree = zoom.sample(data, noise)
-                assert abs(loss_of(tree, zoom, sums, other)) <= zoom.cost(bound_of_sums(GRID)).epsilon
+                assert (
+                    abs(loss_of(tree, zoom, sums, other)) <= zoom.cost(bound_of_sums(GRID)).epsilon
+                )
 
 
 @pytest.mark.unit
@@ -173,7 +178,9 @@ def test_the_loss_is_reached_by_a_user_in_one_place(key: bytes) -> None:
 
 
 @pytest.mark.property
-def test_what_is_bought_depends_on_what_was_released_alone(key: bytes, rng: np.random.Generator) -> None:
+def test_what_is_bought_depends_on_what_was_released_alone(
+    key: bytes, rng: np.random.Generator
+) -> None:
     """On other data with noise that gives the same counts, zoom buys the same cells for the same parts."""
     for epsilon in (Fraction(1), Fraction(6)):
         zoom = zoom_of(epsilon)
@@ -210,7 +217,9 @@ def test_groups_are_followed_apart(key: bytes, rng: np.random.Generator) -> None
     crowded = replace(
         tree,
         levels=tuple(
-            replace(one, values=np.where(one.codes >> 2 * one.level == 0, 50 * one.values, one.values))
+            replace(
+                one, values=np.where(one.codes >> 2 * one.level == 0, 50 * one.values, one.values)
+            )
             for one in tree.levels
         ),
     )
@@ -220,7 +229,9 @@ def test_groups_are_followed_apart(key: bytes, rng: np.random.Generator) -> None
 
 
 @pytest.mark.unit
-def test_less_noise_than_was_paid_for_is_refused(key: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_less_noise_than_was_paid_for_is_refused(
+    key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     zoom, true = zoom_of(Fraction(1)), Zoom.scale
     monkeypatch.setattr(Zoom, "scale", lambda self, parts: true(self, parts) / 2)
     with pytest.raises(SolverFailed, match="less than was paid for; nothing was released"):
@@ -229,14 +240,23 @@ def test_less_noise_than_was_paid_for_is_refused(key: bytes, monkeypatch: pytest
 
 @pytest.mark.unit
 def test_what_could_not_be_run_is_refused_before_the_charge() -> None:
-    for wrong in ({"worth": 10**400}, {"crowd": Fraction(1, 10**400)}, {"part_scale": Fraction(1, 1000)}):
+    for wrong in (
+        {"worth": 10**400},
+        {"crowd": Fraction(1, 10**400)},
+        {"part_scale": Fraction(1, 1000)},
+    ):
         with pytest.raises(InvalidParameter):
             Zoom(4, **{"part_scale": 64 * UNITS, **wrong})  # type: ignore[arg-type]
     # A map finer than what is counted is no reason to refuse.
     fine = Grid(14)
-    assert ZoomMethod().mechanism(Fraction(1), bound_of_sums(fine), fine).draws(bound_of_sums(fine)) < 2**18
+    assert (
+        ZoomMethod().mechanism(Fraction(1), bound_of_sums(fine), fine).draws(bound_of_sums(fine))
+        < 2**18
+    )
     with pytest.raises(InvalidParameter, match="data of 4 levels cannot count data of 5"):
-        Zoom(4, part_scale=64 * UNITS).sample(sums_of(np.zeros(GRID.size), GRID), KeyedNoise(bytes(32)))
+        Zoom(4, part_scale=64 * UNITS).sample(
+            sums_of(np.zeros(GRID.size), GRID), KeyedNoise(bytes(32))
+        )
 
 
 # --- what comes out ---
@@ -273,10 +293,9 @@ def test_zoom_is_better_than_the_pyramid_on_towns(key: bytes, rng: np.random.Gen
     for _ in range(8):
         sums = town(rng, grid, users=200)
         truth = smooth(public_tiles(sums).normalized().image(), 0.02)
-        seen = [
-            compare(truth, smooth(release(method, sums, noise=noise)[1][0].normalized().image(), 0.02), grid)  # type: ignore[arg-type]
-            for method in (ZoomMethod(), PyramidMethod())
-        ]
+        methods: tuple[Any, ...] = (ZoomMethod(), PyramidMethod())
+        maps = [release(method, sums, noise=noise)[1][0] for method in methods]
+        seen = [compare(truth, smooth(one.normalized().image(), 0.02), grid) for one in maps]
         gains.append(seen[0].similarity - seen[1].similarity)
     assert np.mean(gains) > 5 * np.std(gains, ddof=1) / np.sqrt(len(gains))
 

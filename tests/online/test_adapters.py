@@ -140,7 +140,9 @@ def test_it_is_a_model_to_river(rng: np.random.Generator) -> None:
     piped = preprocessing.StandardScaler() | mixture
     error = evaluate.progressive_val_score(data, piped, metrics.MSE()).get()
     alone = [
-        evaluate.progressive_val_score(data, preprocessing.StandardScaler() | model, metrics.MSE()).get()
+        evaluate.progressive_val_score(
+            data, preprocessing.StandardScaler() | model, metrics.MSE()
+        ).get()
         for model in models()
     ]
     # By Jensen the mean of predictions lost no more than the plays, which the bound is of.
@@ -169,7 +171,9 @@ def test_it_is_a_model_to_scikit_learn(rng: np.random.Generator) -> None:
     assert np.argmax(mixture.weights_) == 0
     alike = np.mean([model.predict(x) for model in mixture.models_], axis=0)
     assert np.mean((mixture.predict(x) - y) ** 2) < np.mean((alike - y) ** 2) / 2
-    assert mixture.score(x, y) == pytest.approx(1 - np.mean((mixture.predict(x) - y) ** 2) / np.var(y))
+    assert mixture.score(x, y) == pytest.approx(
+        1 - np.mean((mixture.predict(x) - y) ** 2) / np.var(y)
+    )
     copied = base.clone(mixture)
     assert not hasattr(copied, "chooser_")
     assert copied.models[1] is not models[1]
@@ -192,7 +196,8 @@ def test_batches_are_weighed_before_they_are_learnt() -> None:
     mixture.partial_fit([[0]] * 4, [0.0] * 4)
     assert mixture.weights_ == [1 / 3] * 3
     mixture.partial_fit([[0]] * 4, [0.0] * 4)
-    # One round, of the sums 0, 4 and 16: 20/3 was paid, all of which looking ahead would have saved.
+    # One round, of the sums 0, 4 and 16: 20/3 was paid, all of which looking ahead would have
+    # saved.
     assert mixture.chooser_.rounds == 1
     weights = 3 ** (-3 / 20 * np.array([0.0, 4.0, 16.0]))
     assert mixture.weights_ == pytest.approx(list(weights / weights.sum()), rel=1e-12)
@@ -206,7 +211,8 @@ def test_batches_are_weighed_before_they_are_learnt() -> None:
 def test_any_loss_will_do() -> None:
     mixture = BatchMixture(constants(), loss=lambda true, told: abs(told - true))
     mixture.fit([[0]], [2.0]).partial_fit([[0]], [2.0])
-    # Losses 2, 1, 0 of chances 1/3: 1 was paid above the least, all of which looking ahead would have saved.
+    # Losses 2, 1, 0 of chances 1/3: 1 was paid above the least, all of which looking ahead would
+    # have saved.
     assert mixture.chooser_.bound == pytest.approx(1)
 
 
@@ -244,7 +250,10 @@ def test_what_cannot_be_learnt_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="y must be finite, got nan"):
         streamed.learn_one({}, np.nan)
     assert streamed.chooser.rounds == 0
-    for act, undone in ((lambda x: mixture.partial_fit(x, [0.0]), "learnt"), (mixture.predict, "predicted")):
+    for act, undone in (
+        (lambda x: mixture.partial_fit(x, [0.0]), "learnt"),
+        (mixture.predict, "predicted"),
+    ):
         mixture.models_[1] = Constant(np.inf)
         with pytest.raises(
             InvalidParameter, match=f"of model 1 must be finite, got inf; nothing was {undone}"
@@ -260,14 +269,18 @@ def test_what_cannot_be_mixed_is_refused_at_once(made: Any) -> None:
         with pytest.raises(InvalidParameter, match=r"a list of at least one model, got (?!range)"):
             made(models)
     for wrong, named in ((1, "int"), (Constant, "type"), ("model", "str"), (object(), "object")):
-        with pytest.raises(InvalidParameter, match=f"and predict.*, got {named} at place 1; no mixture"):
+        with pytest.raises(
+            InvalidParameter, match=f"and predict.*, got {named} at place 1; no mixture"
+        ):
             made([Constant(1.0), wrong])
 
 
 @pytest.mark.reference
 def test_scikit_learns_models_that_cannot_learn_in_parts_are_refused() -> None:
     linear_model: Any = import_module("sklearn.linear_model")
-    with pytest.raises(InvalidParameter, match="must have partial_fit and predict, got LinearRegression"):
+    with pytest.raises(
+        InvalidParameter, match="must have partial_fit and predict, got LinearRegression"
+    ):
         BatchMixture([linear_model.LinearRegression()])
 
 
@@ -289,7 +302,9 @@ def test_a_clone_has_learnt_nothing() -> None:
         import_module(f"river.{name}") for name in ("base", "linear_model", "preprocessing")
     )
     base.Regressor.register(StreamMixture)
-    mixture = StreamMixture([linear_model.LinearRegression() for _ in range(2)], "laplace", loss=absolute)
+    mixture = StreamMixture(
+        [linear_model.LinearRegression() for _ in range(2)], "laplace", loss=absolute
+    )
     mixture.learn_one({"x": 1.0}, 5.0)
     fresh = mixture.clone()
     assert (fresh.chooser.rounds, fresh.noise, fresh.loss) == (0, "laplace", absolute)
@@ -308,7 +323,9 @@ def test_a_clone_has_learnt_nothing() -> None:
 
 
 @pytest.mark.reference
-def test_a_plain_mixture_is_scored_and_cloned_as_scikit_learn_does(rng: np.random.Generator) -> None:
+def test_a_plain_mixture_is_scored_and_cloned_as_scikit_learn_does(
+    rng: np.random.Generator,
+) -> None:
     base, linear_model, scores = (
         import_module(f"sklearn.{name}") for name in ("base", "linear_model", "metrics")
     )

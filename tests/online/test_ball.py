@@ -23,7 +23,7 @@ from sfumato.online.ball import (
     tuned_sigma,
 )
 from sfumato.online.perturbations import Gaussian, excess
-from sfumato.online.regret import best_loss, regret
+from sfumato.online.regrets import best_loss, regret
 from sfumato.online.sequences import SEQUENCES
 from sfumato.online.simplex import leader, perturbed_leader, play
 from sfumato.privacy import gaussian_delta
@@ -37,7 +37,9 @@ def cone(rounds: int, dimension: int, rng: np.random.Generator) -> FloatArray:
     across = rng.normal(size=(rounds, dimension - 1))
     across /= np.linalg.norm(across, axis=1, keepdims=True)
     angle = math.pi / 4 * rng.random((rounds, 1)) ** 0.2
-    losses: FloatArray = rng.random((rounds, 1)) * np.hstack([np.cos(angle), np.sin(angle) * across])
+    losses: FloatArray = rng.random((rounds, 1)) * np.hstack(
+        [np.cos(angle), np.sin(angle) * across]
+    )
     return losses
 
 
@@ -87,7 +89,10 @@ def test_every_bound_holds_on_a_ball(dimension: int, rng: np.random.Generator) -
         sigma = tuned_sigma(best, unit_ahead=unit, longest=1.0, rounds=400)
         ahead = ball_excess(sigma, dimension=dimension, radius=RADIUS)
         lost = float(np.sum(ball_play(losses, sigma, center=center, radius=RADIUS) * losses)) - best
-        early = float(np.sum(ball_play_ahead(losses, sigma, center=center, radius=RADIUS) * losses)) - best
+        early = (
+            float(np.sum(ball_play_ahead(losses, sigma, center=center, radius=RADIUS) * losses))
+            - best
+        )
         largest = losses @ center + RADIUS * np.linalg.norm(losses, axis=1)
         bound = gaussian_regret_bound(
             sigma, best_loss=best, ahead=ahead, longest=1.0, most=float(largest.sum())
@@ -103,8 +108,8 @@ def test_every_bound_holds_on_a_ball(dimension: int, rng: np.random.Generator) -
 @pytest.mark.unit
 @pytest.mark.parametrize("dimension", [2, 10])
 def test_on_a_ball_losses_need_no_noise(dimension: int, rng: np.random.Generator) -> None:
-    # A ball is round and losses are of one side: the leader itself has a regret of order ln T, less than
-    # with the noise of the theorem. Nothing of that is so on the simplex.
+    # A ball is round and losses are of one side: the leader itself has a regret of order ln T, less
+    # than with the noise of the theorem. Nothing of that is so on the simplex.
     center = np.zeros(dimension)
     center[0] = CENTER
     unit = ball_excess(1.0, dimension=dimension, radius=RADIUS)
@@ -131,7 +136,9 @@ def test_gaussian_noise_keeps_its_bound_on_the_simplex(name: str, rng: np.random
     bound = gaussian_regret_bound(
         sigma, best_loss=best, ahead=sigma * unit, longest=longest, most=float(rounds)
     )
-    closed = gaussian_first_order_bound(best, unit_ahead=unit, longest=longest, rounds=rounds, largest=1.0)
+    closed = gaussian_first_order_bound(
+        best, unit_ahead=unit, longest=longest, rounds=rounds, largest=1.0
+    )
     assert lost <= bound <= closed
     if name == "leader killer":
         assert regret(losses, play(losses, leader)) > bound
@@ -139,7 +146,8 @@ def test_gaussian_noise_keeps_its_bound_on_the_simplex(name: str, rng: np.random
 
 @pytest.mark.unit
 def test_the_textbook_noise_of_the_proof_is_enough_up_to_epsilon_one() -> None:
-    # tuned_sigma is the least for its epsilon and delta; the closed bound counts with the textbook's.
+    # tuned_sigma is the least for its epsilon and delta; the closed bound counts with the
+    # textbook's.
     for rounds in (2, 10, 10**6):
         for epsilon in (1e-3, 0.1, 1.0):
             textbook = math.sqrt(2 * math.log(1.25 * rounds)) / epsilon

@@ -19,12 +19,13 @@ from sfumato.figures import sheet
 from sfumato.online import chooser as module
 from sfumato.online.chooser import Chooser, State
 from sfumato.online.perturbations import NAMES
-from sfumato.online.regret import best_loss, hedge_rate, regret
+from sfumato.online.regrets import best_loss, hedge_rate, regret
 from sfumato.online.sequences import fair_coins, leader_killer, one_good
 from sfumato.online.simplex import hedge, leader, play
 
 FloatArray = npt.NDArray[np.float64]
-# Sums of a few thousand doubles and plays known to 1e-12: far below this, relative to what was lost.
+# Sums of a few thousand doubles and plays known to 1e-12: far below this, relative to what was
+# lost.
 ROUNDING = 1e-9
 
 
@@ -71,7 +72,12 @@ def test_it_plays_what_fifty_digits_play(rng: np.random.Generator) -> None:
     """The rule of the module's docstring with mpmath, from its first line."""
     losses = rng.normal(size=(60, 4)).round(3)
     with mpmath.workdps(50):
-        total, saved, before, paid = [mpmath.mpf(0)] * 4, mpmath.mpf(0), mpmath.mpf(0), mpmath.mpf(0)
+        total, saved, before, paid = (
+            [mpmath.mpf(0)] * 4,
+            mpmath.mpf(0),
+            mpmath.mpf(0),
+            mpmath.mpf(0),
+        )
 
         def chances(rate: Any) -> list[Any]:
             if rate is None:
@@ -86,7 +92,9 @@ def test_it_plays_what_fifty_digits_play(rng: np.random.Generator) -> None:
             ahead = chances(rate)
             before = saved
             paid += sum(p * mpmath.mpf(loss) for p, loss in zip(now, row, strict=True))
-            saved += sum((p - q) * mpmath.mpf(loss) for p, q, loss in zip(now, ahead, row, strict=True))
+            saved += sum(
+                (p - q) * mpmath.mpf(loss) for p, q, loss in zip(now, ahead, row, strict=True)
+            )
         wanted = [float(x) for x in chances(mpmath.log(4) / saved)]
         regret, bound = float(paid - min(total)), float(saved + before)
     made = learnt(losses)
@@ -105,7 +113,9 @@ def test_it_plays_what_fifty_digits_play(rng: np.random.Generator) -> None:
     st.sampled_from([1e-6, 1.0, 1e6]),
 )
 @settings(max_examples=60)
-def test_regret_is_at_most_the_bound_whatever_comes(noise: str, rows: list[list[float]], unit: float) -> None:
+def test_regret_is_at_most_the_bound_whatever_comes(
+    noise: str, rows: list[list[float]], unit: float
+) -> None:
     made: Chooser[int] = Chooser(range(len(rows[0])), noise)
     # What is refused has no regret; differences of 1e-319 are.
     assume(all(np.ptp(row) == 0 or unit * np.ptp(row) >= 2 * module.LEAST for row in rows))
@@ -115,7 +125,8 @@ def test_regret_is_at_most_the_bound_whatever_comes(noise: str, rows: list[list[
         slack = ROUNDING * unit * made.rounds
         assert made.regret <= made.bound + slack
         assert made.bound <= made.worst_case * (1 + ROUNDING) + slack
-        # What the proof of the worst case takes from one-step privacy; 1e-9 is what plays are known to.
+        # What the proof of the worst case takes from one-step privacy; 1e-9 is what plays are known
+        # to.
         if math.isfinite(rate):
             ahead = made._play(np.array(made.state.losses), rate)
             assert (ahead >= np.exp(-rate * unit * np.ptp(row)) * now - 1e-9).all()
@@ -201,7 +212,9 @@ def test_units_and_offsets_do_not_matter(rng: np.random.Generator) -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("noise", "printed"), [("gumbel", 0.4169), ("exponential", 0.6375)])
-def test_choices_have_their_probabilities(noise: str, printed: float, rng: np.random.Generator) -> None:
+def test_choices_have_their_probabilities(
+    noise: str, printed: float, rng: np.random.Generator
+) -> None:
     """Rivals: the share off by 0.05, and that of argmin(L + Z), the sign of the thesis (200,000 draws)."""
     made = Chooser(range(10), noise, rng=rng)
     made.observe([0.0] + 9 * [1.0])
@@ -213,7 +226,9 @@ def test_choices_have_their_probabilities(noise: str, printed: float, rng: np.ra
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("unit", [1.0, 1e100])
-def test_choices_have_their_probabilities_when_all_lost_much(unit: float, rng: np.random.Generator) -> None:
+def test_choices_have_their_probabilities_when_all_lost_much(
+    unit: float, rng: np.random.Generator
+) -> None:
     """All have lost 50 at a rate of 1e16: noise that is taken off 5e17 is lost in its last digit."""
     made = Chooser("abc", rng=rng)
     for power in range(-17, 3):
@@ -254,7 +269,9 @@ def test_noise_is_fresh_and_from_the_system() -> None:
 def test_the_bounds_hold_at_both_ends_of_the_range(unit: float) -> None:
     made = learnt(unit * killer(1000, 2)[1:])
     assert 0 < made.regret <= made.bound <= made.worst_case < math.inf
-    assert made.worst_case / unit == pytest.approx(learnt(killer(1000, 2)[1:]).worst_case, rel=ROUNDING)
+    assert made.worst_case / unit == pytest.approx(
+        learnt(killer(1000, 2)[1:]).worst_case, rel=ROUNDING
+    )
 
 
 @pytest.mark.unit
@@ -281,7 +298,9 @@ def test_it_says_where_it_stands() -> None:
     made.observe([1, 0])
     said = "after 1 round 'b' with chance 0.80, regret 0.5 of at most 0.5"
     assert repr(made) == f"Chooser(2 candidates, noise='gumbel': {said})"
-    assert repr(Chooser(["a"])).startswith("Chooser(1 candidate, noise='gumbel': after 0 rounds 'a'")
+    assert repr(Chooser(["a"])).startswith(
+        "Chooser(1 candidate, noise='gumbel': after 0 rounds 'a'"
+    )
 
 
 @pytest.mark.unit

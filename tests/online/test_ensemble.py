@@ -35,13 +35,17 @@ FINE = 10_000  # the laws of chance.py are of integers
 # --- oracles and rivals ---
 
 
-def proportions(size: int, rng: np.random.Generator, *, count: int) -> tuple[FloatArray, FloatArray]:
+def proportions(
+    size: int, rng: np.random.Generator, *, count: int
+) -> tuple[FloatArray, FloatArray]:
     """Points x of the l1 sphere, evenly, ascending; and the product of |x_i - x_j| over a bound of it.
 
-    By the inequality of means over pairs that is at most (2 / (size - 1))^(pairs / 2) on the sphere, where
-    the sum of (x_i - x_j)^2 is at most size.
+    By the inequality of means over pairs that is at most (2 / (size - 1))^(pairs / 2) on the
+    sphere, where the sum of (x_i - x_j)^2 is at most size.
     """
-    x = np.sort(rng.dirichlet(np.ones(size), count) * rng.choice([-1.0, 1.0], (count, size)), axis=1)
+    x = np.sort(
+        rng.dirichlet(np.ones(size), count) * rng.choice([-1.0, 1.0], (count, size)), axis=1
+    )
     product = np.ones(count)
     for i, j in itertools.combinations(range(size), 2):
         product *= (x[:, j] - x[:, i]) / math.sqrt(2 / (size - 1))
@@ -165,14 +169,19 @@ def test_two_eigenvalues_have_the_law_one_gets_by_hand(rng: np.random.Generator)
     def larger(x: npt.NDArray[np.int64]) -> FloatArray:
         t = (x + 1) / FINE
         up = np.maximum(t, 0)  # the density there is 2 e^-t (2 t + e^-t) / 6
-        down, above = np.exp(2 * np.minimum(t, 0)) / 6, (4 * (1 + up) * np.exp(-up) + np.exp(-2 * up)) / 6
+        down, above = (
+            np.exp(2 * np.minimum(t, 0)) / 6,
+            (4 * (1 + up) * np.exp(-up) + np.exp(-2 * up)) / 6,
+        )
         return np.asarray(np.where(t < 0, down, 1 - above))
 
     def independent(x: npt.NDArray[np.int64]) -> FloatArray:
         return np.asarray(stats.laplace.cdf((x + 1) / FINE)) ** 2
 
     assert_law(
-        fine(drawn[:, 1]), larger, rivals=[independent, lambda x: larger(np.asarray(x * 0.65, np.int64))]
+        fine(drawn[:, 1]),
+        larger,
+        rivals=[independent, lambda x: larger(np.asarray(x * 0.65, np.int64))],
     )
 
 
@@ -180,13 +189,16 @@ def test_two_eigenvalues_have_the_law_one_gets_by_hand(rng: np.random.Generator)
 def test_four_eigenvalues_have_the_law_of_rejection(rng: np.random.Generator) -> None:
     """Their sum of sizes is Gamma(10), independent of their proportions.
 
-    Of those an oracle keeps even ones in proportion to the Vandermonde; here all are kept, with weights. Its
-    own chance adds about 1,100 / 100,000 to each degree of freedom of chi-square: nothing.
+    Of those an oracle keeps even ones in proportion to the Vandermonde; here all are kept, with
+    weights. Its own chance adds about 1,100 / 100,000 to each degree of freedom of chi-square:
+    nothing.
     """
     drawn = np.array([laplace_eigenvalues(4, 1.0, rng=rng).eigenvalues for _ in range(1100)])
     sizes = np.abs(drawn).sum(axis=1)
     # 4 if they were independent, 16 for Hermitian matrices, 12 for a matrix with two more entries
-    assert_law(fine(sizes), gamma(10), rivals=[gamma(4), gamma(16), gamma(12), gamma(10, scale=1.2)])
+    assert_law(
+        fine(sizes), gamma(10), rivals=[gamma(4), gamma(16), gamma(12), gamma(10, scale=1.2)]
+    )
     shares = drawn / sizes[:, None]
     even, product = proportions(4, rng, count=400_000)
     assert product.max() <= 1
@@ -223,7 +235,9 @@ def test_a_matrix_has_its_eigenvalues_and_repeats(rng: np.random.Generator) -> N
     matrix = symmetric_laplace(5, 2.0, rng=rng)
     assert np.array_equal(matrix, matrix.T)
     rng.bit_generator.state = state
-    assert np.linalg.eigvalsh(matrix) == pytest.approx(laplace_eigenvalues(5, 2.0, rng=rng).eigenvalues)
+    assert np.linalg.eigvalsh(matrix) == pytest.approx(
+        laplace_eigenvalues(5, 2.0, rng=rng).eigenvalues
+    )
     rng.bit_generator.state = state
     assert np.array_equal(symmetric_laplace(5, 2.0, rng=rng), matrix)
 
@@ -249,7 +263,9 @@ def test_the_gaussian_ensemble_is_even_in_frobenius_norm(rng: np.random.Generato
 
 
 @pytest.mark.property
-def test_the_privacy_loss_is_at_most_epsilon_times_the_nuclear_distance(rng: np.random.Generator) -> None:
+def test_the_privacy_loss_is_at_most_epsilon_times_the_nuclear_distance(
+    rng: np.random.Generator,
+) -> None:
     """[mcmillan18, lem. 12.5]; the Frobenius distance, which is smaller, would not do."""
     frobenius_fails = False
     for size in (2, 3, 6):
@@ -273,7 +289,8 @@ def test_the_privacy_loss_attains_its_bound() -> None:
 def log_ratio_if_independent(gap: float) -> float:
     """The same loss if eigenvalues were independent: the density is e^-|x|_1 over the Vandermonde.
 
-    At an output with eigenvalues 1 and 1 + gap; the other input is one spike more, of nuclear norm 1.
+    At an output with eigenvalues 1 and 1 + gap; the other input is one spike more, of nuclear norm
+    1.
     """
     output, spike = np.diag([1.0, 1 + gap]), np.diag([1.0, 0.0])
 
@@ -295,14 +312,17 @@ def test_independent_eigenvalues_are_not_private() -> None:
 
 
 @pytest.mark.statistical
-def test_an_event_refutes_independent_eigenvalues_and_not_the_ensemble(rng: np.random.Generator) -> None:
+def test_an_event_refutes_independent_eigenvalues_and_not_the_ensemble(
+    rng: np.random.Generator,
+) -> None:
     """Outputs with two near eigenvalues, of inputs 0 and a spike of norm 1: Clopper and Pearson at 1e-6."""
     trials, near = 40_000, 0.03
     spike = np.diag([1.0, 0.0])
 
     def least_epsilon(noises: FloatArray) -> float:
         hits = [
-            int((np.ptp(np.linalg.eigvalsh(noises + x), axis=1) < near).sum()) for x in (0 * spike, spike)
+            int((np.ptp(np.linalg.eigvalsh(noises + x), axis=1) < near).sum())
+            for x in (0 * spike, spike)
         ]
         low = stats.beta.ppf(5e-7, hits[0], trials - hits[0] + 1)
         high = stats.beta.isf(5e-7, hits[1] + 1, trials - hits[1])
@@ -362,9 +382,14 @@ def test_the_largest_of_eight_is_more_than_the_lemma_leaves(rng: np.random.Gener
 
 
 @pytest.mark.unit
-def test_bad_input_gets_one_sentence(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_input_gets_one_sentence(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for call, message in (
-        (lambda: symmetric_laplace(0, 1.0, rng=rng), "size must be at least 1, got 0; nothing was computed"),
+        (
+            lambda: symmetric_laplace(0, 1.0, rng=rng),
+            "size must be at least 1, got 0; nothing was computed",
+        ),
         (lambda: laplace_eigenvalues(2, math.nan, rng=rng), "epsilon must be positive and finite"),
         (lambda: gaussian_orthogonal(2, -1.0, rng=rng), "sigma must be positive"),
         (lambda: least_top(2, math.inf), "epsilon must be"),

@@ -32,7 +32,7 @@ from sfumato.online.pca import (
     running_totals,
     tuned_rate,
 )
-from sfumato.online.regret import regret_bound
+from sfumato.online.regrets import regret_bound
 from sfumato.privacy import gaussian_sigma
 
 FloatArray = npt.NDArray[np.float64]
@@ -66,9 +66,13 @@ def test_plays_by_hand() -> None:
     assert leader(total, 1) == pytest.approx(np.diag([0.0, 1, 0]))
     assert leader(total, 2) == pytest.approx(np.diag([0.0, 1, 1]))
     assert leader(0 * total, 2) == pytest.approx(np.eye(3) * 2 / 3)  # all are tied
-    assert perturbed_leader(total, 1, noise=np.diag([4.0, 0, 0])) == pytest.approx(np.diag([1.0, 0, 0]))
+    assert perturbed_leader(total, 1, noise=np.diag([4.0, 0, 0])) == pytest.approx(
+        np.diag([1.0, 0, 0])
+    )
     weights = np.exp([-3.0, 0, -1])
-    assert exponentiated_gradient(total, 1, rate=1.0) == pytest.approx(np.diag(weights / weights.sum()))
+    assert exponentiated_gradient(total, 1, rate=1.0) == pytest.approx(
+        np.diag(weights / weights.sum())
+    )
     # For two the second axis would get 1.41: it is capped, and the others share the rest.
     rest = np.exp([-3.0, -np.inf, -1])
     two = exponentiated_gradient(total, 2, rate=1.0)
@@ -100,7 +104,8 @@ def test_the_capped_play_solves_its_problem(rng: np.random.Generator) -> None:
         )
         assert x.sum() == pytest.approx(rank)
         assert x.max() <= 1 + 1e-12
-        # SLSQP ends within 1e-6 of the optimum; the objective is 1-strongly convex, so plays within 2e-3.
+        # SLSQP ends within 1e-6 of the optimum; the objective is 1-strongly convex, so plays within
+        # 2e-3.
         assert objective(np.asarray(x, np.float64)) <= found.fun + 1e-9
         assert x == pytest.approx(found.x, abs=2e-3)
         uncapped_fails |= bool((rank * np.exp(-values) / np.exp(-values).sum()).max() > 1)
@@ -141,7 +146,9 @@ def test_the_leader_is_led_astray() -> None:
     # Lemma 12.1: to know one point ahead is to regret nothing.
     assert pca_regret(points, 1, plays=be(points, lambda total: leader(total, 1))) <= 1e-9
     rate = tuned_rate(99.5, size=2, rank=1)
-    calm = pca_regret(points, 1, plays=follow(points, lambda x: exponentiated_gradient(x, 1, rate=rate)))
+    calm = pca_regret(
+        points, 1, plays=follow(points, lambda x: exponentiated_gradient(x, 1, rate=rate))
+    )
     assert calm < 8
 
 
@@ -161,7 +168,9 @@ def test_the_loss_is_the_compression_error(rng: np.random.Generator) -> None:
 @given(
     st.integers(2, 5).flatmap(lambda size: st.tuples(st.just(size), st.integers(1, size - 1))),
     st.floats(0.05, 5),
-    st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1), st.floats(-3, 3)), min_size=1, max_size=40),
+    st.lists(
+        st.tuples(st.integers(0, 4), st.floats(0, 1), st.floats(-3, 3)), min_size=1, max_size=40
+    ),
 )
 def test_exponentiated_gradient_keeps_its_bound(
     shape: tuple[int, int], rate: float, steps: list[tuple[int, float, float]]
@@ -182,7 +191,10 @@ def test_the_bound_of_exponentiated_gradient_is_nearly_attained() -> None:
     """A bound smaller by 5 % would be false; and the tuned rate keeps its closed form."""
     points = cycle(16, 40)
     plays = follow(points, lambda total: exponentiated_gradient(total, 1, rate=1.0))
-    lost, bound = pca_regret(points, 1, plays=plays), exponentiated_bound(0, size=16, rank=1, rate=1.0)
+    lost, bound = (
+        pca_regret(points, 1, plays=plays),
+        exponentiated_bound(0, size=16, rank=1, rate=1.0),
+    )
     assert 0.95 * bound < lost < bound
     for best in (0.5, 20.0, 3000.0):
         entropy = 3 * math.log(8 / 3)
@@ -238,7 +250,8 @@ def test_fresh_noise_costs_the_same_on_average(rng: np.random.Generator) -> None
         return perturbed_leader(total, 1, noise=gaussian_orthogonal(3, 2.0, rng=rng))
 
     new = average(
-        np.array([pca_regret(points, 1, plays=follow(points, fresh)) for _ in range(120)]), confidence=SURE
+        np.array([pca_regret(points, 1, plays=follow(points, fresh)) for _ in range(120)]),
+        confidence=SURE,
     )
 
     def kept(sigma: float) -> FloatArray:
@@ -266,7 +279,9 @@ def test_theorem_12_3_holds_with_the_gain_there_is(rng: np.random.Generator) -> 
         bound = regret_bound(epsilon, best_loss=best, ahead=gain.low / epsilon)
         assert average(followed, confidence=SURE).high < bound
         followed, _ = perturbed_regrets(points, rank, noises=gaussian)
-        bound = gaussian_bound(best, size=size, rank=rank, rounds=len(points), epsilon=epsilon, delta=1e-3)
+        bound = gaussian_bound(
+            best, size=size, rank=rank, rounds=len(points), epsilon=epsilon, delta=1e-3
+        )
         assert average(followed, confidence=SURE).high < bound
 
 
@@ -274,8 +289,8 @@ def test_theorem_12_3_holds_with_the_gain_there_is(rng: np.random.Generator) -> 
 def test_corollary_12_7_fails_at_size_16(rng: np.random.Generator) -> None:
     """The best loses 0, so epsilon = 1, and lemma 12.6 with theorem 12.3 leaves 3 (1 + ln 16) = 11.3.
 
-    Measured 21; to go on adds more, since no round loses less than the best. Being the leader loses more than
-    the 3.8 of lemma 12.6 too. The learner we recommend loses 4.3.
+    Measured 21; to go on adds more, since no round loses less than the best. Being the leader loses
+    more than the 3.8 of lemma 12.6 too. The learner we recommend loses 4.3.
     """
     noises = np.array([symmetric_laplace(16, 1.0, rng=rng) for _ in range(30)])
     points = cycle(16, 30)

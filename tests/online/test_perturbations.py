@@ -59,7 +59,8 @@ def test_a_noise_is_the_law_of_its_name(noise: Perturbation, law: stats.rv_conti
 @pytest.mark.property
 @given(some.sampled_from(NOISES), some.floats(-690, -0.7))
 def test_both_tails_are_inverted_without_loss(noise: Perturbation, log: float) -> None:
-    # The inverse is rounded to 2**-53 of itself, which its slope in the logarithm turns into at most 1e-12.
+    # The inverse is rounded to 2**-53 of itself, which its slope in the logarithm turns into at
+    # most 1e-12.
     q = math.exp(log)
     assert math.log(noise.sf(noise.isf(q))) == pytest.approx(log, abs=1e-12, rel=1e-12)
     assert noise.cdf(noise.ppf(q)) == pytest.approx(q, rel=1e-11)
@@ -76,7 +77,9 @@ def test_nothing_overflows_a_million_scales_away(noise: Perturbation) -> None:
 
 @pytest.mark.reference
 @pytest.mark.parametrize(
-    "noise", [*BOUNDED, Frechet(0.6, 1.0), Frechet(9.0, 0.1), Frechet(1e8, 1.0), Pareto(0.5, 3.0)], ids=str
+    "noise",
+    [*BOUNDED, Frechet(0.6, 1.0), Frechet(9.0, 0.1), Frechet(1e8, 1.0), Pareto(0.5, 3.0)],
+    ids=str,
 )
 def test_the_hazard_is_the_supremum(noise: Perturbation) -> None:
     x = np.concatenate(
@@ -94,7 +97,9 @@ def test_the_hazard_of_frechet_noise_is_less_than_half_of_the_literatures() -> N
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("noise", "at"), [(Gaussian(1.0), 30.0), (Weibull(0.5, 1.0), 1e-9), (Weibull(2.0, 1.0), 25.0)], ids=str
+    ("noise", "at"),
+    [(Gaussian(1.0), 30.0), (Weibull(0.5, 1.0), 1e-9), (Weibull(2.0, 1.0), 25.0)],
+    ids=str,
 )
 def test_some_hazards_have_no_bound(noise: Perturbation, at: float) -> None:
     assert noise.hazard == math.inf
@@ -111,7 +116,10 @@ def test_the_excess_is_the_integral(noise: Perturbation, count: int) -> None:
         gap = -below * math.expm1(-(count - 1) * math.log1p(math.exp(-t)))
         return float(gap * below * above / noise.pdf(x))
 
-    right = sum(integrate.quad(inside, a, a + 10, epsabs=1e-13, epsrel=1e-13)[0] for a in range(-80, 120, 10))
+    right = sum(
+        integrate.quad(inside, a, a + 10, epsabs=1e-13, epsrel=1e-13)[0]
+        for a in range(-80, 120, 10)
+    )
     assert excess(noise, count) == pytest.approx(right, rel=1e-10)
 
 
@@ -148,10 +156,14 @@ def test_what_cannot_be_made_is_refused() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("noise", [Laplace(1.0), Gumbel(1.0), Frechet(3.0, 1.0), Pareto(3.0, 1.0)], ids=str)
+@pytest.mark.parametrize(
+    "noise", [Laplace(1.0), Gumbel(1.0), Frechet(3.0, 1.0), Pareto(3.0, 1.0)], ids=str
+)
 def test_draws_have_their_law(noise: Perturbation, rng: np.random.Generator) -> None:
     sample = np.floor(100 * draws(noise, rng.random(100_000))).astype(np.int64)
-    wider = type(noise)(**{**{f: getattr(noise, f) for f in noise.__dataclass_fields__}, "scale": 1.1})
+    wider = type(noise)(
+        **{**{f: getattr(noise, f) for f in noise.__dataclass_fields__}, "scale": 1.1}
+    )
     assert_law(
         sample,
         lambda k: noise.cdf((k + 1) / 100),

@@ -14,7 +14,7 @@ from scipy import optimize
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.online.perturbations import NAMES, Gumbel, excess, perturbation
-from sfumato.online.regret import (
+from sfumato.online.regrets import (
     best_loss,
     doubling_bound,
     first_order_bound,
@@ -69,7 +69,9 @@ def test_the_leader_without_noise_breaks_every_bound(rng: np.random.Generator) -
 def test_noise_too_small_for_its_epsilon_breaks_the_bound(rng: np.random.Generator) -> None:
     losses = leader_killer(1000, COUNT, rng=rng)
     best, epsilon = best_loss(losses), tuned_epsilon("gumbel", best_loss(losses), count=COUNT)
-    bound = regret_bound(epsilon, best_loss=best, ahead=unit_excess("gumbel", count=COUNT) / epsilon)
+    bound = regret_bound(
+        epsilon, best_loss=best, ahead=unit_excess("gumbel", count=COUNT) / epsilon
+    )
     assert regret(losses, play(losses, perturbed_leader(Gumbel(1 / epsilon)))) <= bound
     assert regret(losses, play(losses, perturbed_leader(Gumbel(0.1 / epsilon)))) > bound
 
@@ -84,14 +86,17 @@ def test_stability_bounds_the_regret_of_the_leader(losses: list[list[float]]) ->
 
 @pytest.mark.unit
 def test_the_leader_of_section_12_1_as_printed_wins() -> None:
-    # X = [-1, 1], losses -0.5, 1, -1, 1, ...: the plays printed have the wrong sign, x = -sign(L) is 1 first.
+    # X = [-1, 1], losses -0.5, 1, -1, 1, ...: the plays printed have the wrong sign, x = -sign(L)
+    # is 1 first.
     losses = np.array([-0.5] + [(-1.0) ** t for t in range(999)])
     so_far = np.cumsum(losses) - losses
     best = -abs(losses.sum())
     assert np.sum(-np.sign(so_far) * losses) - best == losses.size - 0.5
     printed = np.array([0.0] + [-((-1.0) ** t) for t in range(999)])
     assert np.sum(printed * losses) - best < -900
-    late = -np.sign(np.append(0.0, so_far[:-1]))  # arg min <x, L_t-1> for x_t+1 looks two rounds back
+    late = -np.sign(
+        np.append(0.0, so_far[:-1])
+    )  # arg min <x, L_t-1> for x_t+1 looks two rounds back
     assert np.sum(late * losses) - best < -900
 
 
@@ -104,7 +109,9 @@ def test_no_other_epsilon_has_a_smaller_bound(name: str, best: float) -> None:
     def at(log: float) -> float:
         return regret_bound(math.exp(log), best_loss=best, ahead=unit / math.exp(log))
 
-    found = optimize.minimize_scalar(at, bounds=(-12, 1), method="bounded", options={"xatol": 1e-10})
+    found = optimize.minimize_scalar(
+        at, bounds=(-12, 1), method="bounded", options={"xatol": 1e-10}
+    )
     epsilon = tuned_epsilon(name, best, count=16)
     assert at(math.log(epsilon)) <= found.fun * (1 + 1e-9)
     # The minimum is flat: a relative error of the bound is half the square of one of epsilon.
@@ -125,7 +132,8 @@ def test_the_expected_maximum_is_of_order_ln_count(name: str) -> None:
 
 @pytest.mark.unit
 def test_losses_and_gains_have_no_such_bound() -> None:
-    # Theorem 12.3 is about losses: with gains L* = -T/2, and the bound is below 0 while the regret is not.
+    # Theorem 12.3 is about losses: with gains L* = -T/2, and the bound is below 0 while the regret
+    # is not.
     losses = np.tile([[-1.0, 0.0], [0.0, -1.0]], (200, 1))
     plays = play(losses, lambda sums: hedge(sums, 0.5))
     said = math.expm1(0.5) * best_loss(losses) + math.exp(0.5) * math.log(2) / 0.5
@@ -136,7 +144,8 @@ def test_losses_and_gains_have_no_such_bound() -> None:
 
 @pytest.mark.unit
 def test_a_better_guess_is_not_worse_by_more_than_a_factor() -> None:
-    # Thm 13.1 without knowing L*: the root of L* with a larger constant, 4 + 2 e in the limit of large L*.
+    # Thm 13.1 without knowing L*: the root of L* with a larger constant, 4 + 2 e in the limit of
+    # large L*.
     for best in (10.0, 1e3, 1e6, 1e9):
         known = first_order_bound("gumbel", best, count=16)
         assert doubling_bound("gumbel", best, count=16) <= 5 * known
@@ -157,7 +166,8 @@ def test_losses_above_one_are_refused_and_would_break_the_bounds(rng: np.random.
     """A hundred times the losses of the leader's killer pass the bound of their best loss."""
     losses = leader_killer(1000, COUNT, rng=rng)
     told = regret(
-        losses, play(losses, perturbed_leader(Gumbel(1 / tuned_epsilon("gumbel", losses, count=COUNT))))
+        losses,
+        play(losses, perturbed_leader(Gumbel(1 / tuned_epsilon("gumbel", losses, count=COUNT)))),
     )
     assert told <= first_order_bound("gumbel", losses, count=COUNT)
     assert first_order_bound("gumbel", losses, count=COUNT) == first_order_bound(
@@ -175,5 +185,7 @@ def test_losses_above_one_are_refused_and_would_break_the_bounds(rng: np.random.
     ]
     for bound in asked:
         for wrong in (large, -losses, np.full_like(losses, np.nan)):
-            with pytest.raises(InvalidParameter, match="losses must be between 0 and 1, got some from"):
+            with pytest.raises(
+                InvalidParameter, match="losses must be between 0 and 1, got some from"
+            ):
                 bound(wrong)

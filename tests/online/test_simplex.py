@@ -27,7 +27,7 @@ from sfumato.online.perturbations import (
     Weibull,
     draws,
 )
-from sfumato.online.regret import play_doubling
+from sfumato.online.regrets import play_doubling
 from sfumato.online.simplex import (
     by_quadrature,
     expected_play,
@@ -62,7 +62,9 @@ def test_gumbel_noise_is_hedge(count: int, rng: np.random.Generator) -> None:
 
 @pytest.mark.reference
 @pytest.mark.parametrize("count", [2, 16, 1000])
-def test_the_polynomial_of_exponential_noise_is_the_integral(count: int, rng: np.random.Generator) -> None:
+def test_the_polynomial_of_exponential_noise_is_the_integral(
+    count: int, rng: np.random.Generator
+) -> None:
     losses = np.concatenate([np.zeros((1, count)), 40 * rng.random((4, count))])
     found = expected_play(losses, Exponential(3.0))
     np.testing.assert_allclose(found, by_quadrature(losses, Exponential(3.0)), rtol=1e-12)
@@ -80,7 +82,9 @@ def test_two_candidates_by_hand() -> None:
         Gaussian(5.0): special.ndtr(-apart / (5 * math.sqrt(2))),
     }
     for noise, right in laws.items():
-        np.testing.assert_allclose(expected_play(losses, noise)[:, 1], right, rtol=1e-12, err_msg=str(noise))
+        np.testing.assert_allclose(
+            expected_play(losses, noise)[:, 1], right, rtol=1e-12, err_msg=str(noise)
+        )
 
 
 @pytest.mark.reference
@@ -146,7 +150,9 @@ def test_the_leader_of_drawn_noise_is_that_of_losses_minus_noise(
     losses = np.array([0.0, 1.0, 1.5, 3.0])
     chosen = np.argmin(losses - draws(noise, rng.random((200_000, 4))), axis=1)
     expected, printed = expected_play(losses, noise), printed_play(losses, noise)
-    assert_share(int(np.sum(chosen == 0)), chosen.size, float(expected[0]), rivals=[float(printed[0])])
+    assert_share(
+        int(np.sum(chosen == 0)), chosen.size, float(expected[0]), rivals=[float(printed[0])]
+    )
 
 
 @pytest.mark.statistical
@@ -154,7 +160,9 @@ def test_the_printed_sign_is_what_is_drawn_with_it(rng: np.random.Generator) -> 
     losses, noise = np.array([0.0, 1.0, 1.5, 3.0]), Exponential(2.0)
     chosen = np.argmin(losses + draws(noise, rng.random((200_000, 4))), axis=1)
     expected, printed = expected_play(losses, noise), printed_play(losses, noise)
-    assert_share(int(np.sum(chosen == 0)), chosen.size, float(printed[0]), rivals=[float(expected[0])])
+    assert_share(
+        int(np.sum(chosen == 0)), chosen.size, float(printed[0]), rivals=[float(expected[0])]
+    )
 
 
 LOSSES = some.lists(some.floats(0, 50), min_size=2, max_size=6)
@@ -167,15 +175,25 @@ def test_only_differences_count_and_order_does_not(
 ) -> None:
     found = expected_play(losses, noise)
     assert found.sum() == pytest.approx(1.0, abs=1e-14)
-    # A shift of 1000 rounds the differences by 1e-13, and a difference of that moves no play by more.
-    np.testing.assert_allclose(expected_play(np.add(losses, shift), noise), found, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(expected_play(losses[::-1], noise)[::-1], found, rtol=1e-11, atol=1e-300)
+    # A shift of 1000 rounds the differences by 1e-13, and a difference of that moves no play by
+    # more.
+    np.testing.assert_allclose(
+        expected_play(np.add(losses, shift), noise), found, rtol=1e-10, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        expected_play(losses[::-1], noise)[::-1], found, rtol=1e-11, atol=1e-300
+    )
 
 
 @pytest.mark.property
 @given(some.sampled_from(NOISES), LOSSES, some.floats(0.01, 10))
-def test_a_loss_of_others_never_hurts(noise: Perturbation, losses: list[float], more: float) -> None:
-    before, after = expected_play(losses, noise), expected_play([losses[0], *np.add(losses[1:], more)], noise)
+def test_a_loss_of_others_never_hurts(
+    noise: Perturbation, losses: list[float], more: float
+) -> None:
+    before, after = (
+        expected_play(losses, noise),
+        expected_play([losses[0], *np.add(losses[1:], more)], noise),
+    )
     assert after[0] >= before[0] * (1 - 1e-12)
     assert expected_play([losses[0] + more, *losses[1:]], noise)[0] <= before[0] * (1 + 1e-12)
 
@@ -188,7 +206,8 @@ def test_losses_of_a_million_do_no_harm(noise: Perturbation) -> None:
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-14)
     np.testing.assert_allclose(found[2], 1 / 3, rtol=1e-12)
     assert found[1, 0] > 0.999
-    # A third candidate a million behind takes part of at most its tail there, 1e-14 for the heaviest.
+    # A third candidate a million behind takes part of at most its tail there, 1e-14 for the
+    # heaviest.
     np.testing.assert_allclose(found[0, :2], expected_play([0.0, 1.0], noise), rtol=1e-12)
 
 
@@ -215,7 +234,8 @@ def test_what_is_not_losses_is_refused() -> None:
 def test_a_large_loss_does_not_hide_what_came_before() -> None:
     losses = np.array([[1.0, 0.0], [1e17, 0.0], [0.0, 0.0]])
     assert play(losses, leader).tolist() == [[0.5, 0.5], [0.0, 1.0], [0.0, 1.0]]
-    # Rates and noises of about 1, as for losses in [0, 1]: a loss of 1 must count in the second round.
+    # Rates and noises of about 1, as for losses in [0, 1]: a loss of 1 must count in the second
+    # round.
     assert play_doubling(losses, "gumbel")[1, 0] < 0.4
     plays = ball_play(losses, 1.0, center=[0.0, 0.0], radius=1.0)
     assert plays[1].tolist() == (-expected_direction([[1.0, 0.0]], 1.0)[0]).tolist()

@@ -36,7 +36,8 @@ def test_one_step_privacy_is_the_hazard_at_most(name: str, count: int) -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "laplace"])
 def test_with_the_printed_sign_the_hazard_bounds_nothing(name: str) -> None:
-    # argmin(L + Z): candidate 0 far behind, the others level; one more loss costs it far more than epsilon.
+    # argmin(L + Z): candidate 0 far behind, the others level; one more loss costs it far more than
+    # epsilon.
     for count, (low, high) in {4: (0.505, 0.605), 8: (1.255, 1.405)}.items():
         noise = perturbation(name, EPSILON, count=count)
         gaps = np.concatenate([np.linspace(0, 12, 25), [40.0]])
@@ -59,12 +60,16 @@ def test_for_laplace_noise_both_signs_are_one() -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize("name", NAMES)
-def test_logarithms_of_plays_are_lipschitz_in_the_oscillation(name: str, rng: np.random.Generator) -> None:
+def test_logarithms_of_plays_are_lipschitz_in_the_oscillation(
+    name: str, rng: np.random.Generator
+) -> None:
     noise = perturbation(name, EPSILON, count=5)
     reached = []
     for spread in (1.0, 10.0, 40.0):
         losses, moved = spread * rng.random((40, 5)), rng.normal(0, 4, (40, 5))
-        found = log_ratios(expected_play(losses, noise), expected_play(losses + moved, noise)).max(axis=1)
+        found = log_ratios(expected_play(losses, noise), expected_play(losses + moved, noise)).max(
+            axis=1
+        )
         for row, (at, move) in enumerate(zip(losses, moved, strict=True)):
             bound = lipschitz_bound(at, at + move, noise=noise)
             assert found[row] <= bound * (1 + 1e-9)
@@ -75,10 +80,13 @@ def test_logarithms_of_plays_are_lipschitz_in_the_oscillation(name: str, rng: np
 
 @pytest.mark.unit
 def test_losses_of_all_cost_nothing() -> None:
-    # In l1, the norm printed, the bound would be 5 epsilon; as Theorem 13.1 needs it, it is epsilon or less.
+    # In l1, the norm printed, the bound would be 5 epsilon; as Theorem 13.1 needs it, it is epsilon
+    # or less.
     noise, losses = Gumbel(5.0), np.array([0.0, 1.0, 2.0, 3.0, 4.0])
     assert lipschitz_bound(losses, losses + 1, noise=noise) == 0
-    np.testing.assert_allclose(expected_play(losses + 1, noise), expected_play(losses, noise), rtol=1e-14)
+    np.testing.assert_allclose(
+        expected_play(losses + 1, noise), expected_play(losses, noise), rtol=1e-14
+    )
 
 
 @pytest.mark.unit
@@ -102,9 +110,9 @@ def test_weibull_noise_of_theorem_13_1_need_not_be_consistent() -> None:
 def test_gaussian_noise_has_no_one_step_privacy() -> None:
     noise = Gaussian(5.0)
     behind = np.array([[gap, 0.0] for gap in (10.0, 50.0, 150.0)])
-    lost = log_ratios(expected_play(behind, noise), expected_play(behind + np.array([1.0, 0.0]), noise)).max(
-        axis=1
-    )
+    lost = log_ratios(
+        expected_play(behind, noise), expected_play(behind + np.array([1.0, 0.0]), noise)
+    ).max(axis=1)
     # ln of normal tails at g / (5 sqrt 2): about g / 50 for each unit of loss, without end.
     np.testing.assert_allclose(lost[1:], [50.5 / 50, 150.5 / 50], rtol=0.05)
     assert one_step_privacy(noise, 2).bound == math.inf

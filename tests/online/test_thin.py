@@ -13,7 +13,7 @@ import pytest
 from tests.chance import assert_law, assert_share
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.online.thin import _fresh, _summed, dependence, thin
+from sfumato.online.thinning import _fresh, _summed, dependence, thin
 from sfumato.privacy import (
     REHEARSAL,
     ZCDP,
@@ -43,7 +43,9 @@ def released(
     mechanism: Mechanism[IntArray, IntArray], size: int = 3, *, exponent: int = 0, mass: int = MASS
 ) -> Release[IntArray]:
     budget = PureDP(1000) if isinstance(mechanism, DiscreteLaplace) else ZCDP(1000)
-    data = guard(np.full(size, mass), Bound(AddRemoveUser(), size, l1=1), source=REHEARSAL, exponent=exponent)
+    data = guard(
+        np.full(size, mass), Bound(AddRemoveUser(), size, l1=1), source=REHEARSAL, exponent=exponent
+    )
     return Ledger.rehearsal(budget, neighbors=AddRemoveUser()).release(mechanism, data)
 
 
@@ -129,7 +131,9 @@ def test_views_are_in_the_unit_of_the_release(exponent: int, bits: int) -> None:
     mean = (views.first + views.second) / 2
     assert np.abs(mean - release.numbers()).max() <= (2**bits - 1) / 2 * unit
     assert np.abs(views.first - views.second).max() > 0
-    assert views.sigma == pytest.approx(unit * math.sqrt(2 * (2500 + 1 / 12) + (4**bits - 1) / 12), rel=1e-12)
+    assert views.sigma == pytest.approx(
+        unit * math.sqrt(2 * (2500 + 1 / 12) + (4**bits - 1) / 12), rel=1e-12
+    )
     low_bits = views.first / unit - (2**bits - 1) / 2
     assert (low_bits % 2**bits == 0).all()
 
@@ -154,7 +158,8 @@ def test_views_of_two_calls_share_the_noise_of_the_release() -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    "change", [lambda values: values, lambda values: values * 0 + 7, np.sort, lambda values: values // 4]
+    "change",
+    [lambda values: values, lambda values: values * 0 + 7, np.sort, lambda values: values // 4],
 )
 def test_a_processed_release_is_refused(change: Any, tmp_path: Path) -> None:
     release = released(DiscreteGaussian(5)).then(change)

@@ -1,6 +1,7 @@
 """Lives and deaths of processes that release: run as a script, it reports as JSON what each left behind.
 
-A script of its own, because only a process without threads may fork safely, and one start serves all forks.
+A script of its own, because only a process without threads may fork safely, and one start serves
+all forks.
 """
 
 from __future__ import annotations
@@ -26,18 +27,11 @@ from tests import saboteurs
 
 from sfumato.errors import LedgerError, LedgerMismatch, SfumatoError
 from sfumato.files import atomic, leftovers
-from sfumato.privacy import (
-    REHEARSAL,
-    DiscreteLaplace,
-    Guarded,
-    Ledger,
-    PureDP,
-    histogram,
-    ledger_file,
-    mechanisms,
-)
-from sfumato.privacy import ledger as ledger_module
-from sfumato.privacy.guarded import open_for_release
+from sfumato.privacy import REHEARSAL, DiscreteLaplace, Guarded, Ledger, PureDP, histogram
+from sfumato.privacy.ledger import file as ledger_file
+from sfumato.privacy.ledger import ledger as ledger_module
+from sfumato.privacy.ledger.guarded import open_for_release
+from sfumato.privacy.mechanisms import additive as mechanisms
 
 TRACED = {module.__file__ for module in (ledger_module, ledger_file, mechanisms, atomic, leftovers)}
 COST = DiscreteLaplace(8)
@@ -247,8 +241,13 @@ def under_another_name(path: Path) -> Record:
     folder.mkdir(exist_ok=True)
     other, paid = folder / "town.ledger", []
     path.rename(other)
-    with suppress(LedgerError):  # torn, and what would mend it is not there: then nothing is charged
-        paid = [Ledger(other).release(COST, city(), note=f"under {name}") for name in ("another", "it again")]
+    with suppress(
+        LedgerError
+    ):  # torn, and what would mend it is not there: then nothing is charged
+        paid = [
+            Ledger(other).release(COST, city(), note=f"under {name}")
+            for name in ("another", "it again")
+        ]
     seen = sorted(os.listdir(folder))
     other.rename(path)
     found = Ledger(path)
@@ -293,7 +292,9 @@ def races(path: Path, rounds: int = 20) -> Iterator[Record]:
         ledger = create(file)
         start, inside = fork.Barrier(2), fork.Barrier(2)
 
-        def life(pipe: int, ledger: Ledger = ledger, start: Any = start, inside: Any = inside) -> None:
+        def life(
+            pipe: int, ledger: Ledger = ledger, start: Any = start, inside: Any = inside
+        ) -> None:
             def meeting(*args: Any) -> str:
                 with suppress(BrokenBarrierError):
                     inside.wait(0.02)
@@ -400,7 +401,9 @@ WORKS: dict[str, Callable[[Path], Iterator[Record]]] = {
 def main() -> NoReturn:
     if name := os.environ.get("SFUMATO_SABOTEUR"):
         saboteurs.SABOTEURS[name].strike()
-    Ledger.rehearsal(PureDP(1)).release(COST, histogram([0], 1, source=REHEARSAL))  # loads what is lazy
+    Ledger.rehearsal(PureDP(1)).release(
+        COST, histogram([0], 1, source=REHEARSAL)
+    )  # loads what is lazy
     for record in WORKS[sys.argv[1]](Path(sys.argv[2]) / "city.ledger"):
         print(json.dumps(record))
     sys.exit(0)

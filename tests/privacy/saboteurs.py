@@ -14,12 +14,12 @@ def privacy(name: str) -> Any:
 
 def any_map_for_a_user_day() -> None:
     from sfumato.privacy import Clock
-    from sfumato.privacy.units import period_of
+    from sfumato.privacy.accounting.units import period_of
 
     def any_mass(unit: str, _: Any) -> Any:
         return 1, None if period_of(unit) is None else Clock("t")
 
-    import_module("sfumato.records.sums").bounded_for = any_mass  # type: ignore[attr-defined]
+    import_module("sfumato.records.aggregate").bounded_for = any_mass  # type: ignore[attr-defined]
 
 
 def any_clock_for_a_user_day() -> None:

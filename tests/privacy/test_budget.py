@@ -25,7 +25,7 @@ from sfumato.privacy import (
     histogram,
     rho_within,
 )
-from sfumato.privacy.budget import charge, left
+from sfumato.privacy.ledger.budget import charge, left
 
 TENTH = PureDP(0.1)
 
@@ -90,7 +90,9 @@ def test_a_zcdp_budget_takes_pure_losses_at_their_rho() -> None:
     assert spend(ZCDP(3), PureDP(3)).rho == 3
     assert left(budget, spend(budget, PureDP(1))) == ZCDP("1/2")
     assert spend(budget, ApproxDP(1, 0)).rho == Fraction(1, 2)
-    with pytest.raises(NotComparable, match="approximate DP with delta above 0 has no zCDP equivalent"):
+    with pytest.raises(
+        NotComparable, match="approximate DP with delta above 0 has no zCDP equivalent"
+    ):
         charge(budget, Spent(), ApproxDP(0.1, "1e-9"))
 
 
@@ -111,11 +113,20 @@ def test_the_first_gaussian_charge_opens_an_account_with_all_that_is_left() -> N
     before = spend(budget, PureDP(0.25), ApproxDP(0.25, "4e-7"))
     opened = charge(budget, before, ZCDP("1/1000"))
     assert opened.account == rho_within("1/2", "6e-7")
-    assert (opened.epsilon, opened.delta, opened.rho) == (before.epsilon, before.delta, Fraction(1, 1000))
+    assert (opened.epsilon, opened.delta, opened.rho) == (
+        before.epsilon,
+        before.delta,
+        Fraction(1, 1000),
+    )
     assert left(budget, opened) == ZCDP(opened.account - Fraction(1, 1000))
-    # Everything after it is paid from there: epsilon and delta stand still, the size of the account too.
+    # Everything after it is paid from there: epsilon and delta stand still, the size of the account
+    # too.
     later = spend(budget, ZCDP("1/2000"), PureDP("1/50"), spent=opened)
-    assert (later.epsilon, later.delta, later.account) == (before.epsilon, before.delta, opened.account)
+    assert (later.epsilon, later.delta, later.account) == (
+        before.epsilon,
+        before.delta,
+        opened.account,
+    )
     assert later.rho == Fraction(1, 1000) + Fraction(1, 2000) + Fraction(1, 5000)
     with pytest.raises(NotComparable, match="has no zCDP equivalent"):
         charge(budget, opened, ApproxDP("1/100", "1e-9"))
@@ -142,8 +153,12 @@ def test_spent_reads_as_people_say_it() -> None:
     assert str(spend(budget, ApproxDP(0.1, "1e-7"))) == "epsilon 0.1, delta 1e-07"
     assert str(spend(ZCDP(1), ZCDP(0.5))) == "rho 0.5"
     assert str(spend(budget, ZCDP("1e-3"))) == "rho 0.001 of 0.024356"
-    assert str(spend(budget, TENTH, ZCDP("1e-3"))).startswith("epsilon 0.1, delta 0 and rho 0.001 of 0.02")
-    assert str(spend(budget, ApproxDP(0, "1e-7"), ZCDP("1e-3"))).startswith("epsilon 0, delta 1e-07 and rho")
+    assert str(spend(budget, TENTH, ZCDP("1e-3"))).startswith(
+        "epsilon 0.1, delta 0 and rho 0.001 of 0.02"
+    )
+    assert str(spend(budget, ApproxDP(0, "1e-7"), ZCDP("1e-3"))).startswith(
+        "epsilon 0, delta 1e-07 and rho"
+    )
 
 
 @pytest.mark.unit
@@ -163,7 +178,10 @@ def test_a_ledger_refuses_word_for_word(tmp_path: Path, monkeypatch: pytest.Monk
     with_delta = Ledger.create("both.ledger", ApproxDP(1, "1e-6"), unit="user", source="city")
     with pytest.raises(BudgetExceeded) as gaussian:
         with_delta.release(DiscreteGaussian(2), data)
-    assert str(gaussian.value) == "asked rho 0.125, 0.0243559 left in both.ledger; nothing was released"
+    assert (
+        str(gaussian.value)
+        == "asked rho 0.125, 0.0243559 left in both.ledger; nothing was released"
+    )
     assert [ledger.statement().spent, with_delta.statement().spent] == [Spent(), Spent()]
 
 
@@ -216,7 +234,8 @@ def test_equal_shares_fill_a_budget_exactly(share: int, whole: Fraction) -> None
 def least_epsilon(rho: Fraction, delta: Fraction) -> mpmath.mpf:
     """The least epsilon that rho-zCDP implies by [canonne20, prop. 12], by golden section with 80 digits.
 
-    Written here once more: infimum over a > 1 of rho a + (ln(1/delta) - ln a) / (a - 1) + ln(1 - 1/a).
+    Written here once more: infimum over a > 1 of rho a + (ln(1/delta) - ln a) / (a - 1) + ln(1 -
+    1/a).
     """
 
     def epsilon(x: mpmath.mpf) -> mpmath.mpf:
@@ -241,20 +260,28 @@ budgets = st.tuples(
 
 @pytest.mark.property
 @given(budget=budgets, share=st.fractions(0, Fraction(9, 10), max_denominator=100))
-@settings(max_examples=60, phases=[Phase.generate])  # a smaller budget would say no more, after a minute
-def test_the_gaussian_account_keeps_the_budget(budget: tuple[Fraction, Fraction], share: Fraction) -> None:
+@settings(
+    max_examples=60, phases=[Phase.generate]
+)  # a smaller budget would say no more, after a minute
+def test_the_gaussian_account_keeps_the_budget(
+    budget: tuple[Fraction, Fraction], share: Fraction
+) -> None:
     epsilon, delta = budget
-    spent = spend(ApproxDP(epsilon, delta), PureDP(epsilon * share), ApproxDP(0, delta * share), ZCDP(0))
+    spent = spend(
+        ApproxDP(epsilon, delta), PureDP(epsilon * share), ApproxDP(0, delta * share), ZCDP(0)
+    )
     rest, chance, account = epsilon * (1 - share), delta * (1 - share), spent.account
     assert account is not None
     assume(account > 0)
     implied = least_epsilon(account, chance)
-    # It keeps the budget, and wastes less than a millionth of it. The golden section is exact to 1e-40.
+    # It keeps the budget, and wastes less than a millionth of it. The golden section is exact to
+    # 1e-40.
     with mpmath.workdps(80):
         wanted = mpmath.mpf(rest.numerator) / rest.denominator
         assert implied <= wanted * (1 + mpmath.mpf(10) ** -40)
         assert implied >= wanted * (1 - mpmath.mpf(10) ** -6)
-    # Our own conversion says the same, up to its search for the order: that can only overstate epsilon.
+    # Our own conversion says the same, up to its search for the order: that can only overstate
+    # epsilon.
     stated = as_approx(ZCDP(account), chance).epsilon
     assert stated >= rest * (1 - Fraction(1, 10**6))
     assert stated <= rest * (1 + Fraction(1, 10**9))

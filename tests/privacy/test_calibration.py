@@ -22,7 +22,7 @@ from sfumato.privacy import (
     laplace_scale,
     privacy_profile,
 )
-from sfumato.privacy.divergences import hockey_stick
+from sfumato.privacy.accounting.divergences import hockey_stick
 
 EPSILONS = [0.01, 0.1, 0.5, 1, 3, 10, 40, 100, 1000]
 DELTAS = [1e-12, 1e-9, 1e-6, 1e-3, 0.1]
@@ -36,7 +36,9 @@ def test_gaussian_sigma_agrees_with_dp_accounting(epsilon: float) -> None:
 
     for delta in DELTAS:
         ours = gaussian_sigma(epsilon, delta)
-        theirs = GaussianPrivacyLoss.from_privacy_guarantee(DifferentialPrivacyParameters(epsilon, delta), 1)
+        theirs = GaussianPrivacyLoss.from_privacy_guarantee(
+            DifferentialPrivacyParameters(epsilon, delta), 1
+        )
         # Their search stops at a tolerance of 1e-6 in sigma.
         assert ours == pytest.approx(theirs.standard_deviation, rel=2e-6, abs=2e-6)
         # Ours keeps its promise to the last bit, and the next double below would not.
@@ -67,7 +69,9 @@ def test_numbers_of_the_study() -> None:
 
 @pytest.mark.unit
 def test_the_papers_formula_is_refused_where_it_fails() -> None:
-    with pytest.raises(InvalidParameter, match=r"promises delta 0\.1 at epsilon 40, but has delta 0\.113277"):
+    with pytest.raises(
+        InvalidParameter, match=r"promises delta 0\.1 at epsilon 40, but has delta 0\.113277"
+    ):
         gaussian_sigma(40, 0.1, method="papers")
     with pytest.raises(InvalidParameter, match="use method='analytic'"):
         gaussian_sigma(100, 0.1, method="papers", sensitivity=7)
@@ -118,7 +122,12 @@ def brute(
 @pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.3, 1.0, 2.5])
 def test_profiles_are_the_definition(shift: int, epsilon: float) -> None:
     # hockey_stick subtracts doubles: 8,001 terms, each off by at most 2**-53 of a probability.
-    for mechanism in (DiscreteLaplace(3), DiscreteLaplace("1/2"), DiscreteGaussian(2), DiscreteGaussian(0.7)):
+    for mechanism in (
+        DiscreteLaplace(3),
+        DiscreteLaplace("1/2"),
+        DiscreteGaussian(2),
+        DiscreteGaussian(0.7),
+    ):
         assert privacy_profile(mechanism, shift)(epsilon) == pytest.approx(
             brute(mechanism, shift, epsilon), abs=1e-13
         )
@@ -157,7 +166,8 @@ def test_the_profile_of_a_response_agrees_with_dp_accounting(epsilon: float) -> 
         anything = categories * float(mechanism.law[1])
         want = from_randomized_response(anything, categories).get_delta_for_epsilon(epsilon)
         ours = privacy_profile(mechanism)(epsilon)
-        # Theirs rounds losses up to multiples of 1e-4: pessimistic, by at most that share of a probability.
+        # Theirs rounds losses up to multiples of 1e-4: pessimistic, by at most that share of a
+        # probability.
         assert ours - 1e-9 <= want <= ours + 2e-4
 
 

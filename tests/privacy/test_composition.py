@@ -37,7 +37,7 @@ from sfumato.privacy import (
     replaced,
     rho_within,
 )
-from sfumato.privacy.divergences import hockey_stick, renyi_divergence
+from sfumato.privacy.accounting.divergences import hockey_stick, renyi_divergence
 
 ONE = Bound(AddRemoveUser(), 1, l1=1)
 
@@ -92,7 +92,8 @@ def test_zcdp_conversion_is_not_above_dp_accounting(rho: float, delta: float) ->
     accountant.compose(dp_event.ZCDpEvent(rho))
     theirs = accountant.get_epsilon(delta)
     ours = float(as_approx(ZCDP(rho), delta).epsilon)
-    # They search a grid of orders, we the continuum: never above, and within the resolution of their grid.
+    # They search a grid of orders, we the continuum: never above, and within the resolution of
+    # their grid.
     assert ours <= theirs * (1 + 1e-9)
     assert ours >= theirs * (1 - 1e-2) - 1e-4
 
@@ -191,7 +192,9 @@ def test_parallel_composition_takes_the_worst() -> None:
     # Replacing within the worst part costs that part twice, moving between two parts one of each.
     assert replaced(parallel(losses, AddRemoveUser())) == PureDP(6)
     assert parallel([ZCDP(1), PureDP(1)], AddRemoveUser()) == ZCDP(1)
-    assert parallel([ApproxDP(1, "1/8"), ApproxDP(2, "1/16")], AddRemoveUser()) == ApproxDP(2, "1/8")
+    assert parallel([ApproxDP(1, "1/8"), ApproxDP(2, "1/16")], AddRemoveUser()) == ApproxDP(
+        2, "1/8"
+    )
     for other in (FlippedEdge(), ReplaceUser()):
         with pytest.raises(NotComparable, match=r"replaced\(parallel"):
             parallel(losses, other)
@@ -234,7 +237,8 @@ def test_consequences_stay_within_lemma_2_4(
 ) -> None:
     p, q = np.array(a) / sum(a), np.array(b[: len(a)]) / sum(b[: len(a)])
     delta = min(
-        0.999, max(float(hockey_stick(p, q, epsilon=epsilon)), float(hockey_stick(q, p, epsilon=epsilon)))
+        0.999,
+        max(float(hockey_stick(p, q, epsilon=epsilon)), float(hockey_stick(q, p, epsilon=epsilon))),
     )
     values = np.array(f[: len(a)])
     low, high = consequence(ApproxDP(epsilon, delta), min(1.0, float(p @ values)))

@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter
-from sfumato.privacy.concentration import (
+from sfumato.privacy.accounting.concentration import (
     bernstein_tail,
     fano_error,
     hoeffding_tail,
@@ -27,13 +27,13 @@ from sfumato.privacy.concentration import (
     overlap_from_affinity,
     overlap_from_total_variation,
 )
-from sfumato.privacy.divergences import kl_divergence
+from sfumato.privacy.accounting.divergences import kl_divergence
 
 Masses = Sequence[Fraction]
 Variable = dict[Fraction, Fraction]  # value -> chance
 
-# The bounds are a few operations long. Exponents stay below 700 and are right to 16 roundings, so an
-# exponential is right to 700 * 16 * 2**-53 < 2**-39 of itself; all else is right to far more.
+# The bounds are a few operations long. Exponents stay below 700 and are right to 16 roundings, so
+# an exponential is right to 700 * 16 * 2**-53 < 2**-39 of itself; all else is right to far more.
 ROUNDING = Fraction(1, 2**39)
 
 unhurried = settings(deadline=None)
@@ -96,9 +96,9 @@ def tail(law: Variable, deviation: Fraction) -> Fraction:
 # Eighths, sixteenths and 1, 2, 4 or 8 variables keep every number below an exact double.
 _values = st.integers(-16, 16).map(lambda k: Fraction(k, 8))
 _variables = st.integers(1, 3).flatmap(
-    lambda n: st.tuples(st.lists(_values, min_size=n, max_size=n, unique=True), distributions(n)).map(
-        lambda both: dict(zip(*both, strict=True))
-    )
+    lambda n: st.tuples(
+        st.lists(_values, min_size=n, max_size=n, unique=True), distributions(n)
+    ).map(lambda both: dict(zip(*both, strict=True)))
 )
 samples_of_variables = st.sampled_from([1, 2, 4, 8]).flatmap(
     lambda n: st.lists(_variables, min_size=n, max_size=n)
@@ -130,7 +130,9 @@ def test_bernstein_holds_at_every_deviation_of_small_samples(variables: list[Var
     bound = max(max(support(v)) for v in centered)
     assume(bound > 0)
     for deviation in (x for x, chance in law.items() if x > 0 and chance > 0):
-        limit = bernstein_tail(float(deviation), len(variables), variance=float(variance), bound=float(bound))
+        limit = bernstein_tail(
+            float(deviation), len(variables), variance=float(variance), bound=float(bound)
+        )
         assert above(limit, tail(law, deviation))
 
 
@@ -181,8 +183,8 @@ def test_tails_by_hand() -> None:
 def minimax_error(p: Masses, q: Masses) -> Fraction:
     """The least error a randomised test can promise on both sides (Neyman and Pearson), exactly.
 
-    Rejecting the outcomes of largest q / p first, false alarms grow from 0 and misses fall from 1; the answer
-    is where the two lines cross.
+    Rejecting the outcomes of largest q / p first, false alarms grow from 0 and misses fall from 1;
+    the answer is where the two lines cross.
     """
     alarm, miss = Fraction(0), Fraction(1)
     for a, b in sorted(zip(p, q, strict=True), key=lambda ab: ab[0] / ab[1] if ab[1] else math.inf):
@@ -224,12 +226,16 @@ def test_no_estimator_beats_le_cam_either(p: tuple[int, int], q: tuple[int, int]
     risks = [
         (
             sum((a * guess for (a, _), guess in zip(laws, guesses, strict=True)), Fraction(0)),
-            sum((b * (1 - guess) for (_, b), guess in zip(laws, guesses, strict=True)), Fraction(0)),
+            sum(
+                (b * (1 - guess) for (_, b), guess in zip(laws, guesses, strict=True)), Fraction(0)
+            ),
         )
         for guesses in product((Fraction(0), Fraction(1, 2), Fraction(1)), repeat=4)
     ]
     shared = sum((min(a, b) for a, b in laws), Fraction(0))
-    assert min(a + b for a, b in risks) == shared  # so the mean risk is d/2 times the overlap, and no less
+    assert (
+        min(a + b for a, b in risks) == shared
+    )  # so the mean risk is d/2 times the overlap, and no less
     for overlap in (
         overlap_from_total_variation(float(total_variation(first, second)), 2),
         overlap_from_affinity(affinity(first, second), 2),
@@ -240,7 +246,10 @@ def test_no_estimator_beats_le_cam_either(p: tuple[int, int], q: tuple[int, int]
 @pytest.mark.unit
 @pytest.mark.parametrize("samples", [1, 2, 3, 5])
 def test_the_overlap_from_total_variation_is_attained(samples: int) -> None:
-    p, q = [Fraction(3, 4), Fraction(1, 4), Fraction(0)], [Fraction(3, 4), Fraction(0), Fraction(1, 4)]
+    p, q = (
+        [Fraction(3, 4), Fraction(1, 4), Fraction(0)],
+        [Fraction(3, 4), Fraction(0), Fraction(1, 4)],
+    )
     shared = 1 - total_variation(power(p, samples), power(q, samples))
     assert overlap_from_total_variation(0.25, samples) == shared
 
@@ -288,7 +297,12 @@ def symmetric_channel(points: int, signal: Fraction) -> list[list[Fraction]]:
 @pytest.mark.reference
 @pytest.mark.parametrize(
     ("points", "signal", "samples"),
-    [(16, Fraction(1, 8), 1), (16, Fraction(1, 8), 2), (16, Fraction(1, 4), 1), (128, Fraction(1, 2), 1)],
+    [
+        (16, Fraction(1, 8), 1),
+        (16, Fraction(1, 8), 2),
+        (16, Fraction(1, 4), 1),
+        (128, Fraction(1, 2), 1),
+    ],
 )
 def test_no_estimator_beats_fano_on_a_channel(points: int, signal: Fraction, samples: int) -> None:
     family = symmetric_channel(points, signal)
@@ -299,7 +313,11 @@ def test_no_estimator_beats_fano_on_a_channel(points: int, signal: Fraction, sam
 
 @pytest.mark.property
 @unhurried
-@given(st.lists(distributions(3), min_size=8, max_size=8), st.integers(1, 2), st.sampled_from([2, 4, 8]))
+@given(
+    st.lists(distributions(3), min_size=8, max_size=8),
+    st.integers(1, 2),
+    st.sampled_from([2, 4, 8]),
+)
 def test_no_estimator_beats_fano_on_nearby_distributions(
     members: list[list[Fraction]], samples: int, nearness: int
 ) -> None:
@@ -317,11 +335,13 @@ def test_fano_with_base_2_and_nats_fails() -> None:
 @pytest.mark.property
 @unhurried
 @given(st.lists(distributions(4), min_size=4, max_size=4), st.sampled_from([1, 2, 4, 8]))
-def test_fano_with_base_2_holds_for_four_points(members: list[list[Fraction]], nearness: int) -> None:
+def test_fano_with_base_2_holds_for_four_points(
+    members: list[list[Fraction]], nearness: int
+) -> None:
     """1 - (K + 1) / 2 <= 3/4 - sqrt(K / 2), as (sqrt(K / 2) - 1/2)**2 >= 0; and nobody errs less than that.
 
-    Right guesses have a chance of 1/4 + the mean total variation to the mixture at most, which by Pinsker is
-    1/4 + sqrt(K / 2).
+    Right guesses have a chance of 1/4 + the mean total variation to the mixture at most, which by
+    Pinsker is 1/4 + sqrt(K / 2).
     """
     family = [[(Fraction(nearness - 1, 4) + x) / nearness for x in member] for member in members]
     wide = diameter(family)
@@ -340,9 +360,12 @@ def test_fano_without_the_number_of_samples_fails() -> None:
     """1000 tosses of one of 16 coins between 0.3 and 0.7; the count of heads says all there is to know."""
     biases = [Fraction(3, 10) + Fraction(2, 5) * Fraction(j, 15) for j in range(16)]
     tosses = 1000
-    heads = [int(bias * 150) for bias in biases]  # in units of 1/150, so that the sum is one of integers
+    heads = [
+        int(bias * 150) for bias in biases
+    ]  # in units of 1/150, so that the sum is one of integers
     right = sum(
-        math.comb(tosses, k) * max(h**k * (150 - h) ** (tosses - k) for h in heads) for k in range(tosses + 1)
+        math.comb(tosses, k) * max(h**k * (150 - h) ** (tosses - k) for h in heads)
+        for k in range(tosses + 1)
     )
     error = 1 - Fraction(right, 16 * 150**tosses)
     one_sample = diameter([[bias, 1 - bias] for bias in biases])
@@ -378,16 +401,22 @@ def test_no_test_needs_fewer_samples(heads: tuple[int, int], error: float) -> No
     assume(abs(a - b) > Fraction(1, 8))  # keeps the exact search short
 
     def law(bias: Fraction, tosses: int) -> list[Fraction]:
-        return [math.comb(tosses, k) * bias**k * (1 - bias) ** (tosses - k) for k in range(tosses + 1)]
+        return [
+            math.comb(tosses, k) * bias**k * (1 - bias) ** (tosses - k) for k in range(tosses + 1)
+        ]
 
     enough = first_samples(lambda r: minimax_error(law(a, r), law(b, r)) <= Fraction(error))
     distance, shared = float(abs(a - b)), affinity([a, 1 - a], [b, 1 - b])
     assert least_samples(distance, shared, error=error) <= enough
-    assert least_samples(distance, 1 - distance, error=error) <= least_samples(distance, shared, error=error)
+    assert least_samples(distance, 1 - distance, error=error) <= least_samples(
+        distance, shared, error=error
+    )
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize(("t", "samples"), [(1, 1), (1 / 2, 1), (1 / 4, 2), (1 / 8, 4), (1 / 64, 26)])
+@pytest.mark.parametrize(
+    ("t", "samples"), [(1, 1), (1 / 2, 1), (1 / 4, 2), (1 / 8, 4), (1 / 64, 26)]
+)
 def test_the_fewest_samples_suffice_for_the_extreme_pair(t: float, samples: int) -> None:
     """(1 - t, t, 0) and (1 - t, 0, t): TV(P**r, Q**r) = 1 - (1 - t)**r reaches 1/3."""
     assert least_samples(t, 1 - t) == samples
@@ -423,9 +452,18 @@ def test_twice_the_samples_in_corollary_3_4_is_a_misprint() -> None:
         (lambda: hoeffding_tail(1, [1, -1]), "widths must be finite and at least 0"),
         (lambda: bernstein_tail(-1, 1, variance=1, bound=1), "deviation must be above 0, got -1"),
         (lambda: bernstein_tail(1, 0, variance=1, bound=1), "samples must be at least 1, got 0"),
-        (lambda: bernstein_tail(1, 1, variance=-1, bound=1), "variance must be finite and at least 0"),
-        (lambda: bernstein_tail(1, 1, variance=1, bound=0), "bound must be finite and above 0, got 0"),
-        (lambda: overlap_from_total_variation(1.5, 1), "total_variation must be between 0 and 1, got 1.5"),
+        (
+            lambda: bernstein_tail(1, 1, variance=-1, bound=1),
+            "variance must be finite and at least 0",
+        ),
+        (
+            lambda: bernstein_tail(1, 1, variance=1, bound=0),
+            "bound must be finite and above 0, got 0",
+        ),
+        (
+            lambda: overlap_from_total_variation(1.5, 1),
+            "total_variation must be between 0 and 1, got 1.5",
+        ),
         (lambda: overlap_from_total_variation(0.5, 0), "samples must be at least 1, got 0"),
         (lambda: overlap_from_affinity(-0.5, 1), "affinity must be between 0 and 1, got -0.5"),
         (lambda: overlap_from_affinity(0.5, 0), "samples must be at least 1, got 0"),

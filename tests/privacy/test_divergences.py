@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter
-from sfumato.privacy.divergences import (
+from sfumato.privacy.accounting.divergences import (
     approximate_max_divergence,
     hockey_stick,
     kl_divergence,
@@ -27,19 +27,21 @@ from sfumato.privacy.divergences import (
     total_variation,
 )
 
-# Masses are multiples of 2**-BITS, so every sum and every difference of masses is an exact double. What
-# remains is rounding in functions. The logarithm of a mass is at most 40 ln 2 < 28, and right to 4 units in
-# the last place, 4 * 28 * 2**-52; a ratio has two: below 2**-44.
+# Masses are multiples of 2**-BITS, so every sum and every difference of masses is an exact double.
+# What remains is rounding in functions. The logarithm of a mass is at most 40 ln 2 < 28, and right
+# to 4 units in the last place, 4 * 28 * 2**-52; a ratio has two: below 2**-44.
 BITS = 40
 LOG = 2.0**-44
-# Two exponentials and three products, each right to 4 units in the last place, scale masses that stay below
-# 1, and 8 terms are summed: (5 * 8 + 8) 2**-53 < 2**-47.
+# Two exponentials and three products, each right to 4 units in the last place, scale masses that
+# stay below 1, and 8 terms are summed: (5 * 8 + 8) 2**-53 < 2**-47.
 MASS = 2.0**-47
-# 8 terms p ln(p / q): the error LOG in each logarithm, and 8 roundings of a sum that stays below 28.
+# 8 terms p ln(p / q): the error LOG in each logarithm, and 8 roundings of a sum that stays below
+# 28.
 KL = 2.0**-43
-# D = extreme + log_total / (order - 1): the ratio in extreme, and two in the exponents, are wrong by LOG
-# each. The terms of log_total have one sign, so it is wrong by 24 roundings of itself, and |log_total /
-# (order - 1)| is |D - extreme| <= D + 28. Together 3 LOG + 24 (28 + D) 2**-53 < (1 + D) 2**-41.
+# D = extreme + log_total / (order - 1): the ratio in extreme, and two in the exponents, are wrong
+# by LOG each. The terms of log_total have one sign, so it is wrong by 24 roundings of itself, and
+# |log_total / (order - 1)| is |D - extreme| <= D + 28. Together 3 LOG + 24 (28 + D) 2**-53 < (1 +
+# D) 2**-41.
 RENYI = 2.0**-41
 
 Masses = list[Fraction]
@@ -49,8 +51,12 @@ def distributions(outcomes: int, *, bits: int = BITS) -> st.SearchStrategy[Masse
     """Distributions with masses in multiples of 2**-bits, or coarser: those have ties and zeros."""
 
     def cut(bits: int) -> st.SearchStrategy[Masses]:
-        points = st.lists(st.integers(0, 2**bits), min_size=outcomes - 1, max_size=outcomes - 1).map(sorted)
-        return points.map(lambda at: [Fraction(b - a, 2**bits) for a, b in pairwise([0, *at, 2**bits])])
+        points = st.lists(
+            st.integers(0, 2**bits), min_size=outcomes - 1, max_size=outcomes - 1
+        ).map(sorted)
+        return points.map(
+            lambda at: [Fraction(b - a, 2**bits) for a, b in pairwise([0, *at, 2**bits])]
+        )
 
     return st.sampled_from([2, 4, bits]).flatmap(cut)
 
@@ -109,7 +115,9 @@ def kl(p: Masses, q: Masses) -> float:
     with mpmath.workdps(60):
         if any(x > 0 and y == 0 for x, y in zip(p, q, strict=True)):
             return math.inf
-        return float(sum(_mpf(x) * mpmath.log(_mpf(x) / _mpf(y)) for x, y in zip(p, q, strict=True) if x > 0))
+        return float(
+            sum(_mpf(x) * mpmath.log(_mpf(x) / _mpf(y)) for x, y in zip(p, q, strict=True) if x > 0)
+        )
 
 
 def _mpf(x: Fraction) -> Any:
@@ -127,7 +135,10 @@ def close_renyi(found: object, expected: float) -> bool:
 
 def at_most(low: float, high: float, tolerance: float) -> bool:
     """Low <= high, both computed; the tolerance of a Renyi divergence grows with it."""
-    return low <= high or low - high <= tolerance * (2 + 2 * high if tolerance == RENYI else 2) < math.inf
+    return (
+        low <= high
+        or low - high <= tolerance * (2 + 2 * high if tolerance == RENYI else 2) < math.inf
+    )
 
 
 unhurried = settings(deadline=None)
@@ -158,7 +169,9 @@ def test_max_divergence_is_the_supremum(pair: tuple[Masses, Masses]) -> None:
 @pytest.mark.reference
 @unhurried
 @given(pairs(), st.data())
-def test_approximate_max_divergence_is_the_supremum(pair: tuple[Masses, Masses], data: st.DataObject) -> None:
+def test_approximate_max_divergence_is_the_supremum(
+    pair: tuple[Masses, Masses], data: st.DataObject
+) -> None:
     p, q = pair
     masses = sorted({x for x, _ in events(p, q)})
     dyadic = st.integers(0, 2**BITS).map(lambda k: Fraction(k, 2**BITS))
@@ -195,7 +208,8 @@ def test_kl_divergence_is_its_definition(pair: tuple[Masses, Masses]) -> None:
 @pytest.mark.unit
 def test_the_supremum_may_need_an_event_of_several_outcomes() -> None:
     p, q = [1 / 4] * 4, [1 / 16, 2 / 16, 3 / 16, 10 / 16]
-    # No outcome has mass 3/8; the first three together have (6/8 - 3/8) / (6/16) = 1, two or four have less.
+    # No outcome has mass 3/8; the first three together have (6/8 - 3/8) / (6/16) = 1, two or four
+    # have less.
     assert close(approximate_max_divergence(p, q, delta=3 / 8), 0, LOG)
 
 
@@ -205,14 +219,16 @@ def test_the_supremum_may_need_an_event_of_several_outcomes() -> None:
 @pytest.mark.property
 @unhurried
 @given(pairs(), st.integers(0, 2**BITS - 1).map(lambda k: k * 2.0**-BITS))
-def test_the_pair_is_private_at_its_own_epsilon_and_delta(pair: tuple[Masses, Masses], delta: float) -> None:
+def test_the_pair_is_private_at_its_own_epsilon_and_delta(
+    pair: tuple[Masses, Masses], delta: float
+) -> None:
     p, q = map(doubles, pair)
     epsilon = float(approximate_max_divergence(p, q, delta=delta))
     if epsilon == math.inf:
         assert hockey_stick(p, q, epsilon=math.inf) > delta
         return
-    # Some event attains the supremum, so delta is met with equality; epsilon is off by LOG, which moves
-    # e**epsilon Q(E) <= 1 by as much.
+    # Some event attains the supremum, so delta is met with equality; epsilon is off by LOG, which
+    # moves e**epsilon Q(E) <= 1 by as much.
     assert close(hockey_stick(p, q, epsilon=epsilon), delta, LOG + MASS)
 
 
@@ -225,7 +241,9 @@ def test_epsilon_bounds_one_exactly_when_delta_bounds_the_other(
     p, q = map(doubles, pair)
     least_epsilon = float(approximate_max_divergence(p, q, delta=delta))
     least_delta = float(hockey_stick(p, q, epsilon=epsilon))
-    assume(abs(least_epsilon - epsilon) > LOG and abs(least_delta - delta) > MASS)  # both sides are decided
+    assume(
+        abs(least_epsilon - epsilon) > LOG and abs(least_delta - delta) > MASS
+    )  # both sides are decided
     assert (least_epsilon <= epsilon) == (least_delta <= delta)
 
 
@@ -240,14 +258,18 @@ def test_delta_zero_is_the_max_divergence(pair: tuple[Masses, Masses]) -> None:
 @pytest.mark.property
 @unhurried
 @given(pairs(), st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted))
-def test_a_larger_delta_asks_no_larger_epsilon(pair: tuple[Masses, Masses], deltas: list[float]) -> None:
+def test_a_larger_delta_asks_no_larger_epsilon(
+    pair: tuple[Masses, Masses], deltas: list[float]
+) -> None:
     p, q = map(doubles, pair)
     small, large = approximate_max_divergence(p, q, delta=deltas)
     assert large <= small + 2 * LOG
     assert large >= (math.log1p(-deltas[1]) - LOG if deltas[1] < 1 else -math.inf)
 
 
-def _divergences(delta: float, epsilon: float, order: float) -> dict[str, tuple[Callable[..., Any], float]]:
+def _divergences(
+    delta: float, epsilon: float, order: float
+) -> dict[str, tuple[Callable[..., Any], float]]:
     return {
         "total variation": (total_variation, 0.0),
         "max": (max_divergence, LOG),
@@ -265,13 +287,17 @@ def test_post_processing_never_increases_a_divergence(
     data: st.DataObject, delta: float, epsilon: float, order: float
 ) -> None:
     n, m = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 6))
-    # Products of multiples of 2**-20 are multiples of 2**-40: the channel's output is exact as well.
+    # Products of multiples of 2**-20 are multiples of 2**-40: the channel's output is exact as
+    # well.
     p, q = (data.draw(distributions(n, bits=20)) for _ in range(2))
     channel = [data.draw(distributions(m, bits=20)) for _ in range(n)]
 
     def through(masses: Masses) -> list[float]:
         return doubles(
-            [sum((a * row[j] for a, row in zip(masses, channel, strict=True)), Fraction(0)) for j in range(m)]
+            [
+                sum((a * row[j] for a, row in zip(masses, channel, strict=True)), Fraction(0))
+                for j in range(m)
+            ]
         )
 
     for name, (divergence, tolerance) in _divergences(delta, epsilon, order).items():
@@ -287,8 +313,8 @@ def test_renyi_divergence_increases_with_its_order(pair: tuple[Masses, Masses]) 
     ladder = [2**-10, 0.5, 1 - 2.0**-30, 1, 1 + 2.0**-30, 2, 60, 1e6, 1e300, math.inf]
     values = [float(renyi_divergence(p, q, order=order)) for order in ladder]
     assert all(at_most(low, high, RENYI) for low, high in pairwise(values))
-    # At order a > 1 the outcome of extreme ratio alone comes within -ln p / (a - 1) of the limit, and p is at
-    # least 2**-40. Both values are below 28.
+    # At order a > 1 the outcome of extreme ratio alone comes within -ln p / (a - 1) of the limit,
+    # and p is at least 2**-40. Both values are below 28.
     assert values[-1] == values[-3] or values[-1] - values[-3] <= 28 / (1e6 - 1) + 58 * RENYI
 
 
@@ -305,13 +331,17 @@ def test_renyi_divergence_is_skew_symmetric(pair: tuple[Masses, Masses], order: 
 @pytest.mark.property
 @unhurried
 @given(pairs())
-def test_total_variation_is_symmetric_and_bounded_by_the_others(pair: tuple[Masses, Masses]) -> None:
+def test_total_variation_is_symmetric_and_bounded_by_the_others(
+    pair: tuple[Masses, Masses],
+) -> None:
     p, q = map(doubles, pair)
     distance = float(total_variation(p, q))
     assert distance == total_variation(q, p) == hockey_stick(p, q, epsilon=0)
     information = float(kl_divergence(p, q)) + KL
     assert distance <= math.sqrt(information / 2)  # Pinsker
-    assert distance <= math.sqrt(-math.expm1(-information)) + 2.0**-52  # Bretagnolle and Huber; one rounding
+    assert (
+        distance <= math.sqrt(-math.expm1(-information)) + 2.0**-52
+    )  # Bretagnolle and Huber; one rounding
     if (epsilon := float(max_divergence(p, q))) < math.inf:
         assert distance <= -math.expm1(-epsilon - LOG)
 
@@ -348,8 +378,8 @@ def test_normalised_weights_are_always_accepted(weights: list[float]) -> None:
 def test_randomised_response_spends_its_epsilon() -> None:
     truth = math.exp(0.5) / (1 + math.exp(0.5))
     p, q = [truth, 1 - truth], [1 - truth, truth]
-    # 1 - truth carries 2**-54 of rounding into a mass above 1/4, a relative 2**-52, on both sides of the
-    # ratio.
+    # 1 - truth carries 2**-54 of rounding into a mass above 1/4, a relative 2**-52, on both sides
+    # of the ratio.
     assert close(max_divergence(p, q), 0.5, LOG)
     assert close(approximate_max_divergence(p, q, delta=0), 0.5, LOG)
     assert close(hockey_stick(p, q, epsilon=0.5), 0, MASS)
@@ -366,7 +396,9 @@ def test_mass_outside_the_support_of_q_is_forgiven_up_to_delta() -> None:
     p, q = [0.25, 0.75, 0.0], [0.0, 0.5, 0.5]
     assert approximate_max_divergence(p, q, delta=0.125) == math.inf
     assert close(approximate_max_divergence(p, q, delta=0.25), math.log(1.5), LOG)
-    assert max_divergence(p, q) == kl_divergence(p, q) == renyi_divergence(p, q, order=2) == math.inf
+    assert (
+        max_divergence(p, q) == kl_divergence(p, q) == renyi_divergence(p, q, order=2) == math.inf
+    )
     assert close_renyi(renyi_divergence(p, q, order=0.5), -2 * math.log(math.sqrt(0.375)))
     assert hockey_stick(p, q, epsilon=math.inf) == hockey_stick(p, q, epsilon=1e9) == 0.25
 
@@ -377,7 +409,9 @@ def test_a_denormal_mass_of_q_is_not_a_missing_one() -> None:
     p, q = [0.5, 0.5, 0.0], [0.0, tiny, 1.0]
     assert approximate_max_divergence(p, q, delta=0.4) == math.inf
     # log(tiny) = -744.4 is right to 4 units in the last place of 2**-43: 2**-41.
-    assert close(approximate_max_divergence(p, q, delta=0.5), math.log(0.5) - math.log(tiny), 2.0**-40)
+    assert close(
+        approximate_max_divergence(p, q, delta=0.5), math.log(0.5) - math.log(tiny), 2.0**-40
+    )
     assert hockey_stick(p, q, epsilon=740) > 0.5
     assert hockey_stick(p, q, epsilon=745) == 0.5
     assert close(renyi_divergence([tiny, 1.0], [1.0, tiny], order=1e307), -math.log(tiny), 2.0**-40)

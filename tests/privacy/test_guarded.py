@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter, Unguarded
 from sfumato.privacy import AddRemoveUser, Bound, Guarded, MovedMass, ReplaceUser, guard, histogram
-from sfumato.privacy.guarded import LARGEST, lattice, open_for_release
+from sfumato.privacy.ledger.guarded import LARGEST, lattice, open_for_release
 
 HOUSE = Path(__file__).parent.parent.parent / "src" / "sfumato"
 CANARY = 987_654_321_987
@@ -30,7 +30,9 @@ CANARY = 987_654_321_987
 
 def guarded(*values: int) -> Guarded[Any]:
     found = values or (CANARY, CANARY + 1)
-    return guard(np.array(found, dtype=np.int64), Bound(AddRemoveUser(), len(found), l1=1), source="city")
+    return guard(
+        np.array(found, dtype=np.int64), Bound(AddRemoveUser(), len(found), l1=1), source="city"
+    )
 
 
 READS: dict[str, Any] = {
@@ -78,7 +80,16 @@ OPERATORS = [
     operator.pow, operator.matmul, operator.and_, operator.or_, operator.xor, operator.lshift, divmod,
 ]  # fmt: skip
 UNARY = [operator.neg, operator.pos, operator.abs, operator.invert]
-OTHERS: list[Any] = [1, 1.5, 2j, np.int64(3), np.float64(0.5), np.arange(2), np.array([1.0, 2.0]), [1, 2]]
+OTHERS: list[Any] = [
+    1,
+    1.5,
+    2j,
+    np.int64(3),
+    np.float64(0.5),
+    np.arange(2),
+    np.array([1.0, 2.0]),
+    [1, 2],
+]
 
 
 @pytest.mark.unit
@@ -130,7 +141,10 @@ def test_what_is_shown_depends_on_no_value() -> None:
     for show in shows:
         assert show(guarded(CANARY, 7)) == show(guarded(0, 0))
         assert str(CANARY) not in show(guarded(CANARY, 7))
-    assert repr(guarded(CANARY, 7)) == "Guarded(2 private entries of 'city', one user added or removed)"
+    assert (
+        repr(guarded(CANARY, 7))
+        == "Guarded(2 private entries of 'city', one user added or removed)"
+    )
 
 
 @pytest.mark.unit
@@ -145,7 +159,8 @@ def test_no_named_attribute_holds_the_values() -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    "values", [[1.0, 2.0], [True, False], [2**70, 0], ["1", "2"], [1 + 0j, 2], [None, 1], [np.nan, 1]]
+    "values",
+    [[1.0, 2.0], [True, False], [2**70, 0], ["1", "2"], [1 + 0j, 2], [None, 1], [np.nan, 1]],
 )
 def test_only_integers_come_under_guard(values: list[Any]) -> None:
     with pytest.raises(
@@ -159,7 +174,9 @@ def test_only_integers_come_under_guard(values: list[Any]) -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize("values", [[1], [1, 2, 3], [[1, 2]], [[1], [2]], 5])
 def test_another_shape_than_the_bound_is_refused(values: Any) -> None:
-    with pytest.raises(InvalidParameter, match=r"^guarded values must have shape \(2,\) as bounded, got \("):
+    with pytest.raises(
+        InvalidParameter, match=r"^guarded values must have shape \(2,\) as bounded, got \("
+    ):
         guard(values, Bound(AddRemoveUser(), 2, l1=1), source="city")
 
 
@@ -170,7 +187,9 @@ def test_values_are_clipped_to_leave_room_for_noise() -> None:
     held = open_for_release(guard(values, Bound(AddRemoveUser(), 7, l1=1), source="city"))
     assert held.tolist() == [-(2**61), -(2**61), -(2**61), -1, 2**61, 2**61, 2**61]
     top = np.array([2**64 - 1, 3], dtype=np.uint64)
-    assert open_for_release(guard(top, Bound(AddRemoveUser(), 2, l1=1), source="city")).tolist() == [2**61, 3]
+    assert open_for_release(
+        guard(top, Bound(AddRemoveUser(), 2, l1=1), source="city")
+    ).tolist() == [2**61, 3]
 
 
 @pytest.mark.unit
@@ -197,7 +216,9 @@ def test_what_is_held_cannot_be_changed_from_outside() -> None:
 def test_a_histogram_counts_users_per_cell_and_nobody_outside() -> None:
     cells = [2, 0, 2, -1, 3, 2, -(2**40), 2**40]
     assert open_for_release(histogram(cells, 3, source="city")).tolist() == [1, 0, 3]
-    assert open_for_release(histogram(np.array([2**63], dtype=np.uint64), 2, source="x")).tolist() == [0, 0]
+    assert open_for_release(
+        histogram(np.array([2**63], dtype=np.uint64), 2, source="x")
+    ).tolist() == [0, 0]
 
 
 @pytest.mark.unit
@@ -216,7 +237,9 @@ def test_a_histogram_needs_a_list_of_cells_and_a_cell(cells: Any, size: int) -> 
         histogram(cells, size, source="city")
 
 
-def neighbors(cells: list[int], size: int, relation: AddRemoveUser | ReplaceUser) -> Iterator[list[int]]:
+def neighbors(
+    cells: list[int], size: int, relation: AddRemoveUser | ReplaceUser
+) -> Iterator[list[int]]:
     """Every data set one step away, a user outside all cells included."""
     anywhere = range(-1, size + 1)
     for at in range(len(cells) + 1):
@@ -254,7 +277,11 @@ def test_a_neighbor_moves_a_histogram_within_its_bound(
 
 def assert_within(step: Any, bound: Bound) -> None:
     moved = np.abs(step).astype(object)
-    for name, found in (("l1", moved.sum()), ("l2_squared", (moved**2).sum()), ("linf", moved.max())):
+    for name, found in (
+        ("l1", moved.sum()),
+        ("l2_squared", (moved**2).sum()),
+        ("linf", moved.max()),
+    ):
         limit = getattr(bound, name)
         assert limit is None or found <= limit, name
     assert np.count_nonzero(step) <= bound.entries
@@ -265,7 +292,8 @@ def assert_within(step: Any, bound: Bound) -> None:
 def test_the_bound_of_a_histogram_is_reached(relation: AddRemoveUser | ReplaceUser) -> None:
     here = histogram([0, 1], 3, source="city", neighbors=relation)
     steps = [
-        open_for_release(histogram(other, 3, source="city", neighbors=relation)) - open_for_release(here)
+        open_for_release(histogram(other, 3, source="city", neighbors=relation))
+        - open_for_release(here)
         for other in neighbors([0, 1], 3, relation)
     ]
     assert max(np.abs(step).sum() for step in steps) == here.bound.l1
@@ -295,7 +323,12 @@ def test_norms_derived_from_l1_hold_for_every_vector(
 @pytest.mark.unit
 def test_norms_that_nobody_knows_stay_unknown() -> None:
     known = Bound(AddRemoveUser(), 4, l2_squared="9/4")
-    assert (known.l1, known.l2_squared, known.linf, known.entries) == (None, Fraction(9, 4), None, 4)
+    assert (known.l1, known.l2_squared, known.linf, known.entries) == (
+        None,
+        Fraction(9, 4),
+        None,
+        4,
+    )
     flat = Bound(AddRemoveUser(), 4, linf=2)
     assert (flat.l1, flat.l2_squared, flat.linf, flat.entries) == (None, None, Fraction(2), 4)
     tight = Bound(AddRemoveUser(), 4, l1=0.1, entries=3)
@@ -323,9 +356,11 @@ def test_a_bound_that_says_nothing_is_refused() -> None:
 @pytest.mark.unit
 def test_a_missing_norm_is_named() -> None:
     bound = Bound(MovedMass(1, "line"), 4, l2_squared=2)
-    assert bound.need("l2_squared", by="the test") == 2
-    with pytest.raises(InvalidParameter, match="the test needs a bound on l1, and the data carries none"):
-        bound.need("l1", by="the test")
+    assert bound.required("l2_squared", by="the test") == 2
+    with pytest.raises(
+        InvalidParameter, match="the test needs a bound on l1, and the data carries none"
+    ):
+        bound.required("l1", by="the test")
 
 
 @pytest.mark.unit
@@ -341,7 +376,9 @@ def openings(source: str) -> list[str]:
     found = []
     for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.Call(func=ast.Name("open_for_release") | ast.Attribute(attr="open_for_release")):
+            case ast.Call(
+                func=ast.Name("open_for_release") | ast.Attribute(attr="open_for_release")
+            ):
                 found.append("call")
             case ast.Name("open_for_release") | ast.Attribute(attr="open_for_release"):
                 found.append("use")
@@ -349,7 +386,10 @@ def openings(source: str) -> list[str]:
                 found.append("import")
             case ast.FunctionDef(name="open_for_release"):
                 found.append("definition")
-            case ast.Constant("_Guarded__value" | "open_for_release") | ast.Attribute(attr="_Guarded__value"):
+            case (
+                ast.Constant("_Guarded__value" | "open_for_release")
+                | ast.Attribute(attr="_Guarded__value")
+            ):
                 found.append("back door")
             case _:
                 pass
@@ -358,7 +398,10 @@ def openings(source: str) -> list[str]:
 
 @pytest.mark.unit
 def test_only_the_ledger_opens_private_data() -> None:
-    found = {str(file.relative_to(HOUSE)): openings(file.read_text()) for file in sorted(HOUSE.rglob("*.py"))}
+    found = {
+        str(file.relative_to(HOUSE)): openings(file.read_text())
+        for file in sorted(HOUSE.rglob("*.py"))
+    }
     assert {file: uses for file, uses in found.items() if uses} == {
         "privacy/guarded.py": ["back door", "back door", "definition"],
         # A call is also a use: one call, made once, under the name it has.
@@ -372,7 +415,7 @@ def test_only_the_ledger_opens_private_data() -> None:
     [
         "open_for_release(g)",
         "guarded.open_for_release(g)",
-        "from sfumato.privacy.guarded import open_for_release as o",
+        "from sfumato.privacy.ledger.guarded import open_for_release as o",
         "f = guarded.open_for_release",
         "getattr(guarded, 'open_for_release')(g)",
         "object.__getattribute__(g, '_Guarded__value')",

@@ -28,11 +28,11 @@ from sfumato.privacy import (
     LaplaceLaw,
     Law,
     RoundedGaussianLaw,
-    keyed,
     keyed_draws,
 )
-from sfumato.privacy.keyed import COUNTERS, derive_key, keystream
-from sfumato.privacy.tables import MOST_DISTANCE, Sampler, erf_at, sampler
+from sfumato.privacy.noise import keyed
+from sfumato.privacy.noise.keyed import COUNTERS, derive_key, keystream
+from sfumato.privacy.noise.tables import MOST_DISTANCE, Sampler, erf_at, sampler
 
 CONTRACT = Path(__file__).parent.parent.parent / "contracts" / "keyed-noise-v1.json"
 KINDS: dict[str, Any] = {
@@ -66,22 +66,30 @@ def test_known_answers() -> None:
     for answer in answers():
         if answer["law"] == "uniform":
             noise = KeyedNoise(
-                bytes.fromhex(answer["key"]), context=answer["context"], epoch=bytes.fromhex(answer["epoch"])
+                bytes.fromhex(answer["key"]),
+                context=answer["context"],
+                epoch=bytes.fromhex(answer["epoch"]),
             )
-            assert noise.uniform(int(answer["parameter"]), 16) == [int(draw) for draw in answer["draws"]]
+            assert noise.uniform(int(answer["parameter"]), 16) == [
+                int(draw) for draw in answer["draws"]
+            ]
             continue
         law = KINDS[answer["law"]](Fraction(answer["parameter"]))
         master, epoch = bytes.fromhex(answer["key"]), bytes.fromhex(answer["epoch"])
         assert derive_key(master, law, context=answer["context"]).hex() == answer["derived_key"]
         assert table_hash(sampler(law)) == answer["tables_sha256"]
-        drawn = keyed_draws(master, epoch, law, first=answer["first"], size=16, context=answer["context"])
+        drawn = keyed_draws(
+            master, epoch, law, first=answer["first"], size=16, context=answer["context"]
+        )
         assert drawn.tolist() == answer["draws"]
 
 
 def slow_draw(built: Sampler, blocks: list[int]) -> int:
     """The contract in big integers: no numpy, no compiled search."""
     rest = (1 << 127) - 1
-    values = [bisect_right(t.thresholds, b & rest) for t, b in zip(built.tables, blocks, strict=True)]
+    values = [
+        bisect_right(t.thresholds, b & rest) for t, b in zip(built.tables, blocks, strict=True)
+    ]
     signs = [-1 if b >> 127 else 1 for b in blocks]
     if built.signed:
         return sum(w * s * v for w, s, v in zip(built.weights, signs, values, strict=True))
@@ -101,7 +109,9 @@ def test_the_compiled_search_equals_big_integers(law: Law, key: bytes) -> None:
 
 
 @pytest.mark.reference
-@pytest.mark.parametrize("law", [LaplaceLaw(1000.5), GaussianLaw(2**16), RoundedGaussianLaw(4)], ids=str)
+@pytest.mark.parametrize(
+    "law", [LaplaceLaw(1000.5), GaussianLaw(2**16), RoundedGaussianLaw(4)], ids=str
+)
 def test_ties_with_a_threshold_are_searched_exactly(law: Law) -> None:
     built = sampler(law)
     rest, raw, slow = (1 << 127) - 1, b"", []
@@ -114,7 +124,7 @@ def test_ties_with_a_threshold_are_searched_exactly(law: Law) -> None:
                     blocks.append(sign << 127 | min(max(threshold + near, 0), rest))
                 raw += b"".join(b.to_bytes(16, "big") for b in blocks)
                 slow.append(slow_draw(built, blocks))
-    from sfumato.privacy.lookup import look_up
+    from sfumato.privacy.noise.lookup import look_up
 
     assert look_up(raw, built).tolist() == slow
 
@@ -158,7 +168,9 @@ int main(void) {
 def test_a_device_in_c_draws_the_same_integers(law: Law, key: bytes, tmp_path: Path) -> None:
     built, size = sampler(law), 300
     starts = np.cumsum([0, *(len(t.thresholds) for t in built.tables)]).tolist()
-    rows = ",".join(f"{{{t >> 64}u,{t & (2**64 - 1)}u}}" for table in built.tables for t in table.thresholds)
+    rows = ",".join(
+        f"{{{t >> 64}u,{t & (2**64 - 1)}u}}" for table in built.tables for t in table.thresholds
+    )
     lines = [
         f"#define BLOCKS {len(built.tables)}",
         f"#define SIGNED {int(built.signed)}",
@@ -192,7 +204,9 @@ def test_the_distance_of_a_table_is_the_true_one() -> None:
         built = sampler(law)
         with mpmath.workprec(500):
             if isinstance(law, GaussianLaw):
-                ideal = [(1 if k == 0 else 2) * mpmath.exp(-mpmath.mpf(k * k) / 18) for k in range(120)]
+                ideal = [
+                    (1 if k == 0 else 2) * mpmath.exp(-mpmath.mpf(k * k) / 18) for k in range(120)
+                ]
                 tables = [built.tables[0]]
                 ideals = [[v / sum(ideal) for v in ideal]]
             else:
@@ -231,7 +245,7 @@ def test_the_rounded_table_is_erf() -> None:
 @pytest.mark.reference
 def test_a_wide_gaussian_has_its_law_pointwise() -> None:
     """The sum of levels against the discrete Gaussian, pointwise, by exact convolution of the tables."""
-    from sfumato.privacy import tables
+    from sfumato.privacy.noise import tables
 
     sigma = Fraction(30)
     law = GaussianLaw(sigma)
@@ -276,7 +290,9 @@ def test_the_holder_of_the_key_takes_the_noise_off_exactly(readings: list[int]) 
     sent = np.array(readings) + keyed_draws(
         secret, epoch, law, first=first, size=len(readings), context="sensor 7"
     )
-    again = keyed_draws(secret, noise.epoch, law, first=first, size=len(readings), context="sensor 7")
+    again = keyed_draws(
+        secret, noise.epoch, law, first=first, size=len(readings), context="sensor 7"
+    )
     assert (sent - again).tolist() == readings
 
 
@@ -315,9 +331,12 @@ def test_another_parameter_is_another_stream(key: bytes) -> None:
     """With one block under two widths, y_1 / s_1 and y_2 / s_2 would be the same number."""
     a = keyed_draws(key, bytes(12), GaussianLaw(1000), first=0, size=2000)
     b = keyed_draws(key, bytes(12), GaussianLaw(1500), first=0, size=2000)
-    # A correlation of 2,000 independent pairs passes 0.11 with probability 1e-6; one stream gives above 0.99.
+    # A correlation of 2,000 independent pairs passes 0.11 with probability 1e-6; one stream gives
+    # above 0.99.
     assert abs(np.corrcoef(a, b)[0, 1]) < 0.11
-    keys = {derive_key(key, law, context=c) for law in LAWS for c in ("", "a")} | {derive_key(key, None)}
+    keys = {derive_key(key, law, context=c) for law in LAWS for c in ("", "a")} | {
+        derive_key(key, None)
+    }
     assert len(keys) == 2 * len(LAWS) + 1
 
 
@@ -401,11 +420,13 @@ def test_the_keyed_module_holds_no_float_and_no_branch_on_values() -> None:
     import ast
     import inspect
 
-    from sfumato.privacy import lookup
+    from sfumato.privacy.noise import lookup
 
     tree = ast.parse(inspect.getsource(lookup._compiled))
     branches = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
-    names = {name.id for node in branches for name in ast.walk(node.test) if isinstance(name, ast.Name)}
+    names = {
+        name.id for node in branches for name in ast.walk(node.test) if isinstance(name, ast.Name)
+    }
     assert names <= {"signed", "j"}
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
     assert [ast.unparse(node.test) for node in loops] == ["step > 0"]

@@ -58,14 +58,14 @@ from sfumato.privacy import (
     SystemNoise,
     guard,
     histogram,
-    ledger_file,
     read_release,
 )
-from sfumato.privacy import ledger as ledger_module
-from sfumato.privacy.codec import decode_loss, decode_neighbors, encode
-from sfumato.privacy.guarded import Source, open_for_release
-from sfumato.privacy.ledger_file import APPLICATION, GENESIS
-from sfumato.privacy.tables import MOST_DISTANCE
+from sfumato.privacy.accounting.codec import decode_loss, decode_neighbors, encode
+from sfumato.privacy.ledger import file as ledger_file
+from sfumato.privacy.ledger import ledger as ledger_module
+from sfumato.privacy.ledger.file import APPLICATION, GENESIS
+from sfumato.privacy.ledger.guarded import Source, open_for_release
+from sfumato.privacy.noise.tables import MOST_DISTANCE
 
 HALF = DiscreteLaplace(2)  # costs 1/2 on a histogram
 TENTH = DiscreteLaplace(10)
@@ -85,7 +85,9 @@ def city(*cells: int, source: Source = "city") -> Guarded[Any]:
     return histogram(np.array(cells or (0, 1, 1), dtype=np.int64), 4, source=source)
 
 
-def spy(log: list[str], epsilon: str = "1/2", *, fault: BaseException | None = None) -> Mechanism[Any, Any]:
+def spy(
+    log: list[str], epsilon: str = "1/2", *, fault: BaseException | None = None
+) -> Mechanism[Any, Any]:
     """A mechanism that writes down what is asked of it, and may break while it samples."""
 
     @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def spy(log: list[str], epsilon: str = "1/2", *, fault: BaseException | None = N
 
         def cost(self, bound: Bound) -> Loss:
             log.append("cost")
-            return PureDP(self.epsilon * bound.need("l1", by="a spy"))
+            return PureDP(self.epsilon * bound.required("l1", by="a spy"))
 
         def draws(self, bound: Bound) -> int:
             return bound.size
@@ -160,7 +162,12 @@ def raw_rows(path: Path) -> list[tuple[int, str, str]]:
 @pytest.mark.unit
 def test_a_new_ledger_states_what_it_accounts_for(path: Path) -> None:
     made = Ledger.create(
-        path, ApproxDP(1, "1e-6"), unit="household", source="city", neighbors=ReplaceUser(), model="local"
+        path,
+        ApproxDP(1, "1e-6"),
+        unit="household",
+        source="city",
+        neighbors=ReplaceUser(),
+        model="local",
     )
     header = Ledger(path).statement().header
     assert header == made.header
@@ -174,12 +181,19 @@ def test_a_new_ledger_states_what_it_accounts_for(path: Path) -> None:
     assert len(bytes.fromhex(header.id)) == 16
     assert abs(datetime.fromisoformat(header.created) - datetime.now(UTC)).total_seconds() < 3600
     statement = made.statement()
-    assert (statement.entries, statement.spent, statement.left) == ((), Spent(), ApproxDP(1, "1e-6"))
+    assert (statement.entries, statement.spent, statement.left) == (
+        (),
+        Spent(),
+        ApproxDP(1, "1e-6"),
+    )
 
 
 @pytest.mark.unit
 def test_no_two_ledgers_share_a_name(tmp_path: Path) -> None:
-    names = {Ledger.create(tmp_path / str(i), PureDP(1), unit="u", source="s").header.id for i in range(5)}
+    names = {
+        Ledger.create(tmp_path / str(i), PureDP(1), unit="u", source="s").header.id
+        for i in range(5)
+    }
     assert len(names) == 5
 
 
@@ -237,7 +251,8 @@ def test_a_missing_ledger_is_met_with_the_line_that_makes_one(tmp_path: Path) ->
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("unit", "source", "model"), [("", "city", "central"), ("user", "", "central"), ("user", "city", "us")]
+    ("unit", "source", "model"),
+    [("", "city", "central"), ("user", "", "central"), ("user", "city", "us")],
 )
 def test_a_nameless_budget_is_refused(path: Path, unit: str, source: str, model: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"must be|needs the name"):
@@ -272,7 +287,11 @@ def test_a_release_carries_what_was_promised_and_who_paid(ledger: Ledger, path: 
     assert release.ledger == ledger.header.id
     assert not release.rehearsal
     entry = release.entry
-    assert (entry.number, entry.mechanism, entry.parameters) == (1, "discrete-laplace/1", {"scale": "12"})
+    assert (entry.number, entry.mechanism, entry.parameters) == (
+        1,
+        "discrete-laplace/1",
+        {"scale": "12"},
+    )
     assert (entry.cost, entry.computational, entry.note) == (PureDP("1/4"), None, "first")
     statement = Ledger(path).statement()
     assert statement.entries == (entry,)
@@ -285,7 +304,9 @@ def test_a_release_carries_what_was_promised_and_who_paid(ledger: Ledger, path: 
 
 
 @pytest.mark.unit
-def test_a_release_is_charged_and_committed_before_the_data_is_opened(ledger: Ledger, log: list[str]) -> None:
+def test_a_release_is_charged_and_committed_before_the_data_is_opened(
+    ledger: Ledger, log: list[str]
+) -> None:
     ledger.release(spy(log), city(), noise=SpyNoise(log))
     assert log == ["cost", "lock", "entry", "commit", "open", "sample", "draw"]
 
@@ -330,7 +351,7 @@ class Misfit:
     additive: ClassVar[bool] = True
 
     def cost(self, bound: Bound) -> Loss:
-        return PureDP(bound.need("l1", by="a misfit") / 2)
+        return PureDP(bound.required("l1", by="a misfit") / 2)
 
     def draws(self, bound: Bound) -> int:
         return bound.size
@@ -359,9 +380,17 @@ REFUSALS: list[tuple[Any, Any, Any, type[Exception], str]] = [
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize(("mechanism", "data", "noise", "kind", "words"), REFUSALS, ids=range(len(REFUSALS)))
+@pytest.mark.parametrize(
+    ("mechanism", "data", "noise", "kind", "words"), REFUSALS, ids=range(len(REFUSALS))
+)
 def test_what_does_not_fit_is_refused_and_nothing_is_charged(
-    ledger: Ledger, path: Path, mechanism: Any, data: Any, noise: Any, kind: type[Exception], words: str
+    ledger: Ledger,
+    path: Path,
+    mechanism: Any,
+    data: Any,
+    noise: Any,
+    kind: type[Exception],
+    words: str,
 ) -> None:
     before = path.read_bytes()
     with pytest.raises(kind) as refusal:
@@ -387,7 +416,9 @@ def test_parameters_that_cannot_be_written_down_charge_nothing(
 def test_a_ledger_that_was_replaced_is_noticed(ledger: Ledger, path: Path) -> None:
     path.unlink()
     other = Ledger.create(path, PureDP(100), unit="user", source="town", neighbors=ReplaceUser())
-    with pytest.raises(LedgerMismatch, match=r"was replaced since it was opened; nothing was charged$"):
+    with pytest.raises(
+        LedgerMismatch, match=r"was replaced since it was opened; nothing was charged$"
+    ):
         ledger.release(HALF, city())
     assert other.statement().entries == ()
 
@@ -462,7 +493,9 @@ def published(ledger: Ledger) -> Release[Any]:
 
 
 @pytest.mark.unit
-def test_a_release_is_known_to_its_ledger(ledger: Ledger, path: Path, published: Release[Any]) -> None:
+def test_a_release_is_known_to_its_ledger(
+    ledger: Ledger, path: Path, published: Release[Any]
+) -> None:
     Ledger(path).check(published)
     published.write(path.with_suffix(".json"))
     Ledger(path).check(read_release(path.with_suffix(".json")))
@@ -475,7 +508,9 @@ def test_a_missing_entry_is_noticed(ledger: Ledger, path: Path) -> None:
     backup = path.read_bytes()
     published = ledger.release(TENTH, city())
     path.write_bytes(backup)
-    with pytest.raises(LedgerMismatch, match=r"^entry 2 of the release is missing in .*city\.ledger$"):
+    with pytest.raises(
+        LedgerMismatch, match=r"^entry 2 of the release is missing in .*city\.ledger$"
+    ):
         ledger.check(published)
 
 
@@ -504,7 +539,9 @@ def test_an_entry_spent_twice_is_noticed(ledger: Ledger, path: Path) -> None:
         {"computational": Fraction(1, 2)},
     ],
 )
-def test_an_edited_entry_is_noticed(ledger: Ledger, published: Release[Any], change: dict[str, Any]) -> None:
+def test_an_edited_entry_is_noticed(
+    ledger: Ledger, published: Release[Any], change: dict[str, Any]
+) -> None:
     with pytest.raises(LedgerMismatch, match="differs from the one of the release"):
         ledger.check(replace(published, entry=replace(published.entry, **change)))
 
@@ -537,7 +574,8 @@ def test_a_release_of_another_ledger_is_noticed(tmp_path: Path, published: Relea
     other.release(TENTH, city())
     other.release(TENTH, city(), note="published")
     with pytest.raises(
-        LedgerMismatch, match=rf"^the release is of ledger {published.ledger}, .*other is {other.header.id}$"
+        LedgerMismatch,
+        match=rf"^the release is of ledger {published.ledger}, .*other is {other.header.id}$",
     ):
         other.check(published)
 
@@ -552,7 +590,9 @@ def test_a_ledger_does_not_vouch_for_the_values(ledger: Ledger, published: Relea
 
 
 @pytest.mark.unit
-def test_a_rehearsal_is_marked_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rehearsal_is_marked_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     ledger = Ledger.rehearsal(PureDP(1))
     release = ledger.release(HALF, city(source=REHEARSAL))
@@ -585,7 +625,9 @@ def test_known_noise_comes_again_in_rehearsals_only(ledger: Ledger) -> None:
         return KeyedNoise(bytes(32), epoch=bytes(12))
 
     values = [
-        Ledger.rehearsal(PureDP(1)).release(HALF, city(source=REHEARSAL), noise=known()).value.tolist()
+        Ledger.rehearsal(PureDP(1))
+        .release(HALF, city(source=REHEARSAL), noise=known())
+        .value.tolist()
         for _ in range(2)
     ]
     assert values[0] == values[1]
@@ -670,7 +712,15 @@ def test_a_release_comes_back_from_its_file(
     rehearsal: bool,
 ) -> None:
     entry = Entry(
-        7, "2001-01-01T00:00:00+00:00", "spy/1", {"scale": "1/3", "size": 2}, loss, distance, None, note, "a"
+        7,
+        "2001-01-01T00:00:00+00:00",
+        "spy/1",
+        {"scale": "1/3", "size": 2},
+        loss,
+        distance,
+        None,
+        note,
+        "a",
     )
     promise = Guarantee(loss, relation, "user", "local", distance)
     release = Release(np.array(value, dtype=np.int64), exponent, promise, "id", entry, rehearsal)
@@ -700,7 +750,9 @@ BAD_FILES: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 @pytest.mark.unit
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_a_file_that_is_no_release_is_refused(tmp_path: Path, published: Release[Any], name: str) -> None:
+def test_a_file_that_is_no_release_is_refused(
+    tmp_path: Path, published: Release[Any], name: str
+) -> None:
     content = BAD_FILES[name](published.to_json())
     file = tmp_path / "release.json"
     file.write_text(content if isinstance(content, str) else json.dumps(content))
@@ -735,7 +787,7 @@ class Fixed:
     broken: ClassVar[BaseException | None] = None
 
     def cost(self, bound: Bound) -> Loss:
-        bound.need("l1", by="a fixed price")
+        bound.required("l1", by="a fixed price")
         return Fixed.price
 
     def draws(self, bound: Bound) -> int:
@@ -757,7 +809,11 @@ def within(budget: Loss, spent: Spent) -> bool:
         case ZCDP(rho):
             return spent.rho <= rho and spent.epsilon == spent.delta == 0
         case ApproxDP(epsilon, delta):
-            return spent.epsilon <= epsilon and spent.delta <= delta and spent.rho <= (spent.account or 0)
+            return (
+                spent.epsilon <= epsilon
+                and spent.delta <= delta
+                and spent.rho <= (spent.account or 0)
+            )
 
 
 class Life(RuleBasedStateMachine):
@@ -774,7 +830,10 @@ class Life(RuleBasedStateMachine):
     @initialize(budget=st.sampled_from([PureDP(1), ZCDP("1/2"), ApproxDP(1, "1e-6")]))
     def create(self, budget: Loss) -> None:
         self.budget = budget
-        self.handles = [Ledger.create(self.path, budget, unit="user", source="city"), Ledger(self.path)]
+        self.handles = [
+            Ledger.create(self.path, budget, unit="user", source="city"),
+            Ledger(self.path),
+        ]
 
     def attempt(self, which: int, cost: Loss, broken: BaseException | None = None) -> None:
         self.attempts += 1
@@ -793,13 +852,17 @@ class Life(RuleBasedStateMachine):
             self.attempt(which, cost)
         except (BudgetExceeded, NotComparable):
             if isinstance(self.budget, PureDP) and isinstance(cost, PureDP):
-                assert sum((c.epsilon for c in self.costs if isinstance(c, PureDP)), cost.epsilon) > 1
+                assert (
+                    sum((c.epsilon for c in self.costs if isinstance(c, PureDP)), cost.epsilon) > 1
+                )
             return
         self.values += 1
         self.costs.append(cost)
 
     @rule(
-        which=st.integers(0, 1), cost=prices, broken=st.sampled_from([RuntimeError("x"), KeyboardInterrupt()])
+        which=st.integers(0, 1),
+        cost=prices,
+        broken=st.sampled_from([RuntimeError("x"), KeyboardInterrupt()]),
     )
     def crash_while_sampling(self, which: int, cost: Loss, broken: BaseException) -> None:
         try:

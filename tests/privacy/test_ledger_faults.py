@@ -25,9 +25,10 @@ from hypothesis import strategies as st
 from tests.privacy.ledger_worker import city, until_full
 
 from sfumato.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerMismatch
-from sfumato.privacy import DiscreteLaplace, Ledger, PureDP, Release, Statement, ledger_file
-from sfumato.privacy import ledger as ledger_module
-from sfumato.privacy.guarded import open_for_release
+from sfumato.privacy import DiscreteLaplace, Ledger, LedgerStatement, PureDP, Release
+from sfumato.privacy.ledger import file as ledger_file
+from sfumato.privacy.ledger import ledger as ledger_module
+from sfumato.privacy.ledger.guarded import open_for_release
 
 pytestmark = pytest.mark.fault
 
@@ -87,7 +88,9 @@ def test_kill_at_every_step(tmp_path: Path) -> None:
     assert any(death["value"] for death in deaths[:-1]), "nobody died with a value in hand"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="steps through system calls with Linux's ptrace")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="steps through system calls with Linux's ptrace"
+)
 def test_kill_at_every_system_call(tmp_path: Path) -> None:
     deaths = worker("deaths_by_call", tmp_path)
     if deaths == [{"refused": True}]:
@@ -141,12 +144,16 @@ def test_a_held_ledger_is_busy_and_nothing_is_charged(
     assert ledger.statement().spent.epsilon == Fraction(1, 4)
 
 
-def test_a_ledger_can_be_read_while_another_process_is_about_to_write(ledger: Ledger, path: Path) -> None:
+def test_a_ledger_can_be_read_while_another_process_is_about_to_write(
+    ledger: Ledger, path: Path
+) -> None:
     with ledger_file.locked(path):
         assert Ledger(path).statement().entries == ()
 
 
-def test_a_charge_waits_for_the_disk(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_charge_waits_for_the_disk(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """First the whole new file, then its name, then the folder that has the name; and only then the data."""
     steps: list[str] = []
     fsync, swap = os.fsync, os.replace
@@ -194,7 +201,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk = tmp_path / "disk"
     disk.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=64k", "sfumato-test", str(disk)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(command, capture_output=True, check=False).returncode
+    ):
         pytest.skip("mounting a small disk needs root")
     yield disk
     subprocess.run(["umount", str(disk)], check=True)
@@ -222,7 +232,7 @@ def test_a_full_disk_holds_no_half_ledger(small_disk: Path) -> None:
 
 
 @cache
-def whole(entries: int) -> tuple[bytes, Statement]:
+def whole(entries: int) -> tuple[bytes, LedgerStatement]:
     """A ledger file with some entries, and what it states."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger.create(Path(folder) / "l", PureDP(10), unit="user", source="city")
@@ -231,7 +241,7 @@ def whole(entries: int) -> tuple[bytes, Statement]:
         return ledger.path.read_bytes(), ledger.statement()
 
 
-def stated(content: bytes) -> Statement | LedgerError:
+def stated(content: bytes) -> LedgerStatement | LedgerError:
     """What a file with this content states, or how it is refused; a release is refused likewise."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "city.ledger"
@@ -246,7 +256,12 @@ def stated(content: bytes) -> Statement | LedgerError:
 @pytest.mark.parametrize("entries", [3, 40])
 def test_a_cut_file_is_refused(entries: int) -> None:
     content, _ = whole(entries)
-    lengths = {*range(120), *range(0, len(content), 97), *range(0, len(content), 512), len(content) - 1}
+    lengths = {
+        *range(120),
+        *range(0, len(content), 97),
+        *range(0, len(content), 512),
+        len(content) - 1,
+    }
     for length in lengths:
         assert isinstance(stated(content[:length]), LedgerDamaged), length
 
@@ -280,7 +295,9 @@ def test_a_damaged_byte_never_makes_another_statement(entries: int, data: st.Dat
     assert_same_or_refused(content, offset, data.draw(st.integers(1, 255)), original)
 
 
-def assert_same_or_refused(content: bytes, offset: int, mask: int, original: Statement) -> None:
+def assert_same_or_refused(
+    content: bytes, offset: int, mask: int, original: LedgerStatement
+) -> None:
     damaged = bytearray(content)
     damaged[offset] ^= mask
     found = stated(bytes(damaged))
@@ -291,7 +308,9 @@ def assert_same_or_refused(content: bytes, offset: int, mask: int, original: Sta
 def edit(path: Path, *statements: str) -> None:
     """Change a ledger as somebody with a database tool would, the triggers out of the way."""
     connection = sqlite3.connect(path)
-    connection.executescript("DROP TRIGGER no_edit; DROP TRIGGER no_removal;" + ";".join(statements))
+    connection.executescript(
+        "DROP TRIGGER no_edit; DROP TRIGGER no_removal;" + ";".join(statements)
+    )
     connection.commit()
     connection.close()
 
@@ -299,7 +318,10 @@ def edit(path: Path, *statements: str) -> None:
 CHEAPER = """UPDATE chain SET body = replace(body, '"epsilon":"1/8"', '"epsilon":"1/9"')"""
 EDITS = {
     "a cheaper cost": ([f"{CHEAPER} WHERE number = 2"], "entry 2 was edited, or one before it"),
-    "cheaper from here on": ([f"{CHEAPER} WHERE number >= 3"], "entry 3 was edited, or one before it"),
+    "cheaper from here on": (
+        [f"{CHEAPER} WHERE number >= 3"],
+        "entry 3 was edited, or one before it",
+    ),
     "another note": (
         ["UPDATE chain SET body = replace(body, 'entry 1', 'entry I') WHERE number = 1"],
         "entry 1 was edited, or one before it",
@@ -330,7 +352,9 @@ EDITS = {
         "entry 5 was edited, or one before it",
     ),
     "a larger budget": (
-        ["""UPDATE chain SET body = replace(body, '"epsilon":"10"', '"epsilon":"99"') WHERE number = 0"""],
+        [
+            """UPDATE chain SET body = replace(body, '"epsilon":"10"', '"epsilon":"99"') WHERE number = 0"""
+        ],
         "the header was edited, or one before it",
     ),
     "no header": (["DELETE FROM chain WHERE number = 0"], "the header is missing"),
@@ -373,7 +397,8 @@ def tail_cut(path: Path) -> Release[Any]:
 
 def test_a_lost_tail_shows_only_against_what_was_published(path: Path) -> None:
     published = tail_cut(path)
-    # From the file alone nobody can tell: that is what the ledger id and entry in each release are for.
+    # From the file alone nobody can tell: that is what the ledger id and entry in each release are
+    # for.
     ledger = Ledger(path)
     assert ledger.statement().spent.epsilon == Fraction(1, 8)
     with pytest.raises(LedgerMismatch, match=r"^entry 2 of the release is missing"):
@@ -415,7 +440,10 @@ def test_plain_sql_cannot_edit_a_ledger(path: Path, statement: str) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="making a file immutable needs root")
 def test_a_file_that_cannot_be_written_charges_nothing(ledger: Ledger, path: Path) -> None:
-    if shutil.which("chattr") is None or subprocess.run(["chattr", "+i", str(path)], check=False).returncode:
+    if (
+        shutil.which("chattr") is None
+        or subprocess.run(["chattr", "+i", str(path)], check=False).returncode
+    ):
         pytest.skip("this file system knows no immutable files")
     try:
         with pytest.raises(LedgerError, match="nothing was charged or released"):

@@ -38,7 +38,9 @@ def ledger(path: Path) -> Ledger:
 # killed under one name, charged under another
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="steps through system calls with Linux's ptrace")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="steps through system calls with Linux's ptrace"
+)
 @pytest.mark.parametrize("work", ["deaths_and_other_names", "deaths_in_place_and_other_names"])
 def test_a_charge_under_another_name_stands_after_any_death(work: str, tmp_path: Path) -> None:
     deaths = worker(work, tmp_path)
@@ -50,7 +52,8 @@ def test_a_charge_under_another_name_stands_after_any_death(work: str, tmp_path:
     # Some died inside the commit, with something of theirs beside the file.
     assert any(len(death["left"]) > len(last["left"]) for death in deaths)
     for death in deaths:
-        # One charge before the death, perhaps the one of the dead, two under the other name, one when back.
+        # One charge before the death, perhaps the one of the dead, two under the other name, one
+        # when back.
         assert (death["paid"], death["entries"]) in ((3, 3), (3, 4)), death
         assert death["under another name"] == ["town.ledger"], death
         assert death["entries after retry"] == death["entries"] + 1, death
@@ -61,7 +64,9 @@ def test_a_charge_under_another_name_stands_after_any_death(work: str, tmp_path:
 # two names at once
 
 
-def test_hard_links_are_refused_under_every_name(ledger: Ledger, path: Path, tmp_path: Path) -> None:
+def test_hard_links_are_refused_under_every_name(
+    ledger: Ledger, path: Path, tmp_path: Path
+) -> None:
     other, before = tmp_path / "town.ledger", path.read_bytes()
     os.link(path, other)
     for attempt in (
@@ -71,7 +76,8 @@ def test_hard_links_are_refused_under_every_name(ledger: Ledger, path: Path, tmp
         lambda: ledger.release(EIGHTH, city()),
     ):
         with pytest.raises(
-            LedgerError, match=r"is one file under 2 names \(hard links\).*; nothing was charged or released$"
+            LedgerError,
+            match=r"is one file under 2 names \(hard links\).*; nothing was charged or released$",
         ):
             attempt()
     assert path.read_bytes() == other.read_bytes() == before
@@ -123,24 +129,34 @@ def mounted(path: Path, tmp_path: Path) -> Iterator[Path]:
     other = tmp_path / "box" / "town.ledger"
     other.touch()
     command = ["mount", "--bind", str(path), str(other)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(command, capture_output=True, check=False).returncode
+    ):
         pytest.skip("mounting a file needs root")
     yield other
     subprocess.run(["umount", str(other)], check=True)
 
 
-def test_a_mounted_file_pays_under_its_own_name_only(ledger: Ledger, path: Path, mounted: Path) -> None:
+def test_a_mounted_file_pays_under_its_own_name_only(
+    ledger: Ledger, path: Path, mounted: Path
+) -> None:
     inside, before = Ledger(mounted), path.read_bytes()
     assert inside.statement() == ledger.statement()
     with pytest.raises(
-        LedgerError, match=r"is a mount of a single file.*mount its folder instead; nothing was charged"
+        LedgerError,
+        match=r"is a mount of a single file.*mount its folder instead; nothing was charged",
     ):
         inside.release(EIGHTH, city())
     assert path.read_bytes() == before
     assert [file.name for file in mounted.parent.iterdir()] == ["town.ledger"]
     ledger.release(EIGHTH, city())
     # What is mounted is the file of before, and says so rather than state what was spent then.
-    for attempt in (lambda: Ledger(mounted), inside.statement, lambda: inside.release(EIGHTH, city())):
+    for attempt in (
+        lambda: Ledger(mounted),
+        inside.statement,
+        lambda: inside.release(EIGHTH, city()),
+    ):
         with pytest.raises(
             LedgerError, match=r"mounted from a file that was replaced since.*nothing was charged"
         ):

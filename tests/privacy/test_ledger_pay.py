@@ -26,8 +26,8 @@ from sfumato.privacy import (
     RoundedGaussian,
     histogram,
 )
-from sfumato.privacy.budget import at_most
-from sfumato.privacy.guarded import Source
+from sfumato.privacy.ledger.budget import at_most
+from sfumato.privacy.ledger.guarded import Source
 
 THIRD = DiscreteLaplace(3)  # costs 1/3 on a histogram, exactly
 
@@ -69,7 +69,11 @@ def test_a_release_that_says_nothing_pays_its_cost(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     ("mechanism", "pay", "words"),
     [
-        (THIRD, PureDP("333333/1000000"), "its cost of epsilon 0.333334 at least, got epsilon 0.333333"),
+        (
+            THIRD,
+            PureDP("333333/1000000"),
+            "its cost of epsilon 0.333334 at least, got epsilon 0.333333",
+        ),
         (THIRD, PureDP(Fraction(1, 3) - Fraction(1, 2**80)), "its cost of epsilon"),
         (THIRD, PureDP(0), "its cost of epsilon 0.333334 at least, got epsilon 0"),
         (DiscreteGaussian(10), PureDP(1), "its cost of rho 0.005 at least, got epsilon 1"),
@@ -92,7 +96,9 @@ def test_a_pay_that_does_not_cover_the_cost_is_refused(
 @pytest.mark.unit
 def test_a_budget_that_holds_the_cost_but_not_the_pay_refuses(ledger: Ledger) -> None:
     ledger.release(THIRD, city(), pay=PureDP("1/2"))
-    with pytest.raises(BudgetExceeded, match=r"^asked epsilon 0.6, 0.5 left in .*; nothing was released$"):
+    with pytest.raises(
+        BudgetExceeded, match=r"^asked epsilon 0.6, 0.5 left in .*; nothing was released$"
+    ):
         ledger.release(THIRD, city(), pay=PureDP("3/5"))
     assert ledger.statement().spent.epsilon == Fraction(1, 2)
     ledger.release(THIRD, city(), pay=PureDP("1/2"))
@@ -111,7 +117,9 @@ def refusal(act: Any) -> SfumatoError | None:
 
 
 @pytest.mark.property
-@given(spent=epsilons(min_value=Fraction(1, 3), max_value=1), asked=epsilons(min_value=Fraction(1, 3)))
+@given(
+    spent=epsilons(min_value=Fraction(1, 3), max_value=1), asked=epsilons(min_value=Fraction(1, 3))
+)
 def test_what_can_be_afforded_is_what_will_be_released(spent: Fraction, asked: Fraction) -> None:
     ledger = Ledger.rehearsal(PureDP(1))
     ledger.release(THIRD, city(REHEARSAL), pay=PureDP(spent))
@@ -129,7 +137,12 @@ def test_what_can_be_afforded_is_what_will_be_released(spent: Fraction, asked: F
     [
         (PureDP(1), PureDP("4/3"), BudgetExceeded, "asked epsilon 1.33334, 1 left in "),
         (PureDP(1), ApproxDP(1, "1e-9"), BudgetExceeded, "asked delta 1e-09, 0 left in "),
-        (PureDP(1), ZCDP("1/100"), NotComparable, r"cannot pay for Gaussian noise \(rho 0.01\) in "),
+        (
+            PureDP(1),
+            ZCDP("1/100"),
+            NotComparable,
+            r"cannot pay for Gaussian noise \(rho 0.01\) in ",
+        ),
         (ZCDP(1), ZCDP("4/3"), BudgetExceeded, "asked rho 1.33334, 1 left in "),
     ],
     ids=["epsilon", "delta", "rho of none", "rho"],

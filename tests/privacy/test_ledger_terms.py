@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch
 from sfumato.graphon import Blocks
-from sfumato.heatmap import find_area, release, release_each, release_periods, rivals
-from sfumato.heatmap.release import release_sums
+from sfumato.heatmap import find_area, release, release_each, release_periods
+from sfumato.heatmap.methods import baselines as rivals
+from sfumato.heatmap.pipeline import release_sums
 from sfumato.privacy import (
     REHEARSAL,
+    UNITS,
     AddRemoveUser,
     Bound,
     Clock,
@@ -31,12 +33,12 @@ from sfumato.privacy import (
     Spent,
     guard,
     histogram,
-    ledger_file,
     read_release,
 )
-from sfumato.privacy.guarded import open_for_release
-from sfumato.privacy.units import PERIODS, period_of
-from sfumato.records import UNITS, Columns, Periods, guard_sums, open_table, sum_cells, sum_public_cells
+from sfumato.privacy.accounting.units import PERIODS, period_of
+from sfumato.privacy.ledger import file as ledger_file
+from sfumato.privacy.ledger.guarded import open_for_release
+from sfumato.records import Columns, Periods, guard_sums, open_table, sum_cells, sum_public_cells
 from sfumato.spaces import area_of_plane
 
 HALF = DiscreteLaplace(2)
@@ -53,7 +55,9 @@ def days(tmp_path: Path) -> Ledger:
 
 def by_day(column: str = "t", zone: str = "UTC") -> Periods:
     start = MONDAY - timedelta(days=1)
-    return Periods(column, "day", start, start + timedelta(days=5), time_zone=zone, mass_per_period=True)
+    return Periods(
+        column, "day", start, start + timedelta(days=5), time_zone=zone, mass_per_period=True
+    )
 
 
 def visits(*rows: tuple[float, float, datetime]) -> pa.Table:
@@ -72,7 +76,9 @@ def visits(*rows: tuple[float, float, datetime]) -> pa.Table:
 
 
 # One row on Monday and many on Tuesday, around midnight of everybody's clock.
-STAYS = visits((0.1, 0.9, MONDAY + 7 * HOUR), (0.1, 0.9, MONDAY + 23 * HOUR), (0.1, 0.9, MONDAY + 49 * HOUR))
+STAYS = visits(
+    (0.1, 0.9, MONDAY + 7 * HOUR), (0.1, 0.9, MONDAY + 23 * HOUR), (0.1, 0.9, MONDAY + 49 * HOUR)
+)
 TUESDAY = visits(
     *((0.9, 0.9, MONDAY + 24 * HOUR + hour * HOUR) for hour in (0.5, 1, 2, 9.5, 12, 20, 23, 23.5))
 )
@@ -108,9 +114,16 @@ def test_a_user_day_moves_more_than_its_mass_in_maps_that_are_not_of_its_days() 
 
 
 @pytest.mark.property
-@given(who=st.sampled_from(["user", "person", "co-owner", "Kunde"]), period=st.sampled_from(PERIODS))
+@given(
+    who=st.sampled_from(["user", "person", "co-owner", "Kunde"]), period=st.sampled_from(PERIODS)
+)
 def test_a_period_is_known_however_it_is_spelled(who: str, period: str) -> None:
-    for unit in (f"{who}-{period}", f"{who} {period}s", f"{who}_{period.upper()}", f"{period} of a {who}"):
+    for unit in (
+        f"{who}-{period}",
+        f"{who} {period}s",
+        f"{who}_{period.upper()}",
+        f"{period} of a {who}",
+    ):
         assert period_of(unit) == period
     assert period_of(f"{who}{period.capitalize()}") == period
     assert period_of(f"{who}{period}") == period
@@ -143,7 +156,9 @@ def test_a_bound_of_a_period_has_a_clock_and_no_other_has_one() -> None:
     with pytest.raises(InvalidParameter, match="names a period is bounded by a clock"):
         histogram([0, 1], 2, source="city", unit="user-day")
     with pytest.raises(InvalidParameter, match="names a period is bounded by a clock"):
-        guard_sums(sum_public_cells(open_table(BOTH), COLUMNS, AREA), source="city", unit="user-day")
+        guard_sums(
+            sum_public_cells(open_table(BOTH), COLUMNS, AREA), source="city", unit="user-day"
+        )
 
 
 MAPS: dict[str, Any] = {
@@ -192,7 +207,9 @@ MAPS: dict[str, Any] = {
 @pytest.mark.parametrize("name", MAPS)
 def test_a_ledger_of_user_days_pays_for_days_alone(name: str, days: Ledger) -> None:
     before = days.path.read_bytes()
-    with pytest.raises((InvalidParameter, LedgerMismatch), match=r"user-day.*; nothing was charged$"):
+    with pytest.raises(
+        (InvalidParameter, LedgerMismatch), match=r"user-day.*; nothing was charged$"
+    ):
         MAPS[name](days)
     assert days.path.read_bytes() == before
 
@@ -229,8 +246,12 @@ def test_the_first_charge_binds_the_clock(days: Ledger, tmp_path: Path) -> None:
             unit="user-day",
             groups=other,
         )
-        with pytest.raises(LedgerMismatch, match="the data is bounded by"):  # the door itself, not one face
-            days.release(rivals.FlatMethod().mechanism(Fraction(1), guarded.bound, AREA.grid), guarded)
+        with pytest.raises(
+            LedgerMismatch, match="the data is bounded by"
+        ):  # the door itself, not one face
+            days.release(
+                rivals.FlatMethod().mechanism(Fraction(1), guarded.bound, AREA.grid), guarded
+            )
         assert days.path.read_bytes() == before
     film(by_day(zone="Europe/Rome"))
     assert days.statement().spent == Spent(epsilon=Fraction(2))
@@ -257,7 +278,9 @@ def test_what_another_clock_cannot_afford_is_said_before_a_row_is_read(days: Led
 
 @pytest.mark.unit
 @pytest.mark.parametrize("charged", [False, True])
-def test_a_file_from_before_clocks_binds_one_unless_it_was_charged(charged: bool, tmp_path: Path) -> None:
+def test_a_file_from_before_clocks_binds_one_unless_it_was_charged(
+    charged: bool, tmp_path: Path
+) -> None:
     old = Ledger.create(tmp_path / "old.ledger", PureDP(9), unit="user-day", source="city")
     if charged:
         body = {
@@ -292,7 +315,9 @@ def test_a_file_from_before_clocks_binds_one_unless_it_was_charged(charged: bool
 
 @pytest.fixture
 def local(tmp_path: Path) -> Ledger:
-    return Ledger.create(tmp_path / "own.ledger", PureDP(100), unit="user", source="city", model="local")
+    return Ledger.create(
+        tmp_path / "own.ledger", PureDP(100), unit="user", source="city", model="local"
+    )
 
 
 @pytest.mark.unit
@@ -310,7 +335,9 @@ def test_a_local_ledger_pays_for_nothing_that_was_gathered(local: Ledger, tmp_pa
     asked: dict[str, Any] = {"ledger": local, "epsilon": 1}
     gathered: list[Callable[[], Any]] = [
         lambda: release(BOTH, COLUMNS, AREA, **asked),
-        lambda: release_each(BOTH, Columns("user", "x", "y", by="image"), AREA, groups=["one"], **asked),
+        lambda: release_each(
+            BOTH, Columns("user", "x", "y", by="image"), AREA, groups=["one"], **asked
+        ),
         lambda: release_periods(BOTH, COLUMNS, AREA, periods=film, **asked),
         lambda: find_area(
             lambda area: sum_cells(open_table(BOTH), COLUMNS, area, source="city"), AREA, **asked
@@ -321,7 +348,9 @@ def test_a_local_ledger_pays_for_nothing_that_was_gathered(local: Ledger, tmp_pa
         lambda: Blocks(2, epsilon=1, ledger=edges).fit([(0, 1), (2, 3), (4, 5)], nodes=8),
     ]
     for attempt in gathered:
-        with pytest.raises(LedgerMismatch, match=r"is of the local model: .*; nothing was charged$"):
+        with pytest.raises(
+            LedgerMismatch, match=r"is of the local model: .*; nothing was charged$"
+        ):
             attempt()
     assert local.statement().entries == edges.statement().entries == ()
 
@@ -358,11 +387,15 @@ def test_no_name_is_the_mark_of_a_rehearsal(name: str) -> None:
 def test_a_source_called_rehearsal_is_paid_for(tmp_path: Path) -> None:
     real = Ledger.create(tmp_path / "real.ledger", PureDP(1), unit="user", source="rehearsal")
     private: Guarded[Any] = histogram([0, 1], 2, source=real.header.source)
-    with pytest.raises(LedgerMismatch, match="accounts for the source REHEARSAL, the data is 'rehearsal'"):
+    with pytest.raises(
+        LedgerMismatch, match="accounts for the source REHEARSAL, the data is 'rehearsal'"
+    ):
         Ledger.rehearsal(PureDP(9)).release(HALF, private)
     paid = real.release(HALF, private)
     assert (paid.rehearsal, real.statement().spent.epsilon) == (False, Fraction(1, 2))
-    with pytest.raises(LedgerMismatch, match="accounts for the source 'rehearsal', the data is REHEARSAL"):
+    with pytest.raises(
+        LedgerMismatch, match="accounts for the source 'rehearsal', the data is REHEARSAL"
+    ):
         real.release(HALF, histogram([0, 1], 2, source=REHEARSAL))
     with pytest.raises(
         InvalidParameter, match=r"the source of a ledger is a name, got REHEARSAL; nothing was made"
@@ -373,7 +406,9 @@ def test_a_source_called_rehearsal_is_paid_for(tmp_path: Path) -> None:
 @pytest.mark.unit
 def test_no_file_is_a_rehearsal(tmp_path: Path) -> None:
     """Whoever wrote one could release with noise that they know."""
-    header = Ledger.create(tmp_path / "real.ledger", PureDP(1), unit="user", source="rehearsal").header
+    header = Ledger.create(
+        tmp_path / "real.ledger", PureDP(1), unit="user", source="rehearsal"
+    ).header
     ledger_file.create(tmp_path / "free.ledger", {**header.to_json(), "rehearsal": True})
     with pytest.raises(LedgerDamaged, match="a file is no rehearsal"):
         Ledger(tmp_path / "free.ledger")

@@ -30,9 +30,9 @@ from sfumato.privacy import (
     histogram,
     read_release,
 )
-from sfumato.privacy.codec import decode_loss, encode
-from sfumato.privacy.exact import MOST_DIGITS, exact, written
-from sfumato.privacy.units import period_of
+from sfumato.privacy.accounting.codec import decode_loss, encode
+from sfumato.privacy.accounting.numbers import MOST_DIGITS, exact, written
+from sfumato.privacy.accounting.units import period_of
 
 LONG = Fraction(10**400 + 1, 2 * 10**400)  # just above 1/2, in more than 800 letters
 ENDLESS = Fraction(10**5000 + 1, 2 * 10**5000)  # more than Python writes out
@@ -89,7 +89,14 @@ RICH = ApproxDP(10**3999, Fraction(10**500 - 1, 10**500))
 VAST = ZCDP(10**3999)
 
 
-leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | printable | amounts(500)
+leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | printable
+    | amounts(500)
+)
 data = st.one_of(
     *[st.recursive(leaves, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=6)] * 4,
     st.dictionaries(words | st.integers(), leaves, max_size=3),
@@ -111,10 +118,19 @@ data = st.one_of(
 )
 @example(PureDP(1), PureDP(LONG), "user", "city", "", "priced/1", "", None)
 @example(PureDP(LONG), PureDP(Fraction(1, 3)), "user", "city", "", "priced/1", "", {1: 2, "1": 3})
-@example(ApproxDP(1, Fraction(1, 10**2000)), ZCDP(Fraction(1, 10**9)), "user", "c", "", "p", "", None)
+@example(
+    ApproxDP(1, Fraction(1, 10**2000)), ZCDP(Fraction(1, 10**9)), "user", "c", "", "p", "", None
+)
 @settings(max_examples=150)
 def test_whatever_is_charged_reads_as_it_was_written(
-    budget: Loss | None, cost: Loss, unit: str, source: str, zone: str, name: str, note: str, anything: Any
+    budget: Loss | None,
+    cost: Loss,
+    unit: str,
+    source: str,
+    zone: str,
+    name: str,
+    note: str,
+    anything: Any,
 ) -> None:
     budget = budget or (VAST if isinstance(cost, ZCDP) else RICH)
     with tempfile.TemporaryDirectory() as folder:
@@ -188,6 +204,7 @@ def test_a_fraction_reads_as_it_was_written(amount: Fraction) -> None:
 )
 def test_a_number_without_end_is_not_computed(text: str) -> None:
     with pytest.raises(
-        InvalidParameter, match="of at most 4000 digits, or a number of at most 400, got one of more"
+        InvalidParameter,
+        match="of at most 4000 digits, or a number of at most 400, got one of more",
     ):
         exact(text)

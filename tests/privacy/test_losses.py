@@ -25,8 +25,8 @@ from sfumato.privacy import (
     ReplaceUser,
     SwappedCells,
 )
-from sfumato.privacy.codec import decode_loss, decode_neighbors, encode
-from sfumato.privacy.exact import WORKING, double_above, down, exact, exp_below, up
+from sfumato.privacy.accounting.codec import decode_loss, decode_neighbors, encode
+from sfumato.privacy.accounting.numbers import WORKING, double_above, down, exact, exp_below, up
 
 fractions = st.fractions(min_value=0, max_value=1000)
 
@@ -68,7 +68,9 @@ def test_bad_losses_are_refused_with_the_rule_and_the_value() -> None:
 
 @pytest.mark.unit
 def test_statements_read_as_sentences() -> None:
-    said = str(Guarantee(ApproxDP(1, 1e-6), MovedMass("1/4", "line"), "room", "local", Fraction(1, 2**90)))
+    said = str(
+        Guarantee(ApproxDP(1, 1e-6), MovedMass("1/4", "line"), "room", "local", Fraction(1, 2**90))
+    )
     assert said == (
         "epsilon 1, delta 1e-06 for each room (sources moved by an earth mover's distance of at most 0.25 "
         "(line)), local model; computational: removable by whoever holds the key, "
@@ -99,7 +101,8 @@ def test_losses_survive_json(a: Fraction, b: Fraction) -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    "bad", [{}, {"kind": "Perfect"}, {"kind": "PureDP"}, {"kind": "PureDP", "epsilon": "-1"}, [], None]
+    "bad",
+    [{}, {"kind": "Perfect"}, {"kind": "PureDP"}, {"kind": "PureDP", "epsilon": "-1"}, [], None],
 )
 def test_bad_json_is_refused(bad: object) -> None:
     with pytest.raises(InvalidInput, match="not a loss"):

@@ -36,10 +36,10 @@ from sfumato.privacy import (
     max_divergence,
     renyi_divergence,
 )
-from sfumato.privacy.guarded import LARGEST
-from sfumato.privacy.mechanisms import _accepts
-from sfumato.privacy.system import refine
-from sfumato.privacy.tables import erf_at, sampler
+from sfumato.privacy.ledger.guarded import LARGEST
+from sfumato.privacy.mechanisms.additive import _accepts
+from sfumato.privacy.noise.system import refine
+from sfumato.privacy.noise.tables import erf_at, sampler
 
 pytestmark = pytest.mark.system
 
@@ -59,7 +59,9 @@ def test_costs_by_hand() -> None:
     assert DiscreteGaussian(4).cost(bound) == ZCDP("3/8")
     assert RoundedGaussian(4).cost(bound) == ZCDP("3/8")
     assert PermuteAndFlip(4).cost(bound) == PureDP("3/2")
-    assert RandomisedResponse("1/3", 5).cost(Bound(ReplaceUser(), 10, linf=4, entries=2)) == PureDP("2/3")
+    assert RandomisedResponse("1/3", 5).cost(Bound(ReplaceUser(), 10, linf=4, entries=2)) == PureDP(
+        "2/3"
+    )
 
 
 @pytest.mark.unit
@@ -108,7 +110,9 @@ def test_laplace_cost_is_its_max_divergence(scale: int | str, shift: int) -> Non
     inside = np.abs(SUPPORT) <= 600 * float(mechanism.scale)
     p, q = mechanism.law.pmf(SUPPORT)[inside], mechanism.law.pmf(SUPPORT - shift)[inside]
     loss = float(np.abs(np.log(p / q)).max())
-    assert loss == pytest.approx(float(mechanism.cost(Bound(AddRemoveUser(), 1, l1=shift)).epsilon), rel=1e-9)
+    assert loss == pytest.approx(
+        float(mechanism.cost(Bound(AddRemoveUser(), 1, l1=shift)).epsilon), rel=1e-9
+    )
 
 
 @pytest.mark.reference
@@ -131,7 +135,9 @@ def test_gaussian_cost_bounds_every_renyi_divergence(sigma: float, shift: int) -
     p, q = whole.pmf(SUPPORT), whole.pmf(SUPPORT - shift)
     keep = (p > 1e-290) & (q > 1e-290)
     # At whole orders the discrete Gaussian meets its bound: a shifted sum over the same lattice.
-    divergence = float(renyi_divergence(p[keep] / p[keep].sum(), q[keep] / q[keep].sum(), order=2.0))
+    divergence = float(
+        renyi_divergence(p[keep] / p[keep].sum(), q[keep] / q[keep].sum(), order=2.0)
+    )
     assert divergence == pytest.approx(2 * rho, rel=1e-6)
 
 
@@ -155,7 +161,9 @@ def test_vector_costs_cover_vectors(shifts: tuple[int, ...]) -> None:
     # The box cuts tails: both sums are renormalised by the same factor up to 1e-4.
     assert worst <= float(laplace.cost(bound).epsilon) + 1e-3
     for order in (2.0, 3.0):
-        found = float(renyi_divergence(joint(gaussian.law, none), joint(gaussian.law, shifts), order=order))
+        found = float(
+            renyi_divergence(joint(gaussian.law, none), joint(gaussian.law, shifts), order=order)
+        )
         assert found <= order * float(gaussian.cost(bound).rho) + 1e-6
 
 
@@ -199,7 +207,11 @@ def test_proportions_are_unbiased_with_the_stated_variance() -> None:
     for sheet in itertools.product(range(3), repeat=n):
         chance = float(np.prod([float(answer[a]) for a in sheet]))
         found, spread = mechanism.proportions(np.array(sheet))
-        mean, square, variance = mean + chance * found, square + chance * found**2, variance + chance * spread
+        mean, square, variance = (
+            mean + chance * found,
+            square + chance * found**2,
+            variance + chance * spread,
+        )
     assert mean == pytest.approx([float(share) for share in population], abs=1e-12)
     assert variance == pytest.approx(square - mean**2, rel=1e-9)
     with pytest.raises(InvalidParameter, match="at least 2 answers"):
@@ -247,7 +259,9 @@ def test_the_epsilon_of_a_choice_is_needed() -> None:
 
 @pytest.mark.property
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=8), st.floats(0.5, 20))
-def test_a_choice_is_never_worse_than_the_exponential_mechanism(scores: list[int], scale: float) -> None:
+def test_a_choice_is_never_worse_than_the_exponential_mechanism(
+    scores: list[int], scale: float
+) -> None:
     values = np.array(scores)
     weights = np.exp((values - values.max()) / scale)
     exponential = weights / weights.sum()
@@ -326,13 +340,20 @@ def test_clipping_depends_on_the_sum_alone() -> None:
 
 
 @pytest.mark.property
-@given(st.fractions(min_value=Fraction(1, 50), max_value=20), st.integers(1, 1000), st.integers(1, 30))
+@given(
+    st.fractions(min_value=Fraction(1, 50), max_value=20), st.integers(1, 1000), st.integers(1, 30)
+)
 def test_within_spends_what_was_asked_and_hardly_less(amount: Fraction, l1: int, linf: int) -> None:
     bound = Bound(AddRemoveUser(), 50, l1=l1, linf=min(l1, linf))
     close = 1 - Fraction(1, 2**50)
-    for pure in (DiscreteLaplace.within(PureDP(amount), bound), PermuteAndFlip.within(PureDP(amount), bound)):
+    for pure in (
+        DiscreteLaplace.within(PureDP(amount), bound),
+        PermuteAndFlip.within(PureDP(amount), bound),
+    ):
         assert amount * close <= pure.cost(bound).epsilon <= amount
-    assert amount * close**2 <= DiscreteGaussian.within(ZCDP(amount), bound).cost(bound).rho <= amount
+    assert (
+        amount * close**2 <= DiscreteGaussian.within(ZCDP(amount), bound).cost(bound).rho <= amount
+    )
 
 
 @pytest.mark.property
@@ -354,15 +375,21 @@ def test_one_gaussian_release_may_use_up_an_approximate_budget() -> None:
     data = guard([5, 7], Bound(AddRemoveUser(), 2, l2_squared=2), source=REHEARSAL)
     release = ledger.release(RoundedGaussian.within(ApproxDP(1, "1e-6"), data.bound), data)
     assert release.guarantee.loss == ApproxDP(1, "1e-6")
-    assert release.entry.parameters["promise"] == {"kind": "ApproxDP", "epsilon": "1", "delta": "1/1000000"}
+    assert release.entry.parameters["promise"] == {
+        "kind": "ApproxDP",
+        "epsilon": "1",
+        "delta": "1/1000000",
+    }
     assert ledger.statement().left == ApproxDP(0, 0)
 
 
 @pytest.mark.reference
-@pytest.mark.parametrize("mechanism", [DiscreteLaplace(7), DiscreteGaussian(7.5)], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "mechanism", [DiscreteLaplace(7), DiscreteGaussian(7.5)], ids=lambda m: m.name
+)
 def test_opendp_agrees_on_the_cost(mechanism: DiscreteLaplace | DiscreteGaussian) -> None:
     """OpenDP's own privacy map of the measurement we draw from."""
-    from sfumato.privacy import system
+    from sfumato.privacy.noise import system
 
     match mechanism:
         case DiscreteLaplace(scale):
@@ -389,7 +416,7 @@ def test_undecided_bits_are_refined_exactly() -> None:
 
 @pytest.mark.unit
 def test_a_tie_in_the_table_is_refined(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.privacy import system
+    from sfumato.privacy.noise import system
 
     law = RoundedGaussian(3).law
     tied = sampler(law).tables[0].thresholds[4]
@@ -408,7 +435,7 @@ def test_a_tie_in_the_table_is_refined(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.unit
 def test_a_tie_with_several_thresholds_starts_at_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the far tail many thresholds share their 127 bits; the draw may be any of them."""
-    from sfumato.privacy import system
+    from sfumato.privacy.noise import system
 
     thresholds = sampler(RoundedGaussian(256).law).tables[0].thresholds
     tied = next(a for a, b in itertools.pairwise(thresholds) if a == b)

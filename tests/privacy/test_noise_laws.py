@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from tests.chance import assert_law
 
-from sfumato.privacy import UNITS, GaussianLaw, KeyedNoise, LaplaceLaw, Noise, RoundedGaussianLaw, SystemNoise
+from sfumato.privacy import (
+    UNITS,
+    GaussianLaw,
+    KeyedNoise,
+    LaplaceLaw,
+    Noise,
+    RoundedGaussianLaw,
+    SystemNoise,
+)
 
 pytestmark = [pytest.mark.statistical, pytest.mark.system]
 
@@ -18,14 +26,18 @@ SIGMAS = [0.5, 3, 100, 2**16]
 def has_laplace_law(noise: Noise, scale: float) -> None:
     sample = noise.laplace(scale, SIZE)
     assert_law(
-        sample, LaplaceLaw(scale).cdf, rivals=[LaplaceLaw(0.9 * scale).cdf, LaplaceLaw(1.1 * scale).cdf]
+        sample,
+        LaplaceLaw(scale).cdf,
+        rivals=[LaplaceLaw(0.9 * scale).cdf, LaplaceLaw(1.1 * scale).cdf],
     )
 
 
 def has_gaussian_law(noise: Noise, sigma: float) -> None:
     sample = noise.gaussian(sigma, SIZE)
     assert_law(
-        sample, GaussianLaw(sigma).cdf, rivals=[GaussianLaw(0.9 * sigma).cdf, GaussianLaw(1.1 * sigma).cdf]
+        sample,
+        GaussianLaw(sigma).cdf,
+        rivals=[GaussianLaw(0.9 * sigma).cdf, GaussianLaw(1.1 * sigma).cdf],
     )
 
 
@@ -73,7 +85,11 @@ def test_integers_are_uniform(source: str, key: bytes) -> None:
     sample = np.array(noise.uniform(7, 40_000))
     assert sample.min() == 0
     assert sample.max() == 6
-    assert_law(sample, lambda z: np.clip((z + 1) / 7, 0, 1), rivals=[lambda z: np.clip((z + 1) / 7.3, 0, 1)])
+    assert_law(
+        sample,
+        lambda z: np.clip((z + 1) / 7, 0, 1),
+        rivals=[lambda z: np.clip((z + 1) / 7.3, 0, 1)],
+    )
 
 
 @pytest.mark.unit

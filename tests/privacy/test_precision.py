@@ -53,7 +53,9 @@ def released(mechanism: Mechanism[Any, Any], value: int, exponent: int) -> np.nd
     bound = Bound(AddRemoveUser(), SIZE, l1=UNITS)
     data = guard(np.full(SIZE, value), bound, source=REHEARSAL, exponent=exponent)
     # Not numbers(), which takes integers only: the test must see what float noise would give away.
-    made: np.ndarray = np.ldexp(np.asarray(ledger.release(mechanism, data).value, dtype=np.float64), exponent)
+    made: np.ndarray = np.ldexp(
+        np.asarray(ledger.release(mechanism, data).value, dtype=np.float64), exponent
+    )
     return made
 
 
@@ -66,9 +68,11 @@ def test_the_low_bits_of_a_release_say_nothing(rng: np.random.Generator) -> None
         (RoundedGaussian(width), width),
     ]
     for mechanism, moved in cases:
-        # Neighbors one noise width apart: around 0 float noise would keep all its bits, there it would not.
+        # Neighbors one noise width apart: around 0 float noise would keep all its bits, there it
+        # would not.
         assert advantage(released(mechanism, 0, -20), released(mechanism, moved, -20)) >= LEVEL
-    # The rival: the same experiment with numpy's Laplace on floats, where 1 + z has lost the bits that z has.
+    # The rival: the same experiment with numpy's Laplace on floats, where 1 + z has lost the bits
+    # that z has.
     assert advantage(rng.laplace(size=SIZE), 1 + rng.laplace(size=SIZE)) < LEVEL
 
 
@@ -76,7 +80,9 @@ def test_the_low_bits_of_a_release_say_nothing(rng: np.random.Generator) -> None
 @given(st.integers(-(2**40), 2**40), st.integers(-40, 10))
 def test_a_release_is_an_integer_times_a_power_of_two(value: int, exponent: int) -> None:
     ledger = Ledger.rehearsal(PureDP(10))
-    data = guard(np.array([value]), Bound(AddRemoveUser(), 1, l1=1), source=REHEARSAL, exponent=exponent)
+    data = guard(
+        np.array([value]), Bound(AddRemoveUser(), 1, l1=1), source=REHEARSAL, exponent=exponent
+    )
     release = ledger.release(DiscreteLaplace(4), data)
     assert release.value.dtype == np.int64
     scaled = np.ldexp(release.numbers(), -exponent)

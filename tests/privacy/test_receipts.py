@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from sfumato.cli.main import app
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.method import NoisyLevel, NoisyTree
+from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree
 from sfumato.privacy import (
     ZCDP,
     AddRemoveUser,
@@ -29,7 +29,7 @@ from sfumato.privacy import (
     histogram,
     read_release,
 )
-from sfumato.privacy.codec import decode_guarantee, encode_guarantee
+from sfumato.privacy.accounting.codec import decode_guarantee, encode_guarantee
 
 pytestmark = pytest.mark.unit
 
@@ -53,7 +53,10 @@ AS_DATA: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "floats": (lambda counts: counts / 2, lambda counts: (counts / 2).tolist()),
     "a list": (lambda counts: counts.tolist(), lambda counts: counts.tolist()),
     "words": (lambda _: ["many"], lambda _: ["many"]),
-    "arrays in a tuple": (lambda counts: (counts, counts[0]), lambda counts: [counts.tolist(), counts[0]]),
+    "arrays in a tuple": (
+        lambda counts: (counts, counts[0]),
+        lambda counts: [counts.tolist(), counts[0]],
+    ),
     "an object with data in it": (lambda _: {"data": 1}, lambda _: {"data": 1}),
     "nothing": (lambda _: None, lambda _: None),
 }
@@ -100,13 +103,19 @@ def test_integers_stay_a_list_in_the_file(paid: Release[Any], tmp_path: Path) ->
 def test_what_is_no_array_of_integers_has_no_numbers(
     make: Callable[[Any], Any], kind: str, paid: Release[Any]
 ) -> None:
-    with pytest.raises(InvalidParameter, match=f"only an array of integers has numbers, the value is {kind}"):
+    with pytest.raises(
+        InvalidParameter, match=f"only an array of integers has numbers, the value is {kind}"
+    ):
         paid.then(make).numbers()
 
 
 @pytest.mark.parametrize("value", [object(), [float("nan")], {(1, 2): 3}, [b"bytes"]])
-def test_what_json_cannot_hold_leaves_no_file(value: Any, paid: Release[Any], tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match=r"cannot be saved as JSON .*nothing was written, the release"):
+def test_what_json_cannot_hold_leaves_no_file(
+    value: Any, paid: Release[Any], tmp_path: Path
+) -> None:
+    with pytest.raises(
+        InvalidParameter, match=r"cannot be saved as JSON .*nothing was written, the release"
+    ):
         paid.then(lambda _: value).write(tmp_path / "receipt.json")
     assert not (tmp_path / "receipt.json").exists()
 
@@ -114,7 +123,9 @@ def test_what_json_cannot_hold_leaves_no_file(value: Any, paid: Release[Any], tm
 @pytest.mark.parametrize(
     ("value", "words"), [({}, "it has no 'data'"), ([1.5], "no integers"), ("1", "no integers")]
 )
-def test_a_damaged_value_is_refused(value: Any, words: str, paid: Release[Any], tmp_path: Path) -> None:
+def test_a_damaged_value_is_refused(
+    value: Any, words: str, paid: Release[Any], tmp_path: Path
+) -> None:
     (tmp_path / "receipt.json").write_text(json.dumps({**paid.to_json(), "value": value}))
     with pytest.raises(InvalidInput, match=words):
         read_release(tmp_path / "receipt.json")

@@ -11,7 +11,15 @@ import numpy.typing as npt
 import pytest
 
 from sfumato.errors import InvalidInput
-from sfumato.privacy import REHEARSAL, ZCDP, DiscreteGaussian, Ledger, Release, histogram, read_release
+from sfumato.privacy import (
+    REHEARSAL,
+    ZCDP,
+    DiscreteGaussian,
+    Ledger,
+    Release,
+    histogram,
+    read_release,
+)
 
 
 def released() -> Release[npt.NDArray[np.int64]]:
@@ -23,7 +31,11 @@ def released() -> Release[npt.NDArray[np.int64]]:
 def test_what_then_has_changed_is_marked_also_in_a_file(tmp_path: Path) -> None:
     plain = released()
     changed = plain.then(lambda value: value + 1)
-    assert (plain.processed, changed.processed, changed.then(np.sort).processed) == (False, True, True)
+    assert (plain.processed, changed.processed, changed.then(np.sort).processed) == (
+        False,
+        True,
+        True,
+    )
     plain.write(tmp_path / "plain.json")
     changed.write(tmp_path / "changed.json")
     assert not read_release(tmp_path / "plain.json").processed

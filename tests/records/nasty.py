@@ -28,7 +28,8 @@ class Case:
 
     @property
     def rows(self) -> list[Row]:
-        # Python has no nanoseconds and no time before the year 1 or after 9999: none of these is in a period.
+        # Python has no nanoseconds and no time before the year 1 or after 9999: none of these is in
+        # a period.
         return [dict(row) for row in _told(self.table).to_pylist()]
 
 
@@ -42,12 +43,16 @@ def _told(table: pa.Table) -> pa.Table:
             moments = pa.array(held, pa.timestamp("s", tz=column.type.tz))
             table = table.set_column(place, table.column_names[place], moments)
         elif pa.types.is_date(column.type):
-            days = [None if v is None or abs(v) > 2**18 else v for v in column.cast("int32").to_pylist()]
+            days = [
+                None if v is None or abs(v) > 2**18 else v for v in column.cast("int32").to_pylist()
+            ]
             table = table.set_column(place, table.column_names[place], pa.array(days, pa.date32()))
     return table
 
 
-def _moments(start: datetime, end: datetime, rng: np.random.Generator, size: int) -> list[int | None]:
+def _moments(
+    start: datetime, end: datetime, rng: np.random.Generator, size: int
+) -> list[int | None]:
     """Microseconds from a day before to a day after, half of them about the full hours; some none at all."""
     low, high = (int(one.replace(tzinfo=UTC).timestamp()) for one in (start, end))
     drawn = rng.integers(10**6 * (low - 86_400), 10**6 * (high + 86_400), size)
@@ -107,10 +112,14 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
     out = {
         "points": Case(pa.table({"user": users, "x": x, "y": y}), basic, PLANE),
         "text users": Case(
-            pa.table({"user": pa.array(["", "a", "A", "a ", None, "é"] * 50), "x": x, "y": y}), basic, PLANE
+            pa.table({"user": pa.array(["", "a", "A", "a ", None, "é"] * 50), "x": x, "y": y}),
+            basic,
+            PLANE,
         ),
         "float users": Case(
-            pa.table({"user": [0.0, -0.0, math.nan, None, 1.5, 2.0] * 50, "x": x, "y": y}), basic, PLANE
+            pa.table({"user": [0.0, -0.0, math.nan, None, 1.5, 2.0] * 50, "x": x, "y": y}),
+            basic,
+            PLANE,
         ),
         "odd places": Case(
             pa.table(
@@ -150,7 +159,9 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
                     "user": users,
                     "x": x,
                     "y": y,
-                    "w": pa.array([[*ODD, 0.25, 1.75, 90.0][i % 12] for i in range(n)], pa.float64()),
+                    "w": pa.array(
+                        [[*ODD, 0.25, 1.75, 90.0][i % 12] for i in range(n)], pa.float64()
+                    ),
                 }
             ),
             Columns("user", "x", "y", weight="w", step=Fraction(1, 1000), cap=60_000),
@@ -168,7 +179,9 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
             PLANE,
         ),
         "groups": Case(
-            pa.table({"user": users, "x": x, "y": y, "image": ["b", "a", "secret", None, "A"] * 60}),
+            pa.table(
+                {"user": users, "x": x, "y": y, "image": ["b", "a", "secret", None, "A"] * 60}
+            ),
             Columns("user", "x", "y", by="image"),
             area_of_image(3, 2, 3),
             ("a", "b", "never"),
@@ -195,7 +208,12 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
         ),
         "small groups": Case(
             pa.table(
-                {"user": users, "x": x, "y": y, "image": pa.array([i % 4 - 1 for i in range(n)], pa.int8())}
+                {
+                    "user": users,
+                    "x": x,
+                    "y": y,
+                    "image": pa.array([i % 4 - 1 for i in range(n)], pa.int8()),
+                }
             ),
             Columns("user", "x", "y", by="image"),
             area_of_image(3, 2, 3),
@@ -207,17 +225,27 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
             PLANE,
         ),
         "antimeridian": Case(
-            pa.table({"user": users, "x": rng.uniform(-180, 180, n) // 2 * 2, "y": rng.uniform(-20, 0, n)}),
+            pa.table(
+                {
+                    "user": users,
+                    "x": rng.uniform(-180, 180, n) // 2 * 2,
+                    "y": rng.uniform(-20, 0, n),
+                }
+            ),
             basic,
             PACIFIC,
         ),
         "west of 180": Case(
-            pa.table({"user": users, "x": [180.0, -180.0, 175.0] * 100, "y": rng.uniform(0, 10, n)}),
+            pa.table(
+                {"user": users, "x": [180.0, -180.0, 175.0] * 100, "y": rng.uniform(0, 10, n)}
+            ),
             basic,
             area_in_degrees((170, 0, 180, 10), 4),
         ),
         "east of 180": Case(
-            pa.table({"user": users, "x": [180.0, -180.0, -175.0] * 100, "y": rng.uniform(0, 10, n)}),
+            pa.table(
+                {"user": users, "x": [180.0, -180.0, -175.0] * 100, "y": rng.uniform(0, 10, n)}
+            ),
             basic,
             area_in_degrees((-180, 0, -170, 10), 4),
         ),
@@ -229,10 +257,16 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
         "nothing": Case(pa.table({"user": [1], "x": [99.0], "y": [99.0]}), basic, PLANE),
         "no rows": Case(pa.table({"user": [1], "x": [0.0], "y": [0.0]}).slice(1), basic, PLANE),
     }
-    spring = Periods("t", "hour", datetime(2026, 3, 28), datetime(2026, 3, 31), time_zone="Europe/Rome")
+    spring = Periods(
+        "t", "hour", datetime(2026, 3, 28), datetime(2026, 3, 31), time_zone="Europe/Rome"
+    )
     week = Periods("t", "day", datetime(2024, 2, 26), datetime(2024, 3, 4))
-    weeks = Periods("t", "week", datetime(2025, 12, 29), datetime(2026, 1, 19), mass_per_period=True)
-    months = Periods("t", "month", datetime(2099, 11, 1), datetime(2100, 4, 1), time_zone="Asia/Kolkata")
+    weeks = Periods(
+        "t", "week", datetime(2025, 12, 29), datetime(2026, 1, 19), mass_per_period=True
+    )
+    months = Periods(
+        "t", "month", datetime(2099, 11, 1), datetime(2100, 4, 1), time_zone="Asia/Kolkata"
+    )
     far = [2**61, -(2**61)] * 2
     at = {one: _moments(one.start, one.end, rng, n) for one in (spring, week, weeks, months)}
     short = [None if v is None else v // 10**6 for v in at[weeks]]
@@ -245,12 +279,17 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
     timed = Columns("user", "x", "y", by="t")
     out |= {
         "times in a zone": Case(
-            pa.table(people | {"t": pa.array(at[spring][4:] + far, pa.timestamp("us", tz="America/Lima"))}),
+            pa.table(
+                people
+                | {"t": pa.array(at[spring][4:] + far, pa.timestamp("us", tz="America/Lima"))}
+            ),
             timed,
             PLANE,
             spring,
         ),
-        "fine times": Case(pa.table(people | {"t": pa.array(fine, pa.timestamp("ns"))}), timed, PLANE, week),
+        "fine times": Case(
+            pa.table(people | {"t": pa.array(fine, pa.timestamp("ns"))}), timed, PLANE, week
+        ),
         "mass per period": Case(
             pa.table(people | {"t": pa.array(short, pa.timestamp("s"))}), timed, PLANE, weeks
         ),
@@ -258,7 +297,11 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
         "dates": Case(
             pa.table(
                 people
-                | {"t": pa.array([19_779 + i % 12 for i in range(n - 2)] + [2**30, -(2**30)], pa.date32())}
+                | {
+                    "t": pa.array(
+                        [19_779 + i % 12 for i in range(n - 2)] + [2**30, -(2**30)], pa.date32()
+                    )
+                }
             ),
             timed,
             PLANE,

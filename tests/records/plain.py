@@ -11,14 +11,16 @@ from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sfumato.privacy.guarded import Guarded, open_for_release
-from sfumato.records import UNITS, CellSums, Columns, Periods
+from sfumato.privacy import UNITS
+from sfumato.privacy.ledger.guarded import Guarded, open_for_release
+from sfumato.records import CellSums, Columns, Periods
 from sfumato.spaces import Area
 
 Row = dict[str, Any]
 NUMBER = re.compile(r"[+-]?([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?")
 ISO = re.compile(
-    r"\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d([.]\d{1,9})?)?(Z|[+-](0\d|1[0-4]):[0-5]\d)?)?", re.ASCII
+    r"\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d([.]\d{1,9})?)?(Z|[+-](0\d|1[0-4]):[0-5]\d)?)?",
+    re.ASCII,
 )
 
 

@@ -73,7 +73,9 @@ def number(row: Row) -> Any:
     if row.who is None or not row.who.lstrip("-").isdecimal():
         return row.who
     value = int(row.who)
-    return (value, float(value), Decimal(value).quantize(Decimal("1.00")), np.int32(value))[row.spelling % 4]
+    return (value, float(value), Decimal(value).quantize(Decimal("1.00")), np.int32(value))[
+        row.spelling % 4
+    ]
 
 
 def write_json(path: Path, rows: Rows) -> Path:
@@ -139,7 +141,11 @@ def write_sqlite(path: Path, rows: Rows, *, collation: str) -> str:
 def _bindable(value: Any) -> Any:
     """SQLite takes no decimals."""
     return (
-        float(value) if isinstance(value, Decimal) else int(value) if isinstance(value, np.int32) else value
+        float(value)
+        if isinstance(value, Decimal)
+        else int(value)
+        if isinstance(value, np.int32)
+        else value
     )
 
 
@@ -165,7 +171,10 @@ def write_postgres(url: str, name: str, rows: Rows, *, kind: str) -> str:
     host = url.partition("host=")[2]
     with psycopg.connect(f"host={host} user=tests dbname=postgres") as connection:
         connection.execute("create extension if not exists citext")
-        for collation, locale in (("nocase", "und-u-ks-level2"), ("shifted", "und-u-ka-shifted-ks-level1")):
+        for collation, locale in (
+            ("nocase", "und-u-ks-level2"),
+            ("shifted", "und-u-ka-shifted-ks-level1"),
+        ):
             connection.execute(
                 f"create collation if not exists {collation} "
                 f"(provider = icu, locale = '{locale}', deterministic = false)"

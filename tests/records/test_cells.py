@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidInput, Unguarded
-from sfumato.privacy import AddRemoveUser
-from sfumato.records import UNITS, CellSums, guard_sums
+from sfumato.privacy import UNITS, AddRemoveUser
+from sfumato.records import CellSums, guard_sums
 from sfumato.spaces import Grid
 
 

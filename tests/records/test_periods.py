@@ -12,7 +12,8 @@ import pytest
 from tests.records.plain import opened
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.records import UNITS, Columns, Periods, open_table, sum_cells
+from sfumato.privacy import UNITS
+from sfumato.records import Columns, Periods, open_table, sum_cells
 from sfumato.spaces import area_of_plane
 
 DAY = datetime(2026, 1, 5)
@@ -45,7 +46,10 @@ def test_every_period_has_a_name(
     ("changed", "words"),
     [
         ({"unit": "year"}, "periods are one of"),
-        ({"start": datetime(2026, 1, 5, 0, 30)}, "whole day, 2026-01-05T00:00 is one and 2026-01-05T00:30"),
+        (
+            {"start": datetime(2026, 1, 5, 0, 30)},
+            "whole day, 2026-01-05T00:00 is one and 2026-01-05T00:30",
+        ),
         ({"unit": "week", "start": datetime(2026, 1, 6)}, "whole week, 2026-01-05T00:00 is one"),
         ({"end": DAY}, "periods end after they begin"),
         ({"end": datetime(2026, 1, 1)}, "periods end after they begin, got 2026-01-05"),
@@ -108,7 +112,8 @@ def test_columns_and_periods_must_agree() -> None:
 # how far one unit moves the sums, by trying all of them
 
 PLACES = {0: (0.25, 0.25), 1: (0.75, 0.75)}
-# (user, day, place): one user in both days and both places, one in a single place, one with many rows.
+# (user, day, place): one user in both days and both places, one in a single place, one with many
+# rows.
 ROWS = [
     ("a", 0, 0), ("a", 0, 1), ("a", 1, 1),
     ("b", 1, 0),
@@ -116,18 +121,22 @@ ROWS = [
 ]  # fmt: skip
 
 
-def summed(rows: list[tuple[str, int, int]], periods: Periods, unit: str) -> tuple[dict[int, int], Fraction]:
+def summed(
+    rows: list[tuple[str, int, int]], periods: Periods, unit: str
+) -> tuple[dict[int, int], Fraction]:
     """The sums, opened, and the l1 bound they were guarded with."""
     table = pa.table(
         {
             "user": pa.array([user for user, _, _ in rows], pa.string()),
             "x": pa.array([PLACES[place][0] for _, _, place in rows], pa.float64()),
             "y": pa.array([PLACES[place][1] for _, _, place in rows], pa.float64()),
-            "t": pa.array([periods.start + timedelta(days=day) for _, day, _ in rows], pa.timestamp("us")),
+            "t": pa.array(
+                [periods.start + timedelta(days=day) for _, day, _ in rows], pa.timestamp("us")
+            ),
         }
     )
     guarded = sum_cells(open_table(table), COLUMNS, AREA, source="t", unit=unit, groups=periods)
-    return opened(guarded), guarded.bound.need("l1", by="a test")
+    return opened(guarded), guarded.bound.required("l1", by="a test")
 
 
 def moved(periods: Periods, unit: str) -> tuple[int, Fraction]:
@@ -136,7 +145,9 @@ def moved(periods: Periods, unit: str) -> tuple[int, Fraction]:
     days = [None] if unit == "user" else [0, 1]
     furthest = 0
     for user, day in itertools.product("abc", days):
-        rest, _ = summed([row for row in ROWS if row[0] != user or day not in (None, row[1])], periods, unit)
+        rest, _ = summed(
+            [row for row in ROWS if row[0] != user or day not in (None, row[1])], periods, unit
+        )
         cells = whole.keys() | rest.keys()
         furthest = max(furthest, sum(abs(whole.get(cell, 0) - rest.get(cell, 0)) for cell in cells))
     return furthest, bound
@@ -157,7 +168,9 @@ def test_one_unit_moves_the_sums_as_far_as_is_declared_and_no_further(
 
 
 @pytest.mark.unit
-def test_a_day_of_a_user_who_shares_one_mass_would_move_more_than_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_day_of_a_user_who_shares_one_mass_would_move_more_than_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Why that is refused: without its day of five rows, the mass of user c runs to the other day."""
     monkeypatch.setattr(Periods, "masses", lambda self, unit: 1)
     furthest, bound = moved(Periods("t", "day", DAY, DAY + timedelta(days=2)), "user-day")
@@ -165,9 +178,13 @@ def test_a_day_of_a_user_who_shares_one_mass_would_move_more_than_it(monkeypatch
 
 
 @pytest.mark.unit
-def test_a_mass_per_period_that_is_declared_as_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mass_per_period_that_is_declared_as_one_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(Periods, "masses", lambda self, unit: 1)
-    furthest, bound = moved(Periods("t", "day", DAY, DAY + timedelta(days=2), mass_per_period=True), "user")
+    furthest, bound = moved(
+        Periods("t", "day", DAY, DAY + timedelta(days=2), mass_per_period=True), "user"
+    )
     assert bound < furthest
 
 
@@ -186,5 +203,7 @@ def test_a_session_of_duckdb_in_another_zone_is_refused() -> None:
     found = opened(sum_cells(database.table("v"), columns, area, source="t", groups=periods))
     assert found == {1: UNITS}
     database.raw_sql("set timezone = 'America/Lima'")
-    with pytest.raises(InvalidInput, match=r"must be in UTC .* it is in 'America/Lima'.*nothing was counted"):
+    with pytest.raises(
+        InvalidInput, match=r"must be in UTC .* it is in 'America/Lima'.*nothing was counted"
+    ):
         sum_cells(database.table("v"), columns, area, source="t", groups=periods)

@@ -19,7 +19,8 @@ from tests.records.nasty import PLANE
 from tests.records.plain import opened
 
 from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage, SfumatoError
-from sfumato.records import UNITS, Columns, Engine, open_table, sum_cells
+from sfumato.privacy import UNITS
+from sfumato.records import Columns, Engine, open_table, sum_cells
 from sfumato.records.engines import connected, duckdb_engine
 
 BASIC = Columns("user", "x", "y")
@@ -130,13 +131,20 @@ def test_json_has_the_columns_that_are_asked_for(
 @pytest.mark.parametrize("columns", [None, BASIC])
 @pytest.mark.parametrize(
     "content",
-    [b"[]", b"[" + JSON_LINE + b"]", b'[\n{"user": "\\ud800", "x": 0, "y": 0}, 5]', b"\xef\xbb\xbf [{}]"],
+    [
+        b"[]",
+        b"[" + JSON_LINE + b"]",
+        b'[\n{"user": "\\ud800", "x": 0, "y": 0}, 5]',
+        b"\xef\xbb\xbf [{}]",
+    ],
 )
 def test_a_json_list_is_refused_whatever_it_holds(
     content: bytes, columns: Columns | None, engine: Engine, tmp_path: Path
 ) -> None:
     (tmp_path / "rows.json").write_bytes(content)
-    with pytest.raises(InvalidInput, match=r"must hold one object per line \(NDJSON\), not a list of them"):
+    with pytest.raises(
+        InvalidInput, match=r"must hold one object per line \(NDJSON\), not a list of them"
+    ):
         open_table(tmp_path / "rows.json", engine=engine, columns=columns)
 
 
@@ -147,11 +155,16 @@ def test_a_json_list_is_refused_whatever_it_holds(
         (JSON_LINE, "no column 'usr' among the 3 of the first line of .*; did you mean 'user'"),
         (b'{"x": 1, "y": 1}', "no column 'usr' .*; the first object must have every key"),
         (b'{"user": 1,\n"x": 1, "y": 1}', "the first line of .* must hold an object"),
-        (b'{"user": ' + b"[" * 9999 + b"]" * 9999 + b"}", "the first line of .* must hold an object"),
+        (
+            b'{"user": ' + b"[" * 9999 + b"]" * 9999 + b"}",
+            "the first line of .* must hold an object",
+        ),
         (b"5", "the first line of .* must hold an object"),
     ],
 )
-def test_the_first_object_of_json_is_its_header(content: bytes, message: str, tmp_path: Path) -> None:
+def test_the_first_object_of_json_is_its_header(
+    content: bytes, message: str, tmp_path: Path
+) -> None:
     (tmp_path / "0.json").write_bytes(b"")
     (tmp_path / "1.json").write_bytes(content)
     for source in ("1.json", "*.json"):
@@ -187,11 +200,18 @@ class Mute:
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("odd", ["\ud800", 10**5000, Decimal("sNaN"), pd.NA, Mute()], ids=list("abcde"))
+@pytest.mark.parametrize(
+    "odd", ["\ud800", 10**5000, Decimal("sNaN"), pd.NA, Mute()], ids=list("abcde")
+)
 @pytest.mark.parametrize("column", ["user", "x", "comment"])
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 def test_no_object_of_pandas_stops_the_reader(odd: Any, column: str, engine: Engine) -> None:
-    rows: dict[str, Any] = {"user": ["a", "b"], "x": ["0.5", "0.5"], "y": [0.5, 0.5], "comment": ["", ""]}
+    rows: dict[str, Any] = {
+        "user": ["a", "b"],
+        "x": ["0.5", "0.5"],
+        "y": [0.5, 0.5],
+        "comment": ["", ""],
+    }
     rows[column] = [rows[column][0], odd]
     frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in rows.items()})
     users = 2 if column == "comment" or (column == "user" and isinstance(odd, int)) else 1
@@ -246,7 +266,9 @@ def test_damaged_files_are_one_sentence_without_a_row(
     text = pa.Array.from_buffers(
         pa.string(), 2, pa.array([b"\xff" + CANARY.encode(), b"0.5"], pa.binary()).buffers()
     )
-    pq.write_table(pa.table({"user": text, "x": [0.5] * 2, "y": [0.5] * 2}), tmp_path / "user.parquet")
+    pq.write_table(
+        pa.table({"user": text, "x": [0.5] * 2, "y": [0.5] * 2}), tmp_path / "user.parquet"
+    )
     pq.write_table(pa.table({"user": [1, 2], "x": text, "y": [0.5] * 2}), tmp_path / "x.parquet")
     packed = gzip.compress(b"user,x,y\n" + f"{CANARY},0.5,0.5\n".encode() * 9000)
     files = {

@@ -19,12 +19,13 @@ from tests.records.plain import opened, plain_sums
 from tests.records.storages import Row, write_csv, write_json, write_parquet
 
 from sfumato.errors import InvalidInput
-from sfumato.records import UNITS, Columns, Engine, open_table, sum_cells
+from sfumato.privacy import UNITS
+from sfumato.records import Columns, Engine, open_table, sum_cells
 from sfumato.records.engines import spark_engine
 
 CLUSTER = "local-cluster[2,1,1024]"
-# Each job takes a second or two; these hold nothing the others do not, but for engines in process. Spark has
-# no unsigned numbers.
+# Each job takes a second or two; these hold nothing the others do not, but for engines in process.
+# Spark has no unsigned numbers.
 LEFT_OUT = ("points", "all cells", "numbered groups", "nothing", "pacific edges", "rows are users",
             "the world", "west of 180", "unsigned", "dates")  # fmt: skip
 
@@ -40,7 +41,9 @@ def cluster() -> Iterator[str]:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in LEFT_OUT])
-def test_sums_are_those_of_the_plain_program(name: str, cluster: str, rng: np.random.Generator) -> None:
+def test_sums_are_those_of_the_plain_program(
+    name: str, cluster: str, rng: np.random.Generator
+) -> None:
     case = cases(rng)[name]
     table = open_table(case.table, engine="spark", connection=cluster)
     found = opened(sum_cells(table, case.columns, case.area, source="test", groups=case.groups))
@@ -59,7 +62,8 @@ def test_files_are_read_alike(cluster: str, rng: np.random.Generator, tmp_path: 
     (tmp_path / "rows.jsonl").write_text(
         '{"user": "a", "x": 0.5, "y": "1"}\n{"user": 7, "x": 2e0, "y": 1}\nnot json\n{"x": 1, "y": 1}\n'
     )
-    # Two users that a reader who replaces what is no UTF-8 takes for one, in a file whose fields have lines.
+    # Two users that a reader who replaces what is no UTF-8 takes for one, in a file whose fields
+    # have lines.
     (tmp_path / "bytes.csv").write_bytes(
         b'user,x,y\n\xff,0.5,0.5\n\xfe,2,1\n\xfe,2,1\n"a\r\nd,2,1\r\n",1,1\nd,2,1\n'
     )
@@ -117,12 +121,20 @@ def test_neighbors_whose_names_are_no_utf_8(cluster: str, tmp_path: Path) -> Non
 
 @pytest.mark.fault
 @pytest.mark.parametrize("engine", ["duckdb", "polars", "spark"])
-def test_text_in_parquet_that_is_no_utf_8_is_refused(engine: Engine, cluster: str, tmp_path: Path) -> None:
-    text = pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff", b"\xfe"], pa.binary()).buffers())
-    pq.write_table(pa.table({"user": text, "x": [0.5] * 2, "y": [0.5] * 2}), tmp_path / "rows.parquet")
+def test_text_in_parquet_that_is_no_utf_8_is_refused(
+    engine: Engine, cluster: str, tmp_path: Path
+) -> None:
+    text = pa.Array.from_buffers(
+        pa.string(), 2, pa.array([b"\xff", b"\xfe"], pa.binary()).buffers()
+    )
+    pq.write_table(
+        pa.table({"user": text, "x": [0.5] * 2, "y": [0.5] * 2}), tmp_path / "rows.parquet"
+    )
     where = cluster if engine == "spark" else None
     table = open_table(tmp_path / "rows.parquet", engine=engine, connection=where)
-    with pytest.raises(InvalidInput, match="could not read or count the rows of city; nothing was charged"):
+    with pytest.raises(
+        InvalidInput, match="could not read or count the rows of city; nothing was charged"
+    ):
         sum_cells(table, Columns("user", "x", "y"), PLANE, source="city")
     broken = pa.table({"user": text, "x": [0.5] * 2, "y": [0.5] * 2})
     with pytest.raises(InvalidInput, match="could not be read as Arrow; nothing was read"):
@@ -141,7 +153,9 @@ def test_executors_need_no_sfumato(tmp_path: Path) -> None:
 
     (tmp_path / "rows.csv").write_text('user,x,y\n"a\nb",0.5,1\n')
     names = ("user", "x", "y")
-    rows = text_rows.TextRows("CSV", (str(tmp_path / "rows.csv"),), names, names, frozenset({"x", "y"}))
+    rows = text_rows.TextRows(
+        "CSV", (str(tmp_path / "rows.csv"),), names, names, frozenset({"x", "y"})
+    )
     cloudpickle.register_pickle_by_value(text_rows)  # type: ignore[no-untyped-call]
     (tmp_path / "rows.pickle").write_bytes(cloudpickle.dumps(rows.batches))  # type: ignore[no-untyped-call]
     code = (
@@ -150,21 +164,30 @@ def test_executors_need_no_sfumato(tmp_path: Path) -> None:
         "print([b.to_pylist() for b in pickle.load(open(sys.argv[1], 'rb'))()])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "rows.pickle"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, tmp_path / "rows.pickle"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.strip() == "[[{'user': 'a\\nb', 'x': 0.5, 'y': 1.0}]]"
 
 
 @pytest.mark.fault
-def test_a_failing_job_tells_nothing(cluster: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failing_job_tells_nothing(
+    cluster: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "rows.parquet"
-    pq.write_table(pa.table({"user": ["canary"] * 5000, "x": [0.5] * 5000, "y": [0.5] * 5000}), path)
+    pq.write_table(
+        pa.table({"user": ["canary"] * 5000, "x": [0.5] * 5000, "y": [0.5] * 5000}), path
+    )
     whole = path.read_bytes()
     table = open_table(str(path), engine="spark", connection=cluster)
     path.write_bytes(whole[:200] + bytes(200) + whole[400:])
     with pytest.raises(InvalidInput) as caught:
         sum_cells(table, Columns("user", "x", "y"), PLANE, source="city")
-    assert str(caught.value) == "pyspark could not read or count the rows of city; nothing was charged"
+    assert (
+        str(caught.value) == "pyspark could not read or count the rows of city; nothing was charged"
+    )
     assert caught.value.__context__ is None
     heard = capfd.readouterr()
     assert heard.out + heard.err == ""

@@ -16,7 +16,8 @@ from tests.records.nasty import CITY, NAMES, PLANE, Case, cases
 from tests.records.plain import opened, plain_sums
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.records import UNITS, Columns, Engine, open_table, sum_cells
+from sfumato.privacy import UNITS
+from sfumato.records import Columns, Engine, open_table, sum_cells
 from sfumato.records.engines import connected
 from sfumato.spaces import Area, area_of_plane
 
@@ -31,7 +32,9 @@ def summed(case: Case, engine: Engine = "duckdb") -> dict[int, int]:
 @pytest.mark.engine
 @pytest.mark.parametrize("engine", LOCAL)
 @pytest.mark.parametrize("name", NAMES)
-def test_sums_are_those_of_the_plain_program(name: str, engine: Engine, rng: np.random.Generator) -> None:
+def test_sums_are_those_of_the_plain_program(
+    name: str, engine: Engine, rng: np.random.Generator
+) -> None:
     case = cases(rng)[name]
     expected = plain_sums(case.rows, case.columns, case.area, case.groups)
     assert summed(case, engine) == expected
@@ -49,7 +52,9 @@ def test_order_files_and_threads_change_nothing(
         pq.write_table(mixed.slice(60 * part, 60), tmp_path / f"{part}.parquet", row_group_size=7)
     table = open_table(str(tmp_path / "*.parquet"), engine=engine)
     assert opened(sum_cells(table, case.columns, case.area, source="test")) == summed(case)
-    assert opened(sum_cells(open_table(tmp_path), case.columns, case.area, source="test")) == summed(case)
+    assert opened(
+        sum_cells(open_table(tmp_path), case.columns, case.area, source="test")
+    ) == summed(case)
 
 
 @pytest.mark.engine
@@ -71,14 +76,18 @@ place = st.one_of(
     st.floats(-1.5, 3.5), st.sampled_from([None, float("nan"), float("inf"), -1.0, 3.0, 0.0, 1e300])
 )
 rows = st.lists(
-    st.tuples(st.integers(0, 4), place, place, st.one_of(st.none(), st.integers(-2, 2**62))), max_size=30
+    st.tuples(st.integers(0, 4), place, place, st.one_of(st.none(), st.integers(-2, 2**62))),
+    max_size=30,
 )
 
 
 def _table(rows: list[tuple[int, float | None, float | None, int | None]]) -> pa.Table:
     kinds = {"user": pa.int64(), "x": pa.float64(), "y": pa.float64(), "w": pa.int64()}
     return pa.table(
-        {name: pa.array([row[i] for row in rows], kind) for i, (name, kind) in enumerate(kinds.items())}
+        {
+            name: pa.array([row[i] for row in rows], kind)
+            for i, (name, kind) in enumerate(kinds.items())
+        }
     )
 
 
@@ -90,7 +99,8 @@ def test_one_user_moves_the_sums_by_at_most_units(
 ) -> None:
     columns = Columns("user", "x", "y", weight=weight)
     with_them, without = (
-        summed(Case(_table(some), columns, SMALL)) for some in (rows, [row for row in rows if row[0] != user])
+        summed(Case(_table(some), columns, SMALL))
+        for some in (rows, [row for row in rows if row[0] != user])
     )
     cells = with_them.keys() | without.keys()
     assert sum(abs(with_them.get(cell, 0) - without.get(cell, 0)) for cell in cells) <= UNITS
@@ -182,13 +192,16 @@ def test_sqlite_rows_may_hold_any_type(kind: str, tmp_path: Path) -> None:
                 row = [77, 0.5, 1, 1]
                 row[place] = value
                 last = file.execute(insert, row).lastrowid
-                file.execute(f"update visits set {name} = cast({name} as text) where rowid = ?", (last,))  # noqa: S608
+                as_text = f"update visits set {name} = cast({name} as text) where rowid = ?"  # noqa: S608
+                file.execute(as_text, (last,))
         rows += [{"u": name, "x": 0.5, "y": 1, "w": 1} for name in ("broken", "broken too")]
     for one in rows:
         one |= {name: None for name in "xyw" if isinstance(one[name], bytes)}
         one["u"] = None if one["u"] in (b"", float("inf")) else one["u"]
     table = open_table(f"{tmp_path / 'rows.db'}::visits")
-    found = opened(sum_cells(table, Columns("user", "x", "y", weight="w", step=1, cap=3), PLANE, source="t"))
+    found = opened(
+        sum_cells(table, Columns("user", "x", "y", weight="w", step=1, cap=3), PLANE, source="t")
+    )
     assert found == plain_sums(rows, Columns("u", "x", "y", weight="w", step=1, cap=3), PLANE)
 
 
@@ -200,10 +213,14 @@ def test_sqlite_groups_may_hold_any_type(kind: str, groups: list[str], tmp_path:
     with sqlite3.connect(tmp_path / "rows.db") as file:
         file.execute(f"create table visits (user blob, x real, y real, image {kind})")
         for value in (1, "zz", b"1", b"\xff", None, 2.5):
-            file.execute("insert into visits values (?, 0.5, 0.5, ?)", (repr(value).encode(), value))
+            file.execute(
+                "insert into visits values (?, 0.5, 0.5, ?)", (repr(value).encode(), value)
+            )
         file.execute("insert into visits values ('u', 0.5, 0.5, cast(x'31ff' as text))")
     table = open_table(f"{tmp_path / 'rows.db'}::visits")
-    found = opened(sum_cells(table, Columns("user", "x", "y", by="image"), PLANE, source="t", groups=groups))
+    found = opened(
+        sum_cells(table, Columns("user", "x", "y", by="image"), PLANE, source="t", groups=groups)
+    )
     assert sum(found.values()) == (1 if kind == "integer" else 2) * UNITS
 
 
@@ -265,7 +282,11 @@ def test_types_that_cannot_be_counted_are_named(
     rows = {"user": ["1"], "x": [0.0], "y": [0.0], "by": ["a"], column: values}
     with pytest.raises(InvalidInput, match=f"column '{column}' .*; nothing was counted"):
         sum_cells(
-            open_table(pa.table(rows)), columns, PLANE, source="t", groups=["a"] if columns.by else None
+            open_table(pa.table(rows)),
+            columns,
+            PLANE,
+            source="t",
+            groups=["a"] if columns.by else None,
         )
 
 
@@ -273,6 +294,7 @@ def test_types_that_cannot_be_counted_are_named(
 def test_a_missing_column_is_named_with_those_there_are() -> None:
     table = open_table(pa.table({"who": ["1"], "x": [0.0], "y": [0.0]}))
     with pytest.raises(
-        InvalidInput, match=r"^there is no column 'user', only 'who', 'x', 'y'; nothing was counted$"
+        InvalidInput,
+        match=r"^there is no column 'user', only 'who', 'x', 'y'; nothing was counted$",
     ):
         sum_cells(table, Columns("user", "x", "y"), PLANE, source="t")

@@ -17,14 +17,14 @@ from scipy import sparse, stats
 from scipy.sparse.linalg import aslinearoperator
 from tests.sensing.referees import hull_distance
 
+from sfumato._types import FloatArray
 from sfumato.errors import SolverFailed
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.check import Check, check
-from sfumato.sensing.operators import Operator
-from sfumato.sensing.recovery import Recovery, Status
-from sfumato.sensing.solver.lengths import LONG, length
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.recovery.certificate import Recovery, Status
+from sfumato.sensing.recovery.solver.norms import LONG, length
+from sfumato.sensing.recovery.verify import Check, check
 from sfumato.spaces import Graph, Grid, Line, Points
-from sfumato.spaces.space import FloatArray
 
 OPERATORS = {
     "line": 0.4,
@@ -111,12 +111,16 @@ def problem(seed: int, *, wild: bool = True) -> Problem:
     radius, status = _radius(kind_of_radius, made, sigma, noise, rng)
     if radius > size * (1 + 1e-12):
         status = "zero"
-    elif status is None and masses.max() <= upper and noise * (1 + 1e-12) < radius < size * (1 - 1e-12):
+    elif (
+        status is None
+        and masses.max() <= upper
+        and noise * (1 + 1e-12) < radius < size * (1 - 1e-12)
+    ):
         status = "optimal"  # the sources that made the readings are feasible
-    label = (
-        f"{kind}, m={m}, n={n}, {sources} <= {upper:g}, {sizes}, sigma={sigma:.1e}, {kind_of_radius} radius"
+    label = f"{kind}, m={m}, n={n}, {sources} <= {upper:g}, {sizes}, sigma={sigma:.1e}, {kind_of_radius} radius"
+    return Problem(
+        seed, label, operator, y, radius, upper, status, sizes != "as it is" or bool(odd)
     )
-    return Problem(seed, label, operator, y, radius, upper, status, sizes != "as it is" or bool(odd))
 
 
 def _distance(operator: Operator, masses: FloatArray, y: FloatArray) -> float:
@@ -151,7 +155,9 @@ def _operator(kind: str, rng: np.random.Generator) -> Operator:
             return heat_line(sources=10_000, sensors=m, diffusion_time=spread)
         case "plane":
             return heat_plane(
-                sources=Grid(int(rng.integers(2, 6))), sensors=rng.random((m, 2)), diffusion_time=spread
+                sources=Grid(int(rng.integers(2, 6))),
+                sensors=rng.random((m, 2)),
+                diffusion_time=spread,
             )
         case "points":
             return heat_plane(
@@ -209,7 +215,9 @@ def _sources(kind: str, n: int, upper: float, unit: float, rng: np.random.Genera
         case _:
             full = rng.random(n) < rng.uniform(0.1, 0.9)
             start = int(rng.integers(n))
-            full[start : start + int(rng.integers(1, n + 1))] = True  # a run, and single cells around it
+            full[start : start + int(rng.integers(1, n + 1))] = (
+                True  # a run, and single cells around it
+            )
             masses[full] = upper
     return masses
 
@@ -220,9 +228,12 @@ def _radius(
     m, size = made.y.size, float(length(made.y))
     if kind.startswith("barely"):
         matrix = made.matrix
-        low, high = hull_distance(matrix, made.y, made.upper) if matrix.size <= 100_000 else (0.0, 0.0)
+        low, high = (
+            hull_distance(matrix, made.y, made.upper) if matrix.size <= 100_000 else (0.0, 0.0)
+        )
         by = _log_uniform(rng, 1e-6, 1e-2)
-        # Where the box reaches the readings there is no such radius: the problem is then a tight one.
+        # Where the box reaches the readings there is no such radius: the problem is then a tight
+        # one.
         if kind == "barely feasible" and high > 1e-7 * size:
             return high * (1 + by), "optimal"
         if kind == "barely infeasible" and low > 1e-7 * size:
@@ -247,7 +258,9 @@ def _chi_radius(matrix: FloatArray, y: FloatArray, sigma: float) -> float:
     basis, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
     basis = basis[:, sizes > 1e-12 * sizes.max()]
     left = y - basis @ (basis.T @ y)
-    return math.hypot(sigma * math.sqrt(stats.chi2.ppf(0.9, max(1, basis.shape[1]))), float(length(left)))
+    return math.hypot(
+        sigma * math.sqrt(stats.chi2.ppf(0.9, max(1, basis.shape[1]))), float(length(left))
+    )
 
 
 def _pick(rng: np.random.Generator, table: dict[str, float]) -> str:
@@ -273,7 +286,7 @@ class Outcome:
 
 def attempt(given: Problem) -> Outcome:
     """Recover and check; every answer that does not prove itself, or contradicts what is known, is wrong."""
-    from sfumato.sensing.recover import recover
+    from sfumato.sensing.recovery.estimators.least_mass import recover
 
     start = time.process_time()
     try:
@@ -298,7 +311,10 @@ def main(count: int, first: int) -> None:
             print(f"{found.verdict}: seed {given.seed}: {given.label}; {found.why}", flush=True)
         elif found.seconds > 2:
             print(f"slow: seed {given.seed}: {given.label}; {found.seconds:.1f} s", flush=True)
-    print(f"{count} problems from {first}:", ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
+    print(
+        f"{count} problems from {first}:",
+        ", ".join(f"{n} {what}" for what, n in sorted(counts.items())),
+    )
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-from sfumato.sensing.solver.lengths import LONG, length
-from sfumato.spaces.space import FloatArray
+from sfumato._types import FloatArray
+from sfumato.sensing.recovery.solver.norms import LONG, length
 
 Program = tuple[FloatArray, Any, FloatArray, list[Any]]
 
@@ -50,7 +50,13 @@ def clarabel_program(matrix: FloatArray, y: FloatArray, *, radius: float, upper:
     """The program as Clarabel wants it: least cost'x with A x + s = b, s in cones."""
     m, n = matrix.shape
     a = sparse.vstack(
-        [-sparse.eye_array(n), sparse.eye_array(n), sparse.csc_array((1, n)), sparse.csc_array(matrix)], "csc"
+        [
+            -sparse.eye_array(n),
+            sparse.eye_array(n),
+            sparse.csc_array((1, n)),
+            sparse.csc_array(matrix),
+        ],
+        "csc",
     )
     b = np.concatenate([np.zeros(n), np.full(n, upper), [radius], y])
     return np.ones(n), a, b, [clarabel.NonnegativeConeT(2 * n), clarabel.SecondOrderConeT(m + 1)]
@@ -59,7 +65,8 @@ def clarabel_program(matrix: FloatArray, y: FloatArray, *, radius: float, upper:
 def hull_distance(matrix: FloatArray, y: FloatArray, upper: float) -> tuple[float, float]:
     """Between which two numbers the least |M f - y| over 0 <= f <= upper lies; proved on both sides.
 
-    Above by an f in the box, below by r'(y - M f) <= |y - M f| for a unit vector r and every f in the box.
+    Above by an f in the box, below by r'(y - M f) <= |y - M f| for a unit vector r and every f in
+    the box.
     """
     n, unit = matrix.shape[1], float(length(y))
     matrix, y, upper = matrix * (upper / unit), y / unit, 1.0  # of f / upper and y / |y|, so near 1

@@ -16,10 +16,12 @@ def sensing(name: str) -> Any:
 
 
 def rounding_not_counted() -> None:
-    from sfumato.privacy.exact import sqrt_above
+    from sfumato.privacy.accounting.numbers import sqrt_above
 
     def smooth(sensitivity: Any, step: Any, exponent: int, readings: int) -> Any:
-        return (Fraction(sensitivity.l2) + step * sqrt_above(Fraction(readings))) / Fraction(2) ** exponent
+        return (Fraction(sensitivity.l2) + step * sqrt_above(Fraction(readings))) / Fraction(
+            2
+        ) ** exponent
 
     sensing("plan")._moved = smooth
 
@@ -29,7 +31,7 @@ def step_never_written() -> None:
 
 
 def epoch_without_chance() -> None:
-    import_module("sfumato.privacy.keyed").os = SimpleNamespace(urandom=bytes)  # type: ignore[attr-defined]
+    import_module("sfumato.privacy.noise.keyed").os = SimpleNamespace(urandom=bytes)  # type: ignore[attr-defined]
 
 
 def changed_readings_unsealed() -> None:
@@ -78,7 +80,8 @@ def centers_only() -> None:
     def centers(operator: Any, *, over_distance: bool) -> Any:
         columns, space = operator.columns(np.arange(operator.space.size)), operator.space
         return changes.matrix_changes(
-            sensing("operators").Matrix(space, operator.sensors, columns), over_distance=over_distance
+            sensing("operators").Matrix(space, operator.sensors, columns),
+            over_distance=over_distance,
         )
 
     sensing("sensitivity").heat_changes = centers
@@ -88,7 +91,7 @@ def any_unit() -> None:
     """Readings taken as if a source added 1 to them, whatever they are in."""
     module = sensing("readings")
     true = module.release
-    untold = sensing("simulate").made_up_site
+    untold = sensing("simulate").synthetic_site
 
     def guess(values: Any, site: Any, noise_plan: Any, **how: Any) -> Any:
         told = site if site.per_source else untold(site.name, site.operator, site.neighbors)

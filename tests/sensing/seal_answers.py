@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass, SwappedCells
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane
-from sfumato.sensing.keys import Device, MasterKey, write_device_key
-from sfumato.sensing.plan import unit_of
-from sfumato.sensing.readings import _in_sources as in_sources
-from sfumato.sensing.readings import plan, quantise, release
-from sfumato.sensing.sensors import Sensors
-from sfumato.sensing.site import Site
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane
+from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.model.site import Site
+from sfumato.sensing.release.keys import Device, MasterKey, write_device_key
+from sfumato.sensing.release.noise_plan import unit_of
+from sfumato.sensing.release.readings import _in_sources as in_sources
+from sfumato.sensing.release.readings import plan, quantise, release_readings
 from sfumato.spaces import Graph, Grid
 
 MASTER = bytes(range(32))
@@ -31,7 +31,9 @@ MASTER = bytes(range(32))
 
 def cases() -> list[tuple[Site, ZCDP | ApproxDP, dict[str, Any]]]:
     """Sites with lines, grids and graphs; both laws; names and times beyond ASCII; steps after the first."""
-    line = heat_line(sources=40, sensors=Sensors([0.1, 0.4, 0.9], ["a", "b", "c"]), diffusion_time=0.05)
+    line = heat_line(
+        sources=40, sensors=Sensors([0.1, 0.4, 0.9], ["a", "b", "c"]), diffusion_time=0.05
+    )
     plane = heat_plane(sources=Grid(2), sensors=[(0.25, 0.5), (0.75, 0.5)], diffusion_time=1e-5)
     graph = graph_diffusion(Graph([(0, 1), (1, 2), (2, 3)]), 0.5)
     return [
@@ -74,8 +76,14 @@ def made(site: Site, loss: ZCDP | ApproxDP, given: dict[str, Any], folder: Path)
         device = Device(folder / "d.key")
     # The second snapshot of a start, so that draws begin later than at 0.
     for _ in range(2):
-        snapshot = release(
-            given["values"], site, noise, ledger=book, device=device, time=given["time"], note="made up"
+        snapshot = release_readings(
+            given["values"],
+            site,
+            noise,
+            ledger=book,
+            device=device,
+            time=given["time"],
+            note="made up",
         )
     readings = np.array([given["values"][name] for name in snapshot.names])
     return {

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests import saboteurs
 
 from sfumato.privacy import RoundedGaussianLaw
-from sfumato.sensing.keys import Device
+from sfumato.sensing.release.keys import Device
 
 LAWS = (RoundedGaussianLaw(64), RoundedGaussianLaw(65))
 
@@ -25,7 +25,13 @@ def seal(path: Path, count: int) -> None:
                 os.waitpid(child, 0)
         law = LAWS[i % 2]
         _, epoch, first = device.noise.numbered(law, 3)
-        line = {"step": device.step, "law": str(law.sigma), "epoch": epoch.hex(), "first": first, "size": 3}
+        line = {
+            "step": device.step,
+            "law": str(law.sigma),
+            "epoch": epoch.hex(),
+            "first": first,
+            "size": 3,
+        }
         os.write(1, (json.dumps(line) + "\n").encode())
 
 

@@ -1,7 +1,7 @@
 """A device and a receiver made from docs/reference/keyed-noise.md alone: nothing of the package is imported.
 
-Only hashing, HMAC and AES come from libraries. What a code covers is read from the page itself, so a page
-that leaves something out makes a device that is refused.
+Only hashing, HMAC and AES come from libraries. What a code covers is read from the page itself, so
+a page that leaves something out makes a device that is refused.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def e_to_minus(x: Fraction) -> int:
 class ErfTable(Sequence[int]):
     """The thresholds floor(2**127 erf((k + 1/2) / (sigma sqrt 2))), each computed when it is looked at.
 
-    erf(x) = 2 / sqrt(pi) * sum of (-1)**n x**(2n + 1) / (n! (2n + 1)); terms reach e**(x**2), hence the bits.
-    The table ends with the first that is at least 2**127 - 1.
+    erf(x) = 2 / sqrt(pi) * sum of (-1)**n x**(2n + 1) / (n! (2n + 1)); terms reach e**(x**2), hence
+    the bits. The table ends with the first that is at least 2**127 - 1.
     """
 
     def __init__(self, sigma: Fraction) -> None:
@@ -124,7 +124,9 @@ def gaussian_tables(sigma: Fraction) -> tuple[list[Sequence[int]], list[int]]:
     return [one] * len(multipliers), multipliers
 
 
-def draws(key: bytes, epoch: bytes, law: str, *, sigma: Fraction, first: int, size: int) -> list[int]:
+def draws(
+    key: bytes, epoch: bytes, law: str, *, sigma: Fraction, first: int, size: int
+) -> list[int]:
     """Draws first, first + 1, ... of one law, with an empty context."""
     up = float(sigma)
     sigma = Fraction(up if Fraction(up) >= sigma else math.nextafter(up, math.inf))
@@ -138,7 +140,9 @@ def draws(key: bytes, epoch: bytes, law: str, *, sigma: Fraction, first: int, si
     for n in range(first, first + size):
         total = 0
         for i, (thresholds, multiplier) in enumerate(zip(tables, multipliers, strict=True)):
-            block = int.from_bytes(aes.update(epoch + (n * len(tables) + i).to_bytes(4, "big")), "big")
+            block = int.from_bytes(
+                aes.update(epoch + (n * len(tables) + i).to_bytes(4, "big")), "big"
+            )
             value = bisect_right(thresholds, block % 2**127)  # how many are at or below it
             total += (-1 if block >> 127 else 1) * multiplier * value
         found.append(total)
@@ -181,23 +185,37 @@ def keys_of(master: bytes, device: str, step: int) -> tuple[bytes, bytes]:
 
 def law_of(release: dict[str, Any]) -> tuple[str, Fraction]:
     entry = release["entry"]
-    law = {"rounded-gaussian/1": "rounded-gaussian", "discrete-gaussian/1": "gaussian"}[entry["mechanism"]]
+    law = {"rounded-gaussian/1": "rounded-gaussian", "discrete-gaussian/1": "gaussian"}[
+        entry["mechanism"]
+    ]
     return law, Fraction(entry["parameters"]["sigma"])
 
 
 def sealed(
-    units: list[int], site: dict[str, Any], blank: dict[str, Any], *, master: bytes, where: dict[str, Any]
+    units: list[int],
+    site: dict[str, Any],
+    blank: dict[str, Any],
+    *,
+    master: bytes,
+    where: dict[str, Any],
 ) -> dict[str, Any]:
     """A whole snapshot: noise on the readings' lattice integers, and its seal.
 
-    `blank` is the snapshot without values and seal, `where` says device, step, epoch and first draw.
+    `blank` is the snapshot without values and seal, `where` says device, step, epoch and first
+    draw.
     """
     noise_key, code_key = keys_of(master, where["device"], where["step"])
     law, sigma = law_of(blank["release"])
     epoch = bytes.fromhex(where["epoch"])
     noise = draws(noise_key, epoch, law, sigma=sigma, first=where["first"], size=len(units))
-    release = {**blank["release"], "value": [unit + draw for unit, draw in zip(units, noise, strict=True)]}
-    seal = {"key_id": hashlib.sha256(expand(master, "sfumato.seal.v1|id")).hexdigest()[:16], **where}
+    release = {
+        **blank["release"],
+        "value": [unit + draw for unit, draw in zip(units, noise, strict=True)],
+    }
+    seal = {
+        "key_id": hashlib.sha256(expand(master, "sfumato.seal.v1|id")).hexdigest()[:16],
+        **where,
+    }
     words = {
         "SITE": site_digest(site),
         "NAMES": blank["names"],

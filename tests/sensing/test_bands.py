@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from tests.chance import assert_share
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing import block_graph, graph_diffusion, heat_line
-from sfumato.sensing.bands import bands, community_beliefs
-from sfumato.sensing.mixing import Mixing
-from sfumato.sensing.posterior import Posterior, posterior
-from sfumato.spaces.space import FloatArray, IntArray
+from sfumato.sensing.diagnostics.mixing import Mixing
+from sfumato.sensing.recovery.estimators.credible import bands, community_beliefs
+from sfumato.sensing.recovery.estimators.posterior import SourcePosterior, posterior
 
 LINE = heat_line(sources=100, sensors=20, diffusion_time=0.02)
 SMALL = heat_line(sources=40, sensors=20, diffusion_time=0.02)
 
 
-def counted(cells: IntArray, weights: FloatArray | None = None) -> Posterior:
+def counted(cells: IntArray, weights: FloatArray | None = None) -> SourcePosterior:
     """A posterior of exactly these draws."""
     shared = np.full(len(cells), 1 / len(cells)) if weights is None else weights
-    return Posterior(
+    return SourcePosterior(
         LINE, np.zeros(20), 1.0, 1.0, cells, np.where(cells >= 0, 1.0, 0.0), shared, math.nan,
         Mixing(1.0, 0.0, len(cells), 1), np.arange(100), 0.0, 1.0, 1.0, 12,
     )  # fmt: skip
@@ -69,8 +69,8 @@ def test_a_band_wider_than_a_quarter_is_none() -> None:
 def test_bands_hold_as_often_as_they_say(rng: np.random.Generator) -> None:
     """Sources drawn as they are believed, masses too: the share of scenes whose first band of 90 % holds.
 
-    Bands of one scene are not independent, so the first of each is counted; cells make a band hold a little
-    more than it must. The rival is a band that says 90 % and means 70 %.
+    Bands of one scene are not independent, so the first of each is counted; cells make a band hold
+    a little more than it must. The rival is a band that says 90 % and means 70 %.
     """
     held: list[bool] = []
     said: list[float] = []

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 from tests.sensing.referees import clarabel_solution
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.bregman import GAP, BregmanPath, _penalised, bregman
-from sfumato.sensing.build import heat_line, linear
-from sfumato.sensing.operators import Operator
+from sfumato.sensing.model.operators.build import heat_line, linear
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.recovery.estimators.bregman import GAP, BregmanPath, _penalised, bregman
 from sfumato.spaces import Line
-from sfumato.spaces.space import FloatArray
 
 
 def papers_problem(rng: np.random.Generator) -> tuple[Operator, FloatArray, FloatArray, float]:
@@ -34,8 +34,9 @@ def papers_problem(rng: np.random.Generator) -> tuple[Operator, FloatArray, Floa
 def never_grows(path: BregmanPath, readings: FloatArray) -> None:
     """Theorem 8.4, up to what inexact inner answers can spoil.
 
-    An inner value is at most weight |b|^2 / 2 with |b_k| <= (k + 1) |y|, as f = 0 shows; the share GAP of it,
-    once for the step and once for the subgradient before it, over the weight, is what H may grow by.
+    An inner value is at most weight |b|^2 / 2 with |b_k| <= (k + 1) |y|, as f = 0 shows; the share
+    GAP of it, once for the step and once for the subgradient before it, over the weight, is what H
+    may grow by.
     """
     halves = path.residuals**2 / 2
     for k, (before, after) in enumerate(pairwise(halves), start=1):
@@ -77,7 +78,10 @@ def test_a_small_weight_begins_at_nothing() -> None:
 @pytest.mark.property
 @settings(max_examples=30)
 @given(
-    seed=st.integers(0, 2**32 - 1), m=st.integers(1, 6), n=st.integers(1, 10), upper=st.sampled_from([0.3, 1])
+    seed=st.integers(0, 2**32 - 1),
+    m=st.integers(1, 6),
+    n=st.integers(1, 10),
+    upper=st.sampled_from([0.3, 1]),
 )
 def test_the_residual_never_grows(seed: int, m: int, n: int, upper: float) -> None:
     draw = np.random.default_rng(seed)
@@ -100,7 +104,9 @@ def test_without_adding_back_the_residual_stays() -> None:
     curvature = path.weight * float(np.linalg.norm(matrix, 2)) ** 2
 
     def answer(start: FloatArray) -> FloatArray:
-        return _penalised(matrix, readings, start, weight=path.weight, upper=1.0, curvature=curvature)
+        return _penalised(
+            matrix, readings, start, weight=path.weight, upper=1.0, curvature=curvature
+        )
 
     first = answer(np.zeros(20))
     assert np.array_equal(first, path.iterates[0])
@@ -111,8 +117,8 @@ def test_without_adding_back_the_residual_stays() -> None:
 def test_it_approaches_feasible_sources_while_outside_the_radius(rng: np.random.Generator) -> None:
     """Theorem 8.4, second half: D(f0, f_t) = J(f0) - J(f_t) - <p_t, f0 - f_t> falls while outside.
 
-    p_t = weight M' (sum of the residuals so far). A step outside lowers it by weight (H(f_t) - H(f0)), here
-    at least 0.01 * 0.01 |noise|^2 = 1e-5; gaps of the inner answers are below 1e-7.
+    p_t = weight M' (sum of the residuals so far). A step outside lowers it by weight (H(f_t) -
+    H(f0)), here at least 0.01 * 0.01 |noise|^2 = 1e-5; gaps of the inner answers are below 1e-7.
     """
     operator, readings, sources, radius = papers_problem(rng)
     path = bregman(operator, readings, radius=radius, weight=0.01, steps=30)
@@ -120,7 +126,8 @@ def test_it_approaches_feasible_sources_while_outside_the_radius(rng: np.random.
     left = readings - path.iterates @ matrix.T
     pulls = path.weight * np.cumsum(left, axis=0) @ matrix
     distances = [
-        float(sources.sum() - f.sum() - p @ (sources - f)) for f, p in zip(path.iterates, pulls, strict=True)
+        float(sources.sum() - f.sum() - p @ (sources - f))
+        for f, p in zip(path.iterates, pulls, strict=True)
     ]
     outside = distances[: path.stopped_at]
     assert len(outside) >= 3
@@ -142,7 +149,9 @@ def test_it_leads_to_the_least_squares_fit(rng: np.random.Generator) -> None:
     slack = GAP * (101 * float(np.linalg.norm(readings))) ** 2
     assert (halves - fit.cost <= fit.x.sum() / (path.weight * steps) + slack).all()
     assert (halves >= fit.cost * (1 - 1e-9)).all()
-    assert fit.cost > 0.1  # min H = 0, which the thesis assumes, is far off: |noise|^2 / 2 is about 2.5
+    assert (
+        fit.cost > 0.1
+    )  # min H = 0, which the thesis assumes, is far off: |noise|^2 / 2 is about 2.5
     assert halves[-1] - fit.cost < 0.01 * fit.cost
     never_grows(path, readings)
 
@@ -161,7 +170,8 @@ def test_stopping_at_the_radius_is_not_the_minimiser(rng: np.random.Generator) -
         assert slow.stopped_at > path.stopped_at
         worse.append(path.objectives[-1] / least - 1)
         finer.append(slow.objectives[-1] / least - 1)
-    # Clarabel's objective is right to 1e-6; both answers are feasible, so neither is below the least.
+    # Clarabel's objective is right to 1e-6; both answers are feasible, so neither is below the
+    # least.
     assert min(*worse, *finer) > -1e-6
     assert 0.003 < np.mean(worse) < 0.05
     assert 0.003 < np.mean(finer) < 0.05
@@ -170,7 +180,9 @@ def test_stopping_at_the_radius_is_not_the_minimiser(rng: np.random.Generator) -
 @pytest.mark.unit
 def test_an_inner_problem_without_an_answer_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     # By its full name: the room hands out the function of the same name.
-    monkeypatch.setattr(import_module("sfumato.sensing.bregman"), "INNER_STEPS", 3)
+    monkeypatch.setattr(
+        import_module("sfumato.sensing.recovery.estimators.bregman"), "INNER_STEPS", 3
+    )
     operator = heat_line(sources=50, sensors=20, diffusion_time=0.05)
     with pytest.raises(SolverFailed, match="no path was returned"):
         bregman(operator, operator.readings(np.eye(50)[20]))

@@ -15,16 +15,16 @@ from tests.sensing.problems import attempt, problem, problems
 from tests.sensing.referees import clarabel_solution, hull_distance
 
 from sfumato import sensing
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.check import LONG, _diffused, _length, _some, check, tolerance
-from sfumato.sensing.check import _value as dual_value
-from sfumato.sensing.operators import Operator
-from sfumato.sensing.recover import recover
-from sfumato.sensing.recovery import Recovery, Status
-from sfumato.sensing.solver import certify, long_diffusion
-from sfumato.sensing.solver.exchange import Problem
+from sfumato._types import FloatArray
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.recovery.certificate import Recovery, Status
+from sfumato.sensing.recovery.estimators.least_mass import recover
+from sfumato.sensing.recovery.solver import certify, long_diffusion
+from sfumato.sensing.recovery.solver.exchange import Problem
+from sfumato.sensing.recovery.verify import LONG, _diffused, _length, _some, check, tolerance
+from sfumato.sensing.recovery.verify import _value as dual_value
 from sfumato.spaces import Graph, Grid, Line
-from sfumato.spaces.space import FloatArray
 
 
 def said(
@@ -41,16 +41,20 @@ def said(
     f = np.zeros(operator.shape[1]) if estimate is None else np.asarray(estimate, dtype=float)
     objective = math.inf if status == "infeasible" else math.fsum(f)
     gap = math.inf if status == "infeasible" else gap
-    return Recovery(operator, np.asarray(y, float), radius, upper, status, f, objective, gap, np.array(dual))
+    return Recovery(
+        operator, np.asarray(y, float), radius, upper, status, f, objective, gap, np.array(dual)
+    )
 
 
-# By hand, M = 1 in two cells: min f1 + f2 with |f - y| <= 1 takes off 1 / sqrt 2 from each; z = (1, 1).
+# By hand, M = 1 in two cells: min f1 + f2 with |f - y| <= 1 takes off 1 / sqrt 2 from each; z = (1,
+# 1).
 PAIR = linear(np.eye(2), Line(2))
 ROOT = math.sqrt(0.5)
 RIGHT = said(PAIR, [3, 4], radius=1, upper=5, estimate=[3 - ROOT, 4 - ROOT], dual=[1.0, 1.0])
 # With upper 1 the second cell is full: f = (0.6, 1) is 1 away from (1.2, 1.8); z = (1, 4/3).
 FULL = said(PAIR, [1.2, 1.8], radius=1, upper=1, estimate=[0.6, 1.0], dual=[1.0, 4 / 3])
-# The box ends at (1, 1), which is 5 from (4, 5); along the ray (3, 4) / 5 nothing in the box is nearer.
+# The box ends at (1, 1), which is 5 from (4, 5); along the ray (3, 4) / 5 nothing in the box is
+# nearer.
 RAY = said(PAIR, [4, 5], radius=4.9, upper=1, status="infeasible", dual=[0.6, 0.8])
 ZERO = said(PAIR, [3, 4], radius=5, upper=1, status="zero", dual=[0.0, 0.0])
 
@@ -103,7 +107,10 @@ def test_no_sources_hold_where_the_readings_are_within_the_radius() -> None:
         (replace(RIGHT, gap=-1.0), "the gap is said to be -1"),
         (replace(RIGHT, gap=math.nan), "the gap is said to be nan"),
         (replace(RIGHT, gap=-1e-30), "the gap is said to be"),
-        (replace(RIGHT, dual=(1 - 5e-10) * RIGHT.dual), "the gap is said to be 0, the dual vector proves"),
+        (
+            replace(RIGHT, dual=(1 - 5e-10) * RIGHT.dual),
+            "the gap is said to be 0, the dual vector proves",
+        ),
         (replace(ZERO, objective=7.0), "the total 0 and the gap 0, not 7 and 0"),
         (replace(ZERO, gap=3.0), "the total 0 and the gap 0, not 0 and 3"),
         (replace(ZERO, gap=math.nan), "the total 0 and the gap 0"),
@@ -138,7 +145,9 @@ def test_a_wrong_claim_is_refused(wrong: Recovery, why: str) -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize("part", ["readings", "estimate", "dual"])
 @pytest.mark.parametrize("recovery", [RIGHT, FULL, RAY, ZERO], ids=lambda r: r.status)
-def test_what_is_not_a_number_or_has_the_wrong_length_is_refused(recovery: Recovery, part: str) -> None:
+def test_what_is_not_a_number_or_has_the_wrong_length_is_refused(
+    recovery: Recovery, part: str
+) -> None:
     for value in (math.nan, math.inf):
         found = check(replace(recovery, **{part: np.array([1.0, value])}))  # type: ignore[arg-type]
         assert not found.holds
@@ -192,11 +201,13 @@ def test_a_radius_that_swallows_the_readings_is_told_by_their_rounding() -> None
 
 @pytest.mark.unit
 def test_a_box_far_wider_than_sources_are_high_costs_no_proof() -> None:
-    # z lifts both cells above 1 by 1e-13: sources of a total up to 5.6 gain at most 5.6e-13 from that.
+    # z lifts both cells above 1 by 1e-13: sources of a total up to 5.6 gain at most 5.6e-13 from
+    # that.
     wide = replace(RIGHT, upper=1e12, dual=(1 + 1e-13) * RIGHT.dual)
     found = check(wide)
     assert found.holds, found.why
-    # But what is gained counts: by hand 7 - sqrt 2, times 1 + 1e-6, less as much for the total times 1e-6.
+    # But what is gained counts: by hand 7 - sqrt 2, times 1 + 1e-6, less as much for the total
+    # times 1e-6.
     lifted = check(replace(wide, dual=(1 + 1e-6) * RIGHT.dual))
     assert lifted.bound == pytest.approx(7 - math.sqrt(2), abs=1e-14)
     tilted = check(replace(wide, dual=RIGHT.dual + np.array([0.0, 1e-6])))
@@ -218,7 +229,8 @@ def exact_value(recovery: Recovery, matrix: FloatArray, cost: int) -> mpmath.mpf
     y = [Fraction(value) for value in recovery.readings.tolist()]
     rows = [[Fraction(value) for value in row] for row in matrix.tolist()]
     eta = [
-        sum((a * row[j] for a, row in zip(z, rows, strict=True)), Fraction(0)) for j in range(matrix.shape[1])
+        sum((a * row[j] for a, row in zip(z, rows, strict=True)), Fraction(0))
+        for j in range(matrix.shape[1])
     ]
     linear_part = sum((a * b for a, b in zip(y, z, strict=True)), Fraction(0)) - Fraction(
         recovery.upper
@@ -232,7 +244,9 @@ def exact_value(recovery: Recovery, matrix: FloatArray, cost: int) -> mpmath.mpf
 
 @pytest.mark.property
 @pytest.mark.parametrize("cost", [0, 1])
-def test_the_bound_is_below_the_exact_value_however_much_cancels(rng: np.random.Generator, cost: int) -> None:
+def test_the_bound_is_below_the_exact_value_however_much_cancels(
+    rng: np.random.Generator, cost: int
+) -> None:
     loosest = 0.0
     for _ in range(60):
         m, n = rng.integers(1, 12, size=2)
@@ -260,7 +274,8 @@ def test_the_bound_is_below_the_exact_value_however_much_cancels(rng: np.random.
 
 @pytest.mark.property
 def test_cells_a_rounding_above_their_cost_are_counted(rng: np.random.Generator) -> None:
-    # A thousand cells whose value is 1 to a few roundings: the excess is that of rounding, a thousand times.
+    # A thousand cells whose value is 1 to a few roundings: the excess is that of rounding, a
+    # thousand times.
     for _ in range(5):
         column = rng.standard_normal((3, 1))
         matrix = np.repeat(column, 1000, axis=1)
@@ -272,7 +287,8 @@ def test_cells_a_rounding_above_their_cost_are_counted(rng: np.random.Generator)
 
 @pytest.mark.unit
 def test_a_ray_of_rounding_errors_proves_nothing(rng: np.random.Generator) -> None:
-    # The readings are those of full cells, up to rounding, and the radius is what rounding leaves: feasible.
+    # The readings are those of full cells, up to rounding, and the radius is what rounding leaves:
+    # feasible.
     line = heat_line(sources=50, sensors=20, diffusion_time=0.01)
     matrix = line.columns(np.arange(50))
     y = matrix @ np.ones(50)
@@ -292,7 +308,9 @@ def imported(module: str) -> set[str]:
         name = todo.pop()
         source = Path(sensing.__file__).parent / f"{name.replace('.', '/')}.py"
         for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sfumato.sensing."):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                "sfumato.sensing."
+            ):
                 part = (node.module or "").removeprefix("sfumato.sensing.")
                 names = [f"{part}.{one.name}" for one in node.names] if part == "solver" else [part]
                 todo += [one for one in names if one not in found]
@@ -305,12 +323,15 @@ def imported(module: str) -> set[str]:
 @pytest.mark.unit
 def test_the_check_imports_nothing_of_the_solver() -> None:
     assert imported("check") == {"operators", "recovery", "sensors", "diffuse_kernel"}
-    assert any(name.startswith("solver.") for name in imported("recover"))  # the walk sees what is there
+    assert any(
+        name.startswith("solver.") for name in imported("recover")
+    )  # the walk sees what is there
 
 
 @pytest.mark.reference
 def test_the_check_catches_a_wrong_length(rng: np.random.Generator) -> None:
-    # Readings a little outside the radius: whoever measures them too short says that they are nothing.
+    # Readings a little outside the radius: whoever measures them too short says that they are
+    # nothing.
     line = heat_line(sources=20, sensors=6, diffusion_time=0.02)
     y = line.readings(np.eye(20)[7])
     found = check(recover(line, y, radius=0.95 * float(np.linalg.norm(y))))
@@ -319,7 +340,8 @@ def test_the_check_catches_a_wrong_length(rng: np.random.Generator) -> None:
 
 @pytest.mark.reference
 def test_the_check_catches_a_cell_left_out(rng: np.random.Generator) -> None:
-    # A dual vector that lifts the last cell above its cost: whoever leaves it out is promised too much.
+    # A dual vector that lifts the last cell above its cost: whoever leaves it out is promised too
+    # much.
     operator = linear(np.abs(rng.standard_normal((6, 9))) * np.linspace(0.1, 1, 9), Line(9))
     y = operator.readings(np.eye(9)[8])
     z = 1.5 * y / float(y @ y)
@@ -340,13 +362,17 @@ def test_the_check_and_the_solver_diffuse_alike(rng: np.random.Generator) -> Non
         (one, off), (other, more) = (
             diffuse(operator, masses) for diffuse in (_diffused, long_diffusion.diffuse_long)
         )
-        assert _length(one - other) <= off + more, "the check caught the solver: it diffuses another graph"
+        assert _length(one - other) <= off + more, (
+            "the check caught the solver: it diffuses another graph"
+        )
 
 
 @pytest.mark.unit
 def test_lengths_and_parts_of_the_check_by_hand() -> None:
     for unit in (1e-300, 1e-160, 1.0, 1e160, 1e300):
-        assert float(_length(unit * np.array([3.0, 4.0])) / LONG(unit)) == pytest.approx(5, rel=1e-15)
+        assert float(_length(unit * np.array([3.0, 4.0])) / LONG(unit)) == pytest.approx(
+            5, rel=1e-15
+        )
     assert _length(np.zeros(3)) == 0
     cells = np.array([4, 7, 9, 100])
     wide = linear(np.ones((2, 101)), Line(101))
@@ -355,7 +381,9 @@ def test_lengths_and_parts_of_the_check_by_hand() -> None:
 
 
 @pytest.mark.reference
-@pytest.mark.parametrize("diffuse", [_diffused, long_diffusion.diffuse_long], ids=["check", "solver"])
+@pytest.mark.parametrize(
+    "diffuse", [_diffused, long_diffusion.diffuse_long], ids=["check", "solver"]
+)
 def test_graph_diffusion_in_long_arithmetic_is_within_its_bound(
     diffuse: Any, rng: np.random.Generator
 ) -> None:
@@ -367,11 +395,15 @@ def test_graph_diffusion_in_long_arithmetic_is_within_its_bound(
         masses = rng.standard_normal(6)
         found, error = diffuse(operator, masses.astype(LONG))
         with mpmath.workdps(40):
-            power = mpmath.expm(-mpmath.mpf(rate) * mpmath.matrix(operator.laplacian.toarray().tolist()))
+            power = mpmath.expm(
+                -mpmath.mpf(rate) * mpmath.matrix(operator.laplacian.toarray().tolist())
+            )
             truth = power * mpmath.matrix(masses.tolist())
             # A long double is the sum of two doubles, to the bit.
             parts = [(float(value), float(value - LONG(float(value)))) for value in found]
-            off = mpmath.norm(mpmath.matrix([mpmath.mpf(a) + mpmath.mpf(b) for a, b in parts]) - truth)
+            off = mpmath.norm(
+                mpmath.matrix([mpmath.mpf(a) + mpmath.mpf(b) for a, b in parts]) - truth
+            )
         assert off <= error
         assert error <= 1e-11
 
@@ -410,7 +442,9 @@ def test_certificates_of_clarabel_hold_where_it_is_accurate(rng: np.random.Gener
         other = clarabel_solution(matrix, y, radius=radius, upper=1.0, accuracy=1e-9)
         assert other.status == "optimal"
         f = np.clip(other.estimate, 0, 1)
-        given = said(linear(matrix, Line(n)), y, radius=radius, estimate=f, dual=other.dual, gap=1e-9)
+        given = said(
+            linear(matrix, Line(n)), y, radius=radius, estimate=f, dual=other.dual, gap=1e-9
+        )
         found = check(given)
         assert found.holds, found.why
         assert found.bound == pytest.approx(other.objective, abs=1e-9)
@@ -426,7 +460,9 @@ def test_rays_of_clarabel_prove_and_feasible_problems_have_none(rng: np.random.G
         assert 0 < low <= high <= low * (1 + 1e-6)
         other = clarabel_solution(matrix, y, radius=0.99 * low, upper=1.0)
         assert other.status == "infeasible"
-        assert check(said(operator, y, radius=0.99 * low, status="infeasible", dual=other.dual)).holds
+        assert check(
+            said(operator, y, radius=0.99 * low, status="infeasible", dual=other.dual)
+        ).holds
         assert not check(said(operator, y, radius=high, status="infeasible", dual=other.dual)).holds
 
 
@@ -434,15 +470,23 @@ def test_rays_of_clarabel_prove_and_feasible_problems_have_none(rng: np.random.G
 def test_recoveries_prove_themselves_on_random_problems(rng: np.random.Generator) -> None:
     found = [attempt(given) for given in problems(rng, 200)]
     wrong = [
-        f"seed {one.problem.seed}: {one.problem.label}: {one.why}" for one in found if one.verdict == "wrong"
+        f"seed {one.problem.seed}: {one.problem.label}: {one.why}"
+        for one in found
+        if one.verdict == "wrong"
     ]
     assert not wrong, "\n".join(wrong)
     raised = [
-        f"seed {one.problem.seed}: {one.problem.label}: {one.why}" for one in found if one.verdict == "raised"
+        f"seed {one.problem.seed}: {one.problem.label}: {one.why}"
+        for one in found
+        if one.verdict == "raised"
     ]
     assert len(raised) <= 0.005 * len(found), "\n".join(raised)
     # The generator makes every status; were one missing, the test would say less than it seems to.
-    assert {one.recovery.status for one in found if one.recovery} == {"optimal", "infeasible", "zero"}
+    assert {one.recovery.status for one in found if one.recovery} == {
+        "optimal",
+        "infeasible",
+        "zero",
+    }
 
 
 @pytest.mark.reference
@@ -459,7 +503,8 @@ def test_clarabel_agrees_on_small_problems(rng: np.random.Generator) -> None:
         if other.status == "infeasible":
             assert ours.recovery.status == "infeasible", f"seed {given.seed}: {given.label}"
         else:
-            # Off by up to 1e-6 where the matrix is badly conditioned: a second opinion, not a judge.
+            # Off by up to 1e-6 where the matrix is badly conditioned: a second opinion, not a
+            # judge.
             assert ours.recovery.objective == pytest.approx(other.objective, rel=1e-5, abs=1e-5), (
                 f"seed {given.seed}: {given.label}"
             )

@@ -10,11 +10,11 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from tests.chance import assert_share
 
+from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.build import graph_diffusion
-from sfumato.sensing.community import communities, community_of
+from sfumato.sensing.model.operators.build import graph_diffusion
+from sfumato.sensing.recovery.community import communities, community_of
 from sfumato.spaces import Graph
-from sfumato.spaces.space import IntArray
 
 
 def planted(
@@ -42,8 +42,9 @@ def agreement(found: IntArray, blocks: IntArray) -> float:
 def test_planted_communities_are_found(rng: np.random.Generator, sizes: tuple[int, ...]) -> None:
     """Far above the threshold of recovery, sqrt(within) - sqrt(between) > sqrt(k log(n) / n).
 
-    With 0.3 and 0.02 the left side is 0.41, the right at most 0.27; so nearly every node is right. The other
-    arm, one density everywhere, has labels independent of the blocks: hits near the share of the best naming.
+    With 0.3 and 0.02 the left side is 0.41, the right at most 0.27; so nearly every node is right.
+    The other arm, one density everywhere, has labels independent of the blocks: hits near the share
+    of the best naming.
     """
     for _ in range(3):
         graph, blocks = planted(rng, sizes, within=0.3, between=0.02)
@@ -67,7 +68,8 @@ def test_no_communities_are_found_where_there_are_none(rng: np.random.Generator)
 def test_the_community_of_a_source_survives_diffusion(rng: np.random.Generator) -> None:
     """Mass that diffuses for a short while stays in its community; after a long one it tells nothing.
 
-    Long: shares are those of the blocks, so a fair coin between two of equal size, up to rounding of ties.
+    Long: shares are those of the blocks, so a fair coin between two of equal size, up to rounding
+    of ties.
     """
     graph, _ = planted(rng, (60, 60), within=0.2, between=0.005)
     labels = communities(graph, count=2)
@@ -140,7 +142,9 @@ def test_shares_by_hand() -> None:
         ([1, 1], [0.0, 1.0], "from 0 on"),
     ],
 )
-def test_a_bad_estimate_gets_one_sentence(estimate: list[float], labels: list[float], message: str) -> None:
+def test_a_bad_estimate_gets_one_sentence(
+    estimate: list[float], labels: list[float], message: str
+) -> None:
     with pytest.raises(InvalidParameter, match=message):
         community_of(estimate, labels)
 

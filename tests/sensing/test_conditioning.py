@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from sfumato.privacy import SwappedCells
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.conditioning import Conditioning, conditioning
-from sfumato.sensing.operators import Operator
-from sfumato.sensing.sensitivity import sensitivity
+from sfumato.sensing.diagnostics.conditioning import Conditioning, conditioning
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.sensitivity import sensitivity
 from sfumato.spaces import Graph, Grid, Line, Points
 
 module: Any = sys.modules[conditioning.__module__]  # the package has a function of the same name
@@ -47,7 +47,9 @@ def test_the_spectrum_is_that_of_the_matrix(rng: np.random.Generator) -> None:
         assert found.complete
         assert found.shape == operator.shape
         # Both are off by some units of the first value: m + n roundings of 2**-53.
-        np.testing.assert_allclose(found.singular_values, wanted, rtol=0, atol=200 * 2**-52 * wanted[0])
+        np.testing.assert_allclose(
+            found.singular_values, wanted, rtol=0, atol=200 * 2**-52 * wanted[0]
+        )
         assert not found.singular_values.flags.writeable
         lost = 2.0**-50 * min(operator.shape) * wanted[0]
         assert found.rank == (found.singular_values > lost).sum()
@@ -106,7 +108,8 @@ def test_the_ceiling_holds_for_matrices_of_all_kinds(rng: np.random.Generator) -
 
 @pytest.mark.unit
 def test_lemma_5_is_false_with_more_cells_than_sensors() -> None:
-    # Columns on half a circle: condition number 1, yet steps of 0.0044, far below 1 / (kappa sqrt n).
+    # Columns on half a circle: condition number 1, yet steps of 0.0044, far below 1 / (kappa sqrt
+    # n).
     angles = np.pi * np.arange(100) / 100
     found = conditioning(linear(np.stack([np.cos(angles), np.sin(angles)]), Line(100)))
     scaled = found.almost_rank_one.step / found.singular_values[0]
@@ -114,7 +117,9 @@ def test_lemma_5_is_false_with_more_cells_than_sensors() -> None:
     assert scaled == pytest.approx(0.0044, abs=5e-5)
     assert scaled < 1 / (found.condition_number * math.sqrt(100))
     assert found.almost_rank_one.floor is None
-    assert any("says nothing here: it needs no more cells than sensors" in s for s in found.sentences)
+    assert any(
+        "says nothing here: it needs no more cells than sensors" in s for s in found.sentences
+    )
 
 
 @pytest.mark.unit
@@ -156,7 +161,10 @@ def test_theorems_speak_of_incoherent_columns_only() -> None:
     assert not heat.coherence_speaks(1)
     assert not heat.isometry_speaks(1)
     assert any("Theorem 11 (Tropp) says nothing" in s for s in heat.sentences)
-    assert any("Theorem 12 (Candes), which needs less than 0.414, says nothing" in s for s in heat.sentences)
+    assert any(
+        "Theorem 12 (Candes), which needs less than 0.414, says nothing" in s
+        for s in heat.sentences
+    )
 
 
 @pytest.mark.unit
@@ -186,8 +194,11 @@ def test_connectivity_and_lemma_18() -> None:
     found = conditioning(graph_diffusion(ring(12), 0.4)).connectivity
     assert found is not None
     assert found.algebraic == pytest.approx(2 - 2 * math.cos(2 * math.pi / 12), rel=1e-12)
-    assert found.orthogonality == pytest.approx(math.sqrt(2) * math.exp(-0.4 * found.algebraic), rel=1e-12)
-    # Pairs of eigenvalues 2 - 2 cos(2 pi k / 12): an edge has 2 s_k / 12 in each, s_6 / 12 in the single one.
+    assert found.orthogonality == pytest.approx(
+        math.sqrt(2) * math.exp(-0.4 * found.algebraic), rel=1e-12
+    )
+    # Pairs of eigenvalues 2 - 2 cos(2 pi k / 12): an edge has 2 s_k / 12 in each, s_6 / 12 in the
+    # single one.
     alone = [2 - 2 * math.cos(2 * math.pi * k / 12) for k in range(1, 7)]
     share = [math.sqrt((2 if k < 6 else 1) * s / 12) for k, s in enumerate(alone, 1)]
     wanted = sum(math.exp(-0.4 * s) * part for s, part in zip(alone, share, strict=True))
@@ -234,7 +245,9 @@ def test_large_operators_give_their_leading_values(
         assert found.almost_rank_one.converse is None
         assert any("at least" in s for s in found.sentences)
         if full.connectivity is not None and found.connectivity is not None:
-            assert found.connectivity.algebraic == pytest.approx(full.connectivity.algebraic, rel=1e-3)
+            assert found.connectivity.algebraic == pytest.approx(
+                full.connectivity.algebraic, rel=1e-3
+            )
 
 
 @pytest.mark.reference
@@ -257,7 +270,9 @@ def test_sentences_say_what_hides_what() -> None:
         "Physics hides: of 12 numbers that 12 readings of 12 cells could tell, 12 are above"
     )
     assert "the condition number is 4.95" in said[0]
-    assert said[2].startswith("Noise must hide: one unit in the next cell moves the readings by up to ")
+    assert said[2].startswith(
+        "Noise must hide: one unit in the next cell moves the readings by up to "
+    )
     assert said[-1].startswith("The graph's algebraic connectivity is 0.2679; by Lemma 18 (orth")
     assert all(sentence.endswith(".") for sentence in said)
 

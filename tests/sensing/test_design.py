@@ -22,14 +22,22 @@ from sfumato.sensing import (
     recovery_bound,
     recovery_lower_bound,
 )
-from sfumato.sensing import design as module
-from sfumato.sensing import need as need_module
-from sfumato.sensing.build import time_of
-from sfumato.sensing.design import Axis, Curve, Design, at, begin_of, error_curve, values_on
-from sfumato.sensing.forecast import ESTIMATORS, Estimator, Lot, Scene
-from sfumato.sensing.need import crossing, needed
-from sfumato.sensing.papers_bounds import papers_bounds
-from sfumato.sensing.readings import plan as plan_of
+from sfumato.sensing.model.operators.build import time_of
+from sfumato.sensing.planning import design as module
+from sfumato.sensing.planning import requirement as need_module
+from sfumato.sensing.planning.design import (
+    Axis,
+    Curve,
+    Design,
+    at,
+    begin_of,
+    error_curve,
+    values_on,
+)
+from sfumato.sensing.planning.forecast import ESTIMATORS, Estimator, Lot, Scene
+from sfumato.sensing.planning.papers_bounds import papers_bounds
+from sfumato.sensing.planning.requirement import crossing, required
+from sfumato.sensing.release.readings import plan as plan_of
 from sfumato.spaces import Graph, Grid, Line
 
 LINE = Site("line", heat_line(sources=40, sensors=10, diffusion_time=0.05), SwappedCells(1))
@@ -38,7 +46,9 @@ PLANE = Site(
     heat_plane(sources=Grid(3, (0, 0, 2, 2)), sensors=[(0.5, 0.5), (1.5, 1)], diffusion_time=0.1),
     SwappedCells(1),
 )
-RING = Site("ring", graph_diffusion(Graph([(i, (i + 1) % 12) for i in range(12)]), 0.5), SwappedCells(1))
+RING = Site(
+    "ring", graph_diffusion(Graph([(i, (i + 1) % 12) for i in range(12)]), 0.5), SwappedCells(1)
+)
 MATRIX = Site("matrix", linear(np.eye(3, 5), Line(5)), SwappedCells(1))
 COST = ApproxDP(4, "1/10")
 
@@ -64,14 +74,20 @@ def test_one_number_is_changed_and_no_other(site: Site) -> None:
 
 @pytest.mark.unit
 def test_other_numbers_of_sensors_stand_evenly() -> None:
-    long = Site("long", heat_line(sources=8, sensors=[1.0], diffusion_time=1, length=4), MovedMass(1, "line"))
+    long = Site(
+        "long",
+        heat_line(sources=8, sensors=[1.0], diffusion_time=1, length=4),
+        MovedMass(1, "line"),
+    )
     assert at(Design(long, COST), "sensors", 2).site.sensors.positions.tolist() == [[2.0], [4.0]]
     four = at(Design(PLANE, COST), "sensors", 4).site.sensors.positions.tolist()
     assert sorted(four) == [[0.5, 0.5], [0.5, 1.5], [1.5, 0.5], [1.5, 1.5]]
     ring = at(Design(RING, COST), "sensors", 3).site.sensors.positions.tolist()
     assert ring == [[0.0], [6.0], [11.0]]
     assert max(values_on(Design(RING, COST), "sensors")) == 12
-    assert all(math.isqrt(int(m)) ** 2 == m for m in values_on(Design(PLANE, COST), "sensors") if m != 2)
+    assert all(
+        math.isqrt(int(m)) ** 2 == m for m in values_on(Design(PLANE, COST), "sensors") if m != 2
+    )
 
 
 @pytest.mark.unit
@@ -121,7 +137,7 @@ def test_a_matrix_is_what_it_is(rng: np.random.Generator) -> None:
             error_curve(base, axis, rng=rng)
     assert papers_bounds(base.scene, COST).upper is None
     with pytest.raises(InvalidParameter, match="no other sensors; nothing was simulated"):
-        needed(base, "sensors", 0.1, rng=rng)
+        required(base, "sensors", 0.1, rng=rng)
 
 
 def _by_law(power: float, axis: Axis) -> object:
@@ -139,24 +155,25 @@ def test_what_is_needed_is_found_between_doublings(rng: np.random.Generator) -> 
     """Errors m**-1/2 times a mean of 0.65: 0.1 takes (0.65 / 0.1)**2 = 42 sensors."""
     base = Design(LINE, ZCDP(8))
     with mock.patch.object(need_module, "error_of", _by_law(-0.5, "sensors")):
-        found = needed(base, "sensors", 0.1, rng=rng, trials=400)
+        found = required(base, "sensors", 0.1, rng=rng, trials=400)
         assert found.value is not None
-        # The mean of 400 uniform numbers has a deviation of 1.6 %, five times 3.1 % of the sensors: 16 %.
+        # The mean of 400 uniform numbers has a deviation of 1.6 %, five times 3.1 % of the sensors:
+        # 16 %.
         assert found.value == pytest.approx(42.25, rel=0.16)
         assert (found.too_little, found.surely) == (40.0, 80.0)
         assert found.tried == (2.0, 160.0)
-        never = needed(base, "sensors", 0.01, rng=rng, trials=5)
+        never = required(base, "sensors", 0.01, rng=rng, trials=5)
         assert never.value is None
         assert (never.best, never.enough) == (160.0, 160.0)
-        assert needed(base, "sensors", 10.0, rng=rng, trials=5).value == 2.0
+        assert required(base, "sensors", 10.0, rng=rng, trials=5).value == 2.0
     with mock.patch.object(need_module, "error_of", _by_law(-1.0, "cost")):
         sigma = base.scene.sigma
-        more = needed(base, "cost", 0.65 * sigma / 2, rng=rng, trials=400)
+        more = required(base, "cost", 0.65 * sigma / 2, rng=rng, trials=400)
         assert more.value is not None
         half = at(base, "cost", more.value).scene.sigma
         assert half == pytest.approx(sigma / 2, rel=0.16)
     with pytest.raises(InvalidParameter, match="a wanted error is positive and finite, got 0"):
-        needed(base, "cost", 0, rng=rng)
+        required(base, "cost", 0, rng=rng)
 
 
 @pytest.mark.unit
@@ -169,8 +186,8 @@ def test_more_sensors_may_be_worse_and_enough_is_said(rng: np.random.Generator) 
 
     base = Design(LINE, ZCDP(8))
     with mock.patch.object(need_module, "error_of", error):
-        found = needed(base, "sensors", 12.0, rng=rng, trials=20)
-        never = needed(base, "sensors", 9.0, rng=rng, trials=5)
+        found = required(base, "sensors", 12.0, rng=rng, trials=20)
+        never = required(base, "sensors", 9.0, rng=rng, trials=5)
     assert (found.best, found.enough) == (20.0, 10.0)
     assert found.value is not None
     assert 5 < found.value < 10
@@ -184,7 +201,7 @@ def test_answers_that_are_all_right_have_a_place_too(rng: np.random.Generator) -
         return 0.0 if len(scene.operator.sensors) > 20 else 1.0 + float(lot.masses[0])
 
     with mock.patch.object(need_module, "error_of", error):
-        found = needed(Design(LINE, ZCDP(8)), "sensors", 0.1, rng=rng, trials=5)
+        found = required(Design(LINE, ZCDP(8)), "sensors", 0.1, rng=rng, trials=5)
     assert found.value is not None
     assert 20 <= found.value <= 40
     # How rare errors are cannot be told from trials without one, so none is surely enough.
@@ -195,8 +212,8 @@ def test_answers_that_are_all_right_have_a_place_too(rng: np.random.Generator) -
 def test_what_is_too_little_and_what_is_enough_holds(rng: np.random.Generator) -> None:
     """Errors 2 m**-1/2 times exponential chance, other at each m: 20 sensors just too few, then just enough.
 
-    That 20 are enough, or too little, is one end of an interval of 95 %: said wrongly in 1 of 40, of 150
-    searches in 3.75 with a deviation of 1.9. The rival believes the means.
+    That 20 are enough, or too little, is one end of an interval of 95 %: said wrongly in 1 of 40,
+    of 150 searches in 3.75 with a deviation of 1.9. The rival believes the means.
     """
 
     def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
@@ -208,7 +225,7 @@ def test_what_is_too_little_and_what_is_enough_holds(rng: np.random.Generator) -
         said, rival, right = 0, 0, 0
         for one in rng.spawn(150):
             with mock.patch.object(need_module, "error_of", error):
-                found = needed(
+                found = required(
                     Design(LINE, ZCDP(8)), "sensors", share * 2 / math.sqrt(20), rng=one, trials=40
                 )
             said += getattr(found, name) == 20.0
@@ -241,7 +258,7 @@ def test_values_without_a_noise_are_left_out(rng: np.random.Generator) -> None:
     ):
         curve = error_curve(base, "cost", rng=rng, trials=3)
         assert curve.values == (base.cost, 2 * base.cost, 4 * base.cost)
-        found = needed(base, "cost", 100.0, rng=rng, trials=5)
+        found = required(base, "cost", 100.0, rng=rng, trials=5)
     assert found.value == base.cost
     assert found.tried[0] == base.cost
 
@@ -250,7 +267,8 @@ def test_values_without_a_noise_are_left_out(rng: np.random.Generator) -> None:
 def test_few_trials_say_where_all_of_them_are_worth_their_time(rng: np.random.Generator) -> None:
     """The first 16 of 80 trials err twice as much as the others, 2 m**-1/2: all of them by 1.2 m**-1/2.
 
-    So 0.2 takes 36 sensors, between 20 and 40; by the first 16 alone it would be 100, between 80 and 160.
+    So 0.2 takes 36 sensors, between 20 and 40; by the first 16 alone it would be 100, between 80
+    and 160.
     """
     calls: dict[int, int] = {}
     first: list[Lot] = []
@@ -266,7 +284,9 @@ def test_few_trials_say_where_all_of_them_are_worth_their_time(rng: np.random.Ge
 
     told: list[str] = []
     with mock.patch.object(need_module, "error_of", error):
-        found = needed(Design(LINE, ZCDP(8)), "sensors", 0.2, rng=rng, trials=80, progress=told.append)
+        found = required(
+            Design(LINE, ZCDP(8)), "sensors", 0.2, rng=rng, trials=80, progress=told.append
+        )
     assert found.value == pytest.approx((1.2 / 0.2) ** 2)
     assert found.least.trials == 80
     assert (found.best, found.enough) == (160.0, 160.0)
@@ -283,7 +303,13 @@ def _made(errors: list[list[float]], nothing: float) -> Curve:
     values = tuple(float(i + 1) for i in range(len(rows)))
     none = (None,) * len(rows)
     return Curve(
-        "diffusion time", values, {"bayes median": rows}, {}, none, none, np.full(rows.shape[1], nothing)
+        "diffusion time",
+        values,
+        {"bayes median": rows},
+        {},
+        none,
+        none,
+        np.full(rows.shape[1], nothing),
     )
 
 
@@ -306,7 +332,9 @@ def test_the_best_is_that_of_the_estimator_that_is_used(rng: np.random.Generator
     small: dict[str, Any] = {"TIMES": (-1, 0), "error_of": error}
     with mock.patch.multiple(module, **small):
         curves = {
-            name: error_curve(Design(LINE, ZCDP(8)), "diffusion time", rng=rng, trials=6, best_by=name)
+            name: error_curve(
+                Design(LINE, ZCDP(8)), "diffusion time", rng=rng, trials=6, best_by=name
+            )
             for name in ESTIMATORS
         }
         last = error_curve(Design(LINE, ZCDP(8)), "diffusion time", rng=rng, trials=6)
@@ -314,7 +342,11 @@ def test_the_best_is_that_of_the_estimator_that_is_used(rng: np.random.Generator
             InvalidParameter, match="the best is told by an estimator that is simulated, got 'b"
         ):
             error_curve(
-                Design(LINE, ZCDP(8)), "cost", rng=rng, estimators=("least mass",), best_by="bayes median"
+                Design(LINE, ZCDP(8)),
+                "cost",
+                rng=rng,
+                estimators=("least mass",),
+                best_by="bayes median",
             )
     assert {name: (curve.best, curve.as_good) for name, curve in curves.items()} == {
         "least mass": (0.05, (0.05,)),
@@ -338,7 +370,9 @@ def test_curves_of_a_design_meet_where_it_stands(rng: np.random.Generator) -> No
             error_curve(base, axis, rng=rng, trials=6, estimators=("least mass",))
             for axis in ("diffusion time", "sensors", "cost", "sources")
         ]
-    here = [curve.errors["least mass"][curve.values.index(base.value(curve.axis))] for curve in curves]
+    here = [
+        curve.errors["least mass"][curve.values.index(base.value(curve.axis))] for curve in curves
+    ]
     for row in here[1:]:
         assert row.tolist() == here[0].tolist()
     time = curves[0]
@@ -348,7 +382,9 @@ def test_curves_of_a_design_meet_where_it_stands(rng: np.random.Generator) -> No
     # The errors of no reading are of the same trials, with as many sources as are planned.
     assert time.nothing.shape == (6,)
     assert all(curve.nothing.tolist() == time.nothing.tolist() for curve in curves)
-    assert time.forecasts["least mass"][0].mean == pytest.approx(time.errors["least mass"][0].mean())
+    assert time.forecasts["least mass"][0].mean == pytest.approx(
+        time.errors["least mass"][0].mean()
+    )
 
 
 @pytest.mark.unit

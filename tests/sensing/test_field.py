@@ -8,15 +8,22 @@ from scipy.sparse.linalg import aslinearoperator
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.build import at_time, graph_diffusion, heat_line, heat_plane, linear, part_of
-from sfumato.sensing.combine import combine
-from sfumato.sensing.distance import emd_of
-from sfumato.sensing.estimate import Estimate, places_of
-from sfumato.sensing.field import _offset_error, _Scene, fit_field
-from sfumato.sensing.field_sensors import suspects, whitened, without_offset
-from sfumato.sensing.field_sparse import few_sources
-from sfumato.sensing.recover import recover
-from sfumato.sensing.simulate import block_graph, made_up_sources
+from sfumato.sensing.diagnostics.field import _offset_error, _Scene, fit_field
+from sfumato.sensing.diagnostics.field_sensors import remove_offset, suspects, whitened
+from sfumato.sensing.diagnostics.field_sparse import few_sources
+from sfumato.sensing.model.operators.build import (
+    at_time,
+    graph_diffusion,
+    heat_line,
+    heat_plane,
+    linear,
+    part_of,
+)
+from sfumato.sensing.planning.synthetic import block_graph, synthetic_sources
+from sfumato.sensing.recovery.distance import emd_of
+from sfumato.sensing.recovery.estimate import Estimate, places_of
+from sfumato.sensing.recovery.estimators.least_mass import recover
+from sfumato.sensing.tracking.average import combine
 from sfumato.spaces import Grid, Line
 
 SIGMA = 0.066
@@ -30,20 +37,22 @@ def test_contrasts_are_white_and_know_no_offset(rng: np.random.Generator) -> Non
     plane = heat_plane(sources=Grid(2), sensors=rng.random((5, 2)), diffusion_time=0.02)
     for operator in (HALL, plane, graph_diffusion(graph, 0.5), linear(rng.random((4, 9)), Line(9))):
         m, n = operator.shape
-        turned = np.array([without_offset(operator, unit)[1] for unit in np.eye(m)]).T
+        turned = np.array([remove_offset(operator, unit)[1] for unit in np.eye(m)]).T
         assert turned @ turned.T == pytest.approx(np.eye(m - 1), abs=1e-14)
         assert turned @ np.ones(m) == pytest.approx(np.zeros(m - 1), abs=1e-13)
-        rotated, _ = without_offset(operator, np.zeros(m))
+        rotated, _ = remove_offset(operator, np.zeros(m))
         assert rotated.columns(np.arange(n)) == pytest.approx(
             turned @ operator.columns(np.arange(n)), abs=1e-13
         )
 
 
 @pytest.mark.reference
-def test_a_large_operator_is_never_formed(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, _ = without_offset(HALL, np.zeros(50))
-    monkeypatch.setattr("sfumato.sensing.field_sensors.LARGE", 0)
-    lazy, _ = without_offset(HALL, np.zeros(50))
+def test_a_large_operator_is_never_formed(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, _ = remove_offset(HALL, np.zeros(50))
+    monkeypatch.setattr("sfumato.sensing.diagnostics.field_sensors.LARGE", 0)
+    lazy, _ = remove_offset(HALL, np.zeros(50))
     f, z = rng.random(100), rng.standard_normal(49)
     assert lazy.readings(f) == pytest.approx(whole.readings(f), abs=1e-12)
     assert lazy.adjoint(z) == pytest.approx(whole.adjoint(z), abs=1e-12)
@@ -65,28 +74,33 @@ def test_r_sees_through_an_offset_in_contrasts() -> None:
     truth = np.zeros(100)
     truth[30] = 1.0
     y = HALL.readings(truth) + 0.5
-    seen = recover(*without_offset(HALL, y), radius=0.1)
+    seen = recover(*remove_offset(HALL, y), radius=0.1)
     assert emd_of(seen, truth) < 0.02
-    assert emd_of(recover(HALL, y, radius=0.1), truth) > 0.05  # the rival: an offset taken for sources
+    assert (
+        emd_of(recover(HALL, y, radius=0.1), truth) > 0.05
+    )  # the rival: an offset taken for sources
 
 
 @pytest.mark.statistical
 def test_well_sensors_are_suspected_at_the_level_and_no_more(rng: np.random.Generator) -> None:
     trials, wrong, drifting = 400, 0, 0
     for _ in range(trials):
-        y = HALL.readings(made_up_sources(HALL.space, int(rng.integers(1, 9)), rng=rng))
+        y = HALL.readings(synthetic_sources(HALL.space, int(rng.integers(1, 9)), rng=rng))
         y += 3 + SIGMA * rng.standard_normal(50)
         wrong += bool(suspects(HALL, y, sigma=SIGMA, offset=True, level=0.4))
-        rounds = HALL.readings(made_up_sources(HALL.space, 2, rng=rng)) + SIGMA * rng.standard_normal((4, 50))
+        rounds = HALL.readings(
+            synthetic_sources(HALL.space, 2, rng=rng)
+        ) + SIGMA * rng.standard_normal((4, 50))
         drifting += bool(suspects(HALL, rounds, sigma=SIGMA, level=0.4))
-    # The largest of 50 nearly independent ones: 1 - (1 - 0.4 / 50)^50 = 0.331; of three tests each, less.
+    # The largest of 50 nearly independent ones: 1 - (1 - 0.4 / 50)^50 = 0.331; of three tests each,
+    # less.
     assert_share(wrong, trials, 0.33, rivals=[0.12, 0.6])
     assert_share(drifting, trials, 0.31, rivals=[0.1, 0.6])
 
 
 @pytest.mark.unit
 def test_bad_sensors_are_found_one_after_another(rng: np.random.Generator) -> None:
-    y = HALL.readings(made_up_sources(HALL.space, 3, rng=rng)) + SIGMA * rng.standard_normal(50)
+    y = HALL.readings(synthetic_sources(HALL.space, 3, rng=rng)) + SIGMA * rng.standard_normal(50)
     y[[10, 11, 40]] += [1.0, 1.0, -0.8]  # 15 and 12 deviations
     found = suspects(HALL, y, sigma=SIGMA)
     assert {suspect.sensor for suspect in found} == {"10", "11", "40"}
@@ -94,16 +108,20 @@ def test_bad_sensors_are_found_one_after_another(rng: np.random.Generator) -> No
     off = {suspect.sensor: (suspect.off, suspect.off_error) for suspect in found}
     for sensor, true in {"10": 1.0, "11": 1.0, "40": -0.8}.items():
         assert abs(off[sensor][0] - true) < 5 * off[sensor][1] < 0.6
-    assert len(suspects(HALL, 10 * rng.standard_normal(50), sigma=SIGMA)) == 13  # a quarter, and no more
+    assert (
+        len(suspects(HALL, 10 * rng.standard_normal(50), sigma=SIGMA)) == 13
+    )  # a quarter, and no more
 
 
 @pytest.mark.unit
 def test_rounds_show_what_one_cannot_off_drifting_and_dead(rng: np.random.Generator) -> None:
-    scenes = np.array([HALL.readings(made_up_sources(HALL.space, 2, rng=rng)) for _ in range(25)])
+    scenes = np.array([HALL.readings(synthetic_sources(HALL.space, 2, rng=rng)) for _ in range(25)])
     rounds = scenes + SIGMA * rng.standard_normal(scenes.shape)
     at, number = np.arange(50) == 20, np.arange(25)[:, np.newaxis]
     off = rounds + np.where(at, 2 * SIGMA, 0.0)  # 2 deviations of one, 10 of the mean
-    drift = rounds + np.where(at, SIGMA * (number - 12) / 3, 0.0)  # 12 of the slope, none of the mean
+    drift = rounds + np.where(
+        at, SIGMA * (number - 12) / 3, 0.0
+    )  # 12 of the slope, none of the mean
     stuck = rounds.copy()  # at its own mean, so neither mean nor slope shows anything
     stuck[:, 20] = scenes[:, 20].mean() + SIGMA * rng.standard_normal(25)
     dead = rounds.copy()
@@ -147,7 +165,7 @@ def test_what_a_bad_sensor_is_off_by_is_estimated_without_bias_and_as_well_as_sa
     off, drift = [], []
     trials = 1000
     for _ in range(trials):
-        scene = HALL.readings(made_up_sources(HALL.space, 3, rng=rng))
+        scene = HALL.readings(synthetic_sources(HALL.space, 3, rng=rng))
         rounds = scene + sigmas[:, np.newaxis] * rng.standard_normal((6, 50))
         rounds[:, 17] += 1.0 + 0.3 * number
         (found,) = suspects(HALL, rounds, sigma=sigmas, level=1e-6)
@@ -158,9 +176,12 @@ def test_what_a_bad_sensor_is_off_by_is_estimated_without_bias_and_as_well_as_sa
         off.append((found.off - mean) / found.off_error)
         drift.append((found.drift - 0.3) / found.drift_error)
     for scores in (np.array(off), np.array(drift)):
-        # Standard normal: 68.3 % within one error; 85 or 52 % if errors are 1.43 times too large or small.
+        # Standard normal: 68.3 % within one error; 85 or 52 % if errors are 1.43 times too large or
+        # small.
         assert_share(int((np.abs(scores) < 1).sum()), trials, 0.683, rivals=[0.85, 0.52])
-        assert_share(int((scores > 0).sum()), trials, 0.5, rivals=[0.34, 0.66])  # a bias of 0.4 errors
+        assert_share(
+            int((scores > 0).sum()), trials, 0.5, rivals=[0.34, 0.66]
+        )  # a bias of 0.4 errors
 
 
 @pytest.mark.unit
@@ -208,7 +229,9 @@ def test_few_sources_are_the_best_of_all_pairs(rng: np.random.Generator) -> None
     line = heat_line(sources=20, sensors=15, diffusion_time=0.02)
     rows, same = line.columns(np.arange(20)).T, 0
     for _ in range(20):
-        wanted = line.readings(made_up_sources(line.space, 2, rng=rng)) + 0.1 * rng.standard_normal(15)
+        wanted = line.readings(
+            synthetic_sources(line.space, 2, rng=rng)
+        ) + 0.1 * rng.standard_normal(15)
         pairs = [(i, j) for i in range(20) for j in range(i)]
         best = min(_square(rows[list(pair)], wanted) for pair in pairs)
         found = few_sources(rows, wanted, most=3, upper=10.0)
@@ -229,7 +252,7 @@ def _square(pair: np.ndarray, wanted: np.ndarray) -> float:
 def test_the_time_of_one_source_lies_in_its_interval(rng: np.random.Generator) -> None:
     true, hits, sharper = at_time(HALL, 0.03), 0, 0
     for _ in range(40):
-        f = made_up_sources(HALL.space, 1, rng=rng) * rng.uniform(0.5, 1)
+        f = synthetic_sources(HALL.space, 1, rng=rng) * rng.uniform(0.5, 1)
         y = true.readings(f) + SIGMA * rng.standard_normal(50)
         found = fit_field(HALL, y, sigma=SIGMA, times=TIMES, sources=1)
         assert found.interval is not None
@@ -238,7 +261,8 @@ def test_the_time_of_one_source_lies_in_its_interval(rng: np.random.Generator) -
         sharper += low <= 0.045 <= high
         assert found.at_most is not None
         assert found.at_most >= 0.03
-    # 0.995 by the chi-square law at 7.8; the rival, the time times 1.5, is far outside in most draws.
+    # 0.995 by the chi-square law at 7.8; the rival, the time times 1.5, is far outside in most
+    # draws.
     assert_share(hits, 40, 0.99, rivals=[0.35])
     assert sharper <= 10
 
@@ -247,7 +271,7 @@ def test_the_time_of_one_source_lies_in_its_interval(rng: np.random.Generator) -
 def test_a_field_with_everything_wrong_is_mended(rng: np.random.Generator) -> None:
     true, before, after = at_time(HALL, 0.025), 0.0, 0.0
     for _ in range(4):
-        f = made_up_sources(HALL.space, 1, rng=rng)
+        f = synthetic_sources(HALL.space, 1, rng=rng)
         y = true.readings(f) + 0.2 + SIGMA * rng.standard_normal(50)
         dead = int(np.argmax(y))
         y[dead] = 0.0
@@ -309,8 +333,12 @@ def test_an_offset_has_the_error_of_least_squares(offset: float) -> None:
     y = HALL.columns([30])[:, 0] + 0.2
     found = fit_field(HALL, y, sigma=SIGMA, offset=offset, sources=1)
     columns = np.column_stack([HALL.columns([30]), np.ones(50)]) / SIGMA
-    columns = np.vstack([columns, [[0, 1 / offset]]])  # what is known of the offset is one more reading
-    assert found.offset_error == pytest.approx(np.linalg.inv(columns.T @ columns)[1, 1] ** 0.5, rel=1e-9)
+    columns = np.vstack(
+        [columns, [[0, 1 / offset]]]
+    )  # what is known of the offset is one more reading
+    assert found.offset_error == pytest.approx(
+        np.linalg.inv(columns.T @ columns)[1, 1] ** 0.5, rel=1e-9
+    )
     assert found.said[1].startswith(f"all readings share an offset of {found.offset:.3g} ± ")
     known = SIGMA / (50 + (SIGMA / offset) ** 2) ** 0.5  # sources of which all were known
     assert found.offset_error > 1.1 * known
@@ -329,12 +357,16 @@ def test_an_offset_has_the_error_of_least_squares(offset: float) -> None:
 def test_sensors_out_of_reach_are_refused_in_our_words(offset: float) -> None:
     far = heat_line(sources=20, sensors=np.array([50.0, 60.0]), diffusion_time=0.05)
     for times in (None, [0.02, 0.1]):
-        with pytest.raises(InvalidParameter, match="in reach of a source, got 2 that read 0 of all 20 cells"):
+        with pytest.raises(
+            InvalidParameter, match="in reach of a source, got 2 that read 0 of all 20 cells"
+        ):
             fit_field(far, [0.1, 0.2], sigma=0.1, offset=offset, times=times)
-    # At the longest time tried they are in reach; at the least they read nothing, which is no mistake.
+    # At the longest time tried they are in reach; at the least they read nothing, which is no
+    # mistake.
     found = fit_field(far, [0.1, 0.2], sigma=0.1, offset=offset, times=[1e-3, 1e3])
     assert (found.sources, found.interval) == (0, None)
-    # Two that differ and share an offset: neither is the bad one, and no sensor would be left to compare.
+    # Two that differ and share an offset: neither is the bad one, and no sensor would be left to
+    # compare.
     near = heat_line(sources=20, sensors=np.array([-0.9, 1.9]), diffusion_time=0.05)
     assert not offset or len(fit_field(near, [0.0, 9.0], sigma=0.1, offset=offset).readings) == 2
 
@@ -354,4 +386,4 @@ def test_what_cannot_be_fitted_is_refused() -> None:
     with pytest.raises(InvalidParameter, match=r"2 sensors or more .* no field was fitted"):
         fit_field(one, [0.0], sigma=1.0, offset=1.0)
     with pytest.raises(InvalidParameter, match="2 sensors"):
-        without_offset(linear([[1.0, 2.0]], Line(2)), [1.0])
+        remove_offset(linear([[1.0, 2.0]], Line(2)), [1.0])

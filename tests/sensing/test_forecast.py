@@ -11,10 +11,9 @@ from scipy import stats
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing import forecast as module
-from sfumato.sensing import heat_line, heat_plane, made_up_sources, recover
-from sfumato.sensing.distance import error_of_nothing
-from sfumato.sensing.forecast import (
+from sfumato.sensing import heat_line, heat_plane, recover, synthetic_sources
+from sfumato.sensing.planning import forecast as module
+from sfumato.sensing.planning.forecast import (
     Scene,
     draw_lots,
     error_of,
@@ -23,6 +22,7 @@ from sfumato.sensing.forecast import (
     mean_error,
     sources_of,
 )
+from sfumato.sensing.recovery.distance import error_of_nothing
 from sfumato.spaces import Grid, Points
 from sfumato.transport import emd
 
@@ -51,7 +51,10 @@ def test_a_lot_is_the_same_chance_in_every_scene(rng: np.random.Generator) -> No
         ({"sigma": 0.0}, "sigma must be positive and finite, got 0.0; nothing was simulated"),
         ({"sigma": math.inf}, "sigma must be positive and finite, got inf; nothing was simulated"),
         ({"sources": 21}, "sources must be"),
-        ({"masses": "heavy"}, "made-up masses are 'known' or 'free', got 'heavy'; nothing was simulated"),
+        (
+            {"masses": "heavy"},
+            "made-up masses are 'known' or 'free', got 'heavy'; nothing was simulated",
+        ),
     ],
 )
 def test_no_scene(given: dict[str, object], sentence: str) -> None:
@@ -69,8 +72,12 @@ def test_the_least_mass_is_scored_as_the_issue_says(rng: np.random.Generator) ->
         found = recover(LINE, LINE.readings(truth) + sigma * lot.noise, sigma=sigma)
         assert found.status == wanted
         other = found.estimate if wanted == "optimal" else np.ones(20)
-        assert error_of(scene, lot, "least mass") == emd(other, truth, LINE.space, normalize=True).value
-    # Less noise is claimed than there is: nothing fits, and the best fit has a distance all the same.
+        assert (
+            error_of(scene, lot, "least mass")
+            == emd(other, truth, LINE.space, normalize=True).value
+        )
+    # Less noise is claimed than there is: nothing fits, and the best fit has a distance all the
+    # same.
     scene = Scene(LINE, 1e-6)
     lot = module.Lot(np.array([4]), np.ones(1), 1e5 * rng.standard_normal(8), rng)
     y = LINE.readings(sources_of(scene, lot)) + 0.1 * lot.noise / 1e5
@@ -83,7 +90,9 @@ def test_what_can_be_said_without_a_reading(rng: np.random.Generator) -> None:
     flat = heat_plane(sources=Grid(2), sensors=[(0.2, 0.4)], diffusion_time=0.01)
     some = (
         heat_plane(
-            sources=Points(flat.space.centers(np.arange(16)), "l1"), sensors=[(0.2, 0.4)], diffusion_time=0.01
+            sources=Points(flat.space.centers(np.arange(16)), "l1"),
+            sensors=[(0.2, 0.4)],
+            diffusion_time=0.01,
         )
         if isinstance(flat.space, Grid)
         else flat
@@ -120,7 +129,9 @@ def test_an_interval_by_hand() -> None:
 @pytest.mark.unit
 def test_a_control_that_says_all_leaves_only_its_own_chance(rng: np.random.Generator) -> None:
     many = rng.exponential(size=4000)
-    found = mean_error("bayes median", (2 * many[:60]).tolist(), beside=many.tolist(), later=math.inf)
+    found = mean_error(
+        "bayes median", (2 * many[:60]).tolist(), beside=many.tolist(), later=math.inf
+    )
     # With correlation 1 the mean is that of all 4000, and so is its interval.
     assert found.mean == pytest.approx(2 * many.mean())
     alone = mean_error("bayes median", (2 * many[:60]).tolist(), later=math.inf)
@@ -131,7 +142,8 @@ def test_a_control_that_says_all_leaves_only_its_own_chance(rng: np.random.Gener
 def test_intervals_hold_what_is_measured_later(rng: np.random.Generator) -> None:
     """Exponential errors, as skewed as those of a recovery: 95 % of later means lie inside; not 85, not 99.5.
 
-    An interval that leaves the later measurement out holds about 0.76 of them (the rival of the code).
+    An interval that leaves the later measurement out holds about 0.76 of them (the rival of the
+    code).
     """
     held = {"ours": 0, "without later": 0}
     for _ in range(1200):
@@ -151,7 +163,11 @@ def test_a_forecast_ends_when_it_is_narrow(rng: np.random.Generator) -> None:
 
     def drawn(scene: Scene, lot: module.Lot, estimator: module.Estimator) -> float:
         calls[estimator] += 1
-        return float(0.1 + 0.05 * lot.masses[0]) if estimator == "least mass" else float(lot.noise[0] ** 4)
+        return (
+            float(0.1 + 0.05 * lot.masses[0])
+            if estimator == "least mass"
+            else float(lot.noise[0] ** 4)
+        )
 
     with mock.patch.object(module, "error_of", drawn):
         found = forecast_recovery(Scene(LINE, 0.1), rng=rng)
@@ -169,7 +185,9 @@ def test_a_forecast_ends_when_it_is_narrow(rng: np.random.Generator) -> None:
 
 @pytest.mark.unit
 def test_where_the_bayes_median_does_not_work_it_says_why(rng: np.random.Generator) -> None:
-    with mock.patch.object(module, "posterior", side_effect=InvalidParameter("too many cells; take fewer")):
+    with mock.patch.object(
+        module, "posterior", side_effect=InvalidParameter("too many cells; take fewer")
+    ):
         found = forecast_recovery(Scene(LINE, 0.1), rng=rng, most=4)
     assert (found.bayes, found.why_not, found.best) == (None, "too many cells", found.least_mass)
     alone = forecast_recovery(Scene(LINE, 0.1), rng=rng, most=4, estimators=("least mass",))
@@ -200,7 +218,10 @@ def test_which_is_better_is_told_from_pairs(rng: np.random.Generator) -> None:
     spread = (bayes - found.value * hard).std(ddof=1) / hard.mean() / math.sqrt(150)
     far = float(stats.t.ppf(0.975, 149) * spread)
     assert (found.low, found.high) == pytest.approx((found.value - far, found.value + far))
-    least, other = mean_error("least mass", hard.tolist()), mean_error("bayes median", bayes.tolist())
+    least, other = (
+        mean_error("least mass", hard.tolist()),
+        mean_error("bayes median", bayes.tolist()),
+    )
     assert other.high > least.low  # what overlapping intervals would have hidden
     turned = error_ratio({"least mass": bayes.tolist(), "bayes median": hard.tolist()})
     assert turned is not None
@@ -243,12 +264,14 @@ def test_a_forecast_is_of_what_recoveries_do(rng: np.random.Generator) -> None:
     """Against a loop written anew: means of 200 trials each, apart by at most five standard errors."""
     sigma, off = 0.05, []
     for _ in range(200):
-        truth = made_up_sources(LINE.space, 2, rng=rng)
+        truth = synthetic_sources(LINE.space, 2, rng=rng)
         found = recover(LINE, LINE.readings(truth) + sigma * rng.standard_normal(8), sigma=sigma)
         if found.status == "optimal":
             off.append(emd(found.estimate, truth, LINE.space, normalize=True).value)
     with mock.patch.object(module, "NARROW", 0.0):
-        ours = forecast_recovery(Scene(LINE, sigma, 2), rng=rng, most=200, estimators=("least mass",))
+        ours = forecast_recovery(
+            Scene(LINE, sigma, 2), rng=rng, most=200, estimators=("least mass",)
+        )
     assert len(off) > 150
     apart = abs(float(np.mean(off)) - ours.least_mass.mean)
     # Infeasible draws, left out there and worse than others here, are at most one of ten.

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from sfumato.privacy import ApproxDP, MovedMass, SwappedCells, gaussian_delta
 from sfumato.sensing import HeatLine, HeatPlane, Site, heat_line, heat_plane, plan, sensitivity
-from sfumato.sensing.build import even_places
-from sfumato.sensing.heat_changes import heat_changes, reach
-from sfumato.sensing.steepest import PEAKS, Heat, majorant, steepest
+from sfumato.sensing.model.heat_changes import heat_changes, reach
+from sfumato.sensing.model.operators.build import even_places
+from sfumato.sensing.model.steepest import PEAKS, Heat, majorant, steepest
 from sfumato.spaces import Grid, Line, Points
 
 NEAR = 1e-4  # how far apart the pairs of brute force are, in the unit sqrt(2T)
@@ -43,11 +43,14 @@ def by_force(operator: HeatLine | HeatPlane, *, count: int) -> float:
     if places.shape[1] == 1:
         ways = np.array([[1.0]])
     elif straight:
-        ways = np.array([(math.cos(t), math.sin(t)) for t in np.linspace(0, math.pi, 16, endpoint=False)])
+        ways = np.array(
+            [(math.cos(t), math.sin(t)) for t in np.linspace(0, math.pi, 16, endpoint=False)]
+        )
     else:
         ways = np.eye(2)
     moved = (
-        read_at(operator, places + apart / 2 * w) - read_at(operator, places - apart / 2 * w) for w in ways
+        read_at(operator, places + apart / 2 * w) - read_at(operator, places - apart / 2 * w)
+        for w in ways
     )
     return max(float(np.linalg.norm(change, axis=1).max()) for change in moved) / apart
 
@@ -62,7 +65,9 @@ def everywhere(rng: np.random.Generator) -> list[HeatLine | HeatPlane]:
     return [
         floor(2),
         floor(3, 9),
-        heat_plane(sources=Grid(1, (-3, 2, 5, 4)), sensors=4 * rng.random((3, 2)), diffusion_time=0.3),
+        heat_plane(
+            sources=Grid(1, (-3, 2, 5, 4)), sensors=4 * rng.random((3, 2)), diffusion_time=0.3
+        ),
         heat_plane(sources=Grid(0, (0, 0, 2, 1)), sensors=rng.random((2, 2)), diffusion_time=0.5),
         heat_plane(sources=Points(spots), sensors=8 * rng.random((6, 2)), diffusion_time=0.7),
         heat_plane(sources=Points(spots, "l1"), sensors=8 * rng.random((6, 2)), diffusion_time=0.7),
@@ -83,15 +88,20 @@ def test_no_place_between_centers_moves_readings_further(rng: np.random.Generato
         assert found.exact
         alone = max(
             by_force(type(operator)(operator.space, one, operator.diffusion_time), count=60)  # type: ignore[arg-type]
-            for one in [type(operator.sensors)(place[np.newaxis]) for place in operator.sensors.positions]
+            for one in [
+                type(operator.sensors)(place[np.newaxis]) for place in operator.sensors.positions
+            ]
         )
         assert alone <= found.per_sensor.max() <= alone * 1.05
 
 
 @pytest.mark.reference
 def test_a_coarse_floor_is_no_quieter_than_a_fine_one() -> None:
-    # Centers of cells of 4 m, with a blur of 2 m, miss where readings change most: they said 0.01253.
-    coarse, fine = (sensitivity(floor(levels), MovedMass(1, Grid(1).metric)).l2 for levels in (2, 6))
+    # Centers of cells of 4 m, with a blur of 2 m, miss where readings change most: they said
+    # 0.01253.
+    coarse, fine = (
+        sensitivity(floor(levels), MovedMass(1, Grid(1).metric)).l2 for levels in (2, 6)
+    )
     operator = floor(2)
     columns = operator.columns(np.arange(16))
     steps = [(i, int(j)) for i in range(16) for j in operator.space.neighbors(i)]
@@ -127,7 +137,11 @@ def test_the_steepest_place_against_fifty_digits(rng: np.random.Generator) -> No
                         kernel = mpmath.exp(-far / (4 * mpmath.mpf(time))) / (4 * mpmath.pi * time)
                         total += (((a - x), (b - y))[axis] / (2 * mpmath.mpf(time)) * kernel) ** 2
                     slopes.append(mpmath.sqrt(total))
-                assert max(slopes) * (1 - mpmath.mpf(10) ** -12) <= found.l2 <= max(slopes) * (1 + 3e-6)
+                assert (
+                    max(slopes) * (1 - mpmath.mpf(10) ** -12)
+                    <= found.l2
+                    <= max(slopes) * (1 + 3e-6)
+                )
 
 
 @pytest.mark.property
@@ -165,7 +179,9 @@ def test_majorants_never_rise_and_cover_what_lies_beyond() -> None:
     u = np.linspace(0, 12, 20_001)
     for order in range(len(PEAKS)):
         bound = majorant(u, order)
-        value = np.abs(np.polynomial.hermite_e.hermeval(u, [0.0] * order + [1.0])) * np.exp(-(u**2) / 2)
+        value = np.abs(np.polynomial.hermite_e.hermeval(u, [0.0] * order + [1.0])) * np.exp(
+            -(u**2) / 2
+        )
         beyond = np.maximum.accumulate(value[::-1])[::-1]
         assert (bound >= beyond).all()
         assert (bound <= beyond * (1 + 1e-5)).all()
@@ -237,7 +253,10 @@ def test_where_people_may_stand() -> None:
     assert (places.low.tolist(), places.high.tolist()) == ([0, 1], [3, 5])
     # One cell of a grid or a line is a space to walk in; one place of a list is not.
     assert sensitivity(floor(0), MovedMass(1, Grid(0).metric)).l2 > 0.01
-    assert sensitivity(heat_line(sources=1, sensors=2, diffusion_time=1), MovedMass(1, "line")).l2 > 0.1
+    assert (
+        sensitivity(heat_line(sources=1, sensors=2, diffusion_time=1), MovedMass(1, "line")).l2
+        > 0.1
+    )
 
 
 @pytest.mark.property
@@ -255,7 +274,7 @@ def test_more_sensors_never_read_less(rng: np.random.Generator) -> None:
 
 @pytest.mark.unit
 def test_a_bound_that_is_not_met_is_not_called_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.sensing import steepest as module
+    from sfumato.sensing.model import steepest as module
 
     exact = sensitivity(floor(2, 9, 1.9), MovedMass(1, Grid(1).metric))
     monkeypatch.setattr(module, "OPEN", ((0, 1e-6),))
@@ -266,14 +285,18 @@ def test_a_bound_that_is_not_met_is_not_called_exact(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.unit
 def test_sensors_far_from_everybody_read_almost_nothing() -> None:
-    far = sensitivity(heat_line(sources=4, sensors=[1e6], diffusion_time=1e-3), MovedMass(1, "line"))
+    far = sensitivity(
+        heat_line(sources=4, sensors=[1e6], diffusion_time=1e-3), MovedMass(1, "line")
+    )
     assert 0 < far.l2 < 1e-140
     assert far.exact
 
 
 @pytest.mark.unit
 def test_one_cell_alone_is_a_place_to_move_in() -> None:
-    alone, pair = (heat_line(sources=n, sensors=[0.2, 0.5, 0.8], diffusion_time=0.01) for n in (1, 2))
+    alone, pair = (
+        heat_line(sources=n, sensors=[0.2, 0.5, 0.8], diffusion_time=0.01) for n in (1, 2)
+    )
     assert heat_changes(alone, over_distance=True).l2 == pytest.approx(
         heat_changes(pair, over_distance=True).l2
     )

@@ -20,7 +20,7 @@ import pytest
 
 from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
 from sfumato.files import leftovers
-from sfumato.sensing.keys import (
+from sfumato.sensing.release.keys import (
     MOST_STEPS,
     STRIDE,
     Device,
@@ -64,13 +64,16 @@ def test_no_repr_tells_a_key(master: MasterKey, tmp_path: Path) -> None:
 
 @pytest.mark.golden
 def test_the_derivation_is_a_contract() -> None:
-    # HKDF-SHA256 by hand (RFC 5869 with no salt), so that a device in another language can do the same.
+    # HKDF-SHA256 by hand (RFC 5869 with no salt), so that a device in another language can do the
+    # same.
     import hashlib
     import hmac
 
     def hkdf(key: bytes, purpose: str) -> bytes:
         inner = hmac.new(bytes(32), key, hashlib.sha256).digest()
-        return hmac.new(inner, f"sfumato.seal.v1|{purpose}".encode() + b"\x01", hashlib.sha256).digest()
+        return hmac.new(
+            inner, f"sfumato.seal.v1|{purpose}".encode() + b"\x01", hashlib.sha256
+        ).digest()
 
     key = bytes(range(32))
     zero = hkdf(key, "device|" + b"door".hex())
@@ -81,7 +84,9 @@ def test_the_derivation_is_a_contract() -> None:
 
 
 @pytest.mark.unit
-def test_each_start_takes_one_step_and_leaves_only_the_next(master: MasterKey, tmp_path: Path) -> None:
+def test_each_start_takes_one_step_and_leaves_only_the_next(
+    master: MasterKey, tmp_path: Path
+) -> None:
     path = tmp_path / "d.key"
     write_device_key(path, master, "door")
     for step in range(3):
@@ -162,7 +167,9 @@ def test_the_epoch_names_the_step(master: MasterKey, tmp_path: Path) -> None:
 @pytest.mark.unit
 def test_devices_and_masters_do_not_share_keys(master: MasterKey) -> None:
     other = MasterKey(bytes(reversed(master.key)))
-    keys = {m.device(name, step=step) for m in (master, other) for name in ("a", "b") for step in (0, 1)}
+    keys = {
+        m.device(name, step=step) for m in (master, other) for name in ("a", "b") for step in (0, 1)
+    }
     assert len(keys) == 8
     assert master.id != other.id
 
@@ -196,7 +203,9 @@ def test_a_device_is_not_copied(master: MasterKey, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_damaged_device_key_is_refused_and_kept(content: str, message: str, tmp_path: Path) -> None:
+def test_a_damaged_device_key_is_refused_and_kept(
+    content: str, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "d.key"
     path.write_text(content)
     with pytest.raises(InvalidInput, match=message):
@@ -268,7 +277,8 @@ def test_no_draw_is_used_twice_after_kill_restart_fork_and_a_restored_file(
     steps = [use[0] for use in used]
     assert len(used) > 300
     assert max(steps) >= 1
-    # Put back twice, so step 0 was walked three times: only the random part of the epoch kept them apart.
+    # Put back twice, so step 0 was walked three times: only the random part of the epoch kept them
+    # apart.
     assert len({use[2] for use in used if use[0] == 0}) >= 3
     assert len(set(used)) == len(used)
     # A changed width never shares a block either: it is another key (tests/privacy/test_keyed.py).
@@ -284,7 +294,9 @@ def test_processes_that_race_get_different_steps(master: MasterKey, tmp_path: Pa
     write_device_key(tmp_path / "d.key", master, "door")
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
-    racers = [context.Process(target=_open, args=(str(tmp_path / "d.key"), queue)) for _ in range(4)]
+    racers = [
+        context.Process(target=_open, args=(str(tmp_path / "d.key"), queue)) for _ in range(4)
+    ]
     for racer in racers:
         racer.start()
     steps = sorted(queue.get(timeout=600) for _ in racers)

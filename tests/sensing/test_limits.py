@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from scipy import linalg, stats
 from tests.chance import LEVEL, assert_share
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import gaussian_delta, gaussian_sigma
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.conditioning import conditioning
-from sfumato.sensing.limits import (
+from sfumato.sensing.diagnostics.conditioning import conditioning
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.kinds import HeatLine
+from sfumato.sensing.planning.limits import (
     HARDEST,
     papers_radius_coverage,
     private_recovery_bound,
@@ -27,10 +29,8 @@ from sfumato.sensing.limits import (
     recovery_lower_bound,
     two_point_lower_bound,
 )
-from sfumato.sensing.operators import HeatLine
-from sfumato.sensing.papers_tables import tables
+from sfumato.sensing.planning.papers_tables import tables
 from sfumato.spaces import Graph, Grid, Line
-from sfumato.spaces.space import FloatArray
 from sfumato.transport import emd
 
 
@@ -53,7 +53,12 @@ def four_measures(size: int, half: int, share: float = 1.0) -> FloatArray:
 
 @pytest.mark.unit
 def test_the_papers_radius_misses_the_truth_about_half_the_time() -> None:
-    stated = {10: 0.560, 50: 0.527, 100: 0.519, 1000: 0.506}  # study/recovery.md, to the digits given
+    stated = {
+        10: 0.560,
+        50: 0.527,
+        100: 0.519,
+        1000: 0.506,
+    }  # study/recovery.md, to the digits given
     for sensors, share in stated.items():
         assert papers_radius_coverage(sensors) == pytest.approx(share, abs=5e-4)
     assert papers_radius_coverage(10**7) == pytest.approx(0.5, abs=1e-3)
@@ -83,10 +88,13 @@ def steps_of_theorem_9(time: float, sensors: int) -> tuple[float, float, float, 
     right = left + p / sensors
 
     def w(z: FloatArray) -> FloatArray:
-        parts = fall(right)[:, None] * g(z - left[:, None]) + fall(-left)[:, None] * g(right[:, None] - z)
+        parts = fall(right)[:, None] * g(z - left[:, None]) + fall(-left)[:, None] * g(
+            right[:, None] - z
+        )
         return np.asarray(parts.sum(axis=0))
 
-    # Points inside S keep off the source: there W(0) - W(z) is a difference of nearly equal numbers.
+    # Points inside S keep off the source: there W(0) - W(z) is a difference of nearly equal
+    # numbers.
     within = math.sqrt(time / 2) * np.linspace(0.05, 1, 200)
     beyond = math.sqrt(time / 2) * np.linspace(1, 20, 400)
     top = float(w(np.zeros(1))[0])
@@ -103,7 +111,8 @@ def steps_of_theorem_9(time: float, sensors: int) -> tuple[float, float, float, 
 def test_the_steps_of_theorem_9_have_other_exponents() -> None:
     """At m sqrt(T) = 64 every step is a constant times its power of T, up to the floor in p = m sqrt(T/2).
 
-    The floor moves p by at most 1 in 45, and no step depends on it with more than the square: 5 % is enough.
+    The floor moves p by at most 1 in 45, and no step depends on it with more than the square: 5 %
+    is enough.
     """
     times = [1e-2, 1e-4, 1e-6]
     wanted = {0: (0, -1.0), 1: (1, -1.0), 2: (1, -1.0), 3: (1, -2.0)}  # C_2, C_3, C_4, C_5: m^i T^e
@@ -111,15 +120,20 @@ def test_the_steps_of_theorem_9_have_other_exponents() -> None:
     found = [steps_of_theorem_9(time, m) for time, m in zip(times, sensors, strict=True)]
     for step, (power, exponent) in wanted.items():
         constants = [
-            c[step] / (m**power * time**exponent) for c, m, time in zip(found, sensors, times, strict=True)
+            c[step] / (m**power * time**exponent)
+            for c, m, time in zip(found, sensors, times, strict=True)
         ]
         assert constants == pytest.approx([constants[0]] * 3, rel=0.05), step
     for time, m, (c2, c3, _, _) in zip(times, sensors, found, strict=True):
-        printed = 1 / (2 * math.sqrt(4 * math.pi * time))  # "at most"; at T = 0.01, 1e-6: 6 and 600 times it
+        printed = 1 / (
+            2 * math.sqrt(4 * math.pi * time)
+        )  # "at most"; at T = 0.01, 1e-6: 6 and 600 times it
         assert c2 / printed == pytest.approx(0.616 / math.sqrt(time), rel=0.01)
         root = m * math.sqrt(time / 2)
         # Lemma 16 as printed, without its constant: the share falls as T, so no constant will do.
-        assert c3 / (root * (root + 1) ** 2 / m**2 / time**3.5) == pytest.approx(0.0057 * time, rel=0.1)
+        assert c3 / (root * (root + 1) ** 2 / m**2 / time**3.5) == pytest.approx(
+            0.0057 * time, rel=0.1
+        )
 
 
 def answer_to_hostile_noise(time: float, sigma: float) -> tuple[HeatLine, FloatArray, FloatArray]:
@@ -136,7 +150,9 @@ def answer_to_hostile_noise(time: float, sigma: float) -> tuple[HeatLine, FloatA
     # Optimal: on the sphere, and the residual's correlation with columns is largest on the support.
     residual = readings - matrix @ estimate
     assert np.linalg.norm(residual) == pytest.approx(sigma * math.sqrt(m), rel=1e-12)
-    assert np.linalg.norm(readings - matrix @ sources) == pytest.approx(sigma * math.sqrt(m), rel=1e-12)
+    assert np.linalg.norm(readings - matrix @ sources) == pytest.approx(
+        sigma * math.sqrt(m), rel=1e-12
+    )
     pull = matrix.T @ residual
     assert pull[[true, ghost]] == pytest.approx([pull.max()] * 2, rel=1e-12)
     return operator, sources, estimate
@@ -151,7 +167,9 @@ def test_theorem_9_as_printed_fails_for_noise_of_the_stated_norm() -> None:
     ratios, sound = [], []
     for time in (1e-3, 1e-4, 1e-5, 1e-6):
         operator, sources, estimate = answer_to_hostile_noise(time, 0.1)
-        bound = recovery_bound(sources=1, sensors=4096, diffusion_time=time, sigma=0.1, places=[0.25])
+        bound = recovery_bound(
+            sources=1, sensors=4096, diffusion_time=time, sigma=0.1, places=[0.25]
+        )
         error = emd(sources, estimate, operator.space, normalize=True).value
         assert bound.applies
         ratios.append(error / bound.printed)
@@ -168,7 +186,8 @@ def test_theorem_9_as_printed_fails_for_noise_of_the_stated_norm() -> None:
 def test_one_source_away_from_the_ends_has_a_smaller_c() -> None:
     """|M(f - f0)| <= 2 sigma sqrt(m), tried on the column of the source, with sensors summing an integral.
 
-    sum f_j (1 - rho_j) <= 2 sigma sqrt(m) / |M_x| for f of total 1 at most, rho_j = exp(-(x_j - x)^2 / 8T).
+    sum f_j (1 - rho_j) <= 2 sigma sqrt(m) / |M_x| for f of total 1 at most, rho_j = exp(-(x_j -
+    x)^2 / 8T).
     """
     for time in (1e-3, 1e-4, 1e-5):
         operator, sources, estimate = answer_to_hostile_noise(time, 0.1)
@@ -194,9 +213,12 @@ def test_the_tables_follow_from_the_bounds() -> None:
         return bound.bracket, bound.printed
 
     for low, high in zip(small(1e-9), small(1e-8), strict=True):
-        assert exponent(low, high, 10) == pytest.approx(0.5, abs=0.02)  # Table 2 says sigma, not its root
+        assert exponent(low, high, 10) == pytest.approx(
+            0.5, abs=0.02
+        )  # Table 2 says sigma, not its root
     later = [
-        recovery_bound(sources=1, sensors=10**6, diffusion_time=time, sigma=0.1) for time in (1e-9, 1e-8)
+        recovery_bound(sources=1, sensors=10**6, diffusion_time=time, sigma=0.1)
+        for time in (1e-9, 1e-8)
     ]
     assert exponent(later[0].bracket, later[1].bracket, 10) == pytest.approx(0, abs=0.02)
     assert exponent(later[0].printed, later[1].printed, 10) == pytest.approx(0.5, abs=0.02)
@@ -230,12 +252,12 @@ def test_private_noise_grows_as_the_papers_do_not_say() -> None:
             low, high = (c, high) if value < bound.bracket else (low, c)
         return c
 
-    assert exponent(noise(sensors=400, time=1e-3), noise(sensors=400, time=1e-2), 10) == pytest.approx(
-        -0.75, abs=0.01
-    )
-    assert exponent(noise(sensors=100, time=1e-2), noise(sensors=400, time=1e-2), 4) == pytest.approx(
-        0.5, abs=0.01
-    )
+    assert exponent(
+        noise(sensors=400, time=1e-3), noise(sensors=400, time=1e-2), 10
+    ) == pytest.approx(-0.75, abs=0.01)
+    assert exponent(
+        noise(sensors=100, time=1e-2), noise(sensors=400, time=1e-2), 4
+    ) == pytest.approx(0.5, abs=0.01)
 
 
 @pytest.mark.unit
@@ -285,7 +307,8 @@ def test_theorem_9_needs_sensors_on_both_sides_of_every_source() -> None:
     assert pairs_of_theorem_9(0.5, sensors=sensors, time=time).sum() > 1
     assert not recovery_bound(**setting, places=[0.01]).applies  # type: ignore[arg-type]
     assert not recovery_bound(**setting).applies, "it may be anywhere"  # type: ignore[arg-type]
-    # sqrt(0.025) = 0.158: 7 sensors of step 0.02 on either side are needed, so beyond 0.14 and before 0.88.
+    # sqrt(0.025) = 0.158: 7 sensors of step 0.02 on either side are needed, so beyond 0.14 and
+    # before 0.88.
     applies = [recovery_bound(**setting, places=[x]).applies for x in (0.14, 0.15, 0.87, 0.88)]  # type: ignore[arg-type]
     assert applies == [False, True, True, False]
 
@@ -301,7 +324,8 @@ def test_theorem_9_needs_sources_that_stand_alike_between_their_sensors() -> Non
         assert np.allclose(on, other, rtol=1e-9) == alike
         bound = recovery_bound(**setting, places=[0.3, x])  # type: ignore[arg-type]
         assert bound.applies == alike
-    # So sums of (1 - mass near x_i) W_j(x_i) over i may be negative though the masses add up to 2 at most.
+    # So sums of (1 - mass near x_i) W_j(x_i) over i may be negative though the masses add up to 2
+    # at most.
     off = pairs_of_theorem_9(0.71, sensors=sensors, time=time)
     assert min(float((0.5 * (on - off)).min()), float((0.5 * (off - on)).min())) < 0
     # Sensors at unequal steps stand alike nowhere.
@@ -318,7 +342,9 @@ def test_places_and_their_separation_agree() -> None:
     for places in ([0.3], [0.3, 1.2], [0.3, math.nan], [[0.3, 0.7]]):
         with pytest.raises(InvalidParameter, match=r"places must be 2 numbers of \[0, 1\]"):
             recovery_bound(**setting, places=places)  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match=r"separation is 0.5, but two of the places are 0.4 apart"):
+    with pytest.raises(
+        InvalidParameter, match=r"separation is 0.5, but two of the places are 0.4 apart"
+    ):
         recovery_bound(**setting, places=[0.3, 0.7], separation=0.5)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="sensors must be a number or finite places"):
         recovery_bound(**setting | {"sensors": [0.1, math.inf]}, separation=0.4)  # type: ignore[arg-type]
@@ -348,7 +374,8 @@ def test_the_four_measures_are_half_as_far_apart_as_printed() -> None:
     a = 0.2
     found = [emd(p, q, line).value for i, p in enumerate(rows) for q in rows[:i]]
     assert found == pytest.approx([a / 2] * 6, rel=1e-12)
-    # So whoever always answers the first of them errs by a/2 at most: 3a/4 cannot follow from these four.
+    # So whoever always answers the first of them errs by a/2 at most: 3a/4 cannot follow from these
+    # four.
     assert max(emd(rows[0], q, line).value for q in rows) < 3 * a / 4
 
 
@@ -374,8 +401,8 @@ def test_the_best_rule_for_the_four_measures_is_between_the_bound_and_six_times_
 ) -> None:
     """The likeliest of the four makes the fewest errors, and at equal distances each is as bad as another.
 
-    They must not be rarer than Fano's chance; that they are three in four, as by guessing, must be rejected.
-    Errors are counted over all four: a mean, hence at most the worst of them.
+    They must not be rarer than Fano's chance; that they are three in four, as by guessing, must be
+    rejected. Errors are counted over all four: a mean, hence at most the worst of them.
     """
     operator = heat_line(sources=101, sensors=50, diffusion_time=0.05)
     bound = recovery_lower_bound(operator, 0.1)
@@ -394,7 +421,8 @@ def test_the_best_rule_for_the_four_measures_is_between_the_bound_and_six_times_
     assert stats.binomtest(errors, trials, 0.75, alternative="less").pvalue < LEVEL
     risk = errors / trials * bound.distance
     assert bound.value < risk < 6 * bound.value
-    # Answering the first whatever is read costs the distance, six times the bound: no more can follow.
+    # Answering the first whatever is read costs the distance, six times the bound: no more can
+    # follow.
     assert bound.distance == pytest.approx(6 * bound.value)
 
 
@@ -409,7 +437,9 @@ def test_two_points_attain_their_bound(rng: np.random.Generator) -> None:
     trials = 40_000
     noise = sigma * rng.standard_normal((trials, 50))
     errors = int(((noise @ change) > change @ change / 2).sum())
-    chance = two_point_lower_bound(operator, one, two, sigma=sigma) / emd(one, two, operator.space).value
+    chance = (
+        two_point_lower_bound(operator, one, two, sigma=sigma) / emd(one, two, operator.space).value
+    )
     assert_share(errors, trials, chance, rivals=[0.9 * chance, 1.1 * chance])
 
 
@@ -448,8 +478,11 @@ def test_two_points_on_a_grid_and_a_graph() -> None:
     # Two places that the one sensor is as far from: a coin, and the distance of a straight line.
     points = heat_plane(sources=[(0, 0), (3, 4)], sensors=[(0, 5)], diffusion_time=0.1)
     assert two_point_lower_bound(points, [1, 0], [0, 1], sigma=1e9) == pytest.approx(2.5)
-    # By symmetry the one sensor reads the same of every cell: two cells half a side apart, and a coin.
-    assert two_point_lower_bound(plane, [1, 0, 0, 0], [0, 1, 0, 0], sigma=1e-9) == pytest.approx(0.25)
+    # By symmetry the one sensor reads the same of every cell: two cells half a side apart, and a
+    # coin.
+    assert two_point_lower_bound(plane, [1, 0, 0, 0], [0, 1, 0, 0], sigma=1e-9) == pytest.approx(
+        0.25
+    )
 
 
 @pytest.mark.unit
@@ -483,7 +516,9 @@ def test_bad_input_gets_one_sentence() -> None:
             "separation must be given for 2 sources",
         ),
         (
-            lambda: recovery_bound(sources=2, sensors=5, diffusion_time=1, sigma=1, separation=math.inf),
+            lambda: recovery_bound(
+                sources=2, sensors=5, diffusion_time=1, sigma=1, separation=math.inf
+            ),
             "separation must be positive and finite",
         ),
         (
@@ -536,8 +571,8 @@ def largest_edge_change(edges: list[tuple[int, int]], nodes: int, rate: float) -
 def test_the_papers_sensitivity_means_steps_of_length_one() -> None:
     """On [0, 1] a unit that moves by 0.1 is a 0.1-neighbor; readings move nearly 100 times as printed.
 
-    Proposition 13 has no n, alpha sqrt(m) / T^1.5, and its proof |A_i - A_i+1| = O(sqrt(m) / (n T^1.5)): with
-    proposition 5 as printed that would be alpha sqrt(m) / (n T^1.5).
+    Proposition 13 has no n, alpha sqrt(m) / T^1.5, and its proof |A_i - A_i+1| = O(sqrt(m) / (n
+    T^1.5)): with proposition 5 as printed that would be alpha sqrt(m) / (n T^1.5).
     """
     matrix = columns_on_a_line(cells=100, sensors=50, time=0.05)
     printed = 0.1 * largest_step(matrix)
@@ -574,7 +609,9 @@ def test_the_sensitivity_of_the_line_has_two_exponents() -> None:
     # Corrections are exponentially small in 1/T for the first and of order 1/T, 1/m for the second.
     assert [scaled(time, 0.75) for time in (1e-3, 1e-2)] == pytest.approx([small] * 2, rel=2e-3)
     assert [scaled(time, 1.5) for time in (50, 500)] == pytest.approx([large] * 2, rel=1e-2)
-    assert scaled(1e-3, 1.5) < scaled(1e-2, 1.5) / 5  # the printed order is not attained for small T
+    assert (
+        scaled(1e-3, 1.5) < scaled(1e-2, 1.5) / 5
+    )  # the printed order is not attained for small T
     # What the first limit is worth up to T = 1/2, which the theorems assume.
     shares = [scaled(time, 0.75) / small for time in (0.02, 0.05, 0.2, 0.5)]
     assert shares == pytest.approx([1.0, 0.91, 0.64, 0.46], abs=5e-3)
@@ -584,7 +621,9 @@ def test_the_sensitivity_of_the_line_has_two_exponents() -> None:
 @pytest.mark.parametrize(("nodes", "rate"), [(3, 0.2), (8, 0.5), (16, 0.05)])
 def test_closed_forms_for_complete_and_star_graphs(nodes: int, rate: float) -> None:
     complete = [(i, j) for i in range(nodes) for j in range(i)]
-    assert largest_edge_change(complete, nodes, rate) ** 2 == pytest.approx(2 * math.exp(-2 * rate * nodes))
+    assert largest_edge_change(complete, nodes, rate) ** 2 == pytest.approx(
+        2 * math.exp(-2 * rate * nodes)
+    )
     star = [(0, i) for i in range(1, nodes)]
     q = (math.exp(-rate * nodes) - math.exp(-rate)) / (nodes - 1)
     ends = math.exp(-2 * rate * nodes) + (q + math.exp(-rate)) ** 2
@@ -608,7 +647,11 @@ def lemma_18(edges: list[tuple[int, int]], nodes: int, rate: float) -> tuple[flo
     """The lemma's sum for the worst edge, sqrt(2) e^(-rate s_2), and the truth."""
     values, vectors = np.linalg.eigh(laplacian(edges, nodes))
     sums = [float(np.exp(-rate * values) @ np.abs(vectors[i] - vectors[j])) for i, j in edges]
-    return max(sums), math.sqrt(2) * math.exp(-rate * values[1]), largest_edge_change(edges, nodes, rate)
+    return (
+        max(sums),
+        math.sqrt(2) * math.exp(-rate * values[1]),
+        largest_edge_change(edges, nodes, rate),
+    )
 
 
 @pytest.mark.unit
@@ -635,9 +678,10 @@ def test_orthogonality_may_give_more_than_lemma_18(rng: np.random.Generator) -> 
     """Rows of U without the constant are sqrt(2) apart in l2, so at least that in l1, on every graph.
 
     So sqrt(2) e^(-rate s_2) is never more than e^(-rate s_2) |U_i - U_j|_1, the lemma's "immediate
-    consequence". Of the star, where s_2 = 1 has 14 eigenvectors that may be chosen: the last one alone gives
-    sqrt(16/15), the others have sqrt(14/15) in l2, so e^-rate times their sum is the least of all choices and
-    edges. The lemma's sum is larger too there, with the 14 taken together and hence for any choice of them.
+    consequence". Of the star, where s_2 = 1 has 14 eigenvectors that may be chosen: the last one
+    alone gives sqrt(16/15), the others have sqrt(14/15) in l2, so e^-rate times their sum is the
+    least of all choices and edges. The lemma's sum is larger too there, with the 14 taken together
+    and hence for any choice of them.
     """
     nodes, rate = 16, 0.05
     star = [(0, i) for i in range(1, nodes)]
@@ -668,7 +712,9 @@ def test_no_edge_moves_readings_by_more_than_either_bound(
     nodes: int, rate: float, data: st.DataObject
 ) -> None:
     tree = [(data.draw(st.integers(0, i - 1)), i) for i in range(1, nodes)]
-    more = data.draw(st.lists(st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)), max_size=6))
+    more = data.draw(
+        st.lists(st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)), max_size=6)
+    )
     edges = sorted({(min(e), max(e)) for e in [*tree, *more] if e[0] != e[1]})
     told = conditioning(graph_diffusion(Graph(edges), rate)).connectivity
     assert told is not None
@@ -687,7 +733,9 @@ def test_the_condition_number_says_nothing_when_columns_outnumber_rows() -> None
     assert sizes[0] / sizes[1] == pytest.approx(1)
     step = largest_step(circle / sizes[0])
     assert step == pytest.approx(0.0044, abs=1e-4)
-    assert step < 1 / math.sqrt(100)  # lemma 5 of the first version claims at least this; lemma 6 claims 1
+    assert step < 1 / math.sqrt(
+        100
+    )  # lemma 5 of the first version claims at least this; lemma 6 claims 1
 
 
 @pytest.mark.unit
@@ -703,6 +751,8 @@ def test_the_almost_rank_one_lemma_both_ways() -> None:
     assert away / step == pytest.approx(349, abs=0.5)  # printed: at most n nu = 100 nu
     steady = np.outer(u, np.arange(100))  # columns i u, as far as steps can lead
     assert np.linalg.norm(steady) / largest_step(steady) == pytest.approx(573, abs=0.5)
-    assert int(np.argmax(np.linalg.norm(matrix, axis=0))) != 0  # "without loss of generality" is not
+    assert (
+        int(np.argmax(np.linalg.norm(matrix, axis=0))) != 0
+    )  # "without loss of generality" is not
     # Weyl and Hoelder: the rest of the spectrum is at most n^1.5 nu / sqrt(2).
     assert np.linalg.svd(matrix, compute_uv=False)[1:].sum() <= 100**1.5 * step / math.sqrt(2)

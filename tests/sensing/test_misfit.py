@@ -10,22 +10,24 @@ from scipy.optimize import lsq_linear
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.misfit import box_fit, least_square, misfit
-from sfumato.sensing.simulate import block_graph, made_up_sources
-from sfumato.sensing.solver.compress import range_of
+from sfumato.sensing.diagnostics.misfit import box_fit, least_square, misfit
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.planning.synthetic import block_graph, synthetic_sources
+from sfumato.sensing.recovery.solver.compress import range_of
 from sfumato.spaces import Graph, Grid, Line
 
 SIGMA = 0.066
-MODULE = sys.modules["sfumato.sensing.misfit"]  # the function has the same name
+MODULE = sys.modules["sfumato.sensing.diagnostics.misfit"]  # the function has the same name
 HALL = heat_line(sources=100, sensors=50, diffusion_time=0.05)
 
 
 @pytest.mark.statistical
-def test_the_outside_has_its_level_and_the_inside_stays_below_its_own(rng: np.random.Generator) -> None:
+def test_the_outside_has_its_level_and_the_inside_stays_below_its_own(
+    rng: np.random.Generator,
+) -> None:
     trials, outside, inside = 600, 0, 0
     for _ in range(trials):
-        f = made_up_sources(HALL.space, int(rng.integers(1, 9)), rng=rng)
+        f = synthetic_sources(HALL.space, int(rng.integers(1, 9)), rng=rng)
         found = misfit(HALL, HALL.readings(f) + SIGMA * rng.standard_normal(50), sigma=SIGMA)
         outside += found.outside < 0.5
         inside += found.inside < 0.5
@@ -39,7 +41,7 @@ def test_wrong_physics_is_seen_and_right_physics_is_not(rng: np.random.Generator
     sharp = heat_line(sources=100, sensors=50, diffusion_time=0.0125)
     seen = {"well": 0, "sharp": 0, "unit": 0, "quiet": 0, "dead": 0}
     for _ in range(50):
-        f = made_up_sources(HALL.space, 3, rng=rng)
+        f = synthetic_sources(HALL.space, 3, rng=rng)
         noise = SIGMA * rng.standard_normal(50)
         exact = HALL.readings(f)
         dead = np.where(np.arange(50) == 25, 0.0, exact)
@@ -78,18 +80,30 @@ def test_by_hand() -> None:
 
 
 @pytest.mark.reference
-def test_the_least_square_is_that_of_another_solver_and_never_above(rng: np.random.Generator) -> None:
+def test_the_least_square_is_that_of_another_solver_and_never_above(
+    rng: np.random.Generator,
+) -> None:
     graph, _ = block_graph([15, 15], inside=0.4, across=0.05, rng=rng)
     plane = heat_plane(sources=Grid(3), sensors=rng.random((20, 2)), diffusion_time=0.02)
-    for operator in (HALL, plane, graph_diffusion(graph, 0.5), linear(rng.random((9, 30)), Line(30))):
+    for operator in (
+        HALL,
+        plane,
+        graph_diffusion(graph, 0.5),
+        linear(rng.random((9, 30)), Line(30)),
+    ):
         m, n = operator.shape
         found = range_of(operator)
         columns = found.into(operator.columns(np.arange(n)))
         for upper in (0.2, 1.0, 50.0):
-            y = operator.readings(made_up_sources(operator.space, 3, rng=rng)) + 0.3 * rng.standard_normal(m)
+            y = operator.readings(
+                synthetic_sources(operator.space, 3, rng=rng)
+            ) + 0.3 * rng.standard_normal(m)
             inner = found.into(y[:, np.newaxis])[0]
             bound = least_square(operator, found, inner, upper=upper, close=1e-6)
-            other = 2 * lsq_linear(columns.T, inner, bounds=(0, upper), method="bvls", max_iter=2000).cost
+            other = (
+                2
+                * lsq_linear(columns.T, inner, bounds=(0, upper), method="bvls", max_iter=2000).cost
+            )
             assert other - 1e-5 <= bound <= other * (1 + 1e-9)  # a proven bound, not 1e-6 short
 
 
@@ -104,7 +118,8 @@ def test_a_chance_that_doubles_cannot_hold_is_not_called_0() -> None:
 
 @pytest.mark.unit
 def test_large_sites_are_tested(rng: np.random.Generator) -> None:
-    # Fully searched, the first takes 12 s and the second does not end; benchmarks/estimators.py times them.
+    # Fully searched, the first takes 12 s and the second does not end; benchmarks/estimators.py
+    # times them.
     line = heat_line(sources=100_000, sensors=500, diffusion_time=0.05)
     path = graph_diffusion(Graph([(i, i + 1) for i in range(19_999)]), 0.5)
     for operator, count in ((line, 200), (path, 4000)):
@@ -128,7 +143,7 @@ def test_a_large_site_warns_where_a_full_search_does(
         m, _ = operator.shape
         for upper in (0.02, 0.3, 0.6, 1.0):
             for _ in range(5):
-                y = operator.readings(made_up_sources(operator.space, 3, rng=rng))
+                y = operator.readings(synthetic_sources(operator.space, 3, rng=rng))
                 y += SIGMA * rng.standard_normal(m)
                 full = misfit(operator, y, sigma=SIGMA, upper=upper)
                 with monkeypatch.context() as small:
@@ -141,10 +156,12 @@ def test_a_large_site_warns_where_a_full_search_does(
 
 
 @pytest.mark.unit
-def test_what_was_not_found_out_is_said(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_found_out_is_said(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(MODULE, "LARGE", 0)
     monkeypatch.setattr(MODULE, "FEW_ROUNDS", 1)
-    y = HALL.readings(made_up_sources(HALL.space, 3, rng=rng)) + SIGMA * rng.standard_normal(50)
+    y = HALL.readings(synthetic_sources(HALL.space, 3, rng=rng)) + SIGMA * rng.standard_normal(50)
     assert misfit(HALL, y, sigma=SIGMA).said == (
         "whether sources explain the readings was not found out: 100 cells and 50 sensors are too many to "
         "search"
@@ -170,13 +187,17 @@ def test_masses_in_a_box_are_those_of_another_solver(rng: np.random.Generator) -
         ([0.0] * 50, 1.0, 0.0, "upper must be positive"),
     ],
 )
-def test_what_cannot_be_tested_is_refused(y: list[float], sigma: float, upper: float, message: str) -> None:
+def test_what_cannot_be_tested_is_refused(
+    y: list[float], sigma: float, upper: float, message: str
+) -> None:
     with pytest.raises(InvalidParameter, match=message):
         misfit(HALL, y, sigma=sigma, upper=upper)
 
 
 @pytest.mark.statistical
-def test_less_noise_in_some_sensors_is_no_misfit_where_it_was_said(rng: np.random.Generator) -> None:
+def test_less_noise_in_some_sensors_is_no_misfit_where_it_was_said(
+    rng: np.random.Generator,
+) -> None:
     """Half of the sensors have a quarter of the noise: taken for the largest, most draws look too quiet."""
     line = heat_line(sources=100, sensors=100, diffusion_time=0.05)
     sigmas = np.where(np.arange(100) < 50, 0.4, 0.1)

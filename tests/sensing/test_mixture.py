@@ -11,15 +11,17 @@ import pytest
 from scipy import optimize
 from tests.sensing.test_off_grid import emd_on_line, line, plane, read
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing import emd_of, graph_diffusion, heat_line, mixture, recover
-from sfumato.sensing.mixture import equal_parts
-from sfumato.sensing.off_grid import Scene, scene_of
-from sfumato.sensing.operators import HeatLine, HeatPlane
+from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane
+from sfumato.sensing.recovery.estimators.mixture import equal_parts
+from sfumato.sensing.recovery.estimators.off_grid import Scene, scene_of
 from sfumato.spaces import Graph
-from sfumato.spaces.space import FloatArray
 
-MIXTURE = importlib.import_module("sfumato.sensing.mixture")  # the package has a function of that name
+MIXTURE = importlib.import_module(
+    "sfumato.sensing.recovery.estimators.mixture"
+)  # the package has a function of that name
 
 
 def noisy(
@@ -48,7 +50,8 @@ def test_sources_between_cells_come_back(
     y = read(operator, np.array(places), np.array(masses))
     found = mixture(operator, y, sigma=0.01, count=len(masses) if known else None)
     assert found.converged
-    # Rounds that gain less than GAIN end it: the noise would move places by some hundredths of the width.
+    # Rounds that gain less than GAIN end it: the noise would move places by some hundredths of the
+    # width.
     assert found.estimate.places == pytest.approx(np.array(places), abs=1e-3)
     assert found.estimate.masses == pytest.approx(np.array(masses), abs=5e-3)
     if known:
@@ -69,7 +72,9 @@ def test_likelihood_never_falls(
 ) -> None:
     if reckless:  # whatever a move is, a round that loses by it takes it back
         monkeypatch.setattr(
-            MIXTURE, "_move", lambda scene, state, *_: scene.width * rng.standard_normal(state.places.shape)
+            MIXTURE,
+            "_move",
+            lambda scene, state, *_: scene.width * rng.standard_normal(state.places.shape),
         )
     for sigma in (0.02, 1.0):
         _, y = noisy(operator, rng, sources=3, sigma=sigma)
@@ -94,7 +99,10 @@ def test_a_round_without_a_way_back_would_lose_likelihood(rng: np.random.Generat
 @pytest.mark.parametrize("operator", [line(), plane()])
 @pytest.mark.parametrize("upper", [1.0, 0.6])  # the second holds one mass
 def test_scipy_finds_nothing_likelier_from_an_answer(
-    operator: HeatLine | HeatPlane, upper: float, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+    operator: HeatLine | HeatPlane,
+    upper: float,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(MIXTURE, "GAIN", 1e-7)
     monkeypatch.setattr(MIXTURE, "ROUNDS", 5000)
@@ -131,11 +139,15 @@ def test_the_shift_keeps_negative_readings_from_adding_mass(
     readings = [exact + 0.3 * rng.standard_normal(50) for exact in scenes]
 
     def bias() -> float:
-        masses = np.array([mixture(line(), y, sigma=0.3, count=1).estimate.masses.sum() for y in readings])
+        masses = np.array(
+            [mixture(line(), y, sigma=0.3, count=1).estimate.masses.sum() for y in readings]
+        )
         return float((masses.mean() - 0.5) / (masses.std() / math.sqrt(masses.size)))
 
     assert abs(bias()) < 5  # a false alarm in a million
-    monkeypatch.setattr(MIXTURE, "SHIFT", 1e-6)  # negative readings cut to 0, as a histogram would have them
+    monkeypatch.setattr(
+        MIXTURE, "SHIFT", 1e-6
+    )  # negative readings cut to 0, as a histogram would have them
     assert bias() > 10
 
 
@@ -144,7 +156,11 @@ def test_the_shift_keeps_negative_readings_from_adding_mass(
 def test_nothing_is_no_sources(rng: np.random.Generator) -> None:
     for y in (np.zeros(50), np.full(50, -1.0), 0.1 * rng.standard_normal(50), np.full(50, -100.0)):
         found = mixture(line(), y, sigma=0.1)
-        assert (found.estimate.places.shape, found.likelihoods, found.converged) == ((0, 1), (), True)
+        assert (found.estimate.places.shape, found.likelihoods, found.converged) == (
+            (0, 1),
+            (),
+            True,
+        )
         assert found.scores[0] == pytest.approx(100 * float(y @ y))
         assert mixture(line(), y, sigma=0.1, count=2).estimate.masses.shape == (2,)
 
@@ -164,7 +180,9 @@ def test_equal_parts_by_hand() -> None:
     places = np.arange(4.0)[:, np.newaxis]
     assert equal_parts(places, np.ones(4), 2).tolist() == [[0.5], [2.5]]
     assert equal_parts(places, np.ones(4), 4).tolist() == [[0], [1], [2], [3]]
-    assert equal_parts(places, np.array([1.0, 2, 0, 0]), 2) == pytest.approx(np.array([[1 / 3], [1]]))
+    assert equal_parts(places, np.array([1.0, 2, 0, 0]), 2) == pytest.approx(
+        np.array([[1 / 3], [1]])
+    )
     assert equal_parts(places, np.zeros(4), 1).tolist() == [[1.5]]
     square = np.array([[0, 0], [0, 1], [2, 0], [2, 1.0]])
     assert equal_parts(square, np.ones(4), 4).tolist() == square.tolist()

@@ -11,14 +11,16 @@ import pytest
 from scipy import optimize, stats
 from tests.chance import assert_share
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.sensing import Estimate, emd_of, heat_line, heat_plane, linear, off_grid, recover
-from sfumato.sensing.off_grid import OffGrid, Scene, scene_of
-from sfumato.sensing.operators import HeatLine, HeatPlane
+from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane
+from sfumato.sensing.recovery.estimators.off_grid import OffGrid, Scene, scene_of
 from sfumato.spaces import Grid, Line, Points
-from sfumato.spaces.space import FloatArray
 
-OFF_GRID = importlib.import_module("sfumato.sensing.off_grid")  # the package has a function of that name
+OFF_GRID = importlib.import_module(
+    "sfumato.sensing.recovery.estimators.off_grid"
+)  # the package has a function of that name
 
 
 def line(time: float = 0.01) -> HeatLine:
@@ -35,7 +37,9 @@ def read(operator: HeatLine | HeatPlane, places: FloatArray, masses: FloatArray)
     """What sources between cells read, by the definition of heat."""
     apart = operator.sensors.positions[:, np.newaxis] - places
     time = operator.diffusion_time
-    heat = np.exp(-(apart**2).sum(axis=2) / (4 * time)) / (4 * math.pi * time) ** (places.shape[1] / 2)
+    heat = np.exp(-(apart**2).sum(axis=2) / (4 * time)) / (4 * math.pi * time) ** (
+        places.shape[1] / 2
+    )
     return np.asarray(heat @ masses)
 
 
@@ -86,7 +90,9 @@ def test_sources_between_cells_come_back(
 @pytest.mark.unit
 def test_the_scores_are_the_criterion_and_the_least_one_wins(rng: np.random.Generator) -> None:
     sigma = 0.05
-    y = read(line(), np.array([[0.3], [0.7]]), np.array([0.5, 0.8])) + sigma * rng.standard_normal(50)
+    y = read(line(), np.array([[0.3], [0.7]]), np.array([0.5, 0.8])) + sigma * rng.standard_normal(
+        50
+    )
     found = off_grid(line(), y, sigma=sigma)
     best = len(found.estimate.masses)
     assert best == 2
@@ -151,7 +157,9 @@ def test_fewer_readings_than_numbers_have_no_errors() -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize("unit", [1e-120, 1e-3, 1e80])
 def test_units_change_nothing(unit: float, rng: np.random.Generator) -> None:
-    y = read(line(), np.array([[0.3], [0.7]]), np.array([0.5, 0.8])) + 0.05 * rng.standard_normal(50)
+    y = read(line(), np.array([[0.3], [0.7]]), np.array([0.5, 0.8])) + 0.05 * rng.standard_normal(
+        50
+    )
     plain = off_grid(line(), y, sigma=0.05)
     other = off_grid(line(), unit * y, sigma=0.05 * unit, upper=unit)
     assert other.estimate.places == pytest.approx(plain.estimate.places, rel=1e-6)
@@ -168,7 +176,10 @@ def test_units_change_nothing(unit: float, rng: np.random.Generator) -> None:
         ({"most": 0}, "most must be a whole number, at least 1"),
         ({"y": [1.0]}, "one finite number for each of 50 sensors, got shape"),
         ({"y": [math.nan] * 50}, "got one that is not finite"),
-        ({"operator": linear(np.eye(50), Line(50))}, "need heat on a line or in a plane, got Matrix"),
+        (
+            {"operator": linear(np.eye(50), Line(50))},
+            "need heat on a line or in a plane, got Matrix",
+        ),
     ],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, Any], message: str) -> None:
@@ -243,7 +254,9 @@ def test_scipy_goes_no_lower_from_an_answer(
 def test_standard_errors_cover_as_often_as_they_say(
     operator: HeatLine | HeatPlane, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(OFF_GRID, "recover", no_proof)  # the other start is as good for one source, and fast
+    monkeypatch.setattr(
+        OFF_GRID, "recover", no_proof
+    )  # the other start is as good for one source, and fast
     trials, sigma, reach = 260, 0.05, float(stats.norm.ppf(0.9))
     hits = {"place": 0, "mass": 0}
     axes = operator.sensors.positions.shape[1]
@@ -253,7 +266,9 @@ def test_standard_errors_cover_as_often_as_they_say(
         found = off_grid(operator, y, sigma=sigma, most=1)
         assert found.place_errors is not None
         assert found.mass_errors is not None
-        hits["place"] += abs(found.estimate.places[0, 0] - place[0, 0]) < reach * found.place_errors[0, 0]
+        hits["place"] += (
+            abs(found.estimate.places[0, 0] - place[0, 0]) < reach * found.place_errors[0, 0]
+        )
         hits["mass"] += abs(found.estimate.masses[0] - mass[0]) < reach * found.mass_errors[0]
     half, twice = (2 * float(stats.norm.cdf(scale * reach)) - 1 for scale in (0.5, 2))
     for number in hits.values():

@@ -13,9 +13,9 @@ from scipy import linalg, sparse, stats
 from scipy.sparse.linalg import aslinearoperator
 
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.operators import Operator
-from sfumato.sensing.sensors import Sensors
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.sensors import Sensors
 from sfumato.spaces import Graph, Grid, Line, Points
 
 RING = Graph([(i, (i + 1) % 12) for i in range(12)] + [(0, 6), (2, 9)])
@@ -25,9 +25,13 @@ def all_kinds(rng: np.random.Generator) -> list[Operator]:
     matrix = rng.standard_normal((5, 40))
     return [
         heat_line(sources=40, sensors=7, diffusion_time=0.02),
-        heat_line(sources=np.sort(rng.random(40)), sensors=2 * rng.random(7) - 0.5, diffusion_time=0.02),
+        heat_line(
+            sources=np.sort(rng.random(40)), sensors=2 * rng.random(7) - 0.5, diffusion_time=0.02
+        ),
         heat_plane(
-            sources=Grid(3, (-1.0, 0.0, 1.0, 4.0)), sensors=rng.standard_normal((6, 2)), diffusion_time=0.1
+            sources=Grid(3, (-1.0, 0.0, 1.0, 4.0)),
+            sensors=rng.standard_normal((6, 2)),
+            diffusion_time=0.1,
         ),
         heat_plane(sources=rng.random((30, 2)), sensors=rng.random((6, 2)), diffusion_time=0.1),
         graph_diffusion(RING, 0.4),
@@ -50,7 +54,9 @@ def test_readings_adjoint_and_columns_are_one_map(rng: np.random.Generator) -> N
         close = {"rtol": 1e-13, "atol": 1e-13 * np.abs(matrix).max()}
         np.testing.assert_allclose(operator.readings(f), matrix @ f, **close)
         np.testing.assert_allclose(operator.adjoint(z), z @ matrix, **close)
-        assert operator.readings(f) @ z == pytest.approx(f @ operator.adjoint(z), rel=1e-12, abs=1e-12)
+        assert operator.readings(f) @ z == pytest.approx(
+            f @ operator.adjoint(z), rel=1e-12, abs=1e-12
+        )
         chosen = rng.integers(n, size=5)
         np.testing.assert_allclose(operator.columns(chosen), matrix[:, chosen], **close)
         assert operator.columns([]).shape == (m, 0)
@@ -63,7 +69,7 @@ def test_maps_are_the_same_when_formed_in_parts(
     line = heat_line(sources=101, sensors=7, diffusion_time=0.02)
     f, z = rng.random(101), rng.random(7)
     whole = line.readings(f), line.adjoint(z)
-    monkeypatch.setattr("sfumato.sensing.operators.CHUNK", 20)
+    monkeypatch.setattr("sfumato.sensing.model.operators.kinds.CHUNK", 20)
     np.testing.assert_allclose(line.readings(f), whole[0], rtol=1e-14)
     np.testing.assert_allclose(line.adjoint(z), whole[1], rtol=1e-14)
 
@@ -74,8 +80,8 @@ def test_heat_on_a_line_is_a_normal_density(time: float) -> None:
     places, sensors = [-0.3, 0.0, 0.5, 1.7], [0.1, 0.5]
     line = heat_line(sources=places, sensors=sensors, diffusion_time=time)
     wanted = [stats.norm.pdf(s, loc=places, scale=math.sqrt(2 * time)) for s in sensors]
-    # A rounding of an exponent, up to 700 before all is 0, is 700 roundings of the density; below 1e-300
-    # doubles are coarser than that.
+    # A rounding of an exponent, up to 700 before all is 0, is 700 roundings of the density; below
+    # 1e-300 doubles are coarser than that.
     np.testing.assert_allclose(line.columns(range(4)), wanted, rtol=2e-12, atol=1e-300)
 
 
@@ -121,7 +127,8 @@ def test_diffusion_on_a_graph_is_the_exponential(
         laplacian[[a, b], [b, a]] -= weight
         laplacian[[a, b], [a, b]] += weight
     wanted = linalg.expm(-rate * laplacian)
-    # expm squares up to 15 times at the largest rate, each doubling what it has rounded: 2**15 eps = 7e-12.
+    # expm squares up to 15 times at the largest rate, each doubling what it has rounded: 2**15 eps
+    # = 7e-12.
     np.testing.assert_allclose(operator.columns(range(12)), wanted, rtol=0, atol=1e-11)
     # Heat is kept, whatever the rate: columns add up to 1, by ourselves to a few hundred roundings.
     np.testing.assert_allclose(operator.columns(range(12)).sum(axis=0), 1.0, rtol=1e-12)
@@ -132,7 +139,9 @@ def test_diffusion_on_a_graph_is_the_exponential(
 @pytest.mark.unit
 def test_lengths_of_edges_do_not_slow_diffusion() -> None:
     short, long = Graph([(0, 1), (1, 2)]), Graph([(0, 1), (1, 2)], [5.0, 7.0])
-    assert np.array_equal(graph_diffusion(short, 0.3).columns([0]), graph_diffusion(long, 0.3).columns([0]))
+    assert np.array_equal(
+        graph_diffusion(short, 0.3).columns([0]), graph_diffusion(long, 0.3).columns([0])
+    )
 
 
 @pytest.mark.unit
@@ -147,7 +156,9 @@ def test_two_nodes_by_hand() -> None:
     # L = [[1, -1], [-1, 1]] has eigenvalues 0 and 2: half stays, half decays.
     kept = (1 + math.exp(-0.6)) / 2
     pair = graph_diffusion(Graph([(0, 1)]), 0.3)
-    np.testing.assert_allclose(pair.columns([0, 1]), [[kept, 1 - kept], [1 - kept, kept]], atol=1e-15)
+    np.testing.assert_allclose(
+        pair.columns([0, 1]), [[kept, 1 - kept], [1 - kept, kept]], atol=1e-15
+    )
 
 
 @pytest.mark.unit
@@ -172,8 +183,14 @@ FLAT = [[0.1, 0.2]]
             lambda: heat_line(sources=5, sensors=2, diffusion_time=-1.0),
             "diffusion_time must lie between 1e-20 and 1e20",
         ),
-        (lambda: heat_line(sources=5, sensors=2, diffusion_time=0.0), "between 1e-20 and 1e20, got 0.0"),
-        (lambda: heat_line(sources=5, sensors=2, diffusion_time=math.nan), "between 1e-20 and 1e20, got nan"),
+        (
+            lambda: heat_line(sources=5, sensors=2, diffusion_time=0.0),
+            "between 1e-20 and 1e20, got 0.0",
+        ),
+        (
+            lambda: heat_line(sources=5, sensors=2, diffusion_time=math.nan),
+            "between 1e-20 and 1e20, got nan",
+        ),
         (
             lambda: heat_line(sources=5, sensors=2, diffusion_time=cast(Any, "long")),
             "between 1e-20 and 1e20, got long",
@@ -184,18 +201,39 @@ FLAT = [[0.1, 0.2]]
         ),
         (lambda: graph_diffusion(RING, -0.3), "rate must lie between 1e-20 and 1e20, got -0.3"),
         (lambda: heat_line(sources=0, sensors=2, diffusion_time=1.0), "at least 1, got 0"),
-        (lambda: heat_line(sources=5, sensors=0, diffusion_time=1.0), "sensors must be .* at least 1, got 0"),
-        (lambda: heat_line(sources=5, sensors=[], diffusion_time=1.0), "sensors need at least one place"),
-        (lambda: heat_line(sources=[0.5, 0.1], sensors=2, diffusion_time=1.0), "positions must increase"),
+        (
+            lambda: heat_line(sources=5, sensors=0, diffusion_time=1.0),
+            "sensors must be .* at least 1, got 0",
+        ),
+        (
+            lambda: heat_line(sources=5, sensors=[], diffusion_time=1.0),
+            "sensors need at least one place",
+        ),
+        (
+            lambda: heat_line(sources=[0.5, 0.1], sensors=2, diffusion_time=1.0),
+            "positions must increase",
+        ),
         (
             lambda: heat_line(sources=5, sensors=[0.1, math.nan], diffusion_time=1.0),
             "must be finite, got .*nan",
         ),
-        (lambda: heat_line(sources=5, sensors=FLAT, diffusion_time=1.0), "have 1 coordinate, got 2"),
-        (lambda: heat_line(sources=5, sensors=Sensors(FLAT), diffusion_time=1.0), "1 coordinate, got 2"),
+        (
+            lambda: heat_line(sources=5, sensors=FLAT, diffusion_time=1.0),
+            "have 1 coordinate, got 2",
+        ),
+        (
+            lambda: heat_line(sources=5, sensors=Sensors(FLAT), diffusion_time=1.0),
+            "1 coordinate, got 2",
+        ),
         (lambda: heat_line(sources=5, sensors=["a"], diffusion_time=1.0), "must be real numbers"),
-        (lambda: heat_plane(sources=Grid(1), sensors=SENSORS, diffusion_time=1.0), "2 coordinates, got 1"),
-        (lambda: heat_plane(sources=SENSORS, sensors=FLAT, diffusion_time=1.0), "2 coordinates, got 1"),
+        (
+            lambda: heat_plane(sources=Grid(1), sensors=SENSORS, diffusion_time=1.0),
+            "2 coordinates, got 1",
+        ),
+        (
+            lambda: heat_plane(sources=SENSORS, sensors=FLAT, diffusion_time=1.0),
+            "2 coordinates, got 1",
+        ),
         (
             lambda: graph_diffusion(Graph([(0, 1)], nodes=3), 1.0),
             "must be connected, got one in several parts",
@@ -208,17 +246,28 @@ FLAT = [[0.1, 0.2]]
         (lambda: graph_diffusion(RING, 1.0, weights=[0.0] * 14), "for each of 14 edges"),
         (lambda: graph_diffusion(RING, 1.0, weights=[math.nan] * 14), "for each of 14 edges"),
         (lambda: linear([[1.0, math.inf]], Line(2)), "matrix entries must be finite"),
-        (lambda: linear([[1.0, 2.0]], Line(3)), r"one column for each of 3 cells, got shape \(1, 2\)"),
+        (
+            lambda: linear([[1.0, 2.0]], Line(3)),
+            r"one column for each of 3 cells, got shape \(1, 2\)",
+        ),
         (lambda: linear([1.0, 2.0], Line(2)), r"one column for each of 2 cells, got shape \(2,\)"),
-        (lambda: linear(np.zeros((0, 2)), Line(2)), r"one column for each of 2 cells, got shape \(0, 2\)"),
+        (
+            lambda: linear(np.zeros((0, 2)), Line(2)),
+            r"one column for each of 2 cells, got shape \(0, 2\)",
+        ),
         (lambda: linear(aslinearoperator(np.eye(3)), Line(2)), r"2 cells, got shape \(3, 3\)"),
-        (lambda: linear([[1.0, 2.0]], Line(2), sensors=[0, 1]), "one row for each of 2 sensors, got 1"),
+        (
+            lambda: linear([[1.0, 2.0]], Line(2), sensors=[0, 1]),
+            "one row for each of 2 sensors, got 1",
+        ),
         (lambda: linear([["a"]], Line(1)), "must be real numbers"),
         (lambda: linear([[1.0], [1.0, 2.0]], Line(1)), "uneven rows"),
     ],
 )
 def test_a_wrong_operator_gets_one_clear_sentence(build: Any, message: str) -> None:
-    with pytest.raises(InvalidParameter, match=rf"{message}.*(was built|nothing was computed)$") as raised:
+    with pytest.raises(
+        InvalidParameter, match=rf"{message}.*(was built|nothing was computed)$"
+    ) as raised:
         build()
     assert "\n" not in str(raised.value)
 
@@ -258,7 +307,9 @@ def test_names_are_checked(names: list[str], message: str) -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize("positions", [[], [[]], [[[1.0]]], 1.0])
 def test_sensors_need_places(positions: Any) -> None:
-    with pytest.raises(InvalidParameter, match=r"sensors need at least one place.*nothing was built"):
+    with pytest.raises(
+        InvalidParameter, match=r"sensors need at least one place.*nothing was built"
+    ):
         Sensors(positions)
 
 
@@ -281,7 +332,10 @@ def test_a_moved_or_renamed_sensor_is_another_set() -> None:
 @pytest.mark.property
 @given(st.permutations(range(5)))
 def test_the_order_of_sensors_does_not_change_their_digest(order: list[int]) -> None:
-    places, names = np.array([[3.0], [-1.0], [0.5], [0.0], [7.0]]), np.array(["e", "a", "c", "10", "9"])
+    places, names = (
+        np.array([[3.0], [-1.0], [0.5], [0.0], [7.0]]),
+        np.array(["e", "a", "c", "10", "9"]),
+    )
     first, second = Sensors(places, names), Sensors(places[order], names[order])
     assert first.digest == second.digest
     assert (first == second) == (order == [0, 1, 2, 3, 4])

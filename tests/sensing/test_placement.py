@@ -10,27 +10,33 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, PureDP, SwappedCells, gaussian_sigma
-from sfumato.sensing import forecast, placement
-from sfumato.sensing.build import even_places, graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.distance import emd_of, error_of_nothing
-from sfumato.sensing.forecast import Estimator, Lot, Scene
-from sfumato.sensing.operators import Operator
-from sfumato.sensing.placement import (
+from sfumato.sensing.model.operators.build import (
+    even_places,
+    graph_diffusion,
+    heat_line,
+    heat_plane,
+    linear,
+)
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.sensitivity import sensitivity
+from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.planning import forecast, placement
+from sfumato.sensing.planning.forecast import Estimator, Lot, Scene
+from sfumato.sensing.planning.placement import (
     Placement,
     _Goal,
     place_sensors,
     simulated_gain,
     uniform_choice,
 )
-from sfumato.sensing.recover import recover
-from sfumato.sensing.recover_anyway import recover_anyway
-from sfumato.sensing.recovery import Recovery
-from sfumato.sensing.sensitivity import sensitivity
-from sfumato.sensing.sensors import Sensors
+from sfumato.sensing.recovery.certificate import Recovery
+from sfumato.sensing.recovery.distance import emd_of, error_of_nothing
+from sfumato.sensing.recovery.estimators.least_mass import recover
+from sfumato.sensing.recovery.estimators.min_radius import recover_min_radius
 from sfumato.spaces import Graph, Grid, Line, Points
-from sfumato.spaces.space import FloatArray
 
 LOSS = ApproxDP(4, "0.1")
 UNIT = gaussian_sigma(4, "0.1")
@@ -38,7 +44,10 @@ NEIGHBORS = SwappedCells(1)
 
 
 def criterion(
-    operator: Operator, neighbors: MovedMass | SwappedCells = NEIGHBORS, *, sigma: float | None = None
+    operator: Operator,
+    neighbors: MovedMass | SwappedCells = NEIGHBORS,
+    *,
+    sigma: float | None = None,
 ) -> float:
     """The mean distance from the truth under the posterior, from the formula, place by place."""
     cells = operator.space.size
@@ -52,7 +61,9 @@ def criterion(
         explained = np.einsum("si,si->i", columns, np.linalg.solve(covariance, columns))
         logs[:, j] = -explained / 2 - np.linalg.slogdet(covariance)[1] / 2
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-    distances = np.array([[operator.space.distance(i, j) for j in range(cells)] for i in range(cells)])
+    distances = np.array(
+        [[operator.space.distance(i, j) for j in range(cells)] for i in range(cells)]
+    )
     return float(((weights * distances).sum(axis=1) / weights.sum(axis=1)).mean())
 
 
@@ -61,8 +72,12 @@ def small_sites(rng: np.random.Generator) -> list[tuple[Operator, MovedMass | Sw
     places = Points(rng.random((10, 2)))
     return [
         (heat_line(sources=20, sensors=np.sort(rng.random(9)), diffusion_time=0.02), NEIGHBORS),
-        (heat_line(sources=20, sensors=np.sort(rng.random(9)), diffusion_time=0.02), MovedMass(0.1, "line")),
-        # Mass moved: how far swapped cells as wide as the blur move readings is only known to a factor of 2.
+        (
+            heat_line(sources=20, sensors=np.sort(rng.random(9)), diffusion_time=0.02),
+            MovedMass(0.1, "line"),
+        ),
+        # Mass moved: how far swapped cells as wide as the blur move readings is only known to a
+        # factor of 2.
         (
             heat_plane(sources=Grid(2), sensors=rng.random((9, 2)), diffusion_time=0.02),
             MovedMass(0.25, Grid(2).metric),
@@ -99,7 +114,9 @@ def test_all_sets_of_four_hold_none_much_better(rng: np.random.Generator) -> Non
         all_of_them = [goal.error(np.array(rows)) for rows in combinations(range(9), 4)]
         reached = goal.error(found.chosen)
         assert min(all_of_them) * (1 - 1e-9) <= reached <= min(all_of_them) * 1.1
-        assert reached < np.quantile(all_of_them, 0.05)  # a rival that picks at random is not so good
+        assert reached < np.quantile(
+            all_of_them, 0.05
+        )  # a rival that picks at random is not so good
         assert found.error <= found.uniform_error
         best += reached <= min(all_of_them) * (1 + 1e-9)
     assert best >= 4
@@ -119,8 +136,8 @@ def test_a_loud_sensor_is_left_out() -> None:
     site = linear(np.concatenate([line.columns(np.arange(20)), loud]), line.space)
     found = place_sensors(site, 5, loss=LOSS, neighbors=NEIGHBORS)
     assert "8" not in found.names
-    # At the noise of the others it would only add to what is told: who forgets that noise follows the set
-    # takes it in.
+    # At the noise of the others it would only add to what is told: who forgets that noise follows
+    # the set takes it in.
     quiet, both = (_only(site, rows) for rows in (tuple(found.chosen), (*found.chosen, 8)))
     assert criterion(both, sigma=found.sigma) < criterion(quiet, sigma=found.sigma)
     assert criterion(both) > 2 * criterion(quiet)
@@ -160,13 +177,15 @@ def test_uniform_by_hand() -> None:
     line = heat_line(sources=10, sensors=[0.0, 0.1, 0.2, 0.5, 0.9, 1.0], diffusion_time=0.1)
     assert uniform_choice(line, 3).tolist() == [0, 3, 5]
     assert uniform_choice(line, 1).tolist() == [2]
-    assert uniform_choice(heat_line(sources=10, sensors=10, diffusion_time=0.1), 10).tolist() == list(
-        range(10)
-    )
+    assert uniform_choice(
+        heat_line(sources=10, sensors=10, diffusion_time=0.1), 10
+    ).tolist() == list(range(10))
     # A path of 9 nodes: the first, then the other end, then the middle.
     path = graph_diffusion(Graph([(i, i + 1) for i in range(8)]), 0.3)
     assert uniform_choice(path, 3).tolist() == [0, 4, 8]
-    corners = heat_plane(sources=Grid(2), sensors=[(0, 0), (0.1, 0), (1, 0), (1, 1)], diffusion_time=0.1)
+    corners = heat_plane(
+        sources=Grid(2), sensors=[(0, 0), (0.1, 0), (1, 0), (1, 1)], diffusion_time=0.1
+    )
     assert uniform_choice(corners, 3).tolist() == [0, 2, 3]
 
 
@@ -187,14 +206,18 @@ def test_the_gain_shows_in_recoveries_and_only_where_there_is_one(rng: np.random
     assert real.value == pytest.approx(gain.chosen / gain.uniform)
     # Half of an interval of 95 % is 1.96 deviations; 2.5 of these halves are one in a million.
     assert real.value + (real.high - real.value) * 2.5 < 1
-    none = replace(found, uniform=found.chosen, uniform_sigma=found.sigma, uniform_error=found.error)
+    none = replace(
+        found, uniform=found.chosen, uniform_sigma=found.sigma, uniform_error=found.error
+    )
     flat = simulated_gain(none, trials=40, sources=1, rng=rng).ratio
     assert flat is not None
     assert (flat.value, flat.low, flat.high) == (1, 1, 1)  # the same sensors with the same noise
 
 
 @pytest.mark.unit
-def test_both_sets_have_the_same_sources_and_a_sensor_the_same_noise(rng: np.random.Generator) -> None:
+def test_both_sets_have_the_same_sources_and_a_sensor_the_same_noise(
+    rng: np.random.Generator,
+) -> None:
     found = loud_end()
     seen: list[tuple[Scene, Lot]] = []
 
@@ -206,7 +229,9 @@ def test_both_sets_have_the_same_sources_and_a_sensor_the_same_noise(rng: np.ran
     with mock.patch.object(placement, "error_of", error):
         simulated_gain(found, trials=3, sources=2, rng=rng)
     noises: list[dict[str, float]] = []
-    for (scene, lot), sigma in zip(seen, [found.sigma] * 3 + [found.uniform_sigma] * 3, strict=True):
+    for (scene, lot), sigma in zip(
+        seen, [found.sigma] * 3 + [found.uniform_sigma] * 3, strict=True
+    ):
         assert (scene.sigma, scene.sources, scene.masses) == (sigma, 2, "known")
         noises.append(dict(zip(scene.operator.sensors.names, lot.noise.tolist(), strict=True)))
     both = set(noises[0]) & set(noises[3])
@@ -227,9 +252,9 @@ def test_trials_without_an_answer_are_told_and_not_counted(rng: np.random.Genera
         # The second of the chosen sensors' recoveries, and the last of the others'.
         if seen in (2, 12):
             raise SolverFailed("not proven")
-        return recover_anyway(operator, y, sigma=sigma)
+        return recover_min_radius(operator, y, sigma=sigma)
 
-    with mock.patch.object(forecast, "recover_anyway", some):
+    with mock.patch.object(forecast, "recover_min_radius", some):
         gain = simulated_gain(found, trials=6, sources=1, rng=rng)
     assert (gain.trials, gain.failed, seen) == (4, 2, 12)
     assert gain.ratio is not None
@@ -237,7 +262,9 @@ def test_trials_without_an_answer_are_told_and_not_counted(rng: np.random.Genera
     whole = simulated_gain(found, trials=2, sources=1, rng=rng)
     assert (whole.trials, whole.failed) == (2, 0)
     with (
-        mock.patch.object(forecast, "recover_anyway", mock.Mock(side_effect=SolverFailed("not proven"))),
+        mock.patch.object(
+            forecast, "recover_min_radius", mock.Mock(side_effect=SolverFailed("not proven"))
+        ),
         pytest.raises(SolverFailed, match="none of 3 trials had an answer"),
     ):
         simulated_gain(found, trials=3, sources=1, rng=rng)
@@ -268,12 +295,12 @@ def test_every_recovery_has_an_error() -> None:
     line = heat_line(sources=20, sensors=8, diffusion_time=0.02)
     truth = np.zeros(20)
     truth[9] = 1.0
-    assert emd_of(recover_anyway(line, line.readings(truth), sigma=1e-3), truth) < 0.05
+    assert emd_of(recover_min_radius(line, line.readings(truth), sigma=1e-3), truth) < 0.05
     # Nothing read: mass anywhere, on average |x - 0.5| = 5 of 20 cells off.
     assert error_of_nothing(line, truth) == pytest.approx(0.25)
     # Out of reach: the smallest radius that can be had, and what it finds is where most was read.
     assert recover(line, 5 * line.readings(truth), sigma=1e-3).status == "infeasible"
-    assert emd_of(recover_anyway(line, 5 * line.readings(truth), sigma=1e-3), truth) < 0.2
+    assert emd_of(recover_min_radius(line, 5 * line.readings(truth), sigma=1e-3), truth) < 0.2
 
 
 @pytest.mark.unit
@@ -294,6 +321,8 @@ def test_what_is_refused(rng: np.random.Generator) -> None:
     with pytest.raises(InvalidParameter, match="Gaussian noise"):
         place_sensors(line, 3, loss=PureDP(1), neighbors=NEIGHBORS)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="two cells"):
-        place_sensors(heat_line(sources=1, sensors=8, diffusion_time=1), 3, loss=LOSS, neighbors=NEIGHBORS)
+        place_sensors(
+            heat_line(sources=1, sensors=8, diffusion_time=1), 3, loss=LOSS, neighbors=NEIGHBORS
+        )
     with pytest.raises(InvalidParameter, match="trials"):
         simulated_gain(loud_end(), trials=1, sources=1, rng=rng)

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.sensing import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.bayes_median import bayes_median, median_shares
-from sfumato.sensing.distance import emd_of
-from sfumato.sensing.estimate import Estimate, distances_between, places_of
-from sfumato.sensing.mixing import judge
-from sfumato.sensing.posterior import MOVES, Posterior, posterior
-from sfumato.sensing.posterior_kernel import anneal, draw_mass, log_mean
-from sfumato.sensing.recover import recover
+from sfumato.sensing.diagnostics.mixing import judge
+from sfumato.sensing.recovery.distance import emd_of
+from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
+from sfumato.sensing.recovery.estimators.bayes_median import bayes_median, median_shares
+from sfumato.sensing.recovery.estimators.least_mass import recover
+from sfumato.sensing.recovery.estimators.posterior import MOVES, SourcePosterior, posterior
+from sfumato.sensing.recovery.estimators.posterior_kernel import anneal, draw_mass, log_mean
 from sfumato.spaces import Graph, Grid, Line
-from sfumato.spaces.space import FloatArray, IntArray
 
 RUNS, PARTICLES = 40, 200
 LINE = heat_line(sources=4, sensors=5, diffusion_time=0.03)
@@ -32,7 +32,8 @@ ALL_PAIRS = (np.arange(5) * 3, np.array([j for i in range(4) for j in range(4) i
 def exact(readings: FloatArray, sigma: float, *, free: bool) -> tuple[FloatArray, float]:
     """P(one source), expected share of mass in each of 4 cells, and the evidence; at most two sources.
 
-    The prior of masses integrated over their floor: -log(1 - w) for one, m / (1 - m) for two, m the smaller.
+    The prior of masses integrated over their floor: -log(1 - w) for one, m / (1 - m) for two, m the
+    smaller.
     """
     columns = LINE.columns(np.arange(4))
 
@@ -50,7 +51,9 @@ def exact(readings: FloatArray, sigma: float, *, free: bool) -> tuple[FloatArray
         one = -np.log(u**2) * 2 * u / 400
         least = np.minimum(masses[:, None], masses)
         two = least / (1 - least) * (2 * u[:, None] / 400) * (2 * u / 400)
-    single = np.array([(likelihood(masses[:, None] * columns[:, j]) * one).sum() for j in range(4)]) / 4
+    single = (
+        np.array([(likelihood(masses[:, None] * columns[:, j]) * one).sum() for j in range(4)]) / 4
+    )
     share = single.copy()
     both = 0.0
     for i, j in itertools.product(range(4), repeat=2):
@@ -67,7 +70,9 @@ def exact(readings: FloatArray, sigma: float, *, free: bool) -> tuple[FloatArray
 @pytest.mark.reference
 @pytest.mark.parametrize("free", [False, True], ids=["known", "free"])
 @pytest.mark.parametrize("sigma", [0.5, 0.15], ids=["noisy", "clear"])
-def test_particles_have_the_exact_posterior(rng: np.random.Generator, free: bool, sigma: float) -> None:
+def test_particles_have_the_exact_posterior(
+    rng: np.random.Generator, free: bool, sigma: float
+) -> None:
     """Means over independent runs, in units of their own standard error; a rival is 4 errors further off."""
     truth = np.array([0.0, 1.0, 0.0, 0.6 if free else 1.0])
     readings = LINE.readings(truth) + sigma * rng.standard_normal(5)
@@ -92,7 +97,9 @@ def test_particles_have_the_exact_posterior(rng: np.random.Generator, free: bool
     assert (error < 0.02).all()
     # The evidence itself is unbiased, not its logarithm: Jensen's share is half the variance.
     bias = np.var(evidences, ddof=1) / 2
-    assert abs(np.mean(evidences) + bias - evidence) <= 6 * np.std(evidences) / math.sqrt(RUNS) + 0.02
+    assert (
+        abs(np.mean(evidences) + bias - evidence) <= 6 * np.std(evidences) / math.sqrt(RUNS) + 0.02
+    )
 
 
 @pytest.mark.property
@@ -111,7 +118,9 @@ def test_log_mean_is_the_integral(b: float, root: float, width: float) -> None:
     # Around the top, where the mass is: 1e-10 of it is elsewhere.
     reach = 12 / math.sqrt(h) if h > 0 else width
     falls = 30 / max(abs(b - h * best), 1e-9)
-    points = sorted({min(max(best + s * min(reach, falls), 0.0), width) for s in (-1, -0.1, 0, 0.1, 1)})
+    points = sorted(
+        {min(max(best + s * min(reach, falls), 0.0), width) for s in (-1, -0.1, 0, 0.1, 1)}
+    )
     area = sum(
         integrate.quad(scaled, low, high, epsabs=0, epsrel=1e-9)[0]
         for low, high in itertools.pairwise([0.0, *points, width])
@@ -148,7 +157,9 @@ def test_masses_have_their_density(rng: np.random.Generator, b: float, h: float)
     assert stats.kstest(drawn, lambda x: np.interp(x, grid, wrong / wrong[-1])).pvalue < 1e-6
 
 
-def scene(rng: np.random.Generator, count: int = 2, sigma: float = 0.066) -> tuple[Posterior, FloatArray]:
+def scene(
+    rng: np.random.Generator, count: int = 2, sigma: float = 0.066
+) -> tuple[SourcePosterior, FloatArray]:
     line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     truth = np.zeros(100)
     truth[rng.choice(100, count, replace=False)] = 1.0
@@ -169,7 +180,9 @@ def test_the_line_median_is_least_of_all(rng: np.random.Generator) -> None:
     for other in few.cells[:10], few.cells[-10:]:
         for row, mass in zip(other, few.masses, strict=False):
             held = row >= 0
-            rival = Estimate(few.operator, places_of(line, row[held]), np.ones(held.sum()) + 0 * mass[held])
+            rival = Estimate(
+                few.operator, places_of(line, row[held]), np.ones(held.sum()) + 0 * mass[held]
+            )
             assert least <= mean_distance(few, rival) + 1e-9
     found = recover(few.operator, few.readings, sigma=few.sigma)
     rival = Estimate(few.operator, places_of(line, found.support), found.estimate[found.support])
@@ -186,7 +199,7 @@ def test_the_line_median_is_least_of_all(rng: np.random.Generator) -> None:
     assert least <= mean_distance(few, program) + 1 / 200
 
 
-def with_draws(beliefs: Posterior, some: IntArray) -> Posterior:
+def with_draws(beliefs: SourcePosterior, some: IntArray) -> SourcePosterior:
     from dataclasses import replace
 
     return replace(
@@ -195,10 +208,12 @@ def with_draws(beliefs: Posterior, some: IntArray) -> Posterior:
     )  # fmt: skip
 
 
-def mean_distance(beliefs: Posterior, answer: Estimate) -> float:
+def mean_distance(beliefs: SourcePosterior, answer: Estimate) -> float:
     total = 0.0
     for row, mass in zip(beliefs.cells, beliefs.masses, strict=True):
-        truth = np.bincount(row[row >= 0], weights=mass[row >= 0], minlength=beliefs.operator.space.size)
+        truth = np.bincount(
+            row[row >= 0], weights=mass[row >= 0], minlength=beliefs.operator.space.size
+        )
         total += emd_of(answer, truth)
     return total / len(beliefs.weights)
 
@@ -225,7 +240,9 @@ def test_one_clear_source_is_found_everywhere(rng: np.random.Generator) -> None:
     middle = (np.arange(6) + 0.5) / 6
     places = np.stack(np.meshgrid(middle, middle), axis=-1).reshape(-1, 2)
     ring = Graph([(i, (i + 1) % 30) for i in range(30)])
-    some = linear(heat_line(sources=40, sensors=20, diffusion_time=0.02).columns(np.arange(40)), Line(40))
+    some = linear(
+        heat_line(sources=40, sensors=20, diffusion_time=0.02).columns(np.arange(40)), Line(40)
+    )
     for operator in (
         heat_plane(sources=Grid(4), sensors=places, diffusion_time=0.01),
         graph_diffusion(ring, 0.5),
@@ -246,7 +263,9 @@ def test_one_clear_source_is_found_everywhere(rng: np.random.Generator) -> None:
         assert low - 0.2 <= 1 <= high + 0.2
         place = places_of(operator.space, np.array([cell]))
         spacing = np.sort(
-            distances_between(operator.space, place, places_of(operator.space, np.arange(truth.size)))
+            distances_between(
+                operator.space, place, places_of(operator.space, np.arange(truth.size))
+            )
         )
         assert beliefs.near(place[0], float(spacing[0, 8])) > 0.9
         assert emd_of(bayes_median(beliefs), truth) <= spacing[0, 8]

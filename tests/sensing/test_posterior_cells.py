@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 from tests.chance import assert_share
 
+from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.bands import bands
-from sfumato.sensing.posterior import posterior
-from sfumato.sensing.posterior_cells import Runs, all_runs, beside, closer
+from sfumato.sensing.recovery.estimators.credible import bands
+from sfumato.sensing.recovery.estimators.posterior import posterior
+from sfumato.sensing.recovery.estimators.posterior_cells import Runs, all_runs, beside, closer
 from sfumato.spaces import Graph, Grid, Line
-from sfumato.spaces.space import IntArray
 
 
 @pytest.mark.unit
-def test_too_many_cells_of_which_none_stands_for_others_are_refused(rng: np.random.Generator) -> None:
+def test_too_many_cells_of_which_none_stands_for_others_are_refused(
+    rng: np.random.Generator,
+) -> None:
     long_road = Graph([(i, i + 1) for i in range(4200)])
     with pytest.raises(InvalidParameter, match="at most 4096 cells, got 4201"):
         posterior(graph_diffusion(long_road, 0.5), np.zeros(4201), sigma=1.0, rng=rng)
@@ -113,7 +115,9 @@ def test_an_operator_is_let_go_with_its_last_user(rng: np.random.Generator) -> N
 
 
 @pytest.mark.unit
-def test_a_faint_source_beside_a_clear_one_is_found_on_fine_lines_too(rng: np.random.Generator) -> None:
+def test_a_faint_source_beside_a_clear_one_is_found_on_fine_lines_too(
+    rng: np.random.Generator,
+) -> None:
     """One of a tenth of the mass, hidden from a first look that takes noise for as large as cells make it."""
     for sigma in (0.1, 0.005):
         line = heat_line(sources=2000, sensors=50, diffusion_time=0.001)

@@ -39,24 +39,24 @@ from sfumato.privacy import (
     gaussian_delta,
     gaussian_sigma,
 )
-from sfumato.privacy.laws import LARGEST_ROUNDED
-from sfumato.sensing.build import heat_line, linear
-from sfumato.sensing.keys import Device, MasterKey, write_device_key
-from sfumato.sensing.plan import LARGEST_READING, NoisePlan, plan_noise, unit_of
-from sfumato.sensing.readings import (
+from sfumato.privacy.noise.laws import LARGEST_ROUNDED
+from sfumato.sensing.model.operators.build import heat_line, linear
+from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss
+from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.model.site import Site
+from sfumato.sensing.planning.synthetic import synthetic_site
+from sfumato.sensing.release.keys import Device, MasterKey, write_device_key
+from sfumato.sensing.release.noise_plan import LARGEST_READING, NoisePlan, plan_noise, unit_of
+from sfumato.sensing.release.readings import (
     Readings,
     Snapshot,
     plan,
     quantise,
     read_readings,
-    release,
+    release_readings,
     unseal_snapshot,
 )
-from sfumato.sensing.seal import law_of
-from sfumato.sensing.sensitivity import Sensitivity, per_sensor_loss
-from sfumato.sensing.sensors import Sensors
-from sfumato.sensing.simulate import made_up_site
-from sfumato.sensing.site import Site
+from sfumato.sensing.release.seal import law_of
 from sfumato.spaces import Line
 
 LOSS = ApproxDP(1, "1e-6")
@@ -65,7 +65,9 @@ LOSS = ApproxDP(1, "1e-6")
 def hall(step: str = "0") -> Site:
     return Site(
         "hall",
-        heat_line(sources=40, sensors=Sensors([0.1, 0.4, 0.9], ["a", "b", "c"]), diffusion_time=0.05),
+        heat_line(
+            sources=40, sensors=Sensors([0.1, 0.4, 0.9], ["a", "b", "c"]), diffusion_time=0.05
+        ),
         MovedMass("1/10", "line"),
         Fraction(step),
         unit="mass",
@@ -112,7 +114,9 @@ def device(tmp_path: Path, key: bytes) -> Device:
 
 
 @pytest.mark.docs
-@pytest.mark.parametrize("page", ["proofs/sensors.md", "explain/sensors.md", "reference/keyed-noise.md"])
+@pytest.mark.parametrize(
+    "page", ["proofs/sensors.md", "explain/sensors.md", "reference/keyed-noise.md"]
+)
 def test_pages_say_where_readings_are_clipped(page: str) -> None:
     text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
     assert LARGEST_READING == 2**48
@@ -128,7 +132,9 @@ def test_rounding_and_the_sensors_step_are_counted() -> None:
     for step in ("0", "1/16", "3"):
         made = plan(hall(step), LOSS)
         root3 = math.sqrt(3)
-        by_hand = (made.sensitivity.l2 + float(Fraction(step)) * root3) / 2.0**made.exponent + 17 / 16 * root3
+        by_hand = (
+            made.sensitivity.l2 + float(Fraction(step)) * root3
+        ) / 2.0**made.exponent + 17 / 16 * root3
         assert float(made.moved) == pytest.approx(by_hand, rel=1e-12)
         # And in fractions it is no less: (moved - l2 / g)**2 >= 3 (step / g + 1)**2.
         g = Fraction(2) ** made.exponent
@@ -146,7 +152,8 @@ def test_the_lattice_is_the_finest_that_can_be_drawn(noise: NoisePlan) -> None:
     assert LARGEST_ROUNDED / 2.1 < noise.mechanism.sigma <= LARGEST_ROUNDED
     finer = plan(hall(), ZCDP("1/100"))
     assert finer.exponent < noise.exponent
-    # Rounding costs less than a hundredth of the noise here, where sqrt(3) units stand beside hundreds.
+    # Rounding costs less than a hundredth of the noise here, where sqrt(3) units stand beside
+    # hundreds.
     assert noise.sigma < 1.01 * gaussian_sigma(1, "1e-6", sensitivity=noise.sensitivity.l2)
 
 
@@ -183,15 +190,17 @@ def test_a_time_that_is_no_line_of_text_is_not_charged(
     time: Any, site: Site, noise: NoisePlan, book: Ledger
 ) -> None:
     with pytest.raises(InvalidParameter, match="nothing was charged"):
-        release([1, 2, 3], site, noise, ledger=book, time=time)
+        release_readings([1, 2, 3], site, noise, ledger=book, time=time)
     assert not book.statement().entries
 
 
 @pytest.mark.unit
 def test_coordinates_beyond_three_have_numbers(tmp_path: Path, book: Ledger) -> None:
     places = Sensors([[1, 2, 3, 4], [5, 6, 7, 8]])
-    deep = made_up_site("deep", linear(np.eye(2), Line(2), sensors=places), MovedMass(1, "line"))
-    paid = release([1, 2], deep, plan(deep, LOSS), ledger=ledger_of(deep, tmp_path / "deep.ledger"))
+    deep = synthetic_site("deep", linear(np.eye(2), Line(2), sensors=places), MovedMass(1, "line"))
+    paid = release_readings(
+        [1, 2], deep, plan(deep, LOSS), ledger=ledger_of(deep, tmp_path / "deep.ledger")
+    )
     assert Readings(deep, (paid,)).table().splitlines()[0] == "sensor,x1,x2,x3,x4,value,sigma"
 
 
@@ -230,7 +239,8 @@ def test_more_sensors_than_the_lattice_can_round_are_refused() -> None:
 def test_two_readings_differ_by_at_most_one_unit_more_after_rounding(
     pairs: list[tuple[float, float]], exponent: int, step: int
 ) -> None:
-    # In fractions, so that nothing rounds but what is tested. `step` > 0 is a sensor with its own resolution.
+    # In fractions, so that nothing rounds but what is tested. `step` > 0 is a sensor with its own
+    # resolution.
     one, other = np.array(pairs).T
     own = Fraction(step, 8)
     if step:
@@ -246,7 +256,8 @@ def test_two_readings_differ_by_at_most_one_unit_more_after_rounding(
 @pytest.mark.property
 @given(data=st.data())
 def test_neighbors_move_quantised_readings_within_the_bound(data: st.DataObject) -> None:
-    # Brute force over lattice pairs of the real forward matrix: mass moved along the line by at most 1/10.
+    # Brute force over lattice pairs of the real forward matrix: mass moved along the line by at
+    # most 1/10.
     site, made = planned("1/32", "")
     n = site.operator.space.size
     masses = np.array(data.draw(st.lists(st.floats(0, 1), min_size=n, max_size=n)))
@@ -262,7 +273,8 @@ def test_neighbors_move_quantised_readings_within_the_bound(data: st.DataObject)
         other[b] += mass
         left -= mass * distance
     before, after = (
-        quantise(np.rint(site.operator.readings(f) * 32) / 32, made.exponent) for f in (masses, other)
+        quantise(np.rint(site.operator.readings(f) * 32) / 32, made.exponent)
+        for f in (masses, other)
     )
     assert sum(int(z) ** 2 for z in before - after) <= made.moved**2
 
@@ -279,7 +291,7 @@ def test_far_readings_are_clipped_not_wrapped() -> None:
 def test_a_release_says_what_was_promised_and_for_which_sensors(
     site: Site, noise: NoisePlan, book: Ledger
 ) -> None:
-    snapshot = release([1.0, 2.0, 3.0], site, noise, ledger=book)
+    snapshot = release_readings([1.0, 2.0, 3.0], site, noise, ledger=book)
     said = str(snapshot.guarantee)
     assert site.sensors.digest[:16] in said
     assert "read jointly by 3 sensors" in said
@@ -295,27 +307,33 @@ def test_a_release_says_what_was_promised_and_for_which_sensors(
 def test_a_device_releases_its_own_readings_and_pays_for_all(
     site: Site, noise: NoisePlan, book: Ledger
 ) -> None:
-    snapshot = release({"c": 3.0, "a": 1.0}, site, noise, ledger=book)
+    snapshot = release_readings({"c": 3.0, "a": 1.0}, site, noise, ledger=book)
     assert snapshot.names == ("a", "c")
     assert snapshot.numbers().shape == (2,)
     assert book.statement().spent.epsilon == 1
 
 
 @pytest.mark.statistical
-def test_readings_have_the_noise_that_was_planned(site: Site, noise: NoisePlan, tmp_path: Path) -> None:
-    wide = made_up_site("hall", heat_line(sources=40, sensors=2000, diffusion_time=0.05), site.neighbors)
+def test_readings_have_the_noise_that_was_planned(
+    site: Site, noise: NoisePlan, tmp_path: Path
+) -> None:
+    wide = synthetic_site(
+        "hall", heat_line(sources=40, sensors=2000, diffusion_time=0.05), site.neighbors
+    )
     made = plan(wide, LOSS)
     book = ledger_of(wide, tmp_path / "wide.ledger", ApproxDP(10, "1e-5"))
     values = np.linspace(-1, 1, 2000)
     drawn = np.concatenate(
         [
-            release(values, wide, made, ledger=book).release.value - quantise(values, made.exponent)
+            release_readings(values, wide, made, ledger=book).release.value
+            - quantise(values, made.exponent)
             for _ in range(10)
         ]
     )
     law = RoundedGaussianLaw(made.mechanism.sigma)
     rivals = [
-        RoundedGaussianLaw(made.mechanism.sigma * share) for share in (Fraction(9, 10), Fraction(23, 25))
+        RoundedGaussianLaw(made.mechanism.sigma * share)
+        for share in (Fraction(9, 10), Fraction(23, 25))
     ]
     assert_law(drawn, law.cdf, rivals=[rival.cdf for rival in rivals])
 
@@ -341,7 +359,7 @@ def test_bad_readings_get_one_sentence_and_no_charge(
     values: Any, message: str, site: Site, noise: NoisePlan, book: Ledger
 ) -> None:
     with pytest.raises(InvalidParameter, match=message) as refusal:
-        release(values, site, noise, ledger=book)
+        release_readings(values, site, noise, ledger=book)
     assert "nothing was charged" in str(refusal.value)
     assert not book.statement().entries
 
@@ -350,27 +368,29 @@ def test_bad_readings_get_one_sentence_and_no_charge(
 def test_ledgers_and_plans_of_others_are_refused(
     site: Site, noise: NoisePlan, book: Ledger, tmp_path: Path
 ) -> None:
-    moved = made_up_site(
+    moved = synthetic_site(
         "hall",
-        heat_line(sources=40, sensors=Sensors([0.1, 0.4, 0.8], ["a", "b", "c"]), diffusion_time=0.05),
+        heat_line(
+            sources=40, sensors=Sensors([0.1, 0.4, 0.8], ["a", "b", "c"]), diffusion_time=0.05
+        ),
         site.neighbors,
     )
     warmer = heat_line(sources=40, sensors=site.sensors, diffusion_time=50)
-    hot = made_up_site("hall", warmer, site.neighbors)
+    hot = synthetic_site("hall", warmer, site.neighbors)
     fine = replace(site, step=Fraction(1, 2))
     for other in (moved, hot, fine, replace(site, neighbors=MovedMass("1/5", "line"))):
         with pytest.raises(InvalidParameter, match="another site"):
-            release([1, 2, 3], other, noise, ledger=book)
+            release_readings([1, 2, 3], other, noise, ledger=book)
     with pytest.raises(LedgerMismatch, match="accounts for the source 'hall'"):
-        release([1, 2, 3], replace(site, name="clinic"), noise, ledger=book)
+        release_readings([1, 2, 3], replace(site, name="clinic"), noise, ledger=book)
     free = Ledger.rehearsal(LOSS, unit=unit_of(site.sensors), neighbors=site.neighbors)
     with pytest.raises(LedgerMismatch, match="accounts for the source REHEARSAL"):
-        release([1, 2, 3], site, noise, ledger=free)
+        release_readings([1, 2, 3], site, noise, ledger=free)
     with pytest.raises(LedgerMismatch, match="nothing was charged"):
-        release([1, 2, 3], moved, plan(moved, LOSS), ledger=book)
+        release_readings([1, 2, 3], moved, plan(moved, LOSS), ledger=book)
     poor = ledger_of(site, tmp_path / "poor.ledger", ApproxDP("1/2", "1e-4"))
     with pytest.raises(BudgetExceeded, match="nothing was released"):
-        release([1, 2, 3], site, noise, ledger=poor)
+        release_readings([1, 2, 3], site, noise, ledger=poor)
 
 
 # --- sealing
@@ -388,8 +408,10 @@ def test_unsealing_is_exact(values: list[float], rho: str, tmp_path_factory: Any
     master = MasterKey(bytes(range(32)))
     write_device_key(folder / "d.key", master, "gateway")
     book = ledger_of(site, folder / "l.ledger")
-    snapshot = release(values, site, made, ledger=book, device=Device(folder / "d.key"))
-    back = unseal_snapshot(Snapshot.from_json(json.loads(json.dumps(snapshot.to_json()))), site, master)
+    snapshot = release_readings(values, site, made, ledger=book, device=Device(folder / "d.key"))
+    back = unseal_snapshot(
+        Snapshot.from_json(json.loads(json.dumps(snapshot.to_json()))), site, master
+    )
     expected = np.ldexp(quantise(np.array(values), made.exponent).astype(float), made.exponent)
     assert np.array_equal(back.reveal(), expected)
     assert back.names == site.sensors.names
@@ -398,7 +420,7 @@ def test_unsealing_is_exact(values: list[float], rho: str, tmp_path_factory: Any
 
 
 def sealed(site: Site, noise: NoisePlan, book: Ledger, device: Device) -> Snapshot:
-    return release([1.0, 2.0, 3.0], site, noise, ledger=book, device=device)
+    return release_readings([1.0, 2.0, 3.0], site, noise, ledger=book, device=device)
 
 
 @pytest.mark.unit
@@ -429,7 +451,9 @@ def test_another_key_and_changed_readings_are_refused(
     stronger = replace(snapshot.release.entry, parameters={"sigma": "1000", "promise": None})
     changed = [
         replace(snapshot, release=replace(snapshot.release, value=shifted)),
-        replace(snapshot, release=replace(snapshot.release, exponent=snapshot.release.exponent + 1)),
+        replace(
+            snapshot, release=replace(snapshot.release, exponent=snapshot.release.exponent + 1)
+        ),
         replace(snapshot, release=replace(snapshot.release, entry=stronger)),
         replace(snapshot, names=("b", "a", "c")),
         replace(snapshot, time="another"),
@@ -461,9 +485,9 @@ def test_unsealed_readings_are_another_type_that_nothing_exports(
         lambda: np.asarray(found),
         lambda: list(found),
         lambda: replace(snapshot.release, value=found).write(tmp_path / "x.json"),
-        lambda: Readings(site, (replace(snapshot, release=replace(snapshot.release, value=found)),)).write(
-            tmp_path / "y.json"
-        ),
+        lambda: Readings(
+            site, (replace(snapshot, release=replace(snapshot.release, value=found)),)
+        ).write(tmp_path / "y.json"),
     ]
     for attempt in attempts:
         with pytest.raises((Unguarded, TypeError, SfumatoError)):
@@ -472,19 +496,25 @@ def test_unsealed_readings_are_another_type_that_nothing_exports(
 
 
 @pytest.mark.unit
-def test_the_law_of_the_noise_is_read_from_the_entry(site: Site, noise: NoisePlan, book: Ledger) -> None:
-    assert law_of(release([1, 2, 3], site, noise, ledger=book).release) == RoundedGaussianLaw(
-        noise.mechanism.sigma
-    )
+def test_the_law_of_the_noise_is_read_from_the_entry(
+    site: Site, noise: NoisePlan, book: Ledger
+) -> None:
+    assert law_of(
+        release_readings([1, 2, 3], site, noise, ledger=book).release
+    ) == RoundedGaussianLaw(noise.mechanism.sigma)
     made = plan(site, ZCDP("1/100"))
-    found = release([1, 2, 3], site, made, ledger=book)
+    found = release_readings([1, 2, 3], site, made, ledger=book)
     assert law_of(found.release) == GaussianLaw(made.mechanism.sigma)
     for wrong in ({}, {"sigma": "x"}, {"sigma": None}):
         entry = replace(found.release.entry, parameters=wrong)
         with pytest.raises(InvalidInput, match="how wide"):
             law_of(replace(found.release, entry=entry))
     with pytest.raises(InvalidInput, match="Gaussian"):
-        law_of(replace(found.release, entry=replace(found.release.entry, mechanism="discrete-laplace/1")))
+        law_of(
+            replace(
+                found.release, entry=replace(found.release.entry, mechanism="discrete-laplace/1")
+            )
+        )
 
 
 # --- files
@@ -495,8 +525,8 @@ def test_readings_come_back_from_their_file(
     site: Site, noise: NoisePlan, book: Ledger, device: Device, tmp_path: Path
 ) -> None:
     snapshots = (
-        release([1.0, 2.0, 3.0], site, noise, ledger=book, device=device, time="09:00"),
-        release({"b": 2.0}, site, noise, ledger=book, time="10:00"),
+        release_readings([1.0, 2.0, 3.0], site, noise, ledger=book, device=device, time="09:00"),
+        release_readings({"b": 2.0}, site, noise, ledger=book, time="10:00"),
     )
     Readings(site, snapshots).write(tmp_path / "r.json")
     again = read_readings(tmp_path / "r.json")
@@ -523,7 +553,7 @@ def test_readings_come_back_from_their_file(
 def test_a_file_that_is_not_whole_is_refused(
     missing: str, site: Site, noise: NoisePlan, book: Ledger, tmp_path: Path
 ) -> None:
-    whole = Readings(site, (release([1, 2, 3], site, noise, ledger=book),)).to_json()
+    whole = Readings(site, (release_readings([1, 2, 3], site, noise, ledger=book),)).to_json()
     path = tmp_path / "r.json"
     path.write_text(json.dumps({name: value for name, value in whole.items() if name != missing}))
     with pytest.raises(InvalidInput, match="not a whole file of readings"):
@@ -558,4 +588,8 @@ def test_a_file_that_is_not_whole_is_refused(
 
 def other_sensors() -> dict[str, Any]:
     sensors = Sensors([0.9, 0.4, 0.1], ["a", "b", "c"])
-    return {"names": ["a", "b", "c"], "positions": sensors.positions.tolist(), "set": sensors.digest}
+    return {
+        "names": ["a", "b", "c"],
+        "positions": sensors.positions.tolist(),
+        "set": sensors.digest,
+    }

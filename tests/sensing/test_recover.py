@@ -16,25 +16,33 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from tests.sensing.problems import attempt, problem, problems
 from tests.sensing.referees import clarabel_solver
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.bregman import bregman
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.check import check
-from sfumato.sensing.operators import HeatLine, Operator
-from sfumato.sensing.radius import default_radius, papers_radius
-from sfumato.sensing.recover import recover
-from sfumato.sensing.recovery import Recovery
-from sfumato.sensing.solver import certify, compress, exchange, kept
-from sfumato.sensing.solver.lengths import LONG, length
-from sfumato.sensing.solver.price import prices, worth_adding
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.kinds import HeatLine, Operator
+from sfumato.sensing.recovery.certificate import Recovery
+from sfumato.sensing.recovery.estimators.bregman import bregman
+from sfumato.sensing.recovery.estimators.least_mass import recover
+from sfumato.sensing.recovery.radius import default_radius, papers_radius
+from sfumato.sensing.recovery.solver import certify, compress, exchange
+from sfumato.sensing.recovery.solver import operator_cache as kept
+from sfumato.sensing.recovery.solver.norms import LONG, length
+from sfumato.sensing.recovery.solver.price import prices, worth_adding
+from sfumato.sensing.recovery.verify import check
 from sfumato.spaces import Graph, Grid, Line, Points
-from sfumato.spaces.space import FloatArray
 
-RECOVER = importlib.import_module("sfumato.sensing.recover")  # the package has a function of that name
+RECOVER = importlib.import_module(
+    "sfumato.sensing.recovery.estimators.least_mass"
+)  # the package has a function of that name
 
 
 def noisy(
-    operator: Operator, rng: np.random.Generator, *, sources: int = 4, sigma: float = 0.1, mass: float = 1.0
+    operator: Operator,
+    rng: np.random.Generator,
+    *,
+    sources: int = 4,
+    sigma: float = 0.1,
+    mass: float = 1.0,
 ) -> FloatArray:
     m, n = operator.shape
     masses = np.zeros(n)
@@ -72,7 +80,9 @@ def test_small_problems_have_the_answers_of_a_pencil(
     found = recover(linear(matrix, Line(len(matrix[0]))), y, radius=radius, upper=upper)
     assert_proved(found)
     # The last has its radius 1e-9 wider than the mean needs: f = 2 - sqrt(sqrt(2) 1e-9).
-    assert found.objective == pytest.approx(total, abs=1e-4 if len(matrix) > len(matrix[0]) else 1e-12)
+    assert found.objective == pytest.approx(
+        total, abs=1e-4 if len(matrix) > len(matrix[0]) else 1e-12
+    )
 
 
 @pytest.mark.unit
@@ -91,7 +101,9 @@ def test_readings_out_of_reach_are_infeasible_with_a_ray() -> None:
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("given", [{"radius": 0.0}, {"sigma": 0.0}, {"sigma": 0.0, "radius": "papers"}])
+@pytest.mark.parametrize(
+    "given", [{"radius": 0.0}, {"sigma": 0.0}, {"sigma": 0.0, "radius": "papers"}]
+)
 def test_nothing_is_within_zero_of_readings_but_zero(given: dict[str, Any]) -> None:
     two = linear([[1.0], [1.0]], Line(1))
     assert recover(two, [0.0, 0.0], **given).status == "zero"
@@ -138,7 +150,9 @@ def test_a_huge_box_is_no_harder(upper: float, rng: np.random.Generator) -> None
 def test_sensors_far_outside_the_cells(away: float) -> None:
     width = 0.05
     line = heat_line(
-        sources=3000, sensors=[1 + away * width, 1 + (away + 0.2) * width], diffusion_time=width**2 / 2
+        sources=3000,
+        sensors=[1 + away * width, 1 + (away + 0.2) * width],
+        diffusion_time=width**2 / 2,
     )
     masses = np.zeros(3000)
     masses[[2500, 2900]] = 0.5
@@ -152,7 +166,9 @@ def test_no_cell_escapes_by_sensors_left_out(rng: np.random.Generator) -> None:
     width = 0.02
     for away in (11.5, 12.5, 14.0, 18.0):
         line = heat_line(
-            sources=4000, sensors=[0.5, 1 + away * width, 1.2 + away * width], diffusion_time=width**2 / 2
+            sources=4000,
+            sensors=[0.5, 1 + away * width, 1.2 + away * width],
+            diffusion_time=width**2 / 2,
         )
         for share in (1e-14, 1e-6, 1.0, 1e6):
             z = np.array([1e-3, 1.0, 0.0]) * rng.uniform(0.5, 1.5, 3)
@@ -215,7 +231,9 @@ def test_a_map_may_change_between_recoveries(rng: np.random.Generator) -> None:
     for _ in range(3):
         y = noisy(changing, rng, sigma=0.01)
         assert_proved(recover(changing, y, radius=0.2 * float(np.linalg.norm(y))))
-        assert default_radius(changing, y, 0.1) == default_radius(linear(matrix.copy(), Line(30)), y, 0.1)
+        assert default_radius(changing, y, 0.1) == default_radius(
+            linear(matrix.copy(), Line(30)), y, 0.1
+        )
         matrix[:] = rng.random((4, 30)) * [[1], [1], [1], [0]]
 
 
@@ -240,7 +258,9 @@ def test_points_that_a_sample_does_not_span_are_found(monkeypatch: pytest.Monkey
 @pytest.mark.unit
 def test_bregman_refuses_matrices_it_cannot_form() -> None:
     line = heat_line(sources=1_000_000, sensors=50, diffusion_time=0.05)
-    with pytest.raises(InvalidParameter, match="forms the whole matrix, at most 33554432 entries, got 50"):
+    with pytest.raises(
+        InvalidParameter, match="forms the whole matrix, at most 33554432 entries, got 50"
+    ):
         bregman(line, np.ones(50))
 
 
@@ -283,10 +303,12 @@ def test_the_radius_is_the_chosen_one(rng: np.random.Generator) -> None:
 @pytest.mark.reference
 def test_random_problems_prove_themselves(rng: np.random.Generator) -> None:
     outcomes = [attempt(given) for given in problems(rng, 100)]
-    wrong = [f"{found.problem.label}: {found.why}" for found in outcomes if found.verdict == "wrong"]
+    wrong = [
+        f"{found.problem.label}: {found.why}" for found in outcomes if found.verdict == "wrong"
+    ]
     assert not wrong, wrong
-    # The promise is 99.5 % of 2,000, kept by benchmarks; if it held with equality, more than 5 of 100 would
-    # raise in 2 runs of 1e5.
+    # The promise is 99.5 % of 2,000, kept by benchmarks; if it held with equality, more than 5 of
+    # 100 would raise in 2 runs of 1e5.
     assert sum(found.verdict == "raised" for found in outcomes) <= 5
 
 
@@ -326,14 +348,21 @@ def test_clarabel_agrees(m: int, rng: np.random.Generator) -> None:
     y = noisy(line, rng)
     found = recover(line, y, radius=0.1 * math.sqrt(m) + 0.2)
     solver = clarabel_solver(line.columns(np.arange(100)), y, radius=found.radius, upper=1.0)
-    # Its own tolerance is 1e-8, and its objective is off by up to 1e-6 on badly conditioned problems.
+    # Its own tolerance is 1e-8, and its objective is off by up to 1e-6 on badly conditioned
+    # problems.
     assert found.objective == pytest.approx(solver.solve().obj_val, abs=3e-6)
 
 
 @pytest.mark.reference
 @pytest.mark.parametrize(
     ("sources", "sensors", "time"),
-    [(1000, 50, 0.05), (100_000, 50, 0.05), (100_000, 3, 0.001), (20_000, 200, 5e-4), (5000, 20, 0.5)],
+    [
+        (1000, 50, 0.05),
+        (100_000, 50, 0.05),
+        (100_000, 3, 0.001),
+        (20_000, 200, 5e-4),
+        (5000, 20, 0.5),
+    ],
 )
 def test_long_lines(sources: int, sensors: int, time: float, rng: np.random.Generator) -> None:
     line = heat_line(sources=sources, sensors=sensors, diffusion_time=time)
@@ -417,7 +446,10 @@ def test_matrices_of_any_shape_and_sign(m: int, n: int, rng: np.random.Generator
 @pytest.mark.reference
 @pytest.mark.parametrize("time", [5e-4, 0.05, 0.5])
 def test_no_cell_above_the_level_escapes_the_bounds(time: float, rng: np.random.Generator) -> None:
-    anywhere, evenly = Line.at(np.sort(rng.random(8000))), Line(8001)  # evenly: cells on borders of pieces
+    anywhere, evenly = (
+        Line.at(np.sort(rng.random(8000))),
+        Line(8001),
+    )  # evenly: cells on borders of pieces
     for trial in range(20):
         line = heat_line(sources=evenly if trial % 2 else anywhere, sensors=30, diffusion_time=time)
         z = rng.standard_normal(30)
@@ -426,12 +458,15 @@ def test_no_cell_above_the_level_escapes_the_bounds(time: float, rng: np.random.
             found = prices(line, z, level)
             assert np.isin(np.flatnonzero(every >= level), found.cells).all()
             assert np.unique(found.cells).size == found.cells.size
-            # Sums of 30 terms in another order: each within 30 units of rounding of |z| times a column.
+            # Sums of 30 terms in another order: each within 30 units of rounding of |z| times a
+            # column.
             assert found.values == pytest.approx(
                 every[found.cells], abs=1e-13 * np.abs(z).sum() / math.sqrt(time)
             )
             over = math.fsum(np.maximum(found.values - level, 0.0))
-            assert over == pytest.approx(math.fsum(np.maximum(every - level, 0.0)), rel=1e-9, abs=1e-9)
+            assert over == pytest.approx(
+                math.fsum(np.maximum(every - level, 0.0)), rel=1e-9, abs=1e-9
+            )
 
 
 @pytest.mark.unit
@@ -446,7 +481,9 @@ def test_cells_worth_adding_hold_the_peak(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.unit
-def test_a_wrong_estimate_is_not_returned(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+def test_a_wrong_estimate_is_not_returned(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
     line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     y = noisy(line, rng)
     right = certify._polish
@@ -487,7 +524,9 @@ def test_no_ray_is_believed_without_its_proof(
 
 
 @pytest.mark.unit
-def test_an_operator_is_compressed_once(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+def test_an_operator_is_compressed_once(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
     line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     first = recover(line, noisy(line, rng), radius=1.0)
     calls: list[int] = []
@@ -526,9 +565,13 @@ def test_an_array_is_an_operator_on_a_line_unless_told() -> None:
 @pytest.mark.unit
 def test_an_array_that_is_no_matrix_gets_one_sentence() -> None:
     for given in (3.0, [1.0, 2.0], np.zeros((2, 0)), np.zeros((2, 2, 2))):
-        with pytest.raises(InvalidParameter, match="a row for each sensor and a column for each cell"):
+        with pytest.raises(
+            InvalidParameter, match="a row for each sensor and a column for each cell"
+        ):
             recover(given, [1, 2], radius=0.1)
     with pytest.raises(InvalidParameter, match="one column for each of 3 cells"):
         recover(np.eye(2), [1, 2], radius=0.1, space=Line(3))
     with pytest.raises(InvalidParameter, match="an operator has its own space"):
-        recover(heat_line(sources=2, sensors=2, diffusion_time=1), [1, 2], radius=0.1, space=Line(3))
+        recover(
+            heat_line(sources=2, sensors=2, diffusion_time=1), [1, 2], radius=0.1, space=Line(3)
+        )

@@ -10,12 +10,12 @@ from scipy.optimize import fmin
 from scipy.special import ndtri
 from tests.chance import assert_share
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.operators import HeatLine
-from sfumato.sensing.resolution import _cell_gap, gap, resolution
+from sfumato.sensing.diagnostics.resolution import _cell_gap, gap, resolution
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.kinds import HeatLine
 from sfumato.spaces import Graph, Grid, Line, Points
-from sfumato.spaces.space import FloatArray
 
 Z = float(ndtri(0.95))
 LINE = heat_line(sources=100, sensors=50, diffusion_time=0.05)
@@ -42,7 +42,8 @@ def test_the_gap_is_that_of_all_single_sources(time: float, rng: np.random.Gener
     for a, b, found in zip(first[:, 0], second[:, 0], gap(line, first, second), strict=True):
         two = column(line, a) + column(line, b)
         brute = float(np.linalg.norm(two - nearest_single(line, two)))
-        # A place off by half a step of 5e-5 reads off by at most 2.5e-5 |g'| < 2.5e-5 * 0.61 |g| / sqrt(2T).
+        # A place off by half a step of 5e-5 reads off by at most 2.5e-5 |g'| < 2.5e-5 * 0.61 |g| /
+        # sqrt(2T).
         slip = 2.5e-5 * float(np.linalg.norm(two)) / math.sqrt(2 * time)
         assert brute - slip <= found <= brute * (1 + 1e-9)
 
@@ -60,7 +61,9 @@ def test_the_gap_in_a_plane_is_that_of_a_simplex_search(rng: np.random.Generator
         two = reads(a) + reads(b)
 
         def off(place: FloatArray, two: FloatArray = two) -> float:
-            one = reads(np.clip(place, 1 / 32, 31 / 32))  # cells have their centers from 1/32 to 31/32
+            one = reads(
+                np.clip(place, 1 / 32, 31 / 32)
+            )  # cells have their centers from 1/32 to 31/32
             return float(np.linalg.norm(two - (two @ one) / (one @ one) * one))
 
         starts = [(1 - t) * a + t * b for t in (0.0, 0.25, 0.5, 0.75, 1.0)]
@@ -106,10 +109,15 @@ def test_the_line_is_hardest_at_its_ends() -> None:
     low, high = LINE.space.positions[[0, -1]]
     for end, sign in ((low, 1), (high, -1)):
         pair = np.array([[end]]), np.array([[end + sign * found.separation]])
-        assert gap(LINE, *pair)[0] < 2 * Z * 0.06598  # as far apart as in the middle, and not told apart
+        assert (
+            gap(LINE, *pair)[0] < 2 * Z * 0.06598
+        )  # as far apart as in the middle, and not told apart
     more = resolution(LINE, sigma=2 * 0.06598, mass=2)
     assert (more.separation, more.worst) == (found.separation, found.worst)
-    assert "closer than 0.161 cannot be told from a single one of any mass with 95 % certainty" in found.said
+    assert (
+        "closer than 0.161 cannot be told from a single one of any mass with 95 % certainty"
+        in found.said
+    )
 
 
 @pytest.mark.unit
@@ -120,7 +128,10 @@ def test_noise_and_certainty_move_it_and_much_noise_ends_it() -> None:
     none = resolution(LINE, sigma=100.0)
     assert none.separation == none.best == none.worst == math.inf
     assert "cannot be told from a single one" in none.said
-    assert resolution(heat_line(sources=1, sensors=5, diffusion_time=0.1), sigma=0.1).separation == math.inf
+    assert (
+        resolution(heat_line(sources=1, sensors=5, diffusion_time=0.1), sigma=0.1).separation
+        == math.inf
+    )
 
 
 @pytest.mark.unit
@@ -133,7 +144,9 @@ def test_the_worse_axis_of_a_plane_counts() -> None:
     assert found.separation == pytest.approx(turned.separation, rel=1e-3)
     centre = np.array([[0.5, 0.5]])
     told = [
-        float(gap(tall, centre - found.separation / 2 * way, centre + found.separation / 2 * way)[0])
+        float(
+            gap(tall, centre - found.separation / 2 * way, centre + found.separation / 2 * way)[0]
+        )
         for way in np.eye(2)
     ]
     assert min(told) == pytest.approx(2 * Z * 0.1, rel=1e-2)
@@ -142,14 +155,16 @@ def test_the_worse_axis_of_a_plane_counts() -> None:
 
 @pytest.mark.unit
 def test_cells_by_hand() -> None:
-    # Each sensor reads its own cell: two units are 1 from the nearest single cell, wherever they are.
+    # Each sensor reads its own cell: two units are 1 from the nearest single cell, wherever they
+    # are.
     each = linear(np.eye(6), Line(6))
     near, far = 1 / (2 * Z) * 0.999, 1 / (2 * Z) * 1.001
     found = resolution(each, sigma=near)
     assert found.separation == found.best == found.worst == pytest.approx(1 / 6)
     assert all(share == 1 for _, share in found.shares)
     assert resolution(each, sigma=far).separation == math.inf
-    # One blind sensor: pairs with its cell read as one cell, so 2 of 3 pairs of neighbors can be told apart.
+    # One blind sensor: pairs with its cell read as one cell, so 2 of 3 pairs of neighbors can be
+    # told apart.
     blind = linear(np.diag([1.0, 1.0, 1.0, 0.0]), Line(4))
     some = resolution(blind, sigma=near)
     assert some.best == pytest.approx(1 / 4)
@@ -167,7 +182,9 @@ def test_cells_by_least_squares(rng: np.random.Generator) -> None:
     first, second = rng.integers(20, size=(2, 30))
     for i, j, found in zip(first, second, _cell_gap(columns, first, second), strict=True):
         two = columns[:, i] + columns[:, j]
-        brute = min(math.sqrt(float(np.linalg.lstsq(columns[:, [k]], two)[1][0])) for k in range(20))
+        brute = min(
+            math.sqrt(float(np.linalg.lstsq(columns[:, [k]], two)[1][0])) for k in range(20)
+        )
         assert found == pytest.approx(brute, rel=1e-6, abs=1e-12)
     farther = [share for _, share in resolution(network, sigma=0.05, confidence=0.8).shares]
     assert farther[0] < max(farther)

@@ -23,11 +23,11 @@ from sfumato.privacy import (
     gaussian_sigma,
     pld,
 )
-from sfumato.privacy.budget import charge
-from sfumato.sensing.build import heat_line
-from sfumato.sensing.plan import NoisePlan, plan_noise
-from sfumato.sensing.rounds import DAY, cost_after, noise_for
-from sfumato.sensing.sensitivity import Sensitivity, sensitivity
+from sfumato.privacy.ledger.budget import charge
+from sfumato.sensing.model.operators.build import heat_line
+from sfumato.sensing.model.sensitivity import Sensitivity, sensitivity
+from sfumato.sensing.release.noise_plan import NoisePlan, plan_noise
+from sfumato.sensing.release.rounds import DAY, cost_after, noise_for
 
 LINE = heat_line(sources=100, sensors=50, diffusion_time=0.05)
 
@@ -80,7 +80,8 @@ def test_the_ways_to_count_are_in_order() -> None:
         assert rows[0].epsilon == pytest.approx(float(loss.epsilon), rel=1e-8)
         assert all(row.epsilon <= row.by_rho for row in rows)
         assert all(
-            row.charged == ApproxDP(row.readings * loss.epsilon, row.readings * loss.delta) for row in rows
+            row.charged == ApproxDP(row.readings * loss.epsilon, row.readings * loss.delta)
+            for row in rows
         )
         assert all(row.epsilon < row.readings * loss.epsilon for row in rows[1:])
         assert all(one.epsilon < more.epsilon for one, more in pairwise(rows))

@@ -15,18 +15,18 @@ from tests.chance import assert_share
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import MovedMass
-from sfumato.sensing.answer import Answer, nearest_cells, on_cells
-from sfumato.sensing.bands import Band
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.check import check
-from sfumato.sensing.distance import emd_of
-from sfumato.sensing.estimate import Estimate, places_of
-from sfumato.sensing.operators import Operator
-from sfumato.sensing.recover import recover
-from sfumato.sensing.saved_recovery import FORMAT, SavedRecovery, read_recovery
-from sfumato.sensing.sensors import Sensors
-from sfumato.sensing.simulate import block_graph, made_up_sources
-from sfumato.sensing.site import Site
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.model.site import Site
+from sfumato.sensing.planning.synthetic import block_graph, synthetic_sources
+from sfumato.sensing.recovery.answer import Answer, nearest_cells, on_cells
+from sfumato.sensing.recovery.distance import emd_of
+from sfumato.sensing.recovery.estimate import Estimate, places_of
+from sfumato.sensing.recovery.estimators.credible import CredibleRegion
+from sfumato.sensing.recovery.estimators.least_mass import recover
+from sfumato.sensing.recovery.saved import FORMAT, SavedRecovery, read_recovery
+from sfumato.sensing.recovery.verify import check
 from sfumato.spaces import Graph, Grid, Line, Points
 
 PLACES = [(0.1, 0.2), (0.8, 0.3), (0.4, 0.9), (0.6, 0.6)]
@@ -43,7 +43,9 @@ def operator_of(kind: str) -> Operator:
         case "graph":
             return graph_diffusion(Graph([(0, 1), (1, 2), (2, 3)]), 0.4, weights=[1, 2, 3])
         case _:
-            return linear([[1, 0.5, 0, 0], [0, 0.25, 1, 1]], Line(4), sensors=Sensors([0.0, 1.0], ["p", "q"]))
+            return linear(
+                [[1, 0.5, 0, 0], [0, 0.25, 1, 1]], Line(4), sensors=Sensors([0.0, 1.0], ["p", "q"])
+            )
 
 
 KINDS = ["line", "grid", "points", "graph", "matrix"]
@@ -89,7 +91,9 @@ def test_a_saved_recovery_is_the_same_recovery(kind: str, status: str, tmp_path:
     )
     assert check(again.recovery) == check(saved.recovery)
     assert check(again.recovery).holds
-    json.loads((tmp_path / "rec.json").read_text(), parse_constant=pytest.fail)  # no NaN, no Infinity
+    json.loads(
+        (tmp_path / "rec.json").read_text(), parse_constant=pytest.fail
+    )  # no NaN, no Infinity
 
 
 @pytest.mark.unit
@@ -106,7 +110,9 @@ def test_sources_say_where_they_are() -> None:
         saved = saved_of(kind)
         rows = saved.sources()
         assert sum(row["share"] for row in rows) == pytest.approx(1, abs=1e-12)
-        assert [row["mass"] for row in rows] == saved.recovery.estimate[saved.recovery.support].tolist()
+        assert [row["mass"] for row in rows] == saved.recovery.estimate[
+            saved.recovery.support
+        ].tolist()
     line = max(saved_of("line").sources(), key=lambda row: row["mass"])
     assert (line["cell"], line["x"]) == (1, 0.25)
     assert max(saved_of("graph").sources(), key=lambda row: row["mass"])["name"] == "b"
@@ -124,7 +130,9 @@ def test_tables_have_a_header_even_of_nothing() -> None:
 @pytest.mark.unit
 def test_a_recovery_from_some_sensors_is_checked_with_those(tmp_path: Path) -> None:
     site = saved_of("line").site
-    some = replace(site.operator, sensors=Sensors(site.sensors.positions[[4, 1, 2]], ["4", "1", "2"]))
+    some = replace(
+        site.operator, sensors=Sensors(site.sensors.positions[[4, 1, 2]], ["4", "1", "2"])
+    )
     found = recover(some, some.readings([0, 1, 0, 0]), radius=0.1)
     SavedRecovery(site, ("4", "1", "2"), found, None, "").write(tmp_path / "part.json")
     again = read_recovery(tmp_path / "part.json")
@@ -143,7 +151,9 @@ def test_files_are_kept_unless_one_says_otherwise(tmp_path: Path) -> None:
         assert (tmp_path / name).read_text() == "kept"
         saved.write(tmp_path / name, overwrite=True)
         assert (tmp_path / name).read_text() != "kept"
-    with pytest.raises(InvalidParameter, match=r"written as .json or .csv, got '.txt'; nothing was written"):
+    with pytest.raises(
+        InvalidParameter, match=r"written as .json or .csv, got '.txt'; nothing was written"
+    ):
         saved.write(tmp_path / "rec.txt")
     with pytest.raises(InvalidInput, match=r"cannot write .*: No such file or directory"):
         saved.write(tmp_path / "none" / "rec.json")
@@ -162,7 +172,10 @@ def _without(name: str) -> Any:
         (_without("sigma"), "it has no 'sigma'"),
         (lambda data: data["dual"].pop(), "its dual vector is not one number for each sensor"),
         (lambda data: data.update(status="perfect"), "no status 'perfect'"),
-        (lambda data: data["sources"].append({"cell": 4, "mass": 1}), "in cells 0..3, each given once"),
+        (
+            lambda data: data["sources"].append({"cell": 4, "mass": 1}),
+            "in cells 0..3, each given once",
+        ),
         (lambda data: data["sources"].append({"mass": 1}), "it has no 'cell'"),
         (lambda data: data["sources"].append("all"), ""),
         (lambda data: data["readings"].update(roof=1.0), "has no sensor 'roof'"),
@@ -241,7 +254,7 @@ def answered(kind: str) -> SavedRecovery:
     answer = Answer(
         "bayes-median",
         Estimate(saved.recovery.operator, places, np.array([0.5, 1.5])),
-        (Band(places[0], 0.25, 0.93),),
+        (CredibleRegion(places[0], 0.25, 0.93),),
         {"counts": {"2": 1.0}, "mixing": {"mixed": True}},
     )
     return replace(saved, answer=answer)
@@ -338,7 +351,7 @@ def test_the_nearest_cell_of_a_grid_holds_the_place() -> None:
 def test_made_up_sources_are_units_in_different_cells(size: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(1, size))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    masses = made_up_sources(Line(size), count, rng=rng)
+    masses = synthetic_sources(Line(size), count, rng=rng)
     assert sorted(set(masses.tolist())) == ([1.0] if count == size else [0.0, 1.0])
     assert masses.sum() == count
 
@@ -347,13 +360,13 @@ def test_made_up_sources_are_units_in_different_cells(size: int, data: st.DataOb
 def test_more_sources_than_cells_are_refused(rng: np.random.Generator) -> None:
     for count in (0, 6):
         with pytest.raises(InvalidParameter, match="sources"):
-            made_up_sources(Line(5), count, rng=rng)
+            synthetic_sources(Line(5), count, rng=rng)
 
 
 @pytest.mark.statistical
 def test_every_cell_is_as_likely(rng: np.random.Generator) -> None:
     trials = 4000
-    hits = sum(int(made_up_sources(Line(10), 3, rng=rng)[7]) for _ in range(trials))
+    hits = sum(int(synthetic_sources(Line(10), 3, rng=rng)[7]) for _ in range(trials))
     assert_share(hits, trials, 0.3, rivals=[0.2, 0.4])
 
 
@@ -366,7 +379,8 @@ def test_block_graphs_have_their_edges_and_hold_together(rng: np.random.Generato
         assert not graph.components().any()
         same = labels[graph.edges[:, 0]] == labels[graph.edges[:, 1]]
         inside, across = inside + int(same.sum()), across + int((~same).sum())
-    # At these shares a node without an edge has a chance below 1e-6, so no edge was added to hold it.
+    # At these shares a node without an edge has a chance below 1e-6, so no edge was added to hold
+    # it.
     assert_share(inside, 20 * (40 * 39 + 60 * 59) // 2, 0.3, rivals=[0.28, 0.32])
     assert_share(across, 20 * 40 * 60, 0.05, rivals=[0.038, 0.062])
 
@@ -385,6 +399,8 @@ def test_block_graphs_are_connected_with_as_few_edges_as_that_takes(
 
 @pytest.mark.unit
 @pytest.mark.parametrize(("inside", "across"), [(1.5, 0), (0.5, -0.1), (float("nan"), 0)])
-def test_shares_of_edges_are_probabilities(inside: float, across: float, rng: np.random.Generator) -> None:
+def test_shares_of_edges_are_probabilities(
+    inside: float, across: float, rng: np.random.Generator
+) -> None:
     with pytest.raises(InvalidParameter, match=r"must be a probability, got .*; no graph was made"):
         block_graph([2, 2], inside=inside, across=across, rng=rng)

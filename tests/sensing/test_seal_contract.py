@@ -14,9 +14,9 @@ from tests.sensing import seal_answers, stranger
 
 from sfumato.errors import InvalidInput
 from sfumato.privacy import GaussianLaw, RoundedGaussianLaw, keyed_draws
-from sfumato.sensing.keys import MasterKey
-from sfumato.sensing.readings import Snapshot, unseal_snapshot
-from sfumato.sensing.site import Site
+from sfumato.sensing.model.site import Site
+from sfumato.sensing.release.keys import MasterKey
+from sfumato.sensing.release.readings import Snapshot, unseal_snapshot
 
 CONTRACT = Path(__file__).parents[2] / "contracts" / "seals-v1.json"
 KNOWN: list[dict[str, Any]] = json.loads(CONTRACT.read_text(encoding="utf-8"))["answers"]
@@ -27,7 +27,11 @@ def built(answer: dict[str, Any]) -> dict[str, Any]:
     blank, where = copy.deepcopy(answer["snapshot"]), dict(answer["snapshot"]["seal"])
     del blank["seal"], blank["release"]["value"], where["code"], where["key_id"]
     return stranger.sealed(
-        answer["units"], answer["site"], blank, master=bytes.fromhex(answer["master_key"]), where=where
+        answer["units"],
+        answer["site"],
+        blank,
+        master=bytes.fromhex(answer["master_key"]),
+        where=where,
     )
 
 
@@ -70,7 +74,9 @@ def test_a_code_without_the_site_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert "[SITE,NAMES,TIME,RELEASE,[KEY_ID,DEVICE,STEP,EPOCH,FIRST]]" in stranger.PAGE
     monkeypatch.setattr(stranger, "PAGE", stranger.PAGE.replace("[SITE,NAMES", "[NAMES"))
     for answer in KNOWN:
-        with pytest.raises(InvalidInput, match="changed since they were sealed; nothing was unsealed"):
+        with pytest.raises(
+            InvalidInput, match="changed since they were sealed; nothing was unsealed"
+        ):
             unsealed(answer, built(answer))
 
 

@@ -17,11 +17,11 @@ from scipy.sparse.linalg import LinearOperator
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import AddRemoveUser, MovedMass, SwappedCells, gaussian_delta
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.changes import Largest
-from sfumato.sensing.graph_sensitivity import by_bounds, by_rows, diffusion_error
-from sfumato.sensing.operators import Operator
-from sfumato.sensing.sensitivity import Sensitivity, _up, per_sensor_loss, sensitivity
+from sfumato.sensing.model.changes import Largest
+from sfumato.sensing.model.graph_sensitivity import by_bounds, by_rows, diffusion_error
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.sensitivity import Sensitivity, _up, per_sensor_loss, sensitivity
 from sfumato.spaces import Graph, Grid, Line, Points
 from sfumato.transport import emd, emd_euclidean
 
@@ -84,7 +84,10 @@ def test_a_matrix_by_hand() -> None:
 def test_steps_on_the_unit_line_are_not_of_length_one() -> None:
     # The papers' formula, radius times the largest difference of neighbors, misses the factor n.
     operator = heat_line(sources=100, sensors=50, diffusion_time=0.05)
-    moved, swapped = sensitivity(operator, MovedMass(0.1, "line")), sensitivity(operator, SwappedCells(1))
+    moved, swapped = (
+        sensitivity(operator, MovedMass(0.1, "line")),
+        sensitivity(operator, SwappedCells(1)),
+    )
     assert swapped.l2 == pytest.approx(0.135906, rel=1e-5)
     assert moved.l2 == pytest.approx(0.1 * 100 * swapped.l2, rel=1e-4)
     assert swapped.per_sensor.max() == pytest.approx(0.0242, abs=5e-5)
@@ -116,7 +119,9 @@ def test_one_place_has_nowhere_to_go() -> None:
 @pytest.mark.unit
 def test_refusals() -> None:
     operator = heat_line(sources=4, sensors=3, diffusion_time=1)
-    with pytest.raises(InvalidParameter, match=r"metric of the sources, 'line', got 'graph'; no sens"):
+    with pytest.raises(
+        InvalidParameter, match=r"metric of the sources, 'line', got 'graph'; no sens"
+    ):
         sensitivity(operator, MovedMass(1, "graph"))
     with pytest.raises(InvalidParameter, match="are MovedMass or SwappedCells, got AddRemoveUser"):
         sensitivity(operator, AddRemoveUser())  # type: ignore[arg-type]
@@ -173,7 +178,8 @@ def test_graphs_against_fifty_digits(rate: float, rng: np.random.Generator) -> N
             lengths = zip(graph.edges.tolist(), graph.lengths.tolist(), strict=True)
             joint, alone = exact_slope(columns, {(i, j): mpmath.mpf(d) for (i, j), d in lengths})
             found, bound = slope(operator), by_bounds(operator, graph.lengths)
-            # The series is accurate absolutely, not relatively: sqrt(2 m) times its error, over a length.
+            # The series is accurate absolutely, not relatively: sqrt(2 m) times its error, over a
+            # length.
             assert joint <= found.l2 <= joint * (1 + SLACK) + 10 * diffusion_error(operator)
             assert all(
                 a <= f <= a * (1 + SLACK) + 10 * diffusion_error(operator)
@@ -191,7 +197,9 @@ def anywhere(rng: np.random.Generator) -> list[Operator]:
     """Heat, where people also stand between the cells."""
     return [
         heat_line(sources=14, sensors=5, diffusion_time=0.01),
-        heat_plane(sources=Grid(2, bounds=(0, 0, 3, 1)), sensors=rng.random((4, 2)), diffusion_time=0.05),
+        heat_plane(
+            sources=Grid(2, bounds=(0, 0, 3, 1)), sensors=rng.random((4, 2)), diffusion_time=0.05
+        ),
     ]
 
 
@@ -281,9 +289,13 @@ def test_an_edge_longer_than_the_way_around_does_no_harm(rng: np.random.Generato
         lengths = np.zeros((12, 12))
         lengths[tuple(graph.edges.T)] = graph.lengths
         apart = shortest_path(lengths, directed=False)
-        assert (apart[tuple(graph.edges.T)] < graph.lengths).any(), "no edge is longer than the way around"
+        assert (apart[tuple(graph.edges.T)] < graph.lengths).any(), (
+            "no edge is longer than the way around"
+        )
         all_pairs = max(
-            np.linalg.norm(matrix[:, i] - matrix[:, j]) / apart[i, j] for i in range(12) for j in range(i)
+            np.linalg.norm(matrix[:, i] - matrix[:, j]) / apart[i, j]
+            for i in range(12)
+            for j in range(i)
         )
         assert slope(linear(matrix, graph)).l2 == pytest.approx(all_pairs, rel=1e-12)
         assert slope(linear(matrix, graph)).l2 >= all_pairs * (1 - 1e-15)
@@ -294,7 +306,8 @@ def test_an_edge_longer_than_the_way_around_does_no_harm(rng: np.random.Generato
 
 @pytest.mark.unit
 def test_neighbors_alone_are_too_few_on_a_euclidean_plane() -> None:
-    # Readings grow along the diagonal: a step to the side changes them by 1, a diagonal by 2 over sqrt 2.
+    # Readings grow along the diagonal: a step to the side changes them by 1, a diagonal by 2 over
+    # sqrt 2.
     spots = np.array([(x, y) for y in range(3) for x in range(3)], dtype=float)
     matrix = spots.sum(axis=1)[np.newaxis]
     assert just_above(slope(linear(matrix, Points(spots))).l2, mpmath.sqrt(2), 1e-14)
@@ -317,7 +330,9 @@ def test_swapped_cells(rng: np.random.Generator) -> None:
         if found.worst is None:
             continue
         columns = operator.columns(list(found.worst))
-        assert 2 * np.linalg.norm(columns[:, 0] - columns[:, 1]) == pytest.approx(found.l2, rel=1e-9)
+        assert 2 * np.linalg.norm(columns[:, 0] - columns[:, 1]) == pytest.approx(
+            found.l2, rel=1e-9
+        )
 
 
 # closed forms, as the study corrects them
@@ -336,11 +351,18 @@ def test_complete_and_star_graphs(n: int, rate: float) -> None:
     for graph, square in wanted:
         operator = graph_diffusion(graph, rate)
         for found in (by_rows(operator, graph.lengths), by_bounds(operator, graph.lengths)):
-            # The series is off by less than 1e-12, times sqrt(2 n); bounds count as met within 2e-9.
-            assert math.sqrt(square) * (1 - 1e-14) <= found.l2 <= math.sqrt(square) * (1 + 3e-9) + 1e-11
+            # The series is off by less than 1e-12, times sqrt(2 n); bounds count as met within
+            # 2e-9.
+            assert (
+                math.sqrt(square) * (1 - 1e-14)
+                <= found.l2
+                <= math.sqrt(square) * (1 + 3e-9) + 1e-11
+            )
     printed = math.sqrt(math.exp(-2 * rate * n) + q**2 + (q + math.exp(-rate)) ** 2)
     if n > 3:
-        assert slope(graph_diffusion(star, rate)).l2 > printed * 1.0001, "the printed form is too small"
+        assert slope(graph_diffusion(star, rate)).l2 > printed * 1.0001, (
+            "the printed form is too small"
+        )
 
 
 @pytest.mark.reference
@@ -355,18 +377,25 @@ def test_lemma_18_in_its_simple_form(rng: np.random.Generator) -> None:
 
 @pytest.mark.reference
 @pytest.mark.parametrize(
-    ("time", "ratio"), [(0.002, 1.0), (0.01, 1.0), (0.05, 0.91)], ids=["small", "larger", "too large"]
+    ("time", "ratio"),
+    [(0.002, 1.0), (0.01, 1.0), (0.05, 0.91)],
+    ids=["small", "larger", "too large"],
 )
 def test_small_times_on_the_line(time: float, ratio: float) -> None:
-    # (sqrt m / n) (sqrt(2 pi) / 16 pi)**(1/2) T**(-3/4): T to the -3/4, where the papers bound by -3/2.
-    found = sensitivity(heat_line(sources=2000, sensors=2000, diffusion_time=time), SwappedCells(1)).l2
+    # (sqrt m / n) (sqrt(2 pi) / 16 pi)**(1/2) T**(-3/4): T to the -3/4, where the papers bound by
+    # -3/2.
+    found = sensitivity(
+        heat_line(sources=2000, sensors=2000, diffusion_time=time), SwappedCells(1)
+    ).l2
     law = math.sqrt(2000) / 2000 * math.sqrt(math.sqrt(2 * math.pi) / (16 * math.pi)) * time**-0.75
     assert found / law == pytest.approx(ratio, abs=0.005)
 
 
 @pytest.mark.reference
 def test_large_times_on_the_line() -> None:
-    found = sensitivity(heat_line(sources=2000, sensors=2000, diffusion_time=50), SwappedCells(1)).l2
+    found = sensitivity(
+        heat_line(sources=2000, sensors=2000, diffusion_time=50), SwappedCells(1)
+    ).l2
     assert found / (math.sqrt(2000) / 2000 * (48 * math.pi) ** -0.5 * 50**-1.5) == pytest.approx(
         0.996, abs=0.002
     )
@@ -413,7 +442,9 @@ def test_bounds_hold_against_all_rows(rate: float, rng: np.random.Generator) -> 
     for nodes in (None, rng.permutation(400), rng.integers(0, 400, 300)):
         operator = graph_diffusion(graph, rate, weights=weights, sensors=nodes)
         exact, bound = by_rows(operator, graph.lengths), by_bounds(operator, graph.lengths)
-        truth = exact.l2 - 40 * diffusion_error(operator)  # sqrt(2 * 400) times the error that was added
+        truth = exact.l2 - 40 * diffusion_error(
+            operator
+        )  # sqrt(2 * 400) times the error that was added
         assert bound.l2 >= truth
         assert (bound.per_sensor >= exact.per_sensor - 40 * diffusion_error(operator)).all()
         if nodes is None or len(nodes) == 400:
@@ -426,7 +457,7 @@ def test_bounds_hold_against_all_rows(rate: float, rng: np.random.Generator) -> 
 
 @pytest.mark.unit
 def test_bounds_that_do_not_meet_are_not_called_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.sensing import graph_sensitivity
+    from sfumato.sensing.model import graph_sensitivity
 
     monkeypatch.setattr(graph_sensitivity, "BOUNDS", 0)
     graph = lattice(8)
@@ -445,11 +476,17 @@ def test_a_linear_operator_is_its_matrix(rng: np.random.Generator) -> None:
     wrong: Any = LinearOperator(
         (3, 30), matvec=lambda f: matrix @ f, rmatvec=lambda z: 0.5 * matrix.T @ z, dtype=np.float64
     )
-    assert slope(linear(right, Line(30))).l2 == pytest.approx(slope(linear(matrix, Line(30))).l2, rel=1e-12)
+    assert slope(linear(right, Line(30))).l2 == pytest.approx(
+        slope(linear(matrix, Line(30))).l2, rel=1e-12
+    )
     # Its adjoint is another map's: it is not asked.
     assert slope(linear(wrong, Line(30))).l2 == slope(linear(right, Line(30))).l2
-    tall: Any = LinearOperator((30, 3), matvec=lambda f: matrix.T @ f, dtype=np.float64)  # and no adjoint
-    assert slope(linear(tall, Line(3))).l2 == pytest.approx(slope(linear(matrix.T, Line(3))).l2, rel=1e-12)
+    tall: Any = LinearOperator(
+        (30, 3), matvec=lambda f: matrix.T @ f, dtype=np.float64
+    )  # and no adjoint
+    assert slope(linear(tall, Line(3))).l2 == pytest.approx(
+        slope(linear(matrix.T, Line(3))).l2, rel=1e-12
+    )
 
 
 # the loss of one sensor
@@ -464,7 +501,9 @@ def test_the_loss_of_one_sensor_is_the_least(sigma: float, delta: float) -> None
     for moved, epsilon in zip(found.per_sensor.tolist(), losses.tolist(), strict=True):
         said: dict[str, Any] = {"sigma": sigma, "sensitivity": Fraction(moved)}
         assert gaussian_delta(Fraction(epsilon), **said) <= Fraction(str(delta))
-        assert epsilon == 0 or gaussian_delta(Fraction(epsilon * (1 - 1e-7)), **said) > Fraction(str(delta))
+        assert epsilon == 0 or gaussian_delta(Fraction(epsilon * (1 - 1e-7)), **said) > Fraction(
+            str(delta)
+        )
     order = np.argsort(found.per_sensor)
     assert (np.diff(losses[order]) >= 0).all()
 

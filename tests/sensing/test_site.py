@@ -11,19 +11,25 @@ import pytest
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import MovedMass, SwappedCells
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.sensors import Sensors
-from sfumato.sensing.site import Site, part_of_site, read_site
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.model.site import Site, part_of_site, read_site
 from sfumato.spaces import Graph, Grid, Line
 
 SITES = [
     Site(
         "hall",
-        heat_line(sources=40, sensors=Sensors([0.1, 0.4, 0.9], ["a", "b", "c"]), diffusion_time=0.05),
+        heat_line(
+            sources=40, sensors=Sensors([0.1, 0.4, 0.9], ["a", "b", "c"]), diffusion_time=0.05
+        ),
         MovedMass("1/10", "line"),
         Fraction(1, 16),
     ),
-    Site("uneven", heat_line(sources=[0.0, 0.1, 0.7], sensors=[0.3], diffusion_time=1), SwappedCells(2)),
+    Site(
+        "uneven",
+        heat_line(sources=[0.0, 0.1, 0.7], sensors=[0.3], diffusion_time=1),
+        SwappedCells(2),
+    ),
     Site(
         "plane",
         heat_plane(sources=Grid(2, (0, 0, 3, 2)), sensors=[(1, 1), (2, 0.5)], diffusion_time=0.1),
@@ -46,7 +52,9 @@ SITES = [
 
 @pytest.mark.unit
 @pytest.mark.parametrize("site", SITES, ids=lambda site: site.name)
-def test_a_site_comes_back_from_its_file(site: Site, tmp_path: Path, rng: np.random.Generator) -> None:
+def test_a_site_comes_back_from_its_file(
+    site: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
     site.write(tmp_path / "s.json")
     again = read_site(tmp_path / "s.json")
     assert (again.name, again.neighbors, again.step, again.cells) == (

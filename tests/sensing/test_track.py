@@ -13,24 +13,26 @@ import pytest
 from scipy import stats
 from tests.chance import assert_share
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP, compose
-from sfumato.sensing.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.combine import combine
-from sfumato.sensing.distance import emd_of
-from sfumato.sensing.estimate import distances_between, places_of
-from sfumato.sensing.operators import Operator
-from sfumato.sensing.recover import recover
-from sfumato.sensing.rounds import cost_after
-from sfumato.sensing.track import Track, _several, track
-from sfumato.sensing.track_chain import JUMP, Walks, _cut, split_rhat, without_one
-from sfumato.sensing.track_kernel import draw_swaps
+from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.recovery.distance import emd_of
+from sfumato.sensing.recovery.estimate import distances_between, places_of
+from sfumato.sensing.recovery.estimators.least_mass import recover
+from sfumato.sensing.release.rounds import cost_after
+from sfumato.sensing.tracking.average import combine
+from sfumato.sensing.tracking.chain import JUMP, Walks, _cut, split_rhat, without_one
+from sfumato.sensing.tracking.kernel import draw_swaps
+from sfumato.sensing.tracking.rounds import Track, _several, track
 from sfumato.spaces import Graph, Grid, Line, Points
-from sfumato.spaces.space import FloatArray, IntArray
 
 SMALL: dict[str, Operator] = {
     "line": heat_line(sources=4, sensors=3, diffusion_time=0.02),
-    "grid": heat_plane(sources=Grid(1), sensors=[(0.2, 0.3), (0.6, 0.9), (0.8, 0.1)], diffusion_time=0.05),
+    "grid": heat_plane(
+        sources=Grid(1), sensors=[(0.2, 0.3), (0.6, 0.9), (0.8, 0.1)], diffusion_time=0.05
+    ),
     "points": heat_plane(
         sources=Points([(0, 0), (0.5, 0.1), (0.2, 0.9)]),
         sensors=[(0.1, 0.2), (0.6, 0.9)],
@@ -54,7 +56,9 @@ def walked(step: FloatArray, rounds: int, rng: np.random.Generator) -> IntArray:
     return np.array(path)
 
 
-def enumerated(operator: Operator, rounds: FloatArray, sigma: float, speed: float, count: int) -> FloatArray:
+def enumerated(
+    operator: Operator, rounds: FloatArray, sigma: float, speed: float, count: int
+) -> FloatArray:
     """How many sources each round has in each cell, expected: every path and a grid of masses, summed."""
     n, t = operator.shape[1], len(rounds)
     columns, step = operator.columns(np.arange(n)), steps_by_hand(operator, speed)
@@ -80,8 +84,8 @@ def enumerated(operator: Operator, rounds: FloatArray, sigma: float, speed: floa
 def test_one_source_is_exact(name: str, rng: np.random.Generator) -> None:
     """Both sides replace the integral over masses by a sum.
 
-    The noise is as large as what a unit reads, so the integrand varies slowly: h**2 / 24 times its second
-    derivative, h = 1/24, is below 1e-3.
+    The noise is as large as what a unit reads, so the integrand varies slowly: h**2 / 24 times its
+    second derivative, h = 1/24, is below 1e-3.
     """
     operator = SMALL[name]
     speed = 0.4 if name != "graph" else 1.0
@@ -101,8 +105,8 @@ def test_one_source_is_exact(name: str, rng: np.random.Generator) -> None:
 def test_several_sources_are_sampled_from_their_posterior(rng: np.random.Generator) -> None:
     """4 chains of 800 draws; if one in ten is independent, an expected count has a deviation of at most 0.04.
 
-    That is 0.7 / sqrt(320): how many of two sources are in a cell varies by 2 p (1 - p), at most 0.7 squared.
-    0.16 is four of them; the rival, one source fewer, is farther away.
+    That is 0.7 / sqrt(320): how many of two sources are in a cell varies by 2 p (1 - p), at most
+    0.7 squared. 0.16 is four of them; the rival, one source fewer, is farther away.
     """
     operator = SMALL["matrix"]
     rounds = operator.columns([0, 1]).T * 0.9 + operator.columns([2, 2]).T * 0.5
@@ -116,7 +120,9 @@ def test_several_sources_are_sampled_from_their_posterior(rng: np.random.Generat
     assert found.estimate(1).places.shape == (2, 1)
 
 
-def evidence(operator: Operator, rounds: FloatArray, sigma: float, speed: float, count: int) -> float:
+def evidence(
+    operator: Operator, rounds: FloatArray, sigma: float, speed: float, count: int
+) -> float:
     """The chance of the readings, up to a factor that no count changes: every path and a grid of masses."""
     n, t = operator.shape[1], len(rounds)
     columns, step = operator.columns(np.arange(n)), steps_by_hand(operator, speed)
@@ -134,7 +140,9 @@ def evidence(operator: Operator, rounds: FloatArray, sigma: float, speed: float,
 
 @pytest.mark.reference
 @pytest.mark.parametrize("second", [0.0, 0.5])
-def test_one_source_fewer_is_weighed_by_its_evidence(second: float, rng: np.random.Generator) -> None:
+def test_one_source_fewer_is_weighed_by_its_evidence(
+    second: float, rng: np.random.Generator
+) -> None:
     """Densities of 3,200 draws averaged: over 20 seeds deviations were 1 and 5 %; five of the larger."""
     operator = SMALL["matrix"]
     rounds = operator.columns([0, 1]).T * 0.9 + second * operator.columns([2, 2]).T
@@ -150,7 +158,9 @@ def test_one_source_fewer_is_weighed_by_its_evidence(second: float, rng: np.rand
 def test_readings_that_tell_nothing_doubt_as_much_in_any_unit_of_mass(upper: float) -> None:
     """A mass is at 0 with density 1 / upper, and given its sum s with the other with density 1 / s."""
     columns = np.eye(3)
-    scene = Walks(columns, np.zeros((2, 3)), np.full(2, 1e9 * upper), 1 - columns, np.ones(1), upper)
+    scene = Walks(
+        columns, np.zeros((2, 3)), np.full(2, 1e9 * upper), 1 - columns, np.ones(1), upper
+    )
     paths, masses = np.array([[[0, 1], [1, 2]]] * 2), upper * np.array([[0.3, 0.4], [0.6, 0.2]])
     known = np.mean([(1 + 1 / 0.7) / 2, (1 + 1 / 0.8) / 2])
     assert without_one(scene, paths, masses) == pytest.approx(known, rel=1e-6)
@@ -160,7 +170,7 @@ def test_readings_that_tell_nothing_doubt_as_much_in_any_unit_of_mass(upper: flo
 def test_tracks_and_posteriors_mix_up_to_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     found = track(SMALL["line"], np.ones((2, 3)), sigma=1.0)
     assert replace(found, rhat=1.05).mixed
-    monkeypatch.setattr("sfumato.sensing.mixing.RHAT", 1.01)
+    monkeypatch.setattr("sfumato.sensing.diagnostics.mixing.RHAT", 1.01)
     assert not replace(found, rhat=1.05).mixed
 
 
@@ -181,7 +191,13 @@ def test_two_far_apart_are_not_confused(
     line = heat_line(sources=50, sensors=25, diffusion_time=0.01)
     clean = sum(mass * line.columns(path).T for mass, path in zip(masses, APART.T, strict=True))
     found = track(
-        line, clean + 0.05 * rng.normal(size=(8, 25)), sigma=0.05, speed=speed, count=2, rng=rng, draws=200
+        line,
+        clean + 0.05 * rng.normal(size=(8, 25)),
+        sigma=0.05,
+        speed=speed,
+        count=2,
+        rng=rng,
+        draws=200,
     )
     order = [0, 1] if found.cells[0, 0] < 25 else [1, 0]
     assert np.abs(found.cells[:, order] - APART).max() <= 1
@@ -192,7 +208,9 @@ def test_two_far_apart_are_not_confused(
 
 
 @pytest.mark.unit
-def test_chains_with_other_steps_disagree_and_keep_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chains_with_other_steps_disagree_and_keep_their_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Three chains with the truth, by any names, and one in which paths change places and fit better."""
     line = heat_line(sources=50, sensors=25, diffusion_time=0.01)
     swapped = np.concatenate([APART[:4], APART[4:, ::-1]])
@@ -207,11 +225,18 @@ def test_chains_with_other_steps_disagree_and_keep_their_names(monkeypatch: pyte
     apart = distances_between(line.space, places, places)
     scene = Walks(line.columns(np.arange(50)), read, sigma, apart, np.array([0.03]), 1.0)
     given = iter(chains)
-    monkeypatch.setattr(sys.modules["sfumato.sensing.track"], "sampled", lambda *_: next(given))
+    monkeypatch.setattr(
+        sys.modules["sfumato.sensing.tracking.rounds"], "sampled", lambda *_: next(given)
+    )
     found = _several(line, scene, 2, 10, noise)
     assert found.rhat is not None
-    assert found.rhat > 10  # by the steps: total mass and spread are the same, and the fit is nearly so
-    assert found.cells.tolist() in (APART.tolist(), APART[:, ::-1].tolist())  # names of the likeliest draw
+    assert (
+        found.rhat > 10
+    )  # by the steps: total mass and spread are the same, and the fit is nearly so
+    assert found.cells.tolist() in (
+        APART.tolist(),
+        APART[:, ::-1].tolist(),
+    )  # names of the likeliest draw
 
 
 @pytest.mark.reference
@@ -229,13 +254,23 @@ def test_who_was_where_is_drawn_from_its_posterior(rng: np.random.Generator) -> 
     far = draw_swaps(
         np.array([0.0, -2e3, 1e5]), np.array([-1e4, -3.0]), np.array([0.0, -2e4]), np.ones(3) / 2
     )
-    assert far.tolist() == [False, True, True]  # no weight underflows: 1e5 for the last, then its neighbors
+    assert far.tolist() == [
+        False,
+        True,
+        True,
+    ]  # no weight underflows: 1e5 for the last, then its neighbors
 
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
     ("mean", "deviation", "end"),
-    [(-0.2, 0.003, 0.0), (1.2, 0.003, 1.0), (1e6, 0.01, 1.0), (-50.0, 1e-3, 0.0), (1e200, 1e-3, 1.0)],
+    [
+        (-0.2, 0.003, 0.0),
+        (1.2, 0.003, 1.0),
+        (1e6, 0.01, 1.0),
+        (-50.0, 1e-3, 0.0),
+        (1e200, 1e-3, 1.0),
+    ],
 )
 def test_a_mass_far_outside_is_at_the_nearest_end(
     mean: float, deviation: float, end: float, rng: np.random.Generator
@@ -272,7 +307,9 @@ def test_mass_goes_from_one_source_to_another(rng: np.random.Generator) -> None:
     R-hat in 20 runs: 1.00 to 1.01 with trades of mass, 1.3 to 5.7 without.
     """
     operator = linear([[1, 0.98, 0], [0.98, 1, 0], [0, 0, 1]], Line(3))
-    rounds = np.tile(operator.columns([0, 1]) @ [0.5, 0.5], (4, 1)) + 0.005 * rng.normal(size=(4, 3))
+    rounds = np.tile(operator.columns([0, 1]) @ [0.5, 0.5], (4, 1)) + 0.005 * rng.normal(
+        size=(4, 3)
+    )
     found = track(operator, rounds, sigma=0.005, speed=0, count=2, rng=rng, draws=200)
     assert found.mixed
 
@@ -316,7 +353,11 @@ def test_a_track_beats_each_round_alone_and_all_averaged(rng: np.random.Generato
             truth[path[at]] = 1.0
             alone = recover(line, rounds[at], sigma=sigma)
             if alone.status == still.status == "optimal":
-                errors += [emd_of(found.estimate(at), truth), emd_of(alone, truth), emd_of(still, truth)]
+                errors += [
+                    emd_of(found.estimate(at), truth),
+                    emd_of(alone, truth),
+                    emd_of(still, truth),
+                ]
     assert errors[0] > 0
     assert errors[0] < errors[1]
     assert errors[0] < 0.7 * errors[2]

@@ -16,12 +16,20 @@ import pytest
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ApproxDP, Ledger, MovedMass
-from sfumato.sensing import Site, Snapshot, heat_line, made_up_site, plan, release, unit_of
-from sfumato.sensing.readings import _in_sources, quantise
+from sfumato.sensing import (
+    Site,
+    Snapshot,
+    heat_line,
+    plan,
+    release_readings,
+    synthetic_site,
+    unit_of,
+)
+from sfumato.sensing.release.readings import _in_sources, quantise
 
 LOSS = ApproxDP(1, "1e-6")
 HALL = heat_line(sources=40, sensors=[0.1, 0.4, 0.9], diffusion_time=0.05)
-MASS = made_up_site("hall", HALL, MovedMass("1/10", "line"))
+MASS = synthetic_site("hall", HALL, MovedMass("1/10", "line"))
 UNTOLD = Site("hall", HALL, MovedMass("1/10", "line"))
 CELSIUS = replace(MASS, unit="degrees Celsius", per_source=Fraction(1, 50), largest=Fraction(100))
 
@@ -38,7 +46,7 @@ def book(folder: Path, site: Site) -> Ledger:
 
 
 def sent(values: Any, site: Site, folder: Path) -> Snapshot:
-    return release(values, site, plan(site, LOSS), ledger=book(folder, site))
+    return release_readings(values, site, plan(site, LOSS), ledger=book(folder, site))
 
 
 @pytest.mark.unit
@@ -47,7 +55,7 @@ def test_a_site_that_never_said_its_unit_releases_nothing(tmp_path: Path) -> Non
     with pytest.raises(
         InvalidParameter, match=r"^site 'hall' does not say what its sensors read: .*charged$"
     ):
-        release([22.1, 24.0, 31.2], UNTOLD, plan(UNTOLD, LOSS), ledger=ledger)
+        release_readings([22.1, 24.0, 31.2], UNTOLD, plan(UNTOLD, LOSS), ledger=ledger)
     assert not ledger.statement().entries
 
 
@@ -71,8 +79,8 @@ def test_a_site_file_keeps_what_was_said_and_old_ones_stay_what_they_were() -> N
 
 @pytest.mark.unit
 def test_a_person_is_hidden_in_the_unit_of_the_readings(tmp_path: Path) -> None:
-    # A source adds 1/50 of a degree where the operator is 1, so a degree is 50 sources: noise of so much less
-    # in degrees hides one; what is sent is in sources, and the noise there is the same.
+    # A source adds 1/50 of a degree where the operator is 1, so a degree is 50 sources: noise of so
+    # much less in degrees hides one; what is sent is in sources, and the noise there is the same.
     mass, warm = plan(MASS, LOSS), plan(CELSIUS, LOSS)
     assert mass.sigma == warm.sigma
     one = HALL.columns([7])[:, 0]
@@ -99,7 +107,9 @@ def test_dividing_and_cutting_move_no_two_readings_further(rng: np.random.Genera
         before = 20 + 10 * rng.random(2000)
         after = before + rng.normal(size=2000)
         moved = np.abs(_in_sources(after, site) - _in_sources(before, site))
-        exact = [abs(Fraction(a) - Fraction(b)) / per_source for a, b in zip(after, before, strict=True)]
+        exact = [
+            abs(Fraction(a) - Fraction(b)) / per_source for a, b in zip(after, before, strict=True)
+        ]
         # Each quotient is rounded once.
         slip = 2 * Fraction(2) ** -53 * 31 / per_source
         assert all(Fraction(m) <= e + slip for m, e in zip(moved.tolist(), exact, strict=True))
@@ -128,7 +138,7 @@ def test_a_short_type_is_refused_unless_the_step_covers_it(short: Any, tmp_path:
             with pytest.raises(
                 InvalidParameter, match=f"of type {np.dtype(short)} are rounded.*nothing was ch"
             ):
-                release(given, site, plan(site, LOSS), ledger=ledger)
+                release_readings(given, site, plan(site, LOSS), ledger=ledger)
         assert not ledger.statement().entries
     told = replace(CELSIUS, step=apart)
     assert sent(values, told, tmp_path).numbers().shape == (3,)
@@ -148,7 +158,8 @@ def foreign(values: Any) -> list[Any]:
 
 @pytest.mark.reference
 def test_what_a_short_type_rounds_away_is_counted() -> None:
-    # Readings that are neighbors, rounded to float16, in lattice units: further apart than physics says.
+    # Readings that are neighbors, rounded to float16, in lattice units: further apart than physics
+    # says.
     told = replace(CELSIUS, step=Fraction(float(np.spacing(np.float16(100)))))
     noise = plan(told, LOSS)
     edge = 64 + float(np.spacing(np.float16(64))) / 2

@@ -14,10 +14,11 @@ import pytest
 from scipy.linalg import expm
 from tests.chance import LEVEL, assert_share
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter, LedgerMismatch
 from sfumato.privacy import AddRemoveUser, Ledger, Neighbors, PureDP, ReplaceUser, group
-from sfumato.sensing.simulate import block_graph
-from sfumato.sensing.whisper import (
+from sfumato.sensing.planning.synthetic import block_graph
+from sfumato.sensing.whisper.network import (
     Spread,
     WhisperAnswers,
     merged_answers,
@@ -28,7 +29,6 @@ from sfumato.sensing.whisper import (
     whisper_spread,
 )
 from sfumato.spaces import Graph
-from sfumato.spaces.space import FloatArray, IntArray
 
 ROADS = Path(__file__).resolve().parents[3] / "shared/data/graphs/minnesota_road_edges.csv"
 KITE = Graph([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4)])
@@ -60,14 +60,18 @@ def noisy(bits: IntArray, epsilon: float, rng: np.random.Generator) -> IntArray:
 def test_the_posterior_is_that_of_bayes(answers: list[int]) -> None:
     """Doubles on both sides; chances differ by the Chebyshev series, cut at 1e-17."""
     wide = Spread(2.0, 1.0)
-    one, other = (bayes_by_hand(answers, heard_by_hand(KITE, model), 1.5) for model in (SPREAD, wide))
+    one, other = (
+        bayes_by_hand(answers, heard_by_hand(KITE, model), 1.5) for model in (SPREAD, wide)
+    )
     found = whisper_posterior(KITE, answers, epsilon=1.5, spread=SPREAD, labels=[0, 0, 0, 1, 1])
     assert found.nodes == pytest.approx(one / one.sum(), abs=1e-10)
     assert found.community is not None
     assert found.community.shares[1] == pytest.approx((one / one.sum())[3:].sum(), abs=1e-10)
     own = whisper_posterior(KITE, answers, epsilon=1.5, spread=heard_by_hand(KITE, SPREAD))
     assert own.nodes == pytest.approx(found.nodes, abs=1e-10)
-    both = whisper_posterior(KITE, answers, epsilon=1.5, spread=[SPREAD, wide], prior=[1, 2, 3, 4, 0])
+    both = whisper_posterior(
+        KITE, answers, epsilon=1.5, spread=[SPREAD, wide], prior=[1, 2, 3, 4, 0]
+    )
     prior = np.array([1, 2, 3, 4, 0])
     weights = np.array([one @ prior, other @ prior])
     assert both.weights == pytest.approx(weights / weights.sum(), abs=1e-10)
@@ -109,7 +113,8 @@ def test_the_smallest_set_holds_its_share_and_no_node_too_many() -> None:
 def test_the_posterior_is_as_sure_as_it_may_be(rng: np.random.Generator) -> None:
     """Under its model a set with probability P holds the start in a share P of draws, whatever the graph.
 
-    The rival says 0.3 more or less. A saboteur who takes epsilon for three times what it is, is caught.
+    The rival says 0.3 more or less. A saboteur who takes epsilon for three times what it is, is
+    caught.
     """
     graph, _ = block_graph([40, 40], inside=0.2, across=0.01, rng=rng)
     heard, trials = heard_by_hand(graph, Spread(0.4, 30.0)), 250
@@ -159,7 +164,9 @@ def test_a_release_is_paid_for_and_flipped_by_its_law(tmp_path: Path) -> None:
     bits = np.arange(4000) % 2
     told = whisper_release(bits, 1, ledger=ledger)
     assert told.guarantee.loss == PureDP(1)
-    assert str(told.guarantee) == "epsilon 1 for each node (one user's data replaced), central model"
+    assert (
+        str(told.guarantee) == "epsilon 1 for each node (one user's data replaced), central model"
+    )
     assert ledger.statement().spent.epsilon == 1
     kept, half = math.e / (1 + math.e), 0.5
     for bit in (0, 1):
@@ -176,7 +183,12 @@ def test_a_release_is_paid_for_and_flipped_by_its_law(tmp_path: Path) -> None:
 def test_the_local_model_is_for_a_node_alone(tmp_path: Path) -> None:
     """Whoever holds several bits is trusted with them, and a receipt must not say otherwise."""
     own = Ledger.create(
-        tmp_path / "own", PureDP(3), unit="node", source="ann", neighbors=ReplaceUser(), model="local"
+        tmp_path / "own",
+        PureDP(3),
+        unit="node",
+        source="ann",
+        neighbors=ReplaceUser(),
+        model="local",
     )
     with pytest.raises(
         LedgerMismatch, match=r"is of the local model.*this was gathered.*nothing was charged"
@@ -200,14 +212,18 @@ def test_what_all_answers_tell_of_one_node_is_as_stated() -> None:
 
 @pytest.mark.unit
 def test_what_cannot_be_released_is_not_charged(tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "a", PureDP(3), unit="node", source="club", neighbors=ReplaceUser())
+    ledger = Ledger.create(
+        tmp_path / "a", PureDP(3), unit="node", source="club", neighbors=ReplaceUser()
+    )
     for heard in ([2, 0], [[0, 1]], [], [0.0, 1.0], [-1]):
         with pytest.raises(InvalidParameter, match="heard must be 0 or 1"):
             whisper_release(heard, 1, ledger=ledger)
     assert ledger.statement().spent.epsilon == 0
     others: list[tuple[str, Neighbors]] = [("user", ReplaceUser()), ("node", AddRemoveUser())]
     for number, (unit, relation) in enumerate(others):
-        other = Ledger.create(tmp_path / f"{number}", PureDP(3), unit=unit, source="club", neighbors=relation)
+        other = Ledger.create(
+            tmp_path / f"{number}", PureDP(3), unit=unit, source="club", neighbors=relation
+        )
         with pytest.raises(LedgerMismatch):
             whisper_release([0, 1], 1, ledger=other)
 
@@ -221,7 +237,8 @@ def test_start_loss_is_the_largest_over_all_answers() -> None:
             likely = bayes_by_hand(list(answers), heard, 1.0)
             worst = max(worst, abs(math.log(likely[starts[0]] / likely[starts[1]])))
         found = start_loss(KITE, starts, epsilon=1, spread=SPREAD)
-        # The model's chances stop 1e-12 short of 1, and the mechanism's e is rounded down to 64 bits.
+        # The model's chances stop 1e-12 short of 1, and the mechanism's e is rounded down to 64
+        # bits.
         assert found == pytest.approx(worst, abs=1e-10)
         assert start_loss(KITE, starts, epsilon=1, spread=heard) == pytest.approx(worst, abs=1e-10)
         assert found <= 5
@@ -231,23 +248,32 @@ def test_start_loss_is_the_largest_over_all_answers() -> None:
 def test_start_loss_is_a_bound_where_noise_is_next_to_none() -> None:
     own = np.eye(5)  # only the start has heard: two nodes tell two starts apart
     for epsilon in (1, 30, 60, 128):
-        assert start_loss(KITE, (0, 1), epsilon=epsilon, spread=own) == pytest.approx(2 * epsilon, rel=1e-12)
+        assert start_loss(KITE, (0, 1), epsilon=epsilon, spread=own) == pytest.approx(
+            2 * epsilon, rel=1e-12
+        )
     assert start_loss(KITE, (0, 1), epsilon=math.inf, spread=own) == math.inf
     assert start_loss(KITE, (2, 2), epsilon=math.inf, spread=own) == 0
-    # Chances that nobody rules out: by hand, a no of node 0 and a yes of node 1 speak for the second.
+    # Chances that nobody rules out: by hand, a no of node 0 and a yes of node 1 speak for the
+    # second.
     some = np.full((5, 5), 0.5)
     some[0, :2], some[1, :2] = (0.75, 0.25), (0.25, 0.625)
-    assert start_loss(KITE, (0, 1), epsilon=math.inf, spread=some) == pytest.approx(math.log(3 * 2.5))
+    assert start_loss(KITE, (0, 1), epsilon=math.inf, spread=some) == pytest.approx(
+        math.log(3 * 2.5)
+    )
     # What both starts rule out is no answer, and bounds nothing.
     some[4, :2] = 0.0
-    assert start_loss(KITE, (0, 1), epsilon=math.inf, spread=some) == pytest.approx(math.log(3 * 2.5))
+    assert start_loss(KITE, (0, 1), epsilon=math.inf, spread=some) == pytest.approx(
+        math.log(3 * 2.5)
+    )
     # Heat far away is less than its rounding: whatever it is, the bound holds.
     path = Graph([(i, i + 1) for i in range(39)])
     exact = heard_by_hand(path, Spread(0.01, 1.0))
     for epsilon in (1, 60):
         lie = 1 / (1 + math.exp(epsilon))
         likely = [lie + (1 - 2 * lie) * chance[:, [0, 39]] for chance in (exact, 1 - exact)]
-        worst = max(np.maximum(*(np.log(one[:, a] / one[:, 1 - a]) for one in likely)).sum() for a in (0, 1))
+        worst = max(
+            np.maximum(*(np.log(one[:, a] / one[:, 1 - a]) for one in likely)).sum() for a in (0, 1)
+        )
         loss = start_loss(path, (0, 39), epsilon=epsilon, spread=Spread(0.01, 1.0))
         assert worst - 1e-6 <= loss <= 40 * epsilon
 
@@ -257,7 +283,10 @@ def test_chances_may_be_nested_lists() -> None:
     heard = heard_by_hand(KITE, SPREAD)
     answers = [1, 1, 0, 0, 1]
     mine = whisper_posterior(KITE, answers, epsilon=1, spread=heard.tolist())
-    assert mine.nodes.tolist() == whisper_posterior(KITE, answers, epsilon=1, spread=heard).nodes.tolist()
+    assert (
+        mine.nodes.tolist()
+        == whisper_posterior(KITE, answers, epsilon=1, spread=heard).nodes.tolist()
+    )
     loss = start_loss(KITE, (0, 4), epsilon=1, spread=heard.tolist())
     assert loss == start_loss(KITE, (0, 4), epsilon=1, spread=heard)
 
@@ -271,9 +300,13 @@ def test_draws_have_the_law_they_state(rng: np.random.Generator) -> None:
     for node in (0, 2, 3):
         assert_share(int(spread[:, node].sum()), 700, chances[node], rivals=[chances[node] + 0.2])
     cascade = np.array([whisper_cascade(path, 0, chance=0.7, rng=rng) for _ in range(700)])
-    assert (np.diff(cascade, axis=1) <= 0).all()  # along a path nobody hears it before the one who tells
+    assert (
+        np.diff(cascade, axis=1) <= 0
+    ).all()  # along a path nobody hears it before the one who tells
     for node in (1, 2, 3):
-        assert_share(int(cascade[:, node].sum()), 700, 0.7**node, rivals=[0.7**node - 0.2, 0.7**node + 0.2])
+        assert_share(
+            int(cascade[:, node].sum()), 700, 0.7**node, rivals=[0.7**node - 0.2, 0.7**node + 0.2]
+        )
     assert whisper_cascade(path, 0, chance=1.0, rng=rng, hops=2).tolist() == [1, 1, 1, 0]
 
 
@@ -287,22 +320,40 @@ def test_draws_have_the_law_they_state(rng: np.random.Generator) -> None:
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=0), "epsilon"),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=[]), "at least one model"),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=np.ones((5, 4))), "5 by 5"),
-        (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=np.full((5, 5), 2.0)), "5 by 5"),
-        (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=[[1, 0], [1]]), "spread must be"),
+        (
+            lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=np.full((5, 5), 2.0)),
+            "5 by 5",
+        ),
+        (
+            lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=[[1, 0], [1]]),
+            "spread must be",
+        ),
         (
             lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread=cast(Any, [SPREAD, 0.5])),
             "spread must be",
         ),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, spread="far"), "spread must be"),
-        (lambda: start_loss(KITE, (0, 1), epsilon=1, spread=cast(Any, [SPREAD] * 2)), "spread must be"),
+        (
+            lambda: start_loss(KITE, (0, 1), epsilon=1, spread=cast(Any, [SPREAD] * 2)),
+            "spread must be",
+        ),
         (lambda: start_loss(KITE, (0, 1), epsilon=1, spread=[[0.5]]), "5 by 5"),
         (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, prior=[0] * 5), "prior must be"),
-        (lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, prior=[1, -1, 1, 1, 1]), "prior must be"),
-        (lambda: whisper_posterior(Graph([(0, 1)], nodes=3), [1] * 3, epsilon=1), "must be connected"),
+        (
+            lambda: whisper_posterior(KITE, [1] * 5, epsilon=1, prior=[1, -1, 1, 1, 1]),
+            "prior must be",
+        ),
+        (
+            lambda: whisper_posterior(Graph([(0, 1)], nodes=3), [1] * 3, epsilon=1),
+            "must be connected",
+        ),
         (lambda: Spread(0, 1), "rate must lie"),
         (lambda: Spread(1, math.nan), "strength must lie"),
         (lambda: start_loss(KITE, (0, 5), epsilon=1, spread=SPREAD), "start must be"),
-        (lambda: whisper_cascade(KITE, 0, chance=2, rng=np.random.Generator(np.random.PCG64(1))), "probab"),
+        (
+            lambda: whisper_cascade(KITE, 0, chance=2, rng=np.random.Generator(np.random.PCG64(1))),
+            "probab",
+        ),
     ],
 )
 def test_a_bad_question_gets_one_sentence(call: Callable[[], object], message: str) -> None:
@@ -345,5 +396,7 @@ def test_answers_of_files_are_merged_by_name() -> None:
     assert both.statement == one.statement == str(one.receipts[0].guarantee)
     # As many edges, and the same numbers, but of other nodes.
     turned = file("acb", 0, bit=0)
-    with pytest.raises(InvalidInput, match="one graph, turned has another than one; nothing was computed"):
+    with pytest.raises(
+        InvalidInput, match="one graph, turned has another than one; nothing was computed"
+    ):
         merged_answers([("one", one), ("turned", turned)])

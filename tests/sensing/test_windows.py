@@ -10,12 +10,12 @@ import pytest
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass, rho_within
-from sfumato.sensing.build import heat_line
-from sfumato.sensing.plan import NoisePlan
-from sfumato.sensing.readings import plan, release
-from sfumato.sensing.simulate import made_up_site
-from sfumato.sensing.site import Site
-from sfumato.sensing.windows import describe_window, parse_window, window_ledger, window_of
+from sfumato.sensing.model.operators.build import heat_line
+from sfumato.sensing.model.site import Site
+from sfumato.sensing.planning.synthetic import synthetic_site
+from sfumato.sensing.release.noise_plan import NoisePlan
+from sfumato.sensing.release.readings import plan, release_readings
+from sfumato.sensing.release.windows import describe_window, parse_window, window_ledger, window_of
 
 pytestmark = pytest.mark.unit
 
@@ -27,7 +27,7 @@ BUDGET = ApproxDP(1, "1e-6")
 @pytest.fixture(scope="module")
 def site() -> Site:
     operator = heat_line(sources=20, sensors=5, diffusion_time=0.05)
-    return made_up_site("hall", operator, MovedMass("1/10", "line"))
+    return synthetic_site("hall", operator, MovedMass("1/10", "line"))
 
 
 @pytest.fixture(scope="module")
@@ -68,21 +68,23 @@ def test_windows_tile_time() -> None:
         window_of(datetime(2026, 11, 16), DAY)
 
 
-def test_a_spent_window_refuses_and_the_next_one_pays(tmp_path: Path, site: Site, noise: NoisePlan) -> None:
+def test_a_spent_window_refuses_and_the_next_one_pays(
+    tmp_path: Path, site: Site, noise: NoisePlan
+) -> None:
     during = describe_window(window_of(NOON, DAY), DAY)
     book = ledger(tmp_path, site)
     statement = book.statement()
     assert isinstance(noise.cost, ZCDP)
     fits = int(rho_within(1, "1e-6") / noise.cost.rho)
     for _ in range(fits):
-        release(np.zeros(5), site, noise, ledger=ledger(tmp_path, site), window=during)
+        release_readings(np.zeros(5), site, noise, ledger=ledger(tmp_path, site), window=during)
     with pytest.raises(BudgetExceeded, match="nothing was released"):
-        release(np.zeros(5), site, noise, ledger=ledger(tmp_path, site), window=during)
+        release_readings(np.zeros(5), site, noise, ledger=ledger(tmp_path, site), window=during)
     assert len(book.statement().entries) == fits > 10
     assert not statement.entries
     tomorrow = ledger(tmp_path, site, NOON + DAY)
     later = describe_window(window_of(NOON + DAY, DAY), DAY)
-    snapshot = release(np.zeros(5), site, noise, ledger=tomorrow, window=later)
+    snapshot = release_readings(np.zeros(5), site, noise, ledger=tomorrow, window=later)
     assert "within 1d from 2026-11-17T00:00Z" in str(snapshot.guarantee)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "20261116T0000Z-1d.ledger",
@@ -90,11 +92,15 @@ def test_a_spent_window_refuses_and_the_next_one_pays(tmp_path: Path, site: Site
     ]
 
 
-def test_the_ledger_of_another_window_is_refused(tmp_path: Path, site: Site, noise: NoisePlan) -> None:
+def test_the_ledger_of_another_window_is_refused(
+    tmp_path: Path, site: Site, noise: NoisePlan
+) -> None:
     with pytest.raises(LedgerMismatch, match="nothing was charged"):
-        release(np.zeros(5), site, noise, ledger=ledger(tmp_path, site), window="within 1d from another")
+        release_readings(
+            np.zeros(5), site, noise, ledger=ledger(tmp_path, site), window="within 1d from another"
+        )
     with pytest.raises(LedgerMismatch, match="nothing was charged"):
-        release(np.zeros(5), site, noise, ledger=ledger(tmp_path, site))
+        release_readings(np.zeros(5), site, noise, ledger=ledger(tmp_path, site))
     assert not ledger(tmp_path, site).statement().entries
 
 

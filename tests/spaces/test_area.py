@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from sfumato.errors import InvalidParameter
 from sfumato.spaces import Area, Grid, area_in_degrees, area_of_image, area_of_plane
 
-degrees = st.tuples(st.floats(-180, 170), st.floats(-70, 60), st.floats(0.01, 10), st.floats(0.01, 10)).map(
-    lambda t: (t[0], t[1], t[0] + t[2], t[1] + t[3])
-)
+degrees = st.tuples(
+    st.floats(-180, 170), st.floats(-70, 60), st.floats(0.01, 10), st.floats(0.01, 10)
+).map(lambda t: (t[0], t[1], t[0] + t[2], t[1] + t[3]))
 
 
 @pytest.mark.property
 @given(degrees, st.integers(0, 10))
-def test_cells_are_square_in_metres_and_cover_what_was_asked(bounds: tuple[float, ...], levels: int) -> None:
+def test_cells_are_square_in_metres_and_cover_what_was_asked(
+    bounds: tuple[float, ...], levels: int
+) -> None:
     area = area_in_degrees(bounds, levels)  # type: ignore[arg-type]
     width, height = area.cell_size
     assert math.isclose(width, height, rel_tol=1e-9)
@@ -29,7 +31,9 @@ def test_cells_are_square_in_metres_and_cover_what_was_asked(bounds: tuple[float
 
 @pytest.mark.property
 @given(degrees, st.integers(0, 10))
-def test_the_window_holds_the_bounds_and_no_whole_cell_more(bounds: tuple[float, ...], level: int) -> None:
+def test_the_window_holds_the_bounds_and_no_whole_cell_more(
+    bounds: tuple[float, ...], level: int
+) -> None:
     area = area_in_degrees(bounds, 10)  # type: ignore[arg-type]
     grid = area.grid.at_level(level)
     column, row, column_end, row_end = area.window(level)
@@ -47,7 +51,9 @@ def test_the_window_holds_the_bounds_and_no_whole_cell_more(bounds: tuple[float,
 
 @pytest.mark.unit
 def test_a_degree_is_111_km_at_the_equator_and_half_of_it_at_60_north() -> None:
-    assert area_in_degrees((0, -0.5, 1, 0.5), 0).cell_size == pytest.approx((111_195, 111_195), rel=1e-4)
+    assert area_in_degrees((0, -0.5, 1, 0.5), 0).cell_size == pytest.approx(
+        (111_195, 111_195), rel=1e-4
+    )
     north = area_in_degrees((0, 59.5, 1, 60.5), 0, square=False)
     assert north.cell_size[0] / north.cell_size[1] == pytest.approx(0.5, rel=1e-9)
 
@@ -100,7 +106,10 @@ def test_the_whole_earth_can_be_stretched() -> None:
     ("bounds", "grid"),
     [
         ((19, 41, -169, 82), (19, 90 - 172 * math.cos(math.radians(61.5)), 191, 90)),  # Russia
-        ((-180, -90, 180, -60), (-180, -90, 180, 360 * math.cos(math.radians(75)) - 90)),  # Antarctica
+        (
+            (-180, -90, 180, -60),
+            (-180, -90, 180, 360 * math.cos(math.radians(75)) - 90),
+        ),  # Antarctica
     ],
 )
 def test_a_square_beyond_a_pole_is_moved_back(
@@ -113,7 +122,9 @@ def test_a_square_beyond_a_pole_is_moved_back(
 
 @pytest.mark.property
 @given(st.floats(-90, 89), st.floats(0.5, 180), st.floats(0.5, 360))
-def test_a_square_is_refused_only_if_there_is_none(south: float, height: float, width: float) -> None:
+def test_a_square_is_refused_only_if_there_is_none(
+    south: float, height: float, width: float
+) -> None:
     north = min(90.0, south + height)
     bounds = (-180, south, -180 + width, north)
     shrink = math.cos(math.radians((south + north) / 2))

@@ -184,7 +184,11 @@ def test_nodes_are_checked() -> None:
 def test_from_sparse_reads_lengths() -> None:
     dense = np.array([[0, 2, 0, 0], [2, 0, 5, 0], [0, 5, 0, 0], [0, 0, 0, 0]])
     expected = Graph([(0, 1), (1, 2)], [2, 5], nodes=4)
-    for matrix in (sparse.csr_array(dense), sparse.coo_matrix(dense), sparse.lil_array(dense.astype(float))):
+    for matrix in (
+        sparse.csr_array(dense),
+        sparse.coo_matrix(dense),
+        sparse.lil_array(dense.astype(float)),
+    ):
         assert Graph.from_sparse(matrix) == expected
     assert Graph.from_sparse(sparse.csr_array(dense > 0)) == Graph([(0, 1), (1, 2)], nodes=4)
 
@@ -216,7 +220,9 @@ def test_from_sparse_is_checked(dense: list[list[complex]], message: str) -> Non
 
 @pytest.mark.unit
 def test_from_sparse_wants_a_sparse_matrix() -> None:
-    with pytest.raises(InvalidParameter, match="scipy sparse matrix, got ndarray; no graph was built"):
+    with pytest.raises(
+        InvalidParameter, match="scipy sparse matrix, got ndarray; no graph was built"
+    ):
         Graph.from_sparse(np.eye(2))  # type: ignore[arg-type]
 
 
@@ -286,7 +292,9 @@ def test_components_are_the_nodes_within_reach(graph: Graph) -> None:
 @settings(deadline=None)
 @given(graphs(), st.data())
 def test_laplacian_measures_change_along_edges(graph: Graph, data: st.DataObject) -> None:
-    values = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=graph.size, max_size=graph.size)))
+    values = np.array(
+        data.draw(st.lists(st.integers(-9, 9), min_size=graph.size, max_size=graph.size))
+    )
     change = values[graph.edges[:, 0]] - values[graph.edges[:, 1]]
     assert values @ (graph.laplacian() @ values) == (change**2).sum()
     assert not graph.laplacian().sum(axis=1).any()
@@ -316,7 +324,9 @@ def test_networkx_finds_the_same_paths(seed: int) -> None:
         for other, length in nx.single_source_dijkstra_path_length(peer, node).items():
             theirs[other] = length
         # Both add at most 59 lengths along a path, each sum off by half a rounding.
-        np.testing.assert_allclose(graph.distances_from(node), theirs, rtol=60 * np.finfo(float).eps, atol=0)
+        np.testing.assert_allclose(
+            graph.distances_from(node), theirs, rtol=60 * np.finfo(float).eps, atol=0
+        )
     count = len(set(graph.components().tolist()))
     assert count == nx.number_connected_components(peer)
     assert abs(graph.laplacian() - nx.laplacian_matrix(peer, weight=None)).max() == 0

@@ -30,7 +30,10 @@ def test_the_finest_codes_are_exact() -> None:
     codes = grid.encode([0, 65535, 0, 65535], [0, 0, 65535, 65535])
     assert codes.dtype == np.int64
     assert codes.tolist() == [0, 0x55555555, 0xAAAAAAAA, 2**32 - 1]
-    assert [part.tolist() for part in grid.decode(codes)] == [[0, 65535, 0, 65535], [0, 0, 65535, 65535]]
+    assert [part.tolist() for part in grid.decode(codes)] == [
+        [0, 65535, 0, 65535],
+        [0, 0, 65535, 65535],
+    ]
 
 
 @pytest.mark.unit
@@ -40,7 +43,9 @@ def test_family_by_hand() -> None:
     assert Grid.ancestor(27, 0) == 27
     assert Grid.children([6, -1]).tolist() == [[24, 25, 26, 27], [-1, -1, -1, -1]]
     assert Grid.children(1).tolist() == [4, 5, 6, 7]
-    with pytest.raises(InvalidParameter, match=r"levels_up must be a whole number from 0 to 16, got -1"):
+    with pytest.raises(
+        InvalidParameter, match=r"levels_up must be a whole number from 0 to 16, got -1"
+    ):
         Grid.ancestor([1], -1)
 
 
@@ -89,9 +94,12 @@ def test_no_points_and_one_point() -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("x", "y"), [(["12.345"], [0.5]), ([12.345, None], [0.5, 0.5]), ([12.345, 0.5], [12.345]), ([1j], [0.5])]
+    ("x", "y"),
+    [(["12.345"], [0.5]), ([12.345, None], [0.5, 0.5]), ([12.345, 0.5], [12.345]), ([1j], [0.5])],
 )
-def test_errors_about_points_keep_the_points_to_themselves(x: npt.ArrayLike, y: npt.ArrayLike) -> None:
+def test_errors_about_points_keep_the_points_to_themselves(
+    x: npt.ArrayLike, y: npt.ArrayLike
+) -> None:
     with pytest.raises(InvalidParameter, match="no cell was assigned") as caught:
         Grid(2).cells_of(x, y)
     assert not any(letter.isdigit() for letter in str(caught.value))
@@ -102,7 +110,9 @@ def test_errors_about_points_keep_the_points_to_themselves(x: npt.ArrayLike, y: 
 @pytest.mark.parametrize("codes", [[-1], [16], [777]])
 def test_codes_are_checked_without_being_quoted(codes: list[int]) -> None:
     for ask in (Grid(2).decode, Grid(2).centers, Grid(2).boxes):
-        with pytest.raises(InvalidParameter, match=r"^codes must be from 0 to 15; nothing was computed$"):
+        with pytest.raises(
+            InvalidParameter, match=r"^codes must be from 0 to 15; nothing was computed$"
+        ):
             ask(codes)
 
 
@@ -177,7 +187,9 @@ def test_image_shapes_are_checked() -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize("levels", [-1, 17, 1.5])
 def test_levels_are_checked(levels: int) -> None:
-    with pytest.raises(InvalidParameter, match=f"levels must be a whole number from 0 to 16, got {levels}"):
+    with pytest.raises(
+        InvalidParameter, match=f"levels must be a whole number from 0 to 16, got {levels}"
+    ):
         Grid(levels)
 
 

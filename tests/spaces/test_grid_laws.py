@@ -18,7 +18,8 @@ from sfumato.spaces import Grid
 def grids(draw: st.DrawFn, *, max_levels: int = 16) -> Grid:
     """Any area a map may have, down to cells hardly wider than the rounding of doubles.
 
-    The generator gives numbers with all their bits in use; the short ones hypothesis prefers hide rounding.
+    The generator gives numbers with all their bits in use; the short ones hypothesis prefers hide
+    rounding.
     """
     levels = draw(st.integers(0, max_levels))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -48,7 +49,9 @@ def points(draw: st.DrawFn, grid: Grid) -> tuple[float, float]:
     def coordinate(edges: npt.NDArray[np.float64]) -> float:
         low, high = float(edges[0]), float(edges[-1])
         edge = float(edges[draw(st.integers(0, edges.size - 1))])
-        beside = draw(st.sampled_from([edge, np.nextafter(edge, -np.inf), np.nextafter(edge, np.inf)]))
+        beside = draw(
+            st.sampled_from([edge, np.nextafter(edge, -np.inf), np.nextafter(edge, np.inf)])
+        )
         chosen = draw(st.one_of(st.floats(low, high), st.just(float(beside))))
         return min(max(chosen, low), high)
 
@@ -73,10 +76,13 @@ def holds(grid: Grid, box: npt.NDArray[np.float64], x: float, y: float) -> bool:
 @given(st.data(), st.integers(0, 16))
 def test_codes_interleave_bits(data: st.DataObject, levels: int) -> None:
     grid = Grid(levels)
-    cells = data.draw(st.lists(st.tuples(*[st.integers(0, grid.side - 1)] * 2), min_size=1, max_size=20))
+    cells = data.draw(
+        st.lists(st.tuples(*[st.integers(0, grid.side - 1)] * 2), min_size=1, max_size=20)
+    )
     columns, rows = (list(part) for part in zip(*cells, strict=True))
     by_bits = [
-        sum(((c >> k & 1) << 2 * k) + ((r >> k & 1) << 2 * k + 1) for k in range(levels)) for c, r in cells
+        sum(((c >> k & 1) << 2 * k) + ((r >> k & 1) << 2 * k + 1) for k in range(levels))
+        for c, r in cells
     ]
     codes = grid.encode(columns, rows)
     assert codes.tolist() == by_bits
@@ -202,7 +208,9 @@ def test_neighbor_steps_realise_the_metric(data: st.DataObject, grid: Grid) -> N
     def step(i: int, j: int) -> float:
         return grid.cell_width if rows[i] == rows[j] else grid.cell_height
 
-    assert shortest_walks(grid, start, step=step) == [grid.distance(start, j) for j in range(grid.size)]
+    assert shortest_walks(grid, start, step=step) == [
+        grid.distance(start, j) for j in range(grid.size)
+    ]
 
 
 @pytest.mark.reference
@@ -211,6 +219,9 @@ def test_distance_is_cityblock_between_centers(area: tuple[float, float, float, 
     grid = Grid(3, area)
     centers = grid.centers(np.arange(grid.size))
     ours = np.array([[grid.distance(i, j) for j in range(grid.size)] for i in range(grid.size)])
-    # A center is rounded at the size of the bounds, a distance is not: allow for the roundings of a pair.
-    np.testing.assert_allclose(ours, cdist(centers, centers, "cityblock"), rtol=0, atol=4 * np.spacing(74.3))
+    # A center is rounded at the size of the bounds, a distance is not: allow for the roundings of a
+    # pair.
+    np.testing.assert_allclose(
+        ours, cdist(centers, centers, "cityblock"), rtol=0, atol=4 * np.spacing(74.3)
+    )
     np.testing.assert_allclose(grid.diameter, ours.max(), rtol=0, atol=0)

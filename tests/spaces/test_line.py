@@ -14,7 +14,8 @@ from tests.spaces.laws import assert_metric, assert_neighbors, shortest_walks
 from sfumato.errors import InvalidParameter
 from sfumato.spaces import Grid, Line
 
-# Integers below 2**40 add and subtract in doubles without rounding, so these laws are tested with ==.
+# Integers below 2**40 add and subtract in doubles without rounding, so these laws are tested with
+# ==.
 increasing = st.sets(st.integers(-(2**40), 2**40), min_size=1, max_size=12).map(sorted)
 
 
@@ -69,7 +70,9 @@ def test_a_line_does_not_change() -> None:
 @pytest.mark.unit
 @pytest.mark.parametrize("n", [0, -3, 2.5, "4"])
 def test_number_of_cells_is_checked(n: int) -> None:
-    with pytest.raises(InvalidParameter, match=r"n must be a whole number, at least 1, got .*nothing"):
+    with pytest.raises(
+        InvalidParameter, match=r"n must be a whole number, at least 1, got .*nothing"
+    ):
         Line(n)
 
 
@@ -107,7 +110,9 @@ def test_positions_are_checked(positions: npt.ArrayLike, message: str) -> None:
 def test_cells_are_checked(cell: int) -> None:
     line = Line(4)
     for ask in (line.neighbors, lambda i: line.distance(i, 0), lambda i: line.distance(0, i)):
-        with pytest.raises(InvalidParameter, match=f"cell must be a whole number from 0 to 3, got {cell}"):
+        with pytest.raises(
+            InvalidParameter, match=f"cell must be a whole number from 0 to 3, got {cell}"
+        ):
             ask(cell)
 
 
@@ -118,7 +123,9 @@ def test_a_line_is_a_metric_with_neighbors(positions: list[int]) -> None:
     line = Line.at(positions)
     assert_metric(line, range(line.size))
     assert_neighbors(line)
-    assert line.diameter == max(line.distance(i, j) for i in range(line.size) for j in range(line.size))
+    assert line.diameter == max(
+        line.distance(i, j) for i in range(line.size) for j in range(line.size)
+    )
 
 
 @pytest.mark.property
@@ -127,7 +134,9 @@ def test_a_line_is_a_metric_with_neighbors(positions: list[int]) -> None:
 def test_neighbor_steps_realise_the_metric(positions: list[int]) -> None:
     line = Line.at(positions)
     for start in range(line.size):
-        walks = shortest_walks(line, start, step=lambda i, j: float(abs(positions[i] - positions[j])))
+        walks = shortest_walks(
+            line, start, step=lambda i, j: float(abs(positions[i] - positions[j]))
+        )
         assert walks == [line.distance(start, j) for j in range(line.size)]
 
 

@@ -89,7 +89,9 @@ def test_positions_are_checked(positions: npt.ArrayLike, message: str) -> None:
 
 @pytest.mark.unit
 def test_the_norm_is_checked() -> None:
-    with pytest.raises(InvalidParameter, match="'euclidean' or 'l1', got 'l2'; no places were built"):
+    with pytest.raises(
+        InvalidParameter, match="'euclidean' or 'l1', got 'l2'; no places were built"
+    ):
         Points([(0, 1)], "l2")  # type: ignore[arg-type]
 
 
@@ -104,7 +106,9 @@ def test_a_place_is_checked(place: int) -> None:
         lambda i: points.distance(0, i),
     )
     for ask in asks:
-        with pytest.raises(InvalidParameter, match=f"place must be a whole number from 0 to 1, got {place}"):
+        with pytest.raises(
+            InvalidParameter, match=f"place must be a whole number from 0 to 1, got {place}"
+        ):
             ask(place)
 
 

@@ -52,7 +52,9 @@ def test_the_lemma_as_printed_fails_for_unbalanced_mass(levels: int) -> None:
 @pytest.mark.unit
 def test_the_tree_bound_scales_with_the_area() -> None:
     z = np.array([[1, 0], [0, -1]])
-    assert tree_bound(z, Grid(1, bounds=(0, 0, 8, 8)), penalty=8) == 8 * tree_bound(z, Grid(1), penalty=1)
+    assert tree_bound(z, Grid(1, bounds=(0, 0, 8, 8)), penalty=8) == 8 * tree_bound(
+        z, Grid(1), penalty=1
+    )
     assert emd(np.maximum(z, 0), np.maximum(-z, 0), Grid(1)).value <= tree_bound(z, Grid(1))
     with pytest.raises(InvalidParameter, match="square cells"):
         tree_bound(z, Grid(1, bounds=(0, 0, 2, 1)))
@@ -61,7 +63,9 @@ def test_the_tree_bound_scales_with_the_area() -> None:
 @pytest.mark.property
 @given(st.integers(0, 3), st.integers(0, 40), st.data())
 @settings(max_examples=120)
-def test_normalising_costs_no_more_than_the_error(levels: int, most: int, data: st.DataObject) -> None:
+def test_normalising_costs_no_more_than_the_error(
+    levels: int, most: int, data: st.DataObject
+) -> None:
     """Against exact distances, masses and errors of any size: lemma 2.1 with 1 for 4, and no condition."""
     side = 2**levels
     masses = hnp.arrays(np.int64, (side, side), elements=st.integers(0, 30))
@@ -97,7 +101,9 @@ def test_the_constant_of_lemma_2_1_is_1_and_no_less() -> None:
 def test_the_lemma_needs_a_mass_and_an_error() -> None:
     assert normalized_error(1, 8) == 0.125
     assert normalized_error(5, 8) == 0.625
-    assert normalized_error(100, 8) == 2  # nothing is farther apart, not even what is normalised from 0
+    assert (
+        normalized_error(100, 8) == 2
+    )  # nothing is farther apart, not even what is normalised from 0
     for error, mass in ((1, 0), (-1, 8), (float("inf"), 8), (float("nan"), 8)):
         with pytest.raises(InvalidParameter, match="mass must be above 0 and error finite"):
             normalized_error(error, mass)
@@ -128,4 +134,6 @@ def test_euclidean_edges() -> None:
         emd_euclidean([1, 0], [0, 1], [np.nan, 3.0])
     many = np.arange(12_000.0)
     with pytest.raises(InvalidInput, match="pairs of points are more than"):
-        emd_euclidean(np.r_[np.ones(6000), np.zeros(6000)], np.r_[np.zeros(6000), np.ones(6000)], many)
+        emd_euclidean(
+            np.r_[np.ones(6000), np.zeros(6000)], np.r_[np.zeros(6000), np.ones(6000)], many
+        )

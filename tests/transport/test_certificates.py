@@ -1,7 +1,8 @@
 """Bounds that hold for the numbers as given: against the same distance in fractions, where it is a plain sum.
 
-On a path, and on a grid with one row filled, the distance is the sum of |excess to the left| times length; in
-fractions that is exact, also after exact normalisation. Near-equal masses are where rounding shows.
+On a path, and on a grid with one row filled, the distance is the sum of |excess to the left| times
+length; in fractions that is exact, also after exact normalisation. Near-equal masses are where
+rounding shows.
 """
 
 from __future__ import annotations
@@ -47,7 +48,11 @@ def holds(solve: Solve, lengths: np.ndarray, rng: np.random.Generator, *, times:
             p = rng.random(n) * (rng.random(n) < 0.8) + 1e-3
             q = rng.uniform(0.1, 10) * p * (1 + near * rng.standard_normal(n) / 3).clip(1e-3)
             found, true = solve(p, q), exactly(p, q, lengths)
-            assert Fraction(found.lower) <= true <= Fraction(found.upper), (near, p.tolist(), q.tolist())
+            assert Fraction(found.lower) <= true <= Fraction(found.upper), (
+                near,
+                p.tolist(),
+                q.tolist(),
+            )
             assert found.lower <= found.value <= found.upper
             assert found.upper - found.lower <= 1e-12 * diameter
 
@@ -56,7 +61,9 @@ def holds(solve: Solve, lengths: np.ndarray, rng: np.random.Generator, *, times:
 def test_normalised_masses_on_a_line(rng: np.random.Generator) -> None:
     line = Line.at(np.cumsum(rng.uniform(0.1, 3, 70)))
     # Gaps in fractions, since the metric is that of the positions.
-    gaps = np.array([float(Fraction(b) - Fraction(a)) for a, b in pairwise(line.positions.tolist())])
+    gaps = np.array(
+        [float(Fraction(b) - Fraction(a)) for a, b in pairwise(line.positions.tolist())]
+    )
     for near in NEARNESS:
         for _ in range(30):
             p = rng.random(70)
@@ -189,7 +196,9 @@ def test_a_wrong_graph_solution_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
         lambda u, f: (u, -f),
     ]
     for change in changes:
-        monkeypatch.setattr(graph_kernel, "solve", lambda *given, change=change: change(*true(*given)))
+        monkeypatch.setattr(
+            graph_kernel, "solve", lambda *given, change=change: change(*true(*given))
+        )
         with pytest.raises(SolverFailed):
             emd([1, 0, 0], [0, 0, 1], path)
 
@@ -199,12 +208,16 @@ def test_a_wrong_plan_or_potential_of_pot_is_caught(monkeypatch: pytest.MonkeyPa
     import ot
 
     true = ot.emd
-    changes: list[Callable[[np.ndarray, dict[str, np.ndarray]], tuple[np.ndarray, dict[str, np.ndarray]]]] = [
+    changes: list[
+        Callable[[np.ndarray, dict[str, np.ndarray]], tuple[np.ndarray, dict[str, np.ndarray]]]
+    ] = [
         lambda plan, log: (plan, {"u": log["u"] / 2, "v": log["v"] / 2}),
         lambda plan, log: (plan[::-1], log),
         lambda plan, log: (0.9 * plan, log),
     ]
     for change in changes:
-        monkeypatch.setattr(ot, "emd", lambda *given, change=change, **named: change(*true(*given, **named)))
+        monkeypatch.setattr(
+            ot, "emd", lambda *given, change=change, **named: change(*true(*given, **named))
+        )
         with pytest.raises(SolverFailed):
             emd_euclidean([1, 1, 0, 0], [0, 0, 1, 1], [0.0, 10.0, 5.0, 15.0])

@@ -24,7 +24,8 @@ def random_graph(rng: np.random.Generator, *, whole: bool) -> Graph:
     n = int(rng.integers(2, 60))
     tree = [(int(rng.integers(i)), i) for i in range(1, n)]
     more = {
-        tuple(sorted(rng.choice(n, 2, replace=False).tolist())) for _ in range(int(rng.integers(0, 2 * n)))
+        tuple(sorted(rng.choice(n, 2, replace=False).tolist()))
+        for _ in range(int(rng.integers(0, 2 * n)))
     }
     edges = sorted({*tree, *more})
     lengths = rng.integers(1, 50, len(edges)) if whole else rng.exponential(size=len(edges)) + 1e-3

@@ -30,7 +30,9 @@ def masses(kind: str, side: int, rng: np.random.Generator) -> np.ndarray:
             m = np.minimum(np.exp(8 * rng.standard_normal(shape)), 2.0**40).astype(np.int64)
         case "diracs":
             m = np.zeros(shape, dtype=np.int64)
-            m[0, rng.integers(side), rng.integers(side)] = m[1, rng.integers(side), rng.integers(side)] = 7
+            m[0, rng.integers(side), rng.integers(side)] = m[
+                1, rng.integers(side), rng.integers(side)
+            ] = 7
         case _:
             m = rng.integers(0, 2, shape)
     m = m.astype(np.int64)
@@ -62,7 +64,9 @@ def test_grid_distances_are_those_of_ortools(
 @pytest.mark.reference
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("side", "count"), [(2, 15), (4, 15), (8, 10), (16, 5)])
-def test_norms_are_the_definition(kind: str, side: int, count: int, rng: np.random.Generator) -> None:
+def test_norms_are_the_definition(
+    kind: str, side: int, count: int, rng: np.random.Generator
+) -> None:
     grid = Grid(side.bit_length() - 1)
     for extra in (0, 1, 50, -50):
         for _ in range(count):
@@ -72,7 +76,9 @@ def test_norms_are_the_definition(kind: str, side: int, count: int, rng: np.rand
             for penalty in (1, 2):
                 found = emd_norm(w, grid, penalty=penalty)
                 assert found.value * side == norm_steps(w, penalty * side)
-                certified(found, mass=float(np.abs(w).sum()) + 1, diameter=max(grid.diameter, penalty))
+                certified(
+                    found, mass=float(np.abs(w).sum()) + 1, diameter=max(grid.diameter, penalty)
+                )
 
 
 @pytest.mark.reference
@@ -119,7 +125,9 @@ def test_it_is_a_metric_with_a_flow(levels: int, data: st.DataObject) -> None:
     through = emd(p, r, grid, normalize=True).value + emd(r, q, grid, normalize=True).value
     assert pq.value <= through + slack
     assert isinstance(pq.flow, GridFlow)
-    assert np.abs(pq.flow.east).sum() + np.abs(pq.flow.north).sum() == pytest.approx(pq.value, abs=slack)
+    assert np.abs(pq.flow.east).sum() + np.abs(pq.flow.north).sum() == pytest.approx(
+        pq.value, abs=slack
+    )
     conserves(pq.flow, p / p.sum() - q / q.sum())
 
 

@@ -20,7 +20,9 @@ def by_linear_program(p: list[int], q: list[int], distances: np.ndarray) -> floa
     n = len(p)
     rows = np.kron(np.eye(n), np.ones(n))
     columns = np.kron(np.ones(n), np.eye(n))
-    found = linprog(distances.ravel(), A_eq=np.vstack([rows, columns]), b_eq=[*p, *q], method="highs")
+    found = linprog(
+        distances.ravel(), A_eq=np.vstack([rows, columns]), b_eq=[*p, *q], method="highs"
+    )
     assert found.fun is not None
     return float(found.fun)
 
@@ -74,5 +76,7 @@ def test_cells_of_a_grid_as_points_are_as_far_apart(rng: np.random.Generator) ->
 @pytest.mark.unit
 @pytest.mark.parametrize("space", [None, [0.0, 1.0], "line"])
 def test_what_is_no_space_gets_one_sentence(space: object) -> None:
-    with pytest.raises(InvalidParameter, match="a distance needs a Line, Grid, Graph or Points, got "):
+    with pytest.raises(
+        InvalidParameter, match="a distance needs a Line, Grid, Graph or Points, got "
+    ):
         emd([1, 0], [0, 1], space)  # type: ignore[arg-type]

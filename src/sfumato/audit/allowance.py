@@ -8,7 +8,7 @@ from typing import assert_never
 
 import numpy as np
 
-from sfumato.audit.samples import FloatArray
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import (
     ZCDP,
@@ -29,8 +29,9 @@ POWERS = np.linspace(-12, -0.01, 60)
 def allowed_deltas(claim: Claim, epsilons: Sequence[float]) -> FloatArray:
     """The largest delta(epsilon) that a claim allows, at each of these epsilons.
 
-    (e, d)-DP allows d + (1 - d) (e^e - e^x) / (1 + e^e) at x below e, and d above [kairouz15, thm. 3.3];
-    Gaussian DP has its curve [dong22, cor. 1]; of zCDP an upper bound is taken, between points of its own.
+    (e, d)-DP allows d + (1 - d) (e^e - e^x) / (1 + e^e) at x below e, and d above [kairouz15, thm.
+    3.3]; Gaussian DP has its curve [dong22, cor. 1]; of zCDP an upper bound is taken, between
+    points of its own.
 
     >>> from sfumato.privacy import AddRemoveUser
     >>> allowed_deltas(Claim(PureDP(1), AddRemoveUser()), [0, 1]).round(4).tolist()
@@ -47,12 +48,16 @@ def allowed_deltas(claim: Claim, epsilons: Sequence[float]) -> FloatArray:
             return np.array([gaussian_delta(x, sigma=1, sensitivity=mu) for x in epsilons])
         case ZCDP():
             deltas = 10.0**POWERS
-            known = np.array([float(as_approx(claim.loss, float(delta)).epsilon) for delta in deltas])
+            known = np.array(
+                [float(as_approx(claim.loss, float(delta)).epsilon) for delta in deltas]
+            )
             # Delta falls as epsilon grows: what holds at the next smaller epsilon holds here.
             places = [np.flatnonzero(known <= x) for x in epsilons]
             return np.array([float(deltas[place].min(initial=1.0)) for place in places])
         case RandomPureDP() | RandomApproxDP():
-            raise InvalidParameter(f"a claim about random data has no curve of one pair, got {claim}")
+            raise InvalidParameter(
+                f"a claim about random data has no curve of one pair, got {claim}"
+            )
         case _:
             assert_never(claim.loss)
 

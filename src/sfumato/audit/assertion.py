@@ -7,15 +7,15 @@ import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sfumato.audit.bet import Budget
-from sfumato.audit.boxes import Box, Pair
-from sfumato.audit.pairs import Inputs
-from sfumato.audit.refute import refute
-from sfumato.audit.runs import as_box
-from sfumato.audit.verdict import Verdict, Witness
+from sfumato.audit.boxes.box import Box, Pair
+from sfumato.audit.boxes.pairs import Inputs
+from sfumato.audit.boxes.runs import as_box
+from sfumato.audit.results import Verdict, Witness
+from sfumato.audit.sequential.bet import Budget
+from sfumato.audit.sequential.refutation import refute
 from sfumato.errors import InvalidParameter, SfumatoError
 from sfumato.privacy import ZCDP, AddRemoveUser, ApproxDP, Claim, GaussianDP, Neighbors, PureDP
-from sfumato.privacy.exact import Number
+from sfumato.privacy.accounting.numbers import Number
 
 FLAKE = 1e-6
 RUNS = 20_000
@@ -39,14 +39,17 @@ def assert_private(
     """Fail where a function is seen not to be (epsilon, delta)-private, a private one at most at rate flake.
 
     Or not rho-zCDP, or not mu-Gaussian private: exactly one of epsilon, rho and mu is given.
-    `function(data)` gives one output, `function(data, runs)` many. It is run on both inputs of every pair
-    given, or of the pairs of a form (`Queries(10)`, `Histograms(5)`, ...), `runs` times in all, and less
-    where it is caught; what is caught is confirmed on fresh runs, at most as many again (`refute`). Passing
-    does not prove it private: the verdict says what would have been caught. A test with so few runs that
-    nothing could be, or of outputs that are all the same, is itself a failure.
+    `function(data)` gives one output, `function(data, runs)` many. It is run on both inputs of
+    every pair given, or of the pairs of a form (`Queries(10)`, `Histograms(5)`, ...), `runs` times
+    in all, and less where it is caught; what is caught is confirmed on fresh runs, at most as many
+    again (`refute`). Passing does not prove it private: the verdict says what would have been
+    caught. A test with so few runs that nothing could be, or of outputs that are all the same, is
+    itself a failure.
     """
     __tracebackhide__ = True
-    claim = Claim(_loss(epsilon, delta, rho, mu), AddRemoveUser() if neighbors is None else neighbors)
+    claim = Claim(
+        _loss(epsilon, delta, rho, mu), AddRemoveUser() if neighbors is None else neighbors
+    )
     return assert_claim(function, claim, pairs=pairs, flake=flake, runs=runs, seconds=seconds)
 
 
@@ -69,9 +72,12 @@ def assert_claim(
         )
     box = as_box(function)
     try:
-        verdict = refute(box, claim, pairs=pairs, confidence=1 - flake, budget=Budget(runs, seconds))
+        verdict = refute(
+            box, claim, pairs=pairs, confidence=1 - flake, budget=Budget(runs, seconds)
+        )
     except SfumatoError as problem:
-        # Of a test that fails its own line is to be seen, and what the function raised; not how it was run.
+        # Of a test that fails its own line is to be seen, and what the function raised; not how it
+        # was run.
         raise problem.with_traceback(None) from None
     match verdict.kind:
         case "REFUTED":
@@ -95,13 +101,17 @@ def _loss(
     if epsilon is not None:
         return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
     if delta:
-        raise InvalidParameter(f"delta goes with epsilon only, got {delta} with {named[0]}; nothing was run")
+        raise InvalidParameter(
+            f"delta goes with epsilon only, got {delta} with {named[0]}; nothing was run"
+        )
     return GaussianDP(mu) if mu is not None else ZCDP(rho or 0)
 
 
 def _refuted(box: Box, verdict: Verdict, flake: float) -> str:
     seen = "" if verdict.witness is None else f"{_seen(verdict.witness)} "
-    value = "" if verdict.evidence is None else f" ({verdict.evidence[0]} {verdict.evidence[1]:.3g})"
+    value = (
+        "" if verdict.evidence is None else f" ({verdict.evidence[0]} {verdict.evidence[1]:.3g})"
+    )
     return (
         f"{box.name} does not keep {verdict.claim.loss} ({verdict.claim.neighbors}). {seen}"
         f"It took {verdict.runs} runs{value}; what keeps its claim fails so at a rate of at most {flake:g}."
@@ -112,7 +122,9 @@ def _refuted(box: Box, verdict: Verdict, flake: float) -> str:
 def _seen(witness: Witness) -> str:
     """What was counted and what the claim allows, as sentences."""
     pair, stated = witness.pair, witness.statement
-    more, less = (hits / max(1, runs) for hits, runs in zip(witness.hits, witness.runs, strict=True))
+    more, less = (
+        hits / max(1, runs) for hits, runs in zip(witness.hits, witness.runs, strict=True)
+    )
     allowed = min(1.0, math.exp(min(stated.epsilon, 600.0)) * less + stated.delta)
     plus = f" + {stated.delta:g}" if stated.delta else ""
     return (
@@ -126,7 +138,9 @@ def _seen(witness: Witness) -> str:
 def _inconclusive(box: Box, verdict: Verdict, flake: float) -> str:
     if verdict.needed is None or verdict.witness is not None:
         more = "" if verdict.needed is None else f"; allow at least {verdict.needed} runs"
-        return f"{box.name} was not tested: {'; '.join(verdict.notes)} ({verdict.claim.loss}){more}."
+        return (
+            f"{box.name} was not tested: {'; '.join(verdict.notes)} ({verdict.claim.loss}){more}."
+        )
     return (
         f"{verdict.runs} runs of {box.name} are too few: with a flake rate of {flake:g} they could have "
         "missed even an output that one input always gives and the other never does, which "

@@ -1,7 +1,7 @@
 """A verdict in a file: whole in itself, so that anybody can read it, and run its witness again.
 
-What is computed with (the event, the inputs) is written as data of known kinds, never as code: reading a file
-runs nothing, and a kind that is not known is refused.
+What is computed with (the event, the inputs) is written as data of known kinds, never as code:
+reading a file runs nothing, and a kind that is not known is refused.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any, get_args
 import numpy as np
 
 from sfumato import __version__
-from sfumato.audit.bound import LowerBound
-from sfumato.audit.boxes import Pair
-from sfumato.audit.claims import Statement
-from sfumato.audit.events import Candidate
-from sfumato.audit.features import Features
-from sfumato.audit.profile import Band
-from sfumato.audit.samples import Encoder
-from sfumato.audit.scorers import Column, ColumnTable, Logistic, RowTable
-from sfumato.audit.verdict import Event, Kind, Replay, Verdict, Witness
+from sfumato.audit.boxes.box import Pair
+from sfumato.audit.boxes.samples import Encoder
+from sfumato.audit.claims import EpsilonDelta
+from sfumato.audit.fixed.bound import LowerBound
+from sfumato.audit.fixed.delta_profile import DeltaBand
+from sfumato.audit.fixed.events import Candidate
+from sfumato.audit.fixed.features import Features
+from sfumato.audit.fixed.scorers import Column, ColumnTable, Logistic, RowTable
+from sfumato.audit.results import Event, Kind, Replay, Verdict, Witness
 from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.files import write_file
 from sfumato.privacy import Claim, GaussianDP, RandomApproxDP, RandomPureDP
-from sfumato.privacy.codec import LOSSES, decode_neighbors, encode, parameters
+from sfumato.privacy.accounting.codec import LOSSES, decode_neighbors, encode, parameters
 
 FORMAT = "sfumato-verdict/1"
 KINDS: dict[str, type[Any]] = {
@@ -51,13 +51,15 @@ class SavedVerdict:
     verdict: Verdict
     target: str
     bound: LowerBound | None = None
-    band: Band | None = None
+    band: DeltaBand | None = None
     version: str = __version__
 
     def to_json(self) -> dict[str, Any]:
         """Everything that reading and running it again need; doubles are kept to the bit."""
         found = self.verdict
-        evidence = None if found.evidence is None else [found.evidence[0], _number(found.evidence[1])]
+        evidence = (
+            None if found.evidence is None else [found.evidence[0], _number(found.evidence[1])]
+        )
         return {
             "format": FORMAT,
             "version": self.version,
@@ -200,10 +202,14 @@ def unpack(data: Any) -> Any:
                     f"this version knows no {name!r}, only {', '.join(KINDS)}; nothing was run"
                 )
             if set(inside) != {field.name for field in fields(KINDS[name])}:
-                raise InvalidInput(f"a {name} has other parts than {', '.join(inside)}; nothing was run")
+                raise InvalidInput(
+                    f"a {name} has other parts than {', '.join(inside)}; nothing was run"
+                )
             return KINDS[name](**{part: unpack(packed) for part, packed in inside.items()})
         case _:
-            raise InvalidInput(f"this is of no known kind: {json.dumps(data)[:80]}; nothing was run")
+            raise InvalidInput(
+                f"this is of no known kind: {json.dumps(data)[:80]}; nothing was run"
+            )
 
 
 def can_replay(event: Event) -> bool:
@@ -224,7 +230,7 @@ def _replay(found: Replay) -> dict[str, Any]:
 
 def _read_replay(data: Any) -> Replay:
     first, second = data["hits"]
-    stated = Statement(float(data["epsilon"]), float(data["delta"]))
+    stated = EpsilonDelta(float(data["epsilon"]), float(data["delta"]))
     runs = _count(data["runs"])
     hits = _count(first, runs), _count(second, runs)
     return Replay(stated, hits, runs, float(data["p_value"]), float(data["level"]))
@@ -270,7 +276,9 @@ def _read_event(data: Any, encoder: Encoder) -> Event:
         raise InvalidInput(f"an event is a Candidate, got {type(test).__name__}; nothing was run")
     try:
         tried = test.contains(np.zeros((2, encoder.width + 1)))
-    except Exception as problem:  # parts that do not fit each other fail in as many ways as there are parts
+    except (
+        Exception
+    ) as problem:  # parts that do not fit each other fail in as many ways as there are parts
         raise InvalidInput(f"its event is no test of such outputs ({problem})") from None
     if np.shape(tried) != (2,) or np.asarray(tried).dtype != np.bool_:
         raise InvalidInput("its event does not say yes or no for every output")
@@ -278,7 +286,9 @@ def _read_event(data: Any, encoder: Encoder) -> Event:
 
 
 def _words_only(_: Any) -> Any:
-    raise InvalidInput("this event was saved in words only and cannot be tested again; nothing was run")
+    raise InvalidInput(
+        "this event was saved in words only and cannot be tested again; nothing was run"
+    )
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
@@ -305,9 +315,11 @@ def _read_witness(data: Any) -> Witness:
     if not 1 <= encoder.width <= 10**6:
         raise InvalidInput(f"outputs have 1 to 1,000,000 numbers, got {encoder.width}")
     hits, runs = [int(one) for one in data["hits"]], [int(one) for one in data["runs"]]
-    if not (len(hits) == len(runs) == 2 and all(0 <= k <= n for k, n in zip(hits, runs, strict=True))):
+    if not (
+        len(hits) == len(runs) == 2 and all(0 <= k <= n for k, n in zip(hits, runs, strict=True))
+    ):
         raise InvalidInput(f"hits are between 0 and runs, for two inputs, got {hits} of {runs}")
-    statement = Statement(float(data["statement"]["epsilon"]), float(data["statement"]["delta"]))
+    statement = EpsilonDelta(float(data["statement"]["epsilon"]), float(data["statement"]["delta"]))
     return Witness(
         _read_pair(data["pair"]),
         _read_event(data["event"], encoder),
@@ -329,11 +341,17 @@ def _bound(found: LowerBound) -> dict[str, Any]:
 
 
 def _read_bound(data: Any) -> LowerBound:
-    epsilon, delta, confidence = float(data["epsilon"]), float(data["delta"]), _share(data["confidence"])
-    return LowerBound(epsilon, delta, confidence, _read_witness(data["witness"]), _count(data["runs"]))
+    epsilon, delta, confidence = (
+        float(data["epsilon"]),
+        float(data["delta"]),
+        _share(data["confidence"]),
+    )
+    return LowerBound(
+        epsilon, delta, confidence, _read_witness(data["witness"]), _count(data["runs"])
+    )
 
 
-def _band(found: Band) -> dict[str, Any]:
+def _band(found: DeltaBand) -> dict[str, Any]:
     """The curves; one event for each epsilon would be most of the file, and says little more."""
     return {
         "epsilons": list(found.epsilons),
@@ -344,11 +362,15 @@ def _band(found: Band) -> dict[str, Any]:
     }
 
 
-def _read_band(data: Any) -> Band:
-    curves = [tuple(float(value) for value in data[name]) for name in ("epsilons", "lower", "upper")]
+def _read_band(data: Any) -> DeltaBand:
+    curves = [
+        tuple(float(value) for value in data[name]) for name in ("epsilons", "lower", "upper")
+    ]
     if len({len(curve) for curve in curves}) > 1:
         raise InvalidInput("a band has as many lower and upper ends as epsilons")
-    return Band(curves[0], curves[1], curves[2], _share(data["confidence"]), _count(data["runs"]), ())
+    return DeltaBand(
+        curves[0], curves[1], curves[2], _share(data["confidence"]), _count(data["runs"]), ()
+    )
 
 
 def _read_claim(data: Any) -> Claim:

@@ -1,7 +1,7 @@
 """Words that count on the command line only: consent, budgets and costs, and what replaces a file.
 
-A default that somebody wrote down once, in a file or a variable that nobody looks at, is no consent. The rule
-goes by the name of an option, so that a command of tomorrow has it too.
+A default that somebody wrote down once, in a file or a variable that nobody looks at, is no
+consent. The rule goes by the name of an option, so that a command of tomorrow has it too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ ALOUD = {
     "overwrite",
 }
 # Options that have such a name and mean something else: chances of an edge, the coverage of a set.
-OTHERS = {("graph", "limits", "rho"), ("graph", "simulate", "rho"), ("sense", "whisper", "locate", "share")}
+OTHERS = {
+    ("graph", "limits", "rho"),
+    ("graph", "simulate", "rho"),
+    ("sense", "whisper", "locate", "share"),
+}
 
 
 PATH = "sfumato.cli.path"
@@ -60,7 +64,8 @@ class SpokenGroup(TyperGroup):
 def words_of(command: Any, args: list[str]) -> tuple[str, ...]:
     """The words that name a command below a group, at the beginning of its arguments; none if none is run."""
     words: tuple[str, ...] = ()
-    # Groups take no options but --help, so what has a dash here is that, or the -- after which none come.
+    # Groups take no options but --help, so what has a dash here is that, or the -- after which none
+    # come.
     for word in (word for word in args if not word.startswith("-")):
         command = getattr(command, "commands", {}).get(word)
         if command is None:

@@ -73,17 +73,27 @@ Plane = Annotated[
 Cells = Annotated[
     Shape,
     typer.Option(
-        help="Square on the ground, or as stretched as the bounds.", rich_help_panel="Area", show_envvar=False
+        help="Square on the ground, or as stretched as the bounds.",
+        rich_help_panel="Area",
+        show_envvar=False,
     ),
 ]
 Levels = Annotated[
     int,
-    typer.Option(help="2**levels cells to a side.", min=0, max=16, rich_help_panel="Area", show_envvar=False),
+    typer.Option(
+        help="2**levels cells to a side.", min=0, max=16, rich_help_panel="Area", show_envvar=False
+    ),
 ]
 
 
 def named_area(
-    bounds: str, bounds_file: Path | None, image: Path | None, *, plane: bool, cells: Shape, levels: int
+    bounds: str,
+    bounds_file: Path | None,
+    image: Path | None,
+    *,
+    plane: bool,
+    cells: Shape,
+    levels: int,
 ) -> Area:
     """The area of the options; exactly one of them must be given."""
     from sfumato.spaces import area_in_degrees, area_of_image, area_of_plane
@@ -128,7 +138,7 @@ def four_numbers(text: str) -> Four:
 
 
 def _pixels(path: Path) -> tuple[int, int]:
-    from sfumato.heatmap.writers.picture import image_size
+    from sfumato.heatmap.export.picture import image_size
 
     return image_size(path)
 

@@ -50,10 +50,10 @@ from sfumato.errors import InvalidInput, InvalidParameter, Unverifiable
 from sfumato.files import check_writable
 
 if TYPE_CHECKING:
-    from sfumato.audit.bet import Budget
-    from sfumato.audit.boxes import Box, Pair
-    from sfumato.audit.pairs import Inputs
-    from sfumato.audit.verdict import Verdict
+    from sfumato.audit.boxes.box import Box, Pair
+    from sfumato.audit.boxes.pairs import Inputs
+    from sfumato.audit.results import Verdict
+    from sfumato.audit.sequential.bet import Budget
     from sfumato.privacy import Claim
 
 EXITS = {"REFUTED": FAILED, "NOT_REFUTED": DONE, "CERTIFIED": DONE, "INCONCLUSIVE": INCONCLUSIVE}
@@ -113,7 +113,8 @@ def run(
     band: Annotated[
         bool | None,
         typer.Option(
-            "--band/--no-band", help="Also delta at every epsilon; in a report anyway, except of a --command."
+            "--band/--no-band",
+            help="Also delta at every epsilon; in a report anyway, except of a --command.",
         ),
     ] = None,
     certify: Annotated[
@@ -126,12 +127,16 @@ def run(
         ),
     ] = None,
     outputs: Annotated[
-        str, typer.Option(help="How many outputs there are; or all of them, as JSON.", show_default=False)
+        str,
+        typer.Option(
+            help="How many outputs there are; or all of them, as JSON.", show_default=False
+        ),
     ] = "",
     specification: Annotated[
         str,
         typer.Option(
-            help="module:function that states the masses of --outputs on an input.", show_default=False
+            help="module:function that states the masses of --outputs on an input.",
+            show_default=False,
         ),
     ] = "",
     data: Annotated[
@@ -142,9 +147,12 @@ def run(
         ),
     ] = "",
     weight: WeightOption = 1.0,
-    report: Annotated[Path | None, typer.Option(help="A report: .html.", show_default=False)] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="A report: .html.", show_default=False)
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Save the verdict: .json, for `audit replay`.", show_default=False)
+        Path | None,
+        typer.Option(help="Save the verdict: .json, for `audit replay`.", show_default=False),
     ] = None,
     bits: RoundOption = None,
     overwrite: Annotated[
@@ -155,13 +163,13 @@ def run(
 ) -> None:
     """Try to refute a claim about a mechanism; with --certify, to certify it.
 
-    It bets against the claim, run by run, stops as soon as it is caught, and finds inputs and event itself.
-    A claim that is true is refuted with a chance of at most 1 - confidence; one that is not refuted need not
-    be true. A certificate says what is certified: the claim with the proximity in it. Exit 0 not refuted or
-    certified, 1 refuted, 4 any failure, 5 inconclusive. Only the inputs that you name or that are made up are
-    used, so nothing is charged.
+    It bets against the claim, run by run, stops as soon as it is caught, and finds inputs and event
+    itself. A claim that is true is refuted with a chance of at most 1 - confidence; one that is not
+    refuted need not be true. A certificate says what is certified: the claim with the proximity in
+    it. Exit 0 not refuted or certified, 1 refuted, 4 any failure, 5 inconclusive. Only the inputs
+    that you name or that are made up are used, so nothing is charged.
     """
-    from sfumato.audit.pairs import require_relation
+    from sfumato.audit.boxes.pairs import require_relation
     from sfumato.audit.saved import SavedVerdict, can_replay
     from sfumato.cli.audit_boxes import aside, prepared, total_runs
 
@@ -197,7 +205,9 @@ def run(
     found = saved.verdict
     lines = told(saved)
     if total_runs(box) > found.runs:
-        lines.append(f"{total_runs(box):,} runs in all, with those that followed and those to see how fast")
+        lines.append(
+            f"{total_runs(box):,} runs in all, with those that followed and those to see how fast"
+        )
     if out is not None and found.witness is not None and can_replay(found.witness.event):
         rest = "" if bits is None else f" --round {bits}"
         words = f"{shlex.quote(str(out))} {_spelled(target, command, samples)}{rest}"
@@ -210,7 +220,9 @@ def run(
     if report is not None:
         with working("drawing the report", quiet=hush):
             command_line = ["sfumato", *sys.argv[1:]]
-            write_audit_report(report, saved, command=command_line, budget=budget, overwrite=overwrite)
+            write_audit_report(
+                report, saved, command=command_line, budget=budget, overwrite=overwrite
+            )
     raise typer.Exit(EXITS[found.kind])
 
 
@@ -218,7 +230,9 @@ def run(
 @no_verdict_by_accident
 @sentences
 def replay(
-    file: Annotated[Path, typer.Argument(help="A verdict saved by `audit run --out`.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A verdict saved by `audit run --out`.", show_default=False)
+    ],
     target: TargetArgument = "",
     command: CommandOption = "",
     samples: SamplesOption = None,
@@ -238,11 +252,12 @@ def replay(
 ) -> None:
     """Run the witness of a saved verdict again: same inputs, same event, fresh runs, one exact test.
 
-    Nothing that the file names is run: say again what to run. Exit 1 refuted again, 5 if these runs do not.
+    Nothing that the file names is run: say again what to run. Exit 1 refuted again, 5 if these runs
+    do not.
     """
-    from sfumato.audit.boxes import SampleBox
-    from sfumato.audit.replay import enough_runs
-    from sfumato.audit.replay import replay as run_again
+    from sfumato.audit.boxes.box import SampleBox
+    from sfumato.audit.replayed import enough_runs
+    from sfumato.audit.replayed import replay as run_again
     from sfumato.audit.saved import can_replay, read_verdict
     from sfumato.cli.audit_boxes import aside, prepared
 
@@ -255,7 +270,9 @@ def replay(
             f"the event of {file} was saved in words only and cannot be tested again; nothing was run"
         )
     if not 0 < confidence < 1:
-        raise InvalidParameter(f"confidence must be between 0 and 1, got {confidence}; nothing was run")
+        raise InvalidParameter(
+            f"confidence must be between 0 and 1, got {confidence}; nothing was run"
+        )
     with aside():
         box = prepared(box_of(target, command, samples), bits)
     if isinstance(box, SampleBox) and box.name == saved.target:
@@ -268,7 +285,10 @@ def replay(
         seen = saved.verdict.confirmed if witness is saved.verdict.witness else None
         runs = enough_runs(witness, seen, level=1 - confidence)
         runs = min(runs, len(box.first), len(box.second)) if isinstance(box, SampleBox) else runs
-    with aside(), working(f"running {box.name} {runs:,} times on either input", quiet=quiet or json):
+    with (
+        aside(),
+        working(f"running {box.name} {runs:,} times on either input", quiet=quiet or json),
+    ):
         found = run_again(witness, box, runs=runs, level=1 - confidence)
     lines = replay_lines(found, replace(witness, hits=found.hits, runs=(runs, runs)))
     result = {
@@ -300,14 +320,16 @@ def selftest(
 
     On mechanisms of the catalogue. Exit 0 if it keeps its level and catches them, else 1.
     """
-    from sfumato.audit.selftest import selftest as check_itself
+    from sfumato.audit.catalogue.self_test import selftest as check_itself
 
     with live(f"auditing the catalogue, {audits} times each", hush=quiet or json) as tell:
         watch = None if tell is None else lambda name, done: tell(f"{name}: {done:,} audits")
         found = check_itself(audits=audits, rng=chance(seed), watch=watch)
     lines = list(found.lines())
     if found.passed and audits < FEW_AUDITS:
-        lines[-1] += f": nothing speaks against it, but {audits} audits are too few to say; give --audits 100"
+        lines[-1] += (
+            f": nothing speaks against it, but {audits} audits are too few to say; give --audits 100"
+        )
     rows = {
         "levels": [asdict(one) for one in found.levels],
         "catches": [asdict(one) for one in found.catches],
@@ -326,8 +348,8 @@ def _refuted(
     hush: bool,
     json: bool,
 ) -> Verdict:
-    from sfumato.audit.boxes import SampleBox
-    from sfumato.audit.refute import refute
+    from sfumato.audit.boxes.box import SampleBox
+    from sfumato.audit.sequential.refutation import refute
 
     if isinstance(box, SampleBox):
         limit = replace(limit, runs=min(limit.runs, 2 * min(len(box.first), len(box.second))))

@@ -40,11 +40,15 @@ def replay_release(
     input: Annotated[  # noqa: A002
         str,
         typer.Argument(
-            help="A CSV, NDJSON or Parquet file, or file::table of SQLite or DuckDB.", show_default=False
+            help="A CSV, NDJSON or Parquet file, or file::table of SQLite or DuckDB.",
+            show_default=False,
         ),
     ],
     public: Annotated[
-        bool, typer.Option("--public", help="The rows are public or made up; exact numbers may be shown.")
+        bool,
+        typer.Option(
+            "--public", help="The rows are public or made up; exact numbers may be shown."
+        ),
     ] = False,
     user: User = "",
     x: X = "lon",
@@ -67,7 +71,9 @@ def replay_release(
     weight_cap: WeightCap = 2**20,
     engine: EngineOption = Engine.duckdb,
     delimiter: Delimiter = ",",
-    neighbors: Annotated[int, typer.Option(help="How many users are taken out, at most.", min=1)] = 20,
+    neighbors: Annotated[
+        int, typer.Option(help="How many users are taken out, at most.", min=1)
+    ] = 20,
     seed: Annotated[
         int | None, typer.Option(help="The same users again; otherwise others each time.")
     ] = None,
@@ -76,8 +82,9 @@ def replay_release(
 ) -> None:
     """Check how a table is read: take users out of PUBLIC rows, one at a time, and compare the sums.
 
-    Copies of the file without a user are made by Python alone; one user may move the sums by one mass. Exit 0
-    if all held, 1 if one did not, 5 if nobody taken out had been counted. Never run it on private rows.
+    Copies of the file without a user are made by Python alone; one user may move the sums by one
+    mass. Exit 0 if all held, 1 if one did not, 5 if nobody taken out had been counted. Never run it
+    on private rows.
     """
     from sfumato.heatmap import replay_lines
     from sfumato.heatmap import replay_release as replay

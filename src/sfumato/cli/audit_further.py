@@ -16,11 +16,11 @@ from sfumato.cli.console import say, working
 from sfumato.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
-    from sfumato.audit.bet import Budget
-    from sfumato.audit.boxes import Box, Pair
-    from sfumato.audit.pairs import Inputs
+    from sfumato.audit.boxes.box import Box, Pair
+    from sfumato.audit.boxes.pairs import Inputs
+    from sfumato.audit.results import Verdict
     from sfumato.audit.saved import SavedVerdict
-    from sfumato.audit.verdict import Verdict
+    from sfumato.audit.sequential.bet import Budget
     from sfumato.privacy import Claim
 
 NOTICEABLE = 0.03
@@ -54,7 +54,9 @@ class Certificate:
                 "--certify needs --proximity, how far off the claim may be, and --outputs, how many there "
                 "are; nothing was run"
             )
-        if not wanted and (self.proximity is not None or self.outputs or self.specification or self.data):
+        if not wanted and (
+            self.proximity is not None or self.outputs or self.specification or self.data
+        ):
             raise InvalidParameter(
                 "--proximity, --outputs, --specification and --data go with --certify; nothing was run"
             )
@@ -63,10 +65,12 @@ class Certificate:
                 f"--weight is of a gamma, and goes with --data, got {self.weight:g}; nothing was run"
             )
 
-    def verdict(self, box: Box, claim: Claim, tried: Sequence[Pair] | Inputs, limit: Budget) -> Verdict:
+    def verdict(
+        self, box: Box, claim: Claim, tried: Sequence[Pair] | Inputs, limit: Budget
+    ) -> Verdict:
         """What the testers of the thesis say."""
-        from sfumato.audit.boxes import SampleBox, function_box
-        from sfumato.audit.certify import certify
+        from sfumato.audit.boxes.box import SampleBox, function_box
+        from sfumato.audit.property_testing.certificate import certify
 
         stated = None
         if self.specification:
@@ -100,7 +104,9 @@ class Certificate:
         if needed.needed <= timely:
             return asked(runs)
         note = f"at the speed of a few runs, {limit.seconds:g} s are enough for {timely:,}"
-        return replace(needed, notes=(f"it takes {needed.needed:,} runs; {note}; it was not begun",))
+        return replace(
+            needed, notes=(f"it takes {needed.needed:,} runs; {note}; it was not begun",)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,7 @@ class Further:
 
         Half of a part's time is left for what is computed from its runs.
         """
-        from sfumato.audit.boxes import SampleBox
+        from sfumato.audit.boxes.box import SampleBox
 
         if isinstance(self.box, SampleBox):
             return min(most, 2 * min(len(self.box.first), len(self.box.second)))
@@ -157,9 +163,9 @@ def further(
     hush: bool,
 ) -> SavedVerdict:
     """The verdict with a lower bound and a band, where they are wanted and there is time."""
-    from sfumato.audit.bound import LEAST_RUNS, lower_bound
-    from sfumato.audit.boxes import SampleBox
-    from sfumato.audit.profile import profile
+    from sfumato.audit.boxes.box import SampleBox
+    from sfumato.audit.fixed.bound import LEAST_RUNS, lower_bound
+    from sfumato.audit.fixed.delta_profile import profile
 
     verdict, box = saved.verdict, time_.box
     if verdict.kind == "INCONCLUSIVE":
@@ -168,12 +174,16 @@ def further(
     for wanted, most, parts in ((bound, BOUND, 1 + band), (band, BAND, 1)):
         if not wanted:
             continue
-        # Samples are used once more: there is one pair, chosen by nobody, so what they say is valid again.
+        # Samples are used once more: there is one pair, chosen by nobody, so what they say is valid
+        # again.
         fresh = replace(box, taken=[0, 0]) if isinstance(box, SampleBox) else box
         runs = time_.runs(pair, most, parts=parts)
         if runs < LEAST_RUNS:
             name = "lower bound" if most == BOUND else "band"
-            say(f"no {name}: there is no time left for {LEAST_RUNS} runs; give a larger --budget", quiet=hush)
+            say(
+                f"no {name}: there is no time left for {LEAST_RUNS} runs; give a larger --budget",
+                quiet=hush,
+            )
         elif most == BOUND:
             with working(f"a lower bound from {runs:,} runs", quiet=hush):
                 low = lower_bound(
@@ -183,7 +193,9 @@ def further(
         else:
             with working(f"a band from {runs:,} runs", quiet=hush):
                 grid = band_epsilons(verdict.claim)
-                curves = profile(fresh, pair, epsilons=grid, runs=runs, confidence=verdict.confidence)
+                curves = profile(
+                    fresh, pair, epsilons=grid, runs=runs, confidence=verdict.confidence
+                )
                 saved = replace(saved, band=curves)
     return saved
 
@@ -214,11 +226,13 @@ def _outputs(text: str) -> int | list[Any]:
         found = None
     if isinstance(found, list) or type(found) is int:
         return found
-    raise InvalidParameter(f"--outputs is a number, or a list as JSON, got {text!r}; nothing was run")
+    raise InvalidParameter(
+        f"--outputs is a number, or a list as JSON, got {text!r}; nothing was run"
+    )
 
 
 def _source(target: str) -> Callable[[Any], Pair]:
-    from sfumato.audit.boxes import Pair, function_box
+    from sfumato.audit.boxes.box import Pair, function_box
 
     draw = careful(loaded(function_box, target).function, target)
 
@@ -228,6 +242,8 @@ def _source(target: str) -> Callable[[Any], Pair]:
             return found
         if isinstance(found, tuple) and len(found) == 2:
             return Pair(*found, "drawn")
-        raise InvalidInput(f"{target} must return two inputs, got {type(found).__name__}; nothing was run")
+        raise InvalidInput(
+            f"{target} must return two inputs, got {type(found).__name__}; nothing was run"
+        )
 
     return drawn

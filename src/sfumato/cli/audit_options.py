@@ -18,9 +18,9 @@ from sfumato.cli.audit_words import FILES, shown
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.audit.bet import Budget
-    from sfumato.audit.boxes import Box, Pair
-    from sfumato.audit.pairs import Inputs
+    from sfumato.audit.boxes.box import Box, Pair
+    from sfumato.audit.boxes.pairs import Inputs
+    from sfumato.audit.sequential.bet import Budget
     from sfumato.privacy import Claim
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -45,7 +45,8 @@ ClaimOption = Annotated[
     ),
 ]
 RelationOption = Annotated[
-    Relation, typer.Option(help="Neighbors: one user added or removed, or one user's data replaced.")
+    Relation,
+    typer.Option(help="Neighbors: one user added or removed, or one user's data replaced."),
 ]
 TargetArgument = Annotated[
     str,
@@ -57,12 +58,15 @@ TargetArgument = Annotated[
 ]
 CommandOption = Annotated[
     str,
-    typer.Option(help="Instead: a program that prints one output, e.g. 'prog {data}'.", show_default=False),
+    typer.Option(
+        help="Instead: a program that prints one output, e.g. 'prog {data}'.", show_default=False
+    ),
 ]
 SamplesOption = Annotated[
     tuple[Path, Path] | None,
     typer.Option(
-        help="Instead: outputs on two neighbors, two files with one output a line.", show_default=False
+        help="Instead: outputs on two neighbors, two files with one output a line.",
+        show_default=False,
     ),
 ]
 WeightOption = Annotated[
@@ -116,7 +120,7 @@ def claim_of(text: str, relation: Relation) -> Claim:
 
 def budget_of(text: str) -> Budget:
     """How long an audit may take: 60s, 200000 runs, or both as 60s,200000."""
-    from sfumato.audit.bet import Budget
+    from sfumato.audit.sequential.bet import Budget
 
     runs: int | None = None
     seconds: float | None = None
@@ -137,7 +141,7 @@ def budget_of(text: str) -> Budget:
 
 def box_of(target: str, command: str, samples: tuple[Path, Path] | None) -> Box:
     """What is to be run."""
-    from sfumato.audit.boxes import CommandBox, FunctionBox, function_box, read_samples
+    from sfumato.audit.boxes.box import CommandBox, FunctionBox, function_box, read_samples
 
     if sum(map(bool, (target, command, samples))) != 1:
         raise InvalidParameter(
@@ -153,11 +157,15 @@ def box_of(target: str, command: str, samples: tuple[Path, Path] | None) -> Box:
         return found
     if command:
         if "{data}" not in command:
-            raise InvalidParameter(f"a command says where {{data}} goes, got {command!r}; nothing was run")
+            raise InvalidParameter(
+                f"a command says where {{data}} goes, got {command!r}; nothing was run"
+            )
         return CommandBox(command, command)
     if (module := target.partition(":")[0]).endswith(".py"):
         name = module.removesuffix(".py").replace("/", ".") + target.removeprefix(module)
-        raise InvalidParameter(f"a target is module:function, got {target!r}; try {name}; nothing was run")
+        raise InvalidParameter(
+            f"a target is module:function, got {target!r}; try {name}; nothing was run"
+        )
     with_function = loaded(function_box, target)
     return FunctionBox(careful(with_function.function, target), target)
 
@@ -200,14 +208,18 @@ def _given(args: tuple[Any, ...]) -> str:
     return "a generator" if type(one).__name__ == "Generator" else f"the input {shown(one)}"
 
 
-def pairs_of(box: Box, inputs: str, pair: Sequence[str], file: Path | None) -> Sequence[Pair] | Inputs:
+def pairs_of(
+    box: Box, inputs: str, pair: Sequence[str], file: Path | None
+) -> Sequence[Pair] | Inputs:
     """The inputs to try: a form of data, or pairs as they are given."""
-    from sfumato.audit.boxes import Pair, SampleBox
-    from sfumato.audit.pairs import inputs_of
+    from sfumato.audit.boxes.box import Pair, SampleBox
+    from sfumato.audit.boxes.pairs import inputs_of
 
     if isinstance(box, SampleBox):
         if inputs or pair or file:
-            raise InvalidParameter("--samples are of one pair already, without others; nothing was run")
+            raise InvalidParameter(
+                "--samples are of one pair already, without others; nothing was run"
+            )
         return [Pair(0, 1, FILES)]
     if sum(map(bool, (inputs, pair, file))) != 1:
         raise InvalidParameter(
@@ -235,14 +247,14 @@ def _read_pair(text: str, number: int) -> Pair:
 
 def _named(first: Any, second: Any, number: int) -> Pair:
     """A pair called by its inputs, where these are short."""
-    from sfumato.audit.boxes import Pair
+    from sfumato.audit.boxes.box import Pair
 
     name = f"{json.dumps(first)} and {json.dumps(second)}"
     return Pair(first, second, name if len(name) <= SHORT else f"pair {number}")
 
 
 def _read_pairs(path: Path) -> list[Pair]:
-    from sfumato.audit.boxes import Pair
+    from sfumato.audit.boxes.box import Pair
 
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -30,9 +30,9 @@ from sfumato.cli.audit_words import (
 )
 
 if TYPE_CHECKING:
-    from sfumato.audit.profile import Band
+    from sfumato.audit.fixed.delta_profile import DeltaBand
+    from sfumato.audit.results import Verdict, Witness
     from sfumato.audit.saved import SavedVerdict
-    from sfumato.audit.verdict import Verdict, Witness
     from sfumato.privacy import Claim
     from sfumato.report import Section
 
@@ -80,7 +80,10 @@ def _verdict(saved: SavedVerdict) -> Section:
         ["between neighbors", f"{verdict.claim.neighbors}"],
         ["of", saved.target],
         ["verdict", verdict.kind.replace("_", " ")],
-        ["confidence", f"{sure(verdict.confidence)}, over all pairs, both directions and all looks"],
+        [
+            "confidence",
+            f"{sure(verdict.confidence)}, over all pairs, both directions and all looks",
+        ],
         ["runs", f"{verdict.runs:,} in {verdict.seconds:.3g} s"],
         ["date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())],
     ]
@@ -127,8 +130,12 @@ def _evidence(saved: SavedVerdict) -> list[Section]:
             f"{1 / (1 - verdict.confidence):,.4g} with chance at most {1 - verdict.confidence:.3g}, whenever "
             "one looks: that is the level of this audit."
         )
-        description = "The wealth of a bet against the claim, by runs, with the line at which it is refuted"
-        found.append(Section("Wealth", text, picture=wealth_picture(verdict), description=description))
+        description = (
+            "The wealth of a bet against the claim, by runs, with the line at which it is refuted"
+        )
+        found.append(
+            Section("Wealth", text, picture=wealth_picture(verdict), description=description)
+        )
     return found
 
 
@@ -143,13 +150,15 @@ def _shares(found: Witness, confidence: float) -> list[list[str]]:
     names = input_names(found.pair)
     return [
         [name, counted(hits, runs), f"{hits / runs:.4g}", f"{begin:.4g} and {end:.4g}"]
-        for name, hits, runs, begin, end in zip(names, found.hits, found.runs, low, high, strict=True)
+        for name, hits, runs, begin, end in zip(
+            names, found.hits, found.runs, low, high, strict=True
+        )
     ]
 
 
 def _limits(found: Witness, confidence: float) -> tuple[list[float], list[float]]:
     """Ends of intervals that hold both shares at once; a quarter of the error for each end."""
-    from sfumato.audit.ratio import lower_limit, upper_limit
+    from sfumato.audit.fixed.ratio import lower_limit, upper_limit
 
     level = (1 - confidence) / 4
     both = list(zip(found.hits, found.runs, strict=True))
@@ -173,9 +182,11 @@ def _further(saved: SavedVerdict) -> list[Section]:
         rows = zip(saved.band.epsilons, saved.band.lower, saved.band.upper, strict=True)
         table = [["epsilon", "delta at least", "delta at most"]]
         table += [[f"{e:.4g}", f"{low:.4g}", f"{high:.4g}"] for e, low, high in rows]
-        description = "A band that holds delta at every epsilon, with the curve that the claim allows"
+        description = (
+            "A band that holds delta at every epsilon, with the curve that the claim allows"
+        )
         picture = band_picture(saved.band, saved.verdict.claim)
-        found.append(Section("Band", text, table, picture, description))
+        found.append(Section("DeltaBand", text, table, picture, description))
     return found
 
 
@@ -249,7 +260,7 @@ def witness_picture(found: Witness, confidence: float) -> tuple[bytes, str]:
     return picture, f"{names[0]}; {names[1]}; allowed: at most {allowance(found)}"
 
 
-def band_picture(band: Band, claim: Claim) -> bytes:
+def band_picture(band: DeltaBand, claim: Claim) -> bytes:
     """The band with what the claim allows."""
     from sfumato.audit.allowance import allowed_deltas
     from sfumato.audit.claims import implied

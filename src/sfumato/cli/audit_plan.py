@@ -13,7 +13,7 @@ from sfumato.cli.console import Json, no_verdict_by_accident, sentences, show
 from sfumato.errors import InvalidParameter, NotComparable, Unverifiable
 
 if TYPE_CHECKING:
-    from sfumato.audit.limits import RunsNeeded
+    from sfumato.audit.property_testing.limits import RunsNeeded
     from sfumato.privacy import Claim
 
 IN_DELTA, IN_EPSILON = 0.01, 0.1
@@ -54,7 +54,9 @@ def plan(
 
     claimed = claim_of(claim, Relation.added)
     if not 1 / 2 < confidence < 1:
-        raise InvalidParameter(f"confidence must be above 1/2 and below 1, got {confidence}; nothing was run")
+        raise InvalidParameter(
+            f"confidence must be above 1/2 and below 1, got {confidence}; nothing was run"
+        )
     asked: dict[str, Any] = {"outputs": outputs, "weight": weight, "error": 1 - confidence}
     if specification is not None:
         asked["least_mass"] = specification
@@ -64,8 +66,14 @@ def plan(
         found = _queries(claimed, near, asked)
     except (Unverifiable, NotComparable) as problem:
         why = str(problem).removesuffix("; nothing was run")
-        lines = [f"cannot be verified: {why}", *_instead(claimed, asked), *_refuting(claimed, claim)]
-        show({**result, "verifiable": False, "why": why, "said": lines}, "\n".join(lines), json=json)
+        lines = [
+            f"cannot be verified: {why}",
+            *_instead(claimed, asked),
+            *_refuting(claimed, claim),
+        ]
+        show(
+            {**result, "verifiable": False, "why": why, "said": lines}, "\n".join(lines), json=json
+        )
         return
     blind = _distinguishing(claimed, near, 1 - confidence)
     least = max(found.least, blind)
@@ -102,7 +110,10 @@ def _near(claim: Claim, specification: float | None) -> float:
 
 
 def _queries(claim: Claim, proximity: float, asked: dict[str, Any]) -> RunsNeeded:
-    from sfumato.audit.limits import queries_with_specification, queries_without_information
+    from sfumato.audit.property_testing.limits import (
+        queries_with_specification,
+        queries_without_information,
+    )
 
     count = queries_with_specification if "least_mass" in asked else queries_without_information
     return count(claim.loss, proximity=proximity, **asked)
@@ -111,35 +122,41 @@ def _queries(claim: Claim, proximity: float, asked: dict[str, Any]) -> RunsNeede
 def _distinguishing(claim: Claim, proximity: float, error: float) -> int:
     """Verifying is as hard as distinguishing: runs with fewer of which nobody breaks what is that far off."""
     from sfumato.audit.claims import above
-    from sfumato.audit.limits import distinguishing_bound
+    from sfumato.audit.property_testing.limits import distinguishing_bound
     from sfumato.privacy import ApproxDP, RandomApproxDP
 
     match claim.loss:
         case ApproxDP(epsilon, delta) | RandomApproxDP(epsilon, delta) if 0 < delta + proximity < 1:
-            return distinguishing_bound(above(epsilon), above(delta), proximity=proximity, error=error)
+            return distinguishing_bound(
+                above(epsilon), above(delta), proximity=proximity, error=error
+            )
         case _:
             return 1
 
 
 def _instead(claim: Claim, asked: dict[str, Any]) -> list[str]:
     """What can be verified in place of a pure claim."""
-    from sfumato.audit.betting import MOST_EPSILON
-    from sfumato.audit.limits import queries_without_information
+    from sfumato.audit.property_testing.limits import queries_without_information
+    from sfumato.audit.sequential.betting import MOST_EPSILON
     from sfumato.privacy import ApproxDP, PureDP
 
     if not isinstance(claim.loss, PureDP) or claim.loss.epsilon > MOST_EPSILON:
         return []
     rest = {name: value for name, value in asked.items() if name != "least_mass"}
-    weaker = queries_without_information(ApproxDP(claim.loss.epsilon, 0), proximity=IN_DELTA, **rest)
+    weaker = queries_without_information(
+        ApproxDP(claim.loss.epsilon, 0), proximity=IN_DELTA, **rest
+    )
     return [
         f"what can be certified is less: {claim.loss}, delta 0 up to a delta of {IN_DELTA:g}, with "
         f"{weaker.total:,} runs"
     ]
 
 
-def _certifying(outputs: int, near: float, confidence: float, weight: float, *, stated: bool) -> str:
+def _certifying(
+    outputs: int, near: float, confidence: float, weight: float, *, stated: bool
+) -> str:
     """The options that ask for what was planned; words in capitals are to be filled in."""
-    from sfumato.audit.certify import CONFIDENCE
+    from sfumato.audit.property_testing.certificate import CONFIDENCE
 
     words = f"--certify --proximity {near:g} --outputs " + (
         "'[ALL, OF, THEM]' --specification MODULE:FUNCTION" if stated else f"{outputs}"
@@ -156,7 +173,7 @@ def _many(runs: int) -> str:
 
 def _refuting(claim: Claim, text: str) -> list[str]:
     """The command that tries to refute a claim; no runs refute one about random data."""
-    from sfumato.audit.betting import MOST_EPSILON
+    from sfumato.audit.sequential.betting import MOST_EPSILON
 
     if _data(claim) != INPUTS or getattr(claim.loss, "epsilon", 0) > MOST_EPSILON:
         return []
@@ -169,4 +186,8 @@ def _refuting(claim: Claim, text: str) -> list[str]:
 def _data(claim: Claim) -> str:
     from sfumato.privacy import RandomApproxDP, RandomPureDP
 
-    return "--data MODULE:FUNCTION" if isinstance(claim.loss, RandomPureDP | RandomApproxDP) else INPUTS
+    return (
+        "--data MODULE:FUNCTION"
+        if isinstance(claim.loss, RandomPureDP | RandomApproxDP)
+        else INPUTS
+    )

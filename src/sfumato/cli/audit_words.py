@@ -7,11 +7,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.audit.bet import Look
-    from sfumato.audit.bound import LowerBound
-    from sfumato.audit.boxes import Pair
+    from sfumato.audit.boxes.box import Pair
+    from sfumato.audit.fixed.bound import LowerBound
+    from sfumato.audit.results import Replay, Verdict, Witness
     from sfumato.audit.saved import SavedVerdict
-    from sfumato.audit.verdict import Replay, Verdict, Witness
+    from sfumato.audit.sequential.bet import Look
 
 LIMITS = (
     "An audit can refute a claim; no audit can prove one. Verifying privacy is as hard as distinguishing the "
@@ -47,7 +47,11 @@ def headline(saved: SavedVerdict) -> str:
     claim = f"{verdict.claim.loss} ({verdict.claim.neighbors})"
     match verdict.kind:
         case "REFUTED":
-            level = f" with confidence {sure(verdict.confidence)}" if verdict.proximity is not None else ""
+            level = (
+                f" with confidence {sure(verdict.confidence)}"
+                if verdict.proximity is not None
+                else ""
+            )
             return f"REFUTED{level}: {saved.target} does not keep what is claimed, {claim}"
         case "NOT_REFUTED":
             return f"NOT REFUTED: {saved.target}, claimed to be {claim}"
@@ -79,7 +83,8 @@ def meaning(verdict: Verdict) -> list[str]:
         case "CERTIFIED":
             return [
                 "had it kept less than what is certified, on what was tested, it would have been rejected "
-                f"with probability {sure(verdict.confidence)}; no other input was tested. " + LIMITS,
+                f"with probability {sure(verdict.confidence)}; no other input was tested. "
+                + LIMITS,
                 *verdict.notes,
             ]
         case "INCONCLUSIVE":
@@ -107,7 +112,9 @@ def witness_lines(found: Witness, *, what: str = "the claim") -> list[str]:
 def input_names(pair: Pair) -> tuple[str, str]:
     """What the two inputs are called: samples by their file, all others as they are."""
     if pair.name == FILES:
-        first, second = (f"the {'second' if data else 'first'} file" for data in (pair.first, pair.second))
+        first, second = (
+            f"the {'second' if data else 'first'} file" for data in (pair.first, pair.second)
+        )
         return first, second
     return shown(pair.first), shown(pair.second)
 
@@ -150,9 +157,7 @@ def evidence_line(name: str, value: float) -> str:
     """What the evidence says of chance."""
     if name == "e-value":
         chance = f"{math.floor(value):,}" if value < 1e9 else f"{value:.1e}"
-        return (
-            f"evidence: e-value {value:.4g}; were the claim true, at most 1 of {chance} audits came to that"
-        )
+        return f"evidence: e-value {value:.4g}; were the claim true, at most 1 of {chance} audits came to that"
     return f"evidence: {name} {value:.3g}; were the claim true, so much would come with at most this chance"
 
 
@@ -209,7 +214,7 @@ def look_line(look: Look) -> str:
 
 def sure(confidence: float) -> str:
     """A confidence to six digits, never more than it is."""
-    from sfumato.privacy.exact import exact, plain
+    from sfumato.privacy.accounting.numbers import exact, plain
 
     return plain(exact(confidence), rounding="ROUND_FLOOR")
 
@@ -226,9 +231,7 @@ def shown(data: Any) -> str:
     if len(text) > LONGEST and isinstance(plain, list):
         # What tells two long inputs apart is often at their end: say how often a value repeats.
         groups = ((value, len(list(same))) for value, same in groupby(plain))
-        text = (
-            f"[{', '.join(f'{often} x {value!r}' if often > 1 else repr(value) for value, often in groups)}]"
-        )
+        text = f"[{', '.join(f'{often} x {value!r}' if often > 1 else repr(value) for value, often in groups)}]"
     return cut(text)
 
 

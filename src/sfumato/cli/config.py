@@ -5,9 +5,9 @@
     unit = "user"
     source = "city"
 
-The file is `--config FILE`, else $SFUMATO_CONFIG, else ./sfumato.toml. An option on the command line wins
-over a variable (SFUMATO_LEDGER_CREATE_UNIT), a variable over the file, the file over the built-in default.
-What must be said aloud (`aloud.py`) is in no file.
+The file is `--config FILE`, else $SFUMATO_CONFIG, else ./sfumato.toml. An option on the command
+line wins over a variable (SFUMATO_LEDGER_CREATE_UNIT), a variable over the file, the file over the
+built-in default. What must be said aloud (`aloud.py`) is in no file.
 """
 
 from __future__ import annotations
@@ -50,10 +50,14 @@ def taken(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
     return [".".join((*path, key.replace("_", "-"))) for key in table] if path else []
 
 
-def _checked(table: dict[str, Any], command: Any, path: Path, where: tuple[str, ...]) -> dict[str, Any]:
+def _checked(
+    table: dict[str, Any], command: Any, path: Path, where: tuple[str, ...]
+) -> dict[str, Any]:
     known: dict[str, Any] = {}
     commands = getattr(command, "commands", {})
-    parameters = [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    parameters = [
+        parameter for parameter in command.params if parameter.param_type_name == "option"
+    ]
     options = {parameter.name.replace("_", "-"): parameter for parameter in parameters}
     for key, value in table.items():
         if key in commands and isinstance(value, dict):
@@ -64,6 +68,8 @@ def _checked(table: dict[str, Any], command: Any, path: Path, where: tuple[str, 
         if option is None:
             raise InvalidInput(f"{said} is no command or option")
         if is_spoken(option, where):
-            raise InvalidInput(f"{said} counts on the command line only; take it out; nothing was done")
+            raise InvalidInput(
+                f"{said} counts on the command line only; take it out; nothing was done"
+            )
         known[option.name] = value
     return known

@@ -28,7 +28,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, with exact numbers.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only: no progress, no remarks.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print results only: no progress, no remarks.")
+]
 
 
 def exit_code(error: SfumatoError) -> int:
@@ -70,7 +72,8 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
 def no_verdict_by_accident(command: Callable[P, R]) -> Callable[P, R]:
     """A command whose exit code 1 is an answer: whatever fails unforeseen ends in one sentence and 4.
 
-    Else a traceback, a reader who has gone, or a mechanism that ends the program would say "refuted".
+    Else a traceback, a reader who has gone, or a mechanism that ends the program would say
+    "refuted".
     """
 
     @wraps(command)
@@ -85,9 +88,13 @@ def no_verdict_by_accident(command: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(INVALID) from None
         except (Exception, SystemExit) as problem:
             frames = traceback.extract_tb(problem.__traceback__)
-            where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+            where = (
+                f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+            )
             what = f"{type(problem).__name__}{where}: {problem}".replace("\n", " ")
-            fail(f"{what}; nothing was concluded", code=INVALID, json=bool(kwargs.get("json", False)))
+            fail(
+                f"{what}; nothing was concluded", code=INVALID, json=bool(kwargs.get("json", False))
+            )
 
     return run
 
@@ -102,8 +109,8 @@ def say(message: str, *, quiet: bool) -> None:
 def working(message: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Say what is being done; on a terminal a clock runs beside it until it is.
 
-    What it yields takes how far it is ("4 of 9"), and shows that too, on a terminal alone: elsewhere each
-    would be a line of its own.
+    What it yields takes how far it is ("4 of 9"), and shows that too, on a terminal alone:
+    elsewhere each would be a line of its own.
     """
     if quiet or not sys.stderr.isatty():
         say(message, quiet=quiet)

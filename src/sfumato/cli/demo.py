@@ -46,8 +46,9 @@ def demo(
 ) -> None:
     """Release a private map of a synthetic city, recover sources from private sensors, and draw it all.
 
-    Each run makes a new city and new sources, so it starts new ledgers in the folder and replaces the files
-    of the demo before, without --overwrite. A folder with ledgers of other sources is refused.
+    Each run makes a new city and new sources, so it starts new ledgers in the folder and replaces
+    the files of the demo before, without --overwrite. A folder with ledgers of other sources is
+    refused.
     """
     import pyarrow.parquet
 
@@ -111,9 +112,14 @@ def city(
     file: Annotated[Path, typer.Argument(help="A .parquet file to write.", show_default=False)],
     users: Annotated[int, typer.Option(help="How many made-up people.", min=0)] = 2000,
     family: Annotated[
-        Family, typer.Option(help="A town, streets (columns user, lon, lat, time), or gaze (user, x, y, ms).")
+        Family,
+        typer.Option(
+            help="A town, streets (columns user, lon, lat, time), or gaze (user, x, y, ms)."
+        ),
     ] = Family.town,
-    bounds: Annotated[str, typer.Option(help="Where: west,south,east,north.")] = ",".join(map(str, BOUNDS)),
+    bounds: Annotated[str, typer.Option(help="Where: west,south,east,north.")] = ",".join(
+        map(str, BOUNDS)
+    ),
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -121,7 +127,9 @@ def city(
     import pyarrow.parquet
 
     if file.suffix != ".parquet" or file.exists():
-        raise InvalidParameter(f"a city is written to a new .parquet file, got {file}; nothing was made")
+        raise InvalidParameter(
+            f"a city is written to a new .parquet file, got {file}; nothing was made"
+        )
     table = made_up(users, family, four_numbers(bounds))
     with whole_file(file) as written:
         pyarrow.parquet.write_table(table, written)
@@ -162,7 +170,9 @@ def _report(
     )
     write_file(path.with_name("side-by-side.png"), picture, overwrite=True)
     errors = asdict(compare(truth, released.image(), area))
-    spots = [[f"{spot.x:.4f}", f"{spot.y:.4f}", f"{spot.share:.0%}"] for spot in released.hotspots(5)]
+    spots = [
+        [f"{spot.x:.4f}", f"{spot.y:.4f}", f"{spot.share:.0%}"] for spot in released.hotspots(5)
+    ]
     write_report(
         path,
         "A private map of a synthetic city, and private sensors",
@@ -181,7 +191,10 @@ def _report(
                 f"{released.statement}.\n\n{released.plainly}",
                 table=[
                     ["entry", "mechanism", "cost", "note"],
-                    *[[str(e.number), e.mechanism, str(e.cost), e.note] for e in ledger.statement().entries],
+                    *[
+                        [str(e.number), e.mechanism, str(e.cost), e.note]
+                        for e in ledger.statement().entries
+                    ],
                 ],
             ),
             _how_sure(released, path.with_name("map.png").read_bytes()),

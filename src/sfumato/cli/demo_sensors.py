@@ -11,9 +11,9 @@ from sfumato.errors import InvalidInput
 from sfumato.files import write_file
 
 if TYPE_CHECKING:
+    from sfumato._types import FloatArray, IntArray
     from sfumato.report import Section
     from sfumato.sensing import Site, Snapshot
-    from sfumato.spaces.space import FloatArray, IntArray
 
 LINE = "demo corridor (synthetic)"
 GRAPH = "demo network (synthetic)"
@@ -35,23 +35,27 @@ def keep_others(out: Path) -> None:
     for name, source in (("corridor.ledger", LINE), ("network.ledger", GRAPH)):
         file = out / name
         if file.exists() and Ledger(file).header.source != source:
-            raise InvalidInput(f"{file} accounts for another source and is kept; choose another --out")
+            raise InvalidInput(
+                f"{file} accounts for another source and is kept; choose another --out"
+            )
 
 
 def _corridor(out: Path) -> tuple[Section, dict[str, Any]]:
     from sfumato.privacy import MovedMass
     from sfumato.report import Section
-    from sfumato.sensing import emd_of, heat_line, made_up_site
+    from sfumato.sensing import emd_of, heat_line, synthetic_site
 
     operator = heat_line(sources=100, sensors=50, diffusion_time=0.01)
-    site = made_up_site(LINE, operator, MovedMass("1/100", "line"))
+    site = synthetic_site(LINE, operator, MovedMass("1/100", "line"))
     truth, snapshot = _read(out / "corridor.ledger", site, sources=2, epsilon="2")
     saved, picture = _recovered(site, snapshot, truth)
     saved.write(out / "corridor.json", overwrite=True)
     write_file(out / "corridor.png", picture, overwrite=True)
     off = emd_of(saved.recovery, truth) if saved.recovery.status == "optimal" else None
     told = (
-        "nothing could be told from the noise" if off is None else f"the mass is off by {off:.3f} on average"
+        "nothing could be told from the noise"
+        if off is None
+        else f"the mass is off by {off:.3f} on average"
     )
     return (
         Section(
@@ -69,10 +73,10 @@ def _corridor(out: Path) -> tuple[Section, dict[str, Any]]:
 def _network(out: Path) -> tuple[Section, dict[str, Any]]:
     from sfumato.privacy import MovedMass
     from sfumato.report import Section
-    from sfumato.sensing import block_graph, community_of, graph_diffusion, made_up_site
+    from sfumato.sensing import block_graph, community_of, graph_diffusion, synthetic_site
 
     graph, labels = block_graph([100, 100], inside=0.2, across=0.002, rng=chance(None))
-    site = made_up_site(GRAPH, graph_diffusion(graph, 0.5), MovedMass("1/8", "graph"))
+    site = synthetic_site(GRAPH, graph_diffusion(graph, 0.5), MovedMass("1/8", "graph"))
     truth, snapshot = _read(out / "network.ledger", site, sources=1, epsilon="4")
     saved, picture = _recovered(site, snapshot, truth, labels)
     saved.write(out / "network.json", overwrite=True)
@@ -92,15 +96,19 @@ def _network(out: Path) -> tuple[Section, dict[str, Any]]:
             picture=picture,
             description="A network of two communities with the recovered source",
         ),
-        {"statement": str(snapshot.guarantee), "status": saved.recovery.status, "right_community": right},
+        {
+            "statement": str(snapshot.guarantee),
+            "status": saved.recovery.status,
+            "right_community": right,
+        },
     )
 
 
 def _read(file: Path, site: Site, *, sources: int, epsilon: str) -> tuple[FloatArray, Snapshot]:
     from sfumato.privacy import ApproxDP, Ledger
-    from sfumato.sensing import made_up_sources, plan, release, unit_of
+    from sfumato.sensing import plan, release_readings, synthetic_sources, unit_of
 
-    truth = made_up_sources(site.operator.space, sources, rng=chance(None))
+    truth = synthetic_sources(site.operator.space, sources, rng=chance(None))
     file.unlink(missing_ok=True)
     promise = ApproxDP(epsilon, DELTA)
     book = Ledger.create(
@@ -112,7 +120,9 @@ def _read(file: Path, site: Site, *, sources: int, epsilon: str) -> tuple[FloatA
         model="local",
     )
     readings = site.operator.readings(truth)
-    return truth, release(readings, site, plan(site, promise), ledger=book, note="the demo's readings")
+    return truth, release_readings(
+        readings, site, plan(site, promise), ledger=book, note="the demo's readings"
+    )
 
 
 def _recovered(

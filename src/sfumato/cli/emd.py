@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
     FloatArray = npt.NDArray[np.float64]
 
-GREY = {"1", "L", "I", "I;16", "I;16B"}  # what Pillow calls pictures without color, of 1, 8 and 16 bits
+GREY = {
+    "1",
+    "L",
+    "I",
+    "I;16",
+    "I;16B",
+}  # what Pillow calls pictures without color, of 1, 8 and 16 bits
 
 
 class Kind(StrEnum):
@@ -37,7 +43,9 @@ class Kind(StrEnum):
 def emd(
     a: Annotated[
         Path,
-        typer.Argument(help="Masses: .npy, .csv, or a grey .png, where white is most.", show_default=False),
+        typer.Argument(
+            help="Masses: .npy, .csv, or a grey .png, where white is most.", show_default=False
+        ),
     ],
     b: Annotated[Path, typer.Argument(help="Masses of the same shape.", show_default=False)],
     space: Annotated[
@@ -45,21 +53,25 @@ def emd(
         typer.Option(help="Where the mass lives; by itself, a list is a line and a square a grid."),
     ] = None,
     edges: Annotated[
-        Path | None, typer.Option(help="Edges of the graph, CSV: two nodes, counted from 0, and a length.")
+        Path | None,
+        typer.Option(help="Edges of the graph, CSV: two nodes, counted from 0, and a length."),
     ] = None,
     bounds: Annotated[
-        str, typer.Option(help="West,south,east,north of the grid, for its units; else a unit square.")
+        str,
+        typer.Option(help="West,south,east,north of the grid, for its units; else a unit square."),
     ] = "",
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale both masses to 1.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw where mass moves on a grid, as PNG.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw where mass moves on a grid, as PNG.")
+    ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure how far mass must move to turn A into B, between a lower and an upper bound that were proved.
 
-    The first row of a picture is its north, the first row of numbers the south. On a line of n cells they are
-    1/n apart, on a grid the metric is l1, on a graph it is shortest paths.
+    The first row of a picture is its north, the first row of numbers the south. On a line of n
+    cells they are 1/n apart, on a grid the metric is l1, on a graph it is shortest paths.
     """
     from sfumato.transport import emd as distance
 
@@ -71,7 +83,9 @@ def emd(
         raise InvalidInput(f"{a} and {b} must have one shape, got {p.shape} and {q.shape}")
     kind = (Kind.graph if edges else _usual(p.shape, a)) if space is None else space
     if kind is not Kind.grid and (bounds or plot):
-        raise InvalidParameter(f"{'--bounds' if bounds else '--plot'} is for a grid, and {a} is on a {kind}")
+        raise InvalidParameter(
+            f"{'--bounds' if bounds else '--plot'} is for a grid, and {a} is on a {kind}"
+        )
     place = _place(kind, p.shape, file=a, edges=edges, bounds=bounds)
     say(_described(place), quiet=quiet or json)
     try:
@@ -94,7 +108,12 @@ def emd(
 
 
 def _check_options(
-    space: Kind | None, *, edges: Path | None, bounds: str, plot: Path | None, inputs: tuple[Path, Path]
+    space: Kind | None,
+    *,
+    edges: Path | None,
+    bounds: str,
+    plot: Path | None,
+    inputs: tuple[Path, Path],
 ) -> None:
     """What can be known to be wrong before any file is read."""
     if space is Kind.graph and edges is None:
@@ -108,7 +127,9 @@ def _check_options(
     if plot and plot.suffix.lower() != ".png":
         raise InvalidParameter(f"--plot writes PNG, so its name must end in .png, got {plot}")
     if plot and plot.resolve() in [path.resolve() for path in inputs]:
-        raise InvalidParameter(f"--plot {plot} would write over what is measured; nothing was written")
+        raise InvalidParameter(
+            f"--plot {plot} would write over what is measured; nothing was written"
+        )
 
 
 # -- the space
@@ -169,7 +190,9 @@ def _graph(file: Path, nodes: int) -> Graph:
 
     table = _table(file)
     ends = table[:, :2]
-    if table.shape[1] not in (2, 3) or not (np.isfinite(ends).all() and (ends == np.rint(ends)).all()):
+    if table.shape[1] not in (2, 3) or not (
+        np.isfinite(ends).all() and (ends == np.rint(ends)).all()
+    ):
         raise InvalidInput(
             f"{file} must have two nodes, whole numbers, in each row and perhaps a length; no graph was built"
         )
@@ -210,14 +233,18 @@ def _masses(file: Path) -> FloatArray:
     if not values.size:
         raise InvalidInput(f"{file} must hold at least one mass, got shape {values.shape}")
     if not np.isfinite(values).all():
-        raise InvalidInput(f"{file} must hold finite masses, got NaN or infinity; no distance was computed")
+        raise InvalidInput(
+            f"{file} must hold finite masses, got NaN or infinity; no distance was computed"
+        )
     if values.min() < 0:
         raise InvalidInput(
             f"{file} must not hold negative masses, got {values.min():g}; no distance was computed"
         )
     with np.errstate(over="ignore"):
         if not np.isfinite(values.sum()):
-            raise InvalidInput(f"{file} must hold a finite mass in all, got more; no distance was computed")
+            raise InvalidInput(
+                f"{file} must hold a finite mass in all, got more; no distance was computed"
+            )
     return values
 
 
@@ -301,12 +328,16 @@ def _png(file: Path) -> FloatArray:
     except (SyntaxError, ValueError, Image.DecompressionBombError):
         raise InvalidInput(f"{file} is not a whole PNG picture of a readable size") from None
     if mode not in GREY:
-        raise InvalidInput(f"{file} must be a grey picture, got colors ({mode}); save it in grey first")
+        raise InvalidInput(
+            f"{file} must be a grey picture, got colors ({mode}); save it in grey first"
+        )
     return np.flipud(values).astype(np.float64)
 
 
 def _unreadable(file: Path, problem: OSError) -> InvalidInput:
-    return InvalidInput(f"cannot read {file}: {problem.strerror or problem}; no distance was computed")
+    return InvalidInput(
+        f"cannot read {file}: {problem.strerror or problem}; no distance was computed"
+    )
 
 
 # -- the picture

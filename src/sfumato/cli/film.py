@@ -24,10 +24,10 @@ def film(
     """Write saved maps of periods as one page that plays them in order: it costs nothing."""
     from dataclasses import replace
 
-    from sfumato.heatmap import read_heatmap, write_film
+    from sfumato.heatmap import read_heatmap, write_timelapse
 
     maps = [read_heatmap(file) for file in files]
     maps = [replace(one, title=title) for one in maps] if title else maps
     maps.sort(key=lambda one: one.counted.get("period", {}).get("start", one.group))
-    write_film(maps, out, overwrite=overwrite)
+    write_timelapse(maps, out, overwrite=overwrite)
     show({"statement": maps[0].statement, "written": [str(out)]}, str(out), json=json)

@@ -79,7 +79,9 @@ def blocks(
     ] = "",
     ledger: Annotated[
         Path | None,
-        typer.Option(help="The ledger that pays, with --epsilon; of neighbors flipped-edge, unit edge."),
+        typer.Option(
+            help="The ledger that pays, with --epsilon; of neighbors flipped-edge, unit edge."
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the matrix of blocks: .png.", show_default=False)
@@ -88,7 +90,8 @@ def blocks(
         Path | None, typer.Option(help="Write the block of each node: .csv.", show_default=False)
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Keep the blocks for `graph distance`: .json.", show_default=False)
+        Path | None,
+        typer.Option(help="Keep the blocks for `graph distance`: .json.", show_default=False),
     ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -96,8 +99,9 @@ def blocks(
 ) -> None:
     """Find groups of nodes that are joined alike, or say that there is nothing to be found.
 
-    Blocks are believed only if they foretell edges that were kept from them. With --epsilon and --ledger
-    nobody can tell from the answer whether two given nodes are joined; nothing else of the edges is printed.
+    Blocks are believed only if they foretell edges that were kept from them. With --epsilon and
+    --ledger nobody can tell from the answer whether two given nodes are joined; nothing else of the
+    edges is printed.
     """
     from sfumato.graphon import Blocks
 
@@ -113,7 +117,9 @@ def blocks(
         )
     for file in filter(None, (plot, labels, out)):
         check_writable(file, overwrite=overwrite, lost="nothing was run")
-    found = Blocks(number_of(k), epsilon=epsilon or None, ledger=None if ledger is None else _pays(ledger))
+    found = Blocks(
+        number_of(k), epsilon=epsilon or None, ledger=None if ledger is None else _pays(ledger)
+    )
     given = read_edges(edges, ends=ends_of(columns), nodes=nodes, private=private)
     if not private:
         say(read_words(given), quiet=hush)
@@ -135,7 +141,8 @@ def blocks(
 @sentences
 def distance(
     a: Annotated[
-        Path, typer.Argument(help="An edge list, or blocks of `graph blocks --out`.", show_default=False)
+        Path,
+        typer.Argument(help="An edge list, or blocks of `graph blocks --out`.", show_default=False),
     ],
     b: Annotated[Path, typer.Argument(help="Another.", show_default=False)],
     k: Annotated[str, typer.Option(help="How many blocks to find in edge lists; auto.")] = "auto",
@@ -145,9 +152,9 @@ def distance(
 ) -> None:
     """Measure how far the blocks of two networks are apart, whatever their nodes are called.
 
-    It is the distance delta_2: the root mean square difference of chances of an edge, under the best matching
-    of nodes, between proven bounds. Edge lists are replaced by the blocks found in them; how far those are
-    from the truth is not in the bounds.
+    It is the distance delta_2: the root mean square difference of chances of an edge, under the
+    best matching of nodes, between proven bounds. Edge lists are replaced by the blocks found in
+    them; how far those are from the truth is not in the bounds.
     """
     from sfumato.graphon import distance as between
 
@@ -272,7 +279,9 @@ def _picture(found: Blocks, name: str) -> bytes:
     from sfumato.figures.graphon import blocks_picture
 
     names = [str(block) for block in range(found.k_)]
-    return blocks_picture(found.matrix_, found.shares_, names=names, caption=f"{name}: {found.reason_}")
+    return blocks_picture(
+        found.matrix_, found.shares_, names=names, caption=f"{name}: {found.reason_}"
+    )
 
 
 def _graphon(path: Path, k: Any, ends: tuple[str, str] | None, *, hush: bool) -> BlockGraphon:
@@ -290,7 +299,12 @@ def _graphon(path: Path, k: Any, ends: tuple[str, str] | None, *, hush: bool) ->
 def _matched(coupling: Any) -> list[str]:
     """Which blocks are matched, the largest shares first."""
     pairs = [
-        (float(share), i, j) for i, row in enumerate(coupling) for j, share in enumerate(row) if share > 5e-3
+        (float(share), i, j)
+        for i, row in enumerate(coupling)
+        for j, share in enumerate(row)
+        if share > 5e-3
     ]
-    lines = [f"block {i} with block {j}: {share:.1%} of the nodes" for share, i, j in sorted(pairs)[::-1]]
+    lines = [
+        f"block {i} with block {j}: {share:.1%} of the nodes" for share, i, j in sorted(pairs)[::-1]
+    ]
     return lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"and {len(lines) - SHOWN} more"]

@@ -46,23 +46,30 @@ class Edges:
 
 
 def read_edges(
-    path: Path, *, ends: tuple[str, str] | None = None, nodes: Path | None = None, private: bool = False
+    path: Path,
+    *,
+    ends: tuple[str, str] | None = None,
+    nodes: Path | None = None,
+    private: bool = False,
 ) -> Edges:
     """An undirected network from an edge list; loops, and edges given again or the other way, are left out.
 
-    With `nodes`, a table with a column `node` or a line for each, these are the nodes, and an edge to any
-    other is refused; else they are those that have an edge. What is wrong with a `private` list is said, not
-    where.
+    With `nodes`, a table with a column `node` or a line for each, these are the nodes, and an edge
+    to any other is refused; else they are those that have an edge. What is wrong with a `private`
+    list is said, not where.
     """
     from sfumato.graphon import Network
 
     public = None if nodes is None else read_nodes(nodes)
-    # Whether there is any edge at all is private where nodes are public: a list without one is a network too.
+    # Whether there is any edge at all is private where nodes are public: a list without one is a
+    # network too.
     try:
         pairs = [(str(u), str(v)) for u, v in _pairs(path, ends, empty=public is not None)]
     except BadRow:
         if private:
-            raise InvalidInput(f"{path} has a row that is no pair of nodes; nothing was charged") from None
+            raise InvalidInput(
+                f"{path} has a row that is no pair of nodes; nothing was charged"
+            ) from None
         raise
     names = in_order(name for pair in pairs for name in pair) if public is None else public
     number = {name: place for place, name in enumerate(names)}
@@ -98,7 +105,8 @@ def signals_line(strong: Sequence[float]) -> str:
     """How clear the directions of some blocks are, the clearest first."""
     if len(strong) < 2:
         return "".join(
-            f"signal {one:.3g}; above 1 fast methods find blocks in large networks" for one in strong
+            f"signal {one:.3g}; above 1 fast methods find blocks in large networks"
+            for one in strong
         )
     clear = sum(one > 1 for one in strong)
     return (
@@ -118,7 +126,9 @@ def read_nodes(path: Path) -> list[str]:
         names = [str(name) for name in table.column("node").to_pylist()]
     else:
         rows = read_rows(path)
-        named = next(iter(rows[0])) if len(rows[0]) == 1 else "node"  # one column holds what it may be called
+        named = (
+            next(iter(rows[0])) if len(rows[0]) == 1 else "node"
+        )  # one column holds what it may be called
         names = [str(name) for name in column(rows, named, path)]
     if not names:
         raise InvalidInput(f"{path} names no node; nothing was charged")
@@ -166,7 +176,9 @@ def ends_of(columns: str) -> tuple[str, str] | None:
         return None
     names = tuple(name.strip() for name in columns.split(","))
     if len(names) != 2 or not all(names) or names[0] == names[1]:
-        raise InvalidParameter(f"--columns must be two names with a comma, got {columns!r}; nothing was read")
+        raise InvalidParameter(
+            f"--columns must be two names with a comma, got {columns!r}; nothing was read"
+        )
     return names[0], names[1]
 
 
@@ -175,7 +187,9 @@ def number_of(k: str) -> Any:
     if k == "auto":
         return k
     if not k.isdecimal() or int(k) < 1:
-        raise InvalidParameter(f"--k must be auto or a whole number from 1, got {k!r}; nothing was read")
+        raise InvalidParameter(
+            f"--k must be auto or a whole number from 1, got {k!r}; nothing was read"
+        )
     return int(k)
 
 
@@ -203,7 +217,9 @@ def _pairs(path: Path, ends: tuple[str, str] | None, *, empty: bool) -> Sequence
     for number, line in enumerate(_lines(path), 1):
         words = line.replace(",", " ").split()
         if len(words) < 2:
-            raise BadRow(f"edge {number} of {path} must be two names on a line; nothing was charged")
+            raise BadRow(
+                f"edge {number} of {path} must be two names on a line; nothing was charged"
+            )
         found.append((words[0], words[1]))
     if not found and not empty:
         raise InvalidInput(f"{path} has no edges; nothing was charged")
@@ -243,7 +259,9 @@ def _chosen(names: Iterable[str], ends: tuple[str, str] | None, path: Path) -> t
         # Names of columns are not repeated: a table without a header has an edge in its first line.
         wanted = " or ".join(",".join(pair) for pair in (ENDS if ends is None else (ends,)))
         said = "" if ends else ": name yours by --columns"
-        raise InvalidInput(f"{path} has no columns {wanted} in its first line{said}; nothing was charged")
+        raise InvalidInput(
+            f"{path} has no columns {wanted} in its first line{said}; nothing was charged"
+        )
     return found[0]
 
 
@@ -260,6 +278,8 @@ def _parquet(path: Path) -> Any:
         raise InvalidInput(f"{path} is not a Parquet table; nothing was charged") from None
 
 
-def write_labels(path: Path, names: Sequence[str], labels: Sequence[int], *, overwrite: bool) -> None:
+def write_labels(
+    path: Path, names: Sequence[str], labels: Sequence[int], *, overwrite: bool
+) -> None:
     """The block of each node, as a table."""
     write_table(path, ["node", "block"], zip(names, labels, strict=True), overwrite=overwrite)

@@ -38,7 +38,9 @@ def limits(
     k: Annotated[int | None, typer.Option("--k", help="Blocks.", min=2, show_default=False)] = None,
     rho: Annotated[
         float | None,
-        typer.Option("--rho", help="The largest chance of an edge: that within blocks.", show_default=False),
+        typer.Option(
+            "--rho", help="The largest chance of an edge: that within blocks.", show_default=False
+        ),
     ] = None,
     between: Annotated[
         float | None,
@@ -61,13 +63,13 @@ def limits(
 
     Blocks of even size, an edge within one with chance rho and between two with a share of that.
     """
-    from sfumato.graphon import attained_rate, error_floor, estimation_rate, outlook
+    from sfumato.graphon import attained_rate, detectability, error_floor, estimation_rate
 
     check_outputs([plot] if plot else [], {".png"}, reads=[graph], overwrite=overwrite)
     hush = quiet or json
     mine = None if graph is None else _measured(graph, ends_of(columns), hush=hush)
     case = _case(mine, n, k, rho, between)
-    said = outlook(case.n, case.k, within=case.within, between=case.between)
+    said = detectability(case.n, case.k, within=case.within, between=case.between)
     rho = max(case.within, case.between)
     rates = {
         "rate": estimation_rate(case.n, case.k, rho),
@@ -84,7 +86,11 @@ def limits(
     }
     lines = [
         *([] if mine is None else [mine.sentence, mine.signals]),
-        *(["the faintest of these directions, as even blocks:"] if mine is not None and mine.k > 2 else []),
+        *(
+            ["the faintest of these directions, as even blocks:"]
+            if mine is not None and mine.k > 2
+            else []
+        ),
         f"{case.n:,} nodes in {case.k} even blocks, chances {case.within:.3g} within and "
         f"{case.between:.3g} between:",
         said.sentence,
@@ -129,9 +135,15 @@ def _measured(path: Path, ends: tuple[str, str] | None, *, hush: bool) -> Measur
         given = read_edges(path, ends=ends)
         with working(f"looking for blocks in {path}", quiet=hush):
             found = Blocks().fit(given.network)
-        graphon, n, sentence = found.graphon_, given.network.size, f"{read_words(given)}: {found.reason_}"
+        graphon, n, sentence = (
+            found.graphon_,
+            given.network.size,
+            f"{read_words(given)}: {found.reason_}",
+        )
     within, between = even_like(graphon)
-    return Measured(n, graphon.k, within, between, sentence, signals_line(signals(graphon, n).tolist()))
+    return Measured(
+        n, graphon.k, within, between, sentence, signals_line(signals(graphon, n).tolist())
+    )
 
 
 def _case(
@@ -155,13 +167,17 @@ def _case(
         k = k or mine.k
         if rho is None:
             if between is not None:
-                raise InvalidParameter("--between is a share of --rho: give both; nothing was computed")
+                raise InvalidParameter(
+                    "--between is a share of --rho: give both; nothing was computed"
+                )
             return Case(n, k, mine.within, mine.between)
     if n is None or k is None or k < 2 or rho is None:
         raise InvalidParameter("give --k, how many blocks to ask about; nothing was computed")
     share = 0.2 if between is None else between
     if not 0 < rho <= 1:
-        raise InvalidParameter(f"--rho must be above 0 and at most 1, got {rho}; nothing was computed")
+        raise InvalidParameter(
+            f"--rho must be above 0 and at most 1, got {rho}; nothing was computed"
+        )
     if share == 1:
         raise InvalidParameter("--between 1 leaves nothing to tell blocks by; nothing was computed")
     return Case(n, k, rho, share * rho)
@@ -172,7 +188,7 @@ def _phases(case: Case, sentence: str) -> bytes:
 
     from sfumato.figures.graphon import phase_picture
     from sfumato.graphon import phases
-    from sfumato.graphon.contiguity import REGIMES
+    from sfumato.graphon.thresholds import REGIMES
 
     low, rho = sorted((case.within, case.between))
     contrast = (1 - low / rho) * (1 if case.within == rho else -1)

@@ -19,9 +19,14 @@ def simulate(
     folder: Annotated[Path, typer.Argument(help="A new folder for the files.", show_default=False)],
     n: Annotated[int, typer.Option("--n", help="Nodes.", min=2)] = 600,
     k: Annotated[int, typer.Option("--k", help="Blocks, of about even size.", min=1)] = 3,
-    rho: Annotated[float, typer.Option("--rho", help="The chance of an edge within a block.")] = 0.1,
+    rho: Annotated[
+        float, typer.Option("--rho", help="The chance of an edge within a block.")
+    ] = 0.1,
     between: Annotated[
-        float, typer.Option(help="The chance of an edge between blocks, as a share of --rho.", min=0, max=1)
+        float,
+        typer.Option(
+            help="The chance of an edge between blocks, as a share of --rho.", min=0, max=1
+        ),
     ] = 0.2,
     seed: Annotated[int | None, typer.Option(help="The same network again.")] = None,
     json: Json = False,
@@ -33,7 +38,9 @@ def simulate(
     from sfumato.graphon import BlockGraphon, sample_graph
 
     if not 0 <= rho <= 1:
-        raise InvalidParameter(f"--rho must be at least 0 and at most 1, got {rho}; nothing was made")
+        raise InvalidParameter(
+            f"--rho must be at least 0 and at most 1, got {rho}; nothing was made"
+        )
     drawn = sample_graph(BlockGraphon(rho * (between + (1 - between) * np.eye(k))), n, chance(seed))
     try:
         folder.mkdir(parents=True)
@@ -41,7 +48,9 @@ def simulate(
         raise InvalidInput(f"{folder} exists already and is kept; choose a new folder") from None
     files = {name: folder / f"{name}.csv" for name in ("edges", "blocks")}
     write_table(files["edges"], ["u", "v"], drawn.network.edges.tolist())
-    write_labels(files["blocks"], [str(node) for node in range(n)], drawn.labels.tolist(), overwrite=False)
+    write_labels(
+        files["blocks"], [str(node) for node in range(n)], drawn.labels.tolist(), overwrite=False
+    )
     say(f"made up {n:,} nodes and {len(drawn.network.edges):,} edges", quiet=quiet or json)
     paths = {name: str(path) for name, path in files.items()}
     show(paths, "\n".join(paths.values()), json=json)

@@ -128,7 +128,9 @@ def _values(by: str, values: str) -> tuple[str, ...]:
         return ("",)
     groups = tuple(value.strip() for value in values.split(","))
     if len(set(groups)) < len(groups) or "" in groups:
-        raise InvalidParameter(f"--values must differ and not be empty, got {values!r}; nothing was charged")
+        raise InvalidParameter(
+            f"--values must differ and not be empty, got {values!r}; nothing was charged"
+        )
     return groups
 
 
@@ -141,10 +143,12 @@ def masses_in(bound: Bound) -> int:
     """How many masses of 1 one unit of the ledger can have: each of them is charged."""
     from sfumato.privacy import UNITS
 
-    return int(bound.need("l1", by="a map") / UNITS)
+    return int(bound.required("l1", by="a map") / UNITS)
 
 
-def with_time(columns: Columns, groups: tuple[str, ...] | Periods, *, private_area: bool) -> Columns:
+def with_time(
+    columns: Columns, groups: tuple[str, ...] | Periods, *, private_area: bool
+) -> Columns:
     """The columns that are read, that of the time among them."""
     if isinstance(groups, tuple):
         return columns

@@ -78,7 +78,9 @@ if TYPE_CHECKING:
 
 BLUR = 0.02  # of the map's side: what forecasts and the leaderboard look through
 
-app = typer.Typer(help="Private heatmaps: rows of (user, place) in, a private map out.", no_args_is_help=True)
+app = typer.Typer(
+    help="Private heatmaps: rows of (user, place) in, a private map out.", no_args_is_help=True
+)
 app.command("draw")(saved_map.draw)
 app.command("hotspots")(saved_map.hotspots)
 app.command("film")(film.film)
@@ -138,23 +140,27 @@ def release(
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     overwrite: Overwrite = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything but the data, say the cost, read nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Check everything but the data, say the cost, read nothing."
+        ),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Release a private map of a table.
 
-    Every user has mass 1, however many rows; the area, the resolution and the colors are public. The ledger
-    pays first. Nothing printed or written depends on the rows, except through what was paid for.
+    Every user has mass 1, however many rows; the area, the resolution and the colors are public.
+    The ledger pays first. Nothing printed or written depends on the rows, except through what was
+    paid for.
     """
     from fractions import Fraction
 
     from sfumato.heatmap import area_prices, check_outputs, find_area, price, release_sums
     from sfumato.privacy import Ledger, PureDP, compose
-    from sfumato.privacy.budget import at_most
-    from sfumato.privacy.codec import encode
-    from sfumato.privacy.exact import exact
+    from sfumato.privacy.accounting.codec import encode
+    from sfumato.privacy.accounting.numbers import exact
+    from sfumato.privacy.ledger.budget import at_most
     from sfumato.records import bound_of_groups, open_table, sum_cells
 
     hush = quiet or json
@@ -170,7 +176,9 @@ def release(
     targets = {name: files_of([path for path in out if path not in films], name) for name in names}
     private = bounds == "private"
     columns = with_time(
-        named_columns(user, x, y, weight, weight_step, weight_cap, "" if time else by, one_row_one_user),
+        named_columns(
+            user, x, y, weight, weight_step, weight_cap, "" if time else by, one_row_one_user
+        ),
         groups,
         private_area=private,
     )
@@ -217,7 +225,11 @@ def release(
         return
 
     table = open_table(
-        input, engine=engine.value, connection=connection or None, delimiter=delimiter, columns=columns
+        input,
+        engine=engine.value,
+        connection=connection or None,
+        delimiter=delimiter,
+        columns=columns,
     )
 
     def summed(where: Area) -> Guarded[CellSums]:
@@ -264,7 +276,8 @@ def rehearse(
     epsilon: Epsilon,
     out: Out,
     public: Annotated[
-        bool, typer.Option("--public", help="The rows are public or made up; exact errors may be shown.")
+        bool,
+        typer.Option("--public", help="The rows are public or made up; exact errors may be shown."),
     ] = False,
     user: User = "",
     x: X = "lon",
@@ -309,15 +322,26 @@ def rehearse(
     followed = declared_prior(prior, area, rows=input)
     say(f"rehearsing on {input}", quiet=hush)
     table = open_table(
-        input, engine=engine.value, connection=connection or None, delimiter=delimiter, columns=columns
+        input,
+        engine=engine.value,
+        connection=connection or None,
+        delimiter=delimiter,
+        columns=columns,
     )
     way = named_method(method, width=width, delta=delta, users=users, top=top)
-    rehearsed, truth = rehearse_exactly(table, columns, area, public=public, epsilon=epsilon, method=way)
+    rehearsed, truth = rehearse_exactly(
+        table, columns, area, public=public, epsilon=epsilon, method=way
+    )
     (rehearsed,) = sharpened_maps((rehearsed,), followed)
     errors = asdict(compare(smooth(truth, BLUR), rehearsed.image(sigma=BLUR), area))
     sharp = asdict(compare(truth, rehearsed.image(), area))
     written = write_maps(
-        (rehearsed,), {"": out}, over=over, h3_resolution=h3_resolution, overwrite=overwrite, hush=hush
+        (rehearsed,),
+        {"": out},
+        over=over,
+        h3_resolution=h3_resolution,
+        overwrite=overwrite,
+        hush=hush,
     )
     result = {
         "rehearsal": True,
@@ -331,8 +355,8 @@ def rehearse(
 
 
 def _finish(one: HeatmapRelease, written: list[str], ledger: Any, *, json: bool) -> None:
-    from sfumato.privacy.budget import at_most
-    from sfumato.privacy.codec import encode
+    from sfumato.privacy.accounting.codec import encode
+    from sfumato.privacy.ledger.budget import at_most
 
     left = ledger.statement().left
     result = {

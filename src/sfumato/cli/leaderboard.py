@@ -21,7 +21,7 @@ from sfumato.cli.map_options import Overwrite, X, Y, keep_apart, named_columns
 from sfumato.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
-    from sfumato.heatmap.leaderboard import Contender, Place, Score
+    from sfumato.heatmap.benchmark.leaderboard import Contender, Place, Score
 
 CITIES = "made-up cities"
 MOST_CITIES = 30
@@ -50,7 +50,8 @@ def leaderboard(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help=f"Epsilon {QUICK_EPSILONS} and {QUICK_RUNS} runs: seconds.")
+        bool,
+        typer.Option("--quick", help=f"Epsilon {QUICK_EPSILONS} and {QUICK_RUNS} runs: seconds."),
     ] = False,
     method: Annotated[
         list[str] | None,
@@ -65,17 +66,22 @@ def leaderboard(
         str, typer.Option(help="Which of ours, with commas; else all.", show_default=False)
     ] = "",
     epsilon: Annotated[str, typer.Option(help="Values of epsilon, with commas.")] = EPSILONS,
-    users: Annotated[int, typer.Option(help="How many people of a place are sampled.", min=1)] = 200,
+    users: Annotated[
+        int, typer.Option(help="How many people of a place are sampled.", min=1)
+    ] = 200,
     runs: Annotated[
         int, typer.Option(help="Samples at each epsilon, over all cities or of a file.", min=2)
     ] = RUNS,
     cities: Annotated[bool, typer.Option(help="Whether made-up cities are run too.")] = True,
     public: Annotated[
-        bool, typer.Option("--public", help="The rows are public or made up; exact errors may be shown.")
+        bool,
+        typer.Option("--public", help="The rows are public or made up; exact errors may be shown."),
     ] = False,
     user: Annotated[
         str,
-        typer.Option(help="Column that says whose row it is.", rich_help_panel="Rows", show_envvar=False),
+        typer.Option(
+            help="Column that says whose row it is.", rich_help_panel="Rows", show_envvar=False
+        ),
     ] = "user",
     x: X = "lon",
     y: Y = "lat",
@@ -95,11 +101,12 @@ def leaderboard(
 ) -> None:
     """Compare methods: four metrics, means with 95 % intervals, paired differences, times, and pictures.
 
-    All methods run on the same samples of users, with noise that comes again: the same command gives the
-    same numbers, times excepted. The first method, or yours, is held against every other. It is a
-    simulation: never run it on private data, for the errors it shows are exact numbers about the rows.
+    All methods run on the same samples of users, with noise that comes again: the same command
+    gives the same numbers, times excepted. The first method, or yours, is held against every other.
+    It is a simulation: never run it on private data, for the errors it shows are exact numbers
+    about the rows.
     """
-    from sfumato.heatmap.standings import times
+    from sfumato.heatmap.benchmark.scoring import times
 
     hush = quiet or json
     if quick:
@@ -149,7 +156,7 @@ def _aside(own: Sequence[str] | None) -> AbstractContextManager[None]:
 
 def _contenders(methods: str, own: Sequence[str], users: int) -> list[Contender]:
     """Those the options name: a researcher's own first, then ours."""
-    from sfumato.heatmap.leaderboard import Ours, Own, standard_methods
+    from sfumato.heatmap.benchmark.leaderboard import Ours, Own, standard_methods
 
     ours = standard_methods(users)
     wanted = [name.strip() for name in methods.split(",")] if methods else list(ours)
@@ -158,7 +165,9 @@ def _contenders(methods: str, own: Sequence[str], users: int) -> list[Contender]
             raise InvalidParameter(f"methods are {', '.join(ours)}, got {name!r}; nothing was run")
     names = [*own, *wanted]
     if len(set(names)) < len(names) or len(names) < 2:
-        raise InvalidParameter(f"two methods or more that differ are compared, got {names}; nothing was run")
+        raise InvalidParameter(
+            f"two methods or more that differ are compared, got {names}; nothing was run"
+        )
     with _aside(own):
         functions = [Own(target, _function(target)) for target in own]
     return [*functions, *(Ours(name, ours[name]) for name in wanted)]
@@ -166,7 +175,7 @@ def _contenders(methods: str, own: Sequence[str], users: int) -> list[Contender]
 
 def _function(target: str) -> Callable[..., Any]:
     """What a module:function names."""
-    from sfumato.audit.boxes import FunctionBox, function_box
+    from sfumato.audit.boxes.box import FunctionBox, function_box
 
     box: FunctionBox = loaded(function_box, target)
     return box.function
@@ -179,7 +188,9 @@ def _numbers(text: str) -> list[float]:
     except ValueError:
         values = []
     if not values or not all(0 < value < math.inf for value in values):
-        raise InvalidParameter(f"epsilon is numbers above 0, with commas, got {text!r}; nothing was run")
+        raise InvalidParameter(
+            f"epsilon is numbers above 0, with commas, got {text!r}; nothing was run"
+        )
     return values
 
 
@@ -196,18 +207,27 @@ def _check_out(out: Path, files: Sequence[str], *, overwrite: bool) -> None:
 
 
 def _sources(
-    files: Sequence[str], users: int, runs: int, cities: bool, columns: tuple[str, str, str], bounds: str
+    files: Sequence[str],
+    users: int,
+    runs: int,
+    cities: bool,
+    columns: tuple[str, str, str],
+    bounds: str,
 ) -> list[Source]:
     """The made-up cities, and each file for itself."""
-    from sfumato.heatmap.leaderboard import CITIZENS, made_up_places, public_place
+    from sfumato.heatmap.benchmark.leaderboard import CITIZENS, public_place, synthetic_places
 
     if not (files or cities):
-        raise InvalidParameter("with --no-cities there must be files to run on, got none; nothing was run")
+        raise InvalidParameter(
+            "with --no-cities there must be files to run on, got none; nothing was run"
+        )
     box = four_numbers(bounds) if bounds else None
     named = named_columns(*columns, "", "", 2**20, "", False)
     found = []
     if cities:
-        places = made_up_places(min(MOST_CITIES, runs), people=max(CITIZENS, users), chance=chance)
+        places = synthetic_places(
+            min(MOST_CITIES, runs), people=max(CITIZENS, users), chance=chance
+        )
         found.append(Source(CITIES, _samples(places, runs)))
     for file in dict.fromkeys(files):
         place = public_place(file, named, name=file, bounds=box)
@@ -225,14 +245,22 @@ def _samples(places: Sequence[Place], runs: int) -> tuple[tuple[Place, int], ...
     return tuple((places[number % len(places)], number // len(places)) for number in range(runs))
 
 
-def _scored(source: Source, contenders: Sequence[Contender], *, users: int, epsilon: float) -> list[Score]:
-    from sfumato.heatmap.leaderboard import score_sample
+def _scored(
+    source: Source, contenders: Sequence[Contender], *, users: int, epsilon: float
+) -> list[Score]:
+    from sfumato.heatmap.benchmark.leaderboard import score_sample
 
     return [
         score
         for place, sample in source.runs
         for score in score_sample(
-            place, contenders, source=source.name, users=users, epsilon=epsilon, sample=sample, chance=chance
+            place,
+            contenders,
+            source=source.name,
+            users=users,
+            epsilon=epsilon,
+            sample=sample,
+            chance=chance,
         )
     ]
 
@@ -242,16 +270,17 @@ def _picture(
 ) -> tuple[str, bytes]:
     """The first sample of a source at the epsilon nearest to 1: the truth and every method's map."""
     from sfumato.figures.leaderboard import draw_small_maps
-    from sfumato.heatmap.leaderboard import maps_of_sample
+    from sfumato.heatmap.benchmark.leaderboard import maps_of_sample
 
     epsilon = min(epsilons, key=lambda value: abs(math.log(value)))
     place, sample = source.runs[0]
     drawn = list(
-        maps_of_sample(place, contenders, users=users, epsilon=epsilon, sample=sample, chance=chance)
+        maps_of_sample(
+            place, contenders, users=users, epsilon=epsilon, sample=sample, chance=chance
+        )
     )
-    caption = (
-        f"{users} people of {place.name} at epsilon {epsilon:g}: the truth, and what each method makes of it"
-    )
+    of_what = f"{users} people of {place.name} at epsilon {epsilon:g}"
+    caption = f"{of_what}: the truth, and what each method makes of it"
     truth = drawn[0][1]
     panels = [(name or "the truth", image) for name, image, _ in drawn]
     # The rows are public, so their peak may set the scale.
@@ -264,8 +293,15 @@ def _of(scores: Sequence[Score], source: str) -> list[Score]:
 
 def _standings(scores: Sequence[Score], source: str, first: str) -> dict[str, Any]:
     """The JSON twin of the tables of one source."""
-    from sfumato.heatmap.leaderboard import METRICS
-    from sfumato.heatmap.standings import duels, epsilons_of, firsts, mean_of, methods_of, tally
+    from sfumato.heatmap.benchmark.leaderboard import METRICS
+    from sfumato.heatmap.benchmark.scoring import (
+        duels,
+        epsilons_of,
+        firsts,
+        mean_of,
+        methods_of,
+        tally,
+    )
 
     mine = _of(scores, source)
     against = {rival: duels(mine, first, rival) for rival in methods_of(mine) if rival != first}
@@ -291,7 +327,7 @@ def _cell(cell: dict[str, Any]) -> dict[str, Any]:
 
 def _lines(scores: Sequence[Score], first: str, users: int) -> list[str]:
     """The tables as a terminal shows them."""
-    from sfumato.heatmap.standings import aligned, first_table, mean_table, tally_table
+    from sfumato.heatmap.benchmark.scoring import aligned, first_table, mean_table, tally_table
 
     parts = []
     for source in dict.fromkeys(score.source for score in scores):
@@ -306,7 +342,7 @@ def _lines(scores: Sequence[Score], first: str, users: int) -> list[str]:
 
 
 def _about(scores: Sequence[Score], source: str, users: int) -> str:
-    from sfumato.heatmap.standings import epsilons_of, methods_of
+    from sfumato.heatmap.benchmark.scoring import epsilons_of, methods_of
 
     runs = len(scores) // len(methods_of(scores)) // len(epsilons_of(scores))
     return f"{source}: {runs} runs of {users} people at each epsilon"
@@ -323,7 +359,7 @@ def _write(
     overwrite: bool,
 ) -> None:
     """The page: for each source the ranking, the pictures, the means, and the first method's duels."""
-    from sfumato.heatmap.standings import (
+    from sfumato.heatmap.benchmark.scoring import (
         SIGNS,
         duels,
         first_table,

@@ -12,7 +12,7 @@ from sfumato.cli.console import DONE, FAILED, Json, Quiet, fail, say, sentences,
 from sfumato.errors import InvalidParameter, LedgerDamaged, LedgerMismatch
 
 if TYPE_CHECKING:
-    from sfumato.privacy import Loss, Neighbors, Release, Statement
+    from sfumato.privacy import LedgerStatement, Loss, Neighbors, Release
 
 app = typer.Typer(
     help="Make, show and verify privacy ledgers: who paid, how much is left.", no_args_is_help=True
@@ -53,7 +53,9 @@ def create(
     delta: Annotated[
         str, typer.Option(help="Budget: total delta, e.g. 1e-6; needed for Gaussian noise.")
     ] = "0",
-    rho: Annotated[str, typer.Option(help="Budget: total rho of zCDP, instead of epsilon and delta.")] = "",
+    rho: Annotated[
+        str, typer.Option(help="Budget: total rho of zCDP, instead of epsilon and delta.")
+    ] = "",
     neighbors: Annotated[
         Relation, typer.Option(help="Between which data sets nobody can tell.")
     ] = Relation.add_remove,
@@ -71,7 +73,9 @@ def create(
 
     budget = budget_of(epsilon, delta, rho)
     relation = _relation(neighbors, radius=radius, metric=metric, upper=upper)
-    ledger = Ledger.create(file, budget, unit=unit, source=source, neighbors=relation, model=model.value)
+    ledger = Ledger.create(
+        file, budget, unit=unit, source=source, neighbors=relation, model=model.value
+    )
     say(f"made {file} with {budget} for each {unit} of {source}", quiet=quiet or json)
     if json:
         show(_summary(file, ledger.statement()), None, json=True)
@@ -103,9 +107,9 @@ def verify(
 ) -> None:
     """Check the hash chain, and that published releases were paid for; exit 1 if not.
 
-    A copied, rolled back or wholly rewritten file cannot be detected from itself: keep published releases and
-    check against them. What a release promises is checked; its values were drawn after the entry, and cannot
-    be.
+    A copied, rolled back or wholly rewritten file cannot be detected from itself: keep published
+    releases and check against them. What a release promises is checked; its values were drawn after
+    the entry, and cannot be.
     """
     from sfumato.privacy import Ledger
 
@@ -121,7 +125,12 @@ def verify(
         statement = ledger.statement()
     except LedgerDamaged as problem:
         fail(str(problem), code=FAILED, json=json)
-    result = {"ledger": str(file), "entries": len(statement.entries), "head": statement.head, "whole": True}
+    result = {
+        "ledger": str(file),
+        "entries": len(statement.entries),
+        "head": statement.head,
+        "whole": True,
+    }
     checked = f", {len(read)} release(s) paid for" if published else ""
     text = f"{file}: chain of {len(statement.entries)} entries is whole{checked}, head {statement.head[:16]}"
     if not quiet or json:
@@ -132,10 +141,10 @@ def verify(
 def _receipts(path: Path) -> list[Release[Any]]:
     """The receipts in a published file: a release, a map made of one, or readings with one for each time."""
     from sfumato.heatmap import read_heatmap
-    from sfumato.heatmap.result import FORMAT as MAP
+    from sfumato.heatmap.results import FORMAT as MAP
     from sfumato.privacy import read_release
-    from sfumato.sensing.readings import FORMAT as READINGS
-    from sfumato.sensing.readings import read_readings
+    from sfumato.sensing.release.readings import FORMAT as READINGS
+    from sfumato.sensing.release.readings import read_readings
 
     try:
         with path.open(encoding="utf-8") as file:
@@ -187,8 +196,8 @@ def _relation(name: Relation, *, radius: str, metric: str, upper: str) -> Neighb
             return FlippedEdge()
 
 
-def _summary(file: Path, statement: Statement) -> dict[str, Any]:
-    from sfumato.privacy.codec import encode, parameters
+def _summary(file: Path, statement: LedgerStatement) -> dict[str, Any]:
+    from sfumato.privacy.accounting.codec import encode, parameters
 
     return {
         "ledger": str(file),
@@ -201,12 +210,12 @@ def _summary(file: Path, statement: Statement) -> dict[str, Any]:
     }
 
 
-def _table(file: Path, statement: Statement) -> Any:
+def _table(file: Path, statement: LedgerStatement) -> Any:
     from rich.console import Group
     from rich.markup import escape
     from rich.table import Table
 
-    from sfumato.privacy.budget import at_most
+    from sfumato.privacy.ledger.budget import at_most
 
     header = statement.header
     clock = "" if statement.clock is None else f" by the clock {escape(str(statement.clock))}"

@@ -49,12 +49,18 @@ def root(
     context: typer.Context,
     config: Annotated[
         Path | None,
-        typer.Option(help="TOML file with defaults; ./sfumato.toml if there.", envvar="SFUMATO_CONFIG"),
+        typer.Option(
+            help="TOML file with defaults; ./sfumato.toml if there.", envvar="SFUMATO_CONFIG"
+        ),
     ] = None,
     version: Annotated[  # noqa: ARG001 - its callback acts before any command
         bool,
         typer.Option(
-            "--version", help="Print the version.", is_eager=True, callback=_version, allow_from_autoenv=False
+            "--version",
+            help="Print the version.",
+            is_eager=True,
+            callback=_version,
+            allow_from_autoenv=False,
         ),
     ] = False,
 ) -> None:

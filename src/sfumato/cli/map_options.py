@@ -59,10 +59,12 @@ User = Annotated[
     ),
 ]
 X = Annotated[
-    str, typer.Option(help="Column of longitudes, or of x.", rich_help_panel="Rows", show_envvar=False)
+    str,
+    typer.Option(help="Column of longitudes, or of x.", rich_help_panel="Rows", show_envvar=False),
 ]
 Y = Annotated[
-    str, typer.Option(help="Column of latitudes, or of y.", rich_help_panel="Rows", show_envvar=False)
+    str,
+    typer.Option(help="Column of latitudes, or of y.", rich_help_panel="Rows", show_envvar=False),
 ]
 Weight = Annotated[
     str,
@@ -83,7 +85,9 @@ WeightStep = Annotated[
 ]
 WeightCap = Annotated[
     int,
-    typer.Option(help="Public cap on one row's weight, in steps.", rich_help_panel="Rows", show_envvar=False),
+    typer.Option(
+        help="Public cap on one row's weight, in steps.", rich_help_panel="Rows", show_envvar=False
+    ),
 ]
 Alone = Annotated[
     bool,
@@ -95,7 +99,10 @@ Alone = Annotated[
     ),
 ]
 Epsilon = Annotated[
-    str, typer.Option(help="What the map may cost: 1 is usual, less is more private.", show_default=False)
+    str,
+    typer.Option(
+        help="What the map may cost: 1 is usual, less is more private.", show_default=False
+    ),
 ]
 EngineOption = Annotated[
     Engine, typer.Option(help="Who counts the rows.", rich_help_panel="Rows", show_envvar=False)
@@ -110,7 +117,10 @@ Connection = Annotated[
     ),
 ]
 Delimiter = Annotated[
-    str, typer.Option(help="Between the fields of a CSV file.", rich_help_panel="Rows", show_envvar=False)
+    str,
+    typer.Option(
+        help="Between the fields of a CSV file.", rich_help_panel="Rows", show_envvar=False
+    ),
 ]
 MethodOption = Annotated[
     Way,
@@ -123,11 +133,14 @@ MethodOption = Annotated[
 Width = Annotated[
     int,
     typer.Option(
-        help="Cells kept at each level, for the pyramid.", rich_help_panel="Method", show_envvar=False
+        help="Cells kept at each level, for the pyramid.",
+        rich_help_panel="Method",
+        show_envvar=False,
     ),
 ]
 Delta = Annotated[
-    str, typer.Option(help="Delta of the gaussian method.", rich_help_panel="Method", show_envvar=False)
+    str,
+    typer.Option(help="Delta of the gaussian method.", rich_help_panel="Method", show_envvar=False),
 ]
 Users = Annotated[
     int,
@@ -159,7 +172,9 @@ Title = Annotated[
 Top = Annotated[
     str,
     typer.Option(
-        help="Per cent of the cells that the top method keeps.", rich_help_panel="Method", show_envvar=False
+        help="Per cent of the cells that the top method keeps.",
+        rich_help_panel="Method",
+        show_envvar=False,
     ),
 ]
 H3 = Annotated[
@@ -183,7 +198,9 @@ Over = Annotated[
 ]
 Overwrite = Annotated[
     bool,
-    typer.Option("--overwrite", help="Replace files that exist.", rich_help_panel="Files", show_envvar=False),
+    typer.Option(
+        "--overwrite", help="Replace files that exist.", rich_help_panel="Files", show_envvar=False
+    ),
 ]
 
 
@@ -191,7 +208,7 @@ def named_columns(
     user: str, x: str, y: str, weight: str, step: str, cap: int, by: str, alone: bool
 ) -> Columns:
     """The columns the options name."""
-    from sfumato.privacy.exact import exact
+    from sfumato.privacy.accounting.numbers import exact
     from sfumato.records import Columns
 
     return Columns(
@@ -208,8 +225,9 @@ def named_columns(
 
 def named_method(way: Way, *, width: int, delta: str, users: int, top: str) -> Method[Any]:
     """The method the options name, with the parameters it takes."""
-    from sfumato.heatmap import PyramidMethod, ZoomMethod, rivals
-    from sfumato.privacy.exact import exact
+    from sfumato.heatmap import PyramidMethod, ZoomMethod
+    from sfumato.heatmap.methods import baselines as rivals
+    from sfumato.privacy.accounting.numbers import exact
 
     match way:
         case Way.zoom:
@@ -243,7 +261,7 @@ def write_maps(
     hush: bool,
 ) -> list[str]:
     """Write each map to its files, and all to each film; what is paid for is kept, whatever goes wrong."""
-    from sfumato.heatmap import write_film
+    from sfumato.heatmap import write_timelapse
 
     written = []
     work: list[tuple[Path, Callable[[], None]]] = [
@@ -254,7 +272,7 @@ def write_maps(
         for one in maps
         for path in targets[one.group]
     ]
-    work += [(path, partial(write_film, maps, path, overwrite=overwrite)) for path in films]
+    work += [(path, partial(write_timelapse, maps, path, overwrite=overwrite)) for path in films]
     if any(one.posterior is not None for one in maps):
         say("drawing, and working out how sure the map is", quiet=hush)
     for path, write in work:
@@ -283,7 +301,11 @@ def _rescued(maps: tuple[HeatmapRelease, ...], path: Path, problem: BaseExceptio
             break
         except (OSError, SfumatoError):
             kept = []
-    saved = f"kept in {', '.join(kept)}: draw it from there" if kept else "and it could not be kept anywhere"
+    saved = (
+        f"kept in {', '.join(kept)}: draw it from there"
+        if kept
+        else "and it could not be kept anywhere"
+    )
     return InvalidInput(
         f"could not write {path} ({str(problem) or type(problem).__name__}); the map is paid for, {saved}"
     )
@@ -291,7 +313,11 @@ def _rescued(maps: tuple[HeatmapRelease, ...], path: Path, problem: BaseExceptio
 
 def keep_apart(outputs: list[Path], others: list[Path | None], rows: str) -> None:
     """Refuse outputs that would replace what a command reads: the ledger, an image, the rows themselves."""
-    read = [Path(rows), *map(Path, glob.glob(rows, recursive=True)), *(one for one in others if one)]
+    read = [
+        Path(rows),
+        *map(Path, glob.glob(rows, recursive=True)),
+        *(one for one in others if one),
+    ]
     places = {path.resolve() for path in read}
     for path in outputs:
         if path.resolve() in places or path.resolve().parent == Path(rows).resolve():

@@ -18,14 +18,19 @@ from sfumato.errors import InvalidParameter
 from sfumato.files import write_file
 
 if TYPE_CHECKING:
-    from sfumato.heatmap.forecast import Expected, Forecast, Needed
-    from sfumato.heatmap.leaderboard import Metric
+    from sfumato.heatmap.analysis.forecasts import Expected, Forecast, Needed
+    from sfumato.heatmap.benchmark.leaderboard import Metric
 
 SUFFIXES = (".html", ".png")
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 USERS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 20_000)
 FEW = 0.85  # of all places: when fewer lie in an interval, it says so
-NAMES = {"similarity": "Similarity", "pearson": "Pearson", "kl": "KL", "emd": "EMD, in sides of the map"}
+NAMES = {
+    "similarity": "Similarity",
+    "pearson": "Pearson",
+    "kl": "KL",
+    "emd": "EMD, in sides of the map",
+}
 HOLDS_FOR = (
     "simulated with zoom on other places, real and made up: means over noise and users, of maps blurred by "
     "0.02 sides. Nothing was read or charged."
@@ -46,11 +51,15 @@ Wanted = tuple["Metric", float]
 def plan(
     epsilon: Annotated[
         str,
-        typer.Option(help="What the map may cost; left out, it is what is asked for.", show_default=False),
+        typer.Option(
+            help="What the map may cost; left out, it is what is asked for.", show_default=False
+        ),
     ] = "",
     users: Annotated[
         int | None,
-        typer.Option(help="About how many users there are, a public guess; or left out.", show_default=False),
+        typer.Option(
+            help="About how many users there are, a public guess; or left out.", show_default=False
+        ),
     ] = None,
     want: Annotated[
         str,
@@ -59,9 +68,13 @@ def plan(
             show_default=False,
         ),
     ] = "",
-    kind: Annotated[Data, typer.Option(help="People in places, or eyes on an image.")] = Data.places,
+    kind: Annotated[
+        Data, typer.Option(help="People in places, or eyes on an image.")
+    ] = Data.places,
     levels: Levels = 8,
-    blur: Annotated[float, typer.Option(help="The filter the map is seen through, in sides of it.")] = 0.02,
+    blur: Annotated[
+        float, typer.Option(help="The filter the map is seen through, in sides of it.")
+    ] = 0.02,
     method: MethodOption = Way.zoom,
     bounds: Annotated[
         str,
@@ -82,8 +95,8 @@ def plan(
 ) -> None:
     """Forecast how good a map will be, or the epsilon or users that a good one takes.
 
-    It reads no data and spends nothing. Intervals are over places, from spiky to spread-out ones: nine of ten
-    lie in them, or as many as it says.
+    It reads no data and spends nothing. Intervals are over places, from spiky to spread-out ones:
+    nine of ten lie in them, or as many as it says.
     """
     _check(levels, blur, method)
     if out is not None:
@@ -99,10 +112,12 @@ def plan(
 
 
 def _check(levels: int, blur: float, method: Way) -> None:
-    from sfumato.heatmap.forecast import BLUR, LEVELS
+    from sfumato.heatmap.analysis.forecasts import BLUR, LEVELS
 
     if method is not Way.zoom:
-        raise InvalidParameter(f"only maps by zoom are forecast, got {method.value}; nothing was forecast")
+        raise InvalidParameter(
+            f"only maps by zoom are forecast, got {method.value}; nothing was forecast"
+        )
     if blur != BLUR:
         raise InvalidParameter(
             f"maps are forecast as they are seen through a blur of {BLUR:g} sides, got {blur:g}; rehearse on "
@@ -116,22 +131,26 @@ def _check(levels: int, blur: float, method: Way) -> None:
 
 def _check_out(out: Path, *, overwrite: bool) -> None:
     if out.suffix.lower() not in SUFFIXES:
-        raise InvalidParameter(f"plans end in one of {', '.join(SUFFIXES)}, got {out}; nothing was written")
+        raise InvalidParameter(
+            f"plans end in one of {', '.join(SUFFIXES)}, got {out}; nothing was written"
+        )
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
-        raise InvalidParameter(f"the folder of {out} must be there to write to; nothing was written")
+        raise InvalidParameter(
+            f"the folder of {out} must be there to write to; nothing was written"
+        )
     if out.is_dir() or (os.path.lexists(out) and not overwrite):
         raise InvalidParameter(f"{out} exists already and is kept; nothing was written")
 
 
 def _number(text: str) -> float:
-    from sfumato.privacy.exact import exact
+    from sfumato.privacy.accounting.numbers import exact
 
     return float(exact(text, name="epsilon"))
 
 
 def _wanted(text: str) -> Wanted:
     """A metric and the number it should reach."""
-    from sfumato.heatmap.leaderboard import METRICS
+    from sfumato.heatmap.benchmark.leaderboard import METRICS
 
     name, _, number = text.partition("=")
     for metric in METRICS:
@@ -163,7 +182,7 @@ def _answer(
     result: dict[str, Any] = {"kind": kind.value, "users": users, "epsilon": epsilon}
     lines: list[str] = []
     if users is not None and epsilon is not None:
-        from sfumato.heatmap.forecast import forecast
+        from sfumato.heatmap.analysis.forecasts import forecast
 
         found = forecast(users, epsilon, kind=kind.value)
         result["forecast"] = asdict(found)
@@ -198,7 +217,7 @@ def _answer(
 def _needed(
     kind: Data, wanted: Wanted, *, users: float | None = None, epsilon: float | None = None
 ) -> Needed:
-    from sfumato.heatmap.forecast import epsilon_needed, users_needed
+    from sfumato.heatmap.analysis.forecasts import epsilon_needed, users_needed
 
     if users is not None:
         return epsilon_needed(*wanted, users=users, kind=kind.value)
@@ -230,7 +249,7 @@ def _told(number: float | None, before: str = "", after: str = "") -> str:
 
 
 def _verdict(found: Forecast, wanted: Wanted) -> str:
-    from sfumato.heatmap.leaderboard import GROWS
+    from sfumato.heatmap.benchmark.leaderboard import GROWS
 
     metric, value = wanted
     ends = found.of(metric)
@@ -247,13 +266,18 @@ def _verdict(found: Forecast, wanted: Wanted) -> str:
 
 def _metrics(found: Forecast) -> list[str]:
     """The four numbers with their intervals."""
-    from sfumato.heatmap.leaderboard import METRICS
+    from sfumato.heatmap.benchmark.leaderboard import METRICS
 
     rows = [["", "forecast", "interval", "holds in"]]
     for metric in METRICS:
         one = found.of(metric)
         rows.append(
-            [NAMES[metric], _short(one.middle), f"{_short(one.low)} to {_short(one.high)}", _share(one)]
+            [
+                NAMES[metric],
+                _short(one.middle),
+                f"{_short(one.low)} to {_short(one.high)}",
+                _share(one),
+            ]
         )
     return _aligned(rows)
 
@@ -290,19 +314,26 @@ def plain_words(found: Forecast, side: tuple[float, str] | None) -> list[str]:
             f"{_short(right.lowest)} to {_short(right.highest)}"
         )
     if found.beyond:
-        lines.append("there are more users than were simulated: the map should be at least this good")
+        lines.append(
+            "there are more users than were simulated: the map should be at least this good"
+        )
     return lines
 
 
 def _table(kind: Data, users: int | None, epsilon: float | None) -> list[list[str]]:
     """Without a point: all metrics along what was not given, or Similarity over both."""
-    from sfumato.heatmap.forecast import forecast
-    from sfumato.heatmap.leaderboard import METRICS
+    from sfumato.heatmap.analysis.forecasts import forecast
+    from sfumato.heatmap.benchmark.leaderboard import METRICS
 
     if users is None and epsilon is None:
         heads = ["Similarity", *(f"epsilon {one:g}" for one in EPSILONS)]
-        return [heads, *([f"{n:,} users", *(_cell(kind, n, one) for one in EPSILONS)] for n in USERS)]
-    points = [(users, one) for one in EPSILONS] if users is not None else [(n, epsilon) for n in USERS]
+        return [
+            heads,
+            *([f"{n:,} users", *(_cell(kind, n, one) for one in EPSILONS)] for n in USERS),
+        ]
+    points = (
+        [(users, one) for one in EPSILONS] if users is not None else [(n, epsilon) for n in USERS]
+    )
     rows = [["epsilon" if users is not None else "users", *NAMES.values()]]
     for n, cost in points:
         try:
@@ -317,7 +348,7 @@ def _table(kind: Data, users: int | None, epsilon: float | None) -> list[list[st
 
 
 def _cell(kind: Data, users: int, epsilon: float) -> str:
-    from sfumato.heatmap.forecast import forecast
+    from sfumato.heatmap.analysis.forecasts import forecast
 
     try:
         return _interval(forecast(users, epsilon, kind=kind.value).similarity)
@@ -330,7 +361,7 @@ def _interval(one: Expected) -> str:
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
-    from sfumato.heatmap.standings import aligned
+    from sfumato.heatmap.benchmark.scoring import aligned
 
     return aligned(rows).splitlines()
 
@@ -372,8 +403,8 @@ def _picture(
 
     from sfumato.figures.forecast import Asked, draw_forecast
     from sfumato.figures.intervals import Series
-    from sfumato.heatmap.forecast import USUAL_USERS, forecast_table
-    from sfumato.heatmap.leaderboard import METRICS
+    from sfumato.heatmap.analysis.forecasts import USUAL_USERS, forecast_table
+    from sfumato.heatmap.benchmark.leaderboard import METRICS
 
     table = forecast_table(kind.value)
     by_users = users is None and epsilon is not None
@@ -393,7 +424,11 @@ def _picture(
     given = f"at epsilon {fixed:g}" if by_users else f"of {fixed:,.0f} users"
     caption = f"Maps {given}, {kind.value}: a usual place, and the interval from place to place."
     asked = Asked(
-        None if by_users else epsilon, NAMES[wanted[0]] if wanted else "", wanted[1] if wanted else None
+        None if by_users else epsilon,
+        NAMES[wanted[0]] if wanted else "",
+        wanted[1] if wanted else None,
     )
     label = "users" if by_users else "epsilon"
-    return caption, draw_forecast(panels, x_label=label, asked=asked, caption=f"{caption} {HOLDS_FOR}")
+    return caption, draw_forecast(
+        panels, x_label=label, asked=asked, caption=f"{caption} {HOLDS_FOR}"
+    )

@@ -31,15 +31,20 @@ PriorFile = Annotated[
 def declared_prior(path: Path | None, area: Area, *, rows: str = "") -> Prior | None:
     """The prior of the option, refused before anything is charged if it is private or of no use.
 
-    That is one of the files of `rows`, one that cannot be read, or one without weight inside the area.
+    That is one of the files of `rows`, one that cannot be read, or one without weight inside the
+    area.
     """
     from sfumato.heatmap import read_prior
 
     if path is None:
         return None
-    private = [Path(rows.partition("::")[0]), *map(Path, glob.glob(rows, recursive=True))] if rows else []
+    private = (
+        [Path(rows.partition("::")[0]), *map(Path, glob.glob(rows, recursive=True))] if rows else []
+    )
     if any(_is_among(path, one) for one in private):
-        raise InvalidParameter(f"a prior is public, {path} is the private table itself; nothing was charged")
+        raise InvalidParameter(
+            f"a prior is public, {path} is the private table itself; nothing was charged"
+        )
     prior = read_prior(path)
     prior.check(area)
     return prior
@@ -48,10 +53,14 @@ def declared_prior(path: Path | None, area: Area, *, rows: str = "") -> Prior | 
 def keep_prior(path: Path | None, outputs: list[Path]) -> None:
     """Refuse outputs that would replace the prior."""
     if path is not None and path.resolve() in {one.resolve() for one in outputs}:
-        raise InvalidParameter(f"{path} must not replace the prior it is drawn by; nothing was written")
+        raise InvalidParameter(
+            f"{path} must not replace the prior it is drawn by; nothing was written"
+        )
 
 
-def sharpened_maps(maps: tuple[HeatmapRelease, ...], prior: Prior | None) -> tuple[HeatmapRelease, ...]:
+def sharpened_maps(
+    maps: tuple[HeatmapRelease, ...], prior: Prior | None
+) -> tuple[HeatmapRelease, ...]:
     """The maps, following the prior; whatever goes wrong, they are there as they were paid for."""
     if prior is None:
         return maps
@@ -60,7 +69,8 @@ def sharpened_maps(maps: tuple[HeatmapRelease, ...], prior: Prior | None) -> tup
     except (Exception, KeyboardInterrupt) as problem:
         why = str(problem) or type(problem).__name__
         say(
-            f"could not follow {prior.file} ({why}): the map is paid for, and written without it", quiet=False
+            f"could not follow {prior.file} ({why}): the map is paid for, and written without it",
+            quiet=False,
         )
         return maps
 

@@ -59,11 +59,11 @@ def hotspots(
 
     How far the mass is from them on average is said beside what no k places can be below.
 
-    Where the map knows how sure it is, "real" is said of those within a ring of its picture: there is over
-    twice the map's average in every ring, all at once with a chance of 95%.
+    Where the map knows how sure it is, "real" is said of those within a ring of its picture: there
+    is over twice the map's average in every ring, all at once with a chance of 95%.
     """
     from sfumato.heatmap import read_heatmap
-    from sfumato.heatmap.uncertainty import in_a_ring
+    from sfumato.heatmap.inference.uncertainty import in_a_ring
 
     saved = read_heatmap(file)
     fit = saved.find_hotspots(count)

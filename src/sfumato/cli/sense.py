@@ -40,29 +40,39 @@ app.command("site")(sense_site.site)
 app.command("plan")(sense_plan.plan)
 app.command("place")(sense_place.place)
 app.command("ledger")(sense_site.ledger)
-keys = typer.Typer(help="Keys: a master key for whoever may take noise off, a key file for each device.")
+keys = typer.Typer(
+    help="Keys: a master key for whoever may take noise off, a key file for each device."
+)
 app.add_typer(keys, name="key")
 
 
 @app.command()
 @sentences
-def release(
+def release_readings(
     readings: Annotated[
         Path,
-        typer.Argument(help="Exact readings: a table with sensor, value, perhaps time.", show_default=False),
+        typer.Argument(
+            help="Exact readings: a table with sensor, value, perhaps time.", show_default=False
+        ),
     ],
     site: Annotated[Path, typer.Option(help="The site's file.", show_default=False)],
     out: Annotated[
         list[Path],
-        typer.Option(help="New file(s): .json for everything, .csv for the numbers.", show_default=False),
+        typer.Option(
+            help="New file(s): .json for everything, .csv for the numbers.", show_default=False
+        ),
     ],
-    ledger: Annotated[Path | None, typer.Option(help="The ledger that pays.", show_default=False)] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="The ledger that pays.", show_default=False)
+    ] = None,
     windows: Annotated[
         Path | None,
         typer.Option(help="Instead of --ledger: a folder with one ledger for each window of time."),
     ] = None,
     window: Annotated[str, typer.Option(help="Length of a window: 30m, 6h, 1d.")] = "1d",
-    budget_epsilon: Annotated[str, typer.Option(help="Budget of each window.", show_default=False)] = "",
+    budget_epsilon: Annotated[
+        str, typer.Option(help="Budget of each window.", show_default=False)
+    ] = "",
     budget_delta: Annotated[str, typer.Option(help="And its delta.")] = "1e-5",
     epsilon: Annotated[
         str, typer.Option(help="What one reading of all sensors costs.", show_default=False)
@@ -71,10 +81,13 @@ def release(
     rho: Annotated[str, typer.Option(help="Its cost in rho instead.", show_default=False)] = "",
     share: Annotated[
         int | None,
-        typer.Option(help="Instead: an equal share of the whole budget, for so many readings.", min=1),
+        typer.Option(
+            help="Instead: an equal share of the whole budget, for so many readings.", min=1
+        ),
     ] = None,
     device: Annotated[
-        Path | None, typer.Option(help="A device's key file: the noise can be taken off with the master key.")
+        Path | None,
+        typer.Option(help="A device's key file: the noise can be taken off with the master key."),
     ] = None,
     some: Annotated[
         bool, typer.Option("--some", help="Only some sensors are in the table: this device's own.")
@@ -82,20 +95,24 @@ def release(
     calibration: CalibrationOption = Calibrations.analytic,
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything but the readings, say the cost, read nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Check everything but the readings, say the cost, read nothing."
+        ),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Release readings: pay, round, add noise.
 
-    The promise is made for all sensors of the site together. Each time in the table is one reading, and is
-    paid for by the window it falls into; a window that renews does not protect a source that stays.
+    The promise is made for all sensors of the site together. Each time in the table is one reading,
+    and is paid for by the window it falls into; a window that renews does not protect a source that
+    stays.
     """
     from sfumato.privacy import Ledger
-    from sfumato.privacy.codec import encode
+    from sfumato.privacy.accounting.codec import encode
     from sfumato.sensing import Device, Readings, read_site, unit_of
-    from sfumato.sensing import release as release_snapshot
+    from sfumato.sensing import release_readings as release_snapshot
 
     hush = quiet or json
     check_outputs(out, {".json", ".csv"}, reads=[readings, site, ledger, device])
@@ -105,7 +122,9 @@ def release(
         planned = planned_noise(found, _loss(budget, epsilon, delta, rho, share), calibration)
     if ledger is not None:
         Ledger(ledger).afford(planned.cost, bound=planned.bound())
-    promise = f"{planned.cost} for one reading of {len(found.sensors)} sensors: sigma {planned.sigma:.4g}"
+    promise = (
+        f"{planned.cost} for one reading of {len(found.sensors)} sensors: sigma {planned.sigma:.4g}"
+    )
     if dry_run:
         unit = unit_of(found.sensors, window=f"within each {window}" if windows else "")
         result = {"cost": encode(planned.cost), "sigma": planned.sigma, "unit": unit}
@@ -131,7 +150,14 @@ def release(
         for (time, values), (one, during) in zip(snapshots, paid_by, strict=True):
             released.append(
                 release_snapshot(
-                    values, found, planned, ledger=one, device=sealer, window=during, time=time, note=note
+                    values,
+                    found,
+                    planned,
+                    ledger=one,
+                    device=sealer,
+                    window=during,
+                    time=time,
+                    note=note,
                 )
             )
     except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
@@ -164,7 +190,8 @@ def unseal(
     readings: Annotated[Path, typer.Argument(help="Sealed readings (.json).", show_default=False)],
     key: Annotated[Path, typer.Option(help="The master key.", show_default=False)],
     out: Annotated[
-        Path | None, typer.Option(help="A new .csv file that only you may read; else they are printed.")
+        Path | None,
+        typer.Option(help="A new .csv file that only you may read; else they are printed."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -178,7 +205,9 @@ def unseal(
         {"time": snapshot.time, "sensor": name, "value": value}
         for snapshot in found.snapshots
         for name, value in zip(
-            snapshot.names, unseal_snapshot(snapshot, found.site, master).reveal().tolist(), strict=True
+            snapshot.names,
+            unseal_snapshot(snapshot, found.site, master).reveal().tolist(),
+            strict=True,
         )
     ]
     if out is None:
@@ -188,7 +217,9 @@ def unseal(
             json=json,
         )
         return
-    write_table(out, ["time", "sensor", "value"], [list(row.values()) for row in rows], private=True)
+    write_table(
+        out, ["time", "sensor", "value"], [list(row.values()) for row in rows], private=True
+    )
     remark = "" if quiet else " (private)"
     show({"private": True, "written": str(out)}, f"{out}{remark}", json=json)
 
@@ -196,7 +227,9 @@ def unseal(
 @keys.command("new")
 @sentences
 def key_new(
-    file: Annotated[Path, typer.Argument(help="A new file for the master key.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A new file for the master key.", show_default=False)
+    ],
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -213,8 +246,12 @@ def key_new(
 @sentences
 def key_device(
     master: Annotated[Path, typer.Argument(help="The master key.", show_default=False)],
-    file: Annotated[Path, typer.Argument(help="A new key file for the device.", show_default=False)],
-    name: Annotated[str, typer.Option(help="What the device is called; give each one its own name.")],
+    file: Annotated[
+        Path, typer.Argument(help="A new key file for the device.", show_default=False)
+    ],
+    name: Annotated[
+        str, typer.Option(help="What the device is called; give each one its own name.")
+    ],
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -254,7 +291,9 @@ def _payer(
     from sfumato.sensing import describe_window, parse_window, window_ledger, window_of
 
     if (ledger is None) == (windows is None):
-        raise InvalidParameter("say who pays: --ledger FILE or --windows FOLDER; nothing was charged")
+        raise InvalidParameter(
+            "say who pays: --ledger FILE or --windows FOLDER; nothing was charged"
+        )
     if ledger is not None:
         if not ledger.exists():
             raise InvalidInput(
@@ -264,7 +303,9 @@ def _payer(
         _pays_for(book, site, "")
         return book.header.budget, lambda _: (book, "")
     if windows is None or not epsilon:
-        raise InvalidParameter("--windows needs --budget-epsilon, the budget of each; nothing was charged")
+        raise InvalidParameter(
+            "--windows needs --budget-epsilon, the budget of each; nothing was charged"
+        )
     length, budget, folder = parse_window(window), budget_of(epsilon, delta, ""), windows
 
     def of_window(time: str) -> tuple[Ledger, str]:
@@ -325,7 +366,7 @@ def _moment(time: str) -> datetime:
 def _loss(budget: Loss, epsilon: str, delta: str, rho: str, share: int | None) -> ZCDP | ApproxDP:
     """What one reading costs: as asked, or its share of the whole budget."""
     from sfumato.privacy import ZCDP, ApproxDP
-    from sfumato.sensing.rounds import share_of
+    from sfumato.sensing.release.rounds import share_of
 
     if share is None:
         return reading_loss(epsilon, delta, rho)

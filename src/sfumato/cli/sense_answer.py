@@ -12,16 +12,21 @@ from sfumato.cli.chance import chance
 from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from sfumato._types import FloatArray, IntArray
     from sfumato.cli.sense_noisy import Noisy
-    from sfumato.sensing import Answer, Field, Misfit, OffGrid, Operator, Posterior, Recovery
-    from sfumato.spaces.space import FloatArray, IntArray
+    from sfumato.sensing import Answer, Field, Misfit, OffGrid, Operator, Recovery, SourcePosterior
 
 WIDER, TIMES = 8.0, 13  # diffusion times that are tried: so many, down to and up to this factor
 LEVEL = 0.9
-TESTED = 1 << 17  # cells up to which the physics is tested: 1.7 s there with 500 sensors, R up to 7 s
+TESTED = (
+    1 << 17
+)  # cells up to which the physics is tested: 1.7 s there with 500 sensors, R up to 7 s
 WIDE = 0.25  # of a line or of a side of a plane: an error of a place above it tells nothing
 HELD = 1e-6  # share of the largest mass within which a fitted one is held by it
-FEW, HEAP = 3, 0.95  # so many sources or more, with so much of their mass within half of the heat's width
+FEW, HEAP = (
+    3,
+    0.95,
+)  # so many sources or more, with so much of their mass within half of the heat's width
 RARE = 1e-4  # counts less likely than this are not told
 
 
@@ -88,8 +93,9 @@ class Given:
 def give(found: Recovery, read: Noisy, asked: Asked, *, labels: IntArray | None) -> Given:
     """The answer of an estimator to the readings of R, of the site as stated or of a field that is fitted.
 
-    Where R says that nothing can be told there is no answer. Where R is infeasible there is one only if a
-    test finds that the physics fits, so that it was the noise: the default radius leaves that 1 draw of 10.
+    Where R says that nothing can be told there is no answer. Where R is infeasible there is one
+    only if a test finds that the physics fits, so that it was the noise: the default radius leaves
+    that 1 draw of 10.
     """
     from sfumato.sensing import misfit, recover
 
@@ -98,7 +104,9 @@ def give(found: Recovery, read: Noisy, asked: Asked, *, labels: IntArray | None)
     if asked.fit:
         field = _fitted(found, read, asked)
         sigma = field.sigma
-        found = recover(field.operator, field.readings, upper=asked.upper, **limit(asked.radius, sigma))
+        found = recover(
+            field.operator, field.readings, upper=asked.upper, **limit(asked.radius, sigma)
+        )
         remarks = ("the answer takes the fitted field for known, so it is surer than it should be",)
     doubts = None
     if sigma and (field or found.operator.space.size <= TESTED):
@@ -114,7 +122,10 @@ def give(found: Recovery, read: Noisy, asked: Asked, *, labels: IntArray | None)
     if found.status != "optimal" and (not by_noise or estimator is Estimator.least):
         return Given(None, found, None, _no_answer(found, field), field, doubts)
     if by_noise:
-        remarks = (*remarks, "a test finds that the physics fits, so it was the noise: here is an answer")
+        remarks = (
+            *remarks,
+            "a test finds that the physics fits, so it was the noise: here is an answer",
+        )
     answer, reads = _answer(estimator, found, sigma, asked, labels)
     return Given(_with_field(answer, field), found, reads, remarks, field, doubts)
 
@@ -127,7 +138,9 @@ def limit(radius: str, sigma: float | None) -> dict[str, Any]:
         except ValueError:
             raise InvalidParameter(f"--radius is a number or 'papers', got {radius!r}") from None
     if sigma is None:
-        raise InvalidParameter("readings in a .csv need --sigma, or a --radius; nothing was recovered")
+        raise InvalidParameter(
+            "readings in a .csv need --sigma, or a --radius; nothing was recovered"
+        )
     return {"sigma": sigma, "radius": radius or None}
 
 
@@ -140,7 +153,7 @@ def _no_answer(found: Recovery, field: Field | None) -> tuple[str, ...]:
 
 def _unable(operator: Operator, sigma: float | None) -> str:
     """Why there can be no posterior here, or nothing."""
-    from sfumato.sensing.posterior_cells import MOST_CELLS, runs_needed
+    from sfumato.sensing.recovery.estimators.posterior_cells import MOST_CELLS, runs_needed
 
     if not sigma:
         return "needs the sigma of the noise"
@@ -157,7 +170,11 @@ def noise_of(sigma: float | None, who: str) -> float:
 
 
 def _answer(
-    estimator: Estimator, found: Recovery, sigma: float | None, asked: Asked, labels: IntArray | None
+    estimator: Estimator,
+    found: Recovery,
+    sigma: float | None,
+    asked: Asked,
+    labels: IntArray | None,
 ) -> tuple[Answer, FloatArray]:
     operator, readings = found.operator, found.readings
     if estimator is Estimator.least:
@@ -181,7 +198,9 @@ def _bayes(
     from sfumato.sensing import Answer, bands, bayes_median, community_beliefs, posterior
 
     rng = chance(seed_of(readings) if asked.seed is None else asked.seed)
-    beliefs = posterior(operator, readings, sigma=sigma, rng=rng, upper=asked.upper, most=asked.most)
+    beliefs = posterior(
+        operator, readings, sigma=sigma, rng=rng, upper=asked.upper, most=asked.most
+    )
     counts = {str(k): float(p) for k, p in enumerate(beliefs.counts) if p >= RARE}
     told: dict[str, Any] = {
         "level": LEVEL,
@@ -202,19 +221,22 @@ def _bayes(
     return answer, operator.readings(beliefs.expected)
 
 
-def _one_heap(beliefs: Posterior) -> str:
+def _one_heap(beliefs: SourcePosterior) -> str:
     """That several sources are all at one place, as where one is larger than it may be; or nothing."""
     import numpy as np
 
     from sfumato.sensing import HeatLine, HeatPlane
-    from sfumato.sensing.estimate import distances_between, places_of
+    from sfumato.sensing.recovery.estimate import distances_between, places_of
 
     operator, count = beliefs.operator, int(beliefs.counts.argmax())
     if count < FEW or not isinstance(operator, HeatLine | HeatPlane):
         return ""
     cells = np.flatnonzero(beliefs.shares)
     places = places_of(operator.space, cells)
-    near = distances_between(operator.space, places, places) <= math.sqrt(2 * operator.diffusion_time) / 2
+    near = (
+        distances_between(operator.space, places, places)
+        <= math.sqrt(2 * operator.diffusion_time) / 2
+    )
     if (near @ beliefs.shares[cells]).max() < HEAP:
         return ""
     return (
@@ -232,7 +254,7 @@ def seed_of(readings: FloatArray) -> bytes:
 
 def _least(found: Recovery) -> tuple[Answer, FloatArray]:
     from sfumato.sensing import Answer, Estimate
-    from sfumato.sensing.estimate import places_of
+    from sfumato.sensing.recovery.estimate import places_of
 
     places = places_of(found.operator.space, found.support)
     answer = Answer("least", Estimate(found.operator, places, found.estimate[found.support]))
@@ -243,7 +265,7 @@ def _off_grid(
     operator: Operator, readings: FloatArray, sigma: float, asked: Asked
 ) -> tuple[Answer, FloatArray]:
     from sfumato.sensing import Answer, HeatLine, HeatPlane, off_grid
-    from sfumato.sensing.off_grid import scene_of
+    from sfumato.sensing.recovery.estimators.off_grid import scene_of
 
     heat: HeatLine | HeatPlane = operator  # type: ignore[assignment]  # another is refused, in words
     most = {} if asked.most is None else {"most": asked.most}
@@ -266,7 +288,7 @@ def _mixture(
     operator: Operator, readings: FloatArray, sigma: float, asked: Asked
 ) -> tuple[Answer, FloatArray]:
     from sfumato.sensing import Answer, HeatLine, HeatPlane, mixture
-    from sfumato.sensing.off_grid import scene_of
+    from sfumato.sensing.recovery.estimators.off_grid import scene_of
 
     heat: HeatLine | HeatPlane = operator  # type: ignore[assignment]  # another is refused, in words
     most = {} if asked.most is None else {"most": asked.most}
@@ -299,7 +321,7 @@ def _fitted(found: Recovery, read: Noisy, asked: Asked) -> Field:
     import numpy as np
 
     from sfumato.sensing import fit_field
-    from sfumato.sensing.build import time_of
+    from sfumato.sensing.model.operators.build import time_of
 
     noise_of(read.sigma, "--fit")
     operator, times = found.operator, None
@@ -316,7 +338,11 @@ def _fitted(found: Recovery, read: Noisy, asked: Asked) -> Field:
 
 
 def _with_field(answer: Answer, field: Field | None) -> Answer:
-    return answer if field is None else replace(answer, told={**answer.told, "field": field_told(field)})
+    return (
+        answer
+        if field is None
+        else replace(answer, told={**answer.told, "field": field_told(field)})
+    )
 
 
 def field_told(field: Field) -> dict[str, Any]:

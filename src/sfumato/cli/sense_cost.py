@@ -11,8 +11,8 @@ from sfumato.cli.sense_words import listed, many, up
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing import NoisePlan
-    from sfumato.sensing.design import Design
-    from sfumato.sensing.rounds import RoundsCost
+    from sfumato.sensing.planning.design import Design
+    from sfumato.sensing.release.rounds import RoundsCost
 
 STATED = "1e-6"  # the delta at which `sense release` says what a rho means
 
@@ -22,8 +22,8 @@ def after_readings(
 ) -> tuple[dict[str, Any], list[str]]:
     """What many readings cost; and if so many share the cost, what each of them may."""
     from sfumato.privacy import ZCDP, as_approx
-    from sfumato.privacy.codec import encode
-    from sfumato.sensing.rounds import DAY, cost_after
+    from sfumato.privacy.accounting.codec import encode
+    from sfumato.sensing.release.rounds import DAY, cost_after
 
     delta = delta_of(total)
     rows = cost_after(planned, DAY if readings is None else sorted({1, readings}), delta=delta)
@@ -31,7 +31,9 @@ def after_readings(
     what = "reading" if len(rows) == 1 and rows[0].readings == 1 else "readings"
     # One reading costs what was asked; computed from its noise, it is that up to rounding.
     asked = getattr(design.loss, "epsilon", math.inf)
-    costs = listed([up(min(row.epsilon, asked) if row.readings == 1 else row.epsilon) for row in rows])
+    costs = listed(
+        [up(min(row.epsilon, asked) if row.readings == 1 else row.epsilon) for row in rows]
+    )
     lines = [
         f"after {numbers} {what} of the same sources epsilon is {costs}, at delta {float(delta):g}",
     ]
@@ -50,7 +52,8 @@ def after_readings(
         ]
     }
     if readings is not None and isinstance(planned.cost, ZCDP):  # a share always is
-        # The noise is rounded up, so that a reading costs, and is charged, a little less than its share.
+        # The noise is rounded up, so that a reading costs, and is charged, a little less than its
+        # share.
         together = ZCDP(planned.cost.rho * readings)
         stated = as_approx(together, STATED)
         result["shared"] = {

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sfumato.cli.sense_files import read_layout
 
 if TYPE_CHECKING:
+    from sfumato._types import FloatArray
     from sfumato.cli.sense_answer import Given
     from sfumato.sensing import SavedRecovery
-    from sfumato.spaces.space import FloatArray
 
 
 _REMARKS = {
@@ -33,11 +33,11 @@ def draw(
 ) -> bytes:
     """A picture of a recovery, whatever space its sources live on.
 
-    With what an estimator has `given`, its answer is in front and R behind; sensors and readings are then
-    those it was made from, so of the fitted field if there is one.
+    With what an estimator has `given`, its answer is in front and R behind; sensors and readings
+    are then those it was made from, so of the fitted field if there is one.
     """
     from sfumato.figures import draw_graph_recovery, draw_line_recovery, draw_plane_recovery
-    from sfumato.sensing.answer import on_cells
+    from sfumato.sensing.recovery.answer import on_cells
     from sfumato.spaces import Graph, Line
 
     found = saved.recovery
@@ -45,14 +45,18 @@ def draw(
     unfitted = given is not None and given.field is not None and answer is None
     seen = found if given is None or unfitted else given.found
     space = seen.operator.space
-    beside = answer is not None and (answer.estimator != "least" or given is None or given.field is not None)
+    beside = answer is not None and (
+        answer.estimator != "least" or given is None or given.field is not None
+    )
     common: dict[str, Any] = {
         "sources": truth,
         "readings": seen.readings,
         "caption": _caption(saved, beside=beside),
         "rehearsal": saved.rehearsal,
         "remark": UNFITTED if unfitted else "" if answer is not None else _REMARKS[seen.status],
-        "bands": [] if answer is None else [(b.place, b.radius, b.probability) for b in answer.bands or ()],
+        "bands": []
+        if answer is None
+        else [(b.place, b.radius, b.probability) for b in answer.bands or ()],
     }
     match space:
         case Line():
@@ -63,7 +67,9 @@ def draw(
                 sensors=seen.operator.sensors.positions[:, 0],
                 sigma=saved.sigma or 0.0,
                 fitted=seen.operator.readings(seen.estimate) if reads is None else reads,
-                answer=(answer.estimate.places[:, 0], answer.estimate.masses) if answer and beside else None,
+                answer=(answer.estimate.places[:, 0], answer.estimate.masses)
+                if answer and beside
+                else None,
                 **common,
             )
         case Graph():
@@ -100,7 +106,9 @@ def _caption(saved: SavedRecovery, *, beside: bool) -> str:
     if answer.bands:
         told += "; each band is a statement of its own, that all hold together is less likely"
     if field is not None:
-        told += "; it rests on a fitted field: " + ("; ".join(field["said"]) or "nothing had to be changed")
+        told += "; it rests on a fitted field: " + (
+            "; ".join(field["said"]) or "nothing had to be changed"
+        )
     if not answer.told.get("mixing", {"mixed": True})["mixed"]:
         told += "; ITS DRAWS DID NOT MIX, take it as a guess"
     return f"{text}{told}."

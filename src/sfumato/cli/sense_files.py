@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from sfumato._types import FloatArray
     from sfumato.sensing import Sensors, Site
     from sfumato.spaces import Graph
-    from sfumato.spaces.space import FloatArray
 
 Rows = list[dict[str, Any]]
 AXES = ("x", "y")
@@ -43,7 +43,9 @@ def read_rows(path: Path, *, empty: bool = False) -> Rows:
         try:
             rows = list(reader)
         except csv.Error:  # a text of 100,000 letters, say; what it says is not repeated
-            raise InvalidInput(f"{path} is not a table with a header line; nothing was charged") from None
+            raise InvalidInput(
+                f"{path} is not a table with a header line; nothing was charged"
+            ) from None
     if not rows and not empty:
         raise InvalidInput(f"{path} has no rows; nothing was charged")
     return rows
@@ -52,7 +54,8 @@ def read_rows(path: Path, *, empty: bool = False) -> Rows:
 def column(rows: Rows, name: str, path: Path) -> list[Any]:
     """One column; a row without it is refused by its number.
 
-    A table without a header has readings in its first line, so names of columns are not repeated either.
+    A table without a header has readings in its first line, so names of columns are not repeated
+    either.
     """
     if not any(name in row for row in rows):
         raise InvalidInput(
@@ -93,19 +96,26 @@ def read_sensors(path: Path) -> Sensors:
     rows = read_rows(path)
     axes = [axis for axis in AXES if has(rows, axis)]
     if not axes:
-        raise InvalidInput(f"{path} needs the places of sensors in columns x, or x and y; nothing was built")
+        raise InvalidInput(
+            f"{path} needs the places of sensors in columns x, or x and y; nothing was built"
+        )
     names = [str(name) for name in column(rows, "sensor", path)]
     return Sensors(list(zip(*(numbers(rows, axis, path) for axis in axes), strict=True)), names)
 
 
-def read_graph(path: Path, *, largest_part: bool) -> tuple[Graph, tuple[str, ...], FloatArray | None]:
+def read_graph(
+    path: Path, *, largest_part: bool
+) -> tuple[Graph, tuple[str, ...], FloatArray | None]:
     """A graph from an edge list (u, v, perhaps length and weight): the graph, names of nodes, weights."""
     import numpy as np
 
     from sfumato.spaces import Graph
 
     rows = read_rows(path)
-    ends = [(str(u), str(v)) for u, v in zip(column(rows, "u", path), column(rows, "v", path), strict=True)]
+    ends = [
+        (str(u), str(v))
+        for u, v in zip(column(rows, "u", path), column(rows, "v", path), strict=True)
+    ]
     lengths = np.array(numbers(rows, "length", path)) if has(rows, "length") else np.ones(len(rows))
     weights = np.array(numbers(rows, "weight", path)) if has(rows, "weight") else np.ones(len(rows))
     names = in_order(name for pair in ends for name in pair)
@@ -133,7 +143,11 @@ def read_snapshots(path: Path, site: Site) -> list[tuple[str, dict[str, float]]]
     rows = read_rows(path)
     names = [str(name) for name in column(rows, "sensor", path)]
     values = numbers(rows, "value", path)
-    times = [str(time) for time in column(rows, "time", path)] if has(rows, "time") else [""] * len(rows)
+    times = (
+        [str(time) for time in column(rows, "time", path)]
+        if has(rows, "time")
+        else [""] * len(rows)
+    )
     found: dict[str, dict[str, float]] = {}
     known = set(site.sensors.names)
     for row, (time, name, value) in enumerate(zip(times, names, values, strict=True), 1):
@@ -165,7 +179,9 @@ def read_sources(path: Path, site: Site) -> FloatArray:
     number = {site.cell(i): i for i in range(masses.size)}
     for cell, mass in zip(column(rows, "cell", path), numbers(rows, "mass", path), strict=True):
         if str(cell) not in number:
-            raise InvalidInput(f"{path}: site {site.name!r} has no cell {str(cell)!r}; nothing was recovered")
+            raise InvalidInput(
+                f"{path}: site {site.name!r} has no cell {str(cell)!r}; nothing was recovered"
+            )
         masses[number[str(cell)]] += mass
     return masses
 

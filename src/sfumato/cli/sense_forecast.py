@@ -14,8 +14,8 @@ from sfumato.errors import InvalidParameter
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing import Conditioning, NoisePlan, RecoveryBound
-    from sfumato.sensing.design import Axis, Design
-    from sfumato.sensing.forecast import ErrorForecast, RecoveryForecast
+    from sfumato.sensing.planning.design import Axis, Design
+    from sfumato.sensing.planning.forecast import ErrorForecast, RecoveryForecast
 
 Told = tuple[dict[str, Any], list[str]]
 
@@ -32,8 +32,8 @@ def noise(
     details: bool,
 ) -> Told:
     """The noise, and what physics and noise hide: in one reading, or in all that share a cost."""
-    from sfumato.privacy.codec import encode
-    from sfumato.sensing.build import time_of
+    from sfumato.privacy.accounting.codec import encode
+    from sfumato.sensing.model.operators.build import time_of
 
     found = design.site
     delta, count = delta_of(total), readings or 1
@@ -75,7 +75,7 @@ def noise(
 def _time(design: Design) -> str:
     """The diffusion time, or the rate of a graph, where there is one."""
     from sfumato.sensing import GraphDiffusion
-    from sfumato.sensing.build import time_of
+    from sfumato.sensing.model.operators.build import time_of
 
     time = time_of(design.site.operator)
     name = "rate" if isinstance(design.site.operator, GraphDiffusion) else "T"
@@ -89,9 +89,11 @@ def _guess(planned: NoisePlan, count: int) -> float:
     from sfumato.privacy import ZCDP
 
     if not isinstance(planned.cost, ZCDP):
-        # Two Gaussians a distance d apart are told apart with probability Phi(d / (2 sigma)), and no better.
+        # Two Gaussians a distance d apart are told apart with probability Phi(d / (2 sigma)), and
+        # no better.
         return NormalDist().cdf(float(planned.moved / planned.mechanism.sigma) / 2)
-    # Of rho only a divergence is proved, Kullback and Leibler's, at most rho [tsybakov09, lem. 2.5 and 2.6].
+    # Of rho only a divergence is proved, Kullback and Leibler's, at most rho [tsybakov09, lem. 2.5
+    # and 2.6].
     rho = float(planned.cost.rho) * count
     return 0.5 + 0.5 * min(math.sqrt(rho / 2), 1 - 0.5 * math.exp(-rho))
 
@@ -101,7 +103,7 @@ def _one_sensor(planned: NoisePlan, delta: Any, count: int) -> float:
     from fractions import Fraction
 
     from sfumato.privacy import ZCDP, as_approx
-    from sfumato.privacy.exact import double_above
+    from sfumato.privacy.accounting.numbers import double_above
 
     if not isinstance(planned.cost, ZCDP):
         return float(planned.per_sensor_loss(delta).max())
@@ -112,7 +114,7 @@ def _one_sensor(planned: NoisePlan, delta: Any, count: int) -> float:
 
 def resolution_of(design: Design, planned: NoisePlan, readings: int | None) -> Told:
     """How far apart two sources must be to be seen as two, in one reading; and in the mean of all."""
-    from sfumato.sensing.resolution import resolution
+    from sfumato.sensing.diagnostics.resolution import resolution
 
     told: dict[str, Any] = {}
     lines = []
@@ -123,7 +125,9 @@ def resolution_of(design: Design, planned: NoisePlan, readings: int | None) -> T
         try:
             found = resolution(design.site.operator, sigma=planned.sigma / math.sqrt(count))
         except InvalidParameter as problem:  # more cells than can be looked at
-            return {"resolution": None}, [f"what cannot be told apart was not looked for: {problem}"]
+            return {"resolution": None}, [
+                f"what cannot be told apart was not looked for: {problem}"
+            ]
         told[name] = {
             "separation": found.separation,
             "best": found.best,
@@ -131,13 +135,15 @@ def resolution_of(design: Design, planned: NoisePlan, readings: int | None) -> T
             "confidence": found.confidence,
             "said": found.said,
         }
-        lines.append(found.said if count == 1 else f"in the mean of {count:,} readings {found.said}")
+        lines.append(
+            found.said if count == 1 else f"in the mean of {count:,} readings {found.said}"
+        )
     return told, lines
 
 
 def bounds(design: Design) -> Told:
     """What the papers prove of this setting, and what that is worth."""
-    from sfumato.sensing.papers_bounds import papers_bounds
+    from sfumato.sensing.planning.papers_bounds import papers_bounds
 
     found = papers_bounds(design.scene, design.loss)
     if found.noisy is None:
@@ -168,7 +174,9 @@ def bounds(design: Design) -> Told:
             "computed"
         ]
     if found.lower is not None:
-        lines.append(f"whoever estimates, however: the worst sources are missed by {found.lower:.2g} or more")
+        lines.append(
+            f"whoever estimates, however: the worst sources are missed by {found.lower:.2g} or more"
+        )
     return result, lines
 
 
@@ -252,7 +260,9 @@ def _better(foreseen: RecoveryForecast) -> str:
     if ratio is None:
         return "neither is better here: no trial was wrong"
     if not math.isfinite(ratio.high):
-        return "neither is better here by more than chance: too few trials were wrong to compare them"
+        return (
+            "neither is better here by more than chance: too few trials were wrong to compare them"
+        )
     name = "Bayes median" if ratio.better == "bayes median" else "least mass"
     said = f"{_percent(ratio.value)} of the other's error ({_percent(ratio.low)} to {_percent(ratio.high)})"
     if ratio.sure:
@@ -278,7 +288,7 @@ def unit(design: Design) -> str:
 
 def extent(design: Design) -> str:
     """How far the site reaches, in that unit: so that nobody takes an error of 0.4 m for 0.4 of the line."""
-    from sfumato.sensing.design import begin_of
+    from sfumato.sensing.planning.design import begin_of
     from sfumato.spaces import Grid, Line
 
     match design.site.operator.space:
@@ -294,7 +304,7 @@ def extent(design: Design) -> str:
 def axis_name(design: Design, axis: Axis) -> str:
     """What an axis is called on this site."""
     from sfumato.privacy import ApproxDP
-    from sfumato.sensing.operators import GraphDiffusion
+    from sfumato.sensing.model.operators.kinds import GraphDiffusion
 
     if axis == "cost":
         return "epsilon" if isinstance(design.loss, ApproxDP) else "rho"
@@ -314,4 +324,6 @@ def _peak(design: Design) -> float:
 
 def interval(one: ErrorForecast) -> str:
     """The ends of an interval; where no trial was wrong there is none."""
-    return "no trial was wrong" if math.isinf(one.high) else f"{short(one.low)} to {short(one.high)}"
+    return (
+        "no trial was wrong" if math.isinf(one.high) else f"{short(one.low)} to {short(one.high)}"
+    )

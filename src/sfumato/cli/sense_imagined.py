@@ -24,7 +24,9 @@ class Where(StrEnum):
 
 SensorsOption = Annotated[
     int | None,
-    typer.Option(help="Sensors (50, in the plane 49); on the graph one at every node, or so many.", min=1),
+    typer.Option(
+        help="Sensors (50, in the plane 49); on the graph one at every node, or so many.", min=1
+    ),
 ]
 CellsOption = Annotated[
     int | None, typer.Option(help="Cells of the line (100), nodes of the graph (200).", min=2)
@@ -71,12 +73,16 @@ class Imagined:
     def assumed(self, site: Site) -> list[str]:
         """What was not given and is not known of any real place, though answers hang on it: a sentence."""
         from sfumato.privacy import MovedMass
-        from sfumato.sensing.build import time_of
+        from sfumato.sensing.model.operators.build import time_of
 
         time = time_of(site.operator) or 0.0
         name = "rate" if self.on is Where.graph else "T"
-        missing = [] if self.diffusion_time is not None else [(f"{name} {time:.4g}", "--diffusion-time")]
-        if not self.radius and isinstance(site.neighbors, MovedMass):  # as every made-up site has it
+        missing = (
+            [] if self.diffusion_time is not None else [(f"{name} {time:.4g}", "--diffusion-time")]
+        )
+        if not self.radius and isinstance(
+            site.neighbors, MovedMass
+        ):  # as every made-up site has it
             missing.append((f"a radius of {float(site.neighbors.radius):.4g}", "--radius"))
         if not missing:
             return []
@@ -89,9 +95,9 @@ def imagined(asked: Imagined, *, kind: str, rng: Any, undone: str) -> Site:
     import numpy as np
 
     from sfumato.privacy import MovedMass
-    from sfumato.privacy.exact import exact
-    from sfumato.sensing import block_graph, graph_diffusion, heat_line, heat_plane, made_up_site
-    from sfumato.sensing.build import even_nodes, even_places
+    from sfumato.privacy.accounting.numbers import exact
+    from sfumato.sensing import block_graph, graph_diffusion, heat_line, heat_plane, synthetic_site
+    from sfumato.sensing.model.operators.build import even_nodes, even_places
     from sfumato.spaces import Grid
 
     on = asked.on or Where.line
@@ -108,7 +114,8 @@ def imagined(asked: Imagined, *, kind: str, rng: Any, undone: str) -> Site:
             operator = heat_line(
                 sources=asked.cells or 100,
                 sensors=count,
-                # Heat spreads as the root of T: on a line twice as long, four times as much looks the same.
+                # Heat spreads as the root of T: on a line twice as long, four times as much looks
+                # the same.
                 diffusion_time=0.05 * length**2 if time is None else time,
                 length=length,
             )
@@ -124,4 +131,4 @@ def imagined(asked: Imagined, *, kind: str, rng: Any, undone: str) -> Site:
             operator = graph_diffusion(graph, 0.5 if time is None else time, sensors=nodes)
     # A hundredth of the line, whatever its length.
     reach = asked.radius or ("1/8" if on is Where.graph else str(exact(length) / 100))
-    return made_up_site(f"{kind} {on.value}", operator, MovedMass(reach, operator.space.metric))
+    return synthetic_site(f"{kind} {on.value}", operator, MovedMass(reach, operator.space.metric))

@@ -12,13 +12,18 @@ from sfumato.cli.sense_words import many, short, up
 
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
-    from sfumato.sensing.design import Axis, Design
-    from sfumato.sensing.forecast import ErrorForecast
-    from sfumato.sensing.need import Need
+    from sfumato.sensing.planning.design import Axis, Design
+    from sfumato.sensing.planning.forecast import ErrorForecast
+    from sfumato.sensing.planning.requirement import Requirement
 
 
 def needs(
-    design: Design, found: Sequence[Need], *, even: float, total: ZCDP | ApproxDP, readings: int | None
+    design: Design,
+    found: Sequence[Requirement],
+    *,
+    even: float,
+    total: ZCDP | ApproxDP,
+    readings: int | None,
 ) -> Told:
     """The sensors and the epsilon that a wanted error takes, and how sure that is."""
     lines = []
@@ -37,7 +42,9 @@ def needs(
         first, last = (_amount(one.axis, name, end) for end in one.tried)
         if one.value is None:
             chance = " (within chance it may be)" if one.least.low <= one.want else ""
-            lines.append(f"{aim} was not reached from {first} to {last} ({NAMES[one.estimator]}){chance}")
+            lines.append(
+                f"{aim} was not reached from {first} to {last} ({NAMES[one.estimator]}){chance}"
+            )
         else:
             about = _amount(one.axis, name, one.value)
             about += ", the least tried" if one.value <= one.tried[0] else ""
@@ -46,7 +53,9 @@ def needs(
                 lines.append(_together(one.value, readings, total))
         if one.axis == "sensors":
             lines += [_little(one, name), *([_so(one, name)] if even > one.want else [])]
-        tried = [f"{_amount(one.axis, name, x)} {short(y.mean)} ({_of(y)})" for x, y in one.means.items()]
+        tried = [
+            f"{_amount(one.axis, name, x)} {short(y.mean)} ({_of(y)})" for x, y in one.means.items()
+        ]
         lines.append(f"tried, with mean errors: {'; '.join(tried)}")
         lines += left_out(list(one.means.values()))
     return {"needed": {axis_name(design, one.axis): _data(one) for one in found}}, lines
@@ -56,28 +65,33 @@ def _of(one: ErrorForecast) -> str:
     return f"{interval(one)}, {one.answers} trials"
 
 
-def _data(one: Need) -> dict[str, Any]:
+def _data(one: Requirement) -> dict[str, Any]:
     data = asdict(one) | {"means": [{"value": x, **asdict(y)} for x, y in one.means.items()]}
     data["within_a_tenth"] = data.pop("enough")  # of the least error: not of what is wanted
     return data
 
 
-def _takes(one: Need, name: str, about: str) -> str:
+def _takes(one: Requirement, name: str, about: str) -> str:
     """What is needed, and which values are too little, and enough, each with 95 %."""
     after = min((x for x in one.means if x >= (one.value or 0)), default=one.best)
     if one.means[after].mean == 0:
         return f"takes about {about}: no trial was wrong with {_amount(one.axis, name, after)}"
-    few = None if one.too_little is None else f"{_amount(one.axis, name, one.too_little)} {_little_word(one)}"
+    few = (
+        None
+        if one.too_little is None
+        else f"{_amount(one.axis, name, one.too_little)} {_little_word(one)}"
+    )
     if one.surely is None:
         sure = f"; {few}, with 95 %" if few else ""
-        # Where errors hardly fall with more sensors, where they cross is chance: not a number to buy by.
+        # Where errors hardly fall with more sensors, where they cross is chance: not a number to
+        # buy by.
         may = "" if one.axis == "sensors" else f"{about} may reach it, "
         return f"is at the edge: {may}nothing tried around it surely does{sure}"
     lots = f"{_amount(one.axis, name, one.surely)} {_verb(one.axis, one.surely)} enough"
     return f"takes about {about}: {f'{few} and {lots}, each' if few else f'{lots},'} with 95 %"
 
 
-def _little(one: Need, name: str) -> str:
+def _little(one: Requirement, name: str) -> str:
     """From where on more sensors buy little."""
     best = f"the least mean error of those tried is {short(one.least.mean)} ({interval(one.least)}), with "
     if one.enough == one.best:
@@ -88,7 +102,7 @@ def _little(one: Need, name: str) -> str:
     )
 
 
-def _so(one: Need, name: str) -> str:
+def _so(one: Requirement, name: str) -> str:
     """What to buy, and what that gives: enough sensors surely, or those from where on more buy little."""
     count = one.enough if one.surely is None else one.surely
     got = one.means[count]
@@ -108,13 +122,11 @@ def _together(rho: float, readings: int, total: ZCDP | ApproxDP) -> str:
     all_of_it = ZCDP(Fraction(rho) * readings)
     cost = f"rho {up(float(all_of_it.rho))}"
     if isinstance(total, ApproxDP):
-        cost = (
-            f"epsilon {up(float(as_approx(all_of_it, total.delta).epsilon))} at delta {float(total.delta):g}"
-        )
+        cost = f"epsilon {up(float(as_approx(all_of_it, total.delta).epsilon))} at delta {float(total.delta):g}"
     return f"that is of each reading; together, {many(readings, 'reading')} cost {cost}"
 
 
-def _little_word(one: Need) -> str:
+def _little_word(one: Requirement) -> str:
     few = "too few" if one.axis == "sensors" else "too little"
     return f"{_verb(one.axis, one.too_little or 0.0)} {few}"
 

@@ -12,15 +12,16 @@ from sfumato.cli.sense_files import read_sigma, read_snapshots
 from sfumato.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
+    from sfumato._types import FloatArray
     from sfumato.sensing import Answer, Readings, Recovery, SavedRecovery, Site, Snapshot
-    from sfumato.spaces.space import FloatArray
 
 
 @dataclass(frozen=True)
 class Noisy:
     """Noisy readings, from wherever they came: as one, and each of `rounds` in the order of time.
 
-    Where devices differ in their noise, all count as having the most of it; `least_sigma` is the least.
+    Where devices differ in their noise, all count as having the most of it; `least_sigma` is the
+    least.
     """
 
     site: Site
@@ -66,13 +67,17 @@ def read_noisy(
         )
     if any(path.suffix != ".json" for path in files) or site is not None:
         if len(files) != 1 or site is None:
-            raise InvalidParameter("readings in a .csv come as one file, with --site; nothing was recovered")
+            raise InvalidParameter(
+                "readings in a .csv come as one file, with --site; nothing was recovered"
+            )
         ground = read_site(site)
         groups = read_snapshots(files[0], ground)
         if time:
             groups = [group for group in groups if group[0] == time]
         if not groups:
-            raise InvalidParameter(f"there is no reading at {time!r} in {files[0]}; nothing was recovered")
+            raise InvalidParameter(
+                f"there is no reading at {time!r} in {files[0]}; nothing was recovered"
+            )
         if len(groups) > 1:
             raise InvalidParameter(f"{files[0]} has {len(groups)} times; choose one with --time")
         ((when, values),) = groups
@@ -91,7 +96,9 @@ def read_noisy(
             noises=[] if noise is None else [noise],
         )
     if sigma is not None:
-        raise InvalidParameter("--sigma goes with .csv readings; a .json says its own; nothing was recovered")
+        raise InvalidParameter(
+            "--sigma goes with .csv readings; a .json says its own; nothing was recovered"
+        )
     read = [read_readings(path) for path in files]
     return joined(read, time=time, average=average)
 
@@ -111,7 +118,9 @@ def joined(read: list[Readings], *, time: str, average: bool) -> Noisy:
         moments.setdefault(snapshot.time, []).append(snapshot)
         receipt = snapshot.release.ledger, snapshot.release.entry.hash
         if receipt in paid:
-            raise InvalidInput("a reading is there twice, with the same receipt; nothing was recovered")
+            raise InvalidInput(
+                "a reading is there twice, with the same receipt; nothing was recovered"
+            )
         paid.add(receipt)
     if time:
         if time not in moments:
@@ -137,7 +146,9 @@ def joined(read: list[Readings], *, time: str, average: bool) -> Noisy:
         for snapshot in snapshots:
             for name, value in zip(snapshot.names, snapshot.numbers().tolist(), strict=True):
                 if name in at:
-                    raise InvalidInput(f"sensor {name!r} was read twice at one time; nothing was recovered")
+                    raise InvalidInput(
+                        f"sensor {name!r} was read twice at one time; nothing was recovered"
+                    )
                 at[name] = value, snapshot.sigma
         here = tuple(name for name in ground.sensors.names if name in at)
         if names and here != names:
@@ -155,7 +166,8 @@ def joined(read: list[Readings], *, time: str, average: bool) -> Noisy:
         names,
         mean,
         sigma=sigma,
-        statement=(f"{len(moments)} readings, each " if len(moments) > 1 else "") + "; or ".join(promises),
+        statement=(f"{len(moments)} readings, each " if len(moments) > 1 else "")
+        + "; or ".join(promises),
         rehearsal=any(s.release.rehearsal for group in moments.values() for s in group),
         time="" if len(moments) > 1 else next(iter(moments)),
         rounds=np.array(values),
@@ -180,7 +192,9 @@ def moments_of(times: list[str]) -> dict[str, Any] | None:
         except ValueError:
             continue
         if len(set(known.values())) < len(known):
-            raise InvalidInput(f"two of the times are one moment: {', '.join(times)}; nothing was recovered")
+            raise InvalidInput(
+                f"two of the times are one moment: {', '.join(times)}; nothing was recovered"
+            )
         return known
     return None
 

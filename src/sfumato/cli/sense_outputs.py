@@ -24,13 +24,16 @@ def check_outputs(
 ) -> None:
     """Refuse outputs that could not be written, or would replace what the command reads.
 
-    That is an unknown suffix, a missing or locked folder, a file that exists already, the same file twice.
+    That is an unknown suffix, a missing or locked folder, a file that exists already, the same file
+    twice.
     """
     inputs = {path.resolve() for path in reads if path is not None}
     for path in paths:
         if path.suffix not in suffixes:
             wanted = " or ".join(sorted(suffixes))
-            raise InvalidParameter(f"this is written as {wanted}, got {path}; nothing was charged or written")
+            raise InvalidParameter(
+                f"this is written as {wanted}, got {path}; nothing was charged or written"
+            )
         if path.resolve() in inputs:
             raise InvalidInput(f"{path} is read by this command and is kept; choose another file")
         if path.is_dir() or (os.path.lexists(path) and not overwrite):
@@ -38,7 +41,9 @@ def check_outputs(
         if not path.parent.is_dir():
             raise InvalidInput(f"the folder of {path} must exist; nothing was charged or written")
         if not os.access(path.parent, os.W_OK):
-            raise InvalidInput(f"the folder of {path} cannot be written to; nothing was charged or written")
+            raise InvalidInput(
+                f"the folder of {path} cannot be written to; nothing was charged or written"
+            )
     if len({path.resolve() for path in paths}) < len(paths):
         raise InvalidParameter(
             "every output needs its own file, got one twice; nothing was charged or written"
@@ -47,10 +52,14 @@ def check_outputs(
 
 def write_paid(readings: Readings, paths: Sequence[Path]) -> None:
     """Write readings that were paid for; whatever goes wrong, they are kept if any file can be."""
-    keep_paid(readings.write, paths, receipt=readings.snapshots[0].release.entry.hash, what="readings")
+    keep_paid(
+        readings.write, paths, receipt=readings.snapshots[0].release.entry.hash, what="readings"
+    )
 
 
-def keep_paid(write: Callable[[Path], None], paths: Sequence[Path], *, receipt: str, what: str) -> None:
+def keep_paid(
+    write: Callable[[Path], None], paths: Sequence[Path], *, receipt: str, what: str
+) -> None:
     """Write what was paid for into new files; whatever goes wrong, it is kept if any .json file can be."""
     for path in paths:
         try:

@@ -22,17 +22,20 @@ from sfumato.files import write_file
 
 if TYPE_CHECKING:
     from sfumato.sensing import Operator, Site
-    from sfumato.sensing.placement import Placement
-    from sfumato.sensing.ratio import Ratio
+    from sfumato.sensing.planning.placement import Placement
+    from sfumato.sensing.planning.ratio import Ratio
 
 
 @sentences
 def place(
-    count: Annotated[int, typer.Option(help="How many sensors there will be.", min=1, show_default=False)],
+    count: Annotated[
+        int, typer.Option(help="How many sensors there will be.", min=1, show_default=False)
+    ],
     candidates: Annotated[
         Path | None,
         typer.Argument(
-            help="Places that could have a sensor: table of sensor, x, perhaps y.", show_default=False
+            help="Places that could have a sensor: table of sensor, x, perhaps y.",
+            show_default=False,
         ),
     ] = None,
     site: Annotated[
@@ -48,39 +51,52 @@ def place(
     epsilon: Epsilon = "",
     delta: Delta = "1e-6",
     rho: Rho = "",
-    line: Annotated[int | None, typer.Option(help="Sources on a line of so many cells.", min=2)] = None,
+    line: Annotated[
+        int | None, typer.Option(help="Sources on a line of so many cells.", min=2)
+    ] = None,
     length: Annotated[float | None, typer.Option(help="Length of the line (1).")] = None,
     grid: Annotated[
-        int | None, typer.Option(help="Sources in a plane: 2**GRID by 2**GRID cells of --bounds.", min=1)
+        int | None,
+        typer.Option(help="Sources in a plane: 2**GRID by 2**GRID cells of --bounds.", min=1),
     ] = None,
     bounds: Annotated[str, typer.Option(help="The plane's west,south,east,north (0,0,1,1).")] = "",
-    radius: Annotated[str, typer.Option(help="How far mass may move without anybody telling.")] = "",
+    radius: Annotated[
+        str, typer.Option(help="How far mass may move without anybody telling.")
+    ] = "",
     swapped: Annotated[
-        str, typer.Option(help="Instead of --radius: two adjacent cells, each up to this, may be swapped.")
+        str,
+        typer.Option(
+            help="Instead of --radius: two adjacent cells, each up to this, may be swapped."
+        ),
     ] = "",
     mass: Annotated[float, typer.Option(help="The mass of a source.")] = 1.0,
     trials: Annotated[
-        int | None, typer.Option(help="Simulate so many recoveries from both sets: the gain.", min=2)
+        int | None,
+        typer.Option(help="Simulate so many recoveries from both sets: the gain.", min=2),
     ] = None,
     sources: Annotated[
         int, typer.Option(help="How many sources to simulate; places are chosen for one.", min=1)
     ] = 1,
     seed: Annotated[int | None, typer.Option(help="The same simulation again.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="A new .csv table of the chosen, for `sense site --sensors`.")
+        Path | None,
+        typer.Option(help="A new .csv table of the chosen, for `sense site --sensors`."),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw candidates and the chosen: a .png file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw candidates and the chosen: a .png file.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Choose which of many possible places should have a sensor; nothing is read or charged.
 
-    Noise grows with how much all sensors tell together, so the best places are not simply the most, nor
-    those spread out evenly, which are shown beside them. They are chosen for the place of one source,
-    wherever it is; for several they mostly help too, but less: --trials with --sources says how much.
+    Noise grows with how much all sensors tell together, so the best places are not simply the most,
+    nor those spread out evenly, which are shown beside them. They are chosen for the place of one
+    source, wherever it is; for several they mostly help too, but less: --trials with --sources says
+    how much.
     """
     from sfumato.sensing import read_site
-    from sfumato.sensing.placement import place_sensors, simulated_gain
+    from sfumato.sensing.planning.placement import place_sensors, simulated_gain
 
     check_outputs([out] if out else [], {".csv"}, reads=[candidates, site])
     check_outputs([plot] if plot else [], {".png"}, reads=[candidates, site])
@@ -90,7 +106,9 @@ def place(
         ground = _site(candidates, asked)
     elif site is not None and candidates is None:
         if asked.given:
-            raise InvalidParameter(f"a site says its own {asked.given[0]}; leave one out; nothing was placed")
+            raise InvalidParameter(
+                f"a site says its own {asked.given[0]}; leave one out; nothing was placed"
+            )
         ground = read_site(site)
     else:
         raise InvalidParameter(
@@ -100,7 +118,9 @@ def place(
     operator, relation = ground.operator, ground.neighbors
     hush = quiet or json
     with working(f"looking at {len(operator.sensors)} candidates", quiet=hush) as tell:
-        found = place_sensors(operator, count, loss=loss, neighbors=relation, mass=mass, progress=tell)
+        found = place_sensors(
+            operator, count, loss=loss, neighbors=relation, mass=mass, progress=tell
+        )
     result: dict[str, Any] = {
         "candidates": len(operator.sensors),
         "chosen": list(found.names),
@@ -121,7 +141,11 @@ def place(
         with working(f"simulating {trials} recoveries from both", quiet=hush):
             gain = simulated_gain(found, trials=trials, sources=sources, rng=chance(seed))
         result["gain"] = asdict(gain)
-        failed = f"; {gain.failed} of {trials} had no proven answer and are left out" if gain.failed else ""
+        failed = (
+            f"; {gain.failed} of {trials} had no proven answer and are left out"
+            if gain.failed
+            else ""
+        )
         lines.append(
             f"simulated, {gain.trials} times {sources} source{'s' * (sources > 1)}: the least mass is off by "
             f"{gain.chosen:.3g}, from evenly spread sensors by {gain.uniform:.3g}"
@@ -168,7 +192,9 @@ def _site(path: Path, asked: _Asked) -> Site:
     from sfumato.sensing import Site
 
     if bool(asked.radius) == bool(asked.swapped):
-        raise InvalidParameter("say what is protected: --radius (mass moved so far) or --swapped, not both")
+        raise InvalidParameter(
+            "say what is protected: --radius (mass moved so far) or --swapped, not both"
+        )
     operator = _operator(path, asked)
     if asked.swapped:
         return Site("candidates", operator, SwappedCells(asked.swapped))
@@ -181,7 +207,9 @@ def _operator(path: Path, asked: _Asked) -> Operator:
 
     line, grid, time = asked.line, asked.grid, asked.diffusion_time
     if (line is None) == (grid is None):
-        raise InvalidParameter("say where sources may be: either --line or --grid; nothing was placed")
+        raise InvalidParameter(
+            "say where sources may be: either --line or --grid; nothing was placed"
+        )
     if time is None:
         raise InvalidParameter("say how far heat spreads: --diffusion-time; nothing was placed")
     placed = read_sensors(path)
@@ -202,7 +230,7 @@ def _table(found: Placement, ground: Site) -> bytes:
     """The chosen as `sense site --sensors` reads them: on a graph x is the name of a node."""
     import io
 
-    from sfumato.sensing.operators import GraphDiffusion
+    from sfumato.sensing.model.operators.kinds import GraphDiffusion
 
     chosen = found.operator
     places: list[list[Any]] = chosen.sensors.positions.tolist()
@@ -222,7 +250,7 @@ def _table(found: Placement, ground: Site) -> bytes:
 def _picture(found: Placement, caption: str) -> bytes:
     from sfumato.figures import graph_layout
     from sfumato.figures.recovery_forecast import draw_placement
-    from sfumato.sensing.operators import GraphDiffusion
+    from sfumato.sensing.model.operators.kinds import GraphDiffusion
 
     all_of_them = found.candidates
     if isinstance(all_of_them, GraphDiffusion):
@@ -230,4 +258,6 @@ def _picture(found: Placement, caption: str) -> bytes:
         caption += "\nx and y are of a drawing of the graph, by its edges alone"
     else:
         places = all_of_them.sensors.positions
-    return draw_placement(places, chosen=places[found.chosen], uniform=places[found.uniform], caption=caption)
+    return draw_placement(
+        places, chosen=places[found.chosen], uniform=places[found.uniform], caption=caption
+    )

@@ -35,8 +35,8 @@ from sfumato.files import write_file
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing import NoisePlan, Site
-    from sfumato.sensing.design import Curve, Design
-    from sfumato.sensing.forecast import RecoveryForecast
+    from sfumato.sensing.planning.design import Curve, Design
+    from sfumato.sensing.planning.forecast import RecoveryForecast
 
 
 class Masses(StrEnum):
@@ -51,7 +51,8 @@ def plan(
     site: Annotated[
         Path | None,
         typer.Argument(
-            help="The site, as `sense site` wrote it; left out, an even one is made up.", show_default=False
+            help="The site, as `sense site` wrote it; left out, an even one is made up.",
+            show_default=False,
         ),
     ] = None,
     epsilon: Annotated[
@@ -77,7 +78,8 @@ def plan(
     on: Annotated[
         Where | None,
         typer.Option(
-            help="Without a site: a line, a plane, or a graph of two communities.", show_default=False
+            help="Without a site: a line, a plane, or a graph of two communities.",
+            show_default=False,
         ),
     ] = None,
     sensors: SensorsOption = None,
@@ -87,18 +89,24 @@ def plan(
     radius: RadiusOption = "",
     sources: Annotated[
         int | None,
-        typer.Option(help="How many sources to expect (1): simulated, also on a SITE if given.", min=1),
+        typer.Option(
+            help="How many sources to expect (1): simulated, also on a SITE if given.", min=1
+        ),
     ] = None,
     masses: Annotated[
         Masses, typer.Option(help="Sources to expect are all of mass 1, or anything from 0.3 to 1.")
     ] = Masses.known,
     trials: Annotated[
         int | None,
-        typer.Option(help="Simulate at most so many recoveries (800); 0 for none, an instant answer.", min=0),
+        typer.Option(
+            help="Simulate at most so many recoveries (800); 0 for none, an instant answer.", min=0
+        ),
     ] = None,
     want: Annotated[
         float | None,
-        typer.Option(help="A mean error to reach: says the sensors, and the epsilon, that it takes."),
+        typer.Option(
+            help="A mean error to reach: says the sensors, and the epsilon, that it takes."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same simulation again.")] = None,
     curves: Annotated[
@@ -117,35 +125,41 @@ def plan(
     ] = None,
     details: Annotated[
         bool,
-        typer.Option("--details", help="Say what physics hides: spectrum, coherence, the papers' lemmas."),
+        typer.Option(
+            "--details", help="Say what physics hides: spectrum, coherence, the papers' lemmas."
+        ),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Say how much noise sensors would add and how good answers will be; and if asked, what would be better.
 
-    Nothing is read or charged. Errors are earth mover's distances in the site's own unit, simulated on
-    sources in random cells, with the papers' recovery (least mass) and with the Bayes median. With a SITE
-    that takes --sources, --want, --curves or --out; without one it is always done. What another T, more
-    sensors, more epsilon or more sources would change takes --curves or --out.
+    Nothing is read or charged. Errors are earth mover's distances in the site's own unit, simulated
+    on sources in random cells, with the papers' recovery (least mass) and with the Bayes median.
+    With a SITE that takes --sources, --want, --curves or --out; without one it is always done. What
+    another T, more sensors, more epsilon or more sources would change takes --curves or --out.
     """
     from sfumato.cli import sense_forecast as words
     from sfumato.cli import sense_plan_page as pages
     from sfumato.cli.sense_cost import after_readings
     from sfumato.cli.sense_words import many, plain
     from sfumato.sensing import conditioning, read_site
-    from sfumato.sensing.design import Design
+    from sfumato.sensing.planning.design import Design
 
     check_outputs([plot] if plot else [], {".png"}, reads=[site])
     check_outputs([out] if out else [], {".html", ".png"}, reads=[site])
     if trials == 1:
-        raise InvalidParameter("a mean with an interval needs two trials, got 1; nothing was planned")
+        raise InvalidParameter(
+            "a mean with an interval needs two trials, got 1; nothing was planned"
+        )
     rng = chance(seed)
     made_up = Imagined(on, sensors, cells, diffusion_time, radius, length)
     if site is None:
         found = imagined(made_up, kind="planned", rng=rng, undone="nothing was planned")
     elif made_up.given:
-        raise InvalidParameter(f"a site says its own {made_up.given[0]}; leave one out; nothing was planned")
+        raise InvalidParameter(
+            f"a site says its own {made_up.given[0]}; leave one out; nothing was planned"
+        )
     else:
         found = read_site(site)
     more = want is not None or curves or out is not None
@@ -154,7 +168,9 @@ def plan(
             "--want, --curves and --out simulate, --trials 0 does not; nothing was planned"
         )
     if want is not None and not 0 < want < float("inf"):
-        raise InvalidParameter(f"a wanted error is positive and finite, got {want}; nothing was planned")
+        raise InvalidParameter(
+            f"a wanted error is positive and finite, got {want}; nothing was planned"
+        )
     hush = quiet or json
     with working(f"looking at {many(len(found.sensors), 'sensor')}", quiet=hush):
         total = reading_loss(epsilon, delta or ("1e-6" if readings is None else "1e-5"), rho)
@@ -162,7 +178,9 @@ def plan(
         design = Design(found, loss, sources or 1, masses.value, calibration.value)
         planned = planned_noise(found, loss, calibration)
         physics = conditioning(found.operator)
-        result, lines = words.noise(design, planned, physics, total=total, readings=readings, details=details)
+        result, lines = words.noise(
+            design, planned, physics, total=total, readings=readings, details=details
+        )
         assumed = made_up.assumed(found) if site is None else []
         lines = [lines[0], *assumed, *lines[1:]]
         head = 2 + len(assumed)
@@ -184,7 +202,9 @@ def plan(
         result |= part
         lines = lines[:head] + told + lines[head:]
         if want is not None:
-            part, needs = _needs(design, want, foreseen, rng, trials, shared=(total, readings), quiet=hush)
+            part, needs = _needs(
+                design, want, foreseen, rng, trials, shared=(total, readings), quiet=hush
+            )
             result |= part
             head += len(told)
             lines = lines[:head] + needs + lines[head:]
@@ -207,9 +227,11 @@ def plan(
     show(plain(result), "\n".join(lines), json=json)
 
 
-def _each(total: ZCDP | ApproxDP, readings: int | None, calibration: Calibrations) -> ZCDP | ApproxDP:
+def _each(
+    total: ZCDP | ApproxDP, readings: int | None, calibration: Calibrations
+) -> ZCDP | ApproxDP:
     """What one reading may cost: all, or the share of it that a ledger lets so many readings have."""
-    from sfumato.sensing.rounds import share_of
+    from sfumato.sensing.release.rounds import share_of
 
     if readings is None:
         return total
@@ -224,7 +246,7 @@ def _simulated(
     design: Design, rng: Any, trials: int | None, *, readings: int | None, quiet: bool
 ) -> tuple[dict[str, Any], list[str], RecoveryForecast]:
     from sfumato.cli import sense_forecast as words
-    from sfumato.sensing.forecast import MOST, forecast_recovery
+    from sfumato.sensing.planning.forecast import MOST, forecast_recovery
 
     with working(f"simulating up to {trials or MOST} recoveries", quiet=quiet) as tell:
         foreseen = forecast_recovery(design.scene, rng=rng, most=trials or MOST, progress=tell)
@@ -243,15 +265,17 @@ def _needs(
 ) -> tuple[dict[str, Any], list[str]]:
     from sfumato.cli import sense_forecast as words
     from sfumato.cli.sense_need import needs as told_of
-    from sfumato.sensing.need import WANTED_TRIALS, needed
-    from sfumato.sensing.operators import Matrix
+    from sfumato.sensing.model.operators.kinds import Matrix
+    from sfumato.sensing.planning.requirement import WANTED_TRIALS, required
 
     needs = []
     for axis in ("cost",) if isinstance(design.site.operator, Matrix) else ("sensors", "cost"):
         name = words.axis_name(design, "cost" if axis == "cost" else "sensors")
-        with working(f"simulating what a mean error of {want:g} takes: {name}", quiet=quiet) as tell:
+        with working(
+            f"simulating what a mean error of {want:g} takes: {name}", quiet=quiet
+        ) as tell:
             needs.append(
-                needed(
+                required(
                     design,
                     "cost" if axis == "cost" else "sensors",
                     want,
@@ -269,8 +293,8 @@ def _curves(
 ) -> list[Curve]:
     """How the error moves with all that can be changed."""
     from sfumato.cli import sense_forecast as words
-    from sfumato.sensing.design import AXES, error_curve, values_on
-    from sfumato.sensing.forecast import ESTIMATORS
+    from sfumato.sensing.planning.design import AXES, error_curve, values_on
+    from sfumato.sensing.planning.forecast import ESTIMATORS
 
     usable = ESTIMATORS if foreseen.bayes is not None else ESTIMATORS[:1]
     found = []

@@ -13,8 +13,8 @@ from sfumato.cli.sense_words import aligned, listed, short
 from sfumato.files import write_file
 
 if TYPE_CHECKING:
-    from sfumato.sensing.design import Axis, Curve, Design
-    from sfumato.sensing.forecast import ErrorForecast, RecoveryForecast
+    from sfumato.sensing.planning.design import Axis, Curve, Design
+    from sfumato.sensing.planning.forecast import ErrorForecast, RecoveryForecast
 
 TITLES = {
     "diffusion time": "When to read",
@@ -26,7 +26,7 @@ TITLES = {
 
 def not_shown(design: Design, foreseen: RecoveryForecast, seconds: float) -> str:
     """What curves would show, and in about how long: by the seconds that a forecast took."""
-    from sfumato.sensing.design import AXES, CURVE_TRIALS, values_on
+    from sfumato.sensing.planning.design import AXES, CURVE_TRIALS, values_on
 
     points = {axis: len(values_on(design, axis)) for axis in AXES}
     changes = {axis: f"more {axis_name(design, axis)}" for axis in AXES if points[axis]}
@@ -52,7 +52,9 @@ def tables(design: Design, found: Sequence[Curve]) -> list[str]:
         rows = [[axis_name(design, curve.axis), *(NAMES[name] for name in curve.forecasts), ""]]
         for i, value in enumerate(curve.values):
             means = [_whiskers(forecasts[i]) for forecasts in curve.forecasts.values()]
-            rows.append([f"{value:.4g}", *means, "planned" if value == design.value(curve.axis) else ""])
+            rows.append(
+                [f"{value:.4g}", *means, "planned" if value == design.value(curve.axis) else ""]
+            )
         lines += ["", *aligned(rows)]
     return [*lines, ""]
 
@@ -64,7 +66,8 @@ def curves(design: Design, found: Sequence[Curve]) -> dict[str, Any]:
         told["curves"][axis_name(design, curve.axis)] = {
             "values": list(curve.values),
             "estimators": {
-                name: [asdict(one) for one in forecasts] for name, forecasts in curve.forecasts.items()
+                name: [asdict(one) for one in forecasts]
+                for name, forecasts in curve.forecasts.items()
             },
             "papers_upper_up_to_a_constant": list(curve.upper),
             "papers_lower": list(curve.lower),
@@ -87,13 +90,9 @@ def _when(design: Design, curve: Curve) -> str:
     name, whose = _time(design), f"for the {NAMES[curve.best_by]}, "
     tried = f"{name} {curve.values[0]:.3g} to {curve.values[-1]:.3g}"
     if not curve.helps:
-        return (
-            f"{whose}at none of the times tried, {tried}, is a reading better than none by more than chance"
-        )
+        return f"{whose}at none of the times tried, {tried}, is a reading better than none by more than chance"
     if len(curve.as_good) == len(curve.values):
-        return (
-            f"{whose}no time of those tried, {tried}, is better to read at than another by more than chance"
-        )
+        return f"{whose}no time of those tried, {tried}, is better to read at than another by more than chance"
     if len(curve.as_good) > 1:
         best = f"{name} {listed([f'{value:.3g}' for value in curve.as_good])} are equally good to read at"
         best += f", within chance, with the least mean error at {curve.best:.3g}"
@@ -110,7 +109,8 @@ def _time(design: Design) -> str:
 def _trials(found: Sequence[Curve]) -> str:
     """How many trials every point of all curves is of."""
     each = [
-        f"{forecasts[0].trials} trials of the {NAMES[name]}" for name, forecasts in found[0].forecasts.items()
+        f"{forecasts[0].trials} trials of the {NAMES[name]}"
+        for name, forecasts in found[0].forecasts.items()
     ]
     return " and ".join(each)
 
@@ -144,7 +144,12 @@ def write_page(
             " Papers' bounds: the upper one up to a constant that nobody has computed, the lower one as it "
             "is, for the worst sources."
         )
-    if any(one.mean == 0 for curve in found for forecasts in curve.forecasts.values() for one in forecasts):
+    if any(
+        one.mean == 0
+        for curve in found
+        for forecasts in curve.forecasts.values()
+        for one in forecasts
+    ):
         caption += " Where no trial was wrong a point is at the bottom, without a whisker."
     picture = draw_recovery_forecast(_panels(design, found, result, foreseen.even), caption=caption)
     if out.suffix == ".png":
@@ -156,7 +161,9 @@ def write_page(
         f"Plan: {design.site.name}",
         sections=[
             Section("Plan", "\n\n".join(_prose(lines)), _expected(foreseen)),
-            Section("What could be changed", "\n\n".join(best), picture=picture, description=caption),
+            Section(
+                "What could be changed", "\n\n".join(best), picture=picture, description=caption
+            ),
             *(
                 Section(
                     TITLES[curve.axis],
@@ -195,7 +202,9 @@ def _expected(foreseen: RecoveryForecast) -> list[list[str]]:
     ]
 
 
-def _panels(design: Design, found: Sequence[Curve], result: dict[str, Any], even: float) -> list[Any]:
+def _panels(
+    design: Design, found: Sequence[Curve], result: dict[str, Any], even: float
+) -> list[Any]:
     import numpy as np
 
     from sfumato.figures.intervals import Series
@@ -239,7 +248,11 @@ def _panels(design: Design, found: Sequence[Curve], result: dict[str, Any], even
     if len(rows) > 1:
         panels.append(
             Panel(
-                "Epsilon after readings", "readings", [Series("epsilon", x, y, y, y)], {}, y_label="epsilon"
+                "Epsilon after readings",
+                "readings",
+                [Series("epsilon", x, y, y, y)],
+                {},
+                y_label="epsilon",
             )
         )
     return panels
@@ -272,7 +285,9 @@ def _table(curve: Curve, name: str) -> list[list[str]]:
     rows = [[name, *(NAMES[name] for name in curve.forecasts), *said]]
     for i, value in enumerate(curve.values):
         means = [_whiskers(forecasts[i]) for forecasts in curve.forecasts.values()]
-        ends = ["-" if end is None else short(end) for end in (values[i] for values in said.values())]
+        ends = [
+            "-" if end is None else short(end) for end in (values[i] for values in said.values())
+        ]
         rows.append([f"{value:.4g}", *means, *ends])
     return rows
 

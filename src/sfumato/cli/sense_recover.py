@@ -18,8 +18,8 @@ from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 from sfumato.files import write_file
 
 if TYPE_CHECKING:
+    from sfumato._types import FloatArray, IntArray
     from sfumato.sensing import Recovery, SavedRecovery, Site
-    from sfumato.spaces.space import FloatArray, IntArray
 
 _REMARKS = {
     "optimal": "",
@@ -42,10 +42,13 @@ def recover(
     out: Annotated[
         list[Path] | None,
         typer.Option(
-            help="File(s): .json with answer and proof, .csv with the answer's sources.", show_default=False
+            help="File(s): .json with answer and proof, .csv with the answer's sources.",
+            show_default=False,
         ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it: a .png file.", show_default=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it: a .png file.", show_default=False)
+    ] = None,
     estimator: Annotated[
         Estimator,
         typer.Option(
@@ -54,7 +57,8 @@ def recover(
         ),
     ] = Estimator.bayes_median,
     count: Annotated[
-        int | None, typer.Option(help="How many sources there are: for a mixture, off-grid, or --fit.", min=1)
+        int | None,
+        typer.Option(help="How many sources there are: for a mixture, off-grid, or --fit.", min=1),
     ] = None,
     most: Annotated[
         int | None,
@@ -65,7 +69,8 @@ def recover(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Chance of the draws; otherwise that of the readings themselves.")
+        int | None,
+        typer.Option(help="Chance of the draws; otherwise that of the readings themselves."),
     ] = None,
     fit: Annotated[
         list[Unknown] | None,
@@ -76,10 +81,13 @@ def recover(
         ),
     ] = None,
     site: Annotated[Path | None, typer.Option(help="The site, for .csv readings.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Deviation of the noise, for .csv readings.")] = None,
+    sigma: Annotated[
+        float | None, typer.Option(help="Deviation of the noise, for .csv readings.")
+    ] = None,
     time: Annotated[str, typer.Option(help="Which of several times.", show_default=False)] = "",
     average: Annotated[
-        bool, typer.Option("--average", help="Average all times: of sources that stay, with less noise.")
+        bool,
+        typer.Option("--average", help="Average all times: of sources that stay, with less noise."),
     ] = False,
     radius: Annotated[
         str,
@@ -100,7 +108,8 @@ def recover(
         Path | None, typer.Option(help="Where to draw the nodes of a graph: table of node, x, y.")
     ] = None,
     communities: Annotated[
-        int, typer.Option(help="On a graph: say which of so many communities the source is in.", min=1)
+        int,
+        typer.Option(help="On a graph: say which of so many communities the source is in.", min=1),
     ] = 2,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files of --out and --plot.")
@@ -110,19 +119,25 @@ def recover(
 ) -> None:
     """Recover roughly where sources are, how many, and how sure that is.
 
-    Costs nothing: readings with noise may be worked on as one likes. R, the least mass that explains the
-    readings within their noise, is always computed with a proof, which `sense check` checks again; the
-    answer of another --estimator stands beside it, and has no proof.
+    Costs nothing: readings with noise may be worked on as one likes. R, the least mass that
+    explains the readings within their noise, is always computed with a proof, which `sense check`
+    checks again; the answer of another --estimator stands beside it, and has no proof.
     """
     from sfumato.sensing import recover as solve
-    from sfumato.sensing.site import part_of_site
+    from sfumato.sensing.model.site import part_of_site
 
     hush = quiet or json
     inputs = [*files, site, sources, layout]
     check_outputs(out or [], {".json", ".csv"}, reads=inputs, overwrite=overwrite)
     check_outputs([plot] if plot else [], {".png"}, reads=inputs, overwrite=overwrite)
     asked = Asked(
-        estimator, upper=upper, most=most, count=count, seed=seed, fit=tuple(fit or ()), radius=radius
+        estimator,
+        upper=upper,
+        most=most,
+        count=count,
+        seed=seed,
+        fit=tuple(fit or ()),
+        radius=radius,
     )
     _both(files, site=site, noise=sigma is not None or bool(radius))
     try:
@@ -158,14 +173,20 @@ def _remarks(found: Recovery, given: Given) -> list[str]:
 
 
 def _result(
-    saved: SavedRecovery, given: Given, truth: FloatArray | None, site: Site, labels: IntArray | None
+    saved: SavedRecovery,
+    given: Given,
+    truth: FloatArray | None,
+    site: Site,
+    labels: IntArray | None,
 ) -> dict[str, Any]:
     """What --json prints: the saved recovery without what only a check needs, and what else was found."""
     from sfumato.sensing import emd_of
 
     result = {**saved.to_json(), "site": site.name}
     del result["dual"], result["readings"]
-    result["expected_noise"] = None if saved.sigma is None else saved.sigma * len(saved.names) ** 0.5
+    result["expected_noise"] = (
+        None if saved.sigma is None else saved.sigma * len(saved.names) ** 0.5
+    )
     if truth is not None:
         if saved.recovery.status == "optimal":
             result["emd"] = emd_of(saved.recovery, truth)
@@ -184,11 +205,14 @@ def _result(
 def check(
     file: Annotated[Path, typer.Argument(help="A recovery (.json).", show_default=False)],
     ledger: Annotated[
-        list[Path] | None, typer.Option(help="Also check that --readings were paid for, in these ledgers.")
+        list[Path] | None,
+        typer.Option(help="Also check that --readings were paid for, in these ledgers."),
     ] = None,
     readings: Annotated[
         list[Path] | None,
-        typer.Option(help="The noisy readings it was made from (.json), of one or several devices."),
+        typer.Option(
+            help="The noisy readings it was made from (.json), of one or several devices."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -227,7 +251,9 @@ def check(
             try:
                 for snapshot in one.snapshots:
                     # One that is of none of them is told so by the first.
-                    books.get(snapshot.release.ledger, next(iter(books.values()))).check(snapshot.release)
+                    books.get(snapshot.release.ledger, next(iter(books.values()))).check(
+                        snapshot.release
+                    )
             except LedgerMismatch as problem:
                 fail(f"{path}: {problem}", code=FAILED, json=json)
         result["paid"] = True

@@ -54,8 +54,8 @@ def simulate(
     """Make up a site, sources and their exact readings: to try everything on."""
     import numpy as np
 
-    from sfumato.sensing import made_up_sources, read_site
-    from sfumato.sensing.estimate import places_of
+    from sfumato.sensing import read_site, synthetic_sources
+    from sfumato.sensing.recovery.estimate import places_of
     from sfumato.spaces import Graph
 
     rng = chance(seed)
@@ -63,12 +63,14 @@ def simulate(
     if site is None:
         made = imagined(asked, kind="simulated", rng=rng, undone="nothing was made")
     elif asked.given:
-        raise InvalidParameter(f"a site says its own {asked.given[0]}; leave one out; nothing was made")
+        raise InvalidParameter(
+            f"a site says its own {asked.given[0]}; leave one out; nothing was made"
+        )
     else:
         made = read_site(site)
     count = sources or (1 if site is None and on is Where.graph else 2)
     space = made.operator.space
-    truth = made_up_sources(space, count, rng=rng)
+    truth = synthetic_sources(space, count, rng=rng)
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
@@ -76,7 +78,9 @@ def simulate(
     made.write(folder / "site.json")
     read = made.operator.readings(truth) * float(made.per_source or 1)
     write_table(
-        folder / "readings.csv", ["sensor", "value"], zip(made.sensors.names, read.tolist(), strict=True)
+        folder / "readings.csv",
+        ["sensor", "value"],
+        zip(made.sensors.names, read.tolist(), strict=True),
     )
     held = np.flatnonzero(truth)
     # A node has no coordinates; its name is its place.

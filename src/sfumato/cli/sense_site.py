@@ -20,12 +20,20 @@ if TYPE_CHECKING:
     from sfumato.spaces import Graph, Grid, Line, Points
 
 SiteFile = Annotated[
-    Path, typer.Argument(help="The site, as `sense site` or `sense simulate` wrote it.", show_default=False)
+    Path,
+    typer.Argument(
+        help="The site, as `sense site` or `sense simulate` wrote it.", show_default=False
+    ),
 ]
-Epsilon = Annotated[str, typer.Option(help="What one reading of all sensors may cost.", show_default=False)]
+Epsilon = Annotated[
+    str, typer.Option(help="What one reading of all sensors may cost.", show_default=False)
+]
 Delta = Annotated[str, typer.Option(help="And its delta.")]
 Rho = Annotated[
-    str, typer.Option(help="Its cost in rho of zCDP instead: better for many readings.", show_default=False)
+    str,
+    typer.Option(
+        help="Its cost in rho of zCDP instead: better for many readings.", show_default=False
+    ),
 ]
 
 
@@ -38,27 +46,35 @@ class Calibrations(StrEnum):
 
 CalibrationOption = Annotated[
     Calibrations,
-    typer.Option(help="The least noise that keeps the promise, or the papers' formula, to reproduce them."),
+    typer.Option(
+        help="The least noise that keeps the promise, or the papers' formula, to reproduce them."
+    ),
 ]
 
 
 @sentences
 def site(
-    file: Annotated[Path, typer.Argument(help="A new .json file for the site.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A new .json file for the site.", show_default=False)
+    ],
     name: Annotated[str, typer.Option(help="What the site is called; its ledger names it.")],
     radius: Annotated[
         str,
-        typer.Option(help="How far mass may move without anybody telling: an earth mover's distance."),
+        typer.Option(
+            help="How far mass may move without anybody telling: an earth mover's distance."
+        ),
     ] = "",
     sensors: Annotated[
         Path | None,
         typer.Option(
-            help="Table of sensors: sensor, x (and y; on a graph x is the node).", show_default=False
+            help="Table of sensors: sensor, x (and y; on a graph x is the node).",
+            show_default=False,
         ),
     ] = None,
     line: Annotated[int | None, typer.Option(help="Sources on a line of so many cells.")] = None,
     length: Annotated[
-        float, typer.Option(help="Length of the line: cells are at length/n, 2 length/n, ..., length.")
+        float,
+        typer.Option(help="Length of the line: cells are at length/n, 2 length/n, ..., length."),
     ] = 1.0,
     grid: Annotated[
         int | None, typer.Option(help="Sources in a plane: 2**GRID by 2**GRID cells of --bounds.")
@@ -82,17 +98,28 @@ def site(
     ] = None,
     rate: Annotated[float | None, typer.Option(help="Rate of diffusion on the graph.")] = None,
     swapped: Annotated[
-        str, typer.Option(help="Instead of --radius: two adjacent cells, each up to this, may be swapped.")
+        str,
+        typer.Option(
+            help="Instead of --radius: two adjacent cells, each up to this, may be swapped."
+        ),
     ] = "",
     step: Annotated[
-        str, typer.Option(help="The sensors' own resolution in their unit, e.g. 0.0625; it costs noise.")
+        str,
+        typer.Option(
+            help="The sensors' own resolution in their unit, e.g. 0.0625; it costs noise."
+        ),
     ] = "0",
     unit: Annotated[
-        str, typer.Option(help="What the sensors read in, e.g. 'degrees'; without it nothing is released.")
+        str,
+        typer.Option(
+            help="What the sensors read in, e.g. 'degrees'; without it nothing is released."
+        ),
     ] = "",
     per_source: Annotated[
         str,
-        typer.Option(help="How much of it a source of mass 1 adds to a reading where the operator is 1."),
+        typer.Option(
+            help="How much of it a source of mass 1 adds to a reading where the operator is 1."
+        ),
     ] = "",
     largest: Annotated[
         str, typer.Option(help="How far from 0 readings go, in their unit; those further are cut.")
@@ -101,7 +128,7 @@ def site(
     quiet: Quiet = False,
 ) -> None:
     """Describe a site: where sources may be, where sensors are, how heat spreads, what is protected."""
-    from sfumato.privacy.exact import exact
+    from sfumato.privacy.accounting.numbers import exact
     from sfumato.sensing import Site, graph_diffusion
 
     if file.suffix != ".json":
@@ -113,7 +140,9 @@ def site(
     operator: Operator
     if graph is not None:
         if matrix is not None:
-            raise InvalidParameter("--matrix goes with --line, --grid or --places; nothing was built")
+            raise InvalidParameter(
+                "--matrix goes with --line, --grid or --places; nothing was built"
+            )
         space, cells, weights = read_graph(graph, largest_part=largest_part)
         operator = graph_diffusion(
             space, _needed(rate, "--rate"), sensors=_on_nodes(sensors, cells), weights=weights
@@ -190,7 +219,9 @@ def reading_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP:
         )
     asked: Loss = budget_of(epsilon, "0" if rho else delta, rho)
     if not isinstance(asked, ZCDP | ApproxDP):
-        raise InvalidParameter("sensors add Gaussian noise, which needs --delta above 0; nothing was planned")
+        raise InvalidParameter(
+            "sensors add Gaussian noise, which needs --delta above 0; nothing was planned"
+        )
     return asked
 
 
@@ -205,7 +236,9 @@ def _relation(radius: str, swapped: str, operator: Operator) -> MovedMass | Swap
     from sfumato.privacy import MovedMass, SwappedCells
 
     if bool(radius) == bool(swapped):
-        raise InvalidParameter("say what is protected: --radius (mass moved so far) or --swapped, not both")
+        raise InvalidParameter(
+            "say what is protected: --radius (mass moved so far) or --swapped, not both"
+        )
     return SwappedCells(swapped) if swapped else MovedMass(radius, operator.space.metric)
 
 
@@ -296,7 +329,9 @@ def _matrix(path: Path, space: Line | Grid | Points | Graph, sensors: Sensors | 
         else:
             # Line by line, because an empty file is a warning of loadtxt, not an error.
             lines = path.read_text(encoding="utf-8-sig").splitlines()
-            read = np.array([[float(entry) for entry in line.split(",")] for line in lines if line.strip()])
+            read = np.array(
+                [[float(entry) for entry in line.split(",")] for line in lines if line.strip()]
+            )
     except (OSError, EOFError, ValueError):
         raise InvalidInput(f"{path} is not a matrix in .npy or .csv; nothing was built") from None
     return linear(read, space, sensors=sensors)

@@ -15,7 +15,9 @@ TOO_WIDE = (
 )
 HEAPS = 5  # of an answer's mass that are told by their places
 CRUMB = 0.005  # of all mass: less is not told
-FAR_BELOW = 0.5  # of the largest mass: bands held less often where all sources together were below it
+FAR_BELOW = (
+    0.5  # of the largest mass: bands held less often where all sources together were below it
+)
 
 
 def told(saved: SavedRecovery, result: dict[str, Any], *, remarks: list[str]) -> Any:
@@ -28,9 +30,16 @@ def told(saved: SavedRecovery, result: dict[str, Any], *, remarks: list[str]) ->
     if answer is not None and not least:
         lines += [*_answered(saved, answer), f"R: {_status(saved, result)}"]
     else:
-        what = "R of the readings as released, without the fitted field: " if result["field"] else ""
-        lines += [f"{_escaped(saved.site.name)}: {what}{_status(saved, result)}", *_sources(saved.sources())]
-    lines += [_escaped(line) for line in (*_communities(saved, result), *_distances(result, least=least))]
+        what = (
+            "R of the readings as released, without the fitted field: " if result["field"] else ""
+        )
+        lines += [
+            f"{_escaped(saved.site.name)}: {what}{_status(saved, result)}",
+            *_sources(saved.sources()),
+        ]
+    lines += [
+        _escaped(line) for line in (*_communities(saved, result), *_distances(result, least=least))
+    ]
     return Group(*lines, *map(_escaped, remarks))
 
 
@@ -51,7 +60,11 @@ def _answered(saved: SavedRecovery, answer: Answer) -> list[Any]:
                 if len(given.get("scores", {})) > 1
                 else []
             ),
-            *(["it did NOT come to rest: take it as a guess"] if not given.get("converged", True) else []),
+            *(
+                ["it did NOT come to rest: take it as a guess"]
+                if not given.get("converged", True)
+                else []
+            ),
         ]
     likely = sorted(given["counts"].items(), key=lambda pair: -pair[1])
     many = ", ".join(f"{k} with {percent(p)}" for k, p in likely[:4] if p >= 0.01)
@@ -101,7 +114,9 @@ def sure_of(saved: SavedRecovery, answer: Answer) -> list[str]:
             else ", ".join(f"{band[axis]:.4g}" for axis in "xyz" if axis in band)
         )
         what = (
-            f"a source within {band['radius']:.3g} of {where}" if band["radius"] else f"a source at {where}"
+            f"a source within {band['radius']:.3g} of {where}"
+            if band["radius"]
+            else f"a source at {where}"
         )
         rows.append(f"  {what} with {at_least(band['probability'])}")
     if len(data) > ROWS:
@@ -113,8 +128,8 @@ def heaps_of(saved: SavedRecovery, answer: Answer) -> list[str]:
     """Where an answer has its mass: the largest heaps, one cell to each side of their largest source."""
     import numpy as np
 
-    from sfumato.sensing.answer import place_of
-    from sfumato.sensing.estimate import distances_between
+    from sfumato.sensing.recovery.answer import place_of
+    from sfumato.sensing.recovery.estimate import distances_between
     from sfumato.spaces import Graph
 
     found, space = answer.estimate, saved.site.operator.space
@@ -135,7 +150,10 @@ def heaps_of(saved: SavedRecovery, answer: Answer) -> list[str]:
         heaps.sort(key=lambda heap: tuple(np.asarray(heap[0])))
     rows = [f"{mass:.2g} at {_called(place_of(saved.site, at))}" for at, mass in heaps]
     rest = float(masses.sum())
-    return ["its mass: " + ", ".join([*rows, *([f"{rest:.2g} elsewhere"] if rest >= CRUMB * total else [])])]
+    return [
+        "its mass: "
+        + ", ".join([*rows, *([f"{rest:.2g} elsewhere"] if rest >= CRUMB * total else [])])
+    ]
 
 
 def _spacing(space: Any) -> float:
@@ -200,11 +218,17 @@ def _sources(sources: list[dict[str, Any]]) -> list[Any]:
     rows = sorted(sources, key=lambda row: -row["mass"])[:ROWS]
     if not rows:
         return []
-    names = [key for key in rows[0] if key not in {"cell", "mass", "share"} and not key.startswith("error")]
+    names = [
+        key
+        for key in rows[0]
+        if key not in {"cell", "mass", "share"} and not key.startswith("error")
+    ]
     errors = [key for key in rows[0] if key.startswith("error")]
     table = Table("cell", *names, "mass", "share", *errors)
     for row in rows:
-        where = [_escaped(row[key]) if isinstance(row[key], str) else f"{row[key]:.4g}" for key in names]
+        where = [
+            _escaped(row[key]) if isinstance(row[key], str) else f"{row[key]:.4g}" for key in names
+        ]
         more = [f"{row[key]:.2g}" for key in errors]
         table.add_row(str(row["cell"]), *where, f"{row['mass']:.4g}", f"{row['share']:.0%}", *more)
     return [table, *([f"and {len(sources) - len(rows)} more"] if len(sources) > len(rows) else [])]

@@ -42,20 +42,28 @@ def track(
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="A new .json file for the track.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it, on a line or in a plane: a .png file.")] = None,
-    count: Annotated[int, typer.Option(help="How many sources there are: it is not learned.", min=1)] = 1,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it, on a line or in a plane: a .png file.")
+    ] = None,
+    count: Annotated[
+        int, typer.Option(help="How many sources there are: it is not learned.", min=1)
+    ] = 1,
     speed: Annotated[
         float | None,
-        typer.Option(help="How far a source goes in a round, as a deviation; otherwise it is learned."),
+        typer.Option(
+            help="How far a source goes in a round, as a deviation; otherwise it is learned."
+        ),
     ] = None,
     upper: Annotated[float, typer.Option(help="Largest mass of one source.")] = 1.0,
     seed: Annotated[
-        int | None, typer.Option(help="Chance of the draws, for several sources; else that of the readings.")
+        int | None,
+        typer.Option(help="Chance of the draws, for several sources; else that of the readings."),
     ] = None,
     without_suspects: Annotated[
         bool,
         typer.Option(
-            "--without-suspects", help="Leave out sensors that the others contradict: dead or drifting ones."
+            "--without-suspects",
+            help="Leave out sensors that the others contradict: dead or drifting ones.",
         ),
     ] = False,
     overwrite: Annotated[
@@ -66,16 +74,16 @@ def track(
 ) -> None:
     """Follow sources that move: where each was in each round, and how sure that is.
 
-    Costs nothing beyond what the rounds have cost; that is added up from their receipts, because whoever is
-    followed is in all of them.
+    Costs nothing beyond what the rounds have cost; that is added up from their receipts, because
+    whoever is followed is in all of them.
     """
     import numpy as np
 
     from sfumato.sensing import read_readings, suspects
     from sfumato.sensing import track as follow
-    from sfumato.sensing.build import part_of
-    from sfumato.sensing.field_sensors import rows_without
-    from sfumato.sensing.site import part_of_site
+    from sfumato.sensing.diagnostics.field_sensors import rows_without
+    from sfumato.sensing.model.operators.build import part_of
+    from sfumato.sensing.model.site import part_of_site
 
     hush = quiet or json
     check_outputs([out] if out else [], {".json"}, reads=files, overwrite=overwrite)
@@ -94,9 +102,13 @@ def track(
         if bad and without_suspects:
             rows = rows_without(operator, bad)
             operator, values = part_of(operator, rows), values[:, rows]
-        found = follow(operator, values, sigma=sigmas, speed=speed, upper=upper, count=count, rng=rng)
+        found = follow(
+            operator, values, sigma=sigmas, speed=speed, upper=upper, count=count, rng=rng
+        )
     result = _result(found, rounds, losses_of(read), upper=upper)
-    done = "and was left out" if without_suspects else "and was used all the same: --without-suspects"
+    done = (
+        "and was left out" if without_suspects else "and was used all the same: --without-suspects"
+    )
     result |= {
         "suspects": [asdict(one) for one in bad],
         "left_out": without_suspects,
@@ -137,7 +149,9 @@ def _differ(read: list[Readings]) -> None:
     """Refuse readings of other sites, and the same reading twice."""
     if any(other.site.to_json() != read[0].site.to_json() for other in read[1:]):
         raise InvalidInput("the files are of different sites; nothing was followed")
-    receipts = [(one.release.ledger, one.release.entry.hash) for other in read for one in other.snapshots]
+    receipts = [
+        (one.release.ledger, one.release.entry.hash) for other in read for one in other.snapshots
+    ]
     if len(set(receipts)) < len(receipts):
         raise InvalidInput("a reading is there twice, with the same receipt; nothing was followed")
 
@@ -156,8 +170,8 @@ def losses_of(read: list[Readings]) -> list[Loss | None]:
 def dearest(losses: list[Loss]) -> Loss | None:
     """The loss of the least noise among those of one time: more noise costs no more than it.
 
-    An epsilon with a delta is compared by the deviation it takes: neither number alone says which is dearer.
-    None for losses of different kinds, and for such as no Gaussian noise has.
+    An epsilon with a delta is compared by the deviation it takes: neither number alone says which
+    is dearer. None for losses of different kinds, and for such as no Gaussian noise has.
     """
     from sfumato.privacy import ZCDP, ApproxDP, gaussian_sigma
 
@@ -181,10 +195,11 @@ def dearest(losses: list[Loss]) -> Loss | None:
 def cost_of(losses: Sequence[Loss | None]) -> tuple[Loss | None, str]:
     """What all rounds cost one source that was there all the time: as ledgers add it up, and in words.
 
-    Rounds that all cost the same have a tighter statement too, which the words end with, rounded up.
+    Rounds that all cost the same have a tighter statement too, which the words end with, rounded
+    up.
     """
     from sfumato.privacy import ZCDP, ApproxDP, compose
-    from sfumato.privacy.exact import exact, plain
+    from sfumato.privacy.accounting.numbers import exact, plain
     from sfumato.sensing import cost_after
 
     head = f"{len(losses)} rounds together, for a source that was there in all: "
@@ -204,9 +219,11 @@ def cost_of(losses: Sequence[Loss | None]) -> tuple[Loss | None, str]:
     return whole, head + words
 
 
-def _result(found: Track, rounds: list[Noisy], losses: list[Loss | None], *, upper: float) -> dict[str, Any]:
-    from sfumato.privacy.codec import encode
-    from sfumato.sensing.answer import place_of
+def _result(
+    found: Track, rounds: list[Noisy], losses: list[Loss | None], *, upper: float
+) -> dict[str, Any]:
+    from sfumato.privacy.accounting.codec import encode
+    from sfumato.sensing.recovery.answer import place_of
 
     site = rounds[0].site
     cost, statement = cost_of(losses)
@@ -249,7 +266,9 @@ def _told(result: dict[str, Any]) -> Any:
         f"{masses}, moving about {result['speed']:.3g} in a round"
     )
     titles = [f"source {k + 1}" if count > 1 else "source" for k in range(count)]
-    table = Table("round", "time", *(column for title in titles for column in (title, "within, 90 %")))
+    table = Table(
+        "round", "time", *(column for title in titles for column in (title, "within, 90 %"))
+    )
     for row in result["rounds"][:ROWS]:
         cells: list[str] = []
         for one in row["sources"]:
@@ -258,7 +277,9 @@ def _told(result: dict[str, Any]) -> Any:
         table.add_row(str(row["round"]), escape(row["time"]), *cells)
     more = len(result["rounds"]) - ROWS
     rest = [f"and {more} more rounds"] if more > 0 else []
-    doubts = [] if result["mixed"] else ["the draws did NOT mix: this is one of several tracks that fit"]
+    doubts = (
+        [] if result["mixed"] else ["the draws did NOT mix: this is one of several tracks that fit"]
+    )
     doubts += map(escape, result["remarks"])
     return Group(escape(head), table, *rest, *doubts, *one_too_many(result), result["statement"])
 
@@ -266,7 +287,11 @@ def _told(result: dict[str, Any]) -> Any:
 def uneven(times: list[str]) -> list[str]:
     """That rounds are not evenly spaced, where their times say so: a step is a step to the track."""
     moments = moments_of(times) if all(times) else None
-    gaps = [] if moments is None else [moments[after] - moments[before] for before, after in pairwise(times)]
+    gaps = (
+        []
+        if moments is None
+        else [moments[after] - moments[before] for before, after in pairwise(times)]
+    )
     if not gaps or max(gaps) <= UNEVEN * min(gaps):
         return []
     return ["rounds are not evenly spaced in time, and every step counts as one all the same"]

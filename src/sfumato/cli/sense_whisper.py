@@ -17,11 +17,11 @@ from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 from sfumato.files import write_file, write_table
 
 if TYPE_CHECKING:
+    from sfumato._types import IntArray
     from sfumato.privacy import Ledger
     from sfumato.sensing import Spread, WhisperPosterior
-    from sfumato.sensing.whisper import WhisperAnswers
+    from sfumato.sensing.whisper.network import WhisperAnswers
     from sfumato.spaces import Graph
-    from sfumato.spaces.space import IntArray
 
 WORDS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0}
 TOLD = 8  # nodes that are named
@@ -46,7 +46,10 @@ LargestPart = Annotated[
 @sentences
 def release(
     answers: Annotated[
-        Path, typer.Argument(help="Exact answers: a table with node, heard (yes or no).", show_default=False)
+        Path,
+        typer.Argument(
+            help="Exact answers: a table with node, heard (yes or no).", show_default=False
+        ),
     ],
     graph: GraphFile,
     ledger: Annotated[
@@ -56,26 +59,32 @@ def release(
             show_default=False,
         ),
     ],
-    epsilon: Annotated[str, typer.Option(help="What one answer of each node costs.", show_default=False)],
+    epsilon: Annotated[
+        str, typer.Option(help="What one answer of each node costs.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option(help="A new .json file.", show_default=False)],
     largest_part: LargestPart = False,
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything but the answers, say the cost, read nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Check everything but the answers, say the cost, read nothing."
+        ),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Release who has heard: pay, then flip each answer with a chance that epsilon sets.
 
-    The promise is for each node's own answer; those of others tell about it too. It is not that nobody learns
-    where it began: another start changes the answers of many. Whoever runs this reads everybody's exact
-    answers, the central model; a ledger of --model local is for a node that releases its own row alone.
+    The promise is for each node's own answer; those of others tell about it too. It is not that
+    nobody learns where it began: another start changes the answers of many. Whoever runs this reads
+    everybody's exact answers, the central model; a ledger of --model local is for a node that
+    releases its own row alone.
     """
     from sfumato.privacy import RandomisedResponse
-    from sfumato.privacy.codec import encode
+    from sfumato.privacy.accounting.codec import encode
     from sfumato.sensing import whisper_release
-    from sfumato.sensing.whisper import bound_of
+    from sfumato.sensing.whisper.network import bound_of
 
     hush = quiet or json
     check_outputs([out], {".json"}, reads=[answers, graph, ledger])
@@ -87,7 +96,11 @@ def release(
     lie = float(mechanism.law[1])
     if dry_run:
         text = f"would cost {cost} for each node, each answer flipped with {percent(lie)}"
-        show({"cost": encode(cost), "flipped": lie}, f"{text}; nothing was read or charged", json=json)
+        show(
+            {"cost": encode(cost), "flipped": lie},
+            f"{text}; nothing was read or charged",
+            json=json,
+        )
         return
     heard = _answers(answers, names, others=largest_part)
     who = [node for node, name in enumerate(names) if name in heard]
@@ -100,7 +113,12 @@ def release(
 
     keep_paid(write, [out], receipt=paid.entry.hash, what="answers")
     say(f"released {len(who)} answers, {paid.guarantee}", quiet=hush)
-    result = {"written": str(out), "answers": len(who), "statement": str(paid.guarantee), "flipped": lie}
+    result = {
+        "written": str(out),
+        "answers": len(who),
+        "statement": str(paid.guarantee),
+        "flipped": lie,
+    }
     show(result, str(out), json=json)
 
 
@@ -115,12 +133,19 @@ def locate(
             show_default=False,
         ),
     ],
-    out: Annotated[Path | None, typer.Option(help="A .json file with the probability of every node.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it: a .png file.", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A .json file with the probability of every node.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it: a .png file.", show_default=False)
+    ] = None,
     communities: Annotated[int, typer.Option(help="Of how many communities.", min=1)] = 2,
-    share: Annotated[float, typer.Option(help="The set of nodes named holds the start with this.")] = 0.9,
+    share: Annotated[
+        float, typer.Option(help="The set of nodes named holds the start with this.")
+    ] = 0.9,
     rate: Annotated[
-        float | None, typer.Option(help="How far it spreads, with --strength; otherwise averaged over 15.")
+        float | None,
+        typer.Option(help="How far it spreads, with --strength; otherwise averaged over 15."),
     ] = None,
     strength: Annotated[
         float | None, typer.Option(help="How many people the start tells, on average.")
@@ -132,7 +157,9 @@ def locate(
             show_default=False,
         ),
     ] = "",
-    layout: Annotated[Path | None, typer.Option(help="Where to draw the nodes: table of node, x, y.")] = None,
+    layout: Annotated[
+        Path | None, typer.Option(help="Where to draw the nodes: table of node, x, y.")
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files of --out and --plot.")
     ] = False,
@@ -144,7 +171,7 @@ def locate(
 
     from sfumato.sensing import communities as groups_of
     from sfumato.sensing import whisper_posterior
-    from sfumato.sensing.whisper import merged_answers
+    from sfumato.sensing.whisper.network import merged_answers
 
     hush = quiet or json
     check_outputs([out] if out else [], {".json"}, reads=[*said, layout], overwrite=overwrite)
@@ -156,7 +183,9 @@ def locate(
     if start and start not in names:
         raise InvalidParameter(f"there is no node {start!r}; nothing was computed")
     if not 0 < share < 1:
-        raise InvalidParameter(f"--share must lie between 0 and 1, got {share}; nothing was computed")
+        raise InvalidParameter(
+            f"--share must lie between 0 and 1, got {share}; nothing was computed"
+        )
     asked = int((answers >= 0).sum())
     with working(f"looking for the start among {net.size} nodes", quiet=hush):
         labels = groups_of(net, count=communities)
@@ -174,7 +203,9 @@ def locate(
             for k, p in enumerate([] if found.community is None else found.community.shares)
         ],
         "share": share,
-        "smallest": [{"node": names[i], "probability": float(found.nodes[i])} for i in chosen.tolist()],
+        "smallest": [
+            {"node": names[i], "probability": float(found.nodes[i])} for i in chosen.tolist()
+        ],
         "limits": SAFER,
     }
     if start:
@@ -201,11 +232,14 @@ def simulate(
     folder: Annotated[Path, typer.Argument(help="A new folder for the files.", show_default=False)],
     nodes: Annotated[int, typer.Option(help="Nodes, in two communities.", min=4)] = 200,
     graph: Annotated[
-        Path | None, typer.Option(help="Instead: make up a whisper on this graph of your own: u, v.")
+        Path | None,
+        typer.Option(help="Instead: make up a whisper on this graph of your own: u, v."),
     ] = None,
     mouth_to_mouth: Annotated[
         float | None,
-        typer.Option(help="It runs along edges, each with this chance; otherwise as the model has it."),
+        typer.Option(
+            help="It runs along edges, each with this chance; otherwise as the model has it."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same whisper again.")] = None,
     json: Json = False,
@@ -217,7 +251,9 @@ def simulate(
     rng = chance(seed)
     if graph is None:
         half = nodes // 2
-        net, _ = block_graph([half, nodes - half], inside=min(1.0, 20 / half), across=0.4 / half, rng=rng)
+        net, _ = block_graph(
+            [half, nodes - half], inside=min(1.0, 20 / half), across=0.4 / half, rng=rng
+        )
         names = tuple(f"n{node}" for node in range(net.size))
     else:
         net, names = _connected(graph, largest_part=False)
@@ -233,14 +269,20 @@ def simulate(
         raise InvalidInput(f"{folder} exists already and is kept; choose a new folder") from None
     tables = {
         "edges": (["u", "v"], [(names[u], names[v]) for u, v in net.edges.tolist()]),
-        "answers": (["node", "heard"], zip(names, ("yes" if bit else "no" for bit in heard), strict=True)),
+        "answers": (
+            ["node", "heard"],
+            zip(names, ("yes" if bit else "no" for bit in heard), strict=True),
+        ),
         "start": (["node"], [(names[start],)]),
     }
     files = {}
     for name, (header, rows) in tables.items():
         files[name] = str(folder / f"{name}.csv")
         write_table(files[name], header, rows)
-    say(f"made up a whisper that {int(heard.sum())} of {net.size} nodes have heard", quiet=quiet or json)
+    say(
+        f"made up a whisper that {int(heard.sum())} of {net.size} nodes have heard",
+        quiet=quiet or json,
+    )
     show(files, "\n".join(files.values()), json=json)
 
 
@@ -257,7 +299,7 @@ def _connected(path: Path, *, largest_part: bool) -> tuple[Graph, tuple[str, ...
 def _book(path: Path) -> Ledger:
     """A ledger that accounts for each node."""
     from sfumato.privacy import Ledger, ReplaceUser
-    from sfumato.sensing.whisper import UNIT
+    from sfumato.sensing.whisper.network import UNIT
 
     if not path.exists():
         raise InvalidInput(
@@ -282,13 +324,19 @@ def _answers(path: Path, names: tuple[str, ...], *, others: bool) -> dict[str, i
     ):
         bit = WORDS.get(str(word).lower())
         if bit is None:
-            raise InvalidInput(f"heard in row {row} of {path} is neither yes nor no; nothing was charged")
+            raise InvalidInput(
+                f"heard in row {row} of {path} is neither yes nor no; nothing was charged"
+            )
         if name not in known:
             if others:  # of a part of the graph that was not kept
                 continue
-            raise InvalidInput(f"row {row} of {path} is of no node of the graph; nothing was charged")
+            raise InvalidInput(
+                f"row {row} of {path} is of no node of the graph; nothing was charged"
+            )
         if name in heard:
-            raise InvalidInput(f"row {row} of {path} is of a node that answered before; nothing was charged")
+            raise InvalidInput(
+                f"row {row} of {path} is of a node that answered before; nothing was charged"
+            )
         heard[name] = bit
     if not heard:
         raise InvalidInput(f"{path} has no answer of a node of the graph; nothing was charged")
@@ -301,7 +349,7 @@ def read_whisper(path: Path) -> WhisperAnswers:
 
     from sfumato.privacy import PureDP, read_release
     from sfumato.sensing.files import read_json
-    from sfumato.sensing.whisper import WhisperAnswers
+    from sfumato.sensing.whisper.network import WhisperAnswers
     from sfumato.spaces import Graph
 
     receipt = read_release(path)
@@ -337,7 +385,8 @@ def _spread(rate: float | None, strength: float | None) -> Spread | None:
 def _told(result: dict[str, Any]) -> str:
     likely = sorted(result["communities"], key=lambda one: -one["probability"])
     where = ", ".join(
-        f"{one['label']} ({one['nodes']} nodes) with {percent(one['probability'])}" for one in likely
+        f"{one['label']} ({one['nodes']} nodes) with {percent(one['probability'])}"
+        for one in likely
     )
     held = result["smallest"]
     first = ", ".join(f"{one['node']} {percent(one['probability'])}" for one in held[:TOLD])

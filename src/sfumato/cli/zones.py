@@ -26,7 +26,8 @@ def totals(
     zones: Annotated[Path, typer.Argument(help="A GeoJSON file of polygons.", show_default=False)],
     name: Annotated[str, typer.Option(help="The property that names a zone.")] = "name",
     coverage: Annotated[
-        float, typer.Option(help="The part of zones with users whose interval should hold, at most 0.95.")
+        float,
+        typer.Option(help="The part of zones with users whose interval should hold, at most 0.95."),
     ] = 0.9,
     out: Annotated[
         Path | None, typer.Option(help="A file to write: .csv or .geojson.", show_default=False)
@@ -37,8 +38,8 @@ def totals(
 ) -> None:
     """How many people a saved map has in each zone: districts, parks, areas of interest.
 
-    People are estimated mass: each has mass 1, shared over all the places they were at. Zones may overlap;
-    polygons of one name are one zone. The map is paid for, so this costs nothing.
+    People are estimated mass: each has mass 1, shared over all the places they were at. Zones may
+    overlap; polygons of one name are one zone. The map is paid for, so this costs nothing.
     """
     from sfumato.heatmap import read_heatmap, read_zones, totals_csv, totals_geojson, zone_totals
 
@@ -48,7 +49,11 @@ def totals(
     places = read_zones(zones, name=name)
     found = zone_totals(saved, places, coverage=coverage)
     if out is not None:
-        data = totals_csv(found) if out.suffix.lower() == ".csv" else totals_geojson(saved, places, found)
+        data = (
+            totals_csv(found)
+            if out.suffix.lower() == ".csv"
+            else totals_geojson(saved, places, found)
+        )
         write_file(out, data, overwrite=overwrite)
         say(f"wrote {out}", quiet=quiet or json)
     rows = [asdict(one) for one in found]
@@ -58,11 +63,15 @@ def totals(
 
 def _check(out: Path, read: list[Path], *, overwrite: bool) -> None:
     if out.suffix.lower() not in SUFFIXES:
-        raise InvalidParameter(f"totals end in one of {', '.join(SUFFIXES)}, got {out}; nothing was written")
+        raise InvalidParameter(
+            f"totals end in one of {', '.join(SUFFIXES)}, got {out}; nothing was written"
+        )
     if out.resolve() in {path.resolve() for path in read}:
         raise InvalidParameter(f"{out} must not replace the map or its zones; nothing was written")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
-        raise InvalidParameter(f"the folder of {out} must be there to write to; nothing was written")
+        raise InvalidParameter(
+            f"the folder of {out} must be there to write to; nothing was written"
+        )
     if out.is_dir() or (os.path.lexists(out) and not overwrite):
         raise InvalidParameter(f"{out} exists already and is kept; nothing was written")
 
@@ -70,7 +79,12 @@ def _check(out: Path, read: list[Path], *, overwrite: bool) -> None:
 def _table(saved: HeatmapRelease, totals: tuple[ZoneTotal, ...], coverage: float) -> str:
     """The totals in lines of even columns; without intervals, why there are none."""
     sure = saved.posterior is not None
-    head = ["zone", f"{saved.guarantee.unit}s", "share", *([f"{coverage:.0%} interval"] if sure else [])]
+    head = [
+        "zone",
+        f"{saved.guarantee.unit}s",
+        "share",
+        *([f"{coverage:.0%} interval"] if sure else []),
+    ]
     rows = [head]
     for one in totals:
         row = [one.name, f"{one.users:,.0f}", f"{one.share:.1%}"]
@@ -90,5 +104,7 @@ def _table(saved: HeatmapRelease, totals: tuple[ZoneTotal, ...], coverage: float
         for row, remark in zip(rows, remarks, strict=True)
     ]
     if not sure:
-        lines.append(f"no intervals: the file does not say how sure this map, by {saved.method}, is")
+        lines.append(
+            f"no intervals: the file does not say how sure this map, by {saved.method}, is"
+        )
     return "\n".join(lines)

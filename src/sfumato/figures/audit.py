@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.heatmap import GREY, INK, PAPER
 from sfumato.figures.intervals import log_marks
@@ -18,7 +19,6 @@ from sfumato.figures.sheet import (
     READ,
     RIGHT,
     TRUE,
-    FloatArray,
     heading,
     key,
     panel,
@@ -43,7 +43,8 @@ def draw_wealth(
 ) -> bytes:
     """One PNG of a bet against a claim: the wealth after so many runs, and the line at which it is refuted.
 
-    Wealth begins at 1. If the claim is true, it ever reaches the line with chance at most 1 over it.
+    Wealth begins at 1. If the claim is true, it ever reaches the line with chance at most 1 over
+    it.
     """
     x = vector("runs", runs, np.size(runs), "looks")
     y = vector("wealth", wealth, x.size, "looks")
@@ -58,7 +59,12 @@ def draw_wealth(
     axis.set_yscale("log")
     axis.axhline(1, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     axis.axhline(
-        needed, color=TRUE, linewidth=1.4, linestyle=(0, (5, 2)), label=f"refuted at {needed:g}", zorder=2
+        needed,
+        color=TRUE,
+        linewidth=1.4,
+        linestyle=(0, (5, 2)),
+        label=f"refuted at {needed:g}",
+        zorder=2,
     )
     kept = _kept(shown)
     axis.plot(x[kept], shown[kept], color=FOUND, linewidth=1.5, label="wealth", zorder=3)
@@ -92,15 +98,21 @@ def draw_witness(
 ) -> bytes:
     """One PNG of why a claim is refuted: how often two inputs reach an event, and how often the first may.
 
-    `shares` are those of the first and the second input, `low` and `high` the ends of their intervals;
-    `allowed` is the share that the claim leaves the first, given the second, with the ends of its interval,
-    and `allowance` says how it is computed.
+    `shares` are those of the first and the second input, `low` and `high` the ends of their
+    intervals; `allowed` is the share that the claim leaves the first, given the second, with the
+    ends of its interval, and `allowance` says how it is computed.
     """
     share = vector("shares", shares, 2, "inputs")
     ends = np.stack([vector("low", low, 2, "inputs"), vector("high", high, 2, "inputs")])
     limit = vector("allowed", allowed, 3, "numbers")
-    if len(names) != 2 or not ((ends[0] <= share) & (share <= ends[1])).all() or not limit[1] <= limit[2]:
-        raise InvalidParameter("two inputs with names, shares inside their intervals; nothing was drawn")
+    if (
+        len(names) != 2
+        or not ((ends[0] <= share) & (share <= ends[1])).all()
+        or not limit[1] <= limit[2]
+    ):
+        raise InvalidParameter(
+            "two inputs with names, shares inside their intervals; nothing was drawn"
+        )
     rows = ((names[0], share[0], ends[:, 0], FOUND), (allowance, limit[0], limit[1:], TRUE))
     bars = (*rows, (names[1], share[1], ends[:, 1], READ))
     height = BAR * len(bars) + 0.15
@@ -146,10 +158,14 @@ def draw_band(
 ) -> bytes:
     """One PNG of delta at every epsilon: between which curves it lies, and what a claim allows.
 
-    The claim is broken where its curve is below the band. `claim` marks its own epsilon and delta, if it has.
+    The claim is broken where its curve is below the band. `claim` marks its own epsilon and delta,
+    if it has.
     """
     x = vector("epsilons", epsilons, np.size(epsilons), "epsilons")
-    ends = [vector(name, part, x.size, "epsilons") for name, part in (("lower", lower), ("upper", upper))]
+    ends = [
+        vector(name, part, x.size, "epsilons")
+        for name, part in (("lower", lower), ("upper", upper))
+    ]
     limit = vector("allowed", allowed, x.size, "epsilons")
     if x.size < 2 or not (np.diff(x) > 0).all() or not (ends[0] <= ends[1]).all():
         raise InvalidParameter(
@@ -164,7 +180,13 @@ def draw_band(
     axis.plot(x, ends[0], color=FOUND, linewidth=1.5, marker="o", markersize=3, zorder=3)
     axis.plot(x, ends[1], color=FOUND, linewidth=0.9, marker="o", markersize=2, zorder=3)
     axis.plot(
-        x, limit, color=TRUE, linewidth=1.5, linestyle=(0, (5, 2)), label="allowed by the claim", zorder=4
+        x,
+        limit,
+        color=TRUE,
+        linewidth=1.5,
+        linestyle=(0, (5, 2)),
+        label="allowed by the claim",
+        zorder=4,
     )
     broken = ends[0] > limit
     if broken.any():

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.heatmap import INK
-from sfumato.figures.sheet import FOUND, READ, FloatArray, dots
+from sfumato.figures.sheet import FOUND, READ, dots
 from sfumato.spaces import Graph
-from sfumato.spaces.space import IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,9 @@ def checked_bands(bands: Sequence[Ball], axes: int) -> list[tuple[FloatArray, fl
                 "nothing was drawn"
             )
         if not 0 <= probability <= 1 + 1e-9:
-            raise InvalidParameter(f"a band needs a probability, got {probability}; nothing was drawn")
+            raise InvalidParameter(
+                f"a band needs a probability, got {probability}; nothing was drawn"
+            )
         out.append((at, float(radius), float(probability)))
     return out
 
@@ -67,10 +69,14 @@ def checked_bands(bands: Sequence[Ball], axes: int) -> list[tuple[FloatArray, fl
 def spans(axis: Axes, bands: Sequence[Ball], *, least: float) -> None:
     """Translucent spans of a line, at least so wide to each side that they can be seen.
 
-    Where they overlap it is no darker, since a place in two of them is no likelier: each has its own edge.
+    Where they overlap it is no darker, since a place in two of them is no likelier: each has its
+    own edge.
     """
     found = sorted(checked_bands(bands, 1), key=lambda band: float(band[0][0]))
-    ends = [(float(at[0]) - max(radius, least), float(at[0]) + max(radius, least)) for at, radius, _ in found]
+    ends = [
+        (float(at[0]) - max(radius, least), float(at[0]) + max(radius, least))
+        for at, radius, _ in found
+    ]
     said: str | None = band_label(bands)
     for low, high in joined(ends):
         axis.axvspan(low, high, facecolor=SURE, alpha=PALE, linewidth=0, zorder=0.5, label=said)
@@ -84,7 +90,9 @@ def spans(axis: Axes, bands: Sequence[Ball], *, least: float) -> None:
         # Overlapping ones in four rows, so that neither their words nor bars lie on each other.
         row = 0.94 if apart else 0.94 - 0.075 * (number % 4)
         if not apart:
-            axis.plot([low, high], [row, row], color=SURE, linewidth=EDGE, transform=within, zorder=0.6)
+            axis.plot(
+                [low, high], [row, row], color=SURE, linewidth=EDGE, transform=within, zorder=0.6
+            )
         _write(axis, (float(at[0]), row), at_least(probability), transform=within, va="center")
 
 
@@ -121,11 +129,16 @@ def areas(axis: Axes, bands: Sequence[Ball], *, norm: Norm, least: float) -> Non
         axis.add_patch(patch)
         if len(found) > 1:
             _write(
-                axis, (float(at[0]), float(at[1]) + max(radius, least)), at_least(probability), va="bottom"
+                axis,
+                (float(at[0]), float(at[1]) + max(radius, least)),
+                at_least(probability),
+                va="bottom",
             )
 
 
-def balls(axis: Axes, bands: Sequence[Ball], *, norm: Norm, least: float, alpha: float, label: str) -> None:
+def balls(
+    axis: Axes, bands: Sequence[Ball], *, norm: Norm, least: float, alpha: float, label: str
+) -> None:
     """Balls of a plane that add up: the more of them hold a place, the darker it is."""
     for number, patch in enumerate(_balls(checked_bands(bands, 2), norm=norm, least=least)):
         said = label if number == 0 else None
@@ -133,7 +146,9 @@ def balls(axis: Axes, bands: Sequence[Ball], *, norm: Norm, least: float, alpha:
         axis.add_patch(patch)
 
 
-def _balls(found: Sequence[tuple[FloatArray, float, float]], *, norm: Norm, least: float) -> list[Patch]:
+def _balls(
+    found: Sequence[tuple[FloatArray, float, float]], *, norm: Norm, least: float
+) -> list[Patch]:
     """Balls as the metric has them: circles, or diamonds where ways go along the axes."""
     from matplotlib.patches import Circle, Polygon
 
@@ -150,7 +165,9 @@ def _write(axis: Axes, at: tuple[float, float], words: str, **where: Any) -> Non
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2, foreground="white")]
-    axis.text(*at, words, ha="center", fontsize=6.5, color=INK, path_effects=halo, zorder=7, **where)
+    axis.text(
+        *at, words, ha="center", fontsize=6.5, color=INK, path_effects=halo, zorder=7, **where
+    )
 
 
 def halos(axis: Axes, graph: Graph, at: FloatArray, bands: Sequence[Ball], *, size: float) -> None:
@@ -168,7 +185,9 @@ def halo(axis: Axes, at: FloatArray, *, size: float, label: str, rim: float = 90
     """One halo under some nodes, and what it says."""
     dots(axis, at, size=4 * size + rim, fill=SURE, edge="none", width=0, order=1.5, alpha=2 * PALE)
     if label:
-        axis.plot([], [], "o", color=SURE, alpha=2 * PALE, markersize=10, markeredgewidth=0, label=label)
+        axis.plot(
+            [], [], "o", color=SURE, alpha=2 * PALE, markersize=10, markeredgewidth=0, label=label
+        )
 
 
 def stems(axis: Axes, x: FloatArray, mass: FloatArray, *, label: str) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = npt.NDArray[np.float64]
 
 MOST = 24  # arrows along a side: more cannot be read
 SHORTEST = 0.15  # of the longest arrow: below that it is a dot
@@ -50,11 +50,11 @@ def flow_field(
 ) -> bytes:
     """One PNG of two maps and, between them, what moves: where mass leaves and arrives, and its way.
 
-    `east` is the mass that crosses each border eastward, [row, column], `north` the same northward, both
-    signed, as a `GridFlow` has them; row 0 is the south. Arrows stand for square blocks of cells, at most 24
-    along a side. Their length grows with the square root of the mass that passes through, up to `longest`
-    (if not given, what a quarter of a row holds at `top`); where hardly anything moves there is none. Like
-    `top`, `longest` is given, never read off the data.
+    `east` is the mass that crosses each border eastward, [row, column], `north` the same northward,
+    both signed, as a `GridFlow` has them; row 0 is the south. Arrows stand for square blocks of
+    cells, at most 24 along a side. Their length grows with the square root of the mass that passes
+    through, up to `longest` (if not given, what a quarter of a row holds at `top`); where hardly
+    anything moves there is none. Like `top`, `longest` is given, never read off the data.
     """
     before, after = _image(p, "p"), _image(q, "q")
     if before.shape != after.shape:
@@ -83,7 +83,9 @@ def flow_field(
     _map(right, after, title=names[1], colors="magma_r", scale=(0, top), unit=unit)
     _draw(middle, flow, full)
     said = f"{float(f'{full:.3g}'):,g}"
-    middle.set_xlabel(f"longest arrow: a mass of {said} passes; half as long: a quarter of it", fontsize=8.5)
+    middle.set_xlabel(
+        f"longest arrow: a mass of {said} passes; half as long: a quarter of it", fontsize=8.5
+    )
     for other in (left, right):
         other.set_xlabel(" ", fontsize=8.5)
     figure.supxlabel(caption, fontsize=9, wrap=True, parse_math=False)
@@ -126,7 +128,13 @@ def _centers(count: int, block: int) -> FloatArray:
 
 
 def _map(
-    axis: Axes, values: FloatArray, *, title: str, colors: str, scale: tuple[float, float], unit: str
+    axis: Axes,
+    values: FloatArray,
+    *,
+    title: str,
+    colors: str,
+    scale: tuple[float, float],
+    unit: str,
 ) -> None:
     drawn = axis.imshow(
         values, origin="lower", cmap=colors, vmin=scale[0], vmax=scale[1], interpolation="nearest"
@@ -134,7 +142,9 @@ def _map(
     axis.set_title(title, fontsize=11, parse_math=False)
     axis.set_xticks([])
     axis.set_yticks([])
-    bar = axis.figure.colorbar(drawn, ax=axis, orientation="horizontal", shrink=0.8, aspect=30, pad=0.02)
+    bar = axis.figure.colorbar(
+        drawn, ax=axis, orientation="horizontal", shrink=0.8, aspect=30, pad=0.02
+    )
     bar.set_label(unit, parse_math=False)
 
 

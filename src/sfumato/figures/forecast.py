@@ -10,7 +10,18 @@ import numpy as np
 from sfumato.errors import InvalidParameter
 from sfumato.figures.heatmap import GREY, INK
 from sfumato.figures.intervals import Series, log_marks
-from sfumato.figures.sheet import FOUND, LEFT, RIGHT, TRUE, heading, number, panel, plain_numbers, png, sheet
+from sfumato.figures.sheet import (
+    FOUND,
+    LEFT,
+    RIGHT,
+    TRUE,
+    heading,
+    number,
+    panel,
+    plain_numbers,
+    png,
+    sheet,
+)
 
 WIDE, HIGH = 8.0, 2.0  # inches: of the sheet, and of a panel
 BETWEEN, ABOVE, BELOW = 0.7, 0.36, 0.5
@@ -31,7 +42,9 @@ def draw_forecast(panels: Sequence[Series], *, x_label: str, asked: Asked, capti
     if not panels:
         raise InvalidParameter("a picture needs at least one panel, got none; nothing was drawn")
     if any(not (one.x > 0).all() for one in panels):
-        raise InvalidParameter("values on a log axis must be above 0, got others; nothing was drawn")
+        raise InvalidParameter(
+            "values on a log axis must be above 0, got others; nothing was drawn"
+        )
     rows = -(-len(panels) // COLUMNS)
     step = HIGH + ABOVE + BELOW
     wide = (WIDE - LEFT - RIGHT - BETWEEN * (COLUMNS - 1)) / COLUMNS

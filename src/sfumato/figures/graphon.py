@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.heatmap import GREY, INK, PAPER
 from sfumato.figures.sheet import (
     LEFT,
     RIGHT,
     TRUE,
-    FloatArray,
     blues,
     color_bar,
     heading,
@@ -32,9 +32,7 @@ WIDE, HIGH = 8.0, 3.9
 SIDE = 4.6  # inches of the square of blocks
 # From nothing to everything, also in grey: lighter is less.
 SHADES = ("#f1f3f4", "#fde7b0", "#9cc9ea", "#3b7fc4")
-LEAST = (
-    0.03  # of the side: a name takes as much; those of narrower blocks are moved apart while there is room
-)
+LEAST = 0.03  # of the side: a name takes as much; those of narrower blocks are moved apart while there is room
 LETTER = 0.016  # of the side: the width of a letter of a name
 NUMBER = 0.075  # of the side: narrower cells have no room for a number
 
@@ -49,13 +47,18 @@ def blocks_picture(
 ) -> bytes:
     """One PNG of a block matrix: a square for each two blocks, as wide as they are large, dark if joined.
 
-    Numbers are written where there is room. Pass released values: the colors end at the largest of them.
+    Numbers are written where there is room. Pass released values: the colors end at the largest of
+    them.
     """
     from matplotlib.colors import Normalize
 
     sizes = vector("shares", shares, np.size(shares), "blocks")
     chances = np.asarray(matrix, dtype=np.float64)
-    if chances.shape != (sizes.size, sizes.size) or not sizes.size or not np.isfinite(chances).all():
+    if (
+        chances.shape != (sizes.size, sizes.size)
+        or not sizes.size
+        or not np.isfinite(chances).all()
+    ):
         raise InvalidParameter(
             f"a block matrix has a finite number for each two of {sizes.size} blocks, got shape "
             f"{chances.shape}; nothing was drawn"
@@ -89,7 +92,14 @@ def blocks_picture(
     for block, at in _places(sizes, LETTER * (1 + max(map(len, labels)))).items():
         axis.plot([at, middles[block]], [-0.022, 0], color=GREY, linewidth=0.5, clip_on=False)
         axis.text(
-            at, -0.028, labels[block], ha="center", va="bottom", fontsize=8.5, color=INK, parse_math=False
+            at,
+            -0.028,
+            labels[block],
+            ha="center",
+            va="bottom",
+            fontsize=8.5,
+            color=INK,
+            parse_math=False,
         )
     for side in ("bottom", "left"):
         axis.spines[side].set_visible(False)
@@ -120,9 +130,9 @@ def phase_picture(
 ) -> bytes:
     """One PNG of what a network can tell, at every density and number of blocks, and where yours is.
 
-    `regimes` [block, density] are places in `names`, from the least to the most. `trivial` is, for each
-    number of blocks, the density up to which nothing beats the empty answer; `point` a density and a number
-    of blocks.
+    `regimes` [block, density] are places in `names`, from the least to the most. `trivial` is, for
+    each number of blocks, the density up to which nothing beats the empty answer; `point` a density
+    and a number of blocks.
     """
     from matplotlib.colors import ListedColormap
 
@@ -219,7 +229,9 @@ def _shades_key(axis: Axes, names: Sequence[str]) -> None:
     from matplotlib.patches import Patch
 
     handles, labels = axis.get_legend_handles_labels()
-    patches = [Patch(facecolor=SHADES[at], edgecolor=GREY, linewidth=0.5) for at in range(len(names))]
+    patches = [
+        Patch(facecolor=SHADES[at], edgecolor=GREY, linewidth=0.5) for at in range(len(names))
+    ]
     for some, words, lift in ((patches, list(names), 0.24), (handles, labels, 0.02)):
         if not some:
             continue

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.overlay import ROW, Overlay, draw_overlay, explain
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray = npt.NDArray[np.float64]
 Pixels = npt.NDArray[np.uint8]
 
 # The sheet in inches: it is 8 wide, whatever is drawn, and letters keep their size on it.
@@ -35,9 +35,9 @@ INK, GREY, PAPER = "#1f2328", "#6a7078", "#ffffff"
 class Frame:
     """Where a map lies: `extent` is that of its values, `window` the part to show.
 
-    Both are low x, low y, high x, high y. A step in y is `stretch` times as long as one in x; a step in x is
-    `meter` meters, where there are meters;
-    `degrees` draws longitudes and latitudes; `downward` puts the lowest y at the top, as images do.
+    Both are low x, low y, high x, high y. A step in y is `stretch` times as long as one in x; a
+    step in x is `meter` meters, where there are meters; `degrees` draws longitudes and latitudes;
+    `downward` puts the lowest y at the top, as images do.
     """
 
     extent: tuple[float, float, float, float]
@@ -71,14 +71,18 @@ def draw_heatmap(
 ) -> bytes:
     """One PNG of a heatmap [row, column], row 0 at the lowest y, with legend, scale bar and caption.
 
-    Colors go up to `top` as `shades` says; the legend marks the `floor`. With `under`, an RGB image that
-    fills the window, the heat lies over it and every pixel of the image is a pixel of the picture. An
-    `overlay` puts a hatch and rings over all of it, and their words under the legend.
+    Colors go up to `top` as `shades` says; the legend marks the `floor`. With `under`, an RGB image
+    that fills the window, the heat lies over it and every pixel of the image is a pixel of the
+    picture. An `overlay` puts a hatch and rings over all of it, and their words under the legend.
     """
     if values.ndim != 2 or not np.isfinite(values).all():
-        raise InvalidParameter(f"a heatmap is finite [row, column], got shape {values.shape}; none was drawn")
+        raise InvalidParameter(
+            f"a heatmap is finite [row, column], got shape {values.shape}; none was drawn"
+        )
     if not top > 0:
-        raise InvalidParameter(f"the top of the color scale must be above 0, got {top}; nothing was drawn")
+        raise InvalidParameter(
+            f"the top of the color scale must be above 0, got {top}; nothing was drawn"
+        )
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -88,7 +92,9 @@ def draw_heatmap(
     # Words begin where the map does, unless it is so narrow that they would have no room.
     edge = min(left / dpi, SHEET - RIGHT - WORDS)
     letters = int(LETTERS * (SHEET - RIGHT - edge))
-    lines = [row for text in words.caption.split("\n") for row in textwrap.wrap(text, letters) or [""]]
+    lines = [
+        row for text in words.caption.split("\n") for row in textwrap.wrap(text, letters) or [""]
+    ]
     below = (TICKS if frame.degrees else 0.1) + LEGEND
     foot = below + LINE * len(lines) + 0.12 + (0.0 if overlay is None else 2 * ROW + 0.1)
     tall = high + round(HEAD * dpi) + round(foot * dpi)
@@ -123,15 +129,17 @@ def draw_heatmap(
 def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
     """How dark each value is drawn, from 0 (paper) to 1: the root of value / top, paler below the floor.
 
-    The root shows small places beside large ones. Below the floor, where values tell little, they fade in
-    proportion into the paper, so that what may well be noise does not look like a place.
+    The root shows small places beside large ones. Below the floor, where values tell little, they
+    fade in proportion into the paper, so that what may well be noise does not look like a place.
 
     >>> shades(np.array([0.0, 1.0, 4.0, 9.0]), top=4, floor=2)
     array([0.  , 0.25, 1.  , 1.  ])
     """
     clear = np.clip(values, 0, None)
     shade: FloatArray = np.sqrt(np.minimum(clear, top) / top)
-    return shade * (np.minimum(clear, floor) / floor) if 0 < floor < math.inf else shade * (floor <= 0)
+    return (
+        shade * (np.minimum(clear, floor) / floor) if 0 < floor < math.inf else shade * (floor <= 0)
+    )
 
 
 def palette(dark: bool = False) -> Pixels:
@@ -162,7 +170,8 @@ def round_number(value: float, steps: tuple[float, ...] = (1, 2, 5)) -> float:
 def lay_over(image: Pixels, shade: FloatArray) -> Pixels:
     """An image with heat on it: the stronger the shade, the less of the image shines through.
 
-    Both are [row, column] of one shape, row 0 at the top; where the shade is 0 the image is left as it is.
+    Both are [row, column] of one shape, row 0 at the top; where the shade is 0 the image is left as
+    it is.
     """
     colors = _glow()[np.round(255 * shade).astype(np.int64)].astype(np.float64)
     cover = np.minimum(1.6 * shade, 0.8)[..., None]
@@ -172,7 +181,9 @@ def lay_over(image: Pixels, shade: FloatArray) -> Pixels:
 def _glow() -> Pixels:
     from matplotlib import colormaps
 
-    return np.asarray(np.round(255 * colormaps["inferno"](np.linspace(0.3, 1, 256))[:, :3]), dtype=np.uint8)
+    return np.asarray(
+        np.round(255 * colormaps["inferno"](np.linspace(0.3, 1, 256))[:, :3]), dtype=np.uint8
+    )
 
 
 def _size(frame: Frame, under: Pixels | None) -> tuple[int, int, float]:
@@ -213,7 +224,9 @@ def _map(
             spine.set_visible(False)
         return
     west, south, east, north = frame.extent
-    colors = palette()[np.round(255 * shades(values, top=shade[0], floor=shade[1])).astype(np.int64)]
+    colors = palette()[
+        np.round(255 * shades(values, top=shade[0], floor=shade[1])).astype(np.int64)
+    ]
     many = max(values.shape) > max(size)
     axis.imshow(
         colors, extent=(west, east, south, north), origin="lower", aspect="auto",
@@ -232,7 +245,9 @@ def _resampled(values: FloatArray, frame: Frame, size: tuple[int, int]) -> Float
         (low_x - west) / (east - west) * columns, (low_y - south) / (north - south) * rows,
         (high_x - west) / (east - west) * columns, (high_y - south) / (north - south) * rows,
     )  # fmt: skip
-    found = Image.fromarray(values.astype(np.float32)).resize(size, Image.Resampling.BILINEAR, box=box)
+    found = Image.fromarray(values.astype(np.float32)).resize(
+        size, Image.Resampling.BILINEAR, box=box
+    )
     heat = np.asarray(found, dtype=np.float64)
     return heat if frame.downward else heat[::-1]
 
@@ -266,7 +281,9 @@ def degrees(value: float, letters: str, *, step: float) -> str:
     around = (value + 180) % 360 - 180 if letters == "EW" else value
     if abs(around) < step / 100:
         return "0°"
-    digits = max(0, -math.floor(math.log10(step) + 1e-9), len(f"{step:.10f}".rstrip("0").partition(".")[2]))
+    digits = max(
+        0, -math.floor(math.log10(step) + 1e-9), len(f"{step:.10f}".rstrip("0").partition(".")[2])
+    )
     letter = "" if letters == "EW" and around == -180 else letters[0 if around > 0 else 1]
     return f"{abs(around):.{digits}f}°{letter}"
 
@@ -280,13 +297,21 @@ def _scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
     length = (
         length
         if length <= meters / 3
-        else next(one for one in (round_number(meters / 8), round_number(meters / 20)) if one <= meters / 3)
+        else next(
+            one
+            for one in (round_number(meters / 8), round_number(meters / 20))
+            if one <= meters / 3
+        )
     )
     high = axis.get_window_extent().height / axis.figure.dpi
     x, y, wide, thick = 0.16 / inches, 0.16 / high, length / meters, 0.045 / high
     style: dict[str, Any] = {"transform": axis.transAxes, "zorder": 5}
-    axis.add_patch(Rectangle((x, y), wide, thick, facecolor="white", edgecolor=INK, linewidth=0.7, **style))
-    axis.add_patch(Rectangle((x, y), wide / 2, thick, facecolor=INK, edgecolor=INK, linewidth=0.7, **style))
+    axis.add_patch(
+        Rectangle((x, y), wide, thick, facecolor="white", edgecolor=INK, linewidth=0.7, **style)
+    )
+    axis.add_patch(
+        Rectangle((x, y), wide / 2, thick, facecolor=INK, edgecolor=INK, linewidth=0.7, **style)
+    )
     said = f"{length / 1000:,g} km" if length >= 1000 else f"{length:g} m"
     axis.text(
         x + wide, y + thick + 0.04 / high, said, ha="right", va="bottom", fontsize=7.5, color=INK,
@@ -334,7 +359,9 @@ def _legend(
     for spine in axis.spines.values():
         spine.set_linewidth(0.5)
         spine.set_color("#9aa0a6")
-    axis.text(0, 1.7, said, transform=axis.transAxes, fontsize=8, color=INK, va="bottom", parse_math=False)
+    axis.text(
+        0, 1.7, said, transform=axis.transAxes, fontsize=8, color=INK, va="bottom", parse_math=False
+    )
     if floor > 0:
         at = math.sqrt(min(floor / top, 1))
         axis.plot([at], [1.25], marker="v", markersize=3.5, color=INK, clip_on=False)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.heatmap import GREY, INK
 from sfumato.figures.sheet import (
     LEFT,
     RIGHT,
-    FloatArray,
     heading,
     key,
     number,
@@ -61,7 +61,9 @@ class Series:
                 f"a series needs a name that does not begin with _, got {self.name!r}; nothing was drawn"
             )
         if not size:
-            raise InvalidParameter(f"a series needs a point, {self.name} has none; nothing was drawn")
+            raise InvalidParameter(
+                f"a series needs a point, {self.name} has none; nothing was drawn"
+            )
         if not ((self.low <= self.middle) & (self.middle <= self.high)).all():
             raise InvalidParameter(
                 f"an interval holds its middle, one of {self.name} does not; nothing was drawn"
@@ -81,8 +83,9 @@ def draw_intervals(
 ) -> bytes:
     """One PNG of measured values with 95 % intervals, for judging orderings and rates at a glance.
 
-    Each of `slopes` is drawn as a dashed line y = c x**slope through the middle of the first series: a rate
-    to compare with, on two log axes. The lower end of an interval that is not positive is cut at a log axis.
+    Each of `slopes` is drawn as a dashed line y = c x**slope through the middle of the first
+    series: a rate to compare with, on two log axes. The lower end of an interval that is not
+    positive is cut at a log axis.
     """
     if not 0 < len(series) <= len(STYLES):
         raise InvalidParameter(
@@ -90,9 +93,13 @@ def draw_intervals(
         )
     names = [one.name for one in series]
     if len(set(names)) < len(names):
-        raise InvalidParameter(f"every series needs a name of its own, got {names}; nothing was drawn")
+        raise InvalidParameter(
+            f"every series needs a name of its own, got {names}; nothing was drawn"
+        )
     if slopes and (x_scale, y_scale) != ("log", "log"):
-        raise InvalidParameter("a slope is a line only on two log axes, got others; nothing was drawn")
+        raise InvalidParameter(
+            "a slope is a line only on two log axes, got others; nothing was drawn"
+        )
     for one in series:
         for scale, values in ((x_scale, one.x), (y_scale, one.middle)):
             if scale == "log" and not (values > 0).all():
@@ -156,7 +163,9 @@ def _limits(axis: Axes, series: Sequence[Series], scales: tuple[Scale, Scale]) -
 
 
 def _log_numbers(axis: Axes, name: str) -> None:
-    one, (low, high) = (axis.xaxis, axis.get_xlim()) if name == "x" else (axis.yaxis, axis.get_ylim())
+    one, (low, high) = (
+        (axis.xaxis, axis.get_xlim()) if name == "x" else (axis.yaxis, axis.get_ylim())
+    )
     marks = log_marks(low, high)
     one.set_ticks(marks, [number(mark) for mark in marks])
     one.set_ticks([], minor=True)

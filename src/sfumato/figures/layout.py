@@ -12,9 +12,9 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from scipy.spatial import KDTree
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.spaces import Graph
-from sfumato.spaces.space import FloatArray, IntArray
 
 DENSE = 700  # nodes: up to here all eigenvectors and all pairs are cheap
 PIVOTS = 30  # nodes that steps are counted from
@@ -27,15 +27,17 @@ GOLDEN = math.pi * (3 - math.sqrt(5))
 def graph_layout(graph: Graph, labels: npt.ArrayLike | None = None) -> FloatArray:
     """Places for the nodes, [node, x and y] from 0 to 1, that show how the graph hangs together.
 
-    Two eigenvectors of the normalised Laplacian say where, nodes that then lie on one another push apart and
-    edges pull; with `labels`, edges within a community pull more. The same graph has the same layout. Costs
-    0.2 s for 500 nodes and about 10 s for 100,000.
+    Two eigenvectors of the normalised Laplacian say where, nodes that then lie on one another push
+    apart and edges pull; with `labels`, edges within a community pull more. The same graph has the
+    same layout. Costs 0.2 s for 500 nodes and about 10 s for 100,000.
     """
     groups = None if labels is None else community_numbers(labels, graph.size)
     if graph.size == 1:
         return np.full((1, 2), 0.5)
     ends, pull = _links(graph, groups)
-    links = sparse.coo_array((pull, (ends[:, 0], ends[:, 1])), shape=(graph.size, graph.size)).tocsr()
+    links = sparse.coo_array(
+        (pull, (ends[:, 0], ends[:, 1])), shape=(graph.size, graph.size)
+    ).tocsr()
     links = sparse.csr_array(links + links.T)
     return _unit(_forces(_spectral(links), links))
 
@@ -75,7 +77,9 @@ def _spectral(links: sparse.csr_array[np.float64]) -> FloatArray:
     root = np.sqrt(np.asarray(links.sum(axis=1)).ravel())
     scaled = sparse.diags_array(1 / root) @ links @ sparse.diags_array(1 / root)
     if n <= DENSE:
-        vectors = np.asarray(linalg.eigh(scaled.toarray(), subset_by_index=(max(0, n - 3), n - 1))[1])
+        vectors = np.asarray(
+            linalg.eigh(scaled.toarray(), subset_by_index=(max(0, n - 3), n - 1))[1]
+        )
     else:
         found = _slowest(sparse.csr_array(scaled), root)
         if found is None:
@@ -88,7 +92,9 @@ def _spectral(links: sparse.csr_array[np.float64]) -> FloatArray:
     peak = np.abs(places).argmax(axis=0)
     places = places * np.sign(places[peak, [0, 1]] + (places[peak, [0, 1]] == 0))
     # Ranks spread what eigenvectors crowd at the ends; half of them keeps the shape.
-    ranks = np.argsort(np.argsort(places, axis=0, kind="stable"), axis=0, kind="stable") / max(1, n - 1)
+    ranks = np.argsort(np.argsort(places, axis=0, kind="stable"), axis=0, kind="stable") / max(
+        1, n - 1
+    )
     # A spiral of golden angles parts nodes that no eigenvector does, such as the leaves of a star.
     turn, far = GOLDEN * np.arange(n), 0.1 * np.sqrt((np.arange(n) + 0.5) / n)
     spiral = np.column_stack([far * np.cos(turn), far * np.sin(turn)])
@@ -100,7 +106,9 @@ def _slowest(scaled: sparse.csr_array[np.float64], root: FloatArray) -> FloatArr
     start = root + 0.5 * root.mean() * np.cos(GOLDEN * np.arange(root.size))
     shifted: Any = scaled + sparse.eye_array(root.size, format="csr")
     try:
-        return np.asarray(eigsh(shifted, k=3, which="LA", v0=start, tol=1e-7, maxiter=20, ncv=24)[1])
+        return np.asarray(
+            eigsh(shifted, k=3, which="LA", v0=start, tol=1e-7, maxiter=20, ncv=24)[1]
+        )
     except ArpackNoConvergence:
         return None
 
@@ -141,7 +149,9 @@ def _forces(places: FloatArray, links: sparse.csr_array[np.float64]) -> FloatArr
         length = np.maximum(np.hypot(*along.T), 1e-9)
         tug = along * (3 * pull * (length - rest) / size)[:, np.newaxis]
         tugs = [np.bincount(rows, tug[:, axis], minlength=n) for axis in (0, 1)]
-        force = np.column_stack(tugs) + (_pushes(places, size) if few else _near_pushes(places, size))
+        force = np.column_stack(tugs) + (
+            _pushes(places, size) if few else _near_pushes(places, size)
+        )
         strength = np.maximum(np.hypot(*force.T), 1e-12)
         limit = furthest * (1 - step / steps)
         places = places + force * (np.minimum(strength, limit) / strength)[:, np.newaxis]

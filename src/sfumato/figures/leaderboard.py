@@ -21,12 +21,15 @@ def draw_small_maps(
 ) -> bytes:
     """One PNG of several maps (row 0 in the south), row by row, to be told apart at a glance.
 
-    All share a color scale from 0 to `top`, by `shades`: its root shows small places beside large ones.
+    All share a color scale from 0 to `top`, by `shades`: its root shows small places beside large
+    ones.
     """
     if not panels:
         raise InvalidParameter("a picture needs at least one map, got none; nothing was drawn")
     if not top > 0:
-        raise InvalidParameter(f"the top of the color scale must be above 0, got {top}; nothing was drawn")
+        raise InvalidParameter(
+            f"the top of the color scale must be above 0, got {top}; nothing was drawn"
+        )
     rows = -(-len(panels) // COLUMNS)
     side = (WIDE - LEFT - RIGHT - GAP * (COLUMNS - 1)) / COLUMNS
     figure, foot = sheet(WIDE, rows * (side + TITLE) + GAP, caption)

@@ -22,8 +22,8 @@ def draw_maps(
 ) -> bytes:
     """One PNG of several maps (row 0 in the south) that share a color scale from 0 to `top`.
 
-    `top` is given, never read off the data: a scale is a number that leaves too. `stamp` is written across
-    each map.
+    `top` is given, never read off the data: a scale is a number that leaves too. `stamp` is written
+    across each map.
     """
     if not panels:
         raise InvalidParameter("a picture needs at least one map, got none")
@@ -38,7 +38,9 @@ def draw_maps(
     inks = ListedColormap(palette() / 255)
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axis, (title, values) in zip(axes, panels, strict=True):
-        drawn = axis.imshow(values, origin="lower", cmap=inks, vmin=0, vmax=top, interpolation="nearest")
+        drawn = axis.imshow(
+            values, origin="lower", cmap=inks, vmin=0, vmax=top, interpolation="nearest"
+        )
         axis.set_title(title, fontsize=11)
         axis.set_xticks([])
         axis.set_yticks([])

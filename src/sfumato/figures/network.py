@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import ConvexHull, QhullError
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.beliefs import BEHIND, LEAST, Ball, diamonds, halo, halos
 from sfumato.figures.heatmap import INK, TOPS, round_number
@@ -20,7 +21,6 @@ from sfumato.figures.sheet import (
     FOUND,
     LEFT,
     RIGHT,
-    FloatArray,
     blues,
     color_bar,
     crosses,
@@ -39,7 +39,6 @@ from sfumato.figures.sheet import (
     warm,
 )
 from sfumato.spaces import Graph
-from sfumato.spaces.space import IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +49,10 @@ FLATTEST, TALLEST = 0.5, 1.15  # panels: height over width
 # Communities; none is a blue of masses, a brown of readings or the red of sources.
 RINGS = ("#2e7d32", "#8e24aa", "#00acc1", "#ec407a", "#9e9d24", "#455a64")
 PLAIN = "#7d838b"
-LARGER, LARGEST = 1.3, 200  # how much larger than its node a mass is, and square points of the largest beyond
+LARGER, LARGEST = (
+    1.3,
+    200,
+)  # how much larger than its node a mass is, and square points of the largest beyond
 CROWD = 10_000  # nodes: rings of more would be all there is to see
 NAMES, LONGEST = 3, 16  # names of communities in a row over one panel, and their letters
 
@@ -59,7 +61,8 @@ FEW = 30  # nodes that all get their names
 TOP = 23  # over names of nodes: a truth that a name hides is not seen
 NAMED = 8  # of more, those with the most mass
 OWN = 4  # points around a named node, which no other name covers
-# Points from a node to its name, and how the name is aligned: where it goes if it is free, in this order.
+# Points from a node to its name, and how the name is aligned: where it goes if it is free, in this
+# order.
 SIDES: tuple[tuple[float, float, Literal["left", "center", "right"]], ...] = (
     (6, 3, "left"), (6, -8, "left"), (-6, 3, "right"), (-6, -8, "right"), (0, 10, "center"),
     (0, -16, "center"), (14, 12, "left"), (14, -18, "left"), (-14, 12, "right"), (-14, -18, "right"),
@@ -88,24 +91,29 @@ def draw_graph_recovery(
 ) -> bytes:
     """One PNG of a recovery on a graph: the noisy readings on its nodes, and beside them what was found.
 
-    `estimate` and `sources` (known in simulations only, red crosses) are one mass for each node; `readings`
-    one for each node, or for each of the nodes named by `sensors`. `labels` are communities, shown by the
-    color of nodes' rings and of the ground, where they lie apart. `positions` are [node, x and y], steps of x
-    drawn as long as of y (scale longitudes by the cosine of the latitude); without them `graph_layout` finds
-    some. `names` are written beside the nodes with the most mass, or beside all where there are few; `remark`
-    over the sources: why there are none. `answer` is what another estimator found, also a mass for each node:
-    it is in blue then, and the `estimate`, R's, has empty diamonds. `bands` are nodes, radii and
-    probabilities: halos that hold a source each. `titles` and `units` are of both panels; a unit of readings
-    that names all their values ("no: 0, yes: 1") has a color for each in the legend, and no scale. `said` is
-    what the estimate is called, `held` are nodes under one halo and what it says. Pass released
-    values, or simulated ones: the color scales follow what is drawn.
+    `estimate` and `sources` (known in simulations only, red crosses) are one mass for each node;
+    `readings` one for each node, or for each of the nodes named by `sensors`. `labels` are
+    communities, shown by the color of nodes' rings and of the ground, where they lie apart.
+    `positions` are [node, x and y], steps of x drawn as long as of y (scale longitudes by the
+    cosine of the latitude); without them `graph_layout` finds some. `names` are written beside the
+    nodes with the most mass, or beside all where there are few; `remark` over the sources: why
+    there are none. `answer` is what another estimator found, also a mass for each node: it is in
+    blue then, and the `estimate`, R's, has empty diamonds. `bands` are nodes, radii and
+    probabilities: halos that hold a source each. `titles` and `units` are of both panels; a unit of
+    readings that names all their values ("no: 0, yes: 1") has a color for each in the legend, and
+    no scale. `said` is what the estimate is called, `held` are nodes under one halo and what it
+    says. Pass released values, or simulated ones: the color scales follow what is drawn.
     """
     found = vector("estimate", estimate, graph.size, "nodes")
     true = None if sources is None else vector("sources", sources, graph.size, "nodes")
     nodes = _nodes(sensors, graph.size)
     read = None if readings is None else vector("readings", readings, nodes.size, "sensors")
     groups = None if labels is None else community_numbers(labels, graph.size)
-    at = graph_layout(graph, groups) if positions is None else places("positions", positions, graph.size)
+    at = (
+        graph_layout(graph, groups)
+        if positions is None
+        else places("positions", positions, graph.size)
+    )
     (low_x, high_x), (low_y, high_y) = span(at[:, 0]), span(at[:, 1])
     ratio = min(max((high_y - low_y) / (high_x - low_x), FLATTEST), TALLEST)
     wide = (WIDE - LEFT - RIGHT - GAP) / 2
@@ -118,7 +126,9 @@ def draw_graph_recovery(
     figure, foot = sheet(
         WIDE if read is not None else 2 * LEFT + wide, high + 1.1 + 0.2 * rows + lift, caption
     )
-    boxes = [(LEFT + (wide + GAP) * k, foot + 0.62, wide, high) for k in range(1 if read is None else 2)]
+    boxes = [
+        (LEFT + (wide + GAP) * k, foot + 0.62, wide, high) for k in range(1 if read is None else 2)
+    ]
     axes = [panel(figure, box) for box in boxes]
     rings = np.full(graph.size, PLAIN) if groups is None else np.take(RINGS, groups % len(RINGS))
     for axis in axes:
@@ -156,8 +166,8 @@ def draw_graph_recovery(
 def _name_nodes(axis: Axes, at: FloatArray, found: FloatArray, names: Sequence[str]) -> None:
     """The names of the nodes with the most mass, or of all where there is room.
 
-    Each is beside its node where it hides neither a name before it nor another node that has one, or else no
-    name; without such a side it is left out, since two names over each other are none.
+    Each is beside its node where it hides neither a name before it nor another node that has one,
+    or else no name; without such a side it is left out, since two names over each other are none.
     """
     from matplotlib.patheffects import withStroke
     from matplotlib.transforms import Bbox
@@ -194,8 +204,15 @@ def _nodes(sensors: npt.ArrayLike | None, size: int) -> IntArray:
     if array.ndim == 2 and array.shape[1] == 1:  # as `Sensors.positions` has them
         array = array[:, 0]
     numbers = array.astype(np.int64) if array.dtype.kind in "iuf" else np.empty(0, dtype=np.int64)
-    if array.ndim != 1 or numbers.shape != array.shape or not array.size or (numbers != array).any():
-        raise InvalidParameter(f"sensors must be numbers of nodes, got {sensors!r}; nothing was drawn")
+    if (
+        array.ndim != 1
+        or numbers.shape != array.shape
+        or not array.size
+        or (numbers != array).any()
+    ):
+        raise InvalidParameter(
+            f"sensors must be numbers of nodes, got {sensors!r}; nothing was drawn"
+        )
     if numbers.min() < 0 or numbers.max() >= size:
         raise InvalidParameter(
             f"sensors must be nodes from 0 to {size - 1}, got {numbers.min()} to {numbers.max()}; "
@@ -213,10 +230,14 @@ def _ground(axis: Axes, graph: Graph, at: FloatArray, groups: IntArray | None) -
     for spine in axis.spines.values():
         spine.set_visible(False)
     for number, outline in enumerate(community_outlines(at, groups) if groups is not None else []):
-        axis.fill(*outline.T, facecolor=RINGS[number % len(RINGS)], alpha=0.13, edgecolor="none", zorder=0)
+        axis.fill(
+            *outline.T, facecolor=RINGS[number % len(RINGS)], alpha=0.13, edgecolor="none", zorder=0
+        )
     lines = at[graph.edges]
     # The more ink, the paler: all edges together, laid end to end, over the size of the picture.
-    ink = float(np.hypot(*(lines[:, 1] - lines[:, 0]).T).sum() / np.ptp(at, axis=0).max(initial=1e-300))
+    ink = float(
+        np.hypot(*(lines[:, 1] - lines[:, 0]).T).sum() / np.ptp(at, axis=0).max(initial=1e-300)
+    )
     axis.add_collection(
         LineCollection(
             list(lines), colors="#5f6670", linewidths=0.9 if len(lines) < 200 else 0.5,
@@ -231,7 +252,9 @@ def _ground(axis: Axes, graph: Graph, at: FloatArray, groups: IntArray | None) -
 def _fit(axis: Axes, count: int) -> None:
     """Limits that hold the largest mark of a node at the edge whole, a step of x as long as one of y."""
     size, _ = _dot(count)
-    radius = math.sqrt(max(LARGER * size + LARGEST, 4 * size + BEHIND)) / 2 + 1  # a mass, or a halo; its rim
+    radius = (
+        math.sqrt(max(LARGER * size + LARGEST, 4 * size + BEHIND)) / 2 + 1
+    )  # a mass, or a halo; its rim
     sides = 72 * np.array(inches(axis))
     low, high = np.array(axis.dataLim.min), np.array(axis.dataLim.max)
     room = sides - 2 * np.maximum(radius, 0.03 * sides)
@@ -244,8 +267,9 @@ def _fit(axis: Axes, count: int) -> None:
 def community_outlines(at: FloatArray, groups: IntArray) -> list[FloatArray]:
     """Outlines around the communities, if they lie apart; none at all where they are mixed.
 
-    An outline holds the nearest 95 % of a community's nodes, with a margin; communities lie apart if at
-    most a tenth of all nodes are within another one's outline. One of fewer than 3 nodes has an empty one.
+    An outline holds the nearest 95 % of a community's nodes, with a margin; communities lie apart
+    if at most a tenth of all nodes are within another one's outline. One of fewer than 3 nodes has
+    an empty one.
     """
     from matplotlib.path import Path
 
@@ -303,7 +327,14 @@ def _readings(
     for value, name in names.items():
         color = warm()(scale(value))
         axis.plot(
-            [], [], "o", color=color, markersize=6, markeredgecolor=PLAIN, markeredgewidth=0.7, label=name
+            [],
+            [],
+            "o",
+            color=color,
+            markersize=6,
+            markeredgecolor=PLAIN,
+            markeredgewidth=0.7,
+            label=name,
         )
 
 
@@ -335,7 +366,16 @@ def _masses(
     heading(axis, title)
     size, width = _dot(len(at))
     fill: Any = "white" if width else rings
-    dots(axis, at, size=size, fill=fill, edge=rings, width=width, order=2, alpha=1.0 if width else 0.35)
+    dots(
+        axis,
+        at,
+        size=size,
+        fill=fill,
+        edge=rings,
+        width=width,
+        order=2,
+        alpha=1.0 if width else 0.35,
+    )
     top = round_number(float(found.max(initial=0)) or 1.0, TOPS)
     scale, share = Normalize(0, top), found / top
     order = np.argsort(-share, kind="stable")  # small ones lie on large ones
@@ -362,7 +402,10 @@ def _name_communities(axis: Axes, names: npt.NDArray[Any], in_row: int) -> None:
     figure = cast("Figure", axis.figure)
     width, height = figure.get_size_inches()
     style: dict[str, Any] = {"marker": "o", "linestyle": "", "color": "white", "markersize": 7}
-    rings = [Line2D([], [], markeredgecolor=ring, markeredgewidth=2, **style) for ring in RINGS[: names.size]]
+    rings = [
+        Line2D([], [], markeredgecolor=ring, markeredgewidth=2, **style)
+        for ring in RINGS[: names.size]
+    ]
     drawn = figure.legend(
         rings, ["?"] * names.size, loc="upper left",
         bbox_to_anchor=((LEFT - 0.12) / width, 1 - 0.1 / height), ncols=in_row, frameon=False, fontsize=8,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.heatmap import GREY, INK
 from sfumato.figures.intervals import STYLES
 from sfumato.figures.sheet import (
     LEFT,
     RIGHT,
-    FloatArray,
     heading,
     key,
     panel,
@@ -45,8 +45,9 @@ def regret_picture(
 ) -> bytes:
     """One PNG of regret against bound: a line for each learner, and its bound dashed in the same color.
 
-    Each path has one number for each of `rounds` (1, 2, ... unless given). A bound is of the path with its
-    name; paths may go without one. The picture is cut above the highest path where a bound is far away.
+    Each path has one number for each of `rounds` (1, 2, ... unless given). A bound is of the path
+    with its name; paths may go without one. The picture is cut above the highest path where a bound
+    is far away.
     """
     if not 1 <= len(paths) <= MOST or not bounds.keys() <= paths.keys():
         raise InvalidParameter(
@@ -57,8 +58,13 @@ def regret_picture(
     x = vector("rounds", np.arange(1, count + 1) if rounds is None else rounds, count, "points")
     if count < 1 or (np.diff(x) <= 0).any():
         raise InvalidParameter("rounds must rise, and be at least one; nothing was drawn")
-    lines = {name: vector(f"the path of {name}", path, count, "rounds") for name, path in paths.items()}
-    limits = {name: vector(f"the bound of {name}", bound, count, "rounds") for name, bound in bounds.items()}
+    lines = {
+        name: vector(f"the path of {name}", path, count, "rounds") for name, path in paths.items()
+    }
+    limits = {
+        name: vector(f"the bound of {name}", bound, count, "rounds")
+        for name, bound in bounds.items()
+    }
     rows = -(-(len(lines) + bool(limits)) // COLUMNS)  # of the legend, above the panel
     figure, foot = sheet(WIDE, HIGH + 1.1 + 0.17 * (rows - 1), caption)
     axis = panel(figure, (LEFT, foot + 0.55, WIDE - LEFT - RIGHT, HIGH))
@@ -68,11 +74,18 @@ def regret_picture(
     for (name, path), (color, _) in zip(lines.items(), STYLES, strict=False):
         axis.plot(x, path, color=color, linewidth=1.6, marker=mark, label=name, zorder=3)
         if name in limits:
-            axis.plot(x, limits[name], color=color, linewidth=1.2, linestyle=dashed, marker=mark, zorder=2)
+            axis.plot(
+                x, limits[name], color=color, linewidth=1.2, linestyle=dashed, marker=mark, zorder=2
+            )
     if limits:
         own = next(color for name, (color, _) in zip(lines, STYLES, strict=False) if name in limits)
         axis.plot(
-            [], [], color=own if len(limits) == 1 else GREY, linewidth=1.2, linestyle=dashed, label="bound"
+            [],
+            [],
+            color=own if len(limits) == 1 else GREY,
+            linewidth=1.2,
+            linestyle=dashed,
+            label="bound",
         )
     axis.set_xlim(float(x[0]) - (count == 1), float(x[-1]) + (count == 1))
     axis.set_ylim(*_window(lines, limits))
@@ -96,7 +109,9 @@ def _thousands(axis: Axes) -> None:
 
     for one in (axis.xaxis, axis.yaxis):
         digits = ",.10g" if max(map(abs, one.get_view_interval())) < TOO_LONG else ".4g"
-        one.set_major_formatter(FuncFormatter(lambda value, _, digits=digits: f"{value + 0.0:{digits}}"))
+        one.set_major_formatter(
+            FuncFormatter(lambda value, _, digits=digits: f"{value + 0.0:{digits}}")
+        )
 
 
 def _make_room(axis: Axes) -> None:
@@ -111,7 +126,9 @@ def _make_room(axis: Axes) -> None:
     axis.yaxis.set_label_coords(-away / (WIDE - left - RIGHT), 0.5)
 
 
-def _window(lines: Mapping[str, FloatArray], limits: Mapping[str, FloatArray]) -> tuple[float, float]:
+def _window(
+    lines: Mapping[str, FloatArray], limits: Mapping[str, FloatArray]
+) -> tuple[float, float]:
     """The ends of the axis: all paths, and bounds up to four times the highest of them."""
     low = min(0.0, *(float(path.min()) for path in lines.values()))
     top = max(float(path.max()) for path in lines.values())

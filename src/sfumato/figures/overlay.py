@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from sfumato._types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Box = tuple[float, float, float, float]
 
 # Inches: between lines of the hatch, of a line of words, and of the swatch before it.
@@ -26,8 +25,8 @@ INK, HATCH = "#1f2328", "#5f6b7a"
 class Overlay:
     """A hatch over the cells `silent` [row, column] of an extent, row 0 at the lowest y, and rings.
 
-    Rings are x and y of their middles, all with the half-axes `reach` in x and y; all in map units. The
-    `extent` is low x, low y, high x, high y.
+    Rings are x and y of their middles, all with the half-axes `reach` in x and y; all in map units.
+    The `extent` is low x, low y, high x, high y.
     """
 
     silent: BoolArray
@@ -49,12 +48,19 @@ def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
     segments = hatch_lines(overlay, _limits(axis), size=(box.width / dpi, box.height / dpi))
     halo = [withStroke(linewidth=1.1, foreground="white", alpha=0.55), Normal()] if over else []
     lines = LineCollection(
-        list(segments), colors=INK if over else HATCH, linewidths=0.4, alpha=0.55, zorder=3, path_effects=halo
+        list(segments),
+        colors=INK if over else HATCH,
+        linewidths=0.4,
+        alpha=0.55,
+        zorder=3,
+        path_effects=halo,
     )
     axis.add_collection(lines, autolim=False)
     wide, high = overlay.reach
     for place in overlay.rings:
-        ring = Ellipse(place, 2 * wide, 2 * high, fill=False, edgecolor=INK, linewidth=1.0, zorder=4)
+        ring = Ellipse(
+            place, 2 * wide, 2 * high, fill=False, edgecolor=INK, linewidth=1.0, zorder=4
+        )
         ring.set_path_effects([withStroke(linewidth=2.6, foreground="white", alpha=0.85), Normal()])
         axis.add_patch(ring)
 
@@ -62,8 +68,8 @@ def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
 def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> FloatArray:
     """The pieces [piece, end, x and y] of slanting lines that lie on silent cells.
 
-    `limits` are what the axis shows: left, bottom, right, top (turned over where y grows downward); `size` is
-    its width and height in inches, in which lines rise at 45 degrees and are GAP apart.
+    `limits` are what the axis shows: left, bottom, right, top (turned over where y grows downward);
+    `size` is its width and height in inches, in which lines rise at 45 degrees and are GAP apart.
     """
     from scipy.ndimage import map_coordinates
 
@@ -86,10 +92,14 @@ def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> 
             (y - low_y) / (high_y - low_y) * rows - 0.5,
             (x - low_x) / (high_x - low_x) * columns - 0.5,
         ]
-        inside = np.concatenate([[False], map_coordinates(mask, at, order=1, mode="nearest") > 0.5, [False]])
+        inside = np.concatenate(
+            [[False], map_coordinates(mask, at, order=1, mode="nearest") > 0.5, [False]]
+        )
         turns = np.flatnonzero(inside[1:] != inside[:-1])
         pieces += [
-            [(x[a], y[a]), (x[b], y[b])] for a, b in zip(turns[::2], turns[1::2] - 1, strict=True) if b > a
+            [(x[a], y[a]), (x[b], y[b])]
+            for a, b in zip(turns[::2], turns[1::2] - 1, strict=True)
+            if b > a
         ]
     return np.array(pieces, dtype=np.float64).reshape(-1, 2, 2)
 
@@ -110,11 +120,15 @@ def explain(figure: Figure, overlay: Overlay, *, left: float, top: float) -> Non
             parse_math=False,
         )  # fmt: skip
         if number:
-            ring = Circle((left + SWATCH / 2, y), tall / 2, fill=False, edgecolor=INK, linewidth=1.0)
+            ring = Circle(
+                (left + SWATCH / 2, y), tall / 2, fill=False, edgecolor=INK, linewidth=1.0
+            )
             ring.set_transform(inches)
             figure.add_artist(ring)
             continue
-        box = Rectangle((left, y - tall / 2), SWATCH, tall, fill=False, edgecolor="#9aa0a6", linewidth=0.5)
+        box = Rectangle(
+            (left, y - tall / 2), SWATCH, tall, fill=False, edgecolor="#9aa0a6", linewidth=0.5
+        )
         box.set_transform(inches)
         figure.add_artist(box)
         for start in np.arange(-tall + GAP / 2, SWATCH, GAP):

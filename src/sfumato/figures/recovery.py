@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.beliefs import LEAST, Ball, Norm, areas, diamonds, spans, stems, thin_stems
 from sfumato.figures.heatmap import INK, TOPS, round_number
@@ -19,7 +20,6 @@ from sfumato.figures.sheet import (
     READ,
     RIGHT,
     TRUE,
-    FloatArray,
     blues,
     color_bar,
     crosses,
@@ -38,7 +38,6 @@ from sfumato.figures.sheet import (
     warm,
 )
 from sfumato.spaces import Grid, Line, Points
-from sfumato.spaces.space import IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,16 +67,16 @@ def draw_line_recovery(
 ) -> bytes:
     """One PNG of what a recovery on a line found, over the noisy readings it was found from.
 
-    `remark` is written over the sources: why there are none. `answer` is what another estimator found,
-    positions and masses: it has the filled stems, and the `estimate`, then R's, thin ones. `bands` are
-    places, radii and probabilities: spans that hold a source each.
+    `remark` is written over the sources: why there are none. `answer` is what another estimator
+    found, positions and masses: it has the filled stems, and the `estimate`, then R's, thin ones.
+    `bands` are places, radii and probabilities: spans that hold a source each.
 
-    `estimate` and `sources` (known in simulations only) are one mass for each cell; cells closer than 1/160
-    of the line are drawn as one stem with their total. `sensors` are positions; `fitted` is what the estimate
-    would read there without noise, and around it lies the band of two `sigma` that holds 95 % of readings;
-    across gaps of more than 3 usual distances of sensors there is no band, and the line is dotted.
-    Without `fitted`, every reading has its own bar of that length. Pass released values, or simulated ones:
-    the axes follow what is drawn.
+    `estimate` and `sources` (known in simulations only) are one mass for each cell; cells closer
+    than 1/160 of the line are drawn as one stem with their total. `sensors` are positions; `fitted`
+    is what the estimate would read there without noise, and around it lies the band of two `sigma`
+    that holds 95 % of readings; across gaps of more than 3 usual distances of sensors there is no
+    band, and the line is dotted. Without `fitted`, every reading has its own bar of that length.
+    Pass released values, or simulated ones: the axes follow what is drawn.
     """
     found = vector("estimate", estimate, line.size, "cells")
     at = np.ravel(np.asarray(sensors, dtype=np.float64))
@@ -88,7 +87,9 @@ def draw_line_recovery(
     fit = None if fitted is None else vector("fitted", fitted, at.size, "sensors")
     true = None if sources is None else vector("sources", sources, line.size, "cells")
     if not 0 <= sigma < np.inf:
-        raise InvalidParameter(f"sigma must be finite and at least 0, got {sigma}; nothing was drawn")
+        raise InvalidParameter(
+            f"sigma must be finite and at least 0, got {sigma}; nothing was drawn"
+        )
     figure, foot = sheet(WIDE, 5.2, caption)
     wide = WIDE - LEFT - RIGHT
     lower = panel(figure, (LEFT, foot + 0.5, wide, 1.85))
@@ -115,11 +116,13 @@ def draw_line_recovery(
     return png(figure)
 
 
-def gather(positions: FloatArray, masses: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+def gather(
+    positions: FloatArray, masses: FloatArray, width: float
+) -> tuple[FloatArray, FloatArray]:
     """Places and masses of stems that can be told apart: cells within `width` become one, with their total.
 
-    Positions must increase. Empty cells have no stem. From left to right, a stem takes all cells closer than
-    `width` to its first; it stands at their center of mass.
+    Positions must increase. Empty cells have no stem. From left to right, a stem takes all cells
+    closer than `width` to its first; it stands at their center of mass.
 
     >>> gather(np.array([0.1, 0.2, 0.201, 0.9]), np.array([0.0, 1.0, 3.0, 2.0]), 0.01)
     (array([0.20075, 0.9    ]), array([4., 2.]))
@@ -180,14 +183,25 @@ def _masses(
         thin_stems(axis, x, mass, label=LEAST)
         stems(axis, best_x[best > FAINT * top], best[best > FAINT * top], label="answer")
         return
-    said = "estimate" if width < _least_step(line, found) else f"estimate, cells within {width:.1g} together"
+    said = (
+        "estimate"
+        if width < _least_step(line, found)
+        else f"estimate, cells within {width:.1g} together"
+    )
     # Many stems are a curve: their heads would hide each other.
     crowded = x.size > STEMS // 3
     dashes = (0.0, () if crowded else (3.0, 1.6))
     head = "" if crowded else "D"
     axis.vlines(x, 0, mass, colors=FOUND, linewidth=1.4, linestyles=dashes, zorder=4)
     axis.plot(
-        x, mass, marker=head, color=FOUND, linestyle="", markersize=4.5, markerfacecolor="white", zorder=5
+        x,
+        mass,
+        marker=head,
+        color=FOUND,
+        linestyle="",
+        markersize=4.5,
+        markerfacecolor="white",
+        zorder=5,
     )
     axis.plot(
         [], [], color=FOUND, linewidth=1.4, linestyle=dashes, marker=head, markersize=4.5,
@@ -204,7 +218,9 @@ def _least_step(line: Line, masses: FloatArray) -> float:
     return float(np.diff(line.positions[np.flatnonzero(masses)]).min(initial=np.inf))
 
 
-def _readings(axis: Axes, at: FloatArray, read: FloatArray, fit: FloatArray | None, sigma: float) -> None:
+def _readings(
+    axis: Axes, at: FloatArray, read: FloatArray, fit: FloatArray | None, sigma: float
+) -> None:
     heading(axis, "readings")
     order = np.argsort(at, kind="stable")
     x, y = at[order], read[order]
@@ -219,8 +235,12 @@ def _readings(axis: Axes, at: FloatArray, read: FloatArray, fit: FloatArray | No
             linewidth=1.2, label="noise: two sigma, 95 %",
         )  # fmt: skip
         if fit is not None:
-            axis.plot(x, middle, "_", color=FOUND, markersize=12, label="what the estimate would read")
-    axis.plot(x, y, "o", color=READ, markersize=small, markeredgewidth=0, label="noisy reading", zorder=4)
+            axis.plot(
+                x, middle, "_", color=FOUND, markersize=12, label="what the estimate would read"
+            )
+    axis.plot(
+        x, y, "o", color=READ, markersize=small, markeredgewidth=0, label="noisy reading", zorder=4
+    )
     axis.margins(y=0.06)
 
 
@@ -239,12 +259,24 @@ def _curve(axis: Axes, x: FloatArray, curve: FloatArray, sigma: float) -> None:
             said = (None, None)
         else:  # a sensor far from all others
             axis.vlines(
-                part, level - 2 * sigma, level + 2 * sigma, colors=FOUND, alpha=0.35, linewidth=1.2, zorder=2
+                part,
+                level - 2 * sigma,
+                level + 2 * sigma,
+                colors=FOUND,
+                alpha=0.35,
+                linewidth=1.2,
+                zorder=2,
             )
             axis.plot(part, level, "_", color=FOUND, markersize=8, zorder=3)
     for at in ends[1:-1]:
         axis.plot(
-            x[at - 1 : at + 1], curve[at - 1 : at + 1], ":", color=FOUND, linewidth=1, alpha=0.5, zorder=2
+            x[at - 1 : at + 1],
+            curve[at - 1 : at + 1],
+            ":",
+            color=FOUND,
+            linewidth=1,
+            alpha=0.5,
+            zorder=2,
         )
 
 
@@ -274,15 +306,18 @@ def draw_plane_recovery(
 ) -> bytes:
     """One PNG of what a recovery in a plane found: masses in blue, sensors colored by their noisy readings.
 
-    `estimate` and `sources` (known in simulations only, red crosses) are one mass for each cell; a grid finer
-    than 32 x 32 is drawn in squares of that size, each with the total of its cells. `answer` is what another
-    estimator found, also a mass for each cell: it is in blue then, and the `estimate`, R's, has empty
-    diamonds. `bands` are places, radii and probabilities: balls that hold a source each. A step east is as
-    long as a step north, unless the plane is a strip (height over width below 0.3 or above 1.3), which is
-    stretched. Pass released values, or simulated ones: the color scales follow what is drawn.
+    `estimate` and `sources` (known in simulations only, red crosses) are one mass for each cell; a
+    grid finer than 32 x 32 is drawn in squares of that size, each with the total of its cells.
+    `answer` is what another estimator found, also a mass for each cell: it is in blue then, and the
+    `estimate`, R's, has empty diamonds. `bands` are places, radii and probabilities: balls that
+    hold a source each. A step east is as long as a step north, unless the plane is a strip (height
+    over width below 0.3 or above 1.3), which is stretched. Pass released values, or simulated ones:
+    the color scales follow what is drawn.
     """
     if isinstance(grid, Points) and grid.positions.shape[1] != 2:
-        raise InvalidParameter(f"a plane has 2 coordinates, got {grid.positions.shape[1]}; nothing was drawn")
+        raise InvalidParameter(
+            f"a plane has 2 coordinates, got {grid.positions.shape[1]}; nothing was drawn"
+        )
     found = vector("estimate", estimate, grid.size, "cells")
     spots = places("sensors", sensors)
     read = vector("readings", readings, len(spots), "sensors")
@@ -341,7 +376,9 @@ def _spread(axis: Axes, grid: Grid | Points, found: FloatArray, *, said: str) ->
         seen = grid.at_level(min(grid.levels, LEVEL))
         # The last digits of a Z-order code are the way down from a coarser cell.
         mass = found.reshape(seen.size, -1).sum(axis=1)
-        label = "mass in a cell" if seen == grid else f"mass in a square of 1/{seen.side} of the side"
+        label = (
+            "mass in a cell" if seen == grid else f"mass in a square of 1/{seen.side} of the side"
+        )
     top = round_number(float(mass.max(initial=0)) or 1.0, TOPS)
     scale = Normalize(0, top)
     cells = np.flatnonzero(mass > FAINT * top)
@@ -358,19 +395,28 @@ def _spread(axis: Axes, grid: Grid | Points, found: FloatArray, *, said: str) ->
     color_bar(axis, blues(), scale, label=label, part=(0.0, 0.46), drop=0.5)
 
 
-def _squares(axis: Axes, grid: Grid, cells: IntArray, mass: FloatArray, scale: Normalize, said: str) -> None:
+def _squares(
+    axis: Axes, grid: Grid, cells: IntArray, mass: FloatArray, scale: Normalize, said: str
+) -> None:
     from matplotlib.collections import PolyCollection
 
     west, south, east, north = grid.bounds
     axis.plot(
-        [west, east, east, west, west], [south, south, north, north, south], color="#9aa0a6", linewidth=0.6
+        [west, east, east, west, west],
+        [south, south, north, north, south],
+        color="#9aa0a6",
+        linewidth=0.6,
     )
     for spine in axis.spines.values():
         spine.set_visible(False)
     west, south, east, north = grid.boxes(cells).T
-    corners = np.array([[west, south], [east, south], [east, north], [west, north]]).transpose(2, 0, 1)
+    corners = np.array([[west, south], [east, south], [east, north], [west, north]]).transpose(
+        2, 0, 1
+    )
     axis.add_collection(
-        PolyCollection(list(corners), array=mass, cmap=blues(), norm=scale, linewidths=0.3, edgecolors=FOUND)
+        PolyCollection(
+            list(corners), array=mass, cmap=blues(), norm=scale, linewidths=0.3, edgecolors=FOUND
+        )
     )
     axis.plot([], [], "s", color=FOUND, markersize=6, label=said)
 

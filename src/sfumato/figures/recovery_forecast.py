@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.heatmap import GREY, INK
 from sfumato.figures.intervals import STYLES, Series, log_marks
-from sfumato.figures.sheet import LEFT, RIGHT, FloatArray, heading, key, number, panel, png, sheet
+from sfumato.figures.sheet import LEFT, RIGHT, heading, key, number, panel, png, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +68,9 @@ def draw_recovery_forecast(panels: Sequence[Panel], *, caption: str) -> bytes:
         handles, labels = axis.get_legend_handles_labels()
         if one.y_label == panels[0].y_label:
             named |= dict(zip(labels, handles, strict=True))
-    order = sorted(named, key=lambda name: not hasattr(named[name], "lines"))  # whiskers before lines
+    order = sorted(
+        named, key=lambda name: not hasattr(named[name], "lines")
+    )  # whiskers before lines
     drawn = figure.legend(
         [named[name] for name in order], order, loc="upper left", ncols=3, frameon=False, fontsize=7.5,
         bbox_to_anchor=(LEFT / WIDE - 0.01, 1.0), labelcolor=INK, handlelength=1.9, columnspacing=1.2,
@@ -83,7 +86,9 @@ def _draw(axis: Axes, one: Panel) -> None:
     bottom = _bottom(one)
     for k, some in enumerate(one.series):
         color, marker = STYLES[k % len(STYLES)]
-        low, middle, high = (np.maximum(part, bottom) for part in (some.low, some.middle, some.high))
+        low, middle, high = (
+            np.maximum(part, bottom) for part in (some.low, some.middle, some.high)
+        )
         axis.errorbar(
             some.x, middle, yerr=np.stack([middle - low, high - middle]), color=color, marker=marker,
             markersize=3.8, linewidth=1.3, elinewidth=0.9, capsize=2, label=some.name,
@@ -133,7 +138,9 @@ def _numbers(axis: Axes, one: Panel) -> None:
         marks([], minor=True)
 
 
-def draw_placement(candidates: FloatArray, *, chosen: FloatArray, uniform: FloatArray, caption: str) -> bytes:
+def draw_placement(
+    candidates: FloatArray, *, chosen: FloatArray, uniform: FloatArray, caption: str
+) -> bytes:
     """One PNG of where sensors could be, where they should be, and where they would be if spread evenly.
 
     Rows are places, with one coordinate or two; a line is drawn once for each set.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.heatmap import GREY, INK, LETTERS, LINE, PAPER
 
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.figure import Figure
 
-FloatArray = npt.NDArray[np.float64]
 
 DPI = 200
 LEFT, RIGHT = 0.78, 0.3  # inches
-# One color for one thing in every picture of sensors: found, true (known in simulations only), and read.
+# One color for one thing in every picture of sensors: found, true (known in simulations only), and
+# read.
 FOUND, TRUE, READ = "#1565c0", "#c62828", "#3c4043"
-FAINT = 1 / 200  # of the top of a scale: smaller masses are not drawn, solvers leave some that are rounding
+FAINT = (
+    1 / 200
+)  # of the top of a scale: smaller masses are not drawn, solvers leave some that are rounding
 
 
 def sheet(width: float, height: float, caption: str) -> tuple[Figure, float]:
@@ -47,11 +50,15 @@ def sheet(width: float, height: float, caption: str) -> tuple[Figure, float]:
     return figure, foot
 
 
-def panel(figure: Figure, box: tuple[float, float, float, float], *, share: Axes | None = None) -> Axes:
+def panel(
+    figure: Figure, box: tuple[float, float, float, float], *, share: Axes | None = None
+) -> Axes:
     """A panel at left, bottom, width, height in inches."""
     width, height = figure.get_size_inches()
     left, bottom, wide, high = box
-    axis = figure.add_axes((left / width, bottom / height, wide / width, high / height), sharex=share)
+    axis = figure.add_axes(
+        (left / width, bottom / height, wide / width, high / height), sharex=share
+    )
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
     for side in ("bottom", "left"):
@@ -99,7 +106,9 @@ def plain_numbers(axis: Axes, which: str = "both", *, most: int = 10) -> None:
 
     for name, one in (("x", axis.xaxis), ("y", axis.yaxis)):
         if which in (name, "both"):
-            one.set_major_locator(MaxNLocator(nbins=most if name == "x" else 6, steps=[1, 2, 2.5, 5, 10]))
+            one.set_major_locator(
+                MaxNLocator(nbins=most if name == "x" else 6, steps=[1, 2, 2.5, 5, 10])
+            )
             one.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
 
@@ -162,7 +171,9 @@ def dots(
     **rest: Any,
 ) -> None:
     """Dots [dot, x and y] of sizes in square points, filled by colors or by values of a color map."""
-    axis.scatter(at[:, 0], at[:, 1], s=size, c=fill, edgecolors=edge, linewidths=width, zorder=order, **rest)
+    axis.scatter(
+        at[:, 0], at[:, 1], s=size, c=fill, edgecolors=edge, linewidths=width, zorder=order, **rest
+    )
 
 
 def warm() -> Colormap:
@@ -178,7 +189,14 @@ def crosses(axis: Axes, at: FloatArray) -> None:
 
     halo = [withStroke(linewidth=3.6, foreground="white")]
     axis.plot(
-        at[:, 0], at[:, 1], "x", color=TRUE, markersize=8, markeredgewidth=1.9, path_effects=halo, zorder=6
+        at[:, 0],
+        at[:, 1],
+        "x",
+        color=TRUE,
+        markersize=8,
+        markeredgewidth=1.9,
+        path_effects=halo,
+        zorder=6,
     )
     axis.plot([], [], "x", color=TRUE, markersize=7, markeredgewidth=1.9, label="simulated sources")
 
@@ -229,7 +247,12 @@ def vector(name: str, values: npt.ArrayLike, size: int, each: str) -> FloatArray
 def places(name: str, values: npt.ArrayLike, count: int | None = None) -> FloatArray:
     """Rows of two finite coordinates, or say which rule is broken."""
     array = _array(name, values)
-    if array.ndim != 2 or array.shape[1] != 2 or not len(array) or len(array) != (count or len(array)):
+    if (
+        array.ndim != 2
+        or array.shape[1] != 2
+        or not len(array)
+        or len(array) != (count or len(array))
+    ):
         wanted = "at least one row" if count is None else f"{count} rows"
         raise InvalidParameter(
             f"{name} must be {wanted} of 2 coordinates, got shape {array.shape}; nothing was drawn"

@@ -20,10 +20,11 @@ def draw_conditioning(
 ) -> bytes:
     """One PNG of singular values on a log scale, those that noise or rounding hides in grey.
 
-    A unit along a singular vector changes the readings by its singular value. `noise` is the deviation of the
-    noise of one reading, drawn as a line: what lies below it is hidden by noise. What lies below `lost` times
-    the first value (2**-50 times their number, if not given) is hidden by physics: it drowns in the rounding
-    of doubles. `complete` says whether these are all singular values.
+    A unit along a singular vector changes the readings by its singular value. `noise` is the
+    deviation of the noise of one reading, drawn as a line: what lies below it is hidden by noise.
+    What lies below `lost` times the first value (2**-50 times their number, if not given) is hidden
+    by physics: it drowns in the rounding of doubles. `complete` says whether these are all singular
+    values.
     """
     values = np.asarray(singular_values, dtype=np.float64)
     if values.ndim != 1 or not values.size or not (np.isfinite(values) & (values >= 0)).all():
@@ -32,7 +33,9 @@ def draw_conditioning(
             "nothing was drawn"
         )
     if not values.max() > 0:
-        raise InvalidParameter("a spectrum on a log scale needs a value above 0, got none; nothing was drawn")
+        raise InvalidParameter(
+            "a spectrum on a log scale needs a value above 0, got none; nothing was drawn"
+        )
     if noise is not None and not 0 < noise < np.inf:
         raise InvalidParameter(f"noise must be above 0 and finite, got {noise}; nothing was drawn")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -54,11 +57,17 @@ def draw_conditioning(
     ):
         if chosen.any():
             axis.scatter(number[chosen], drawn[chosen], s=16, color=color, label=label, zorder=2)
-    axis.axhspan(bottom, floor, color="#ececec", zorder=0, label="lost to rounding: physics hides it")
+    axis.axhspan(
+        bottom, floor, color="#ececec", zorder=0, label="lost to rounding: physics hides it"
+    )
     if noise is not None:
-        axis.axhline(noise, color="#c2571a", linewidth=1.4, label=f"noise of one reading: {noise:.3g}")
+        axis.axhline(
+            noise, color="#c2571a", linewidth=1.4, label=f"noise of one reading: {noise:.3g}"
+        )
     axis.set_ylim(bottom, max(ordered[0], noise or 0.0) * 3)
-    axis.set_xlabel("number of the singular value" + ("" if complete else " (the leading ones only)"))
+    axis.set_xlabel(
+        "number of the singular value" + ("" if complete else " (the leading ones only)")
+    )
     axis.set_ylabel("singular value")
     axis.legend(fontsize=8.5, frameon=False)
     figure.supxlabel(caption, fontsize=9, wrap=True, parse_math=False)

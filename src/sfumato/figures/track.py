@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.beliefs import balls
 from sfumato.figures.heatmap import INK
@@ -16,7 +17,6 @@ from sfumato.figures.sheet import (
     LEFT,
     READ,
     RIGHT,
-    FloatArray,
     dots,
     heading,
     key,
@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 WIDE, HIGH = 8.0, 3.4
 # Sources; none is the amber of bands in a plane or the red of true sources.
 PATHS = ("#1565c0", "#8e24aa", "#00838f", "#6d4c41", "#455a64", "#3949ab")
-TICKS, LONGEST, FEWER = 9, 10, 5  # labels of times; of times with more letters there is room for fewer
+TICKS, LONGEST, FEWER = (
+    9,
+    10,
+    5,
+)  # labels of times; of times with more letters there is room for fewer
 
 
 def draw_line_track(
@@ -49,12 +53,14 @@ def draw_line_track(
 ) -> bytes:
     """One PNG of where sources on a line were, round after round, each in the band that holds it with 90 %.
 
-    `path` and `radii` are [round, source]. `times` are written below rounds, which are drawn evenly spaced;
-    without them rounds have numbers. Pass what was computed from released values.
+    `path` and `radii` are [round, source]. `times` are written below rounds, which are drawn evenly
+    spaced; without them rounds have numbers. Pass what was computed from released values.
     """
     at, wide = _path(path, 2), _path(radii, 2)
     if at.shape != wide.shape or (wide < 0).any():
-        raise InvalidParameter("a track has a radius of at least 0 for each place; nothing was drawn")
+        raise InvalidParameter(
+            "a track has a radius of at least 0 for each place; nothing was drawn"
+        )
     figure, foot = sheet(WIDE, HIGH + 1.1, caption)
     axis = panel(figure, (LEFT, foot + 0.55, WIDE - LEFT - RIGHT, HIGH))
     rounds = np.arange(1, len(at) + 1)
@@ -89,12 +95,14 @@ def draw_plane_track(
 ) -> bytes:
     """One PNG of the paths of sources in a plane, each place in the ball that holds it with 90 %.
 
-    `path` is [round, source, x and y]; the first place has a ring, the last is filled. Balls are diamonds
-    where ways go along the axes. Pass what was computed from released values.
+    `path` is [round, source, x and y]; the first place has a ring, the last is filled. Balls are
+    diamonds where ways go along the axes. Pass what was computed from released values.
     """
     at, wide = _path(path, 3), _path(radii, 2)
     if at.shape != (*wide.shape, 2) or (wide < 0).any():
-        raise InvalidParameter("a track has a radius of at least 0 for each place; nothing was drawn")
+        raise InvalidParameter(
+            "a track has a radius of at least 0 for each place; nothing was drawn"
+        )
     spots = places("sensors", sensors)
     (low_x, high_x), (low_y, high_y) = (span(at[:, :, k].ravel(), spots[:, k]) for k in (0, 1))
     ratio = float(np.clip((high_y - low_y) / (high_x - low_x), 0.4, 1.1))
@@ -105,7 +113,8 @@ def draw_plane_track(
     dots(axis, spots, size=14, fill="none", edge=READ, width=0.6, order=1)
     axis.plot([], [], "o", color=READ, markerfacecolor="none", markersize=4, label="sensor")
     flat = [
-        (place, float(radius), 0.9) for place, radius in zip(at.reshape(-1, 2), wide.ravel(), strict=True)
+        (place, float(radius), 0.9)
+        for place, radius in zip(at.reshape(-1, 2), wide.ravel(), strict=True)
     ]
     balls(
         axis,

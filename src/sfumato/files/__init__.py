@@ -1,27 +1,5 @@
 """Files that are there whole or not at all, and nothing left beside them: every room writes through here."""
 
-from sfumato.files.atomic import (
-    check_writable,
-    draft_beside,
-    drafted,
-    drafts_beside,
-    remove_drafts,
-    sync_folder,
-    whole_file,
-    write_file,
-)
-from sfumato.files.leftovers import scratch_folder
-from sfumato.files.tables import write_table
+import lazy_loader
 
-__all__ = [
-    "check_writable",
-    "draft_beside",
-    "drafted",
-    "drafts_beside",
-    "remove_drafts",
-    "scratch_folder",
-    "sync_folder",
-    "whole_file",
-    "write_file",
-    "write_table",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

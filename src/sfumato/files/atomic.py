@@ -3,9 +3,9 @@
     draft, new and of a name nobody can foresee, in the folder of the result
       -> written, on the disk -> takes the result's name in one step -> the folder on the disk
 
-A result never goes through a link. A link is a file that exists: without `overwrite` it is kept, with it the
-link itself gives way to the file, and what it points to is left alone. Devices, pipes and folders are
-refused.
+A result never goes through a link. A link is a file that exists: without `overwrite` it is kept,
+with it the link itself gives way to the file, and what it points to is left alone. Devices, pipes
+and folders are refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import BinaryIO
 from sfumato.errors import InvalidInput
 from sfumato.files.leftovers import removed_after
 
-# O_EXCL: what is there already, a link too, is not ours. O_NOFOLLOW says the same to who reads this.
+# O_EXCL: what is there already, a link too, is not ours. O_NOFOLLOW says the same to who reads
+# this.
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 LONGEST = 200  # bytes of the result's name in that of its draft: a name may have 255
 NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -91,7 +92,9 @@ def whole_file(
 
 
 @contextmanager
-def drafted(path: str | Path, *, overwrite: bool = False, private: bool = False) -> Iterator[BinaryIO]:
+def drafted(
+    path: str | Path, *, overwrite: bool = False, private: bool = False
+) -> Iterator[BinaryIO]:
     """The same for who has words of their own for what goes wrong.
 
     Args:
@@ -103,7 +106,8 @@ def drafted(path: str | Path, *, overwrite: bool = False, private: bool = False)
         The file, open for bytes.
 
     Raises:
-        OSError: The file exists already (FileExistsError), or cannot be written; nothing was written.
+        OSError: The file exists already (FileExistsError), or cannot be written; nothing was
+        written.
 
     """
     target = Path(path)
@@ -138,7 +142,9 @@ def check_writable(path: str | Path, *, overwrite: bool = False, lost: str = "")
         with draft_beside(target) as draft:
             os.close(os.open(draft, NEW, 0o600))
     except FileExistsError:
-        raise InvalidInput(f"{path} exists already and is kept{f'; {lost}' if lost else ''}") from None
+        raise InvalidInput(
+            f"{path} exists already and is kept{f'; {lost}' if lost else ''}"
+        ) from None
     except OSError as problem:
         raise _unwritable(path, problem, lost) from None
 
@@ -163,8 +169,8 @@ def draft_beside(path: str | Path, kind: str = ".part") -> Iterator[Path]:
         kind: How the name ends.
 
     Yields:
-        A path in the same folder, with 128 random bits in its name; what is there when the block ends, by an
-        exception or by a signal that can be caught too, is removed.
+        A path in the same folder, with 128 random bits in its name; what is there when the block
+        ends, by an exception or by a signal that can be caught too, is removed.
 
     """
     draft = _draft(Path(path), kind)
@@ -220,7 +226,9 @@ def _admitted(target: Path, *, overwrite: bool) -> int | None:
         raise OSError(errno.EINVAL, "it is no ordinary file")
     if stat.S_ISLNK(there.st_mode):
         return None
-    if not os.access(target, os.W_OK):  # a new file would take its name, but it says that it is kept
+    if not os.access(
+        target, os.W_OK
+    ):  # a new file would take its name, but it says that it is kept
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return stat.S_IMODE(there.st_mode) & 0o777
 
@@ -255,7 +263,8 @@ def sync_folder(folder: str | Path) -> None:
         folder: The folder.
 
     Raises:
-        OSError: It cannot be waited for, so what is in it may have another name after a loss of power.
+        OSError: It cannot be waited for, so what is in it may have another name after a loss of
+        power.
 
     """
     handle = os.open(folder, os.O_RDONLY)

@@ -1,8 +1,9 @@
 """What must be gone when its work ends, however it ends: drafts of results, folders of spilled rows.
 
-An exception and Ctrl-C run the code that removes; SIGTERM and SIGHUP run nothing of ours unless somebody asks
-them to. So while there is something to remove, and only then, they are asked. A signal that somebody handles
-or ignores already stays theirs. kill -9 asks nobody, and signals can be asked in the main thread only.
+An exception and Ctrl-C run the code that removes; SIGTERM and SIGHUP run nothing of ours unless
+somebody asks them to. So while there is something to remove, and only then, they are asked. A
+signal that somebody handles or ignores already stays theirs. kill -9 asks nobody, and signals can
+be asked in the main thread only.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from functools import partial
 from pathlib import Path
 
 SIGNALS = tuple(
-    signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__
+    signal.Signals[name]
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if name in signal.Signals.__members__
 )
 
-# Names are noted before they exist, so that no moment is between; and by process, since a fork has a copy of
-# the notes and not of the work.
+# Names are noted before they exist, so that no moment is between; and by process, since a fork has
+# a copy of the notes and not of the work.
 _noted: dict[Path, int] = {}
 
 
@@ -42,8 +45,8 @@ def scratch_folder() -> tuple[Path, Callable[[], None]]:
     """A new temporary folder that only its owner may enter, and what removes it.
 
     Returns:
-        The folder, of a name nobody can foresee, and a function that removes it with all that is in it; an
-        end of the process that can be noticed removes it too.
+        The folder, of a name nobody can foresee, and a function that removes it with all that is in
+        it; an end of the process that can be noticed removes it too.
     """
     while True:
         path = Path(tempfile.gettempdir()) / f"sfumato-{secrets.token_hex(16)}"

@@ -1,8 +1,9 @@
 """Distances between block matrices over permutations of blocks: the two ends that enclose delta_2.
 
-delta-double-hat permutes rows and columns apart, delta-hat together; both are L2 distances of k x k matrices,
-normalised so that a matrix of ones has norm 1 [mcmillan18, (4.8), (4.10)]. Exact by branch and bound, best
-bound first, so that a search cut short still proves the least bound it has not looked behind.
+delta-double-hat permutes rows and columns apart, delta-hat together; both are L2 distances of k x k
+matrices, normalised so that a matrix of ones has norm 1 [mcmillan18, (4.8), (4.10)]. Exact by
+branch and bound, best bound first, so that a search cut short still proves the least bound it has
+not looked behind.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput
 from sfumato.graphon.model import BlockGraphon
-from sfumato.spaces.space import FloatArray, IntArray
 
 NODES = 20_000  # that a search opens before it settles for an interval: a second or two
 ROUNDING = 1e-12  # of the norms: what a distance may be off by, with room to spare
@@ -47,7 +48,8 @@ def twice_permuted_distance(a: BlockGraphon, b: BlockGraphon, *, nodes: int = NO
     """The L2 distance of two block matrices if rows and columns may be permuted apart: at most delta_2.
 
     delta-double-hat [mcmillan18, (4.10), lem. 4.4]. With the rows placed, the columns are a linear
-    assignment; with some placed, so is a lower bound: each other row costs at least what sorting leaves.
+    assignment; with some placed, so is a lower bound: each other row costs at least what sorting
+    leaves.
 
     >>> a, b = BlockGraphon([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), BlockGraphon(np.eye(3))
     >>> found = twice_permuted_distance(a, b)
@@ -107,8 +109,11 @@ def permuted(a: FloatArray, b: FloatArray, *, nodes: int) -> Permuted:
             return fixed
         left = range(done, k)
         cost = np.square(np.diag(a)[free][:, None] - np.diag(b)[done:][None, :])
-        # Rows still to be placed meet those that are twice, by symmetry, and each other at least as sorted.
-        cost += 2 * np.square(a[np.ix_(free, placed)][:, None, :] - b[done:, :done][None, :, :]).sum(axis=2)
+        # Rows still to be placed meet those that are twice, by symmetry, and each other at least as
+        # sorted.
+        cost += 2 * np.square(
+            a[np.ix_(free, placed)][:, None, :] - b[done:, :done][None, :, :]
+        ).sum(axis=2)
         cost += _sorted_rows(_others(a[np.ix_(free, free)]), _others(b[np.ix_(left, left)]))
         return fixed + _assigned(cost)
 

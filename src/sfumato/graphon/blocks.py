@@ -9,17 +9,18 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.contiguity import even_like
 from sfumato.graphon.estimate import Estimate, block_pairs
-from sfumato.graphon.guarding import Gain, guarded_fit
+from sfumato.graphon.holdout import Gain, guarded_fit
 from sfumato.graphon.limits import estimation_rate
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network, as_network, node_names, private_network
 from sfumato.graphon.release import release_blocks
+from sfumato.graphon.thresholds import even_like
 from sfumato.privacy import Ledger, Noise, PureDP, Release
 from sfumato.spaces import Graph
-from sfumato.spaces.space import FloatArray, IntArray, whole
 
 MOST_WHOLE = 3000  # nodes of which all pairs are given weights
 
@@ -27,10 +28,10 @@ MOST_WHOLE = 3000  # nodes of which all pairs are given weights
 class Blocks:
     """Groups of nodes that are joined alike, and how often nodes of each two groups are joined.
 
-    `Blocks().fit(graph)` takes a `Graph`, a scipy sparse or 0-1 matrix, a networkx graph, or pairs of nodes.
-    It chooses the number of blocks itself unless k says it, and gives one block where there is nothing to be
-    found: blocks are believed only if they foretell edges that were kept from them. Pure chance passes at
-    most once in 20 times. After `fit`:
+    `Blocks().fit(graph)` takes a `Graph`, a scipy sparse or 0-1 matrix, a networkx graph, or pairs
+    of nodes. It chooses the number of blocks itself unless k says it, and gives one block where
+    there is nothing to be found: blocks are believed only if they foretell edges that were kept
+    from them. Pure chance passes at most once in 20 times. After `fit`:
 
         labels_      the block of each node, 0 to k_ - 1, in the order of nodes_
         nodes_       the nodes: those of a networkx graph in its own order, otherwise, and whenever `fit` was
@@ -41,19 +42,21 @@ class Blocks:
         k_           how many blocks were found
         detectable_  whether the network tells more than its density; if not, k_ is 1
         rate_        the error nobody beats for so many nodes and blocks, up to a constant: compare, don't
-                     quote [mcmillan18, thm. 4.3]. It is stated for all networks whose chances are at most
-                     rho; here rho is the larger chance of the even blocks that are as faint as the faintest
-                     of these (`even_like`), and 0 gives 0: a network without edges tells no rho
+                     quote [mcmillan18, thm. 4.3]. It is stated for all networks whose chances are
+                     at most rho; here rho is the larger chance of the even blocks that are as faint
+                     as the faintest of these (`even_like`), and 0 gives 0: a network without edges
+                     tells no rho
         graphon_     matrix_ and shares_ as a model to draw networks from
         reason_      why these blocks were believed or not, in words
 
-    With `epsilon` and a `ledger` (relation FlippedEdge, unit "edge") the edges are private: nobody can tell
-    from the answer whether two given nodes are joined. The nodes are public, so `fit` wants to know how many
-    there are. `hopeless_` then says that
-    the noise hid everything, and `releases_` are the receipts. A network that is public is not `hopeless_`.
+    With `epsilon` and a `ledger` (relation FlippedEdge, unit "edge") the edges are private: nobody
+    can tell from the answer whether two given nodes are joined. The nodes are public, so `fit`
+    wants to know how many there are. `hopeless_` then says that the noise hid everything, and
+    `releases_` are the receipts. A network that is public is not `hopeless_`.
 
-    The same graph gives the same answer: edges are kept back by a fixed hash of their ends, which is public
-    arithmetic and no secret. An `rng` chooses another hash; noise of private fits never comes from it.
+    The same graph gives the same answer: edges are kept back by a fixed hash of their ends, which
+    is public arithmetic and no secret. An `rng` chooses another hash; noise of private fits never
+    comes from it.
 
     >>> cliques = [(i, j) for j in range(24) for i in range(j) if i // 8 == j // 8]
     >>> blocks = Blocks(k=3).fit(cliques)
@@ -87,7 +90,9 @@ class Blocks:
         rng: np.random.Generator | None = None,
     ) -> None:
         if isinstance(k, str) and k != "auto":
-            raise InvalidParameter(f"k must be a whole number or 'auto', got {k!r}; nothing was fitted")
+            raise InvalidParameter(
+                f"k must be a whole number or 'auto', got {k!r}; nothing was fitted"
+            )
         if (epsilon is None) != (ledger is None):
             raise InvalidParameter(
                 "private blocks need both epsilon and a ledger that pays, got "
@@ -105,22 +110,28 @@ class Blocks:
         if not hasattr(self, "labels_"):
             return asked
         found = f"{self.k_} block{'s' * (self.k_ > 1)} of {self.labels_.size} nodes"
-        return f"{asked}: {found}" + ("" if self.detectable_ or self.k == 1 else ", nothing to be found")
+        return f"{asked}: {found}" + (
+            "" if self.detectable_ or self.k == 1 else ", nothing to be found"
+        )
 
     def fit(self, graph: object, *, nodes: int | None = None, noise: Noise | None = None) -> Blocks:
         """Find the blocks of a graph; the same object is given back, with what was found.
 
-        `nodes` says how many nodes there are, numbered from 0: the nodes of a networkx graph must then be
-        such numbers, and labels_ follow the numbers; without it they follow `list(graph)`. Private fits need
-        it for pairs of nodes and networkx graphs: who is there must not be read off the edges. `noise` is
-        for rehearsals of private fits; the system's is used without it.
+        `nodes` says how many nodes there are, numbered from 0: the nodes of a networkx graph must
+        then be such numbers, and labels_ follow the numbers; without it they follow `list(graph)`.
+        Private fits need it for pairs of nodes and networkx graphs: who is there must not be read
+        off the edges. `noise` is for rehearsals of private fits; the system's is used without it.
         """
         read = as_network if self.epsilon is None else private_network
         network = read(graph, nodes=nodes)
         k = None if isinstance(self.k, str) else whole("k", self.k, low=1, high=network.size)
         if self.epsilon is not None and self.ledger is not None:
-            found = release_blocks(network, k, epsilon=self.epsilon, ledger=self.ledger, noise=noise)
-            self._keep(found.estimate, k, detectable=not found.hopeless and found.estimate.graphon.k > 1)
+            found = release_blocks(
+                network, k, epsilon=self.epsilon, ledger=self.ledger, noise=noise
+            )
+            self._keep(
+                found.estimate, k, detectable=not found.hopeless and found.estimate.graphon.k > 1
+            )
             counted = float(found.releases[-1].value.sum())
             self.density_ = min(1.0, max(0.0, counted / max(network.dyads, 1)))
             self.nodes_ = node_names(graph, network.size, nodes=network.size)
@@ -135,7 +146,9 @@ class Blocks:
         self.strengths_, self.releases_, self.gains_ = (), (), choice.gains
         return self
 
-    def fit_predict(self, graph: object, *, nodes: int | None = None, noise: Noise | None = None) -> IntArray:
+    def fit_predict(
+        self, graph: object, *, nodes: int | None = None, noise: Noise | None = None
+    ) -> IntArray:
         """The block of each node: labels_ after `fit`."""
         return self.fit(graph, nodes=nodes, noise=noise).labels_
 
@@ -147,9 +160,16 @@ class Blocks:
         """The same object, asked for otherwise; what was fitted before stays until `fit`."""
         known = self.get_params()
         if unknown := sorted(set(params) - set(known)):
-            raise InvalidParameter(f"parameters are {', '.join(known)}, got {unknown[0]}; none was changed")
+            raise InvalidParameter(
+                f"parameters are {', '.join(known)}, got {unknown[0]}; none was changed"
+            )
         asked = Blocks(**{**known, **params})
-        self.k, self.epsilon, self.ledger, self.rng = asked.k, asked.epsilon, asked.ledger, asked.rng
+        self.k, self.epsilon, self.ledger, self.rng = (
+            asked.k,
+            asked.epsilon,
+            asked.ledger,
+            asked.rng,
+        )
         return self
 
     def plot(self, *, caption: str = "") -> bytes:
@@ -158,15 +178,17 @@ class Blocks:
 
         self._fitted("a picture", "drawn")
         names = [str(block) for block in range(self.k_)]
-        return blocks_picture(self.matrix_, self.shares_, names=names, caption=caption or self.reason_)
+        return blocks_picture(
+            self.matrix_, self.shares_, names=names, caption=caption or self.reason_
+        )
 
     def weights(self, edges: npt.ArrayLike | None = None) -> tuple[Graph, FloatArray]:
         """A graph and how strongly each of its edges conducts, for a network that is only partly known.
 
-        Each pair conducts with the chance that it is joined. `edges` says which pairs, all if not given (at
-        most 3000 nodes). `sensing.graph_diffusion(graph, rate, weights=weights)` takes both as they are. Two
-        blocks without an edge seen get half an edge, since none seen in N pairs is not none: so the graph is
-        connected.
+        Each pair conducts with the chance that it is joined. `edges` says which pairs, all if not
+        given (at most 3000 nodes). `sensing.graph_diffusion(graph, rate, weights=weights)` takes
+        both as they are. Two blocks without an edge seen get half an edge, since none seen in N
+        pairs is not none: so the graph is connected.
 
         >>> graph, weights = Blocks(k=1).fit([(0, 1), (1, 2)]).weights()
         >>> graph.edges.tolist(), weights.round(3).tolist()
@@ -190,14 +212,22 @@ class Blocks:
 
     def _fitted(self, what: str, done: str) -> None:
         if not hasattr(self, "labels_"):
-            raise InvalidParameter(f"blocks must be fitted before they have {what}; nothing was {done}")
+            raise InvalidParameter(
+                f"blocks must be fitted before they have {what}; nothing was {done}"
+            )
 
     def _keep(self, estimate: Estimate, k: int | None, *, detectable: bool) -> None:
         self.graphon_, self.labels_ = estimate.graphon, estimate.labels
-        self.matrix_, self.shares_, self.k_ = self.graphon_.matrix, self.graphon_.shares, self.graphon_.k
+        self.matrix_, self.shares_, self.k_ = (
+            self.graphon_.matrix,
+            self.graphon_.shares,
+            self.graphon_.k,
+        )
         self.detectable_ = detectable
         largest = max(even_like(self.graphon_))
-        self.rate_ = estimation_rate(self.labels_.size, k or self.k_, largest) if largest > 0 else 0.0
+        self.rate_ = (
+            estimation_rate(self.labels_.size, k or self.k_, largest) if largest > 0 else 0.0
+        )
 
 
 def _reason(gains: tuple[Gain, ...], k: int, *, chosen: bool) -> str:
@@ -212,4 +242,6 @@ def _reason(gains: tuple[Gain, ...], k: int, *, chosen: bool) -> str:
     if k == 1:
         return f"{best.k} blocks foretell held-out edges no better than one: {by:.1f} deviations, {limit}"
     more = f"; more blocks than {k} were not tried: give k" if chosen and gains[-1].k == k else ""
-    return f"{k} blocks foretell held-out edges better than one, by {by:.1f} deviations; {limit}{more}"
+    return (
+        f"{k} blocks foretell held-out edges better than one, by {by:.1f} deviations; {limit}{more}"
+    )

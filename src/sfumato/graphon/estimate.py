@@ -15,12 +15,13 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.graphon.hashes import hashed
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.sample import checked_labels
-from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
 
 Matrix = sparse.csr_array[np.float64] | FloatArray
 
@@ -46,7 +47,8 @@ class Estimate:
 def spectral(network: Network, k: int) -> Estimate:
     """Blocks by the k leading eigenvectors of the regularised Laplacian, then block means.
 
-    Entries A_ij / sqrt((d_i + tau) (d_j + tau)) with tau the mean degree [qin13, sec. 2], eigenvectors times
+    Entries A_ij / sqrt((d_i + tau) (d_j + tau)) with tau the mean degree [qin13, sec. 2],
+    eigenvectors times
     |eigenvalue|, k-means on the rows.
 
     >>> cliques = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)]
@@ -59,15 +61,17 @@ def spectral(network: Network, k: int) -> Estimate:
 def least_squares(network: Network, k: int, *, starts: int = 3) -> Estimate:
     """Blocks that leave the least squares of A - Q: the best of alternating steps from several starts.
 
-    The least-squares estimator of [gao15, sec. 2] reaches the rate of thm. 4.4; finding it exactly is
-    intractable, so this is a local optimum: given blocks, means are best; given means, each node goes where
-    its own row fits best. The first start is spectral, the others hashed.
+    The least-squares estimator of [gao15, sec. 2] reaches the rate of thm. 4.4; finding it exactly
+    is intractable, so this is a local optimum: given blocks, means are best; given means, each node
+    goes where its own row fits best. The first start is spectral, the others hashed.
     """
     k = _block_count(k, network.size)
     best: IntArray | None = None
     least = math.inf
     for start in range(starts):
-        begin = spectral_labels(network, k) if start == 0 else _hashed_labels(network.size, k, start)
+        begin = (
+            spectral_labels(network, k) if start == 0 else _hashed_labels(network.size, k, start)
+        )
         labels, objective = refine(network.adjacency, begin, k)
         if best is None or objective < least:
             best, least = labels, objective
@@ -89,7 +93,9 @@ def usvt(network: Network, *, excess: float = 0.01) -> FloatArray:
     """
     n, density = network.size, network.density
     if n > DENSE:
-        raise InvalidParameter(f"USVT makes all pairs of at most {DENSE} nodes, got {n}; nothing was fitted")
+        raise InvalidParameter(
+            f"USVT makes all pairs of at most {DENSE} nodes, got {n}; nothing was fitted"
+        )
     values, vectors = eigh(network.adjacency.toarray())
     kept = np.abs(values) >= (2 + excess) * math.sqrt(n * density * (1 - density))
     return np.clip((vectors[:, kept] * values[kept]) @ vectors[:, kept].T, 0, 1)
@@ -98,9 +104,9 @@ def usvt(network: Network, *, excess: float = 0.01) -> FloatArray:
 def estimation_error(estimate: Estimate, truth: BlockGraphon, labels: npt.ArrayLike) -> float:
     """How far the fitted chances are from the true ones, in the mean square over all pairs of nodes.
 
-    sqrt of the mean of (Q[z_i, z_j] - B[t_i, t_j])**2: the error of [mcmillan18, (4.13)], with the 1/n that a
-    norm takes (printed 1/n**2, which goes with its square). A pair of equal nodes counts too. By the table of
-    nodes in both blocks, so n x n entries are never formed.
+    sqrt of the mean of (Q[z_i, z_j] - B[t_i, t_j])**2: the error of [mcmillan18, (4.13)], with the
+    1/n that a norm takes (printed 1/n**2, which goes with its square). A pair of equal nodes counts
+    too. By the table of nodes in both blocks, so n x n entries are never formed.
     """
     true = checked_labels(labels, estimate.labels.size, truth.k)
     fitted, k = estimate.graphon, estimate.graphon.k
@@ -170,7 +176,8 @@ def spectral_labels(network: Network, k: int) -> IntArray:
 def embedding(network: Network, k: int) -> FloatArray:
     """A row of k numbers for each node: leading eigenvectors of the regularised Laplacian, weighted.
 
-    Columns are in order of |eigenvalue|, so that the first j of them are the embedding for j blocks.
+    Columns are in order of |eigenvalue|, so that the first j of them are the embedding for j
+    blocks.
     """
     degrees = network.degrees
     scale = 1 / np.sqrt(degrees + max(float(degrees.mean()), 1e-12))
@@ -184,7 +191,8 @@ def embedding(network: Network, k: int) -> FloatArray:
 def leading(matrix: Matrix, k: int, *, tolerance: float = 1e-4) -> tuple[FloatArray, FloatArray]:
     """The k eigenvalues of a symmetric matrix that are largest without sign, and their vectors.
 
-    Loose by choice: k-means moves no node for a part in 10,000. The start is hashed, so answers come again.
+    Loose by choice: k-means moves no node for a part in 10,000. The start is hashed, so answers
+    come again.
     """
     n = int(matrix.shape[0])
     if n <= SMALL or k >= n - 1:
@@ -199,7 +207,8 @@ def leading(matrix: Matrix, k: int, *, tolerance: float = 1e-4) -> tuple[FloatAr
         except ArpackNoConvergence as stopped:
             values, vectors = cast(Any, stopped.eigenvalues), cast(Any, stopped.eigenvectors)
             if values.size < k:
-                # What has converged is a true eigenvector; columns of zeros say nothing of the others.
+                # What has converged is a true eigenvector; columns of zeros say nothing of the
+                # others.
                 vectors = np.column_stack([vectors.reshape(n, -1), np.zeros((n, k - values.size))])
                 values = np.append(values, np.zeros(k - values.size))
     order = np.argsort(-np.abs(values), kind="stable")[:k]
@@ -209,7 +218,8 @@ def leading(matrix: Matrix, k: int, *, tolerance: float = 1e-4) -> tuple[FloatAr
 def kmeans(points: FloatArray, k: int) -> IntArray:
     """Which of k means each point is nearest to: the best of several starts [arthur07, sec. 2.2].
 
-    Of more than 4000 points the starts are compared on a hashed part, and the best one goes on with all.
+    Of more than 4000 points the starts are compared on a hashed part, and the best one goes on with
+    all.
 
     >>> kmeans(np.array([[0.0], [0.1], [5.0], [5.1]]), 2).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
     True
@@ -229,11 +239,13 @@ def kmeans(points: FloatArray, k: int) -> IntArray:
     return best.labels
 
 
-def refine(matrix: Matrix, labels: IntArray, k: int, *, rounds: int = ROUNDS) -> tuple[IntArray, float]:
+def refine(
+    matrix: Matrix, labels: IntArray, k: int, *, rounds: int = ROUNDS
+) -> tuple[IntArray, float]:
     """Blocks after alternating steps of least squares, the best ones seen, and their objective.
 
-    Objective: sum over ordered pairs of (A - Q)**2 less that of A**2. All nodes move at once, so a step may
-    go uphill; then the best ones seen are given back.
+    Objective: sum over ordered pairs of (A - Q)**2 less that of A**2. All nodes move at once, so a
+    step may go uphill; then the best ones seen are given back.
     """
     best, least, waited = labels, math.inf, 0
     for _ in range(rounds):
@@ -249,7 +261,8 @@ def refine(matrix: Matrix, labels: IntArray, k: int, *, rounds: int = ROUNDS) ->
             best, least, waited = labels, objective, 0
         if waited > 4:
             break
-        # [block, node], as in _lloyd: what each node would leave in each block, its own place not counted
+        # [block, node], as in _lloyd: what each node would leave in each block, its own place not
+        # counted
         squares = means**2
         cost = (sizes @ squares)[:, None] - squares[:, labels] - 2 * means @ sums.T
         moved = cost.argmin(axis=0)
@@ -294,13 +307,16 @@ def _lloyd(points: FloatArray, means: FloatArray) -> _Clusters:
     labels = np.zeros(len(points), dtype=np.int64)
     own = _squares(points)
     for _ in range(ROUNDS):
-        # [mean, point]: the least of a short column is found many at a time, that of a short row is not
+        # [mean, point]: the least of a short column is found many at a time, that of a short row is
+        # not
         distance = _squares(means)[:, None] - 2 * means @ points.T
         moved = distance.argmin(axis=0)
         settled = np.count_nonzero(moved != labels) <= 1e-4 * len(points)
         labels = moved
         sizes = np.bincount(labels, minlength=len(means))
-        sums = np.stack([np.bincount(labels, weights=one, minlength=len(means)) for one in points.T], axis=1)
+        sums = np.stack(
+            [np.bincount(labels, weights=one, minlength=len(means)) for one in points.T], axis=1
+        )
         # A mean that lost all its points stays where it is.
         means = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], means)
         if settled:

@@ -1,8 +1,8 @@
 """Numbers that look random and are always the same: one network has one answer, whoever asks and when.
 
-Starts of k-means and splits of dyads need numbers that have nothing to do with the network, not numbers that
-nobody can foresee. So they are a fixed function of a counter and a salt, public arithmetic, and never noise
-of a release.
+Starts of k-means and splits of dyads need numbers that have nothing to do with the network, not
+numbers that nobody can foresee. So they are a fixed function of a counter and a salt, public
+arithmetic, and never noise of a release.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.spaces.space import FloatArray, IntArray
+from sfumato._types import FloatArray, IntArray
 
 _GOLDEN, _FIRST, _SECOND = (
     np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)

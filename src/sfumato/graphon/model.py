@@ -8,10 +8,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only, real_array
 from sfumato.errors import InvalidParameter
-from sfumato.spaces.space import FloatArray, IntArray, read_only, real_array
 
-# Sums of shares and mirrored entries that came from floating arithmetic differ by rounding, not by more.
+# Sums of shares and mirrored entries that came from floating arithmetic differ by rounding, not by
+# more.
 SLIP = 1e-9  # that shares may miss 1 by, and chances their mirror image
 
 
@@ -19,8 +21,9 @@ SLIP = 1e-9  # that shares may miss 1 by, and chances their mirror image
 class BlockGraphon:
     """A model of a network: block a holds shares[a] of the nodes; nodes of a and b meet with matrix[a, b].
 
-    The matrix is symmetric with entries in [0, 1]. Shares are positive and sum to 1; equal if not given. This
-    is the graphon W[B] that is constant on a k x k grid of rectangles [mcmillan18, def. 4.2].
+    The matrix is symmetric with entries in [0, 1]. Shares are positive and sum to 1; equal if not
+    given. This is the graphon W[B] that is constant on a k x k grid of rectangles [mcmillan18, def.
+    4.2].
 
     >>> graphon = BlockGraphon([[0.5, 0.1], [0.1, 0.3]])
     >>> graphon.k, round(graphon.density, 3), graphon.probability(0.2, 0.9)
@@ -40,7 +43,9 @@ class BlockGraphon:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BlockGraphon):
             return NotImplemented
-        return np.array_equal(self.matrix, other.matrix) and np.array_equal(self.shares, other.shares)
+        return np.array_equal(self.matrix, other.matrix) and np.array_equal(
+            self.shares, other.shares
+        )
 
     def __hash__(self) -> int:
         return hash((self.matrix.tobytes(), self.shares.tobytes()))
@@ -67,7 +72,9 @@ class BlockGraphon:
         """The block at a position in [0, 1]; blocks lie side by side, each as wide as its share."""
         places = real_array("positions", position)
         if np.any(~((places >= 0) & (places <= 1))):
-            raise InvalidParameter(f"positions must lie in [0, 1], got {position!r}; nothing was computed")
+            raise InvalidParameter(
+                f"positions must lie in [0, 1], got {position!r}; nothing was computed"
+            )
         return np.searchsorted(self._ends, places, side="right").astype(np.int64)
 
     def probability(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float | FloatArray:

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.spaces import Graph
-from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
 
 # Pairs of nodes are numbered in int64, and samplers add up dozens of such numbers.
 MOST_NODES = 2**29
@@ -23,8 +24,8 @@ MOST_NODES = 2**29
 class Network:
     """Nodes 0..size-1 and the pairs that are joined: undirected, without loops, each edge once.
 
-    `edges` is an array of pairs, smaller end first, in increasing order. Nodes without an edge count.
-    Make one from anything with `as_network`.
+    `edges` is an array of pairs, smaller end first, in increasing order. Nodes without an edge
+    count. Make one from anything with `as_network`.
 
     >>> network = Network(4, [(2, 0), (0, 1)])
     >>> network.edges.tolist(), network.degrees.tolist(), round(network.density, 3)
@@ -131,18 +132,20 @@ class Networkx(Protocol):
 def as_network(graph: object, *, nodes: int | None = None) -> Network:
     """A network from a Graph, a scipy sparse or square 0-1 matrix, a networkx graph, or pairs of nodes.
 
-    Lengths of a `Graph` and weights of a networkx graph are left out: an edge is there or not. Matrices have
-    entries 0 and 1. Node k of a networkx graph is the k-th of its `nodes`; if `nodes` says how many there
-    are, its nodes must be numbers from 0 to nodes - 1 and stay what they are. Pairs of nodes may come with
-    `nodes` if the last have no edge. Loops, edges given twice and matrices that are not symmetric are
-    refused.
+    Lengths of a `Graph` and weights of a networkx graph are left out: an edge is there or not.
+    Matrices have entries 0 and 1. Node k of a networkx graph is the k-th of its `nodes`; if `nodes`
+    says how many there are, its nodes must be numbers from 0 to nodes - 1 and stay what they are.
+    Pairs of nodes may come with `nodes` if the last have no edge. Loops, edges given twice and
+    matrices that are not symmetric are refused.
 
     >>> as_network([(0, 1), (1, 2)], nodes=4)
     Network(size=4, edges=array([[0, 1],
            [1, 2]]))
     """
     if isinstance(graph, Network | Graph):
-        return _counted(graph if isinstance(graph, Network) else Network(graph.size, graph.edges), nodes)
+        return _counted(
+            graph if isinstance(graph, Network) else Network(graph.size, graph.edges), nodes
+        )
     if sparse.issparse(graph):
         return _counted(_from_matrix(sparse.coo_array(cast(Any, graph))), nodes)
     if isinstance(graph, Networkx):
@@ -151,8 +154,11 @@ def as_network(graph: object, *, nodes: int | None = None) -> Network:
     try:
         array = np.asarray(cast(Any, graph))
     except ValueError:
-        raise InvalidInput("edges must be pairs of nodes, got uneven rows; no network was built") from None
-    # Two rows of two are pairs of nodes unless they look like nothing but a matrix; none has a joined pair.
+        raise InvalidInput(
+            "edges must be pairs of nodes, got uneven rows; no network was built"
+        ) from None
+    # Two rows of two are pairs of nodes unless they look like nothing but a matrix; none has a
+    # joined pair.
     if array.ndim == 2 and array.shape[0] == array.shape[1] and array.shape[0] > 2:
         return _counted(_from_matrix(sparse.coo_array(_zeros_and_ones(array))), nodes)
     ends = _pairs(array)
@@ -173,8 +179,9 @@ def node_names(graph: object, size: int, *, nodes: int | None = None) -> tuple[H
 def private_network(graph: object, *, nodes: int | None = None) -> Network:
     """A network whose edges are private: its size is given and not read off them, and no error names an edge.
 
-    A `Network`, a `Graph` and a matrix have a size. Pairs of nodes and networkx graphs need `nodes`, and
-    their nodes are the numbers 0 to nodes - 1: whoever is named only by an edge would show it.
+    A `Network`, a `Graph` and a matrix have a size. Pairs of nodes and networkx graphs need
+    `nodes`, and their nodes are the numbers 0 to nodes - 1: whoever is named only by an edge would
+    show it.
     """
     _listed(graph)
     if nodes is None and (isinstance(graph, Networkx) or not _sized(graph)):
@@ -219,7 +226,9 @@ def _by_number(graph: Networkx, nodes: int) -> Network:
 def _listed(graph: object) -> None:
     """Refuse what holds edges, but not as a list."""
     if isinstance(graph, str | bytes):
-        raise InvalidInput("edges must be a list of pairs of nodes, got a text; no network was built")
+        raise InvalidInput(
+            "edges must be a list of pairs of nodes, got a text; no network was built"
+        )
     if isinstance(graph, Set | Mapping | Iterator):
         raise InvalidInput(
             f"edges must be a list of pairs of nodes, got a {type(graph).__name__}: make it a list; "
@@ -241,7 +250,9 @@ def _pairs(edges: npt.ArrayLike) -> IntArray:
     try:
         ends = np.asarray(edges)
     except ValueError:
-        raise InvalidInput("edges must be pairs of nodes, got uneven rows; no network was built") from None
+        raise InvalidInput(
+            "edges must be pairs of nodes, got uneven rows; no network was built"
+        ) from None
     if ends.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if ends.dtype.kind in "US":
@@ -268,7 +279,9 @@ def _zeros_and_ones(array: npt.NDArray[Any]) -> FloatArray:
 
 def _from_matrix(matrix: Any) -> Network:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InvalidInput(f"a matrix must be square, got shape {matrix.shape}; no network was built")
+        raise InvalidInput(
+            f"a matrix must be square, got shape {matrix.shape}; no network was built"
+        )
     matrix = matrix.copy()
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

@@ -1,8 +1,8 @@
 """Blocks of a private network: nobody can tell from them whether two given nodes are joined.
 
-First every dyad is told truly or flipped, and blocks are found in the flipped network; then the edges between
-those blocks are counted in the true one, with discrete Laplace noise. The nodes are public, edges are not.
-Proof: docs/proofs/graphon-release.md
+First every dyad is told truly or flipped, and blocks are found in the flipped network; then the
+edges between those blocks are counted in the true one, with discrete Laplace noise. The nodes are
+public, edges are not. Proof: docs/proofs/graphon-release.md
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter
 from sfumato.graphon.estimate import (
     DENSE,
@@ -26,7 +28,7 @@ from sfumato.graphon.estimate import (
     leading,
     refine,
 )
-from sfumato.graphon.guarding import MOST
+from sfumato.graphon.holdout import MOST
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.sample import triangle_pairs
@@ -42,20 +44,25 @@ from sfumato.privacy import (
     Release,
     guard,
 )
-from sfumato.privacy.guarded import Source
-from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
+from sfumato.privacy.ledger.guarded import Source
 
 UNIT = "edge"
 
-# Share of epsilon that flips the dyads. Counts are sums of many dyads and need little: labels are what is
-# hard (experiments/graphon/private.py).
+# Share of epsilon that flips the dyads. Counts are sums of many dyads and need little: labels are
+# what is hard (experiments/graphon/private.py).
 FOR_LABELS = Fraction(19, 20)
 
-WORD, WORDS = 32, 10  # random bits of one dyad, and dyads of one draw: 320 bits, which all noise can give
+WORD, WORDS = (
+    32,
+    10,
+)  # random bits of one dyad, and dyads of one draw: 320 bits, which all noise can give
 MOST_EPSILON = 20  # beyond it a flip would be rarer than a word of bits can say
-SPARSE = 1.5  # how far few edges push the noise, where 1 is the first term of its series and not enough
+SPARSE = (
+    1.5  # how far few edges push the noise, where 1 is the first term of its series and not enough
+)
 
-# Quantile 0.975 of the largest eigenvalue of a real symmetric matrix [tracy96]; the spectrum has two ends.
+# Quantile 0.975 of the largest eigenvalue of a real symmetric matrix [tracy96]; the spectrum has
+# two ends.
 TRACY_WIDOM = 1.454
 
 
@@ -63,7 +70,8 @@ TRACY_WIDOM = 1.454
 class FlippedDyads:
     """Each dyad of a network, 1 if joined and 0 if not, is told truly or flipped [warner65].
 
-    The chance of a flip is 1 / (1 + e**epsilon), rounded up to a multiple of 2**-32: towards more noise.
+    The chance of a flip is 1 / (1 + e**epsilon), rounded up to a multiple of 2**-32: towards more
+    noise.
 
     Privacy: PureDP(epsilon) for a flipped edge. Proof: docs/proofs/graphon-release.md
     """
@@ -121,10 +129,10 @@ class FlippedDyads:
 class PrivateBlocks:
     """Blocks found in released values alone, and whether the noise leaves anything to find.
 
-    `strengths` are the leading eigenvalues of the flipped network about its mean, in units of the largest
-    that flipping alone explains: those above 1 are real directions. k blocks have at most k, and k - 1 if all
-    nodes have as many edges. None of them above 1 is `hopeless`; then there is one block. `reason` says it in
-    words.
+    `strengths` are the leading eigenvalues of the flipped network about its mean, in units of the
+    largest that flipping alone explains: those above 1 are real directions. k blocks have at most
+    k, and k - 1 if all nodes have as many edges. None of them above 1 is `hopeless`; then there is
+    one block. `reason` says it in words.
     """
 
     estimate: Estimate
@@ -145,10 +153,10 @@ def release_blocks(
 ) -> PrivateBlocks:
     """Blocks of a private network for epsilon, paid from the ledger; k None finds the number in the release.
 
-    The ledger's relation is FlippedEdge, its unit "edge", and its model "central": who calls this sees all
-    edges. Both releases must be affordable or nothing is
-    charged. If the process dies between the two, the first stays charged, and another try pays again. A dense
-    computation: at most 6000 nodes.
+    The ledger's relation is FlippedEdge, its unit "edge", and its model "central": who calls this
+    sees all edges. Both releases must be affordable or nothing is charged. If the process dies
+    between the two, the first stays charged, and another try pays again. A dense computation: at
+    most 6000 nodes.
 
     Privacy: PureDP(epsilon) for a flipped edge. Proof: docs/proofs/graphon-release.md
     """
@@ -156,7 +164,9 @@ def release_blocks(
     if k is not None:
         whole("k", k, low=1, high=n)
     if not 0 < labels_share < 1:
-        raise InvalidParameter(f"labels_share must lie in (0, 1), got {labels_share}; nothing was charged")
+        raise InvalidParameter(
+            f"labels_share must lie in (0, 1), got {labels_share}; nothing was charged"
+        )
     whole_budget = PureDP(epsilon)
     flipping = FlippedDyads(whole_budget.epsilon * labels_share)
     rest = PureDP(whole_budget.epsilon - flipping.epsilon)
@@ -187,10 +197,11 @@ class Seen:
 def blocks_in(dyads: IntArray, n: int, k: int | None) -> Seen:
     """The blocks of a released, flipped network; arithmetic on released values, at no further cost.
 
-    Least squares from those eigenvectors about the mean that are above the noise; one block where none is.
-    Flipping is affine in the chances, so nothing has to be undone to find blocks. With k None there are as
-    many as eigenvalues of the flipped network itself are above the noise, its mean being one of them: chances
-    of k blocks have rank k unless some combination of them is nothing.
+    Least squares from those eigenvectors about the mean that are above the noise; one block where
+    none is. Flipping is affine in the chances, so nothing has to be undone to find blocks. With k
+    None there are as many as eigenvalues of the flipped network itself are above the noise, its
+    mean being one of them: chances of k blocks have rank k unless some combination of them is
+    nothing.
     """
     flipped = square(dyads, n)
     mean = flipped.sum() / (n * (n - 1))
@@ -214,12 +225,13 @@ def blocks_in(dyads: IntArray, n: int, k: int | None) -> Seen:
 def response_signal(n: int, k: int, *, density: float, epsilon: float) -> float:
     """How far k even blocks of this density can stand out of flipping at epsilon; below 1 they do not.
 
-    At their clearest they have all edges inside them: the eigenvalues about the mean are then
-    n (1 - 2 q) (p - r) / k, with q the chance of a flip and p, r the densities inside and between. Flipping
-    makes a semicircle of radius 2 sqrt(n f (1 - f)), f the density after flipping, and no eigenvector tells
-    anything of blocks whose eigenvalue is below half of that [benaychgeorges11, thm. 2.1 and 2.2]. Uneven
-    blocks of the same density, such as few nodes who all know each other, may stand out further. To be asked
-    before any data is read. The density is a guess, or comes from a release.
+    At their clearest they have all edges inside them: the eigenvalues about the mean are then n (1
+    - 2 q) (p - r) / k, with q the chance of a flip and p, r the densities inside and between.
+    Flipping makes a semicircle of radius 2 sqrt(n f (1 - f)), f the density after flipping, and no
+    eigenvector tells anything of blocks whose eigenvalue is below half of that [benaychgeorges11,
+    thm. 2.1 and 2.2]. Uneven blocks of the same density, such as few nodes who all know each other,
+    may stand out further. To be asked before any data is read. The density is a guess, or comes
+    from a release.
 
     >>> [round(response_signal(800, 4, density=0.065, epsilon=e), 2) for e in (0.5, 1, 2)]
     [0.92, 1.86, 3.74]
@@ -256,10 +268,11 @@ def square(dyads: IntArray, n: int) -> FloatArray:
 def noise_edge(flipped: FloatArray) -> float:
     """The largest eigenvalue about the mean that independent dyads without blocks have, but once in 20 times.
 
-    sqrt(n v) (2 + (SPARSE - 6 v) / (n v) + n**(-2/3) t), v = f (1 - f) of the density f and t a quantile of
-    Tracy and Widom; where few are joined, stars reach further: d / sqrt(d - n f) if the largest degree d is
-    above 2 n f, which is about its root [krivelevich03, thm. 1.1]. Where most are joined the pairs that are
-    not count. Derivation, and how often it fails: docs/proofs/graphon-release.md
+    sqrt(n v) (2 + (SPARSE - 6 v) / (n v) + n**(-2/3) t), v = f (1 - f) of the density f and t a
+    quantile of Tracy and Widom; where few are joined, stars reach further: d / sqrt(d - n f) if the
+    largest degree d is above 2 n f, which is about its root [krivelevich03, thm. 1.1]. Where most
+    are joined the pairs that are not count. Derivation, and how often it fails:
+    docs/proofs/graphon-release.md
     """
     n = len(flipped)
     degrees = flipped.sum(axis=1)
@@ -308,7 +321,8 @@ def _release_counts(
     upper = edges[np.triu_indices(k)]
     bound = _one_edge(upper.size)
     counts = guard(upper, bound, source=ledger.header.source)
-    # A scale is rounded up to a double; what was meant is paid, so that the two parts make up epsilon.
+    # A scale is rounded up to a double; what was meant is paid, so that the two parts make up
+    # epsilon.
     laplace = DiscreteLaplace.within(loss, bound)
     return ledger.release(laplace, counts, noise=noise, pay=loss, note="blocks")
 
@@ -325,7 +339,9 @@ def _reason(n: int, k: int | None, seen: int, *, flip: float, released: IntArray
             if k is None or seen >= k - 1
             else f", of the {k - 1} that {k} even blocks have, so some of these blocks may be chance"
         )
-        return f"{seen} {'direction rises' if seen == 1 else 'directions rise'} above the noise{need}"
+        return (
+            f"{seen} {'direction rises' if seen == 1 else 'directions rise'} above the noise{need}"
+        )
     best = response_signal(n, k or 2, density=density, epsilon=epsilon)
     even = f"{k or 2} even blocks of density {density:.2g}"
     could = (

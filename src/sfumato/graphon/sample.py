@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import MOST_NODES, Network
-from sfumato.spaces.space import FloatArray, IntArray, read_only, whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,9 +28,10 @@ def sample_graph(
 ) -> Sampled:
     """A network of n nodes as the model makes them: a block for each node, then a coin for each pair.
 
-    Every node falls into a block by itself, with the shares as chances, unless `labels` says where they are;
-    every pair is joined by itself [mcmillan18, def. 4.1]. Coins are not tossed one by one: from one edge to
-    the next lies a geometric number of pairs, so the cost is that of the edges [batagelj05, alg. 1].
+    Every node falls into a block by itself, with the shares as chances, unless `labels` says where
+    they are; every pair is joined by itself [mcmillan18, def. 4.1]. Coins are not tossed one by
+    one: from one edge to the next lies a geometric number of pairs, so the cost is that of the
+    edges [batagelj05, alg. 1].
 
     >>> cliques = BlockGraphon([[1.0, 0.0], [0.0, 1.0]])
     >>> drawn = sample_graph(cliques, 5, np.random.default_rng(7), labels=[0, 1, 0, 1, 1])
@@ -37,7 +39,9 @@ def sample_graph(
     [[0, 2], [1, 3], [1, 4], [3, 4]]
     """
     n = whole("n", n, low=1, high=MOST_NODES)
-    chosen = graphon.block(rng.random(n)) if labels is None else checked_labels(labels, n, graphon.k)
+    chosen = (
+        graphon.block(rng.random(n)) if labels is None else checked_labels(labels, n, graphon.k)
+    )
     order = np.argsort(chosen, kind="stable")
     groups = np.split(order, np.cumsum(np.bincount(chosen, minlength=graphon.k))[:-1])
     ends: list[tuple[IntArray, IntArray]] = []
@@ -69,8 +73,9 @@ def bernoulli_cells(cells: int, chance: float, rng: np.random.Generator) -> IntA
     while last < cells:
         expected = (cells - 1 - last) * chance
         count = int(expected + 4 * math.sqrt(expected)) + 8
-        # A gap beyond the end is as good as any other. Cut there, 64 of them stay in int64 for the 2**57
-        # pairs of the largest network; where more are drawn, no chance takes them to 64 times the end.
+        # A gap beyond the end is as good as any other. Cut there, 64 of them stay in int64 for the
+        # 2**57 pairs of the largest network; where more are drawn, no chance takes them to 64 times
+        # the end.
         gaps = np.minimum(rng.geometric(chance, count), cells + 1)
         reached = last + np.cumsum(gaps)
         found.append(reached)

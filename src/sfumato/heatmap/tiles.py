@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.records import UNITS, CellSums
+from sfumato.privacy import UNITS
+from sfumato.records import CellSums
 from sfumato.spaces import Area, Grid
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 # A picture of 4096 x 4096 doubles is 128 MB; finer ones are looked at in parts.
 FINEST_IMAGE = 12
@@ -35,9 +33,13 @@ class Tiles:
 
     def __post_init__(self) -> None:
         if not (self.levels.shape == self.codes.shape == self.masses.shape):
-            raise InvalidParameter("tiles need one level, one code and one mass each; no map was made")
+            raise InvalidParameter(
+                "tiles need one level, one code and one mass each; no map was made"
+            )
         if np.any(self.masses < 0) or not np.all(np.isfinite(self.masses)):
-            raise InvalidParameter("the masses of tiles must be finite and at least 0; no map was made")
+            raise InvalidParameter(
+                "the masses of tiles must be finite and at least 0; no map was made"
+            )
 
     @property
     def total(self) -> float:
@@ -56,7 +58,9 @@ class Tiles:
             here = self.levels == tile_level
             codes, masses = self.codes[here], self.masses[here]
             if tile_level >= level:
-                out += np.bincount(codes >> 2 * (int(tile_level) - level), masses, minlength=grid.size)
+                out += np.bincount(
+                    codes >> 2 * (int(tile_level) - level), masses, minlength=grid.size
+                )
             else:
                 below = 2 * (level - int(tile_level))
                 sums = np.bincount(codes, masses, minlength=1 << 2 * int(tile_level))
@@ -87,15 +91,17 @@ class Tiles:
 def dense_tiles(grid: Grid, level: int, masses: FloatArray) -> Tiles:
     """Tiles of one whole level, from masses by Z-order code; cells without mass are left out."""
     some = np.flatnonzero(masses > 0)
-    return Tiles(grid, np.full(some.size, level, dtype=np.int64), some.astype(np.int64), masses[some])
+    return Tiles(
+        grid, np.full(some.size, level, dtype=np.int64), some.astype(np.int64), masses[some]
+    )
 
 
 def inside(tiles: Tiles, area: Area) -> Tiles:
     """The same map without what lies outside the bounds of its area, where nobody was counted.
 
-    A tile outside is dropped: it was noise. One across the edge keeps its mass, spread over its part inside;
-    its quarters are followed down to level FINEST_EDGE, where a cell that touches the bounds counts as
-    inside. The bounds are public, so this is post-processing.
+    A tile outside is dropped: it was noise. One across the edge keeps its mass, spread over its
+    part inside; its quarters are followed down to level FINEST_EDGE, where a cell that touches the
+    bounds counts as inside. The bounds are public, so this is post-processing.
     """
     edge = min(tiles.grid.levels, FINEST_EDGE)
     window = np.array(area.window(edge)).reshape(2, 2)  # lows, then ends, of columns and rows

@@ -1,10 +1,11 @@
 """Mixtures of models that learn as data comes, in the manners of river and of scikit-learn.
 
-Neither package is imported or needed: anything with `learn_one` and `predict_one`, or with `partial_fit` and
-`predict`, can be mixed. A prediction is the mean of the models' predictions, weighted with the chances of a
-`Chooser`. For a loss that is convex in the prediction the mean costs at most what a choice by those chances
-costs on average, so `chooser.bound` also bounds how much more the mixture lost than its best model. A batch
-is predicted with one list of weights, so it is one round: its loss is the sum over its examples.
+Neither package is imported or needed: anything with `learn_one` and `predict_one`, or with
+`partial_fit` and `predict`, can be mixed. A prediction is the mean of the models' predictions,
+weighted with the chances of a `Chooser`. For a loss that is convex in the prediction the mean costs
+at most what a choice by those chances costs on average, so `chooser.bound` also bounds how much
+more the mixture lost than its best model. A batch is predicted with one list of weights, so it is
+one round: its loss is the sum over its examples.
 """
 
 from __future__ import annotations
@@ -14,13 +15,12 @@ from copy import deepcopy
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.online.checks import counted
 from sfumato.online.chooser import Chooser
 
-FloatArray = npt.NDArray[np.float64]
 Loss = Callable[[float, float], float]
 M = TypeVar("M", bound="BatchMixture")
 S = TypeVar("S", bound="StreamMixture")
@@ -60,10 +60,10 @@ def squared(y_true: float, y_pred: float) -> float:
 class StreamMixture:
     """Mix regressors of river, so that predictions are nearly as good as those of the best of them.
 
-    Use it as `river.ensemble.EWARegressor`, without a learning rate: `predict_one(x)`, `learn_one(x, y)`.
-    `loss` is any function of the truth and a prediction, such as one of `river.optim.losses`; it should be
-    convex in the prediction. For river's own `evaluate` and metrics, say once
-    `river.base.Regressor.register(StreamMixture)`.
+    Use it as `river.ensemble.EWARegressor`, without a learning rate: `predict_one(x)`,
+    `learn_one(x, y)`. `loss` is any function of the truth and a prediction, such as one of
+    `river.optim.losses`; it should be convex in the prediction. For river's own `evaluate` and
+    metrics, say once `river.base.Regressor.register(StreamMixture)`.
     """
 
     _supervised = True  # river asks
@@ -102,7 +102,9 @@ class StreamMixture:
         for model in self.models:
             model.learn_one(x, y)
 
-    def clone(self: S, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> S:
+    def clone(
+        self: S, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False
+    ) -> S:
         """A mixture made like this one that has learnt nothing, or all the same, as river's models do it."""
         if include_attributes:
             if new_params:
@@ -128,11 +130,12 @@ class StreamMixture:
 class BatchMixture:
     """Mix regressors of scikit-learn that have `partial_fit`, so that nearly the best of them predicts.
 
-    Models are weighed by how well they predict each new batch before they learn from it. The first batch is
-    only learnt, so after `fit`, which is one batch from the start, all count alike. A batch is one round of
-    `chooser_`, whose `bound` is of the sum of all losses: small batches let weights follow sooner. The models
-    given stay as they are; `models_` are copies that learn. In pipelines and cross-validation scikit-learn
-    wants its own base classes: `class Mixture(RegressorMixin, BatchMixture, BaseEstimator): pass`.
+    Models are weighed by how well they predict each new batch before they learn from it. The first
+    batch is only learnt, so after `fit`, which is one batch from the start, all count alike. A
+    batch is one round of `chooser_`, whose `bound` is of the sum of all losses: small batches let
+    weights follow sooner. The models given stay as they are; `models_` are copies that learn. In
+    pipelines and cross-validation scikit-learn wants its own base classes: `class
+    Mixture(RegressorMixin, BatchMixture, BaseEstimator): pass`.
     """
 
     def __init__(
@@ -172,7 +175,9 @@ class BatchMixture:
             )
         loss = self.loss or squared
         pairs = zip(truth.tolist(), told.T.tolist(), strict=True)
-        losses = np.array([[loss(true, one) for one in row] for true, row in pairs], dtype=np.float64)
+        losses = np.array(
+            [[loss(true, one) for one in row] for true, row in pairs], dtype=np.float64
+        )
         self.chooser_.observe(losses.reshape(-1, len(self.models_)).sum(axis=0))
         return self._learn(X, y)
 
@@ -189,7 +194,10 @@ class BatchMixture:
                 f"there must be one y for each example, and two at least, got {truth.size} for {told.size}; "
                 "nothing was scored"
             )
-        left, all_of_it = float(((truth - told) ** 2).sum()), float(((truth - truth.mean()) ** 2).sum())
+        left, all_of_it = (
+            float(((truth - told) ** 2).sum()),
+            float(((truth - truth.mean()) ** 2).sum()),
+        )
         return 1 - left / all_of_it if all_of_it else float(left == 0)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn calls it so
@@ -211,7 +219,9 @@ class BatchMixture:
     def _told(self, X: Any, undone: str = "learnt") -> FloatArray:  # noqa: N803
         """Predictions, models by examples."""
         rows = enumerate(model.predict(X) for model in self.models_)
-        return np.stack([_vector(f"predictions of model {place}", row, undone) for place, row in rows])
+        return np.stack(
+            [_vector(f"predictions of model {place}", row, undone) for place, row in rows]
+        )
 
     def _learn(self: M, X: Any, y: Any) -> M:  # noqa: N803
         for model in self.models_:
@@ -231,7 +241,9 @@ def _require_models(models: Any, needs: tuple[str, str]) -> None:
             f"models must be a list of at least one model, got {models!r}; no mixture was made"
         )
     for place, model in enumerate(models):
-        if isinstance(model, type) or not all(callable(getattr(model, name, None)) for name in needs):
+        if isinstance(model, type) or not all(
+            callable(getattr(model, name, None)) for name in needs
+        ):
             raise InvalidParameter(
                 f"models must have {needs[0]} and {needs[1]}, got {type(model).__name__} at place {place}; "
                 "no mixture was made"
@@ -240,7 +252,9 @@ def _require_models(models: Any, needs: tuple[str, str]) -> None:
 
 def _said(mixture: StreamMixture | BatchMixture, chooser: Chooser[int] | None) -> str:
     """What a mixture prints: its model that counts most, and how far it may be behind the best."""
-    begun = f"{type(mixture).__name__}({counted(len(mixture.models), 'model')}, noise={mixture.noise!r}"
+    begun = (
+        f"{type(mixture).__name__}({counted(len(mixture.models), 'model')}, noise={mixture.noise!r}"
+    )
     if chooser is None:
         return f"{begun}: not fitted)"
     chances = chooser.probabilities
@@ -255,7 +269,9 @@ def _vector(name: str, values: Any, undone: str = "learnt") -> FloatArray:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (OverflowError, TypeError, ValueError):
-        raise InvalidParameter(f"{name} must be numbers, got something else; nothing was {undone}") from None
+        raise InvalidParameter(
+            f"{name} must be numbers, got something else; nothing was {undone}"
+        ) from None
     if not np.isfinite(array).all():
         wrong = array[~np.isfinite(array)].flat[0]
         raise InvalidParameter(f"{name} must be finite, got {wrong}; nothing was {undone}")

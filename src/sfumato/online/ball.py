@@ -1,7 +1,8 @@
 """Follow the perturbed leader on a Euclidean ball with Gaussian noise: Theorem 12.4 of the thesis.
 
-A play is a point of the ball, a loss a vector, and what is lost their inner product. Losses are never
-negative if every loss vector makes an angle with the centre that is small enough: <centre, loss> >= radius
+A play is a point of the ball, a loss a vector, and what is lost their inner product. Losses are
+never negative if every loss vector makes an angle with the centre that is small enough: <centre,
+loss> >= radius
 |loss|. A ball about 0 never has that. Proofs: docs/proofs/online.md
 """
 
@@ -13,20 +14,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, special
 
+from sfumato._types import FloatArray
+from sfumato._validate import require
 from sfumato.errors import InvalidInput
-from sfumato.online.checks import require
-from sfumato.online.regret import regret_bound
+from sfumato.online.regrets import regret_bound
 from sfumato.online.simplex import totals_before
 from sfumato.privacy import gaussian_delta, gaussian_sigma
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def expected_direction(losses: npt.ArrayLike, sigma: float) -> FloatArray:
     """Where a shifted Gaussian points on average, E (L - Z) / |L - Z|, for every row L.
 
-    L / |L| times sqrt(2 / pi) r times the integral of exp(-(r sin t)**2 / 2) cos(t)**n over t from 0 to pi /
-    2, r = |L| / sigma, n the dimension: a confluent hypergeometric function without its cancellation.
+    L / |L| times sqrt(2 / pi) r times the integral of exp(-(r sin t)**2 / 2) cos(t)**n over t from
+    0 to pi / 2, r = |L| / sigma, n the dimension: a confluent hypergeometric function without its
+    cancellation.
 
     >>> expected_direction([[3.0]], 2.0).round(6) == np.round(special.erf(1.5 / math.sqrt(2)), 6)
     array([[ True]])
@@ -47,7 +48,9 @@ def expected_direction(losses: npt.ArrayLike, sigma: float) -> FloatArray:
     return pointing
 
 
-def ball_play(losses: npt.ArrayLike, sigma: float, *, center: npt.ArrayLike, radius: float) -> FloatArray:
+def ball_play(
+    losses: npt.ArrayLike, sigma: float, *, center: npt.ArrayLike, radius: float
+) -> FloatArray:
     """The expected play of each round, knowing the loss vectors of the rounds before (one row each).
 
     argmin <x, L - Z> over the ball is its centre minus the radius times the direction of L - Z.
@@ -90,8 +93,9 @@ def ball_excess(sigma: float, *, dimension: int, radius: float) -> float:
 def leader_bound(losses: npt.ArrayLike, *, center: npt.ArrayLike, radius: float) -> float:
     """The most regret of the leader itself, without noise: 2 radius times the sum of |loss|**2 / |L|.
 
-    L is the sum of losses up to and with each round. All losses are of one side, so that |L| grows and two
-    leaders in a row are close: of order ln T, less than any noise achieves. The first round counts in full.
+    L is the sum of losses up to and with each round. All losses are of one side, so that |L| grows
+    and two leaders in a row are close: of order ln T, less than any noise achieves. The first round
+    counts in full.
     """
     ball_best_loss(losses, center=center, radius=radius)
     rows = np.asarray(losses, dtype=np.float64)
@@ -105,8 +109,9 @@ def gaussian_regret_bound(
 ) -> float:
     """The most regret of a perturbed leader with Gaussian noise, on any set of plays.
 
-    The least over epsilon of `regret_bound` with the exact delta of the noise [balle18, thm. 8]. No loss is
-    longer than `longest` in l2; `most` is the sum over all rounds of the largest loss a play can have.
+    The least over epsilon of `regret_bound` with the exact delta of the noise [balle18, thm. 8]. No
+    loss is longer than `longest` in l2; `most` is the sum over all rounds of the largest loss a
+    play can have.
     """
 
     def at(epsilon: float) -> float:
@@ -114,15 +119,18 @@ def gaussian_regret_bound(
         return regret_bound(epsilon, best_loss=best_loss, ahead=ahead, forgiven=delta * most)
 
     # Every epsilon gives a bound; the search need not be exact.
-    found = optimize.minimize_scalar(lambda log: at(math.exp(log)), bounds=(-12.0, 3.0), method="bounded")
+    found = optimize.minimize_scalar(
+        lambda log: at(math.exp(log)), bounds=(-12.0, 3.0), method="bounded"
+    )
     return float(found.fun)
 
 
 def tuned_sigma(best_loss: float, *, unit_ahead: float, longest: float, rounds: int) -> float:
     """The noise of Theorem 12.4, in the form that holds: exact for delta = 1 / rounds and its epsilon.
 
-    epsilon = min(1, sqrt(K / L*)), K = `unit_ahead` `longest` sqrt(2 ln(1.25 rounds)), `unit_ahead` the
-    regret ahead at sigma 1. The printed delta, 1 / (2 T R), has a unit, and is above 1 for small R.
+    epsilon = min(1, sqrt(K / L*)), K = `unit_ahead` `longest` sqrt(2 ln(1.25 rounds)), `unit_ahead`
+    the regret ahead at sigma 1. The printed delta, 1 / (2 T R), has a unit, and is above 1 for
+    small R.
     """
     unit = _unit(unit_ahead, longest=longest, rounds=rounds)
     epsilon = min(1.0, math.sqrt(unit / best_loss)) if best_loss > 0 else 1.0
@@ -134,8 +142,8 @@ def gaussian_first_order_bound(
 ) -> float:
     """The most regret with `tuned_sigma`: 5 sqrt(K L*) + 5 K + `largest`, the largest loss of one play.
 
-    On a ball K is at most R sqrt(2 n ln(1.25 T)): of order n**(1/4) sqrt(R L*) ln(T)**(1/4) + R sqrt(n ln T),
-    with roots of the logarithms of [mcmillan18, thm. 12.4].
+    On a ball K is at most R sqrt(2 n ln(1.25 T)): of order n**(1/4) sqrt(R L*) ln(T)**(1/4) + R
+    sqrt(n ln T), with roots of the logarithms of [mcmillan18, thm. 12.4].
     """
     unit = _unit(unit_ahead, longest=longest, rounds=rounds)
     return 5 * math.sqrt(unit * best_loss) + 5 * unit + largest

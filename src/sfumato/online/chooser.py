@@ -1,26 +1,29 @@
 """Choose again and again among a few candidates, learning from what each would have cost.
 
-The rate needs no tuning. A round is played with w = the chances of argmin(L - Z / rate), and would have been
-played with w+ had its losses been known; looking ahead would have saved <w - w+, l>. The rate is
+The rate needs no tuning. A round is played with w = the chances of argmin(L - Z / rate), and would
+have been played with w+ had its losses been known; looking ahead would have saved <w - w+, l>. The
+rate is
 
     rate = excess / (all that looking ahead would have saved so far),        excess = E max Z - E Z,
 
-so it is infinite (follow the leader) until something is lost, never rises, and scales with the losses. With
-Gumbel noise it is Hedge, at about 1 / sqrt(2) of the rate of AdaHedge [derooij14, sec. 2]: a round at a small
-rate saves rate times the variance of its losses, of which AdaHedge counts half. For FTRL see [orabona18].
+so it is infinite (follow the leader) until something is lost, never rises, and scales with the
+losses. With Gumbel noise it is Hedge, at about 1 / sqrt(2) of the rate of AdaHedge [derooij14, sec.
+2]: a round at a small rate saves rate times the variance of its losses, of which AdaHedge counts
+half. For FTRL see [orabona18].
 
-Why `Chooser.bound` holds, for any noise with a finite mean. V(L) = E min(L - Z / rate) + E Z / rate + excess
-/ rate is the least <w, L> + p(w) / rate over w, for a convex p with values in [0, excess]. It is concave with
-gradient w, so <w+, l> is at most its growth in the round; it is 0 at L = 0 and rises where the rate falls.
-Summed up, looking ahead pays at most V at the end, which is at most L* + excess / (last rate) [mcmillan18,
-eq. 12.1, with a rate that falls]. Regret is at most that excess and what looking ahead would have saved.
+Why `Chooser.bound` holds, for any noise with a finite mean. V(L) = E min(L - Z / rate) + E Z / rate
++ excess / rate is the least <w, L> + p(w) / rate over w, for a convex p with values in [0, excess].
+It is concave with gradient w, so <w+, l> is at most its growth in the round; it is 0 at L = 0 and
+rises where the rate falls. Summed up, looking ahead pays at most V at the end, which is at most L*
++ excess / (last rate) [mcmillan18, eq. 12.1, with a rate that falls]. Regret is at most that excess
+and what looking ahead would have saved.
 
-Why `Chooser.worst_case` does. With D the sum of what was saved, D**2 is the sum of saved**2 + 2 saved D
-before, and D before = excess / rate. One-step privacy [mcmillan18, prop. 13.4] says w+ >= exp(-rate S) w, S
-the range of the losses, so saved <= min(1, rate S) h, where h <= S is what was paid above the least loss. So
-D**2 <= (1 + 2 excess) times the sum of S h, at most (1 + 2 excess) times the sum of S**2; and with A = (1 + 2
-excess) times the largest S and B the best candidate's loss above the least of each round, D**2 <= A (B + 2
-D), as regret is at most 2 D.
+Why `Chooser.worst_case` does. With D the sum of what was saved, D**2 is the sum of saved**2 + 2
+saved D before, and D before = excess / rate. One-step privacy [mcmillan18, prop. 13.4] says w+ >=
+exp(-rate S) w, S the range of the losses, so saved <= min(1, rate S) h, where h <= S is what was
+paid above the least loss. So D**2 <= (1 + 2 excess) times the sum of S h, at most (1 + 2 excess)
+times the sum of S**2; and with A = (1 + 2 excess) times the largest S and B the best candidate's
+loss above the least of each round, D**2 <= A (B + 2 D), as regret is at most 2 D.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures.online import regret_picture
 from sfumato.online.checks import counted
@@ -41,14 +45,16 @@ from sfumato.online.simplex import expected_play, leader
 from sfumato.privacy import SystemNoise
 
 C = TypeVar("C", bound=Hashable)
-FloatArray = npt.NDArray[np.float64]
 
 Mark = tuple[int, float, float]
 
 FORMAT = "sfumato-chooser/1"
 POINTS = 2048  # of the path that is kept for the picture: then every second is dropped
 NEVER = 1e-150  # noise so large is taken never to come: a candidate that needs it has chance 0
-LEAST, MOST = 1e-290, 1e290  # how far losses of a round may differ, if they do; the bounds are then doubles
+LEAST, MOST = (
+    1e-290,
+    1e290,
+)  # how far losses of a round may differ, if they do; the bounds are then doubles
 PLAIN = (str, int, float)
 
 
@@ -56,9 +62,10 @@ PLAIN = (str, int, float)
 class State:
     """All that a chooser has learnt, as plain numbers.
 
-    `losses` are totals above the least loss of each round; `paid` is what the plays cost by the same count;
-    `saved` and `saved_before` are what looking ahead would have saved, to the last round and without it.
-    `widest` is the widest range of losses in a round, `length` the root of the sum of all their squares.
+    `losses` are totals above the least loss of each round; `paid` is what the plays cost by the
+    same count; `saved` and `saved_before` are what looking ahead would have saved, to the last
+    round and without it. `widest` is the widest range of losses in a round, `length` the root of
+    the sum of all their squares.
     """
 
     losses: list[float]
@@ -73,10 +80,10 @@ class State:
 class Chooser(Generic[C]):
     """Pick one of several candidates each day, and do nearly as well as the best of them, whatever happens.
 
-    Call `choose()`, use what it returns, then tell `observe` what each candidate would have cost. Losses may
-    be in any unit, also negative; those of a round may differ by 0, or by 1e-290 to 1e290. Nothing needs
-    tuning. `regret` is what was lost against the best single candidate so far, on average over the chooser's
-    own dice; it is never above `bound`.
+    Call `choose()`, use what it returns, then tell `observe` what each candidate would have cost.
+    Losses may be in any unit, also negative; those of a round may differ by 0, or by 1e-290 to
+    1e290. Nothing needs tuning. `regret` is what was lost against the best single candidate so far,
+    on average over the chooser's own dice; it is never above `bound`.
 
     >>> chooser = Chooser(["north", "south"])
     >>> for day in range(100):
@@ -87,20 +94,25 @@ class Chooser(Generic[C]):
     >>> max(chooser.probabilities, key=chooser.probabilities.get)
     'north'
 
-    Not private by itself. Noise makes choices stable: one round changes each chance by a factor of at most
-    e**(rate * range of its losses). The thesis calls that one-step privacy. It protects one round from the
-    next choice only, not a person: the rate is learnt from the losses, a person is in many rounds, and all
-    later choices tell of them. `regret`, `bound`, `probabilities`, `repr`, `plot()` and `to_dict()` have no
-    noise at all: each is a function of the losses as they were told. So score candidates on released data
-    only: then all of these are functions of releases and cost nothing. `thin` makes two views of a Gaussian
-    release: fit on the first, score on the second; the release itself must not be used for the fit.
+    Not private by itself. Noise makes choices stable: one round changes each chance by a factor of
+    at most e**(rate * range of its losses). The thesis calls that one-step privacy. It protects one
+    round from the next choice only, not a person: the rate is learnt from the losses, a person is
+    in many rounds, and all later choices tell of them. `regret`, `bound`, `probabilities`, `repr`,
+    `plot()` and `to_dict()` have no noise at all: each is a function of the losses as they were
+    told. So score candidates on released data only: then all of these are functions of releases and
+    cost nothing. `thin` makes two views of a Gaussian release: fit on the first, score on the
+    second; the release itself must not be used for the fit.
 
-    `noise` is "gumbel" (Hedge), "laplace", "exponential", "weibull", "frechet" or "pareto". Noise is fresh in
-    every round, from the operating system, or from `rng` in simulations.
+    `noise` is "gumbel" (Hedge), "laplace", "exponential", "weibull", "frechet" or "pareto". Noise
+    is fresh in every round, from the operating system, or from `rng` in simulations.
     """
 
     def __init__(
-        self, candidates: Sequence[C], noise: str = "gumbel", *, rng: np.random.Generator | None = None
+        self,
+        candidates: Sequence[C],
+        noise: str = "gumbel",
+        *,
+        rng: np.random.Generator | None = None,
     ) -> None:
         self.candidates: tuple[C, ...] = _different(candidates)
         if not self.candidates:
@@ -110,7 +122,9 @@ class Chooser(Generic[C]):
             )
         # Of all that draws numbers in numpy and Python only a Generator has `integers`.
         if rng is not None and not hasattr(rng, "integers"):
-            raise InvalidParameter(f"rng must be a numpy Generator, got {rng!r}; no chooser was made")
+            raise InvalidParameter(
+                f"rng must be a numpy Generator, got {rng!r}; no chooser was made"
+            )
         self.noise = noise
         self._unit = perturbation(noise, 1.0, count=len(self.candidates))
         self._excess = excess(self._unit, len(self.candidates))
@@ -159,8 +173,9 @@ class Chooser(Generic[C]):
     def bound(self) -> float:
         """What the regret is at most: what looking ahead would have saved, to the last round and before it.
 
-        Holds for every sequence of losses, also one made to spite the chances; proof in the module. What the
-        choices themselves cost is that on average, where losses do not answer to the dice of their own round.
+        Holds for every sequence of losses, also one made to spite the chances; proof in the module.
+        What the choices themselves cost is that on average, where losses do not answer to the dice
+        of their own round.
         """
         return self.state.saved + self.state.saved_before
 
@@ -168,12 +183,15 @@ class Chooser(Generic[C]):
     def worst_case(self) -> float:
         """What `bound` is at most, by the losses alone, however the chooser played; proof in the module.
 
-        With S the widest range of losses in a round, B the best candidate's loss above the least of each
-        round and A = (1 + 2 excess) S: 2 (A + sqrt(A**2 + A B)), or 2 sqrt((1 + 2 excess) sum of S**2).
+        With S the widest range of losses in a round, B the best candidate's loss above the least of
+        each round and A = (1 + 2 excess) S: 2 (A + sqrt(A**2 + A B)), or 2 sqrt((1 + 2 excess) sum
+        of S**2).
         """
         times = 1 + 2 * self._excess
         a, best = times * self.state.widest, min(self.state.losses)
-        return min(2 * (a + math.sqrt(a) * math.sqrt(a + best)), 2 * math.sqrt(times) * self.state.length)
+        return min(
+            2 * (a + math.sqrt(a) * math.sqrt(a + best)), 2 * math.sqrt(times) * self.state.length
+        )
 
     def choose(self) -> C:
         """One candidate, by fresh noise."""
@@ -222,10 +240,17 @@ class Chooser(Generic[C]):
         """A picture (PNG) of the regret so far against its bound."""
         if not self.rounds:
             raise InvalidParameter("there is no regret before the first round; nothing was drawn")
-        path = self._path if self._path and self._path[-1][0] == self.rounds else [*self._path, self._mark()]
+        path = (
+            self._path
+            if self._path and self._path[-1][0] == self.rounds
+            else [*self._path, self._mark()]
+        )
         rounds, regret, bound = np.array(path).T
         name = f"{self.noise}, {counted(len(self.candidates), 'candidate')}"
-        said = caption or "Regret on average over the dice, against the best single candidate until then."
+        said = (
+            caption
+            or "Regret on average over the dice, against the best single candidate until then."
+        )
         return regret_picture({name: regret}, {name: bound}, rounds=rounds, caption=said)
 
     def to_dict(self) -> dict[str, Any]:
@@ -239,7 +264,9 @@ class Chooser(Generic[C]):
         return {**named, **asdict(self.state), "path": [list(mark) for mark in self._path]}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], *, rng: np.random.Generator | None = None) -> Chooser[C]:
+    def from_dict(
+        cls, data: Mapping[str, Any], *, rng: np.random.Generator | None = None
+    ) -> Chooser[C]:
         """The chooser that `to_dict` saved, to go on with.
 
         >>> import json
@@ -250,7 +277,9 @@ class Chooser(Generic[C]):
         try:
             given = _fields(data)
             made = cls(given.pop("candidates"), given.pop("noise"), rng=rng)
-            path = [(int(at), float(regret), float(bound)) for at, regret, bound in given.pop("path")]
+            path = [
+                (int(at), float(regret), float(bound)) for at, regret, bound in given.pop("path")
+            ]
             losses = list(given.pop("losses"))
             numbers = [*losses, *given.values(), *np.ravel(path).tolist()]
             if len(losses) != len(made.candidates) or not all(map(math.isfinite, numbers)):
@@ -277,7 +306,8 @@ class Chooser(Generic[C]):
             # What `hedge` plays, without its checks, for every round of a stream.
             weights = np.exp(-behind)
             return np.asarray(weights / weights.sum())
-        # Held at its last chance, a candidate would pay on and on while looking ahead saved nothing.
+        # Held at its last chance, a candidate would pay on and on while looking ahead saved
+        # nothing.
         near = behind <= self._far
         return expected_play(np.where(near, behind, self._far), self._unit) * near
 
@@ -295,7 +325,9 @@ class Chooser(Generic[C]):
             losses = [losses[name] for name in self.candidates]
         try:
             told = np.asarray(losses)
-            if told.dtype.kind not in "biufO" or any(isinstance(one, str | bytes) for one in _objects(told)):
+            if told.dtype.kind not in "biufO" or any(
+                isinstance(one, str | bytes) for one in _objects(told)
+            ):
                 raise TypeError("text is no number, even if it looks like one")
             numbers = told.astype(np.float64)
         except OverflowError:
@@ -303,7 +335,9 @@ class Chooser(Generic[C]):
                 f"losses must differ by at most {MOST}, got one that no double holds; nothing was learnt"
             ) from None
         except (TypeError, ValueError):
-            raise InvalidParameter("losses must be numbers, got something else; nothing was learnt") from None
+            raise InvalidParameter(
+                "losses must be numbers, got something else; nothing was learnt"
+            ) from None
         if numbers.shape != (len(self.candidates),):
             raise InvalidParameter(
                 f"losses must be one number for each of {len(self.candidates)} candidates, "
@@ -342,7 +376,9 @@ def _fields(data: Any) -> dict[str, Any]:
     missing = [name for name in names if name not in data]
     unknown = [name for name in data if name not in names]
     if missing or unknown:
-        raise ValueError(f"it has no {missing[0]!r}" if missing else f"{unknown[0]!r} is not part of one")
+        raise ValueError(
+            f"it has no {missing[0]!r}" if missing else f"{unknown[0]!r} is not part of one"
+        )
     return {name: data[name] for name in names[1:]}
 
 

@@ -1,7 +1,7 @@
 """Random symmetric matrices that perturb a leader: the symmetric Laplace law, drawn exactly, and a Gaussian.
 
-The first is the "Laplace-on-diagonal" ensemble of [mcmillan18, sec. 12.2.2]. What is true of it, and which of
-the thesis' sentences about it are not: docs/proofs/online-matrices.md
+The first is the "Laplace-on-diagonal" ensemble of [mcmillan18, sec. 12.2.2]. What is true of it,
+and which of the thesis' sentences about it are not: docs/proofs/online-matrices.md
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
+from sfumato._types import FloatArray
+from sfumato._validate import require
 from sfumato.errors import InvalidInput, SolverFailed
-from sfumato.online.checks import require
-
-FloatArray = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-9
 DOUBLINGS = 16
@@ -37,8 +35,8 @@ class Draw:
 def symmetric_laplace(size: int, epsilon: float, *, rng: np.random.Generator) -> FloatArray:
     """A symmetric matrix to hide another one: its density is proportional to exp(-epsilon * nuclear norm).
 
-    Privacy: the sum with a symmetric matrix is PureDP(epsilon) for matrices at nuclear distance at most 1
-    [mcmillan18, lem. 12.5]. It is drawn with floats, for learning: no release. Proof:
+    Privacy: the sum with a symmetric matrix is PureDP(epsilon) for matrices at nuclear distance at
+    most 1 [mcmillan18, lem. 12.5]. It is drawn with floats, for learning: no release. Proof:
     docs/proofs/online-matrices.md
     """
     eigenvalues = laplace_eigenvalues(size, epsilon, rng=rng).eigenvalues
@@ -49,10 +47,10 @@ def symmetric_laplace(size: int, epsilon: float, *, rng: np.random.Generator) ->
 def laplace_eigenvalues(size: int, epsilon: float, *, rng: np.random.Generator) -> Draw:
     """The eigenvalues of `symmetric_laplace`, by coupling from the past [propp96].
 
-    Their density is proportional to the product of |x_i - x_j| times exp(-epsilon * sum of |x_i|): they repel
-    each other, and are not independent Laplace variables. The heat bath that draws one of them at a time from
-    its law given the others keeps the order of two states, so that whatever begins between -infinity and
-    +infinity ends between the two that begin there.
+    Their density is proportional to the product of |x_i - x_j| times exp(-epsilon * sum of |x_i|):
+    they repel each other, and are not independent Laplace variables. The heat bath that draws one
+    of them at a time from its law given the others keeps the order of two states, so that whatever
+    begins between -infinity and +infinity ends between the two that begin there.
 
     >>> draw = laplace_eigenvalues(3, 1.0, rng=np.random.default_rng(7))
     >>> draw.gap < 1e-9, bool((np.diff(draw.eigenvalues) > 0).all())
@@ -83,9 +81,9 @@ def laplace_eigenvalues(size: int, epsilon: float, *, rng: np.random.Generator) 
 def gaussian_orthogonal(size: int, sigma: float, *, rng: np.random.Generator) -> FloatArray:
     """A symmetric matrix with density proportional to exp(-Frobenius norm**2 / (2 sigma**2)).
 
-    Its diagonal has variance sigma**2, the rest sigma**2 / 2. With `sfumato.privacy.gaussian_sigma` the sum
-    with a symmetric matrix is ApproxDP for matrices at Frobenius distance at most 1: this is how
-    [dworkgauss14] hides a covariance. Drawn with floats, for learning: no release.
+    Its diagonal has variance sigma**2, the rest sigma**2 / 2. With `sfumato.privacy.gaussian_sigma`
+    the sum with a symmetric matrix is ApproxDP for matrices at Frobenius distance at most 1: this
+    is how [dworkgauss14] hides a covariance. Drawn with floats, for learning: no release.
     """
     _require_size(size)
     require(0 < sigma < math.inf, "sigma must be positive and finite", sigma)
@@ -97,15 +95,18 @@ def haar(size: int, *, rng: np.random.Generator) -> FloatArray:
     """An orthogonal matrix that favours no direction [mezzadri07, sec. 5]."""
     _require_size(size)
     q, r = np.linalg.qr(rng.standard_normal((size, size)))
-    # A QR decomposition is unique once R has a positive diagonal; without that the law is not Haar's.
+    # A QR decomposition is unique once R has a positive diagonal; without that the law is not
+    # Haar's.
     return np.asarray(q * np.where(np.diag(r) < 0, -1.0, 1.0))
 
 
-def privacy_loss(output: FloatArray, first: FloatArray, second: FloatArray, *, epsilon: float) -> float:
+def privacy_loss(
+    output: FloatArray, first: FloatArray, second: FloatArray, *, epsilon: float
+) -> float:
     """How much likelier the first matrix makes a perturbed output than the second, as a logarithm.
 
-    epsilon (|output - second| - |output - first|) in nuclear norm, at most epsilon |first - second|: that is
-    the proof of [mcmillan18, lem. 12.5].
+    epsilon (|output - second| - |output - first|) in nuclear norm, at most epsilon |first -
+    second|: that is the proof of [mcmillan18, lem. 12.5].
 
     >>> spike = np.diag([1.0, 0.0])
     >>> round(privacy_loss(3 * spike, spike, 0 * spike, epsilon=0.5), 12)
@@ -127,8 +128,9 @@ def nuclear_norm(matrix: FloatArray) -> float:
 def least_top(size: int, epsilon: float) -> float:
     """What the largest eigenvalue of `symmetric_laplace` is on average at least: it grows like the size.
 
-    (size + 1) (1 - 2**(1 - size)) / (4 epsilon); in truth it is about pi size / (2 epsilon) when the size is
-    large. [mcmillan18, lem. 12.6] has (1 + ln size) / epsilon, and is false from size 14 on by this alone.
+    (size + 1) (1 - 2**(1 - size)) / (4 epsilon); in truth it is about pi size / (2 epsilon) when
+    the size is large. [mcmillan18, lem. 12.6] has (1 + ln size) / epsilon, and is false from size
+    14 on by this alone.
 
     >>> least_top(13, 1.0) > 1 + math.log(13), least_top(14, 1.0) > 1 + math.log(14)
     (False, True)
@@ -142,8 +144,8 @@ def least_top(size: int, epsilon: float) -> float:
 def _panel(nodes: int) -> tuple[FloatArray, FloatArray]:
     """Chebyshev points, and for the value at each of them a row: the series of the integral from -1.
 
-    After the series a row has the integral over all of [-1, 1]. On half a panel of length 2 the series of
-    e**x falls as 1 / k!: 18 points more than the polynomial has leave 3e-16.
+    After the series a row has the integral over all of [-1, 1]. On half a panel of length 2 the
+    series of e**x falls as 1 / k!: 18 points more than the polynomial has leave 3e-16.
     """
     angles = math.pi * (np.arange(nodes) + 0.5) / nodes
     series = 2 / nodes * np.cos(np.outer(np.arange(nodes), angles))

@@ -56,8 +56,8 @@ def _density(x, others):
 def _quantile(u, low, high, others, points, primitive):
     """The u-quantile of the density on (low, high), low finite: panels, and in the right one Newton.
 
-    On a panel the density is a polynomial times e**(+-x) and is interpolated at Chebyshev points; `primitive`
-    takes its values there to the Chebyshev series of its integral from -1.
+    On a panel the density is a polynomial times e**(+-x) and is interpolated at Chebyshev points;
+    `primitive` takes its values there to the Chebyshev series of its integral from -1.
     """
     nodes = points.size
     top = low

@@ -1,9 +1,9 @@
 """Which directions of a stream of points to throw away: online principal components, one point at a time.
 
-A play is a matrix X with 0 <= X <= I and trace k: a projection on k directions that are thrown away, or a mix
-of such. A point a of length at most 1 then costs a' X a, the squared length that is lost: its compression
-error. [mcmillan18, sec. 12.2.2] means this game, though it calls X the projection that is kept. What is
-true of each learner, with proofs: docs/proofs/online-matrices.md
+A play is a matrix X with 0 <= X <= I and trace k: a projection on k directions that are thrown
+away, or a mix of such. A point a of length at most 1 then costs a' X a, the squared length that is
+lost: its compression error. [mcmillan18, sec. 12.2.2] means this game, though it calls X the
+projection that is kept. What is true of each learner, with proofs: docs/proofs/online-matrices.md
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special, stats
 
+from sfumato._types import FloatArray
+from sfumato._validate import require
 from sfumato.errors import InvalidInput
-from sfumato.online.checks import require
 from sfumato.online.ensemble import laplace_eigenvalues
-from sfumato.online.regret import regret_bound
+from sfumato.online.regrets import regret_bound
 from sfumato.privacy import gaussian_sigma
 
-FloatArray = npt.NDArray[np.float64]
 Learner = Callable[[FloatArray], FloatArray]
 
 TIED = 1e-9
@@ -55,9 +54,9 @@ def leader(total: FloatArray, rank: int) -> FloatArray:
 def perturbed_leader(total: FloatArray, rank: int, *, noise: FloatArray) -> FloatArray:
     """The leader after noise was taken from the losses: `symmetric_laplace` or `gaussian_orthogonal`.
 
-    Privacy: one step. With symmetric Laplace noise, one more point changes the chance of every play by a
-    factor e**epsilon at most [mcmillan18, lem. 12.5]. That makes a play stable; it does not make the points
-    private.
+    Privacy: one step. With symmetric Laplace noise, one more point changes the chance of every play
+    by a factor e**epsilon at most [mcmillan18, lem. 12.5]. That makes a play stable; it does not
+    make the points private.
     """
     return leader(total - noise, rank)
 
@@ -65,8 +64,8 @@ def perturbed_leader(total: FloatArray, rank: int, *, noise: FloatArray) -> Floa
 def exponentiated_gradient(total: FloatArray, rank: int, *, rate: float) -> FloatArray:
     """The play we recommend: eigenvalues in proportion to exp(-rate * loss), none above 1.
 
-    Matrix exponentiated gradient with capping [warmuth08], in its lazy form: a function of the losses so far,
-    without noise. `tuned_rate` gives a rate, `exponentiated_bound` what it promises.
+    Matrix exponentiated gradient with capping [warmuth08], in its lazy form: a function of the
+    losses so far, without noise. `tuned_rate` gives a rate, `exponentiated_bound` what it promises.
 
     >>> exponentiated_gradient(np.diag([0.0, 1.0, 1.0]), 2, rate=50.0).diagonal()
     array([1. , 0.5, 0.5])
@@ -79,13 +78,14 @@ def exponentiated_gradient(total: FloatArray, rank: int, *, rate: float) -> Floa
 def draw_projection(play: FloatArray, *, rng: np.random.Generator) -> FloatArray:
     """A projection whose mean is the play: what to throw away if it must be whole directions.
 
-    Eigenvectors are taken where the running sum of the eigenvalues passes u, u + 1, ...: as many as the trace
-    says, each with the chance of its eigenvalue. Its expected loss is that of the play.
+    Eigenvectors are taken where the running sum of the eigenvalues passes u, u + 1, ...: as many as
+    the trace says, each with the chance of its eigenvalue. Its expected loss is that of the play.
     """
     values, vectors = _eigen(play)
     rank = round(float(values.sum()))
     if not (
-        np.abs(values - 0.5).max() <= 0.5 + TIED and abs(float(values.sum()) - rank) <= TIED * values.size
+        np.abs(values - 0.5).max() <= 0.5 + TIED
+        and abs(float(values.sum()) - rank) <= TIED * values.size
     ):
         raise InvalidInput(
             "a play must have eigenvalues in [0, 1] that add up to an integer, got "
@@ -100,8 +100,8 @@ def draw_projection(play: FloatArray, *, rng: np.random.Generator) -> FloatArray
 def follow(points: FloatArray, learner: Learner) -> FloatArray:
     """The plays of a learner who sees every point after it has played, of shape (rounds, size, size).
 
-    The learner is called anew each round: one that draws its noise when called has fresh noise, which it
-    needs against whoever watches its plays.
+    The learner is called anew each round: one that draws its noise when called has fresh noise,
+    which it needs against whoever watches its plays.
     """
     return np.stack([learner(total) for total in running_totals(points)[:-1]])
 
@@ -141,11 +141,14 @@ def pca_regret(points: FloatArray, rank: int, *, plays: FloatArray) -> float:
     return float(np.einsum("ti,tij,tj->", points, plays, points)) - best
 
 
-def perturbed_regrets(points: FloatArray, rank: int, *, noises: FloatArray) -> tuple[FloatArray, FloatArray]:
+def perturbed_regrets(
+    points: FloatArray, rank: int, *, noises: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Regrets of following and of being the perturbed leader, of each noise kept for all rounds.
 
-    Against points fixed in advance, the expected regret is the same as with fresh noise [mcmillan18, sec.
-    12.2], at one draw for all rounds; and regrets of different draws are independent.
+    Against points fixed in advance, the expected regret is the same as with fresh noise
+    [mcmillan18, sec. 12.2], at one draw for all rounds; and regrets of different draws are
+    independent.
     """
     totals, best = running_totals(points), best_loss(points, rank)
     if noises.ndim != 3 or noises.shape[1:] != totals.shape[1:]:
@@ -165,7 +168,9 @@ def average(values: FloatArray, *, confidence: float = 0.95) -> Average:
     """The mean of independent values with an interval by Student's t."""
     require(0 < confidence < 1, "confidence must be above 0 and below 1", confidence)
     if not (values.ndim == 1 and values.size >= 2 and np.isfinite(values).all()):
-        raise InvalidInput(f"an average needs two finite values or more, got {values}; none was made")
+        raise InvalidInput(
+            f"an average needs two finite values or more, got {values}; none was made"
+        )
     mean = float(values.mean())
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     half = float(stats.t.isf((1 - confidence) / 2, values.size - 1)) * error
@@ -177,7 +182,8 @@ def laplace_gain(
 ) -> Average:
     """The expected sum of the `rank` largest eigenvalues of `symmetric_laplace` with epsilon 1.
 
-    Their sum of sizes is Gamma(size (size + 1) / 2), independent of their proportions: only those are drawn.
+    Their sum of sizes is Gamma(size (size + 1) / 2), independent of their proportions: only those
+    are drawn.
     """
     _require_rank(size, rank)
     drawn = (laplace_eigenvalues(size, 1.0, rng=rng).eigenvalues for _ in range(draws))
@@ -185,12 +191,15 @@ def laplace_gain(
     return average(size * (size + 1) / 2 * shares, confidence=confidence)
 
 
-def gaussian_bound(best: float, *, size: int, rank: int, rounds: int, epsilon: float, delta: float) -> float:
+def gaussian_bound(
+    best: float, *, size: int, rank: int, rounds: int, epsilon: float, delta: float
+) -> float:
     """What a leader perturbed by `gaussian_orthogonal` loses at most, on average, beyond the best.
 
-    sigma is `gaussian_sigma(epsilon, delta, sensitivity=1)`. The largest eigenvalue is on average at most
-    sigma sqrt(2 size), and every round adds delta [mcmillan18, thm. 12.3]. Of [mcmillan18, thm. 12.4], for
-    this game. With `symmetric_laplace` it is `regret_bound` with `laplace_gain` over epsilon ahead.
+    sigma is `gaussian_sigma(epsilon, delta, sensitivity=1)`. The largest eigenvalue is on average
+    at most sigma sqrt(2 size), and every round adds delta [mcmillan18, thm. 12.3]. Of [mcmillan18,
+    thm. 12.4], for this game. With `symmetric_laplace` it is `regret_bound` with `laplace_gain`
+    over epsilon ahead.
     """
     _require_rank(size, rank)
     gain = rank * gaussian_sigma(epsilon, delta, sensitivity=1) * math.sqrt(2 * size)
@@ -200,8 +209,8 @@ def gaussian_bound(best: float, *, size: int, rank: int, rounds: int, epsilon: f
 def tuned_rate(best: float, *, size: int, rank: int) -> float:
     """The rate for `exponentiated_gradient` when the best play loses about this much.
 
-    ln(1 + sqrt(2 k ln(size / k) / best)) [warmuth08]. If the best loses at most this much, the regret
-    is at most sqrt(2 best k ln(size / k)) + k ln(size / k).
+    ln(1 + sqrt(2 k ln(size / k) / best)) [warmuth08]. If the best loses at most this much, the
+    regret is at most sqrt(2 best k ln(size / k)) + k ln(size / k).
     """
     require(0 < best < math.inf, "best must be positive and finite", best)
     return math.log1p(math.sqrt(2 * _entropy(size, rank) / best))
@@ -241,8 +250,13 @@ def _spectrum(total: FloatArray, rank: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and bool(np.isfinite(matrix).all())
-    if not (square and np.allclose(matrix, matrix.T, rtol=0, atol=TIED * (1 + float(np.abs(matrix).max())))):
+    square = (
+        matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and bool(np.isfinite(matrix).all())
+    )
+    if not (
+        square
+        and np.allclose(matrix, matrix.T, rtol=0, atol=TIED * (1 + float(np.abs(matrix).max())))
+    ):
         raise InvalidInput(
             f"a matrix must be square, finite and symmetric, got shape {matrix.shape}; nothing was played"
         )
@@ -261,7 +275,9 @@ def _require_points(points: FloatArray) -> None:
         )
     longest = float(np.linalg.norm(points, axis=1).max(initial=0.0))
     if longest > 1 + TIED:
-        raise InvalidInput(f"points must have a length of at most 1, got {longest:g}; nothing was played")
+        raise InvalidInput(
+            f"points must have a length of at most 1, got {longest:g}; nothing was played"
+        )
 
 
 def _require_rank(size: int, rank: int) -> None:

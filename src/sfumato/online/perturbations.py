@@ -1,7 +1,8 @@
 """Noises that perturb a leader, with their tails and hazard rates in closed form.
 
-The leader is argmin(L - Z): the hazard rate of Z, density over right tail, then bounds how much a choice can
-move in one round [mcmillan18, cor. 13.6]. With argmin(L + Z), as printed there, it does not.
+The leader is argmin(L - Z): the hazard rate of Z, density over right tail, then bounds how much a
+choice can move in one round [mcmillan18, cor. 13.6]. With argmin(L + Z), as printed there, it does
+not.
 
 Long because it is one table: seven laws, each with the same seven functions.
 """
@@ -16,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-
-FloatArray = npt.NDArray[np.float64]
 
 HUGE = 750.0  # exp(-HUGE) is 0 in floating point
 
@@ -156,17 +156,20 @@ class Frechet:
     def hazard(self) -> float:
         """The peak of shape y**c / (exp(y) - 1) / scale, c = 1 + 1 / shape, y = (x / scale) ** -shape.
 
-        It lies where y = c (1 - exp(-y)). For shapes from 1 it is below shape / scale; the bound 2 shape /
-        scale in use [abernethy15] is more than twice what is needed.
+        It lies where y = c (1 - exp(-y)). For shapes from 1 it is below shape / scale; the bound 2
+        shape / scale in use [abernethy15] is more than twice what is needed.
         """
         c = 1 + 1 / self.shape
-        y = min(c, 4 / self.shape)  # right of the root of a convex function, so that Newton's steps only fall
+        y = min(
+            c, 4 / self.shape
+        )  # right of the root of a convex function, so that Newton's steps only fall
         for _ in range(60):
             y -= (y + c * math.expm1(-y)) / (1 - c * math.exp(-y))
         return float(self.shape * y**c / math.expm1(y) / self.scale)
 
     def _left(self, x: npt.ArrayLike) -> FloatArray:
-        # Beyond HUGE the cdf is 0 in floating point, and powers of the true value could be infinite.
+        # Beyond HUGE the cdf is 0 in floating point, and powers of the true value could be
+        # infinite.
         z = np.maximum(_over(x, self.scale), HUGE ** (-1 / self.shape))
         return np.where(np.asarray(x) > 0, z**-self.shape, HUGE)
 
@@ -216,8 +219,8 @@ class Weibull:
     def hazard(self) -> float:
         """1 / scale for shape 1; otherwise (shape / scale) (x / scale) ** (shape - 1) has no bound.
 
-        For shapes below 1 it is infinite at 0, above 1 far to the right: [mcmillan18, thm. 13.1] names
-        Weibull noise without this reservation.
+        For shapes below 1 it is infinite at 0, above 1 far to the right: [mcmillan18, thm. 13.1]
+        names Weibull noise without this reservation.
         """
         return 1 / self.scale if self.shape == 1 else math.inf
 
@@ -363,8 +366,9 @@ NAMES = ("laplace", "gumbel", "frechet", "weibull", "pareto", "exponential")
 def perturbation(name: str, epsilon: float, *, count: int) -> Perturbation:
     """Noise for so many candidates whose leader moves by at most a factor e**epsilon in one round.
 
-    Its hazard is at most epsilon [mcmillan18, cor. 13.6]. Shapes of Frechet and Pareto noise are max(2, ln
-    count), which gives them an expected maximum of order ln(count) / epsilon [abernethy15].
+    Its hazard is at most epsilon [mcmillan18, cor. 13.6]. Shapes of Frechet and Pareto noise are
+    max(2, ln count), which gives them an expected maximum of order ln(count) / epsilon
+    [abernethy15].
 
     >>> perturbation("gumbel", 0.5, count=16)
     Gumbel(scale=2.0)
@@ -399,8 +403,8 @@ def perturbation(name: str, epsilon: float, *, count: int) -> Perturbation:
 def excess(noise: Perturbation, count: int) -> float:
     """How far the largest of so many draws lies above the mean: what perturbing a known leader can cost.
 
-    E max - E Z, the regret bound of be-the-perturbed-leader; (12.1) of [mcmillan18] has E max, which is more
-    for noise with a positive mean. Infinite where the mean is.
+    E max - E Z, the regret bound of be-the-perturbed-leader; (12.1) of [mcmillan18] has E max,
+    which is more for noise with a positive mean. Infinite where the mean is.
 
     >>> excess(Gumbel(2.0), 16) == 2 * math.log(16)
     True
@@ -419,10 +423,13 @@ def excess(noise: Perturbation, count: int) -> float:
             return noise.mean * math.expm1(math.log(count) / shape)
         case Pareto(shape, scale):
             # E max is a Beta function: ratios of Gamma functions, the mean that of count 1.
-            grown = float(special.poch(count + 1 - 1 / shape, 1 / shape)) * math.gamma(1 - 1 / shape)
+            grown = float(special.poch(count + 1 - 1 / shape, 1 / shape)) * math.gamma(
+                1 - 1 / shape
+            )
             return scale * grown - noise.mean
         case Laplace(scale):
-            # Integrate F - F**count by halves: powers of exp(x) left of 0, a geometric sum right of it.
+            # Integrate F - F**count by halves: powers of exp(x) left of 0, a geometric sum right of
+            # it.
             left = 0.5 - 0.5**count / count
             return scale * (left + sum((1 - 0.5**k) / k for k in range(2, count + 1)))
         case Weibull() | Gaussian():

@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class LossSequence(Protocol):

@@ -1,7 +1,7 @@
 """Choosing one of several candidates each round: the leader, the perturbed leader, and Hedge.
 
-A play is a probability for every candidate. Those of the perturbed leader are integrals, computed here to
-about twelve digits, so that a regret has no sampling error. docs/proofs/online.md says how.
+A play is a probability for every candidate. Those of the perturbed leader are integrals, computed
+here to about twelve digits, so that a regret has no sampling error. docs/proofs/online.md says how.
 """
 
 from __future__ import annotations
@@ -13,10 +13,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter, SolverFailed
-from sfumato.online.perturbations import Exponential, Gaussian, Gumbel, Laplace, Perturbation, Weibull
+from sfumato.online.perturbations import (
+    Exponential,
+    Gaussian,
+    Gumbel,
+    Laplace,
+    Perturbation,
+    Weibull,
+)
 
-FloatArray = npt.NDArray[np.float64]
 Rule = Callable[[FloatArray], FloatArray]
 
 BLOCK = 400_000  # numbers held at once: few enough for a cache, many enough for numpy
@@ -26,8 +33,8 @@ MISSED = 1e-9  # probabilities that do not add up to 1 within this were not comp
 def expected_play(losses: npt.ArrayLike, noise: Perturbation) -> FloatArray:
     """How likely each candidate is to lead when so much noise is taken off the losses, row by row.
 
-    P(i = argmin_j(L_j - Z_j)), the Z independent: the integral of f(x + L_i) times the product of F(x + L_j)
-    over the others. With Gumbel noise this is Hedge [mcmillan18, sec. 11.2].
+    P(i = argmin_j(L_j - Z_j)), the Z independent: the integral of f(x + L_i) times the product of
+    F(x + L_j) over the others. With Gumbel noise this is Hedge [mcmillan18, sec. 11.2].
 
     >>> expected_play([3.0, 3.0, 3.0, 1e6], Laplace(5.0)).round(12)
     array([0.33333333, 0.33333333, 0.33333333, 0.        ])
@@ -106,13 +113,15 @@ def play_ahead(losses: npt.ArrayLike, rule: Rule) -> FloatArray:
 def by_quadrature(losses: npt.ArrayLike, noise: Perturbation) -> FloatArray:
     """What `expected_play` computes, for any noise whose density is smooth inside its support.
 
-    The trapezoidal rule in ln F / (1 - F), stretched at both ends; in x for Gaussian noise. Its error falls
-    exponentially with the step [trefethen14, thm. 5.1].
+    The trapezoidal rule in ln F / (1 - F), stretched at both ends; in x for Gaussian noise. Its
+    error falls exponentially with the step [trefethen14, thm. 5.1].
     """
     rows = _rows(losses)
     gaps = rows - rows.min(axis=1, keepdims=True)
     x, weights = _nodes(noise, gaps)
-    return _checked(np.concatenate([_sums(some, noise, x, weights) for some in _blocks(gaps, x.size)]))
+    return _checked(
+        np.concatenate([_sums(some, noise, x, weights) for some in _blocks(gaps, x.size)])
+    )
 
 
 def _sums(gaps: FloatArray, noise: Perturbation, x: FloatArray, weights: FloatArray) -> FloatArray:
@@ -130,15 +139,17 @@ def _nodes(noise: Perturbation, gaps: FloatArray) -> tuple[FloatArray, FloatArra
     """Where to evaluate the noise of the leader, and how much each place counts."""
     count, farthest = gaps.shape[1], float(gaps.max(initial=0.0))
     if isinstance(noise, Gaussian):
-        # A candidate at d leads where its noise and the leader's are about d/2 and -d/2; beyond 56 deviations
-        # the chance of that is 0 in floating point.
+        # A candidate at d leads where its noise and the leader's are about d/2 and -d/2; beyond 56
+        # deviations the chance of that is 0 in floating point.
         step = 0.1 * noise.sigma
-        x = np.arange(-min(farthest / 2, 28 * noise.sigma) - 10 * noise.sigma, 10 * noise.sigma, step)
+        x = np.arange(
+            -min(farthest / 2, 28 * noise.sigma) - 10 * noise.sigma, 10 * noise.sigma, step
+        )
         return x, np.full(x.size, step)
     stretch, reach = 4.0, _tail(noise, farthest)
     shape = 1.0 if isinstance(noise, Laplace | Gumbel | Exponential) else noise.shape
-    # How far off the line the integrand is analytic, in stretched units: exp(-count exp(-t)), the law of the
-    # largest, bends at t = ln count; (x + d) ** shape bends where x is about d.
+    # How far off the line the integrand is analytic, in stretched units: exp(-count exp(-t)), the
+    # law of the largest, bends at t = ln count; (x + d) ** shape bends where x is about d.
     width = min(
         min(1.0, shape) * math.pi / 2 / math.hypot(stretch, math.log(count)),
         shape * math.pi / math.hypot(stretch, reach),
@@ -158,7 +169,9 @@ def _tail(noise: Perturbation, gap: float) -> float:
         case Gaussian() | Laplace() | Gumbel() | Exponential():
             more = 0.0
         case Weibull(shape, scale):
-            more = (45 * max(1.0, (gap / scale) ** (1 - shape) / shape)) ** shape if shape < 1 else 0.0
+            more = (
+                (45 * max(1.0, (gap / scale) ** (1 - shape) / shape)) ** shape if shape < 1 else 0.0
+            )
         case _:
             more = noise.shape * math.log1p(gap / noise.scale)
     return min(more, 600.0)
@@ -171,7 +184,10 @@ def _two_sided(gaps: FloatArray) -> FloatArray:
     count = gaps.shape[1]
     # Left of all kinks the integrand is exp(count x) times a constant, the same for all candidates.
     with np.errstate(under="ignore"):
-        found += np.exp(np.sum(order - order[:, -1:], axis=1, keepdims=True) - count * math.log(2)) / count
+        found += (
+            np.exp(np.sum(order - order[:, -1:], axis=1, keepdims=True) - count * math.log(2))
+            / count
+        )
     row, low, high = _pieces(order)
     nodes, weights = np.polynomial.legendre.leggauss(16)
     for some in _slices(row.size, nodes.size * count):
@@ -189,13 +205,14 @@ def _two_sided(gaps: FloatArray) -> FloatArray:
 def _pieces(order: FloatArray) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
     """The lines between kinks, cut where the integrand bends: row, lower and upper end of each piece.
 
-    With k candidates below, it rises like exp(k x) up to the upper kink; from the lower one on it bends on
-    the scale 1. Beyond 42 of either nothing bends any more.
+    With k candidates below, it rises like exp(k x) up to the upper kink; from the lower one on it
+    bends on the scale 1. Beyond 42 of either nothing bends any more.
     """
     below = np.arange(1, order.shape[1])
     low, high = -order[:, 1:], -order[:, :-1]
-    # Relative to exp(-d_i) / count, which is less than candidate i has right of 0, no line adds more than
-    # count (high - low) exp(-faint); left out are those that add less than 1e-16 together.
+    # Relative to exp(-d_i) / count, which is less than candidate i has right of 0, no line adds
+    # more than count (high - low) exp(-faint); left out are those that add less than 1e-16
+    # together.
     faint = below * math.log(2) - (below - 1) * high - np.cumsum(order[:, :-1], axis=1)
     kept = (high > low) & (faint < 40 + 2 * math.log(order.shape[1]) + np.log1p(high - low))
     row, line = np.nonzero(kept)
@@ -210,12 +227,15 @@ def _pieces(order: FloatArray) -> tuple[npt.NDArray[np.intp], FloatArray, FloatA
 def _right_half(gaps: FloatArray, *, lead: float) -> FloatArray:
     """The integral over x > 0 where the tail of the noise is lead exp(-x): a polynomial in v = exp(-x).
 
-    lead exp(-d_i) times the product of 1 - lead v exp(-d_j) over the others, for v in [0, 1]: exact by Gauss
-    with half as many nodes as candidates. For many it is nearly exp(-c v), c at most their number N, whose
-    coefficients by Chebyshev fall like exp(-k**2 / N): 4 sqrt(N) nodes leave less than exp(-60).
+    lead exp(-d_i) times the product of 1 - lead v exp(-d_j) over the others, for v in [0, 1]: exact
+    by Gauss with half as many nodes as candidates. For many it is nearly exp(-c v), c at most their
+    number N, whose coefficients by Chebyshev fall like exp(-k**2 / N): 4 sqrt(N) nodes leave less
+    than exp(-60).
     """
     count = gaps.shape[1]
-    nodes, weights = np.polynomial.legendre.leggauss(min(count // 2 + 1, math.ceil(4 * math.sqrt(count))))
+    nodes, weights = np.polynomial.legendre.leggauss(
+        min(count // 2 + 1, math.ceil(4 * math.sqrt(count)))
+    )
     found = np.empty_like(gaps)
     for some in _slices(gaps.shape[0], nodes.size * count):
         tails = lead * np.exp(-gaps[some])
@@ -251,5 +271,7 @@ def _checked(found: FloatArray) -> FloatArray:
     total: FloatArray = found.sum(axis=1, keepdims=True)
     missed = float(np.abs(total - 1).max())
     if not missed <= MISSED:
-        raise SolverFailed(f"probabilities must add up to 1, missed by {missed:g}; nothing was played")
+        raise SolverFailed(
+            f"probabilities must add up to 1, missed by {missed:g}; nothing was played"
+        )
     return found / total

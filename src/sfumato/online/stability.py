@@ -1,6 +1,7 @@
 """How much a perturbed leader can change its mind in one round, measured and bounded.
 
-Stability is not data privacy: who watches all plays learns the losses. Proofs: docs/proofs/online.md
+Stability is not data privacy: who watches all plays learns the losses. Proofs:
+docs/proofs/online.md
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.online.perturbations import Gaussian, Perturbation
 from sfumato.online.simplex import expected_play
-
-FloatArray = npt.NDArray[np.float64]
 
 SEEN = 1e-250  # far below it probabilities lose digits, and their ratios mean nothing
 
@@ -35,11 +35,14 @@ class OneStep:
 def one_step_privacy(noise: Perturbation, count: int) -> OneStep:
     """How much likelier or less likely one loss of at most 1 can make a candidate, by search and by proof.
 
-    The worst losses of a round hit one candidate alone, or all others [mcmillan18, proof of thm. 13.1], which
-    are the same two plays in either order. The bound is the hazard of the noise [mcmillan18, cor. 13.6].
+    The worst losses of a round hit one candidate alone, or all others [mcmillan18, proof of thm.
+    13.1], which are the same two plays in either order. The bound is the hazard of the noise
+    [mcmillan18, cor. 13.6].
     """
     if count < 2:
-        raise InvalidParameter(f"there must be at least 2 candidates, got {count}; nothing was measured")
+        raise InvalidParameter(
+            f"there must be at least 2 candidates, got {count}; nothing was measured"
+        )
     before = _standings(noise, count)
     after = before.copy()
     after[:, 0] += 1.0
@@ -57,8 +60,9 @@ def path_privacy(plays: npt.ArrayLike) -> float:
 def lipschitz_bound(losses: npt.ArrayLike, others: npt.ArrayLike, *, noise: Perturbation) -> float:
     """The most by which the logarithm of any probability of leading differs between two lists of losses.
 
-    The hazard times the oscillation, largest minus smallest difference. [mcmillan18, prop. 13.4] has the sum
-    of sizes instead, which is never less: N losses of 1 leave every play as it was, and would cost N epsilon.
+    The hazard times the oscillation, largest minus smallest difference. [mcmillan18, prop. 13.4]
+    has the sum of sizes instead, which is never less: N losses of 1 leave every play as it was, and
+    would cost N epsilon.
 
     >>> from sfumato.online import Gumbel
     >>> lipschitz_bound([0.0, 0.0, 0.0], [1.0, 1.0, 0.5], noise=Gumbel(5.0))
@@ -72,8 +76,8 @@ def consistency(losses: npt.ArrayLike, noise: Perturbation, *, step: float = 1e-
     """For each candidate, how fast the logarithm of its probability falls with its own loss.
 
     Second over first derivative of E max(Z - L), which differential consistency bounds by epsilon
-    [mcmillan18, def. 13.2]. A central difference: by the mean value theorem it is true of a place at most
-    `step` scales away, and so it never exceeds a bound that holds everywhere.
+    [mcmillan18, def. 13.2]. A central difference: by the mean value theorem it is true of a place
+    at most `step` scales away, and so it never exceeds a bound that holds everywhere.
     """
     at = np.asarray(losses, dtype=np.float64)
     move = step * (noise.sigma if isinstance(noise, Gaussian) else noise.scale) * np.eye(at.size)
@@ -86,7 +90,9 @@ def log_ratios(plays: npt.ArrayLike, others: npt.ArrayLike) -> FloatArray:
     """|ln P(i) / Q(i)| entry by entry; 0 where both are too small for it to be computed."""
     p, q = (np.asarray(table, dtype=np.float64) for table in (plays, others))
     if p.shape != q.shape:
-        raise InvalidInput(f"plays must have one shape, got {p.shape} and {q.shape}; nothing was compared")
+        raise InvalidInput(
+            f"plays must have one shape, got {p.shape} and {q.shape}; nothing was compared"
+        )
     ratio: FloatArray = np.abs(np.log(np.maximum(p, 1e-300)) - np.log(np.maximum(q, 1e-300)))
     return np.where((p > SEEN) | (q > SEEN), ratio, 0.0)
 
@@ -94,7 +100,8 @@ def log_ratios(plays: npt.ArrayLike, others: npt.ArrayLike) -> FloatArray:
 def printed_play(losses: npt.ArrayLike, noise: Perturbation) -> FloatArray:
     """The plays of argmin(L + Z), the sign of [mcmillan18, sec. 12.2]: for comparison only, to four digits.
 
-    The left tail of the noise then decides, of which the hazard says nothing: one-step privacy fails.
+    The left tail of the noise then decides, of which the hazard says nothing: one-step privacy
+    fails.
     """
     rows = np.atleast_2d(np.asarray(losses, dtype=np.float64))
     nodes, weights = np.polynomial.legendre.leggauss(8)
@@ -114,7 +121,10 @@ def printed_play(losses: npt.ArrayLike, noise: Perturbation) -> FloatArray:
 def _standings(noise: Perturbation, count: int) -> FloatArray:
     """Losses to search: candidate 0 ahead of or behind the others by all distances, these level or spread."""
     scale = noise.sigma if isinstance(noise, Gaussian) else noise.scale
-    ahead = np.concatenate([-np.geomspace(1e-3, 60, 60)[::-1], [0.0], np.geomspace(1e-3, 60, 60)]) * scale
+    ahead = (
+        np.concatenate([-np.geomspace(1e-3, 60, 60)[::-1], [0.0], np.geomspace(1e-3, 60, 60)])
+        * scale
+    )
     far = 1e3 * (scale + 1)
     rivals = [
         np.zeros(count - 1),

@@ -1,24 +1,5 @@
 """From rows to guarded sums: one expression for every engine."""
 
-from sfumato.privacy import UNITS
-from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
-from sfumato.records.columns import Columns
-from sfumato.records.neighbor_files import neighbor_files
-from sfumato.records.periods import Periods
-from sfumato.records.sources import Engine, open_table
-from sfumato.records.sums import bound_of_groups, sum_cells, sum_public_cells
+import lazy_loader
 
-__all__ = [
-    "UNITS",
-    "CellSums",
-    "Columns",
-    "Engine",
-    "Periods",
-    "bound_of_groups",
-    "bound_of_sums",
-    "guard_sums",
-    "neighbor_files",
-    "open_table",
-    "sum_cells",
-    "sum_public_cells",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from sfumato._types import IntArray
+from sfumato._validate import whole
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, AddRemoveUser, Bound, Clock, Guarded
-from sfumato.privacy.guarded import Source
+from sfumato.privacy.ledger.guarded import Source
 from sfumato.spaces import Grid
-from sfumato.spaces.space import whole
-
-IntArray = npt.NDArray[np.int64]
 
 LARGEST_CODE = 2**32
 
@@ -22,9 +20,9 @@ LARGEST_CODE = 2**32
 class CellSums:
     """Units per cell, for one map or for several `groups` of them that share each user's mass.
 
-    `codes` increase; a code is group * grid.size + the Z-order code of the cell. Cells of level i of all
-    groups are then numbered group * 4**i + code, and the pyramid is implicit: the mass of any of them is a
-    difference of two prefix sums.
+    `codes` increase; a code is group * grid.size + the Z-order code of the cell. Cells of level i
+    of all groups are then numbered group * 4**i + code, and the pyramid is implicit: the mass of
+    any of them is a difference of two prefix sums.
     """
 
     grid: Grid
@@ -35,8 +33,12 @@ class CellSums:
 
     def __post_init__(self) -> None:
         if self.codes.shape != self.units.shape or np.any(np.diff(self.codes) <= 0):
-            raise InvalidInput("cell sums need increasing codes, one for each sum; nothing was charged")
-        object.__setattr__(self, "prefix", np.concatenate([[0], np.cumsum(self.units, dtype=np.int64)]))
+            raise InvalidInput(
+                "cell sums need increasing codes, one for each sum; nothing was charged"
+            )
+        object.__setattr__(
+            self, "prefix", np.concatenate([[0], np.cumsum(self.units, dtype=np.int64)])
+        )
 
     def of_cells(self, level: int, codes: IntArray) -> IntArray:
         """The units inside cells of a level, each in [group * 4**level, ...)."""
@@ -50,12 +52,17 @@ class CellSums:
 
 
 def guard_sums(
-    sums: CellSums, *, source: Source, unit: str = "user", clock: Clock | None = None, masses: int = 1
+    sums: CellSums,
+    *,
+    source: Source,
+    unit: str = "user",
+    clock: Clock | None = None,
+    masses: int = 1,
 ) -> Guarded[CellSums]:
     """Put cell sums under guard.
 
-    The caller vouches that adding or removing one `unit` (of a period of `clock`, if it names one) changes
-    them by at most masses * UNITS in l1.
+    The caller vouches that adding or removing one `unit` (of a period of `clock`, if it names one)
+    changes them by at most masses * UNITS in l1.
     """
     bound = bound_of_sums(sums.grid, sums.groups, unit=unit, clock=clock, masses=masses)
     return Guarded(sums, bound, source=source, exponent=1 - UNITS.bit_length())
@@ -66,10 +73,13 @@ def bound_of_sums(
 ) -> Bound:
     """How far adding or removing one `unit` can move cell sums: a public fact, known before any row is.
 
-    A unit that has mass 1 in several groups moves all of them; a cell is of one group, so by UNITS at most.
+    A unit that has mass 1 in several groups moves all of them; a cell is of one group, so by UNITS
+    at most.
     """
     if groups * grid.size > LARGEST_CODE:
         raise InvalidParameter(
             f"groups times cells must be at most 2**32, got {groups} times {grid.size}; nothing was counted"
         )
-    return Bound(AddRemoveUser(), groups * grid.size, l1=masses * UNITS, linf=UNITS, unit=unit, clock=clock)
+    return Bound(
+        AddRemoveUser(), groups * grid.size, l1=masses * UNITS, linf=UNITS, unit=unit, clock=clock
+    )

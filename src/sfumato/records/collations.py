@@ -13,8 +13,8 @@ from sfumato.errors import InvalidInput
 def text_bytes(text: Any, engine: str, name: str) -> Any:
     """The UTF-8 of text in a query, for grouping and comparing.
 
-    Collations may take 'A' for 'a', 'e' for 'é' or '' for '!': two users would be one, and the spelling of a
-    group another's. An engine whose way to bytes is not known and tested is refused.
+    Collations may take 'A' for 'a', 'e' for 'é' or '' for '!': two users would be one, and the
+    spelling of a group another's. An engine whose way to bytes is not known and tested is refused.
     """
     if engine not in _BYTES:
         raise InvalidInput(

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from sfumato.errors import InvalidParameter
 
-# Per user and cell, counts are clamped to this: times UNITS = 2**20 they stay below 2**53, exact as doubles.
+# Per user and cell, counts are clamped to this: times UNITS = 2**20 they stay below 2**53, exact as
+# doubles.
 MOST = 2**30
 
 
@@ -16,10 +17,10 @@ class Columns:
     """The names of the columns to count, and the public lattice of weights.
 
     `user` says whose row it is. Without one, every row is counted as a user of its own, and
-    `one_row_one_user` must say so aloud: a person with many rows is then protected once per row only. A row
-    counts 1, or floor(weight / step) steps of its `weight`, at most `cap`; columns of whole numbers have step
-    1 unless it is said, others must say it. `by` names a column of text or whole numbers that tells which of
-    several maps a row belongs to.
+    `one_row_one_user` must say so aloud: a person with many rows is then protected once per row
+    only. A row counts 1, or floor(weight / step) steps of its `weight`, at most `cap`; columns of
+    whole numbers have step 1 unless it is said, others must say it. `by` names a column of text or
+    whole numbers that tells which of several maps a row belongs to.
 
     >>> Columns("visitor", "lon", "lat").names
     ('visitor', 'lon', 'lat')
@@ -55,7 +56,9 @@ class Columns:
                 f"step must lie between 1e-100 and 1e100, got {self.step}; nothing was read"
             )
         if not 1 <= self.cap <= MOST:
-            raise InvalidParameter(f"cap must lie in 1..2**30 steps, got {self.cap}; nothing was read")
+            raise InvalidParameter(
+                f"cap must lie in 1..2**30 steps, got {self.cap}; nothing was read"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from sfumato.errors import InvalidInput, MissingPackage
 from sfumato.files import scratch_folder
 from sfumato.records.quiet import quietly
 
-# DuckDB keeps its tables and hashes within this and spills the rest to disk; the process stays below 4 GB.
+# DuckDB keeps its tables and hashes within this and spills the rest to disk; the process stays
+# below 4 GB.
 MEMORY = "2500MB"
 
 
@@ -130,5 +131,6 @@ def connected(url: str) -> Any:
 
     # The rest of a URL may hold a password.
     return quietly(
-        connect, f"could not connect to {scheme}://...; is its Ibis backend installed? nothing was read"
+        connect,
+        f"could not connect to {scheme}://...; is its Ibis backend installed? nothing was read",
     )

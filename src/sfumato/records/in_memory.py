@@ -32,8 +32,14 @@ def arrow_table(source: Any, columns: Columns | None) -> pa.Table:
         if module == "polars":
             table = (source.collect() if hasattr(source, "collect") else source).to_arrow()
         elif module == "pandas":
-            asked = source.columns if columns is None else [c for c in source.columns if c in columns.names]
-            said = {name: _as_text(source[name]) for name in asked if _holds_objects(source[name].dtype)}
+            asked = (
+                source.columns
+                if columns is None
+                else [c for c in source.columns if c in columns.names]
+            )
+            said = {
+                name: _as_text(source[name]) for name in asked if _holds_objects(source[name].dtype)
+            }
             table = pa.Table.from_pandas(source[list(asked)].assign(**said), preserve_index=False)
         else:
             table = source if isinstance(source, pa.Table) else pa.table(source)

@@ -18,13 +18,19 @@ def user_key(column: Any, name: str) -> tuple[Any, Any]:
     # Engines convert moments on reading, and fail at those that are out of their range.
     moment = kind.is_timestamp() or kind.is_time() or kind.is_interval()
     if moment or kind.is_nested() or kind.is_json() or kind.is_geospatial() or kind.is_unknown():
-        raise InvalidInput(f"column {name!r} cannot name users, its type is {kind}; nothing was counted")
+        raise InvalidInput(
+            f"column {name!r} cannot name users, its type is {kind}; nothing was counted"
+        )
     if types_are_hints(column):
-        there = (column.typeof() == "real").ifelse(finite(column.cast("float64")), bytes_in(column) > 0)
+        there = (column.typeof() == "real").ifelse(
+            finite(column.cast("float64")), bytes_in(column) > 0
+        )
         return _sqlite_key(column), there
     if kind.is_string():
         # Not by a comparison with '', which a collation may take for a comma.
-        return text_bytes(column, column.get_backend().name, name), column.notnull() & (column.length() > 0)
+        return text_bytes(column, column.get_backend().name, name), column.notnull() & (
+            column.length() > 0
+        )
     if kind.is_floating():
         number = column.cast("float64")
         # Zeros of both signs are one number, and not all engines group them as one.
@@ -32,7 +38,9 @@ def user_key(column: Any, name: str) -> tuple[Any, Any]:
     return column, column.notnull()
 
 
-def group_key(column: Any, name: str, groups: tuple[str, ...]) -> tuple[Any, list[Any], dict[Hashable, int]]:
+def group_key(
+    column: Any, name: str, groups: tuple[str, ...]
+) -> tuple[Any, list[Any], dict[Hashable, int]]:
     """What tells groups apart; the public keys to compare it with; and which group each of them is."""
     kind, engine = column.type(), column.get_backend().name
     numbers: dict[Hashable, int]

@@ -15,7 +15,8 @@ from sfumato.records.text_rows import DECIMAL
 def double(value: float) -> Any:
     """A double in a query, exactly.
 
-    Written as text: as a bare number with 17 digits some engines take it for a decimal, and round twice.
+    Written as text: as a bare number with 17 digits some engines take it for a decimal, and round
+    twice.
     """
     return ibis.literal(repr(float(value))).cast("float64")
 
@@ -23,8 +24,8 @@ def double(value: float) -> Any:
 def as_double(column: Any, name: str) -> Any:
     """A column as doubles, NULL where it holds no number; types that hold none raise.
 
-    Text is a number if it is one in decimal, with blanks around it or not. Decimals go through text too,
-    which is rounded once; engines that divide by a power of ten may round twice.
+    Text is a number if it is one in decimal, with blanks around it or not. Decimals go through text
+    too, which is rounded once; engines that divide by a power of ten may round twice.
     """
     kind = column.type()
     if not (kind.is_floating() or kind.is_integer() or kind.is_decimal() or kind.is_string()):
@@ -56,8 +57,8 @@ def _read(text: Any) -> Any:
 def _plain_text(column: Any) -> Any:
     """The text in a column of SQLite that may be a number, NULL for other text, bytes and numbers.
 
-    Its regular expressions are Python's, which stop at text that is no UTF-8. So this asks SQLite alone; a
-    character 0 ends text for `glob` and `length`, not for the length in bytes.
+    Its regular expressions are Python's, which stop at text that is no UTF-8. So this asks SQLite
+    alone; a character 0 ends text for `glob` and `length`, not for the length in bytes.
     """
     text = column.cast("string")
     plain = (column.typeof() == "text") & (text.length() == bytes_in(text))
@@ -94,8 +95,8 @@ def without_underflow(column: Any) -> Any:
 def finite(column: Any) -> Any:
     """Whether a double is neither NaN nor infinite: x - x is 0 for the others alone, on every engine.
 
-    A filter must ask this beside any bounds: DuckDB 2.0 drops a comparison that the minimum and maximum in a
-    Parquet file already answer, and these leave NaN out.
+    A filter must ask this beside any bounds: DuckDB 2.0 drops a comparison that the minimum and
+    maximum in a Parquet file already answer, and these leave NaN out.
     """
     return (column - column) == double(0)
 

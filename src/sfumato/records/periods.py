@@ -12,7 +12,7 @@ import ibis
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import Clock
-from sfumato.privacy.units import period_of
+from sfumato.privacy.accounting.units import period_of
 from sfumato.records.collations import without_collation
 from sfumato.records.columns import Columns
 from sfumato.records.numbers import types_are_hints
@@ -20,8 +20,8 @@ from sfumato.records.numbers import types_are_hints
 Unit = Literal["hour", "day", "week", "month"]
 
 MOST_PERIODS = 1000
-# All engines hold these in every precision, nanoseconds too, with days to spare; offsets from UTC are whole
-# minutes.
+# All engines hold these in every precision, nanoseconds too, with days to spare; offsets from UTC
+# are whole minutes.
 FIRST_YEAR, LAST_YEAR = 1973, 2199
 MINUTES: dict[Unit, int] = {"hour": 60, "day": 24 * 60, "week": 7 * 24 * 60}
 DAY = 24 * 60
@@ -37,10 +37,11 @@ OFFSET = "[+-][0-9]{2}:[0-9]{2}"
 class Periods:
     """The hours, days, weeks or months from `start` (inclusive) to `end` (exclusive), by a column of time.
 
-    Each is a map of its own, also if nobody was there. Times are taken as they are written, those that name
-    their zone in UTC. With a `time_zone` all are moved to it, those without a zone from UTC: an hour that a
-    clock shows twice is one period, one that it leaves out an empty one. A user's mass 1 is shared over all
-    periods, unless `mass_per_period` gives everyone mass 1 in each.
+    Each is a map of its own, also if nobody was there. Times are taken as they are written, those
+    that name their zone in UTC. With a `time_zone` all are moved to it, those without a zone from
+    UTC: an hour that a clock shows twice is one period, one that it leaves out an empty one. A
+    user's mass 1 is shared over all periods, unless `mass_per_period` gives everyone mass 1 in
+    each.
 
     >>> january = Periods("time", "week", datetime(2026, 1, 5), datetime(2026, 2, 2))
     >>> january.count, january.names
@@ -114,8 +115,9 @@ class Periods:
     def masses(self, unit: str) -> int:
         """How many masses of 1 one `unit` of privacy can have over all periods, each charged epsilon.
 
-        A user shares one mass, or has one in each period; a user-day has one in its day. The mass of a
-        user-day that shares is refused: taking one day away would move the masses of the others.
+        A user shares one mass, or has one in each period; a user-day has one in its day. The mass
+        of a user-day that shares is refused: taking one day away would move the masses of the
+        others.
 
         >>> week = Periods("time", "day", datetime(2026, 1, 5), datetime(2026, 1, 12), mass_per_period=True)
         >>> week.masses("user"), week.masses("user-day")
@@ -123,7 +125,9 @@ class Periods:
         """
         within = period_of(unit)
         if within is not None and not (self.mass_per_period and within == self.unit):
-            raise _not_of(unit, within, f"{_a(self.unit)}{'' if self.mass_per_period else ' without it'}")
+            raise _not_of(
+                unit, within, f"{_a(self.unit)}{'' if self.mass_per_period else ' without it'}"
+            )
         return self.count if self.mass_per_period and within is None else 1
 
     @property
@@ -159,7 +163,8 @@ class Periods:
 def bounded_for(unit: str, groups: Sequence[str] | Periods | None) -> tuple[int, Clock | None]:
     """How many masses of 1 one `unit` of privacy can have, and the clock of its period if it names one.
 
-    Maps that are not of its periods are refused: what lies in one of them shares a mass with all the others.
+    Maps that are not of its periods are refused: what lies in one of them shares a mass with all
+    the others.
     """
     if isinstance(groups, Periods):
         return groups.masses(unit), None if period_of(unit) is None else groups.clock
@@ -182,7 +187,8 @@ def _not_of(unit: str, within: str, got: str) -> InvalidParameter:
 def in_periods(rows: Any, periods: Periods) -> Any:
     """The rows whose time, in their column `group`, lies in the periods; `group` becomes the period's number.
 
-    In steps of one projection each: written as one, the expression would double at every use of a part.
+    In steps of one projection each: written as one, the expression would double at every use of a
+    part.
     """
     rows = _with_minutes(rows, periods)
     if periods.time_zone:
@@ -192,7 +198,9 @@ def in_periods(rows: Any, periods: Periods) -> Any:
             ahead = ahead + (rows.minute >= at).ifelse(by, 0)
         rows = rows.mutate(minute=rows.minute + ahead)
     start = _minute(periods.start)
-    rows = rows.filter(rows.readable & (rows.minute >= start) & (rows.minute < _minute(periods.end)))
+    rows = rows.filter(
+        rows.readable & (rows.minute >= start) & (rows.minute < _minute(periods.end))
+    )
     if periods.unit == "month":
         rows = _with_months(rows.mutate(day=rows.minute // DAY))
         number = rows.month - _month(periods.start)
@@ -204,8 +212,8 @@ def in_periods(rows: Any, periods: Periods) -> Any:
 def _with_minutes(rows: Any, periods: Periods) -> Any:
     """Rows with `minute`, since the day before 0001-01-01 as Python counts, and whether it is `readable`.
 
-    Times are moved between public ends before anything is asked of them: no row can be out of an engine's
-    range there. Seconds are not asked for: DuckDB rounds those of nanoseconds up.
+    Times are moved between public ends before anything is asked of them: no row can be out of an
+    engine's range there. Seconds are not asked for: DuckDB rounds those of nanoseconds up.
     """
     kind, hints = rows.group.type(), types_are_hints(rows.group)
     if hints or not (kind.is_timestamp() or kind.is_date() or kind.is_string()):
@@ -231,13 +239,22 @@ def _with_minutes(rows: Any, periods: Periods) -> Any:
             _check_session(rows.group.get_backend())
         kind = kind.copy(timezone="UTC") if kind.timezone else kind
         rows = rows.mutate(group=rows.group.cast(kind)) if kind.timezone else rows
-        # Engines would cast a column of seconds to the microseconds of the literal, and could overflow.
-        first, last = (ibis.literal(moment, kind.copy(scale=6)).cast(kind) for moment in (low, high))
+        # Engines would cast a column of seconds to the microseconds of the literal, and could
+        # overflow.
+        first, last = (
+            ibis.literal(moment, kind.copy(scale=6)).cast(kind) for moment in (low, high)
+        )
     near = rows.group.notnull() & (rows.group >= first) & (rows.group < last)
     rows = rows.mutate(readable=near, group=near.ifelse(rows.group, first))
-    clock = 0 if kind.is_date() else 60 * rows.group.hour().cast("int64") + rows.group.minute().cast("int64")
+    clock = (
+        0
+        if kind.is_date()
+        else 60 * rows.group.hour().cast("int64") + rows.group.minute().cast("int64")
+    )
     rows = rows.mutate(
-        year=rows.group.year().cast("int64"), day=rows.group.day_of_year().cast("int64"), minute=clock
+        year=rows.group.year().cast("int64"),
+        day=rows.group.day_of_year().cast("int64"),
+        minute=clock,
     )
     return rows.mutate(minute=DAY * (_days_before(rows.year) + rows.day) + rows.minute).drop("year")
 
@@ -273,7 +290,8 @@ def _with_minutes_of_text(rows: Any) -> Any:
     rows = rows.mutate(before=before, after=_days_before_month(rows.month + 1, rows.short))
     days = _days_before(rows.year) + rows.before + rows.day
     rows = rows.mutate(
-        readable=rows.readable & (rows.day <= rows.after - rows.before), minute=DAY * days + rows.minute
+        readable=rows.readable & (rows.day <= rows.after - rows.before),
+        minute=DAY * days + rows.minute,
     )
     return rows.drop("year", "hour", "tail", "short", "before", "after")
 
@@ -295,8 +313,8 @@ def _days_before_month(month: Any, short: Any) -> Any:
 def _with_months(rows: Any) -> Any:
     """Rows with month = 12 * year + month of their `day`.
 
-    Years are taken to begin in March, so that a leap day is the last of its year, and eras of 400 years all
-    have 146,097 days.
+    Years are taken to begin in March, so that a leap day is the last of its year, and eras of 400
+    years all have 146,097 days.
     """
     since = rows.day - date(1, 3, 1).toordinal() + 365  # from the first of March of a year 0
     rows = rows.mutate(era=since // 146_097, day=since % 146_097)

@@ -66,13 +66,16 @@ def open_table(
 ) -> Any:
     """A table of rows for `sum_cells`; its schema is known, its rows are not read.
 
-    `source` is a path or pattern (CSV, TSV, JSON, Parquet, by suffix; .gz for text), `file.duckdb::table`, an
-    Arrow, pandas or Polars table, or an Ibis table, which is taken as it is. `connection` is the URL of a
-    database that holds a table named `source`, or the master of a Spark cluster. JSON has one object per line
-    and no schema: the keys of its first object are public and stand for one.
+    `source` is a path or pattern (CSV, TSV, JSON, Parquet, by suffix; .gz for text),
+    `file.duckdb::table`, an Arrow, pandas or Polars table, or an Ibis table, which is taken as it
+    is. `connection` is the URL of a database that holds a table named `source`, or the master of a
+    Spark cluster. JSON has one object per line and no schema: the keys of its first object are
+    public and stand for one.
     """
     if engine not in get_args(Engine):
-        raise InvalidParameter(f"engine must be one of {get_args(Engine)}, got {engine!r}; nothing was read")
+        raise InvalidParameter(
+            f"engine must be one of {get_args(Engine)}, got {engine!r}; nothing was read"
+        )
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise InvalidParameter(
             f"a delimiter is one ASCII character, no quote and no line end, got {delimiter!r}; "
@@ -103,7 +106,9 @@ def open_table(
 def _table_in(database: Any, name: Any, where: str) -> Any:
     """A table of a database, by its name or schema.name."""
     if not isinstance(name, str):
-        raise InvalidParameter(f"in {where} a table has a name, got {type(name).__name__}; nothing was read")
+        raise InvalidParameter(
+            f"in {where} a table has a name, got {type(name).__name__}; nothing was read"
+        )
     schema, _, table = name.rpartition(".")
     missing = f"there is no table {name!r} in {where}; nothing was read"
     if database.name == "sqlite":
@@ -174,10 +179,14 @@ def _files(source: str, delimiter: str, columns: Columns | None) -> Files:
             header = text_files.header(paths[0], mark)
             for other in paths[1:]:
                 if text_files.header(other, mark) != header:
-                    raise InvalidInput(f"{other} must have the same header as {paths[0]}; nothing was read")
+                    raise InvalidInput(
+                        f"{other} must have the same header as {paths[0]}; nothing was read"
+                    )
             _check_header(source, header, columns, otherwise="is it the delimiter?")
             wanted = header if columns is None else tuple(dict.fromkeys(columns.names))
-            return Files(source, names, TextRows("CSV", names, header, wanted, _numbers_in(columns), mark))
+            return Files(
+                source, names, TextRows("CSV", names, header, wanted, _numbers_in(columns), mark)
+            )
         case _:
             assert_never(kind)
 
@@ -193,9 +202,16 @@ def _check_types(source: str, paths: tuple[Path, ...], columns: Columns | None) 
         schema = pq.read_schema(path)
         return {one.name: one.type for one in schema if wanted is None or one.name in wanted}
 
-    first = quietly(lambda: types(paths[0]), f"{source} could not be read as Parquet; nothing was read")
+    first = quietly(
+        lambda: types(paths[0]), f"{source} could not be read as Parquet; nothing was read"
+    )
     for other in paths[1:]:
-        if quietly(partial(types, other), f"{other} could not be read as Parquet; nothing was read") != first:
+        if (
+            quietly(
+                partial(types, other), f"{other} could not be read as Parquet; nothing was read"
+            )
+            != first
+        ):
             raise InvalidInput(
                 f"{other} must have the same columns as {paths[0]}, of the same types; nothing was read"
             )
@@ -214,14 +230,20 @@ def _json_names(paths: tuple[Path, ...], columns: Columns | None) -> tuple[str, 
     found = [(path, names) for path in paths if (names := text_files.keys(path))]
     if columns is not None:
         for path, names in found:
-            _check_header(str(path), names, columns, otherwise="the first object must have every key;")
+            _check_header(
+                str(path), names, columns, otherwise="the first object must have every key;"
+            )
         return tuple(dict.fromkeys(columns.names))
     if not found:
-        raise InvalidInput(f"{paths[0]} must begin with an object that names its columns; nothing was read")
+        raise InvalidInput(
+            f"{paths[0]} must begin with an object that names its columns; nothing was read"
+        )
     return found[0][1]
 
 
-def _check_header(source: str, names: tuple[str, ...], columns: Columns | None, *, otherwise: str) -> None:
+def _check_header(
+    source: str, names: tuple[str, ...], columns: Columns | None, *, otherwise: str
+) -> None:
     """Refuse a header without the columns asked for; it may be a row, so only names alike are shown."""
     for name in () if columns is None else columns.names:
         if name not in names:
@@ -240,7 +262,9 @@ def _duckdb_files(database: Any, files: Files) -> Any:
     if files.text is None:
         paths = [_plain(path) for path in files.paths]
         # The same columns on every engine: none from the names of folders.
-        return quietly(lambda: database.read_parquet(paths, hive_partitioning=False), files.unreadable)
+        return quietly(
+            lambda: database.read_parquet(paths, hive_partitioning=False), files.unreadable
+        )
     name = _name()
 
     def register() -> Any:
@@ -279,7 +303,9 @@ def _spark_files(database: Any, files: Files) -> Any:
         if rows is not None:
             return _spark_view(database, _spark_text(session, rows))
         frame = session.read.parquet(*files.paths)
-        checked = {name: functions.validate_utf8(name) for name, kind in frame.dtypes if kind == "string"}
+        checked = {
+            name: functions.validate_utf8(name) for name, kind in frame.dtypes if kind == "string"
+        }
         return _spark_view(database, frame.withColumns(checked) if checked else frame)
 
     return quietly(read, files.unreadable)

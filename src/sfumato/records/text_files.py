@@ -17,13 +17,15 @@ from sfumato.records.text_rows import LONGEST_HEADER
 def header(path: Path, delimiter: str) -> tuple[str, ...]:
     """The names of the columns of a CSV, from its first line; a column without a name is called column0, ...
 
-    A file whose first line is no header holds a row there. Such a line is not taken, since names are shown: a
-    header has no number among its names, and none is empty but the first.
+    A file whose first line is no header holds a row there. Such a line is not taken, since names
+    are shown: a header has no number among its names, and none is empty but the first.
     """
     text = _beginning(path).decode("utf-8-sig", errors="replace")
     line = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), None)
     if not line:
-        raise InvalidInput(f"{path} must begin with a line that names its columns; nothing was read")
+        raise InvalidInput(
+            f"{path} must begin with a line that names its columns; nothing was read"
+        )
     if "" in line[1:] or any(_reads_as_number(name) or not _is_text(name) for name in line):
         raise InvalidInput(
             f"the first line of {path} must name its columns, and it holds a number, an empty name or bytes "
@@ -92,7 +94,10 @@ def _kind(path: Path) -> str:
 
 
 def _reads_as_number(name: str) -> bool:
-    return re.fullmatch(r"\s*[+-]?([0-9]+[.,]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?\s*", name) is not None
+    return (
+        re.fullmatch(r"\s*[+-]?([0-9]+[.,]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?\s*", name)
+        is not None
+    )
 
 
 def _is_text(name: str) -> bool:

@@ -1,8 +1,8 @@
 """The one reader of text files: rows of CSV and NDJSON as text, the same rows for every engine.
 
-The state of quoting is known from the first byte on, so that a field may hold line breaks, at any place and
-in any size: nothing looks for the beginning of a row in the middle of a file. This module imports nothing of
-sfumato: Spark sends it to its executors by value.
+The state of quoting is known from the first byte on, so that a field may hold line breaks, at any
+place and in any size: nothing looks for the beginning of a row in the middle of a file. This module
+imports nothing of sfumato: Spark sends it to its executors by value.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-# CSV is read in blocks of the first size, from a row on that does not fit in blocks of the second. Half of a
-# block is kept free for bytes that are not ASCII: rows of up to 2**26 bytes are read.
+# CSV is read in blocks of the first size, from a row on that does not fit in blocks of the second.
+# Half of a block is kept free for bytes that are not ASCII: rows of up to 2**26 bytes are read.
 BLOCKS = (2**23, 2**27)
 # Lines of JSON are handed on in lots of this many.
 LINES = 2**15
-# The decimal numbers every engine reads alike. Left to themselves, DuckDB takes "1_000" for a thousand, Spark
-# "1d" for one. Forty digits are more than a double has, and with two of exponent none is out of its range,
-# which PostgreSQL would stop at.
+# The decimal numbers every engine reads alike. Left to themselves, DuckDB takes "1_000" for a
+# thousand, Spark "1d" for one. Forty digits are more than a double has, and with two of exponent
+# none is out of its range, which PostgreSQL would stop at.
 DECIMAL = r"^[+-]?([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?$"
 # Stands for a character 0; Latin-1 has none of this name.
 NUL = "\u0100"
@@ -82,8 +82,8 @@ class TextRows:
     def _csv(self, path: str) -> Iterator[list[pa.Array]]:
         """RFC 4180: fields in quotes hold anything, a quote in them is doubled; lines end in LF, CR or both.
 
-        Rows with another number of fields than the header are left out, empty lines too. Bytes are read as
-        Latin-1, in which all of them are text, so that none can stop the reader.
+        Rows with another number of fields than the header are left out, empty lines too. Bytes are
+        read as Latin-1, in which all of them are text, so that none can stop the reader.
         """
         read = 0
         for block in BLOCKS:
@@ -111,23 +111,29 @@ class TextRows:
                 pa.PythonFile(rows, mode="r"),
                 read_options=pyarrow.csv.ReadOptions(column_names=places, block_size=block),
                 parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=lambda _: "skip"
+                    delimiter=self.delimiter,
+                    newlines_in_values=True,
+                    invalid_row_handler=lambda _: "skip",
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=dict.fromkeys(places, pa.string()), include_columns=wanted, check_utf8=False
+                    column_types=dict.fromkeys(places, pa.string()),
+                    include_columns=wanted,
+                    check_utf8=False,
                 ),
             ):
                 # All that is in a batch has been read by now.
                 if rows.all_plain:
                     yield batch
                 else:
-                    yield pa.record_batch([_from_latin_1(column) for column in batch.columns], names=wanted)
+                    yield pa.record_batch(
+                        [_from_latin_1(column) for column in batch.columns], names=wanted
+                    )
 
     def _json(self, path: str) -> Iterator[list[pa.Array]]:
         """One object per line; a line that is none, or no UTF-8, is left out; a key that is missing is null.
 
-        Text stays text, numbers are written in one way (1, 1.0 and 10e-1 are all 1), lists and objects within
-        are null.
+        Text stays text, numbers are written in one way (1, 1.0 and 10e-1 are all 1), lists and
+        objects within are null.
         """
         decoder = json.JSONDecoder(
             parse_int=plain_number, parse_float=plain_number, parse_constant=lambda _: None
@@ -145,9 +151,10 @@ class TextRows:
 class _Latin1:
     """The rows of a CSV after its header, every byte as a character that Arrow has no trouble with.
 
-    Bytes are taken for Latin-1 and given as UTF-8. Arrow has two troubles at the ends of its blocks: it takes
-    an LF at the beginning of one for the rest of a line's end, also within quotes, so that no piece ends in a
-    CR that an LF follows; and it overlooks quotes near a character 0, which is given as another one.
+    Bytes are taken for Latin-1 and given as UTF-8. Arrow has two troubles at the ends of its
+    blocks: it takes an LF at the beginning of one for the rest of a line's end, also within quotes,
+    so that no piece ends in a CR that an LF follows; and it overlooks quotes near a character 0,
+    which is given as another one.
     """
 
     closed = False
@@ -239,7 +246,9 @@ def _from_latin_1(column: pa.Array) -> pa.Array:
     if pc.all(pc.string_is_ascii(column), min_count=0).as_py():
         return column
     coded = column.dictionary_encode()
-    return pa.array([_utf8(text) for text in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
+    return pa.array([_utf8(text) for text in coded.dictionary.to_pylist()], pa.string()).take(
+        coded.indices
+    )
 
 
 def _utf8(text: str) -> str | None:
@@ -262,7 +271,9 @@ def texts(values: list[str | None]) -> pa.Array:
     try:
         return pa.array(values, pa.string())
     except UnicodeEncodeError:
-        return pa.array([text if text is None or _encodes(text) else None for text in values], pa.string())
+        return pa.array(
+            [text if text is None or _encodes(text) else None for text in values], pa.string()
+        )
 
 
 def _text(value: Any) -> str | None:

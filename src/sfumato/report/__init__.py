@@ -1,5 +1,5 @@
 """One HTML report from any results: a single file, no scripts, nothing fetched."""
 
-from sfumato.report.page import Section, write_report
+import lazy_loader
 
-__all__ = ["Section", "write_report"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

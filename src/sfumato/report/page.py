@@ -42,7 +42,9 @@ def write_report(
 
 def _html(section: Section) -> str:
     parts = [f"<h2>{escape(section.heading)}</h2>"]
-    parts += [f"<p>{escape(paragraph)}</p>" for paragraph in section.text.split("\n\n") if paragraph]
+    parts += [
+        f"<p>{escape(paragraph)}</p>" for paragraph in section.text.split("\n\n") if paragraph
+    ]
     if section.picture is not None:
         data = base64.b64encode(section.picture).decode()
         parts.append(
@@ -50,7 +52,9 @@ def _html(section: Section) -> str:
         )
     if section.table:
         head, *rows = section.table
-        parts.append("<table>" + _row(head, "th") + "".join(_row(row, "td") for row in rows) + "</table>")
+        parts.append(
+            "<table>" + _row(head, "th") + "".join(_row(row, "td") for row in rows) + "</table>"
+        )
     return "\n".join(parts)
 
 

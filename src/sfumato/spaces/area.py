@@ -20,9 +20,9 @@ DEGREE = math.pi * 6_371_008.8 / 180
 class Area:
     """The part of the world a map shows, chosen in public: `bounds` as asked and the grid laid over them.
 
-    `kind` is "degrees" (x longitude, y latitude), "pixels" (y grows downward from the top of an image) or
-    "plane" (any other units). The grid covers the bounds, and more where it was grown to make its cells
-    square on the ground; nothing outside the bounds is ever counted.
+    `kind` is "degrees" (x longitude, y latitude), "pixels" (y grows downward from the top of an
+    image) or "plane" (any other units). The grid covers the bounds, and more where it was grown to
+    make its cells square on the ground; nothing outside the bounds is ever counted.
     """
 
     grid: Grid
@@ -80,9 +80,9 @@ class Area:
 def area_in_degrees(bounds: Bounds, levels: int, *, square: bool = True) -> Area:
     """A map area given by longitudes and latitudes: west, south, east, north; cells square on the ground.
 
-    West above east means the area crosses the antimeridian. With `square` the shorter side of the grid is
-    grown to both sides, at the scale of the middle latitude, until its cells are square in metres, and moved
-    back where it would reach beyond a pole; without, the grid is the bounds.
+    West above east means the area crosses the antimeridian. With `square` the shorter side of the
+    grid is grown to both sides, at the scale of the middle latitude, until its cells are square in
+    metres, and moved back where it would reach beyond a pole; without, the grid is the bounds.
 
     >>> area = area_in_degrees((-74.3, 40.5, -73.7, 40.9), 8)
     >>> [round(length) for length in area.cell_size]
@@ -143,8 +143,8 @@ def area_of_plane(bounds: Bounds, levels: int, *, square: bool = True) -> Area:
 def part_of(area: Area, bounds: Bounds, levels: int) -> Area:
     """The part of an area within bounds, of the same kind, its cells as square or stretched as before.
 
-    Bounds are in the coordinates of the area, where 181 is a longitude that was crossed to. Where no square
-    on the Earth holds them, cells are stretched.
+    Bounds are in the coordinates of the area, where 181 is a longitude that was crossed to. Where
+    no square on the Earth holds them, cells are stretched.
 
     >>> part_of(area_in_degrees((170, -20, -170, 0), 4), (181, -9, 183, -8), 4).bounds
     (-179.0, -9.0, -177.0, -8.0)
@@ -175,7 +175,9 @@ def _numbers(bounds: Bounds) -> Bounds:
     try:
         a, b, c, d = (float(bound) for bound in bounds)
     except (TypeError, ValueError):
-        raise InvalidParameter(f"bounds must be four numbers, got {bounds!r}; no area was made") from None
+        raise InvalidParameter(
+            f"bounds must be four numbers, got {bounds!r}; no area was made"
+        ) from None
     if not all(map(math.isfinite, (a, b, c, d))):
         raise InvalidParameter(f"bounds must be finite, got {bounds!r}; no area was made")
     return a, b, c, d
@@ -209,7 +211,8 @@ def _between_poles(grown: Bounds, asked: Bounds) -> Bounds:
 
 def _touched(low: float, high: float, side: int) -> tuple[int, int]:
     """The first cell from low to high, both in cells from the start of a line, and the one after the last."""
-    # A sliver of a cell under a millionth, left by rounding, is no cell, unless there is nothing else.
+    # A sliver of a cell under a millionth, left by rounding, is no cell, unless there is nothing
+    # else.
     first, end = math.floor(low + 1e-6), min(side, math.ceil(high - 1e-6))
     if first < end:
         return first, end

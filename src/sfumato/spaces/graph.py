@@ -11,8 +11,9 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only, real_array, whole
 from sfumato.errors import InvalidParameter, MissingPackage
-from sfumato.spaces.space import FloatArray, IntArray, read_only, real_array, whole
 
 if TYPE_CHECKING:
     import networkx
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 class Graph:
     """A network of places; two nodes are as far apart as the shortest path between them.
 
-    Undirected. `edges` are pairs of nodes 0..size-1 and `lengths` their positive lengths (1 if not given);
-    both are kept sorted, smaller end first, so that equal graphs have equal arrays. `nodes` says how many
-    nodes there are if some of the last have no edge. Nodes without a path between them are at distance inf.
+    Undirected. `edges` are pairs of nodes 0..size-1 and `lengths` their positive lengths (1 if not
+    given); both are kept sorted, smaller end first, so that equal graphs have equal arrays. `nodes`
+    says how many nodes there are if some of the last have no edge. Nodes without a path between
+    them are at distance inf.
 
     >>> graph = Graph([(0, 1), (1, 2), (2, 0)], [1, 1, 5], nodes=4)
     >>> graph.distance(0, 2), graph.distance(0, 3)
@@ -39,11 +41,17 @@ class Graph:
     _matrix: sparse.csr_array[np.float64] = field(repr=False)
 
     def __init__(
-        self, edges: npt.ArrayLike, lengths: npt.ArrayLike | None = None, *, nodes: int | None = None
+        self,
+        edges: npt.ArrayLike,
+        lengths: npt.ArrayLike | None = None,
+        *,
+        nodes: int | None = None,
     ) -> None:
         ends = _checked_edges(edges)
         if nodes is None and not len(ends):
-            raise InvalidParameter("a graph must have at least one node, got none; no graph was built")
+            raise InvalidParameter(
+                "a graph must have at least one node, got none; no graph was built"
+            )
         size = int(ends.max(initial=0)) + 1 if nodes is None else whole("nodes", nodes, low=1)
         _check_ends(ends, size)
         spans = np.ones(len(ends)) if lengths is None else _checked_lengths(lengths, len(ends))
@@ -68,7 +76,9 @@ class Graph:
             )
         stored: Any = sparse.coo_array(cast(Any, matrix), copy=True)
         if stored.ndim != 2 or stored.shape[0] != stored.shape[1]:
-            raise InvalidParameter(f"matrix must be square, got shape {stored.shape}; no graph was built")
+            raise InvalidParameter(
+                f"matrix must be square, got shape {stored.shape}; no graph was built"
+            )
         stored.sum_duplicates()  # an entry stored twice means the sum, everywhere in scipy
         rows, columns = stored.coords
         lengths = real_array("matrix entries", stored.data)
@@ -78,7 +88,9 @@ class Graph:
             and np.array_equal(columns[there], rows[back])
             and np.array_equal(lengths[there], lengths[back], equal_nan=True)
         ):
-            raise InvalidParameter("matrix must be symmetric, got one that is not; no graph was built")
+            raise InvalidParameter(
+                "matrix must be symmetric, got one that is not; no graph was built"
+            )
         once = rows <= columns
         return cls(np.column_stack([rows, columns])[once], lengths[once], nodes=stored.shape[0])
 
@@ -86,7 +98,8 @@ class Graph:
     def from_networkx(cls, graph: networkx.Graph, *, length: str = "weight") -> Graph:
         """A graph from an undirected networkx graph; node k is the k-th of `graph.nodes`.
 
-        `length` names the edge attribute that holds lengths; as in networkx, an edge without it has length 1.
+        `length` names the edge attribute that holds lengths; as in networkx, an edge without it has
+        length 1.
         """
         try:
             import networkx
@@ -127,9 +140,10 @@ class Graph:
     def diameter(self) -> float:
         """The largest distance between two nodes, exact; inf if the graph is not connected.
 
-        Cost: one Dijkstra for each node at worst (a cycle, nearly so a random graph), far fewer where some
-        nodes are central: 26 for the 2640 of Minnesota's roads. Each one bounds, by the triangle inequality,
-        how far every other node is from its farthest. The answer is not remembered.
+        Cost: one Dijkstra for each node at worst (a cycle, nearly so a random graph), far fewer
+        where some nodes are central: 26 for the 2640 of Minnesota's roads. Each one bounds, by the
+        triangle inequality, how far every other node is from its farthest. The answer is not
+        remembered.
         """
         if self.components().any():
             return float("inf")
@@ -137,7 +151,8 @@ class Graph:
         undecided = np.arange(self.size)
         largest, central = 0.0, False
         while undecided.size:
-            # Outer nodes raise the answer, central ones lower the bounds of all others: take them in turn.
+            # Outer nodes raise the answer, central ones lower the bounds of all others: take them
+            # in turn.
             pick = np.argmin(lower[undecided]) if central else np.argmax(upper[undecided])
             distances = self.distances_from(int(undecided[pick]))
             farthest = float(distances.max())
@@ -152,7 +167,8 @@ class Graph:
     def distance(self, i: int, j: int) -> float:
         """How long the shortest path is, inf without one; costs one Dijkstra from the smaller node."""
         i, j = (whole("node", node, low=0, high=self.size - 1) for node in (i, j))
-        # Sums round differently from the other end; one fixed end keeps the distance symmetric to the bit.
+        # Sums round differently from the other end; one fixed end keeps the distance symmetric to
+        # the bit.
         return float(self.distances_from(min(i, j))[max(i, j)])
 
     def distances_from(self, node: int) -> FloatArray:
@@ -163,16 +179,20 @@ class Graph:
     def distances_from_each(self, nodes: npt.ArrayLike) -> FloatArray:
         """How far every node is from each of several: a row for each; costs one Dijkstra a row."""
         chosen = [
-            whole("node", node, low=0, high=self.size - 1) for node in np.asarray(nodes).ravel().tolist()
+            whole("node", node, low=0, high=self.size - 1)
+            for node in np.asarray(nodes).ravel().tolist()
         ]
         return np.asarray(csgraph.dijkstra(self._matrix, indices=chosen), dtype=np.float64)
 
     def distances_from_any(self, nodes: npt.ArrayLike) -> FloatArray:
         """How far every node is from the nearest of several; costs one Dijkstra for all of them."""
         chosen = [
-            whole("node", node, low=0, high=self.size - 1) for node in np.asarray(nodes).ravel().tolist()
+            whole("node", node, low=0, high=self.size - 1)
+            for node in np.asarray(nodes).ravel().tolist()
         ]
-        return np.asarray(csgraph.dijkstra(self._matrix, indices=chosen, min_only=True), dtype=np.float64)
+        return np.asarray(
+            csgraph.dijkstra(self._matrix, indices=chosen, min_only=True), dtype=np.float64
+        )
 
     def neighbors(self, i: int) -> IntArray:
         """The nodes that share an edge with node i, in increasing order.
@@ -202,7 +222,9 @@ def _checked_edges(edges: npt.ArrayLike) -> IntArray:
     try:
         ends = np.asarray(edges)
     except ValueError:
-        raise InvalidParameter("edges must be pairs of nodes, got uneven rows; no graph was built") from None
+        raise InvalidParameter(
+            "edges must be pairs of nodes, got uneven rows; no graph was built"
+        ) from None
     if ends.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
@@ -242,14 +264,18 @@ def _checked_lengths(lengths: npt.ArrayLike, count: int) -> FloatArray:
         total = array.sum()
     # Otherwise a long path could overflow to inf, which means that there is none.
     if not np.isfinite(total):
-        raise InvalidParameter("lengths must have a finite sum, got one that overflows; no graph was built")
+        raise InvalidParameter(
+            "lengths must have a finite sum, got one that overflows; no graph was built"
+        )
     return array
 
 
 def _symmetric(ends: IntArray, values: FloatArray, size: int) -> sparse.csr_array[np.float64]:
     low, high = ends.T
     rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
-    matrix = sparse.csr_array((np.concatenate([values, values]), (rows, columns)), shape=(size, size))
+    matrix = sparse.csr_array(
+        (np.concatenate([values, values]), (rows, columns)), shape=(size, size)
+    )
     matrix.sort_indices()
     return matrix
 

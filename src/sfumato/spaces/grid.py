@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import Scalar, whole
 from sfumato.errors import InvalidParameter
-from sfumato.spaces.space import FloatArray, IntArray, Scalar, whole
 
 MAX_LEVELS = 16
 OUTSIDE = -1
@@ -22,10 +23,11 @@ _GATHER = ((1, 0x33333333), (2, 0x0F0F0F0F), (4, 0x00FF00FF), (8, 0x0000FFFF))
 class Grid:
     """A map area cut into 2**levels by 2**levels cells, with every coarser level of the quadtree.
 
-    `bounds` are west, south, east, north. A cell's code interleaves the bits of its column (even bits) and
-    its row (odd bits); columns grow eastward and rows northward, so the four children of a cell are, in
-    order, its south-west, south-east, north-west and north-east quarter. The metric is l1 between cell
-    centers in the units of the bounds: a step east costs a cell's width, a step north its height.
+    `bounds` are west, south, east, north. A cell's code interleaves the bits of its column (even
+    bits) and its row (odd bits); columns grow eastward and rows northward, so the four children of
+    a cell are, in order, its south-west, south-east, north-west and north-east quarter. The metric
+    is l1 between cell centers in the units of the bounds: a step east costs a cell's width, a step
+    north its height.
 
     >>> grid = Grid(1, bounds=(0, 0, 8, 2))
     >>> grid.codes_of_image()
@@ -120,7 +122,9 @@ class Grid:
         >>> Grid.ancestor([0, 27, -1], 1)
         array([ 0,  6, -1])
         """
-        return _integers("codes", codes) >> 2 * whole("levels_up", levels_up, low=0, high=MAX_LEVELS)
+        return _integers("codes", codes) >> 2 * whole(
+            "levels_up", levels_up, low=0, high=MAX_LEVELS
+        )
 
     @staticmethod
     def children(codes: npt.ArrayLike) -> IntArray:
@@ -135,8 +139,9 @@ class Grid:
     def cells_of(self, x: npt.ArrayLike, y: npt.ArrayLike) -> IntArray:
         """The cell each point falls in, or -1 for a point that is outside, NaN, infinite or masked.
 
-        Cells hold their west and south edges; the far edges of the area belong to the last cells. Points
-        may be private, so their values never cause an error or a warning; only types and shapes do.
+        Cells hold their west and south edges; the far edges of the area belong to the last cells.
+        Points may be private, so their values never cause an error or a warning; only types and
+        shapes do.
         """
         x, y = _coordinates(x), _coordinates(y)
         if x.shape != y.shape:
@@ -145,15 +150,16 @@ class Grid:
         inside = (west <= x) & (x <= east) & (south <= y) & (y <= north)
         column_edges, row_edges = self.edges()
         codes = self.encode(
-            _slot(column_edges, np.where(inside, x, west)), _slot(row_edges, np.where(inside, y, south))
+            _slot(column_edges, np.where(inside, x, west)),
+            _slot(row_edges, np.where(inside, y, south)),
         )
         return np.where(inside, codes, OUTSIDE)
 
     def edges(self) -> tuple[FloatArray, FloatArray]:
         """Where columns and rows begin and end: side + 1 increasing numbers each.
 
-        Edge k is the double west + k * cell_width, the last one east exactly; `cells_of` and `boxes` use
-        these same numbers, so that boxes tile the area without gap or overlap.
+        Edge k is the double west + k * cell_width, the last one east exactly; `cells_of` and
+        `boxes` use these same numbers, so that boxes tile the area without gap or overlap.
         """
         west, south, east, north = self.bounds
         steps = np.arange(self.side + 1, dtype=np.float64)
@@ -206,7 +212,8 @@ class Grid:
     def _checked(self, name: str, values: npt.ArrayLike, end: int) -> IntArray:
         array = _integers(name, values)
         if array.size and (array.min() < 0 or array.max() >= end):
-            # Codes may come from private points: the message states the rule and keeps the value to itself.
+            # Codes may come from private points: the message states the rule and keeps the value to
+            # itself.
             raise InvalidParameter(f"{name} must be from 0 to {end - 1}; nothing was computed")
         return array
 
@@ -219,7 +226,9 @@ def _checked_bounds(bounds: object, levels: int) -> tuple[float, float, float, f
             f"bounds must be four numbers west, south, east, north, got {bounds!r}; no grid was built"
         ) from None
     if not all(map(math.isfinite, (west, south, east, north, (east - west) + (north - south)))):
-        raise InvalidParameter(f"bounds must span finite lengths, got {bounds!r}; no grid was built")
+        raise InvalidParameter(
+            f"bounds must span finite lengths, got {bounds!r}; no grid was built"
+        )
     if not (west < east and south < north):
         raise InvalidParameter(
             f"bounds must have west < east and south < north, got {bounds!r}; no grid was built"
@@ -238,7 +247,9 @@ def _checked_bounds(bounds: object, levels: int) -> tuple[float, float, float, f
 def _integers(name: str, values: npt.ArrayLike) -> IntArray:
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":
-        raise InvalidParameter(f"{name} must be whole numbers, got type {array.dtype}; nothing was computed")
+        raise InvalidParameter(
+            f"{name} must be whole numbers, got type {array.dtype}; nothing was computed"
+        )
     return array.astype(np.int64)
 
 

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only, real_array, whole
 from sfumato.errors import InvalidParameter
-from sfumato.spaces.space import FloatArray, IntArray, read_only, real_array, whole
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class Line:
     """Places on a line for sources and sensors; the distance of two cells is that of their positions.
 
-    `Line(n)` has the papers' cells 1/n, 2/n, ..., 1 (times length); `Line.at(positions)` has any others.
+    `Line(n)` has the papers' cells 1/n, 2/n, ..., 1 (times length); `Line.at(positions)` has any
+    others.
 
     >>> line = Line(4)
     >>> line.positions
@@ -29,7 +31,9 @@ class Line:
     def __init__(self, n: int, length: float = 1.0) -> None:
         n = whole("n", n, low=1)
         if not 0 < length < np.inf:
-            raise InvalidParameter(f"length must be positive and finite, got {length}; no line was built")
+            raise InvalidParameter(
+                f"length must be positive and finite, got {length}; no line was built"
+            )
         self._hold(np.arange(1, n + 1) / n * length)
 
     @classmethod
@@ -66,7 +70,11 @@ class Line:
         object.__setattr__(self, "positions", read_only(positions + 0.0))
 
     def __eq__(self, other: object) -> bool:
-        return np.array_equal(self.positions, other.positions) if isinstance(other, Line) else NotImplemented
+        return (
+            np.array_equal(self.positions, other.positions)
+            if isinstance(other, Line)
+            else NotImplemented
+        )
 
     def __hash__(self) -> int:
         return hash(self.positions.tobytes())

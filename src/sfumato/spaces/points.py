@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import distance as spatial
 
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only, real_array, whole
 from sfumato.errors import InvalidParameter
-from sfumato.spaces.space import FloatArray, IntArray, read_only, real_array, whole
 
 Norm = Literal["euclidean", "l1"]
 
@@ -21,8 +22,8 @@ _SCIPY: dict[str, Literal["euclidean", "cityblock"]] = {"euclidean": "euclidean"
 class Points:
     """Places given one by one, as far apart as the norm says; every place is one step from every other.
 
-    Neighbors are all pairs, because no smaller set of steps realises a straight line: on a square grid, steps
-    to the next cell alone are up to sqrt(2) too long.
+    Neighbors are all pairs, because no smaller set of steps realises a straight line: on a square
+    grid, steps to the next cell alone are up to sqrt(2) too long.
 
     >>> corners = Points([(0, 0), (3, 0), (3, 4)])
     >>> corners.distance(0, 2), corners.neighbors(0)
@@ -45,9 +46,13 @@ class Points:
                 "positions must be finite and within 1e150, got one that is not; no places were built"
             )
         if norm not in get_args(Norm):
-            raise InvalidParameter(f"norm must be 'euclidean' or 'l1', got {norm!r}; no places were built")
+            raise InvalidParameter(
+                f"norm must be 'euclidean' or 'l1', got {norm!r}; no places were built"
+            )
         if np.unique(array, axis=0).shape != array.shape:
-            raise InvalidParameter("each place must be given once, got one again; no places were built")
+            raise InvalidParameter(
+                "each place must be given once, got one again; no places were built"
+            )
         object.__setattr__(self, "positions", read_only(array + 0.0))
         object.__setattr__(self, "norm", norm)
 
@@ -86,7 +91,9 @@ class Points:
     def distances_from(self, i: int) -> FloatArray:
         """How far every place is from place i."""
         i = whole("place", i, low=0, high=self.size - 1)
-        return np.asarray(spatial.cdist(self.positions[i : i + 1], self.positions, _SCIPY[self.norm])[0])
+        return np.asarray(
+            spatial.cdist(self.positions[i : i + 1], self.positions, _SCIPY[self.norm])[0]
+        )
 
     def neighbors(self, i: int) -> IntArray:
         """Every other place."""

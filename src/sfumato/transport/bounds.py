@@ -15,10 +15,10 @@ from sfumato.transport.distance import as_image, check_penalty
 def tree_bound(z: npt.ArrayLike, grid: Grid, *, penalty: float = 2.0) -> float:
     """An upper bound on the EMD norm from the quadtree, in O(cells): |P z|_1 and a correction.
 
-    P z has, for each cell of level i, its mass times 2**-i, in units of the side of the grid. The lemma
-    without the correction [ghazi23, lem. 3.5] holds for balanced mass only: for one unit in one cell the norm
-    is the penalty 2, the sum 2 - 2**-levels. So |total| (penalty - (2 - 2**-levels) side) is added
-    (proof: docs/explain/transport.md).
+    P z has, for each cell of level i, its mass times 2**-i, in units of the side of the grid. The
+    lemma without the correction [ghazi23, lem. 3.5] holds for balanced mass only: for one unit in
+    one cell the norm is the penalty 2, the sum 2 - 2**-levels. So |total| (penalty - (2 -
+    2**-levels) side) is added (proof: docs/explain/transport.md).
     """
     side = _square_side(grid)
     check_penalty(penalty, grid)
@@ -36,10 +36,11 @@ def tree_bound(z: npt.ArrayLike, grid: Grid, *, penalty: float = 2.0) -> float:
 def normalized_error(error: float, mass: float) -> float:
     """How far two masses can be in EMD once both are scaled to 1, if they were within `error`: error / mass.
 
-    `error` is |s - s'| in the norm with penalty 2 on the unit square, `mass` that of one of the two, the
-    larger if both are known. [ghazi23, lem. 2.1] has 4 error / mass, and only for errors up to mass / 2. But
-    scale the lighter one up: what is added moves onto what was left over, by no more than the diameter, which
-    is the penalty that was paid for it (docs/explain/transport.md). Nothing is farther than the diameter 2.
+    `error` is |s - s'| in the norm with penalty 2 on the unit square, `mass` that of one of the
+    two, the larger if both are known. [ghazi23, lem. 2.1] has 4 error / mass, and only for errors
+    up to mass / 2. But scale the lighter one up: what is added moves onto what was left over, by no
+    more than the diameter, which is the penalty that was paid for it (docs/explain/transport.md).
+    Nothing is farther than the diameter 2.
 
     >>> normalized_error(1, 8), normalized_error(5, 8), normalized_error(40, 8)
     (0.125, 0.625, 2.0)

@@ -7,13 +7,14 @@ from typing import assert_never
 
 import numpy.typing as npt
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.spaces import Graph, Grid, Line, Points
-from sfumato.transport.masses import FloatArray, as_array, checked, difference, shaped
-from sfumato.transport.on_graph import emd_graph
-from sfumato.transport.on_grid import emd_grid, norm_grid
-from sfumato.transport.on_line import emd_line
-from sfumato.transport.on_points import emd_points
+from sfumato.transport.graph import emd_graph
+from sfumato.transport.grid import emd_grid, norm_grid
+from sfumato.transport.line import emd_line
+from sfumato.transport.masses import as_array, checked, difference, shaped
+from sfumato.transport.points import emd_points
 from sfumato.transport.result import Transport
 
 
@@ -27,10 +28,10 @@ def emd(
 ) -> Transport:
     """The least mass times distance that turns p into q [gilbert18, def. 1], between proven bounds.
 
-    The metric is the space's own: positions on a line, l1 on a grid, shortest paths on a graph, and between
-    points their norm, for which all pairs with excess and want are compared. Masses on a grid are an image
-    [row, column], row 0 in the south, or one number for each cell code. Unequal masses are an error, unless
-    `normalize` scales both to 1.
+    The metric is the space's own: positions on a line, l1 on a grid, shortest paths on a graph, and
+    between points their norm, for which all pairs with excess and want are compared. Masses on a
+    grid are an image [row, column], row 0 in the south, or one number for each cell code. Unequal
+    masses are an error, unless `normalize` scales both to 1.
 
     >>> emd([1, 0, 0], [0, 0, 1], Line(3, length=3)).value
     2.0
@@ -49,19 +50,25 @@ def emd(
             return emd_grid(z, space, flow=flow)
         case Graph():
             shape = (space.size,)
-            z = difference(checked(p, shape, name="p"), checked(q, shape, name="q"), normalize=normalize)
+            z = difference(
+                checked(p, shape, name="p"), checked(q, shape, name="q"), normalize=normalize
+            )
             return emd_graph(z, space, flow=flow)
         case Points():
-            return emd_points(p, q, space.positions, norm=space.norm, normalize=normalize, flow=flow)
+            return emd_points(
+                p, q, space.positions, norm=space.norm, normalize=normalize, flow=flow
+            )
         case _:
             assert_never(space)
 
 
-def emd_norm(w: npt.ArrayLike, grid: Grid, *, penalty: float = 2.0, flow: bool = False) -> Transport:
+def emd_norm(
+    w: npt.ArrayLike, grid: Grid, *, penalty: float = 2.0, flow: bool = False
+) -> Transport:
     """The EMD norm of a signed mass: the least EMD(p, q) + penalty |r|, p - q + r = w [ghazi23, sec. 2.1].
 
-    Square cells only, and a penalty of at least half the diameter: below that it can pay to leave mass on
-    both sides.
+    Square cells only, and a penalty of at least half the diameter: below that it can pay to leave
+    mass on both sides.
     """
     if grid.cell_width != grid.cell_height:
         raise InvalidParameter(

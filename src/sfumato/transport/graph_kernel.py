@@ -1,7 +1,7 @@
 """The compiled solver for mass on a graph: min-cost flow on the graph itself, integer lengths and masses.
 
-The same scheme as on the grid, with Dijkstra in place of buckets: `potential` falls by at most the length of
-an edge along it, and by exactly that where it carries flow.
+The same scheme as on the grid, with Dijkstra in place of buckets: `potential` falls by at most the
+length of an edge along it, and by exactly that where it carries flow.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import numpy as np
 from numba import njit
 
 FAR = 2**62
-BUSY = 64  # nodes of more edges than this are left to the next round of distances, not to local pushes
+BUSY = (
+    64  # nodes of more edges than this are left to the next round of distances, not to local pushes
+)
 
 
 @njit(cache=True)
@@ -53,8 +55,9 @@ def _sink(keys, nodes, count):
 def solve(first, heads, edge, sign, length, z):
     """Potentials and signed edge flows of an optimal transport of integer excess z to want.
 
-    The graph is in rows: the arcs of node i are first[i] .. first[i+1], arc t leads to heads[t] along
-    edge[t], in its direction if sign[t] is 1 and against it if -1. Every component must be balanced.
+    The graph is in rows: the arcs of node i are first[i] .. first[i+1], arc t leads to heads[t]
+    along edge[t], in its direction if sign[t] is 1 and against it if -1. Every component must be
+    balanced.
     """
     n = z.size
     potential = np.zeros(n, np.int64)
@@ -73,9 +76,9 @@ def solve(first, heads, edge, sign, length, z):
         if excess[i] > 0:
             n_excess += 1
     while n_excess > 0:
-        # (a) Distances from the nodes in want under reduced costs, until half of the nodes with excess are
-        # settled: a few far ones would make every search a full one. Most steps cost nothing: they pass by
-        # the heap, first come first served, which also keeps hops few.
+        # (a) Distances from the nodes in want under reduced costs, until half of the nodes with
+        # excess are settled: a few far ones would make every search a full one. Most steps cost
+        # nothing: they pass by the heap, first come first served, which also keeps hops few.
         heap = 0
         head = 0
         tail = 0
@@ -189,7 +192,10 @@ def solve(first, heads, edge, sign, length, z):
                     j = heads[t]
                     if place[j] < 0 or hops[j] >= best:
                         continue
-                    if sign[t] * flow[edge[t]] < 0 or length[edge[t]] == potential[i] - potential[j]:
+                    if (
+                        sign[t] * flow[edge[t]] < 0
+                        or length[edge[t]] == potential[i] - potential[j]
+                    ):
                         best = hops[j]
                         way = t
                 if way < 0:

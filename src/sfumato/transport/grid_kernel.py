@@ -1,11 +1,11 @@
 """The compiled solver for mass on a square grid: min-cost flow on its 4-neighbor arcs, in integers.
 
-Cells are padded to a (side + 2)**2 frame, so no arc leaves the array: frame cells count as settled and take
-part in nothing. `potential` falls by at most 1 along an arc and by exactly 1 along an arc that carries flow,
-at all times (complementary slackness), so a flow without excess left is optimal.
+Cells are padded to a (side + 2)**2 frame, so no arc leaves the array: frame cells count as settled
+and take part in nothing. `potential` falls by at most 1 along an arc and by exactly 1 along an arc
+that carries flow, at all times (complementary slackness), so a flow without excess left is optimal.
 
-A ground node may hold a surplus that must reach cells in want, at no cost (`emd_norm`); for balanced mass it
-has nothing and is never touched.
+A ground node may hold a surplus that must reach cells in want, at no cost (`emd_norm`); for
+balanced mass it has nothing and is never touched.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 
 FAR = 2**30
-# Columns of the records of a cell, kept together so that a visit touches few cache lines. PLACE is the order
-# of settlement: -1 before it, FAR on the frame. REACH is -1 on the frame, so that no search enters it. GIVEN
-# is what the ground gave, -1 in cells that it does not serve.
+# Columns of the records of a cell, kept together so that a visit touches few cache lines. PLACE is
+# the order of settlement: -1 before it, FAR on the frame. REACH is -1 on the frame, so that no
+# search enters it. GIVEN is what the ground gave, -1 in cells that it does not serve.
 POTENTIAL, PLACE, REACH, HOPS = 0, 1, 2, 3
 EXCESS, EAST, NORTH, GIVEN = 0, 1, 2, 3
 
@@ -49,8 +49,9 @@ def _push(mass, k, s, width, amount):
 def solve(z, start, ground_start, surplus, east, north, given):
     """Potentials and flows of an optimal transport of integer excess z to want.
 
-    Starts from feasible potentials and from flows on tight arcs (zeros do): east, north and from the ground.
-    Returns (potential, ground potential, flow east, flow north, flow from the ground). `z` sums to -surplus.
+    Starts from feasible potentials and from flows on tight arcs (zeros do): east, north and from
+    the ground. Returns (potential, ground potential, flow east, flow north, flow from the ground).
+    `z` sums to -surplus.
     """
     side = z.shape[0]
     width = side + 2
@@ -105,8 +106,8 @@ def solve(z, start, ground_start, surplus, east, north, given):
     ground_potential = np.int32(ground_start)
 
     while n_excess > 0 or ground_excess > 0:
-        # (a) Distances from the cells in want under reduced costs 0, 1, 2, by buckets; stops when all excess
-        # is settled.
+        # (a) Distances from the cells in want under reduced costs 0, 1, 2, by buckets; stops when
+        # all excess is settled.
         n_now = 0
         kept = 0
         for t in range(n_wanting):
@@ -211,7 +212,8 @@ def solve(z, start, ground_start, surplus, east, north, given):
                 else:
                     cell[k, POTENTIAL] += cell[k, REACH] - d
 
-        # (b) One wave: in reverse order of settlement every node passes its whole excess on along tight arcs.
+        # (b) One wave: in reverse order of settlement every node passes its whole excess on along
+        # tight arcs.
         n_waiting = 0
         for t in range(settled - 1, -1, -1):
             i = order[t]
@@ -266,8 +268,8 @@ def solve(z, start, ground_start, surplus, east, north, given):
                 waiting[i] = True
                 n_waiting += 1
 
-        # (c) Local pushes on tight arcs towards fewer hops, with bounded work, before distances are computed
-        # anew.
+        # (c) Local pushes on tight arcs towards fewer hops, with bounded work, before distances are
+        # computed anew.
         capacity = now.size
         head = 0
         tail = n_waiting
@@ -282,7 +284,9 @@ def solve(z, start, ground_start, surplus, east, north, given):
             e = mass[i, EXCESS]
             u = cell[i, POTENTIAL]
             if mass[i, GIVEN] > 0 and ground_place >= 0 and ground_hops < cell[i, HOPS]:
-                back = min(e, mass[i, GIVEN])  # the ground serves another cell with it, in the next wave
+                back = min(
+                    e, mass[i, GIVEN]
+                )  # the ground serves another cell with it, in the next wave
                 mass[i, GIVEN] -= back
                 ground_excess += back
                 e -= back

@@ -20,8 +20,8 @@ def _add(high, low, x):
 def cost(p, q, p_mass, q_mass, positions):
     """The sum of |excess to the left| times the gap, masses divided by p_mass and q_mass.
 
-    Blocks of 64 cells are summed plainly, which a processor does fast; between blocks twice the digits are
-    kept.
+    Blocks of 64 cells are summed plainly, which a processor does fast; between blocks twice the
+    digits are kept.
     """
     p_share = 1.0 / p_mass
     q_share = 1.0 / q_mass

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 BLOCK = 2**16
 LOW = 2**30 - 1
@@ -40,10 +38,14 @@ def as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[np.generic]:
     try:
         return np.asarray(values)
     except ValueError:
-        raise InvalidInput(f"{name} must have rows of one length; no distance was computed") from None
+        raise InvalidInput(
+            f"{name} must have rows of one length; no distance was computed"
+        ) from None
 
 
-def checked(values: npt.ArrayLike, shape: tuple[int, ...], *, name: str, signed: bool = False) -> FloatArray:
+def checked(
+    values: npt.ArrayLike, shape: tuple[int, ...], *, name: str, signed: bool = False
+) -> FloatArray:
     """Masses as doubles: one finite number for each cell, none negative."""
     array = shaped(values, shape, name=name)
     weighed(array, name=name, signed=signed)
@@ -54,9 +56,13 @@ def shaped(values: npt.ArrayLike, shape: tuple[int, ...], *, name: str) -> Float
     """Doubles of the right shape, whatever their values."""
     given = as_array(values, name)
     if given.dtype.kind not in "iufb":
-        raise InvalidInput(f"{name} must be numbers, got type {given.dtype}; no distance was computed")
+        raise InvalidInput(
+            f"{name} must be numbers, got type {given.dtype}; no distance was computed"
+        )
     if given.shape != shape:
-        raise InvalidInput(f"{name} must have shape {shape}, got {given.shape}; no distance was computed")
+        raise InvalidInput(
+            f"{name} must have shape {shape}, got {given.shape}; no distance was computed"
+        )
     return np.ascontiguousarray(given, dtype=np.float64)
 
 
@@ -64,12 +70,16 @@ def weighed(array: FloatArray, *, name: str, signed: bool = False) -> float:
     """The mass, when every entry is finite and none negative (unless signed masses are meant)."""
     with np.errstate(over="ignore", invalid="ignore"):
         mass = float(np.abs(array).sum() if signed else array.sum())
-    if not math.isfinite(mass):  # a sum that overflows is as bad as an infinite entry, and as fast to see
+    if not math.isfinite(
+        mass
+    ):  # a sum that overflows is as bad as an infinite entry, and as fast to see
         raise InvalidInput(
             f"{name} must be finite, also in sum, got NaN or infinity; no distance was computed"
         )
     if not signed and array.size and array.min() < 0:
-        raise InvalidInput(f"{name} must not be negative, got {array.min():g}; no distance was computed")
+        raise InvalidInput(
+            f"{name} must not be negative, got {array.min():g}; no distance was computed"
+        )
     if mass and not SMALLEST < mass < LARGEST:
         raise InvalidInput(
             f"a mass must lie between 2**-300 and 2**300, got {mass:g}; no distance was computed"
@@ -82,7 +92,8 @@ def same_masses(p: float, q: float, *, cells: int, normalize: bool) -> None:
     if normalize:
         if min(p, q) <= 0:
             raise InvalidInput(f"a mass of 0 cannot be scaled to 1, got {p:g} and {q:g}")
-    # Sums of n doubles, each off by half a unit in the last place: beyond this the masses do differ.
+    # Sums of n doubles, each off by half a unit in the last place: beyond this the masses do
+    # differ.
     elif abs(p - q) > (cells + 15) * 2**-52 * max(p, q):
         raise InvalidInput(
             f"masses must be equal, got {p:.17g} and {q:.17g}; "
@@ -108,8 +119,8 @@ def difference(p: FloatArray, q: FloatArray, *, normalize: bool) -> Difference:
     """The excess p - q, after both have been scaled to mass 1 if asked; unequal masses are an error."""
     same_masses(float(p.sum()), float(q.sum()), cells=p.size, normalize=normalize)
     if normalize:
-        # Correctly rounded sums and quotients: each share is off by 2**-52 of itself, both masses by 2**-51
-        # together.
+        # Correctly rounded sums and quotients: each share is off by 2**-52 of itself, both masses
+        # by 2**-51 together.
         p, q = p / math.fsum(p.ravel()), q / math.fsum(q.ravel())
         return Difference(p - q, p + q, 2**-50)
     z = p - q
@@ -119,8 +130,8 @@ def difference(p: FloatArray, q: FloatArray, *, normalize: bool) -> Difference:
 def to_units(z: FloatArray, slip: float, *, parts: Sequence[npt.NDArray[np.intp]] | None) -> Excess:
     """A signed mass on the lattice 2**-exponent, the finest that fits; each part is made to sum to exactly 0.
 
-    The scale is a power of two, so scaling is exact and only rounding misplaces mass: half a unit a cell and
-    the repair of the sums, beside what had slipped before.
+    The scale is a power of two, so scaling is exact and only rounding misplaces mass: half a unit a
+    cell and the repair of the sums, beside what had slipped before.
     """
     total = float(np.abs(z).sum())
     if total == 0:

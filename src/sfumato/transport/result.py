@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.transport.masses import FloatArray
+from sfumato._types import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class Plan:
 class Transport:
     """An earth mover's distance between proven bounds: lower <= true value <= upper, and value between them.
 
-    `lower` comes from potentials that were checked to be 1-Lipschitz, `upper` from a flow that was checked to
-    turn one mass into the other; both allow for the rounding of masses to the lattice. `flow`, on request, is
-    signed mass across the gaps of a line, along the edges of a graph (in their order), a GridFlow, or a Plan
-    between points.
+    `lower` comes from potentials that were checked to be 1-Lipschitz, `upper` from a flow that was
+    checked to turn one mass into the other; both allow for the rounding of masses to the lattice.
+    `flow`, on request, is signed mass across the gaps of a line, along the edges of a graph (in
+    their order), a GridFlow, or a Plan between points.
     """
 
     value: float

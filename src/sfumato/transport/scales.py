@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from sfumato._types import IntArray
 from sfumato.transport.grid_kernel import solve
-from sfumato.transport.masses import IntArray
 
 COARSEST = 4
 
@@ -20,7 +20,12 @@ def halve(z):
     out = np.empty((side, side), np.int64)
     for i in range(side):
         for j in range(side):
-            out[i, j] = z[2 * i, 2 * j] + z[2 * i + 1, 2 * j] + z[2 * i, 2 * j + 1] + z[2 * i + 1, 2 * j + 1]
+            out[i, j] = (
+                z[2 * i, 2 * j]
+                + z[2 * i + 1, 2 * j]
+                + z[2 * i, 2 * j + 1]
+                + z[2 * i + 1, 2 * j + 1]
+            )
     return out
 
 
@@ -35,7 +40,12 @@ def refine(u):
         for j in range(2 * side):
             near_j = j // 2
             far_j = min(max(near_j + (1 if j % 2 else -1), 0), side - 1)
-            total = 9 * u[near_i, near_j] + 3 * u[far_i, near_j] + 3 * u[near_i, far_j] + u[far_i, far_j]
+            total = (
+                9 * u[near_i, near_j]
+                + 3 * u[far_i, near_j]
+                + 3 * u[near_i, far_j]
+                + u[far_i, far_j]
+            )
             out[i, j] = total >> 3
     return out
 
@@ -44,9 +54,9 @@ def refine(u):
 def carry(z, u, ground, east, north, given):
     """Flows for cells a quarter the size, on tight arcs of the refined potentials u only.
 
-    Halves of a flow cross the two halves of its border; then excess and want meet within each old cell. If no
-    less excess is left than there was, no flow is better: then excess never adds up to more than z has, and
-    fits its integers.
+    Halves of a flow cross the two halves of its border; then excess and want meet within each old
+    cell. If no less excess is left than there was, no flow is better: then excess never adds up to
+    more than z has, and fits its integers.
     """
     side = z.shape[0]
     new_east = np.zeros((side, side - 1), np.int64)
@@ -126,7 +136,8 @@ def _meet(hold, fall, moved):
 def solve_scales(z: IntArray, surplus: int) -> tuple[Any, int, IntArray, IntArray, IntArray]:
     """Solve from the coarsest grid down; each solution's potentials and flow start the next.
 
-    Not compiled: a compiled caller makes the solver a third slower, for a few microseconds a level saved.
+    Not compiled: a compiled caller makes the solver a third slower, for a few microseconds a level
+    saved.
     """
     coarse = [z]
     while coarse[-1].shape[0] > COARSEST:
@@ -140,7 +151,9 @@ def solve_scales(z: IntArray, surplus: int) -> tuple[Any, int, IntArray, IntArra
         if not coarse:
             return u, ground, east, north, given
         u = refine(u)
-        if surplus > 0:  # the ground may not lie above a cell it serves; the larger of two potentials is one
+        if (
+            surplus > 0
+        ):  # the ground may not lie above a cell it serves; the larger of two potentials is one
             ground *= 2
             u = np.maximum(u, np.int32(ground))
         east, north, given = carry(coarse[-1], u, ground, east, north, given)

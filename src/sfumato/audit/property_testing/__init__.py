@@ -1,0 +1,1 @@
+"""The thesis' testers of privacy, certificates by them, and limits of any tester."""

@@ -1,0 +1,1 @@
+"""Refutation by betting: stakes, bets, and confirmation on fresh runs."""

@@ -1,0 +1,5 @@
+from .main import main
+
+__all__ = [
+    "main",
+]

@@ -1,0 +1,1 @@
+"""What is done with a map: compare, read places and zones off it, forecast it."""

@@ -1,0 +1,284 @@
+"""How good a map by zoom will be, before anything is read: a forecast of its four metrics.
+
+Zoom was simulated on places of many kinds; what came out is the table in forecast.json, made by
+`python -m experiments.heatmaps.forecast`. Nothing here reads data or spends budget.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import PchipInterpolator
+
+from sfumato._types import FloatArray
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.benchmark.leaderboard import GROWS, METRICS, Metric
+
+Line = Literal["low", "middle", "high", "lowest", "highest"]
+Kind = Literal["places", "gaze"]
+
+# What all numbers hold for: maps of 256 x 256 cells seen through this filter, in sides of the map.
+BLUR = 0.02
+# Finer or coarser maps, once blurred, come out the same within the forecast: simulated too.
+LEVELS = (6, 10)
+MOST_WIDTH = 0.2  # of an interval of similarity
+USUAL_USERS = 200
+TABLE = "forecast.json"
+FORMAT = "sfumato-forecast/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What to expect of one metric: `middle` in a usual place; a share `holds` of places lies low to high.
+
+    Nine places of ten lie from lowest to highest. That is the same, but where places differ so much
+    that low to high was kept to a width of 0.2 in Similarity, and holds fewer.
+    """
+
+    low: float
+    middle: float
+    high: float
+    lowest: float
+    highest: float
+    holds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What the map of so many users at this epsilon will be like.
+
+    The numbers are means over noise and over samples of users, of maps blurred by 0.02 sides: a
+    single map differs from them. `emd` is in sides of the map. `beyond` says that there are more
+    users than were simulated, so that the map should be at least this good.
+    """
+
+    kind: Kind
+    users: float
+    epsilon: float
+    similarity: Expected
+    pearson: Expected
+    kl: Expected
+    emd: Expected
+    beyond: bool = False
+
+    def of(self, metric: Metric) -> Expected:
+        """One of the four."""
+        found: Expected = getattr(self, metric)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """How much epsilon, or how many users, a wanted quality takes; None where nothing simulated reaches it.
+
+    `usual` reaches it in the middle of all places, `safe` in 19 of 20, `lucky` in 1 of 20.
+    """
+
+    lucky: float | None
+    usual: float | None
+    safe: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Lines of each metric over knots of log10(users times epsilon), and what they were simulated for.
+
+    Below 200 users the place on the knots moves by `lean` times log10(users / 200): so few are in
+    fewer places, whatever the noise. `holds` is the share of places between the lines low and high;
+    `least` the least product that was simulated.
+    """
+
+    kind: Kind
+    knots: FloatArray
+    lines: dict[Metric, dict[Line, FloatArray]]
+    holds: dict[Metric, FloatArray]
+    lean: dict[Metric, float]
+    least: float
+    users: tuple[float, float]
+    epsilons: tuple[float, float]
+    places: int
+    maps: int
+
+    def line(self, metric: Metric, line: Line, where: npt.ArrayLike) -> FloatArray:
+        """A smooth line through the knots that never turns back; level beyond its ends."""
+        inside = np.clip(where, self.knots[0], self.knots[-1])
+        return np.asarray(_through(self, metric, line)(inside), dtype=np.float64)
+
+    def place(self, metric: Metric, users: float, epsilon: float) -> float:
+        """Where on the knots so many users at this epsilon are."""
+        return math.log10(users * epsilon) + self.lean[metric] * min(
+            math.log10(users / USUAL_USERS), 0.0
+        )
+
+    def expected(self, metric: Metric, users: float, epsilon: float) -> Expected:
+        """What the lines say there."""
+        where = self.place(metric, users, epsilon)
+        values = {line: float(self.line(metric, line, where)) for line in get_args(Line)}
+        # Lines are drawn one by one, so between knots they may cross by a hair.
+        low, high = min(values["low"], values["middle"]), max(values["high"], values["middle"])
+        if metric == "similarity":
+            # As wide as asked at the knots, and not by a hair wider between them.
+            low = min(max(low, high - MOST_WIDTH), values["middle"])
+        ends = min(values["lowest"], low), max(values["highest"], high)
+        holds = float(np.interp(where, self.knots, self.holds[metric]))
+        return Expected(low, values["middle"], high, *ends, holds=holds)
+
+
+@lru_cache(maxsize=64)
+def _through(table: Table, metric: Metric, line: Line) -> PchipInterpolator:
+    return PchipInterpolator(table.knots, table.lines[metric][line])
+
+
+@lru_cache(maxsize=2)
+def forecast_table(kind: Kind = "places") -> Table:
+    """The package's table for a kind of data."""
+    text = files("sfumato.heatmap").joinpath(TABLE).read_text(encoding="utf-8")
+    return table_from_json(json.loads(text), kind)
+
+
+def table_from_json(data: Any, kind: Kind) -> Table:
+    """One kind's table as the experiment writes it; InvalidInput for anything else."""
+    if kind not in get_args(Kind):
+        raise InvalidParameter(
+            f"kinds are {', '.join(get_args(Kind))}, got {kind!r}; nothing was forecast"
+        )
+    try:
+        if data["format"] != FORMAT:
+            raise InvalidInput(
+                f"a forecast has the format {FORMAT}, got {data['format']}; nothing was read"
+            )
+        found = data[kind]
+        knots = np.array(found["knots"], dtype=np.float64)
+        table = Table(
+            kind,
+            knots,
+            {
+                metric: {
+                    line: np.array(found[metric][line], dtype=np.float64) for line in get_args(Line)
+                }
+                for metric in METRICS
+            },
+            {metric: np.array(found[metric]["holds"], dtype=np.float64) for metric in METRICS},
+            {metric: float(found[metric]["lean"]) for metric in METRICS},
+            float(found["least"]),
+            (float(found["users"][0]), float(found["users"][1])),
+            (float(found["epsilons"][0]), float(found["epsilons"][1])),
+            int(found["places"]),
+            int(found["maps"]),
+        )
+    except (KeyError, IndexError, TypeError, ValueError) as problem:
+        raise InvalidInput(
+            f"this is no table of forecasts ({problem!r}); nothing was read"
+        ) from None
+    rows = [
+        *table.holds.values(),
+        *(row for lines in table.lines.values() for row in lines.values()),
+    ]
+    if any(row.shape != knots.shape for row in rows):
+        raise InvalidInput("a table of forecasts has a value at each knot; nothing was read")
+    return table
+
+
+def forecast(users: float, epsilon: float, *, kind: Kind = "places") -> Forecast:
+    """What to expect of the map of so many users at this epsilon; it reads nothing and costs nothing.
+
+    >>> found = forecast(200, 1)
+    >>> found.similarity.low < found.similarity.middle < found.similarity.high
+    True
+    """
+    table = forecast_table(kind)
+    _check(users, epsilon, table)
+    found = {metric: table.expected(metric, users, epsilon) for metric in METRICS}
+    beyond = math.log10(users * epsilon) > float(table.knots[-1])
+    return Forecast(kind, users, epsilon, **found, beyond=beyond)
+
+
+def epsilon_needed(metric: Metric, wanted: float, *, users: float, kind: Kind = "places") -> Needed:
+    """The epsilon at which a map of so many users is as good as wanted.
+
+    >>> needed = epsilon_needed("similarity", 0.7, users=200)
+    >>> needed.lucky < needed.usual < needed.safe
+    True
+    """
+    table = forecast_table(kind)
+    _check_wanted(metric, wanted)
+    _check(users, table.epsilons[1], table)
+    return _needed(table, metric, wanted, lambda epsilon: (users, epsilon), table.epsilons)
+
+
+def users_needed(metric: Metric, wanted: float, *, epsilon: float, kind: Kind = "places") -> Needed:
+    """How many users a map at this epsilon needs to be as good as wanted."""
+    table = forecast_table(kind)
+    _check_wanted(metric, wanted)
+    _check(table.users[1], epsilon, table)
+    found = _needed(table, metric, wanted, lambda users: (users, epsilon), table.users)
+    lucky, usual, safe = (
+        None if one is None else math.ceil(one) for one in (found.lucky, found.usual, found.safe)
+    )
+    return Needed(lucky, usual, safe)
+
+
+def _needed(
+    table: Table,
+    metric: Metric,
+    wanted: float,
+    at: Callable[[float], tuple[float, float]],
+    limits: tuple[float, float],
+) -> Needed:
+    """The least number within the limits at which each line reaches what is wanted, on a log grid."""
+    # A thousandth of the range in each step: far finer than the forecast.
+    numbers = np.geomspace(*limits, 1001)
+    places = np.array([table.place(metric, *at(float(number))) for number in numbers])
+    known = np.array([math.prod(at(float(number))) >= table.least for number in numbers])
+    lines: tuple[Line, ...] = ("highest", "middle", "lowest")
+    if GROWS[metric] < 0:
+        lines = ("lowest", "middle", "highest")
+    found: list[float | None] = []
+    for line in lines:
+        values = table.line(metric, line, places)
+        good = known & (values >= wanted if GROWS[metric] > 0 else values <= wanted)
+        found.append(float(numbers[np.argmax(good)]) if good.any() else None)
+    return Needed(*found)
+
+
+def _check(users: float, epsilon: float, table: Table) -> None:
+    for name, number, limits in (
+        ("users", users, table.users),
+        ("epsilon", epsilon, table.epsilons),
+    ):
+        if not (math.isfinite(number) and number > 0):
+            raise InvalidParameter(
+                f"{name} must be a number above 0, got {number}; nothing was forecast"
+            )
+        # More users than were simulated do no harm; fewer, or another epsilon, were not looked at.
+        if number < limits[0] or (name == "epsilon" and number > limits[1]):
+            most = "" if name == "users" else f" to {limits[1]:g}"
+            raise InvalidParameter(
+                f"forecasts are for {name} of {limits[0]:g}{most or ' or more'}, got {number:g}; nothing was "
+                "forecast"
+            )
+    if users * epsilon < table.least * (1 - 1e-9):
+        raise InvalidParameter(
+            f"{users:g} users at epsilon {epsilon:g} are too few: users times epsilon must be at least "
+            f"{table.least:g}, below it a map says next to nothing; nothing was forecast"
+        )
+
+
+def _check_wanted(metric: Metric, wanted: float) -> None:
+    if metric not in METRICS:
+        raise InvalidParameter(
+            f"what is wanted is one of {', '.join(METRICS)}, got {metric!r}; nothing was forecast"
+        )
+    if not (0 < wanted < 1 if GROWS[metric] > 0 else 0 < wanted < math.inf):
+        least = "between 0 and 1" if GROWS[metric] > 0 else "above 0"
+        raise InvalidParameter(
+            f"a wanted {metric} lies {least}, got {wanted:g}; nothing was forecast"
+        )

@@ -1,0 +1,190 @@
+"""Replay at the door: how far one user of a public table moves the sums that a ledger would open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import InvalidParameter
+from sfumato.files import scratch_folder
+from sfumato.privacy import UNITS
+from sfumato.records import (
+    CellSums,
+    Columns,
+    Engine,
+    Periods,
+    neighbor_files,
+    open_table,
+    sum_public_cells,
+)
+from sfumato.spaces import Area
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """How far the sums moved without one user, in masses: of all cells together, in l2, of one cell.
+
+    `raised` is by how much cells rose: taking a user out can only lower them, unless the user was
+    taken for another, whose mass then moves.
+    """
+
+    user: str
+    l1: float
+    l2: float
+    linf: float
+    raised: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """What neighbors of a table did at the door; `masses` is how far one user may move the sums in l1."""
+
+    source: str
+    engine: str
+    users: int
+    masses: int
+    neighbors: tuple[Neighbor, ...]
+
+    @property
+    def worst(self) -> Neighbor | None:
+        """The neighbor that moved the sums furthest, or raised a cell."""
+        return max(self.neighbors, key=lambda one: (one.raised > 0, one.l1), default=None)
+
+    @property
+    def held(self) -> bool:
+        """Whether no neighbor moved the sums further than is paid for, or the mass of anybody else."""
+        return all(
+            one.l1 <= self.masses
+            and one.linf <= 1
+            and one.l2 <= math.sqrt(self.masses)
+            and not one.raised
+            for one in self.neighbors
+        )
+
+    @property
+    def compared(self) -> bool:
+        """Whether anybody who was taken out had been counted: else nothing is said of the table."""
+        return any(one.l1 > 0 for one in self.neighbors)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it."""
+        return asdict(self) | {"held": self.held, "compared": self.compared}
+
+
+def replay_release(
+    source: str,
+    columns: Columns,
+    area: Area,
+    *,
+    public: bool,
+    rng: np.random.Generator,
+    neighbors: int = 20,
+    groups: Sequence[str] | Periods | None = None,
+    engine: Engine = "duckdb",
+    delimiter: str = ",",
+    watch: Callable[[str], None] | None = None,
+) -> ReplayResult:
+    """Take users out of a public table, one at a time, and see how far the sums of a release move.
+
+    Copies without a user are made by Python alone, in the format of the file, so that what an
+    engine makes of quotes, encodings, collations and types is held against another reader. It shows
+    that a way from rows to the ledger breaks its bound; that none was found is no proof.
+
+    Args:
+        source: A CSV, NDJSON or Parquet file, or FILE::TABLE of SQLite or DuckDB, of public or
+            synthetic rows.
+        columns: What its columns mean; a column must say whose row it is.
+        area: Where mass is summed.
+        public: Said aloud: exact numbers of the rows are returned.
+        rng: Chooses the users.
+        neighbors: How many users are taken out, at most.
+        groups: The public groups or periods, as for a release.
+        engine: What counts the rows.
+        delimiter: Of a CSV.
+        watch: Told of each user before they are taken out.
+
+    Returns:
+        The neighbors tried, with how far the sums moved in masses of 1, and whether all held.
+
+    Raises:
+        InvalidParameter: The rows were not said to be public, or no column says whose they are.
+        InvalidInput: The file could not be read; nothing was counted.
+
+    """
+    if not public:
+        raise InvalidParameter(
+            "a replay shows exact numbers of its rows: it takes rows that are public or made up, said aloud "
+            "by --public (public=True); nothing was read"
+        )
+    user = columns.user
+    if user is None:
+        raise InvalidParameter(
+            "a replay takes users out: a column must say whose row it is; nothing was read"
+        )
+    if isinstance(groups, Periods):
+        columns = groups.in_table(columns)
+    counted = 0
+
+    def choose(users: list[Hashable]) -> list[Hashable]:
+        nonlocal counted
+        counted = len(users)
+        return [users[place] for place in rng.permutation(counted)[:neighbors]]
+
+    def summed(path: str) -> CellSums:
+        table = open_table(path, engine=engine, delimiter=delimiter, columns=columns)
+        return sum_public_cells(table, columns, area, groups=groups)
+
+    whole = summed(source)
+    folder, remove = scratch_folder()
+    try:
+        found = []
+        for who, path in neighbor_files(source, user, folder, choose=choose, delimiter=delimiter):
+            if watch is not None:
+                watch(who)
+            found.append(_moved(who, whole, summed(path)))
+    finally:
+        remove()
+    masses = groups.count if isinstance(groups, Periods) and groups.mass_per_period else 1
+    return ReplayResult(source, engine, counted, masses, tuple(found))
+
+
+def _moved(user: str, one: CellSums, other: CellSums) -> Neighbor:
+    codes = np.union1d(one.codes, other.codes)
+    moved = np.zeros(codes.size, dtype=np.int64)
+    moved[np.searchsorted(codes, one.codes)] += one.units
+    moved[np.searchsorted(codes, other.codes)] -= other.units
+    share, rose = np.abs(moved) / UNITS, np.maximum(-moved, 0) / UNITS
+    return Neighbor(
+        user,
+        float(share.sum()),
+        math.sqrt(float((share**2).sum())),
+        float(share.max(initial=0)),
+        float(rose.sum()),
+    )
+
+
+def replay_lines(result: ReplayResult) -> list[str]:
+    """What a replay says, for people.
+
+    Args:
+        result: What `replay_release` found.
+
+    Returns:
+        One line with the verdict, and what it does not say.
+
+    """
+    worst = result.worst
+    if worst is None:
+        return [f"{result.source} has no users to take out; nothing was compared"]
+    tried = f"{len(result.neighbors)} of {result.users:,} users taken out of {result.source}, one at a time"
+    if not result.compared:
+        return [f"{tried}: none of them had been counted, so nothing was compared; is it the area?"]
+    moved = f"the sums moved by at most {worst.l1:.6g} of the {result.masses} that is paid for"
+    if result.held:
+        return [f"HELD by {result.engine}: {tried}; {moved}", "that nothing was found is no proof"]
+    others = f", and others' cells rose by {worst.raised:.6g}" if worst.raised else ""
+    return [f"BROKEN by {result.engine}: {tried}; {moved}{others}: without {worst.user!r}"]

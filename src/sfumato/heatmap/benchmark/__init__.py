@@ -1,0 +1,1 @@
+"""All methods on the same samples: synthetic people, scores, the leaderboard."""

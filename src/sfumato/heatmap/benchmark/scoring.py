@@ -1,0 +1,248 @@
+"""What scores say: means with intervals, paired differences with their signs, times, and tables of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.benchmark.leaderboard import GROWS, METRICS, Metric, Score
+
+CONFIDENCE = 0.95
+HEADS = {"similarity": "Similarity ↑", "pearson": "Pearson ↑", "kl": "KL ↓", "emd": "EMD ↓"}
+SIGNS = (
+    "Better (+), worse (-) or open (0): the 95 % t interval of the mean paired difference lies above 0, "
+    "below it, or holds it. There is no correction for many comparisons: where two methods are alike, about "
+    "one sign in twenty is chance. Samples of one place count as runs of their own. Differences are turned "
+    "so that above 0 is better; × is the ratio of the means."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """A mean, and half the width of its 95 % interval."""
+
+    mean: float
+    half: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} ± {self.half:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
+class PairedComparison:
+    """A method against a rival on the same samples, in one metric at one epsilon.
+
+    `gain` is the mean difference, above 0 where the method is better; `ratio` that of the means.
+    """
+
+    method: str
+    rival: str
+    epsilon: float
+    metric: Metric
+    gain: Average
+    ratio: float
+
+    @property
+    def sign(self) -> str:
+        """+, - or 0: significantly better, worse, or open."""
+        low, high = self.gain.mean - self.gain.half, self.gain.mean + self.gain.half
+        return "+" if low > 0 else "-" if high < 0 else "0"
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.gain.mean:+.4f} ± {self.gain.half:.4f}, ×{self.ratio:.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """In how many cells of epsilon and metric a method is better than a rival, worse, and neither."""
+
+    better: int
+    worse: int
+    open: int
+
+    def __str__(self) -> str:
+        cells = self.better + self.worse + self.open
+        return f"better {self.better}, open {self.open}, worse {self.worse} of {cells}"
+
+
+def average(values: npt.ArrayLike) -> Average:
+    """The mean of independent values with its t interval, mean ± t(0.975, n - 1) sd / sqrt(n).
+
+    >>> print(average([1.0, 2.0, 3.0]))
+    2.000 ± 2.484
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.size < 2:
+        raise InvalidParameter(
+            f"an interval needs at least 2 runs, got {numbers.size}; nothing was averaged"
+        )
+    spread = float(stdtrit(numbers.size - 1, (1 + CONFIDENCE) / 2))
+    return Average(
+        float(numbers.mean()), spread * float(numbers.std(ddof=1)) / math.sqrt(numbers.size)
+    )
+
+
+def methods_of(scores: Iterable[Score]) -> list[str]:
+    """The methods that were scored, in their order."""
+    return list(dict.fromkeys(score.method for score in scores))
+
+
+def epsilons_of(scores: Iterable[Score]) -> list[float]:
+    """The values of epsilon that were run, from small to large."""
+    return sorted({score.epsilon for score in scores})
+
+
+def mean_of(scores: Iterable[Score], method: str, *, epsilon: float, metric: Metric) -> Average:
+    """How good a method is at one epsilon in one metric."""
+    return average(
+        [getattr(s, metric) for s in scores if s.method == method and s.epsilon == epsilon]
+    )
+
+
+def duel(
+    scores: Sequence[Score], method: str, rival: str, *, epsilon: float, metric: Metric
+) -> PairedComparison:
+    """A method against a rival, paired by place and sample."""
+    mine, theirs = (_by_sample(scores, name, epsilon, metric) for name in (method, rival))
+    if mine.keys() != theirs.keys():
+        raise InvalidInput(
+            f"{method} and {rival} were not run on the same samples; nothing was paired"
+        )
+    a, b = np.array(list(mine.values())), np.array([theirs[key] for key in mine])
+    ratio = float(a.mean() / b.mean()) if b.mean() else math.nan
+    return PairedComparison(method, rival, epsilon, metric, average(GROWS[metric] * (a - b)), ratio)
+
+
+def duels(scores: Sequence[Score], method: str, rival: str) -> list[PairedComparison]:
+    """All cells of epsilon and metric."""
+    return [
+        duel(scores, method, rival, epsilon=epsilon, metric=metric)
+        for metric in METRICS
+        for epsilon in epsilons_of(scores)
+    ]
+
+
+def tally(found: Iterable[PairedComparison]) -> Tally:
+    """The signs counted."""
+    signs = [one.sign for one in found]
+    return Tally(signs.count("+"), signs.count("-"), signs.count("0"))
+
+
+def firsts(scores: Sequence[Score]) -> dict[str, int]:
+    """In how many cells of epsilon and metric each method has the best mean."""
+    methods = methods_of(scores)
+    won = dict.fromkeys(methods, 0)
+    for epsilon in epsilons_of(scores):
+        for metric in METRICS:
+            means = [mean_of(scores, name, epsilon=epsilon, metric=metric).mean for name in methods]
+            won[methods[int(np.argmax(GROWS[metric] * np.array(means)))]] += 1
+    return won
+
+
+def times(scores: Sequence[Score], base: str) -> dict[str, float]:
+    """How long each method takes, as the median of its ratios to the base on the same samples.
+
+    The median, because the first release at an epsilon also builds the tables of its noise.
+    """
+    taken = {(s.source, s.place, s.sample, s.epsilon, s.method): s.seconds for s in scores}
+    return {
+        name: float(
+            np.median(
+                [
+                    seconds / taken[*key[:-1], base]
+                    for key, seconds in taken.items()
+                    if key[-1] == name
+                ]
+            )
+        )
+        for name in methods_of(scores)
+    }
+
+
+# -- tables: rows of words, heads first
+
+
+def mean_table(scores: Sequence[Score]) -> list[list[str]]:
+    """Means with intervals for each epsilon and method."""
+    rows = [["epsilon", "method", *HEADS.values()]]
+    for epsilon in epsilons_of(scores):
+        for name in methods_of(scores):
+            cells = [
+                str(mean_of(scores, name, epsilon=epsilon, metric=metric)) for metric in METRICS
+            ]
+            rows.append([f"{epsilon:g}", name, *cells])
+    return rows
+
+
+def sign_table(found: Sequence[PairedComparison]) -> list[list[str]]:
+    """One rival: a line for each metric, a column for each epsilon."""
+    epsilons = sorted({one.epsilon for one in found})
+    rows = [["metric", *(f"epsilon {epsilon:g}" for epsilon in epsilons)]]
+    for metric in METRICS:
+        cells = {one.epsilon: str(one) for one in found if one.metric == metric}
+        rows.append([HEADS[metric], *(cells[epsilon] for epsilon in epsilons)])
+    return rows
+
+
+def tally_table(scores: Sequence[Score], method: str) -> list[list[str]]:
+    """A method against every other: signs of each metric from small epsilon to large, and their counts."""
+    rows = [[f"{method} against", *METRICS, "better", "open", "worse"]]
+    for rival in methods_of(scores):
+        if rival != method:
+            found = duels(scores, method, rival)
+            counts = tally(found)
+            signs = [
+                "".join(one.sign for one in found if one.metric == metric) for metric in METRICS
+            ]
+            rows.append([rival, *signs, str(counts.better), str(counts.open), str(counts.worse)])
+    return rows
+
+
+def first_table(scores: Sequence[Score], base: str) -> list[list[str]]:
+    """Each method: how often its mean is the best of all, and its time."""
+    won, cells = firsts(scores), len(METRICS) * len(epsilons_of(scores))
+    timed = times(scores, base) if base in won else {}
+    head = ["method", "best mean", *([f"time, {base} = 1"] if timed else [])]
+    return [
+        head,
+        *(
+            [name, f"{count} of {cells}", *([f"{timed[name]:.1f}"] if timed else [])]
+            for name, count in won.items()
+        ),
+    ]
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """A table for a page of the docs."""
+    head, *rest = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *rest])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """A table for a terminal.
+
+    >>> print(aligned([["method", "best"], ["a", "12 of 24"]]))
+    method  best
+    a       12 of 24
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def _by_sample(
+    scores: Iterable[Score], method: str, epsilon: float, metric: Metric
+) -> dict[tuple[str, str, int], float]:
+    return {
+        (score.source, score.place, score.sample): getattr(score, metric)
+        for score in scores
+        if score.method == method and score.epsilon == epsilon
+    }

@@ -1,0 +1,15 @@
+from .archive import read_heatmap
+from .formats import SUFFIXES, check_outputs, write
+from .geojson import to_geodataframe
+from .picture import html_repr
+from .timelapse import write_timelapse
+
+__all__ = [
+    "SUFFIXES",
+    "check_outputs",
+    "html_repr",
+    "read_heatmap",
+    "to_geodataframe",
+    "write",
+    "write_timelapse",
+]

@@ -1,0 +1,175 @@
+"""Arrays and the whole report: what a program reads, and what a map can be drawn from again."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import asdict, astuple, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.errors import InvalidInput
+from sfumato.heatmap.export.geojson import report
+from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.inference.posterior import CountsPosterior
+from sfumato.heatmap.inference.prior import Declared
+from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, Mark
+from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
+from sfumato.privacy import Entry, PureDP, Release
+from sfumato.privacy.accounting.codec import decode_guarantee, decode_loss
+from sfumato.spaces import Area, Grid
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.results import HeatmapRelease
+
+
+def npz(release: HeatmapRelease, level: int | None = None) -> bytes:
+    """NumPy arrays, none of them pickled: the image of the whole grid, its bounds and the report as text.
+
+    `image` [row, column] holds shares that add up to 1, row 0 at the lowest y. Where the method
+    knows how sure its map is: the band of the blurred map, `silent` cells, and `marks` (x, y,
+    share, low, high).
+    """
+    chosen = min(release.area.grid.levels, FINEST_IMAGE) if level is None else level
+    out = io.BytesIO()
+    np.savez_compressed(
+        out,
+        image=release.image(chosen),
+        level=np.int64(chosen),
+        levels=np.int64(release.area.grid.levels),
+        bounds=np.array(release.area.bounds),
+        grid_bounds=np.array(release.area.grid.bounds),
+        report=np.array(json.dumps(report(release), allow_nan=False)),
+        **_arrays(release, chosen),
+    )
+    return out.getvalue()
+
+
+def _arrays(release: HeatmapRelease, level: int) -> dict[str, Any]:
+    if release.posterior is None:
+        return {}
+    found = release.uncertainty(min(level, FINEST_DRAWS))
+    return {
+        "band_low": found.band.low,
+        "band_middle": found.band.middle,
+        "band_high": found.band.high,
+        "band_level": np.int64(found.band.level),
+        "band_sigma": np.float64(found.band.sigma),
+        "band_coverage": np.float64(found.band.coverage),
+        "silent": found.silent,
+        "marks": np.array([astuple(mark) for mark in found.marks], dtype=np.float64).reshape(-1, 5),
+    }
+
+
+def report_json(release: HeatmapRelease) -> bytes:
+    """The whole report with its tiles: `read_heatmap` takes it back."""
+    whole = {**release.to_json(), "uncertainty": _said(release)}
+    return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode()
+
+
+def _said(release: HeatmapRelease) -> dict[str, Any] | None:
+    """What is known of the map's uncertainty, without arrays; nothing where it cannot be worked out.
+
+    This file is the last resort of a map that is paid for: it is written whatever else goes wrong.
+    """
+    if release.posterior is None:
+        kept = release.known_marks
+        return None if kept is None else {"marks": [asdict(mark) for mark in kept]}
+    try:
+        return release.uncertainty().to_json()
+    except Exception:
+        return None
+
+
+def read_heatmap(path: str | Path) -> HeatmapRelease:
+    """A map saved as .json, to draw or write it again; nothing is paid twice.
+
+    Its receipt holds no value: the noisy counts of zoom and pyramid are in the file, for the
+    posterior.
+    """
+    from sfumato.heatmap.results import FORMAT, HeatmapRelease
+
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}")
+        area = data["area"]
+        grid = Grid(area["levels"], tuple(area["grid"]))
+        low_x, low_y, high_x, high_y = (float(bound) for bound in area["bounds"])
+        found = HeatmapRelease(
+            tiles=_tiles(grid, data["tiles"]),
+            area=Area(grid, (low_x, low_y, high_x, high_y), area["kind"]),
+            method=str(data["method"]),
+            parameters=dict(data["parameters"]),
+            receipt=_receipt(data),
+            group=str(data["group"]),
+            area_cost=_area_cost(area["cost"]),
+            counted=dict(data["counted"]),
+            title=str(data["title"]),
+            prior=Declared.from_json(data.get("prior")),  # maps from before priors have none
+            known_marks=_marks(data.get("uncertainty")),
+            posterior=_posterior(data.get("counts")),
+        )
+        if found.guarantee.loss != decode_loss(data["guarantee"]["loss"]):
+            raise ValueError("its guarantee is not what was paid")
+        if data["statement"] != found.statement:
+            raise ValueError("its statement is not that of its guarantee")
+        return found
+    except OSError as problem:
+        raise InvalidInput(f"cannot read {path}: {problem.strerror}; nothing was drawn") from None
+    except KeyError as problem:
+        raise InvalidInput(
+            f"{path} is not a whole map: it has no {problem}; nothing was drawn"
+        ) from problem
+    except UnicodeDecodeError as problem:
+        raise InvalidInput(
+            f"{path} is not a whole map: it is no text; nothing was drawn"
+        ) from problem
+    except (TypeError, ValueError, ArithmeticError, RecursionError) as problem:
+        raise InvalidInput(f"{path} is not a whole map: {problem}; nothing was drawn") from problem
+
+
+def _tiles(grid: Grid, data: Any) -> Tiles:
+    levels, codes = (np.array(data[name]).reshape(-1) for name in ("levels", "codes"))
+    if any(array.size and array.dtype != np.int64 for array in (levels, codes)):
+        raise ValueError("its levels or codes are no integers")
+    if levels.size and not (levels.min() >= 0 and levels.max() <= grid.levels):
+        raise ValueError(f"its levels are not all in 0..{grid.levels}")
+    levels, codes = levels.astype(np.int64), codes.astype(np.int64)
+    if levels.shape == codes.shape and np.any((codes < 0) | (codes >> 2 * levels > 0)):
+        raise ValueError("it has codes of cells that are not in its grid")
+    return Tiles(grid, levels, codes, np.array(data["masses"], dtype=np.float64).reshape(-1))
+
+
+def _posterior(data: Any) -> CountsPosterior | None:
+    """What the counts of a saved map say; nothing for methods, and files, that have none."""
+    return None if data is None else CountsPosterior(NoisyCounts.from_json(data))
+
+
+def _marks(data: Any) -> tuple[Mark, ...] | None:
+    """The marks of a saved map; nothing in files of before there were any."""
+    if data is None:
+        return None
+    names = [field.name for field in fields(Mark)]
+    found = tuple(Mark(*(float(one[name]) for name in names)) for one in data["marks"])
+    if not all(math.isfinite(number) for mark in found for number in astuple(mark)):
+        raise ValueError("its marks are not all finite")
+    return found
+
+
+def _area_cost(data: Any) -> PureDP | None:
+    cost = None if data is None else decode_loss(data)
+    if not isinstance(cost, PureDP | None):
+        raise ValueError("the cost of its area is no epsilon")
+    return cost
+
+
+def _receipt(data: Any) -> Release[None]:
+    if type(data["rehearsal"]) is not bool:
+        raise ValueError("its rehearsal is neither true nor false")
+    guarantee = replace(decode_guarantee(data["guarantee"]), loss=decode_loss(data["map_cost"]))
+    entry = Entry.from_json(data["entry"])
+    return Release(None, 0, guarantee, str(data["ledger"]), entry, data["rehearsal"])

@@ -1,0 +1,79 @@
+"""Cells as GeoJSON and as a GeoDataFrame: one polygon for each, the guarantee beside them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InvalidParameter, MissingPackage
+from sfumato.heatmap.export.shapes import Ring, cells_of, rings
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.results import HeatmapRelease
+
+GEO = "pip install 'sfumato[geo]'"
+
+
+def geojson(release: HeatmapRelease, level: int | None = None) -> bytes:
+    """The map as a FeatureCollection (RFC 7946): share, users and level of every cell with mass.
+
+    The member "sfumato" is the report without its tiles and counts.
+    """
+    if release.area.kind != "degrees":
+        raise InvalidParameter(
+            f"GeoJSON is in longitudes and latitudes, the map is in {release.area.kind}; write .csv instead; "
+            "nothing was written"
+        )
+    cells = cells_of(release.tiles, level)
+    rows = zip(
+        cells.levels.tolist(),
+        cells.boxes.tolist(),
+        cells.shares.tolist(),
+        cells.users.tolist(),
+        strict=True,
+    )
+    features = [
+        {
+            "type": "Feature",
+            "geometry": _geometry(rings(box, release.area)),
+            "properties": {"share": share, "users": users, "level": depth},
+        }
+        for depth, box, share, users in rows
+    ]
+    # One feature to a line: it can be read, and compared line by line.
+    lines = ",\n".join(json.dumps(one, separators=(",", ":"), allow_nan=False) for one in features)
+    about = json.dumps(report(release), allow_nan=False)
+    return (
+        f'{{"type":"FeatureCollection",\n"sfumato":{about},\n"features":[\n{lines}\n]}}\n'.encode()
+    )
+
+
+def report(release: HeatmapRelease) -> dict[str, Any]:
+    """The JSON report without its tiles and counts, for files that hold the map in their own way."""
+    found = release.to_json()
+    del found["tiles"], found["counts"]
+    return found
+
+
+def _geometry(parts: list[Ring]) -> dict[str, Any]:
+    if len(parts) == 1:
+        return {"type": "Polygon", "coordinates": parts}
+    return {"type": "MultiPolygon", "coordinates": [[ring] for ring in parts]}
+
+
+def to_geodataframe(release: HeatmapRelease, level: int | None = None) -> Any:
+    """The cells as a GeoDataFrame: geometry, share, users, level; EPSG:4326 for a map in degrees."""
+    try:
+        import geopandas
+        from shapely.geometry import MultiPolygon, Polygon
+    except ImportError:
+        raise MissingPackage(GEO) from None
+    cells = cells_of(release.tiles, level)
+    parts = [[Polygon(ring) for ring in rings(box, release.area)] for box in cells.boxes.tolist()]
+    frame = geopandas.GeoDataFrame(
+        {"share": cells.shares, "users": cells.users, "level": cells.levels},
+        geometry=[one[0] if len(one) == 1 else MultiPolygon(one) for one in parts],
+        crs="EPSG:4326" if release.area.kind == "degrees" else None,
+    )
+    frame.attrs["sfumato"] = report(release)
+    return frame

@@ -1,0 +1,210 @@
+"""The map as one page that works offline: pan, zoom, read off shares, and see what was promised."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
+from dataclasses import asdict
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.figures.heatmap import TOPS, palette, round_number
+from sfumato.heatmap.export.picture import (
+    cell_said,
+    drawn,
+    encoded,
+    extent_of,
+    noise_share,
+    overlay,
+    plain_image,
+)
+from sfumato.heatmap.export.shapes import Cells, cells_of
+from sfumato.spaces.area import DEGREE
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.results import HeatmapRelease
+
+READ_OUT = 6  # the level at which the page reads the band: a cell is narrower than the blur
+ENDS = ("low", "middle", "high")
+MOST_TILES = 4**9  # 2.3 MB in the page; beyond, the finest cells are taken together
+
+
+def html(release: HeatmapRelease, level: int | None = None) -> bytes:
+    """One HTML file with the map, its tiles, and a script that draws them; it fetches nothing.
+
+    Its policy lets the browser run exactly this script and this style, and load nothing at all.
+    """
+    place = files("sfumato.heatmap.export")
+    style, script, template = (
+        (place / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "page.html")
+    )
+    stamp = release.receipt.rehearsal
+    words = {
+        "STYLE_HASH": _digest(style),
+        "SCRIPT_HASH": _digest(script),
+        "STYLE": style,
+        "SCRIPT": script,
+        "TITLE": escape(release.name),
+        "STAMP": '<span class="stamp">REHEARSAL</span>' if stamp else "",
+        "WATERMARK": '<div class="watermark" aria-hidden="true">REHEARSAL</div>' if stamp else "",
+        "STATEMENT": escape(release.statement),
+        "PLAINLY": escape(release.plainly),
+        "DESCRIPTION": escape(f"Heatmap: {release.name}. Arrow keys move, + and - zoom."),
+        "ROWS": "".join(
+            f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
+            for name, value in (*facts(release), *_sure(release))
+        ),
+        # In a script element only these could end it, or begin a comment in it.
+        "DATA": json.dumps(_data(release, level), allow_nan=False, separators=(",", ":"))
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026"),
+    }
+    # In one pass: what is put in is never looked at again, whatever it says.
+    return re.sub("@([A-Z_]+)@", lambda found: words[found[1]], template).encode()
+
+
+def facts(release: HeatmapRelease) -> list[tuple[str, str]]:
+    """What a reader should know of how a map was made, as names and values."""
+    area, promised, entry = release.area, release.guarantee, release.receipt.entry
+    side = area.grid.side
+    told = [
+        ("guarantee", str(promised.loss)),
+        ("for each", promised.unit),
+        ("neighbors", str(promised.neighbors)),
+        ("trust", f"{promised.model} model"),
+        ("method", release.method),
+        *((f"method: {name}", _plain(value)) for name, value in release.parameters.items()),
+        ("area", f"{', '.join(f'{bound:g}' for bound in area.bounds)} ({area.kind})"),
+        ("resolution", f"{side:,} × {side:,} cells of {cell_said(release, area.grid.levels)}"),
+        ("mechanism", entry.mechanism),
+        ("ledger", release.receipt.ledger),
+        ("entry", f"{entry.number}, {entry.hash}"),
+    ]
+    if release.prior is not None:
+        told.append(("sharpened by", str(release.prior)))
+    return [("map", release.group), *told] if release.group else told
+
+
+def _sure(release: HeatmapRelease) -> list[tuple[str, str]]:
+    if release.posterior is None:
+        return []
+    found = release.uncertainty()
+    band = found.band
+    return [
+        (
+            f"{100 * band.coverage:g}% band",
+            f"of the map smoothed by {100 * band.sigma:g}% of the side: {band.width:.2f} times as wide as "
+            "the map is high, where 90% of its mass is",
+        ),
+        ("says nothing", f"on {_percent(found.silent_share)} of the area"),
+        ("places that are real", str(len(found.marks))),
+    ]
+
+
+def _percent(share: float) -> str:
+    """A share in words that do not say 0 of what can be seen."""
+    return f"{100 * share:.0f}%" if share == 0 or share >= 0.005 else "under 1%"
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _data(release: HeatmapRelease, level: int | None) -> dict[str, Any]:
+    area, found = release.area, drawn(release, None if level is None else min(level, 10))
+    cells = _few(release, level)
+    middle = (
+        math.cos(math.radians((area.bounds[1] + area.bounds[3]) / 2))
+        if area.kind == "degrees"
+        else 1.0
+    )
+    noise = noise_share(release)
+    densest = max(float(release.image(found.level).max()), 1e-12)
+    units = f"{release.guarantee.unit}s"
+    return {
+        "kind": area.kind,
+        "bounds": area.bounds,
+        "grid": area.grid.bounds,
+        "levels": area.grid.levels,
+        "level": found.level,
+        "window": area.window(found.level),
+        "extent": found.extent,
+        "stretch": 1 / middle,
+        "meter": DEGREE * middle if area.kind == "degrees" else None,
+        "legend": f"share of all {units} in a cell of {cell_said(release, found.level)}",
+        "units": units,
+        "noise": _finite(noise),
+        "scales": {
+            "smooth": {"top": found.top, "floor": _finite(found.floor)},
+            "cells": {"top": round_number(densest, TOPS), "floor": _finite(noise)},
+        },
+        "palettes": {name: _text(palette(name == "dark")) for name in ("light", "dark")},
+        "picture": encoded(plain_image(release, found)),
+        "uncertainty": None if release.posterior is None else _uncertainty(release),
+        "tiles": {
+            "levels": _text(cells.levels.astype(np.uint8)),
+            "codes": _text(cells.codes.astype("<u4")),
+            "shares": _text(cells.shares.astype("<f4")),
+        },
+    }
+
+
+def _uncertainty(release: HeatmapRelease) -> dict[str, Any]:
+    """What the page shows of how sure the map is; it reads the band off a coarser map than it hatches."""
+    area, found = release.area, release.uncertainty()
+    band = release.band(min(found.band.level, READ_OUT))
+    said = overlay(release, found)
+    silent_window, band_window = area.window(found.band.level), area.window(band.level)
+    return {
+        "level": found.band.level,
+        "silent": _text(np.packbits(_cut(found.silent, silent_window))),
+        "silentWindow": silent_window,
+        "extent": extent_of(area, found.band.level),
+        "bandLevel": band.level,
+        "bandWindow": band_window,
+        **{name: _text(_cut(getattr(band, name), band_window).astype("<f4")) for name in ENDS},
+        "coverage": band.coverage,
+        "cell": cell_said(release, band.level),
+        "marks": [asdict(mark) for mark in found.marks],
+        "reach": said.reach,
+        "hatched": _sentence(said.hatch_says),
+        "ringed": _sentence(said.rings_say),
+    }
+
+
+def _cut(image: npt.NDArray[Any], window: tuple[int, int, int, int]) -> npt.NDArray[Any]:
+    first_column, first_row, last_column, last_row = window
+    return image[first_row:last_row, first_column:last_column]
+
+
+def _sentence(said: str) -> str:
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _few(release: HeatmapRelease, level: int | None) -> Cells:
+    """The cells, the finest of them taken together until a page can hold them."""
+    finest = release.area.grid.levels if level is None else level
+    while (cells := cells_of(release.tiles, finest)).levels.size > MOST_TILES:
+        finest -= 1
+    return cells
+
+
+def _finite(value: float) -> float:
+    """A share, or 1 where there is none: JSON has no infinity, and no share is above 1."""
+    return value if math.isfinite(value) else 1.0
+
+
+def _text(values: npt.NDArray[Any]) -> str:
+    return base64.b64encode(values.tobytes()).decode()

@@ -1,0 +1,342 @@
+"""The map as a picture: smoothed, on the ground's proportions, its guarantee printed under it."""
+
+from __future__ import annotations
+
+import base64
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato._types import FloatArray
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.figures.heatmap import TOPS, Frame, Words, draw_heatmap, palette, round_number, shades
+from sfumato.figures.overlay import Overlay
+from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.inference.posterior import CountsPosterior
+from sfumato.heatmap.inference.uncertainty import CONFIDENCE, TIMES
+from sfumato.privacy import UNITS, ZCDP
+from sfumato.spaces import Area
+from sfumato.spaces.area import DEGREE
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.inference.uncertainty import Uncertainty
+    from sfumato.heatmap.results import HeatmapRelease
+
+
+FINEST_PICTURE = 10
+SIGMA = 0.01  # of the grid's side: about the thickness of a pencil on the sheet
+SMALLEST, LARGEST = 600, 4096  # pixels along the longer side of an image under the heat
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """What is drawn: smoothed shares cut to the window, their extent, and the ends of the color scale."""
+
+    level: int
+    shares: FloatArray
+    extent: tuple[float, float, float, float]
+    top: float
+    floor: float
+
+
+def drawn(release: HeatmapRelease, level: int | None = None) -> Drawn:
+    """The heatmap of the window [ghazi23, sec. 2.3], with a color scale made of released numbers only.
+
+    A map that knows how sure it is has its floor from that.
+    """
+    found = quickly_drawn(release, level)
+    return (
+        found
+        if release.posterior is None
+        else replace(found, floor=_own_floor(release, found.level))
+    )
+
+
+def quickly_drawn(release: HeatmapRelease, level: int | None = None) -> Drawn:
+    """The same with a floor from the width of the noise alone: for films of many maps."""
+    chosen = min(release.area.grid.levels, FINEST_PICTURE) if level is None else level
+    whole = release.image(chosen, sigma=SIGMA)
+    first_column, first_row, last_column, last_row = release.area.window(chosen)
+    shares = whole[first_row:last_row, first_column:last_column]
+    top = round_number(max(float(shares.max()), 1e-12), TOPS)
+    return Drawn(
+        chosen, shares, extent_of(release.area, chosen), top, _noise_floor(release, chosen)
+    )
+
+
+def extent_of(area: Area, level: int) -> tuple[float, float, float, float]:
+    """Where the cells of a level that the bounds touch begin and end: low x, low y, high x, high y."""
+    first_column, first_row, last_column, last_row = area.window(level)
+    grid = area.grid.at_level(level)
+    west, south = grid.bounds[0], grid.bounds[1]
+    return (
+        west + first_column * grid.cell_width,
+        south + first_row * grid.cell_height,
+        west + last_column * grid.cell_width,
+        south + last_row * grid.cell_height,
+    )
+
+
+def png(
+    release: HeatmapRelease, *, over: str | Path | None = None, level: int | None = None
+) -> bytes:
+    """The picture as PNG; with `over`, the heat lies on that image, pixel for pixel."""
+    found = drawn(release, level)
+    area = release.area
+    middle = math.cos(math.radians((area.bounds[1] + area.bounds[3]) / 2))
+    map_in_degrees = area.kind == "degrees"
+    frame = Frame(
+        extent=found.extent,
+        window=area.bounds,
+        stretch=1 / middle if map_in_degrees else 1.0,
+        meter=DEGREE * middle if map_in_degrees else None,
+        degrees=map_in_degrees,
+        downward=area.kind == "pixels",
+    )
+    under = None if over is None else stimulus(over, release)
+    return draw_heatmap(
+        found.shares,
+        frame,
+        words=_words(release, found),
+        top=found.top,
+        floor=found.floor,
+        under=under,
+        overlay=None if release.posterior is None else overlay(release, release.uncertainty()),
+    )
+
+
+def overlay(release: HeatmapRelease, found: Uncertainty) -> Overlay:
+    """Hatch and rings of a map, and the sentences that say what they mean."""
+    low_x, low_y, high_x, high_y = release.area.grid.bounds
+    return Overlay(
+        silent=found.silent,
+        extent=release.area.grid.bounds,
+        rings=tuple((mark.x, mark.y) for mark in found.marks),
+        reach=(found.reach * (high_x - low_x), found.reach * (high_y - low_y)),
+        hatch_says=hatch_said(),
+        rings_say=rings_said(found),
+    )
+
+
+def hatch_said() -> str:
+    """What the hatch means."""
+    return "hatched: the map says nothing here, it cannot tell quiet from busy"
+
+
+def rings_said(found: Uncertainty) -> str:
+    """What the rings mean; where there are none, what that means."""
+    chance = f"with a chance of about {100 * CONFIDENCE:g}%"
+    match len(found.marks):
+        case 0:
+            return f"no rings: nowhere is over twice the average {chance}"
+        case 1:
+            return f"ring: over twice the average inside it, {chance}"
+        case _:
+            return f"rings: over twice the average inside each, all of them at once {chance}"
+
+
+def noise_share(release: HeatmapRelease) -> float:
+    """The share below which a single cell may well be noise: that of twice the width of the noise, in users.
+
+    86 % of Laplace noise is below twice its scale. It is at least about 1 / epsilon users, or
+    1 / sqrt(2 rho), however the map was made [ghosh12]. A map of nobody has only noise.
+    """
+    loss = release.receipt.guarantee.loss
+    price: float = math.sqrt(2 * loss.rho) if isinstance(loss, ZCDP) else float(loss.epsilon)
+    users = release.tiles.total
+    if price <= 0 or users <= 0:
+        return math.inf
+    return 2 * max(1 / price, *_scales(release)) / users
+
+
+def _scales(release: HeatmapRelease) -> list[float]:
+    """Scales of the noise on counts, in users: all that the ledger's entry names, or the usual one of zoom.
+
+    Zoom pays for each count by itself; half of those that no finer one followed have at least that
+    scale.
+    """
+    parameters = release.receipt.entry.parameters
+    if "part_scale" in parameters and isinstance(release.posterior, CountsPosterior):
+        counts = release.posterior.counts
+        return [float(np.median(counts.scales[_last(counts)]))]
+    named = [
+        parameters.get(name, "0")
+        for name in ("scale", "scales", "leaf_scale", "second_scale", "sigma")
+    ]
+    every = [one for value in named for one in (value if isinstance(value, list) else [value])]
+    return [float(Fraction(str(one))) / UNITS for one in every]
+
+
+def _last(counts: NoisyCounts) -> npt.NDArray[np.bool_]:
+    """Which counts are of cells in which no finer one was counted."""
+    last = np.ones(counts.levels.size, dtype=np.bool_)
+    for level in range(counts.finest):
+        here, finer = counts.levels == level, counts.levels > level
+        above = counts.codes[finer] >> 2 * (counts.levels[finer] - level)
+        last[here] = ~np.isin(counts.codes[here], above)
+    return last
+
+
+def _noise_floor(release: HeatmapRelease, level: int) -> float:
+    """How high such noise stands in the picture: as one place, or on all cells of the map, if that is more.
+
+    A Gaussian over s cells peaks at 1 / (2 pi s^2).
+    """
+    blob: float = 2 * math.pi * (SIGMA * 2.0**level) ** 2
+    # A posterior shows, and a prior cuts, many more tiles than were counted, but neither adds
+    # noise.
+    if isinstance(release.posterior, CountsPosterior):
+        tiles = int(_last(release.posterior.counts).sum())
+    else:
+        tiles = release.tiles.codes.size if release.prior is None else release.prior.tiles
+    return noise_share(release) * max(1 / max(1.0, blob), min(1.0, tiles / 4.0**level))
+
+
+def _own_floor(release: HeatmapRelease, level: int) -> float:
+    """A map that knows how sure it is need not guess.
+
+    Of what it shows at places where there may be under half the average, 95 % is below its floor.
+    """
+    band = release.band()
+    first_column, first_row, last_column, last_row = release.area.window(band.level)
+    here = np.s_[first_row:last_row, first_column:last_column]
+    shown, low = release.image(band.level, sigma=SIGMA)[here], band.low[here]
+    doubtful = np.sort(shown[low <= 1 / (TIMES * low.size)])
+    if not doubtful.size:
+        return 0.0
+    held = np.cumsum(doubtful)
+    # A cell of a coarser picture has several of the band's.
+    return float(doubtful[np.searchsorted(held, 0.95 * held[-1])]) * 4.0 ** (band.level - level)
+
+
+def cell_said(release: HeatmapRelease, level: int) -> str:
+    """The size of a cell on the ground in words.
+
+    At the middle latitude, for degrees.
+    """
+    unit = release.area.unit
+    lengths = [
+        length * 2 ** (release.area.grid.levels - level) for length in release.area.cell_size
+    ]
+    if unit == "m" and max(lengths) >= 10_000:
+        unit, lengths = "km", [length / 1000 for length in lengths]
+    across, up = (f"{float(f'{length:.3g}'):,g}" for length in lengths)
+    return f"{across} × {up} {unit}".strip()
+
+
+def _words(release: HeatmapRelease, found: Drawn) -> Words:
+    promised = release.guarantee
+    side = release.area.grid.side
+    return Words(
+        title=release.name,
+        subtitle=f"method {release.method} · {promised.loss} · {side:,} × {side:,} cells of "
+        f"{cell_said(release, release.area.grid.levels)}",
+        legend=f"smoothed share of all {promised.unit}s in a cell of {cell_said(release, found.level)}",
+        caption=f"{'' if release.receipt.rehearsal else 'Guarantee: '}{release.statement}.\n"
+        f"{_paid(release)}{_followed(release)}Smoothed by a Gaussian of {100 * SIGMA:g}% of the grid's side.",
+        stamp="REHEARSAL" if release.receipt.rehearsal else "",
+    )
+
+
+def _paid(release: HeatmapRelease) -> str:
+    if release.receipt.rehearsal:
+        return ""
+    return f"Ledger {release.receipt.ledger}, entry {release.receipt.entry.number}. "
+
+
+def _followed(release: HeatmapRelease) -> str:
+    return "" if release.prior is None else f"Sharpened by {release.prior}. "
+
+
+def image_size(path: str | Path) -> tuple[int, int]:
+    """Width and height of an image file; InvalidInput when it is none."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as image:
+            return image.size
+    except (OSError, UnidentifiedImageError, Image.DecompressionBombError):
+        raise InvalidInput(f"cannot read {path} as an image; nothing was written") from None
+
+
+def check_image(path: str | Path, area: Area) -> None:
+    """Refuse an image that cannot lie under a map of this area."""
+    if area.kind != "pixels":
+        raise InvalidParameter(
+            f"an image goes under a map in pixels, this one is in {area.kind}; nothing was written"
+        )
+    size = image_size(path)
+    asked = (area.bounds[2] - area.bounds[0], area.bounds[3] - area.bounds[1])
+    if size != asked:
+        raise InvalidParameter(
+            f"the image under a map must have its size, {asked[0]:g} x {asked[1]:g}, {path} has "
+            f"{size[0]} x {size[1]}; nothing was written"
+        )
+
+
+def stimulus(path: str | Path, release: HeatmapRelease) -> npt.NDArray[np.uint8]:
+    """The image under a map in pixels, as RGB; tiny ones are blown up whole times, huge ones shrunk."""
+    from PIL import Image
+
+    check_image(path, release.area)
+    size = image_size(path)
+    try:
+        with Image.open(path) as image:
+            plain = image.convert("RGBA")
+    except OSError:
+        raise InvalidInput(f"cannot read {path} as an image; nothing was written") from None
+    flat = Image.alpha_composite(Image.new("RGBA", plain.size, "white"), plain).convert("RGB")
+    longest = max(size)
+    if longest < SMALLEST:
+        times = math.ceil(SMALLEST / longest)
+        flat = flat.resize((size[0] * times, size[1] * times), Image.Resampling.NEAREST)
+    elif longest > LARGEST:
+        flat.thumbnail((LARGEST, LARGEST))
+    return np.asarray(flat, dtype=np.uint8)
+
+
+def plain_image(release: HeatmapRelease, found: Drawn) -> npt.NDArray[np.uint8]:
+    """The shades of the picture, 0 to 255, row 0 at the top of the map, for pages to color."""
+    shade = np.round(255 * shades(found.shares, top=found.top, floor=found.floor)).astype(np.uint8)
+    return shade if release.area.kind == "pixels" else shade[::-1]
+
+
+def encoded(pixels: npt.NDArray[np.uint8]) -> str:
+    """An image [row, column] as the text of a data URI."""
+    import io
+
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, format="PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def html_repr(release: HeatmapRelease) -> str:
+    """A small figure for notebooks: the map, and under it what was promised."""
+    from PIL import Image
+
+    found = drawn(release, min(release.area.grid.levels, 8))
+    colors = Image.fromarray(palette()[plain_image(release, found)])
+    low_x, low_y, high_x, high_y = release.area.bounds
+    stretch = (
+        1 / math.cos(math.radians((low_y + high_y) / 2)) if release.area.kind == "degrees" else 1.0
+    )
+    ratio = (high_y - low_y) * stretch / (high_x - low_x)
+    wide = round(min(480, 480 / ratio))
+    picture = encoded(
+        np.asarray(colors.resize((wide, max(1, round(wide * ratio))), Image.Resampling.BILINEAR))
+    )
+    stamp = "REHEARSAL · " if release.receipt.rehearsal else ""
+    said = f"{stamp}{release.name} · method {release.method}"
+    return (
+        '<figure style="display:inline-block;margin:0;max-width:480px;font:13px/1.4 system-ui,sans-serif">'
+        f'<img alt="{escape(said)}" src="{picture}" style="max-width:100%;border:1px solid #ccc">'
+        f"<figcaption><strong>{escape(said)}</strong><br>{escape(release.statement)}</figcaption></figure>"
+    )

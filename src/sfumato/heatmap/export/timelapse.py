@@ -1,0 +1,157 @@
+"""Maps of periods as one page that plays them: a slider, one color scale, and people per period."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.errors import InvalidParameter
+from sfumato.figures.heatmap import TOPS, palette, round_number, shades
+from sfumato.heatmap.export.formats import check_outputs, save
+from sfumato.heatmap.export.page import facts
+from sfumato.heatmap.export.picture import cell_said, encoded, quickly_drawn
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.results import HeatmapRelease
+
+FINEST_FRAME = 8
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+# Milliseconds a frame is shown: a film lasts about twelve seconds.
+FASTEST, SLOWEST, LENGTH = 120, 800, 12_000
+
+
+def write_timelapse(
+    maps: Sequence[HeatmapRelease], path: str | Path, *, overwrite: bool = False
+) -> None:
+    """Save the maps of one release, in order, as one HTML file that plays them; it is there whole or not."""
+    target = Path(path)
+    if target.suffix.lower() != ".html":
+        raise InvalidParameter(f"a film is written to .html, got {target}; nothing was written")
+    data = film(maps)
+    check_outputs([target], maps[0].area, overwrite=overwrite)
+    save(target, data, overwrite=overwrite)
+
+
+def film(maps: Sequence[HeatmapRelease]) -> bytes:
+    """One HTML file with a frame for each map and a script that plays them; it fetches nothing.
+
+    All frames have one scale, in users and not in shares, so that a quiet night looks quiet; its
+    top is the densest place of all released maps. The policy is that of the page of one map.
+    """
+    if not maps:
+        raise InvalidParameter("a film needs at least one map, got none; nothing was written")
+    first = maps[0]
+    if any(one.area != first.area or one.receipt.entry != first.receipt.entry for one in maps):
+        raise InvalidParameter(
+            "a film shows the maps of one release, got maps of several; nothing was written"
+        )
+    place = files("sfumato.heatmap.export")
+    look, more, script, template = (
+        (place / name).read_text(encoding="utf-8")
+        for name in ("page.css", "film.css", "film.js", "film.html")
+    )
+    style, stamp = look + more, first.receipt.rehearsal
+    title = first.title or ("Rehearsal of heatmaps" if stamp else "Private heatmaps")
+    words = {
+        "STYLE_HASH": _digest(style),
+        "SCRIPT_HASH": _digest(script),
+        "STYLE": style,
+        "SCRIPT": script,
+        "TITLE": escape(title),
+        "STAMP": '<span class="stamp">REHEARSAL</span>' if stamp else "",
+        "WATERMARK": '<div class="watermark" aria-hidden="true">REHEARSAL</div>' if stamp else "",
+        "STATEMENT": escape(first.statement),
+        "PLAINLY": escape(first.plainly),
+        "DESCRIPTION": escape(f"Heatmap of the chosen period: {title}."),
+        "LAST": str(len(maps) - 1),
+        "ROWS": "".join(
+            f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
+            for name, value in _facts(maps)
+        ),
+        # In a script element only these could end it, or begin a comment in it.
+        "DATA": json.dumps(_data(maps, title), allow_nan=False, separators=(",", ":"))
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026"),
+    }
+    # In one pass: what is put in is never looked at again, whatever it says.
+    return re.sub("@([A-Z_]+)@", lambda found: words[found[1]], template).encode()
+
+
+def _data(maps: Sequence[HeatmapRelease], title: str) -> dict[str, Any]:
+    first = maps[0]
+    level = min(first.area.grid.levels, FINEST_FRAME)
+    totals = [one.tiles.total for one in maps]
+    pictures = [quickly_drawn(one, level) for one in maps]
+    # In users; a map of nobody has shares, but of nothing.
+    users = [found.shares * total for found, total in zip(pictures, totals, strict=True)]
+    floors = [
+        found.floor * total for found, total in zip(pictures, totals, strict=True) if total > 0
+    ]
+    top = round_number(max(float(np.max(users)), 1e-12), TOPS)
+    floor = min(max(floors, default=top), 1e300)
+    area, units = first.area, f"{first.guarantee.unit}s"
+    middle = (
+        math.cos(math.radians((area.bounds[1] + area.bounds[3]) / 2))
+        if area.kind == "degrees"
+        else 1.0
+    )
+    cell = area.grid.at_level(level)
+    period = first.counted.get("period", {})
+    high, wide = users[0].shape
+    grey = [np.round(255 * shades(one, top=top, floor=floor)).astype(np.uint8) for one in users]
+    return {
+        "title": title,
+        "names": [_said(one) for one in maps],
+        "totals": [float(f"{total:.6g}") for total in totals],
+        "units": units,
+        "said": "in this period"
+        if period.get("mass_per_period")
+        else "in this period; one who is in several counts in part in each",
+        "size": [wide, high],
+        "stretch": cell.cell_height / (cell.cell_width * middle),
+        "top": top,
+        "floor": floor,
+        "legend": f"smoothed {units} in a cell of {cell_said(first, level)}",
+        "pace": round(min(SLOWEST, max(FASTEST, LENGTH / len(maps)))),
+        "palettes": {
+            name: base64.b64encode(palette(name == "dark").tobytes()).decode()
+            for name in ("light", "dark")
+        },
+        "frames": [encoded(one if area.kind == "pixels" else one[::-1]) for one in grey],
+    }
+
+
+def _facts(maps: Sequence[HeatmapRelease]) -> list[tuple[str, str]]:
+    first, last = maps[0], maps[-1]
+    period = first.counted.get("period", {})
+    shared = "1 in each period" if period.get("mass_per_period") else "1, shared over all periods"
+    told = [("maps", f"{len(maps)}, {first.group} to {last.group}"), ("mass of a user", shared)]
+    if period:
+        told.append(("time zone", period["time_zone"] or "as written, else UTC"))
+    return [*told, *(fact for fact in facts(first) if fact[0] != "map")]
+
+
+def _said(release: HeatmapRelease) -> str:
+    """The period of a map as people say it: its day of the week, and the hour by the clock."""
+    period = release.counted.get("period", {})
+    if period.get("unit") not in ("hour", "day"):
+        return release.group
+    start = datetime.fromisoformat(period["start"])
+    day = f"{DAYS[start.weekday()]} {start.date()}"
+    return f"{day} {start:%H:%M}" if period["unit"] == "hour" else day
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

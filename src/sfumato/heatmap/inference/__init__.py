@@ -1,0 +1,1 @@
+"""From noisy counts to maps: posterior, priors, uncertainty, tree fits."""

@@ -1,0 +1,102 @@
+"""The prior of a map: mass falls down the cells by random shares, evenly in some places, in spikes in others.
+
+A cell gives a share t of its mass to its first half and the rest to the second; t is Beta
+distributed around a center c, with parameters 2 a c and 2 a (1 - c). A shape a near 0 sends all
+mass one way, a large one splits as the center says. Which shapes are common is not assumed: it is
+fitted to the noisy counts, for cells of little and of much mass apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import betainc
+
+from sfumato._types import FloatArray
+
+SHAPES = (0.04, 0.12, 0.35, 1.0, 3.0, 10.0, 40.0)
+# Cells of up to so many users share a mixture of shapes: one user is in one place, a hundred are in
+# many.
+MASSES = (1.5, 6.0, 25.0)
+# Tables run over the logit of t, and over centers of these logits.
+LOGITS, CENTERS = np.linspace(-18.0, 18.0, 361), np.linspace(-3.5, 3.5, 15)
+# How common shapes are before anything is seen: one or two users are in few places, many may be
+# anywhere.
+USUAL = (
+    (0.30, 0.25, 0.20, 0.12, 0.07, 0.04, 0.02),
+    (0.20, 0.20, 0.20, 0.20, 0.10, 0.06, 0.04),
+    (1 / 7,) * 7,
+    (1 / 7,) * 7,
+)
+# A fitted mixture is as firm as this many further splits that show the usual shapes.
+PSEUDO = 6.0
+STEPS = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """Tables of t under a mixture of shapes, one for each class of mass.
+
+    `below` [class, center, logit] is P(t <= ...), `part` the part of the mean of t that lies below.
+    """
+
+    below: FloatArray
+    part: FloatArray
+
+
+@lru_cache(maxsize=1)
+def by_shape() -> Shares:
+    """The same tables with shapes in the place of classes."""
+    t, centers = 1 / (1 + np.exp(-LOGITS)), 1 / (1 + np.exp(-CENTERS))
+    a = np.array(SHAPES)[:, None, None]
+    c = centers[None, :, None]
+    # The mean of t up to x is c times the distribution of Beta(2 a c + 1, 2 a (1 - c)) at x.
+    below, above = (
+        betainc(2 * a * c, 2 * a * (1 - c), t),
+        betainc(2 * a * c + 1, 2 * a * (1 - c), t),
+    )
+    return Shares(np.asarray(below, dtype=np.float64), np.asarray(c * above, dtype=np.float64))
+
+
+def usual_mixture() -> FloatArray:
+    """How common each shape is for each class of mass [class, shape], before anything is seen."""
+    return np.array(USUAL)
+
+
+def mixed(mixture: FloatArray) -> Shares:
+    """The tables of a mixture of shapes."""
+    tables = by_shape()
+    return Shares(
+        np.einsum("gj,jsk->gsk", mixture, tables.below),
+        np.einsum("gj,jsk->gsk", mixture, tables.part),
+    )
+
+
+@lru_cache(maxsize=1)
+def usual_shares() -> Shares:
+    """The tables of the usual mixture."""
+    return mixed(usual_mixture())
+
+
+def fit_mixture(evidence: FloatArray, masses: FloatArray) -> FloatArray:
+    """The mixture [class, shape] that makes what was seen of splits most likely, with PSEUDO usual ones more.
+
+    `evidence` [split, shape] is the logarithm of how likely the counts below a split are under each
+    shape. Expectation and maximisation in turn, STEPS times: enough for weights of a few
+    hundredths.
+    """
+    usual = usual_mixture()
+    found = usual.copy()
+    classes = np.searchsorted(np.array(MASSES), masses)
+    for group in range(len(found)):
+        seen = evidence[classes == group]
+        if not len(seen):
+            continue
+        likely = np.exp(seen - seen.max(axis=1, keepdims=True))
+        for _ in range(STEPS):
+            owed = likely * found[group]
+            owed /= owed.sum(axis=1, keepdims=True)
+            found[group] = (owed.sum(axis=0) + PSEUDO * usual[group]) / (len(seen) + PSEUDO)
+    return found

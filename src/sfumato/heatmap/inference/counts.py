@@ -1,0 +1,73 @@
+"""Noisy counts of cells with the scale of their noise: all that a posterior is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato._types import FloatArray, IntArray
+from sfumato.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyCounts:
+    """Counts of a map, in users, each with Laplace noise of its own scale; a cell may be counted twice.
+
+    Of several `groups`, codes are group * 4**level + code. Where `ceiling` is set the count itself
+    was kept back, and is only known to be at most `values`.
+    """
+
+    levels: IntArray
+    codes: IntArray
+    values: FloatArray
+    scales: FloatArray
+    ceiling: npt.NDArray[np.bool_]
+    groups: int = 1
+
+    def __post_init__(self) -> None:
+        shapes = {
+            one.shape for one in (self.levels, self.codes, self.values, self.scales, self.ceiling)
+        }
+        if len(shapes) != 1 or self.levels.ndim != 1:
+            raise InvalidInput("counts need one level, code, value and scale each; no map was made")
+        if not (
+            np.isfinite(self.values).all()
+            and np.isfinite(self.scales).all()
+            and (self.scales > 0).all()
+        ):
+            raise InvalidInput("counts need finite values, and scales above 0; no map was made")
+        if np.any((self.levels < 0) | (self.levels > 30)):
+            raise InvalidInput("counts are of cells of levels 0..30; no map was made")
+        if np.any((self.codes < 0) | (self.codes >> 2 * self.levels >= self.groups)):
+            raise InvalidInput(
+                "counts have codes of cells that their level does not have; no map was made"
+            )
+
+    @property
+    def finest(self) -> int:
+        """The finest level that was counted."""
+        return int(self.levels.max(initial=0))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists."""
+        return {
+            "levels": self.levels.tolist(),
+            "codes": self.codes.tolist(),
+            "values": self.values.tolist(),
+            "scales": self.scales.tolist(),
+            "ceiling": self.ceiling.astype(int).tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> NoisyCounts:
+        """What `to_json` wrote; InvalidInput or ValueError for anything else."""
+        levels, codes = (
+            np.array(data[name], dtype=np.int64).reshape(-1) for name in ("levels", "codes")
+        )
+        values, scales = (
+            np.array(data[name], dtype=np.float64).reshape(-1) for name in ("values", "scales")
+        )
+        return cls(levels, codes, values, scales, np.array(data["ceiling"]).reshape(-1) == 1)

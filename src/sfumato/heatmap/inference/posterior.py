@@ -1,0 +1,377 @@
+"""What noisy counts say of a map: its mean, and maps that could have led to them. All of it is free.
+
+The prior is the cascade of `cascade.py`; the likelihood is that of Laplace noise, exactly. Cells
+form a tree of halves, so that likelihoods are passed up it and masses come down it, one variable at
+a time: no sampling chain has to mix, and no noise is taken for Gaussian.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import gaussian_filter
+
+from sfumato._types import FloatArray, IntArray
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.inference import posterior_kernel as kernel
+from sfumato.heatmap.inference.cascade import (
+    MASSES,
+    Shares,
+    by_shape,
+    fit_mixture,
+    mixed,
+    usual_shares,
+)
+from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.spaces import Grid
+
+# A cell's mass is expected to lie as a blur of its surroundings says: a Gaussian of 0.6 cells.
+SURROUNDINGS = 0.6
+# A mean of so many maps, each with its parents drawn and its own share integrated.
+MEAN_OF = 16
+PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59])
+# Points and bins of a first pass: half as many are enough to choose among a few levels, shapes or
+# centers.
+ROUGH = 10
+# No picture of a posterior is finer: below, mass is spread evenly.
+FINEST = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tree:
+    """Nodes from the root on: binary depth and code of each, the first child, and what was counted."""
+
+    depth: IntArray
+    code: IntArray
+    first: IntArray
+    center: FloatArray
+    guess: FloatArray
+    spread: FloatArray
+    kinds: npt.NDArray[np.int8]
+    values: FloatArray
+    scales: FloatArray
+    low: FloatArray
+    high: FloatArray
+    table: FloatArray
+    filled: npt.NDArray[np.bool_]
+
+    @property
+    def shape(self) -> tuple[npt.NDArray[np.generic], ...]:
+        """What the kernel calls a tree."""
+        return (
+            self.first,
+            self.center,
+            self.guess,
+            self.spread,
+            self.kinds,
+            self.values,
+            self.scales,
+        )
+
+    @property
+    def tables(self) -> tuple[npt.NDArray[np.generic], ...]:
+        """What the kernel calls tables."""
+        return self.low, self.high, self.table, self.filled
+
+    @property
+    def bins(self) -> int:
+        """In how many bins a share is integrated: as many as a table has points."""
+        return int(self.table.shape[1])
+
+    def level(self, level: int) -> IntArray:
+        """Where the cells of a level are among the nodes."""
+        return np.flatnonzero(self.depth == 2 * level)
+
+
+class CountsPosterior:
+    """What is known of a map after its noisy counts were released; worked out when it is first asked for."""
+
+    def __init__(self, counts: NoisyCounts) -> None:
+        if counts.finest > FINEST or counts.groups != 1:
+            raise InvalidParameter(
+                f"counts of one map and of levels 0..{FINEST} have a posterior, got {counts.groups} maps and "
+                f"level {counts.finest}; none was made"
+            )
+        self.counts = counts
+
+    @cached_property
+    def _fit(self) -> _Fit:
+        return _fitted(self.counts)
+
+    @cached_property
+    def _mean(self) -> FloatArray:
+        return self._fit.mean()
+
+    def means(self, level: int) -> FloatArray:
+        """The expected mass of every cell of a level, in users, by Z-order code."""
+        return self._fit.laid_out(self._mean, _seen(level))
+
+    def maps(self, count: int, level: int) -> FloatArray:
+        """So many maps [map, row, column], in users: each could have led to what was released.
+
+        Below the cells that were counted, mass falls as the prior says. The same counts give the
+        same maps.
+        """
+        if count < 1:
+            raise InvalidParameter(f"at least one map can be drawn, got {count}; none was")
+        fit, grid = self._fit, Grid(FINEST).at_level(_seen(level))
+        ignored = np.zeros(fit.tree.first.size)
+        totals = fit.totals(count)
+        # Surroundings are those of the mean map: one blur a level, not one a map.
+        centers = [_centers(fit.laid_out(self._mean, at), at) for at in range(level)]
+        found = np.empty((count, grid.side, grid.side))
+        for number in range(count):
+            mass = fit.drawn(totals[number], fit.uniforms(number), ignored)
+            found[number] = grid.image(fit.scattered(mass, centers, number))
+        return found
+
+
+def _seen(level: int) -> int:
+    if not 0 <= level <= FINEST:
+        raise InvalidParameter(
+            f"a posterior shows cells of level 0..{FINEST}, got {level}; none was drawn"
+        )
+    return level
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """A tree with its likelihoods, the prior they were passed up with, and where uniform numbers start."""
+
+    tree: _Tree
+    shares: Shares
+    seed: int
+
+    def mean(self, draws: int = MEAN_OF) -> FloatArray:
+        """The expected mass of each node: over some draws of its parent, exactly given that.
+
+        The numbers of a node turn round the circle from draw to draw, by steps that no two depths
+        share: they cover it more evenly than chance would.
+        """
+        mean = np.zeros(self.tree.first.size)
+        starts, steps = self.uniforms(0), np.sqrt(PRIMES)[self.tree.depth]
+        for number, total in enumerate(self.totals(draws)):
+            mean[0] += self.drawn(total, (starts + number * steps) % 1.0, mean)[0]
+        mean /= draws
+        kernel.agree(self.tree.first, mean)
+        return mean
+
+    def drawn(self, total: float, uniforms: FloatArray, mean: FloatArray) -> FloatArray:
+        """The masses of all nodes in one map of this total; adds to `mean` what each has given its parent."""
+        mass = np.zeros(self.tree.first.size)
+        mass[0] = total
+        kernel.descend(
+            self.tree.shape, self.tree.tables, self.shares.below, self.shares.part, np.array(MASSES),
+            uniforms, mass, mean,
+        )  # fmt: skip
+        return mass
+
+    def totals(self, count: int) -> FloatArray:
+        """Evenly spaced quantiles of the whole mass."""
+        points, weights = kernel.totals(0, self.tree.shape, self.tree.tables)
+        reached = np.cumsum(weights) - weights / 2
+        return np.asarray(np.interp((np.arange(count) + 0.5) / count, reached, points))
+
+    def uniforms(self, number: int) -> FloatArray:
+        """A number in (0, 1) for each node that depends on the counts and on `number` alone."""
+        return np.asarray(kernel.uniforms(self.seed, number, self.tree.first.size))
+
+    def laid_out(self, mass: FloatArray, level: int) -> FloatArray:
+        """A level's masses; where nothing was counted a cell is split as its surroundings say."""
+        now = mass[:1]
+        for at in range(level):
+            now = (now[:, None] * _quarters(_centers(now, at))).ravel()
+            here = self.tree.level(at + 1)
+            now[self.tree.code[here]] = mass[here]
+        return now
+
+    def scattered(self, mass: FloatArray, centers: list[FloatArray], number: int) -> FloatArray:
+        """All cells of the level below the last centers; the prior splits what was not counted."""
+        now = mass[:1]
+        for at in range(len(centers)):
+            below = np.empty(4 * now.size)
+            kernel.scatter(
+                now,
+                centers[at],
+                self.shares.below,
+                np.array(MASSES),
+                self.seed,
+                number,
+                at + 1,
+                below,
+            )
+            here = self.tree.level(at + 1)
+            below[self.tree.code[here]] = mass[here]
+            now = below
+        return now
+
+
+def rough_masses(counts: NoisyCounts, level: int, codes: IntArray) -> FloatArray:
+    """Expected masses of cells that were counted, from one pass: what zoom decides by. Maps of all groups."""
+    fit = _first_fit(counts, ROUGH)
+    here = fit.tree.level(level)
+    return np.asarray(_rough(fit)[here][np.searchsorted(fit.tree.code[here], codes)])
+
+
+def _fitted(counts: NoisyCounts) -> _Fit:
+    """The posterior, with the shapes of its prior and its centers fitted to the counts themselves.
+
+    Twice: first with even centers and the usual shapes; then each split is centered where the
+    surroundings of its cell lie, and shapes are as common as the first pass found them.
+    """
+    first = _first_fit(counts, ROUGH)
+    tree, rough = first.tree, _rough(first)
+    for level in range(counts.finest):
+        _center(tree, first.laid_out(rough, level), level)
+    found = np.zeros((tree.first.size, by_shape().below.shape[0]))
+    kernel.evidence(
+        tree.shape, tree.tables, by_shape().below, by_shape().part, rough, found, tree.bins
+    )
+    split = tree.first >= 0
+    shares = mixed(fit_mixture(found[split], rough[split]))
+    tree = replace(tree, table=np.zeros((tree.first.size, kernel.POINTS)))
+    _fill(tree, shares)
+    return _Fit(tree, shares, first.seed)
+
+
+def _first_fit(counts: NoisyCounts, points: int = kernel.POINTS) -> _Fit:
+    tree, shares = _grown(counts, points), usual_shares()
+    _fill(tree, shares)
+    digest = hashlib.sha256(counts.values.tobytes() + counts.codes.tobytes()).digest()
+    return _Fit(tree, shares, int.from_bytes(digest[:7], "big"))
+
+
+def _rough(fit: _Fit) -> FloatArray:
+    """The expected mass of each node, given the expected mass of its parent."""
+    mass = np.zeros(fit.tree.first.size)
+    roots = int((fit.tree.depth == 0).sum())
+    kernel.expect_totals(roots, fit.tree.shape, fit.tree.tables, mass)
+    kernel.expect(
+        fit.tree.shape,
+        fit.tree.tables,
+        fit.shares.below,
+        fit.shares.part,
+        np.array(MASSES),
+        mass,
+        fit.tree.bins,
+    )
+    return mass
+
+
+def _grown(counts: NoisyCounts, points: int) -> _Tree:
+    """The tree over all counted cells: with a cell come its siblings, its parent, and so on to the root."""
+    depths, codes = 2 * counts.levels, counts.codes
+    deepest = int(depths.max(initial=0))
+    wanted = [np.unique(codes[depths == at]) for at in range(deepest + 1)]
+    for at in range(deepest, 0, -1):
+        if at % 2 == 0:
+            wanted[at] = (4 * np.unique(wanted[at] >> 2)[:, None] + np.arange(4)).ravel()
+        parents = np.unique(wanted[at] >> 1)
+        wanted[at] = (2 * parents[:, None] + np.arange(2)).ravel()
+        wanted[at - 1] = np.union1d(wanted[at - 1], parents)
+    wanted[0] = np.arange(counts.groups)
+    starts = np.concatenate([[0], np.cumsum([one.size for one in wanted])])
+    depth = np.repeat(np.arange(deepest + 1), [one.size for one in wanted])
+    code = np.concatenate(wanted)
+    first = np.full(code.size, -1, dtype=np.int64)
+    for at in range(deepest):
+        above = starts[at] + np.searchsorted(wanted[at], wanted[at + 1][::2] >> 1)
+        first[above] = starts[at + 1] + 2 * np.arange(above.size)
+    node = np.empty(codes.size, dtype=np.int64)
+    for at in range(0, deepest + 1, 2):
+        here = depths == at
+        node[here] = starts[at] + np.searchsorted(wanted[at], codes[here])
+    return _counted(counts, node, depth, code, first, points=points)
+
+
+def _counted(
+    counts: NoisyCounts,
+    node: IntArray,
+    depth: IntArray,
+    code: IntArray,
+    first: IntArray,
+    *,
+    points: int,
+) -> _Tree:
+    """The tree with its counts, and with a rough Gaussian guess of each node that says where to look."""
+    size = code.size
+    order = np.argsort(node, kind="stable")
+    turn = np.arange(node.size) - np.searchsorted(node[order], node[order])
+    slots = int(turn.max(initial=0)) + 1
+    kinds = np.zeros((size, slots), dtype=np.int8)
+    values, scales = np.zeros((size, slots)), np.ones((size, slots))
+    at = node[order], turn
+    kinds[at] = np.where(counts.ceiling[order], kernel.CEILING, kernel.COUNT)
+    values[at], scales[at] = counts.values[order], counts.scales[order]
+    # Below a ceiling lies about half of it, give or take that and the noise.
+    half = np.maximum(values, 0) / 2
+    place = np.where(kinds == kernel.CEILING, half, values)
+    variance = np.where(kinds == kernel.CEILING, (half + 3 * scales) ** 2, 2 * scales**2)
+    weight = np.where(kinds == kernel.NONE, 0.0, 1 / variance)
+    own, own_place = weight.sum(axis=1), (weight * place).sum(axis=1)
+    guess, spread = np.zeros(size), np.full(size, np.inf)
+    low, high = np.zeros(size), np.ones(size)
+    for level in range(int(depth.max(initial=0)), -1, -1):
+        here = np.flatnonzero(depth == level)
+        a = first[here]
+        below = np.where(a >= 0, np.hypot(spread[a], spread[a + 1 - (a < 0)]), np.inf)
+        sums = np.where(np.isfinite(below), guess[a] + guess[a + 1 - (a < 0)], 0.0)
+        low[here] = np.where(np.isfinite(below), np.maximum(sums - 8 * below, 0.0), 0.0)
+        high[here] = np.where(np.isfinite(below), np.maximum(sums, 0.0) + 8 * below, np.inf)
+        total = own[here] + 1 / below**2
+        guess[here] = np.where(total > 0, own_place[here] + sums / below**2, 0.0) / np.where(
+            total > 0, total, 1.0
+        )
+        spread[here] = np.where(total > 0, 1 / np.sqrt(np.where(total > 0, total, 1.0)), np.inf)
+    roots = code >> depth
+    if not np.isfinite(spread[roots]).all():
+        raise InvalidInput(
+            "counts say nothing of how many there are on the whole map; none was made"
+        )
+    # No cell has many times more than its map.
+    most = 3 * np.maximum(guess[roots], 1.0) + 10 * np.minimum(spread[roots], 1e6)
+    high = np.maximum(np.minimum(high, most), low + 1e-3)
+    return _Tree(
+        depth, code, first, np.full(size, 0.5), guess, spread, kinds, values, scales, low, high,
+        np.zeros((size, points)), np.zeros(size, dtype=np.bool_),
+    )  # fmt: skip
+
+
+def _fill(tree: _Tree, shares: Shares) -> None:
+    tree.filled[:] = False
+    kernel.upward(tree.shape, tree.tables, shares.below, shares.part, np.array(MASSES), tree.bins)
+
+
+def _centers(masses: FloatArray, level: int) -> FloatArray:
+    """Where each cell's mass should lie by its surroundings [cell, 3]: first half, and first of each half."""
+    grid = Grid(FINEST + 1)
+    fine = np.kron(grid.at_level(level).image(masses), np.full((2, 2), 0.25))
+    blurred = gaussian_filter(fine, 2 * SURROUNDINGS, mode="nearest")
+    below = grid.at_level(level + 1)
+    columns, rows = below.decode(np.arange(below.size))
+    quarters = (
+        blurred[rows, columns].reshape(-1, 4) + 1e-9 * max(float(masses.sum()), 1.0) / masses.size
+    )
+    halves = quarters[:, ::2] + quarters[:, 1::2]
+    first = halves[:, 0] / halves.sum(axis=1)
+    return np.column_stack([first, quarters[:, 0] / halves[:, 0], quarters[:, 2] / halves[:, 1]])
+
+
+def _quarters(centers: FloatArray) -> FloatArray:
+    """The shares of the four quarters of each cell, by its centers."""
+    half, first, second = centers.T
+    return np.column_stack(
+        [half * first, half * (1 - first), (1 - half) * second, (1 - half) * (1 - second)]
+    )
+
+
+def _center(tree: _Tree, masses: FloatArray, level: int) -> None:
+    """Center the splits of a level's cells, and those of their halves."""
+    centers = _centers(masses, level)
+    here, halves = tree.level(level), np.flatnonzero(tree.depth == 2 * level + 1)
+    tree.center[here] = centers[tree.code[here], 0]
+    tree.center[halves] = centers[tree.code[halves] >> 1, 1 + (tree.code[halves] & 1)]

@@ -1,0 +1,328 @@
+"""Zoom: every cell buys its own split, and hands the rest of its budget down to its quarters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import whole
+from sfumato.errors import InvalidParameter, SolverFailed
+from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.inference.posterior import FINEST, CountsPosterior, rough_masses
+from sfumato.heatmap.methods.protocol import check_level
+from sfumato.heatmap.tiles import Tiles, dense_tiles
+from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
+from sfumato.privacy.accounting.numbers import Number, exact
+from sfumato.records import CellSums
+from sfumato.spaces import Grid
+from sfumato.spaces.grid import MAX_LEVELS
+
+# A budget is spent in so many equal parts: few enough for a table of noise each, and fine enough.
+PARTS = 64
+FIRST_LEVEL, FIRST_PARTS = 2, 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PricedLevel:
+    """Released counts, in units, of cells of one level, and the parts of the budget that each was bought for.
+
+    Codes are group * 4**level + code.
+    """
+
+    level: int
+    codes: IntArray
+    values: IntArray
+    parts: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ZoomTree:
+    """All counts in the order they were bought; noise of k parts has scale part_scale / k, in units."""
+
+    groups: int
+    part_scale: Fraction
+    levels: tuple[PricedLevel, ...]
+
+    @property
+    def together(self) -> NoisyCounts:
+        """What was counted of all maps, in users."""
+        parts = np.concatenate([one.parts for one in self.levels])
+        return NoisyCounts(
+            np.concatenate(
+                [np.full(one.codes.size, one.level, dtype=np.int64) for one in self.levels]
+            ),
+            np.concatenate([one.codes for one in self.levels]),
+            np.concatenate([one.values for one in self.levels]) / UNITS,
+            float(self.part_scale / UNITS) / parts,
+            np.zeros(parts.size, dtype=np.bool_),
+            self.groups,
+        )
+
+    def counts(self, group: int) -> NoisyCounts:
+        """What was counted of one map, in users."""
+        every = self.together
+        here = every.codes >> 2 * every.levels == group
+        levels = every.levels[here]
+        return NoisyCounts(
+            levels,
+            every.codes[here] - (group << 2 * levels),
+            every.values[here],
+            every.scales[here],
+            every.ceiling[here],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Integers, and the scale of one part as a fraction."""
+        return {
+            "groups": self.groups,
+            "part_scale": str(self.part_scale),
+            "levels": [
+                {
+                    "level": one.level,
+                    "codes": one.codes.tolist(),
+                    "values": one.values.tolist(),
+                    "parts": one.parts.tolist(),
+                }
+                for one in self.levels
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Zoom:
+    """Count the cells of the first level for a quarter of the budget; then each cell splits or closes.
+
+    A cell with estimate m (users) and budget left *splits* if noise of m / `worth` on its quarters
+    costs at most half of what it has left: it pays for that, in whole parts, and each quarter
+    inherits the rest. Otherwise it *closes*: all it has left is spent once, on all its descendants
+    some levels down, as many as make them hold `crowd` / epsilon users each; on itself if they
+    would hold less. Estimates are made of the counts released so far, and of nothing else; no total
+    is known. `grid_levels` are those of the data, which may be finer than what is counted.
+
+    Privacy: PureDP(PARTS l1 / part_scale): no path from the root pays more than PARTS parts, which
+    is asserted before noise is drawn. Proof: docs/proofs/zoom.md
+    """
+
+    levels: int
+    part_scale: Fraction
+    worth: Fraction
+    crowd: Fraction
+    first_level: int
+    grid_levels: int
+    name: ClassVar[str] = "zoom/1"
+    additive: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        levels: int,
+        *,
+        part_scale: Number,
+        worth: Number = 6,
+        crowd: Number = Fraction(6, 5),
+        first_level: int | None = None,
+        grid_levels: int | None = None,
+    ) -> None:
+        object.__setattr__(self, "levels", whole("levels", levels, low=0, high=FINEST))
+        first = min(FIRST_LEVEL, levels) if first_level is None else first_level
+        object.__setattr__(self, "first_level", whole("first_level", first, low=0, high=levels))
+        finest = levels if grid_levels is None else grid_levels
+        object.__setattr__(
+            self, "grid_levels", whole("grid_levels", finest, low=levels, high=MAX_LEVELS)
+        )
+        # A double, rounded up: what is charged is what is drawn.
+        object.__setattr__(self, "part_scale", LaplaceLaw(part_scale).scale)
+        for label, number in (("worth", worth), ("crowd", crowd)):
+            value = exact(number, name=label)
+            if not Fraction(1, 10**6) <= value <= 10**6:
+                raise InvalidParameter(
+                    f"{label} must lie in 1e-6..1e6, got {number}; nothing was charged"
+                )
+            object.__setattr__(self, label, value)
+        self.scale(
+            PARTS
+        )  # the least noise there is: refused here, before a charge, if no law has it
+
+    @property
+    def law(self) -> LaplaceLaw:
+        """The law of the noise on a count that all parts were paid for: no count has less noise."""
+        return LaplaceLaw(self.scale(PARTS))
+
+    def scale(self, parts: int) -> Fraction:
+        """The scale of the noise on a count bought for so many parts: at least part_scale / parts."""
+        return _scale(self.part_scale, parts)
+
+    def cost(self, bound: Bound) -> PureDP:
+        """PARTS times l1 / part_scale, exactly: what the dearest path may cost."""
+        check_level(self.levels, bound, by="zoom")
+        return PureDP(PARTS * bound.required("l1", by="zoom") / self.part_scale)
+
+    def draws(self, bound: Bound) -> int:
+        """At most one for each cell that is split into or closed on: all cells of all levels, and a level."""
+        groups: int = max(1, bound.size >> 2 * self.grid_levels)
+        cells: int = 4**self.levels
+        return groups * ((4 * cells - 1) // 3 + cells)
+
+    def sample(self, values: CellSums, noise: Noise) -> ZoomTree:
+        """Level by level; what a cell pays is a function of what was released before."""
+        if values.grid.levels != self.grid_levels:
+            raise InvalidParameter(
+                f"a zoom of data of {self.grid_levels} levels cannot count data of {values.grid.levels}; "
+                "nothing was released"
+            )
+        level = self.first_level
+        cells = np.arange(values.groups << 2 * level, dtype=np.int64)
+        first = PARTS if level == self.levels else FIRST_PARTS
+        purse = _Budget(self, values, noise)
+        left = purse.count(level, cells, np.full(cells.size, PARTS), np.full(cells.size, first))
+        while left.any():
+            masses = self.masses(purse.tree, level, cells)
+            price = self.prices(masses)
+            splits = (2 * price <= left) & (level < self.levels)
+            self._close(purse, level, cells[~splits], left[~splits], masses[~splits])
+            quarters = Grid.children(cells[splits]).ravel()
+            left = purse.count(
+                level + 1, quarters, np.repeat(left[splits], 4), np.repeat(price[splits], 4)
+            )
+            level, cells = level + 1, quarters
+        return purse.tree
+
+    def masses(self, seen: ZoomTree, level: int, cells: IntArray) -> FloatArray:
+        """The estimates, in users, on which all decisions rest: made of released counts alone."""
+        # No number would be an estimate: what is not a number is nobody.
+        return np.nan_to_num(rough_masses(seen.together, level, cells), nan=0.0, posinf=1e12)
+
+    def prices(self, masses: FloatArray) -> IntArray:
+        """The parts that make the noise of a quarter at most mass / worth; more than PARTS where none do."""
+        parts = np.ceil(float(self.worth * self.part_scale / UNITS) / np.maximum(masses, 1e-9))
+        return np.asarray(np.clip(parts, 1, 2 * PARTS), dtype=np.int64)
+
+    def depths(self, masses: FloatArray, left: IntArray) -> IntArray:
+        """How many levels down a cell closes: sqrt(mass epsilon / crowd) cells a side, rounded in ratio."""
+        epsilon = left / float(self.part_scale / UNITS)
+        sides = np.sqrt(np.maximum(masses, 0.0) * epsilon / float(self.crowd))
+        return np.asarray(np.rint(np.log2(np.maximum(sides, 1.0))), dtype=np.int64)
+
+    def _close(
+        self, purse: _Budget, level: int, cells: IntArray, left: IntArray, masses: FloatArray
+    ) -> None:
+        depths = np.minimum(self.depths(masses, left), self.levels - level)
+        for depth in np.unique(depths).tolist():
+            here = depths == depth
+            many = 1 << 2 * depth
+            inside = (cells[here][:, None] * many + np.arange(many)).ravel()
+            rest = np.repeat(left[here], many)
+            purse.count(level + depth, inside, rest, rest)
+
+
+@lru_cache(maxsize=16 * PARTS)
+def _scale(part_scale: Fraction, parts: int) -> Fraction:
+    return LaplaceLaw(part_scale / parts).scale
+
+
+class _Budget:
+    """Counts cells for parts of their budget, and keeps what was released; refuses what a cell cannot pay."""
+
+    def __init__(self, zoom: Zoom, values: CellSums, noise: Noise) -> None:
+        self._zoom, self._values, self._noise = zoom, values, noise
+        self.tree = ZoomTree(values.groups, zoom.part_scale, ())
+
+    def count(self, level: int, cells: IntArray, left: IntArray, parts: IntArray) -> IntArray:
+        """Buy noisy counts, if there is any cell to count; what each cell has left after it."""
+        if not cells.size:
+            return left
+        if np.any(parts < 1) or np.any(parts > left) or np.any(left > PARTS):
+            raise SolverFailed(
+                "a cell of zoom was to pay more than it has left; nothing was released"
+            )
+        noisy = np.zeros(cells.size, dtype=np.int64)
+        grown = (*self.tree.levels, PricedLevel(level, cells, noisy, parts))
+        tree = ZoomTree(self.tree.groups, self.tree.part_scale, grown)
+        if dearest_path(tree) > PARTS:
+            raise SolverFailed(
+                "a path of zoom was to cost more than its budget; nothing was released"
+            )
+        for price in np.unique(parts).tolist():
+            here = parts == price
+            scale = self._zoom.scale(price)
+            if scale * price < self._zoom.part_scale:
+                raise SolverFailed(
+                    "noise of zoom was to be less than was paid for; nothing was released"
+                )
+            exact_counts = self._values.of_cells(level, cells[here])
+            noisy[here] = DiscreteLaplace(scale).sample(exact_counts, self._noise)
+        for array in (cells, noisy, parts):
+            array.setflags(write=False)
+        self.tree = tree
+        return np.asarray(left - parts, dtype=np.int64)
+
+
+def dearest_path(tree: ZoomTree) -> int:
+    """The most parts that were paid for all counts of cells around any one finest cell."""
+    finest = max((one.level for one in tree.levels), default=0)
+    paid: IntArray = np.zeros(tree.groups, dtype=np.int64)
+    for level in range(finest + 1):
+        if level:
+            paid = np.repeat(paid, 4)
+        for one in tree.levels:
+            if one.level == level:
+                np.add.at(paid, one.codes, one.parts)
+    return int(paid.max())
+
+
+@dataclass(frozen=True, slots=True)
+class ZoomMethod:
+    """Zoom with the mean of its posterior as the map; detail finer than `blur` is not paid for.
+
+    `blur` is the deviation of the filter the map will be seen through, in sides of the map: cells
+    of less than four tenths of it are not counted. `worth` and `crowd` are those of `Zoom`.
+    """
+
+    blur: float = 0.01
+    worth: Fraction = Fraction(6)
+    crowd: Fraction = Fraction(6, 5)
+    name: ClassVar[str] = "zoom"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.blur <= 1:
+            raise InvalidParameter(f"blur must lie in (0, 1], in sides of the map, got {self.blur}")
+        for label in ("worth", "crowd"):
+            object.__setattr__(self, label, exact(getattr(self, label), name=label))
+
+    def finest(self, grid: Grid) -> int:
+        """The finest level that is counted.
+
+        >>> ZoomMethod().finest(Grid(12)), ZoomMethod(blur=0.05).finest(Grid(12))
+        (8, 6)
+        """
+        seen = math.ceil(math.log2(1 / (0.4 * self.blur)))
+        return max(0, min(grid.levels, FINEST, seen))
+
+    def mechanism(self, epsilon: Fraction, bound: Bound, grid: Grid) -> Zoom:
+        """The zoom that costs at most epsilon: the scale of a part is rounded up, towards more noise."""
+        moved = bound.required("l1", by="zoom")
+        scale = laplace_scale(epsilon / PARTS, sensitivity=moved)
+        return Zoom(
+            self.finest(grid),
+            part_scale=scale,
+            worth=self.worth,
+            crowd=self.crowd,
+            grid_levels=grid.levels,
+        )
+
+    def estimate(self, released: ZoomTree, grid: Grid) -> tuple[Tiles, ...]:
+        """The mean of each map's posterior."""
+        level = min(grid.levels, FINEST)
+        return tuple(
+            dense_tiles(grid, level, CountsPosterior(released.counts(group)).means(level))
+            for group in range(released.groups)
+        )
+
+    def posteriors(self, released: ZoomTree) -> tuple[CountsPosterior, ...]:
+        """What each map could have been."""
+        return tuple(CountsPosterior(released.counts(group)) for group in range(released.groups))

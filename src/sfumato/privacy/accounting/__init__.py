@@ -1,0 +1,1 @@
+"""Losses, neighbors and guarantees; composition, conversion, calibration."""

@@ -1,0 +1,114 @@
+"""What a loss of one kind means in the terms of another; every rounding is towards more loss."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, assert_never
+
+import mpmath
+
+from sfumato.errors import InvalidParameter, NotComparable
+from sfumato.privacy.accounting.losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, probability
+from sfumato.privacy.accounting.numbers import WORKING, Number, down, plain, real, up
+
+
+def as_zcdp(loss: Loss) -> ZCDP:
+    """The zCDP loss that a loss implies: rho = min(epsilon**2 / 2, epsilon) for a pure one.
+
+    The first is [bun16, prop. 1.4]; the second holds because every Renyi divergence of an
+    epsilon-DP pair is at most epsilon, which is at most epsilon times the order.
+    """
+    match loss:
+        case PureDP(epsilon):
+            return ZCDP(min(epsilon**2 / 2, epsilon))
+        case ZCDP():
+            return loss
+        case ApproxDP(epsilon, delta):
+            if delta == 0:
+                return as_zcdp(PureDP(epsilon))
+            raise NotComparable(
+                f"approximate DP with delta above 0 has no zCDP equivalent, got {loss}"
+            )
+        case _:
+            assert_never(loss)
+
+
+def as_approx(loss: Loss, delta: Number) -> ApproxDP:
+    """The (epsilon, delta) loss that a loss implies at the delta asked for."""
+    target = probability(delta, "delta")
+    match loss:
+        case PureDP(epsilon):
+            return ApproxDP(epsilon, target)
+        case ApproxDP(epsilon, own):
+            if own <= target:
+                return ApproxDP(epsilon, target)
+            raise NotComparable(
+                f"delta {plain(target)} asked, the loss has delta {plain(own)} already"
+            )
+        case ZCDP(rho):
+            return ApproxDP(_epsilon_of_rho(rho, target), target)
+        case _:
+            assert_never(loss)
+
+
+def rho_within(epsilon: Number, delta: Number) -> Fraction:
+    """The most rho whose zCDP guarantee implies (epsilon, delta), rounded down.
+
+    For any order a > 1, rho <= (epsilon - c(a)) / a suffices, c(a) as in `_overhead`; the best
+    order is searched for, and the one found is evaluated with directed rounding, so the search
+    cannot break the bound.
+
+    >>> float(rho_within(1, "1e-6"))  # doctest: +ELLIPSIS
+    0.0243...
+    """
+    wanted, target = nonnegative(epsilon, "epsilon"), probability(delta, "delta")
+    if target == 0:
+        return Fraction(0)
+    _representable(wanted, target)
+    with mpmath.workprec(WORKING):
+        order = _best(lambda a: -(float(wanted) - _overhead(a, float(target))) / a)
+        return max(
+            Fraction(0), down((real(wanted) - _overhead(mpmath.mpf(order), real(target))) / order)
+        )
+
+
+def _epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
+    if rho == 0:
+        return Fraction(0)
+    if delta == 0:
+        raise InvalidParameter(
+            "a zCDP loss implies no finite epsilon at delta 0; give a delta above 0"
+        )
+    _representable(rho, delta)
+    with mpmath.workprec(WORKING):
+        order = _best(lambda a: float(rho) * a + _overhead(a, float(delta)))
+        return max(Fraction(0), up(real(rho) * order + _overhead(mpmath.mpf(order), real(delta))))
+
+
+def _representable(loss: Fraction, delta: Fraction) -> None:
+    if loss > 10**100 or delta < Fraction(1, 10**300):
+        raise InvalidParameter(
+            f"conversions reach to losses of 1e100 and deltas of 1e-300, got {plain(loss)}, {plain(delta)}"
+        )
+
+
+def _overhead(order: Any, delta: Any) -> Any:
+    """What epsilon exceeds the Renyi bound of an order by: (ln(1/delta) - ln a) / (a - 1) + ln(1 - 1/a).
+
+    [canonne20, prop. 12]
+    """
+    log = mpmath.log if isinstance(order, mpmath.mpf) else math.log
+    return (-log(delta) - log(order)) / (order - 1) + log((order - 1) / order)
+
+
+def _best(objective: Any) -> float:
+    """An order near the minimum of an objective; any order is valid, a poor one only costs tightness."""
+    import numpy as np
+    from scipy.optimize import minimize_scalar
+
+    exponents = np.linspace(-12, 24, 145)
+    start = int(np.argmin([objective(1 + 2.0**x) for x in exponents]))
+    low, high = exponents[max(start - 1, 0)], exponents[min(start + 1, exponents.size - 1)]
+    found = minimize_scalar(lambda x: objective(1 + 2.0**x), bounds=(low, high), method="bounded")
+    return float(1 + 2.0**found.x)

@@ -1,0 +1,130 @@
+"""Exact numbers, and directed rounding where exactness ends."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+
+from sfumato.errors import InvalidParameter
+
+Number = int | float | str | Fraction
+
+# Every transcendental value is computed with this many bits and then rounded, in the stated
+# direction, to at most ROUNDED bits: the rounding step is 2**190 times the error of the
+# computation.
+WORKING = 256
+ROUNDED = 64
+SMALLEST = 4096
+# Above 4300 digits Python reads no integer; so many on either side of a fraction are read here.
+MOST_DIGITS = 4000
+
+
+def exact(number: Number, *, name: str = "number") -> Fraction:
+    """The fraction a person means by a number: 0.1 is 1/10, not the double nearest to it.
+
+    >>> exact(0.1), exact("1e-6"), exact("1/3")
+    (Fraction(1, 10), Fraction(1, 1000000), Fraction(1, 3))
+    """
+    if isinstance(number, str) and not _short(number):
+        raise InvalidParameter(
+            f"{name} must be a fraction of at most {MOST_DIGITS} digits, or a number of at most 400, got one "
+            "of more"
+        )
+    try:
+        return Fraction(str(float(number))) if isinstance(number, float) else Fraction(number)
+    except (ValueError, OverflowError, ZeroDivisionError, TypeError):
+        raise InvalidParameter(f"{name} must be a finite number, got {number!r}") from None
+
+
+def _short(text: str) -> bool:
+    """Whether a number written out has few digits: 1e999999999 would be a billion of them."""
+    if re.fullmatch(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?", text):
+        return True
+    exponent = re.search(r"[eE]([+-]?\d+)", text)
+    return len(text) <= 400 and (
+        exponent is None or (len(exponent[1]) < 6 and abs(int(exponent[1])) <= 400)
+    )
+
+
+def written(number: Fraction) -> str:
+    """A fraction as text, exactly: as `str` does it, and beyond the digits at which Python gives up.
+
+    >>> written(Fraction(1, 3)), written(Fraction(-2))
+    ('1/3', '-2')
+    """
+    top, bottom = Decimal(number.numerator), Decimal(number.denominator)
+    return f"{top:f}" if number.denominator == 1 else f"{top:f}/{bottom:f}"
+
+
+def plain(number: Fraction, *, rounding: str = ROUND_CEILING) -> str:
+    """A fraction as people read it, to 6 digits, never smaller than it is; the exact value is in the JSON.
+
+    >>> plain(Fraction(1, 2)), plain(Fraction(1, 3)), plain(Fraction(1, 3), rounding="ROUND_FLOOR")
+    ('0.5', '0.333334', '0.333333')
+    """
+    digits = Context(prec=6, rounding=rounding).divide(
+        Decimal(number.numerator), Decimal(number.denominator)
+    )
+    near = float(digits)
+    return f"{near:.6g}" if digits == 0 or 0 < abs(near) < math.inf else str(digits)
+
+
+def up(value: Any) -> Fraction:
+    """A fraction at or above a value computed with WORKING bits, by at most 2**-62 of it."""
+    return _rounded(value, +1)
+
+
+def down(value: Any) -> Fraction:
+    """A fraction at or below a value computed with WORKING bits, by at most 2**-62 of it."""
+    return _rounded(value, -1)
+
+
+def _rounded(value: Any, direction: int) -> Fraction:
+    if abs(value) < mpmath.ldexp(1, -SMALLEST):
+        # Too small for any double: one step away from 0 in the right direction, or 0 itself.
+        return Fraction(direction, 2**SMALLEST) if value * direction > 0 else Fraction(0)
+    exponent = int(mpmath.floor(mpmath.log(abs(value), 2))) - ROUNDED
+    step = Fraction(2) ** exponent
+    return (int(mpmath.floor(mpmath.ldexp(value, -exponent))) + (2 if direction > 0 else -1)) * step
+
+
+def exp_below(power: Fraction) -> Fraction:
+    """A fraction at or below e**power, by at most 2**-62 of it."""
+    with mpmath.workprec(WORKING):
+        return down(mpmath.exp(real(power)))
+
+
+def sqrt_above(number: Fraction) -> Fraction:
+    """A fraction at or above the square root, by at most 2**-62 of it."""
+    with mpmath.workprec(WORKING):
+        return up(mpmath.sqrt(real(number)))
+
+
+def real(number: Fraction) -> Any:
+    """The number as an mpmath real at the current precision."""
+    return mpmath.mpf(number.numerator) / number.denominator
+
+
+def double_above(number: Number, *, name: str = "number") -> Fraction:
+    """The smallest double at or above a number, as a fraction: noise parameters are rounded up to it.
+
+    A float is already a double and stays as it is.
+
+    >>> double_above(Fraction(1, 3)) > Fraction(1, 3), double_above(0.1) == Fraction(0.1)
+    (True, True)
+    """
+    if isinstance(number, float) and math.isfinite(number):
+        return Fraction(number)
+    wanted = exact(number, name=name)
+    try:
+        near = float(wanted)
+    except OverflowError:
+        raise InvalidParameter(
+            f"{name} must be a finite number, got one beyond any double"
+        ) from None
+    return Fraction(near if Fraction(near) >= wanted else math.nextafter(near, math.inf))

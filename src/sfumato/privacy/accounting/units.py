@@ -1,0 +1,63 @@
+"""Units of privacy that name a period of time, such as a user-day: which period, and by whose clock."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+PERIODS = ("minute", "hour", "day", "week", "month", "year")
+# Of these no maps are made; a ledger that protects one pays for none.
+OTHER_PERIODS = (
+    "night",
+    "weekend",
+    "quarter",
+    "season",
+    "decade",
+    "date",
+    "shift",
+    "daily",
+    "hourly",
+    "weekly",
+    "monthly",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The clock that tells the periods of a unit such as user-day: a column of times, read in a zone.
+
+    The days of Rome are not those of UTC, nor are days of arrival those of departure: rows that lie
+    in one day of one clock lie in several of another. So a ledger of user-days keeps to one clock.
+
+    >>> print(Clock("arrival", "Europe/Rome"), "and", Clock("arrival"))
+    'arrival' in Europe/Rome and 'arrival' as written
+    """
+
+    column: str
+    zone: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.column!r} {f'in {self.zone}' if self.zone else 'as written'}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The clock as it is stored."""
+        return {"column": self.column, "zone": self.zone}
+
+    @staticmethod
+    def from_json(data: Any) -> Clock:
+        """The clock a JSON object states; a missing part is a KeyError that names it."""
+        return Clock(str(data["column"]), str(data["zone"]))
+
+
+def period_of(unit: str) -> str | None:
+    """The period of time that a unit names, or None: the last of its words that ends in an English one.
+
+    Rather one too many than too few: a unit that is taken for a period is refused where it is none.
+
+    >>> period_of("user-day"), period_of("Person Weeks"), period_of("day of a user"), period_of("household")
+    ('day', 'week', 'day', None)
+    """
+    words = [word.lower().removesuffix("s") for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", unit)]
+    known = (*OTHER_PERIODS, *PERIODS)
+    return next((one for word in reversed(words) for one in known if word.endswith(one)), None)

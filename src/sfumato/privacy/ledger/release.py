@@ -1,0 +1,222 @@
+"""What comes out of a ledger: values, the guarantee they carry, and the entry that paid for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from sfumato._types import FloatArray, IntArray
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import write_file
+from sfumato.privacy.accounting.codec import decode_guarantee, decode_loss, encode, encode_guarantee
+from sfumato.privacy.accounting.guarantee import Guarantee
+from sfumato.privacy.accounting.losses import Loss
+from sfumato.privacy.accounting.numbers import exact, written
+from sfumato.privacy.accounting.units import Clock
+from sfumato.privacy.ledger.guarded import lattice
+
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+FORMAT = "sfumato-release/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a ledger: who paid, how much, for what. Its hash covers the entry before it.
+
+    `clock` tells the periods of a unit such as user-day; it is that of every entry of the ledger.
+    """
+
+    number: int
+    time: str
+    mechanism: str
+    parameters: dict[str, Any]
+    cost: Loss
+    computational: Fraction | None
+    account: Fraction | None
+    note: str
+    hash: str
+    clock: Clock | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as it is stored, with its hash."""
+        return {
+            "number": self.number,
+            "time": self.time,
+            "mechanism": self.mechanism,
+            "parameters": self.parameters,
+            "cost": encode(self.cost),
+            "computational": None if self.computational is None else written(self.computational),
+            "account": None if self.account is None else written(self.account),
+            "note": self.note,
+            "hash": self.hash,
+            **({} if self.clock is None else {"clock": self.clock.to_json()}),
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> Entry:
+        """The entry a JSON object states."""
+        try:
+            distance, account = data["computational"], data["account"]
+            return Entry(
+                number=int(data["number"]),
+                time=str(data["time"]),
+                mechanism=str(data["mechanism"]),
+                parameters=dict(data["parameters"]),
+                cost=decode_loss(data["cost"]),
+                computational=None if distance is None else exact(distance),
+                account=None if account is None else exact(account),
+                note=str(data["note"]),
+                hash=str(data["hash"]),
+                clock=Clock.from_json(data["clock"]) if "clock" in data else None,
+            )
+        except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
+            raise InvalidInput(f"not a ledger entry: {problem}") from problem
+
+
+@dataclass(frozen=True, slots=True)
+class Release(Generic[T_co]):
+    """Released values in lattice units of 2**exponent, with what was promised and the entry that paid.
+
+    `ledger` and `entry` let anyone check it against the ledger it came from: `sfumato ledger verify
+    --against`. A rehearsal spent nothing and protects nobody; it is marked. So is what `then` has
+    processed: its value no longer has the noise that the entry names.
+    """
+
+    value: T_co
+    exponent: int
+    guarantee: Guarantee
+    ledger: str
+    entry: Entry
+    rehearsal: bool
+    processed: bool = False
+
+    def numbers(self: Release[IntArray]) -> FloatArray:
+        """The released integers times 2**exponent, exactly; a release of anything else has none."""
+        if not _integers(self.value):
+            raise InvalidParameter(
+                f"only an array of integers has numbers, the value is {_named(self.value)}; use it as it is"
+            )
+        return lattice(self.value, self.exponent)
+
+    def then(self, function: Callable[[T_co], U]) -> Release[U]:
+        """Post-process: any function of a release keeps its guarantee at no cost [mcmillan18, prop. 2.3].
+
+        The function must not look at the private data again.
+        """
+        return replace(self, value=function(self.value), processed=True)  # type: ignore[return-value, arg-type]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, with exact numbers as text; a value that is no array of integers is under "data"."""
+        plain = _plain(self.value)
+        return {
+            "format": FORMAT,
+            "rehearsal": self.rehearsal,
+            "statement": str(self.guarantee),
+            "guarantee": encode_guarantee(self.guarantee),
+            "ledger": self.ledger,
+            "entry": self.entry.to_json(),
+            "exponent": self.exponent,
+            "value": plain if _integers(self.value) else {"data": plain},
+            **({"processed": True} if self.processed else {}),
+        }
+
+    def write(self, path: str | Path) -> None:
+        """Save as JSON, in a new file: a release is a receipt, and one is never written over another."""
+        try:
+            text = json.dumps(self.to_json(), indent=1, default=_inner, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as problem:
+            raise InvalidParameter(
+                f"a value of {_named(self.value)} cannot be saved as JSON ({problem}); nothing was written, "
+                "the release was paid for, keep it"
+            ) from problem
+        lost = "the release was paid for, keep it"
+        write_file(path, text + "\n", kept="write the release elsewhere", lost=lost)
+
+
+def _integers(value: Any) -> bool:
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind in "iu"
+        and np.can_cast(value.dtype, np.int64)
+    )
+
+
+def _named(value: Any) -> str:
+    return f"{value.dtype} array" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _plain(value: Any) -> Any:
+    """What JSON holds of an array, a number of NumPy, or anything that says so itself; others as they are."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return value.to_json() if hasattr(value, "to_json") else value
+
+
+def _inner(value: Any) -> Any:
+    """The same for what lies inside a value, where JSON has no word of its own for it."""
+    plain = _plain(value)
+    if plain is value:
+        raise TypeError(f"it holds a {type(value).__name__}")
+    return plain
+
+
+def release_from_json(data: Any) -> Release[Any]:
+    """The release that a JSON object states: integers as an array, any other value as plain JSON data."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError(f"its format is not {FORMAT}")
+    guarantee = decode_guarantee(data["guarantee"])
+    if data["statement"] != str(guarantee):
+        raise ValueError("its statement is not that of its guarantee")
+    if type(data["exponent"]) is not int or type(data["rehearsal"]) is not bool:
+        raise ValueError("its exponent is no integer, or its rehearsal neither true nor false")
+    if type(data.get("processed", False)) is not bool:
+        raise ValueError("its processed is neither true nor false")
+    return Release(
+        value=_value(data["value"]),
+        exponent=data["exponent"],
+        guarantee=guarantee,
+        ledger=str(data["ledger"]),
+        entry=Entry.from_json(data["entry"]),
+        rehearsal=data["rehearsal"],
+        processed=data.get("processed", False),  # files from before the mark have none
+    )
+
+
+def read_release(path: str | Path) -> Release[Any]:
+    """A release saved with `Release.write`."""
+    try:
+        return release_from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+    except OSError as problem:
+        raise InvalidInput(f"cannot read {path}: {problem.strerror}; nothing was checked") from None
+    except KeyError as problem:
+        raise InvalidInput(
+            f"{path} is not a whole release: it has no {problem}; nothing was checked"
+        ) from problem
+    except UnicodeDecodeError as problem:
+        raise InvalidInput(
+            f"{path} is not a whole release: it is no text; nothing was checked"
+        ) from problem
+    except (TypeError, ValueError, ArithmeticError, RecursionError) as problem:
+        raise InvalidInput(
+            f"{path} is not a whole release: {problem}; nothing was checked"
+        ) from problem
+
+
+def _value(data: Any) -> Any:
+    if isinstance(data, dict):
+        return data["data"]
+    value = np.array(data)
+    if value.size == 0:
+        value = value.astype(np.int64)
+    if value.dtype != np.int64:
+        raise ValueError("its values are no integers")
+    value.setflags(write=False)
+    return value

@@ -1,0 +1,1 @@
+"""Mechanisms: small frozen values that know their cost and how they sample."""

@@ -1,0 +1,1 @@
+"""Noise laws and the sources that draw them: the system's, and keyed streams."""

@@ -1,0 +1,84 @@
+"""The compiled search behind keyed draws: fixed depth, no branch on the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from sfumato._types import IntArray
+from sfumato.privacy.noise.tables import Sampler
+
+SIGN = np.uint64(63)
+REST = np.uint64(0x7FFFFFFFFFFFFFFF)
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> Callable[..., IntArray]:
+    # numba takes a third of a second to import: not before the first keyed draw.
+    from numba import njit
+
+    @njit(cache=True)
+    def draw(
+        words: Any, high: Any, low: Any, starts: Any, halves: Any, weights: Any, signed: bool
+    ) -> Any:
+        blocks = weights.size
+        count = words.shape[0] // blocks
+        out = np.empty(count, dtype=np.int64)
+        for i in range(count):
+            total = np.int64(0)
+            sign = np.int64(0)
+            nonzero = np.int64(1)
+            for j in range(blocks):
+                h = words[i * blocks + j, 0]
+                lo = words[i * blocks + j, 1]
+                negative = np.int64(h >> SIGN)
+                h = h & REST
+                position = np.int64(0)
+                step = halves[j]
+                while step > 0:  # as many times for every value: the depth of table j
+                    probe = starts[j] + position + step - 1
+                    t = high[probe]
+                    below = np.int64(t < h) | (np.int64(t == h) & np.int64(low[probe] <= lo))
+                    position += step * below
+                    step >>= 1
+                if signed:
+                    total += weights[j] * ((position ^ -negative) + negative)
+                elif j == 0:
+                    sign, nonzero = negative, position
+                else:
+                    total += weights[j] * position
+            if not signed:
+                total = nonzero * (((total + 1) ^ -sign) + sign)
+            out[i] = total
+        return out
+
+    compiled: Callable[..., IntArray] = draw
+    return compiled
+
+
+@lru_cache(maxsize=64)
+def _layout(sampler: Sampler) -> tuple[Any, ...]:
+    """All tables of a sampler one after the other, equal ones once."""
+    starts, halves, highs, lows = [], [], [], []
+    seen: dict[int, int] = {}
+    filled = 0
+    for table in sampler.tables:
+        high, low = table.arrays()
+        if id(table) not in seen:
+            seen[id(table)] = filled
+            highs.append(high)
+            lows.append(low)
+            filled += high.size
+        starts.append(seen[id(table)])
+        halves.append((high.size + 1) // 2)
+    integers = (np.array(a, dtype=np.int64) for a in (starts, halves, sampler.weights))
+    return (np.concatenate(highs), np.concatenate(lows), *integers, sampler.signed)
+
+
+def look_up(raw: bytes, sampler: Sampler) -> IntArray:
+    """Draws from 16-byte big-endian blocks, as many per draw as the sampler has tables."""
+    words = np.frombuffer(raw, dtype=">u8").astype(np.uint64).reshape(-1, 2)
+    return _compiled()(words, *_layout(sampler))

@@ -1,0 +1,254 @@
+"""Rows to guarded sums: one expression for every engine, the same integers on each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import ibis
+import numpy as np
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.privacy import UNITS, Bound, Guarded
+from sfumato.privacy.ledger.guarded import Source
+from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
+from sfumato.records.columns import MOST, Columns
+from sfumato.records.keys import group_key, user_key
+from sfumato.records.numbers import as_double, double, finite, types_are_hints, without_underflow
+from sfumato.records.periods import Periods, bounded_for, in_periods
+from sfumato.records.quiet import quietly
+from sfumato.spaces import Area, Grid
+
+Groups = tuple[str, ...] | Periods | None
+
+
+def sum_cells(
+    table: Any,
+    columns: Columns,
+    area: Area,
+    *,
+    source: Source,
+    unit: str = "user",
+    groups: Sequence[str] | Periods | None = None,
+) -> Guarded[CellSums]:
+    """The mass of every cell, guarded: each user's rows share UNITS indivisible units.
+
+    A user with n(c) rows (or steps of weight) in cell c gives it floor(n(c) * UNITS / sum of n)
+    units; sums of these do not depend on the order of rows, on threads or on the engine. Rows are
+    left out, silently, that have no user (NULL, NaN or infinite, empty text), no finite place
+    inside the bounds of the area, a weight that is no finite number or is below one step, or a
+    group that is none of `groups`. With mass per period, the rows of a user in each period share
+    UNITS of their own.
+
+    Privacy: adding or removing one user changes the sums by at most UNITS in l1, with mass per
+    period by UNITS for each period the unit of privacy can be in, as their bound says. A unit that
+    names a period is refused for anything but these periods.
+    """
+    masses, clock = bounded_for(unit, groups)
+    sums = _counted(table, columns, area, str(source), groups)
+    return guard_sums(sums, source=source, unit=unit, clock=clock, masses=masses)
+
+
+def bound_of_groups(
+    grid: Grid, groups: Sequence[str] | Periods | None, *, unit: str = "user"
+) -> Bound:
+    """How far one `unit` can move the sums of all groups, before any row is read, as `sum_cells` does."""
+    masses, clock = bounded_for(unit, groups)
+    count = groups.count if isinstance(groups, Periods) else len(groups or ("",))
+    return bound_of_sums(grid, count, unit=unit, clock=clock, masses=masses)
+
+
+def sum_public_cells(
+    table: Any, columns: Columns, area: Area, *, groups: Sequence[str] | Periods | None = None
+) -> CellSums:
+    """The same sums of public or made-up rows, open to read: for rehearsals, never for private rows."""
+    return _counted(table, columns, area, "public rows", groups)
+
+
+def _counted(
+    table: Any, columns: Columns, area: Area, source: str, groups: Sequence[str] | Periods | None
+) -> CellSums:
+    _check_columns(table, columns)
+    names = _check_groups(columns, area.grid, groups)
+    rows, numbers = _rows(table, columns, area, names)
+    found = quietly(
+        _sums(rows, columns, names).to_pyarrow,
+        f"{table.get_backend().name} could not read or count the rows of {source}; nothing was charged",
+    )
+    return _as_cell_sums(found, area.grid, names, numbers)
+
+
+def _check_columns(table: Any, columns: Columns) -> None:
+    there = table.columns
+    for name in columns.names:
+        if name not in there:
+            known = ", ".join(repr(one) for one in there)
+            raise InvalidInput(f"there is no column {name!r}, only {known}; nothing was counted")
+
+
+def _check_groups(columns: Columns, grid: Grid, groups: Sequence[str] | Periods | None) -> Groups:
+    if isinstance(groups, Periods):
+        if columns != groups.in_table(columns):
+            raise InvalidParameter(
+                f"the columns must name that of the periods, by={groups.column!r}, got {columns.by!r}; "
+                "nothing was counted"
+            )
+        bound_of_sums(grid, groups.count)
+        return groups
+    if (columns.by is None) != (groups is None):
+        raise InvalidParameter(
+            "a column to group by and the public list of groups go together, got only one of them; "
+            "nothing was counted"
+        )
+    if groups is None:
+        return None
+    names = tuple(groups)
+    if not names or len(set(names)) != len(names):
+        raise InvalidParameter(
+            f"groups must be one or more different names, got {names}; nothing was counted"
+        )
+    bound_of_sums(grid, len(names))
+    return names
+
+
+def _sums(rows: Any, columns: Columns, groups: Groups) -> Any:
+    """Columns: cell (row * side + column), units, and group where there are several."""
+    place = ["cell"] if groups is None else ["group", "cell"]
+    if columns.user is None:
+        return rows.group_by(place).agg(units=rows.count() * UNITS)
+    count = rows.steps.sum() if columns.weight else rows.count()
+    visits = rows.group_by(["user", *place]).agg(count=ibis.least(count.cast("int64"), MOST))
+    # At most 2**32 cells of at most 2**30 each: a total stays below 2**63 on engines whose sums
+    # wrap.
+    whole = (
+        ["user", "group"] if isinstance(groups, Periods) and groups.mass_per_period else ["user"]
+    )
+    totals = visits.group_by(whole).agg(total=visits["count"].sum().cast("int64"))
+    joined = visits.join(totals, whole)
+    # Ibis divides in double and takes the floor, which is exact here. Let a = count * UNITS <=
+    # 2**50, b the total, n the least integer above a / b: then n - a / b >= 1 / b. Doubles below n
+    # lie less than n * 2**-52 apart, so rounding reaches n only if 1 / b <= n * 2**-53, that is n *
+    # b >= 2**53. But n * b <= a + b, at most 2**51 for b <= 2**50. For larger b, n is 1, and b >=
+    # 2**53 means a / b <= 2**-3.
+    shares = joined.select(*place, units=(joined["count"] * UNITS) // joined.total)
+    return shares.group_by(place).agg(units=shares.units.sum().cast("int64"))
+
+
+def _rows(
+    table: Any, columns: Columns, area: Area, groups: Groups
+) -> tuple[Any, dict[Hashable, int]]:
+    """The rows that count, with user, cell, group, steps, each where it is needed; and the numbers of groups.
+
+    What a field says is read in a projection of its own: in one with what follows it is read at
+    every use.
+    """
+    fields: dict[str, Any] = {
+        name: as_double(table[of], of) for name, of in (("x", columns.x), ("y", columns.y))
+    }
+    numbers: dict[Hashable, int] = {}
+    there = ibis.literal(True)
+    if columns.user is not None:
+        fields["user"], there = user_key(table[columns.user], columns.user)
+    if columns.weight is not None:
+        fields["weight"] = _weight(table[columns.weight], columns)
+    if isinstance(groups, Periods):
+        fields["group"] = table[groups.column]
+    elif columns.by is not None and groups is not None:
+        fields["group"], public, numbers = group_key(table[columns.by], columns.by, groups)
+        there &= fields["group"].isin(public)
+    read = table.select(**fields, there=there)
+    rows = _kept(read, columns, area)
+    if isinstance(groups, Periods):
+        rows = in_periods(rows, groups)
+    grid = area.grid
+    column = _slot(rows.x, grid.bounds[0], grid.cell_width, grid.side)
+    row = _slot(rows.y, grid.bounds[1], grid.cell_height, grid.side)
+    return rows.select(
+        *(name for name in rows.columns if name not in "xy"), cell=row * grid.side + column
+    ), numbers
+
+
+def _kept(read: Any, columns: Columns, area: Area) -> Any:
+    """The rows inside the area that count, their points moved between its bounds, their weights as steps."""
+    west, south, east, north = area.bounds
+    x, y = without_underflow(read.x), without_underflow(read.y)
+    if area.crosses_antimeridian:
+        x = (x < double(west)).ifelse(x + double(360), x)
+    across = finite(x) & (x >= double(west)) & (x <= double(east))
+    upright = finite(y) & (y >= double(south)) & (y <= double(north))
+    edge = _edge_at_180(area)
+    # A point that is kept and not across lies on the edge, under its other name.
+    kept: dict[str, Any] = {
+        "x": across.ifelse(x, double(edge or west)),
+        "y": upright.ifelse(y, double(south)),
+    } | {name: read[name] for name in ("user", "group") if name in read.columns}
+    keep = (across if edge is None else across | (x == double(-edge))) & upright & read.there
+    if columns.weight is not None:
+        heavy, kept["steps"] = _steps(read.weight, columns)
+        keep &= heavy
+    return read.filter(keep).select(**kept)
+
+
+def _edge_at_180(area: Area) -> int | None:
+    """Which of 180 and -180, one meridian, is an edge of an area that does not hold the other."""
+    west, _, east, _ = area.bounds
+    if area.kind != "degrees" or area.crosses_antimeridian or (west == -180) == (east == 180):
+        return None
+    return 180 if east == 180 else -180
+
+
+def _slot(points: Any, low: float, width: float, side: int) -> Any:
+    """The last k with low + k * width <= point, at most side - 1: `Grid.cells_of`, operation by operation.
+
+    Every step is one rounding of IEEE arithmetic on every engine, so that all agree to the bit.
+    Points were moved inside the bounds before: no value of a row can overflow the cast.
+    """
+    guess = ibis.least(((points - double(low)) / double(width)).floor().cast("int64"), side - 1)
+    at = guess.cast("float64")
+    too_far = (points < double(low) + at * double(width)).ifelse(1, 0)
+    too_near = (points >= double(low) + (at + double(1)) * double(width)).ifelse(1, 0)
+    return ibis.least(guess - too_far + too_near, side - 1)
+
+
+def _weight(column: Any, columns: Columns) -> Any:
+    """The weights, as the whole numbers they are if their lattice is that of whole numbers."""
+    whole = column.type().is_integer()
+    if columns.step is None and not whole:
+        raise InvalidParameter(
+            f"weights in column {columns.weight!r} may have decimals: say their lattice, e.g. --weight-step "
+            "0.001 (1 for whole numbers); what is below one step counts nothing; nothing was counted"
+        )
+    exact = whole and columns.step in (None, 1) and not types_are_hints(column)
+    return column if exact else as_double(column, str(columns.weight))
+
+
+def _steps(weight: Any, columns: Columns) -> tuple[Any, Any]:
+    """Whether a weight counts, and its steps: floor(min(weight, cap * step) / step), at least 1.
+
+    A weight below step counts nothing and is left out: rounded or not, weight / step >= 1 only from
+    step on.
+    """
+    if weight.type().is_integer():
+        return weight >= 1, ibis.least(weight, columns.cap).cast("int64")
+    step = float(columns.step or 1)
+    keep = finite(weight) & (weight >= double(step))
+    clipped = keep.ifelse(ibis.least(weight, double(columns.cap * step)), double(step))
+    return keep, ibis.least((clipped / double(step)).floor().cast("int64"), columns.cap)
+
+
+def _as_cell_sums(found: Any, grid: Grid, groups: Groups, numbers: dict[Hashable, int]) -> CellSums:
+    """Sorted Z-order codes; bits are interleaved here, once per cell, not once per row in SQL."""
+    cells = np.asarray(found["cell"].to_numpy(), dtype=np.int64)
+    units = np.asarray(found["units"].to_numpy(), dtype=np.int64)
+    codes = grid.encode(cells % grid.side, cells // grid.side)
+    if isinstance(groups, Periods):
+        codes = codes + grid.size * np.asarray(found["group"].to_numpy(), dtype=np.int64)
+    elif groups is not None:
+        # Keys were compared by bytes or as whole numbers: each is one of the public ones.
+        which = found["group"].dictionary_encode().combine_chunks()
+        number_of = np.array([numbers[key] for key in which.dictionary.to_pylist()], dtype=np.int64)
+        codes = codes + grid.size * number_of[which.indices.to_numpy()]
+    order = np.argsort(codes)
+    order = order[units[order] > 0]
+    count = groups.count if isinstance(groups, Periods) else len(groups or ("",))
+    return CellSums(grid, codes[order], units[order], count)

@@ -1,0 +1,6 @@
+from .page import Section, write_report
+
+__all__ = [
+    "Section",
+    "write_report",
+]

@@ -1,0 +1,1 @@
+"""What readings and operators say of themselves: misfit, faults, resolution, mixing."""

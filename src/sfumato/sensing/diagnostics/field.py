@@ -1,0 +1,433 @@
+"""The field as it is: an offset, a diffusion time and bad sensors, estimated together from the readings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtrc
+
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only, whole
+from sfumato.errors import InvalidParameter
+from sfumato.sensing.diagnostics.field_sensors import (
+    FaultySensor,
+    check_reach,
+    remove_offset,
+    rounds_of,
+    rows_without,
+    suspects,
+    whitened,
+)
+from sfumato.sensing.diagnostics.field_sparse import Fit, few_sources
+from sfumato.sensing.diagnostics.misfit import Misfit, misfit
+from sfumato.sensing.model.operators.build import at_time, part_of, time_of
+from sfumato.sensing.model.operators.kinds import GraphDiffusion, Operator
+from sfumato.sensing.tracking.average import combine
+
+LARGE = 1 << 22
+"""Entries of a matrix of candidate cells; beyond it, those with the largest adjoint of the readings."""
+MOST_SOURCES = 8
+"""Sources looked for when nobody says how many there are."""
+ALIKE = 1e-12
+"""The share of a constant's square that sources leave, below which they are taken to leave nothing."""
+LIKELY = 7.814727903251179
+"""The 0.95 quantile of chi-square with three degrees of freedom: with one, they were too short."""
+LEVEL = 0.01
+"""Of the tests for bad sensors, all together; where the interval of the time is wrong it may be more."""
+REFINED = 3
+"""Rounds in which times between those given are tried, near the best and near the ends of the interval."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """What to recover from, once the field is known: an operator, readings, and what was found on the way.
+
+    `operator` has the estimated time and no suspected sensors; `readings` are theirs, less the
+    offset, and `sigma` the deviation of their noise: of several rounds, of what `combine` makes of
+    them. `offset_error` is its standard error, masses being unknown but the found cells, the time
+    and the suspects taken for known: 0 where nobody asked, inf where the sources found could have
+    made any offset themselves. Sources that blend, or a wrong time, pass for an offset, so it is
+    too small then. `time` is the diffusion time, or the rate on a graph, None if nobody asked, or
+    if no source stands out from the noise: then the stated one stays. `interval` is where it lies
+    if there are no more than `sources` sources; `at_most` is one of the given times that is too
+    large whatever the sources are, with 95 %, the least such, or None where none is. `misfit` is of
+    what is left; `said` are sentences for a person. All of it is made from what was released.
+    """
+
+    operator: Operator
+    readings: FloatArray
+    sigma: float
+    offset: float
+    offset_error: float
+    time: float | None
+    interval: tuple[float, float] | None
+    at_most: float | None
+    sources: int
+    suspects: tuple[FaultySensor, ...]
+    misfit: Misfit
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scene:
+    """Readings of the sensors that are left, and how they are to be explained: all rounds, and as one."""
+
+    operator: Operator
+    rounds: FloatArray
+    noises: FloatArray
+    readings: FloatArray
+    sigma: float
+    upper: float
+    offset: float
+    sources: int | None
+    least_sigma: float | None = None
+
+
+def fit_field(
+    operator: Operator,
+    y: npt.ArrayLike,
+    *,
+    sigma: float | npt.ArrayLike,
+    upper: float = 1.0,
+    offset: float = 0.0,
+    times: Sequence[float] | None = None,
+    sources: int | None = None,
+    least_sigma: float | None = None,
+) -> Field:
+    """Readings y = M_T f + offset + noise made ready for a recovery: T, the offset and bad sensors found.
+
+    Rows of y are rounds of a scene at rest, evenly spaced, with one sigma or one for each: then
+    sensors that drift or do not go along are found too (`suspects`), and all else is fitted to what
+    `combine` makes of the rounds. `times` are diffusion times (rates on a graph) to try, from the
+    least to the largest possible; without them the operator's own stands. First suspected sensors
+    go, judged in the directions of the least time. Then, for each time, the least square of few
+    sources and an offset is found, at cells; the time is that of the least penalised square, |y -
+    M_T f - b|**2 / sigma**2 + 2 k log(m) with k sources (the count by BIC [schwarz78], two numbers
+    each), or of the least square with at most `sources` where that is given. The interval is where
+    it is within 7.8 of the least. A likelihood ratio of one degree [wilks38] would be 3.8, which is
+    about right for one or two sources and too short for more: masses lie at the side of the box,
+    and cells are searched, not all tried.
+
+    What tells T: only that sources are few. Spread sources at a small T look like few at a large
+    one, so readings alone bound T from above (`at_most`, if all suspects were bad), never from
+    below. On a line at epsilon 4, with an offset and a dead sensor, the interval held T in all of
+    40 draws with one or two sources and in 88 to 100 % with four (docs/reference/scenes.md), where
+    sources blend and T comes out too small; do not trust it with more. `offset` is the deviation of
+    an ambient offset around 0, inf if nothing is known of it: it is told from sources by its width
+    alone, so a guess helps. `least_sigma` is for `misfit`, where sensors differ in their noise.
+
+    Privacy: all of it is post-processing. But sigma was calibrated for the operator's own T; if the
+    true one is smaller, sources move readings by more than was thought, and the promise was weaker
+    than stated: `said` says so when the whole interval lies below it.
+    """
+    rounds, noises = rounds_of(operator, y, sigma)
+    tried = None if times is None else _times(operator, times)
+    count = None if sources is None else whole("sources", sources, low=1)
+    if not offset >= 0:
+        raise InvalidParameter(
+            f"offset must be 0 or a deviation, got {offset}; no field was fitted"
+        )
+    if not 0 < upper < math.inf:
+        raise InvalidParameter(
+            f"upper must be positive and finite, got {upper}; no field was fitted"
+        )
+    check_reach(
+        operator if tried is None else at_time(operator, tried[-1])
+    )  # a longer time reaches further
+    if offset and rounds.shape[1] < 2:
+        raise InvalidParameter(
+            "an offset needs 2 sensors or more to be told from, got 1; no field was fitted"
+        )
+    scene = _Scene(
+        operator, rounds, noises, *combine(rounds, noises), upper, offset, count, least_sigma
+    )
+    bad = _suspects(
+        scene, operator if tried is None else at_time(operator, tried[0]), once=tried is None
+    )
+    scene = _without(scene, bad)
+    profile = _profile(scene, tried)
+    if tried is not None:
+        # Directions of a time that is still likely are fewer, so more can be said of each sensor.
+        more = _suspects(scene, at_time(scene.operator, profile.interval[0]), once=False)
+        if more and len(bad) + len(more) <= rounds.shape[1] / 4:
+            bad, scene = bad + more, _without(scene, more)
+            profile = _profile(scene, tried)
+    return _field(operator, scene, profile, bad, tried)
+
+
+def _suspects(scene: _Scene, operator: Operator, *, once: bool) -> tuple[FaultySensor, ...]:
+    """Bad sensors, at half of the level where they are looked for twice."""
+    return suspects(
+        operator,
+        scene.rounds,
+        sigma=scene.noises,
+        upper=scene.upper,
+        offset=scene.offset > 0,
+        level=LEVEL if once else LEVEL / 2,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Profile:
+    """The best fit, its time, and the times that are nearly as likely."""
+
+    fit: Fit
+    time: float
+    interval: tuple[float, float]
+
+
+def _profile(scene: _Scene, times: list[float] | None) -> _Profile:
+    if times is None:
+        fit = _fits(scene, scene.operator, ())
+        chosen = min(fit, key=lambda one: _score(scene, one))
+        return _Profile(chosen, math.nan, (math.nan, math.nan))
+    best: dict[float, list[Fit]] = {}
+    for time in [*times, *reversed(times)]:  # back again from what was found on the way
+        _try(scene, best, time)
+    for _ in range(REFINED):
+        scores = _scores(scene, best)
+        known = sorted(scores)
+        likely = [t for t in known if scores[t] <= min(scores.values()) + LIKELY]
+        near = {known.index(likely[0]), known.index(likely[-1]) + 1, *_around(known, scores)}
+        for i in near:
+            if 0 < i < len(known):
+                _try(scene, best, math.sqrt(known[i - 1] * known[i]))
+    scores = _scores(scene, best)
+    time = min(scores, key=lambda t: scores[t])
+    known = sorted(scores)
+    low, high = (_crossing(order, scores) for order in (known, known[::-1]))
+    return _Profile(min(best[time], key=lambda one: _score(scene, one)), time, (low, high))
+
+
+def _around(known: list[float], scores: dict[float, float]) -> set[int]:
+    """The gaps on both sides of the best time."""
+    i = min(range(len(known)), key=lambda j: scores[known[j]])
+    return {i, i + 1}
+
+
+def _crossing(known: list[float], scores: dict[float, float]) -> float:
+    """Where the profile first comes within LIKELY of its least, between two times by a straight line."""
+    limit = min(scores.values()) + LIKELY
+    before = known[0]
+    for time in known:
+        if scores[time] <= limit:
+            if time == known[0]:
+                return time
+            share = (scores[before] - limit) / (scores[before] - scores[time])
+            return math.exp(math.log(before) + share * math.log(time / before))
+        before = time
+    return before
+
+
+def _try(scene: _Scene, best: dict[float, list[Fit]], time: float) -> None:
+    """Fit at one time, beginning from scratch and from what is known at the times next to it."""
+    near = sorted(
+        (other for other in best if other != time), key=lambda t: abs(math.log(t / time))
+    )[:2]
+    starts = tuple(fit.cells for other in near for fit in best[other])
+    found = _fits(scene, at_time(scene.operator, time), starts)
+    held = best.get(time, found)
+    best[time] = [
+        min((fits[min(k, len(fits) - 1)] for fits in (found, held)), key=lambda fit: fit.square)
+        for k in range(max(len(found), len(held)))
+    ]
+
+
+def _scores(scene: _Scene, best: dict[float, list[Fit]]) -> dict[float, float]:
+    return {time: min(_score(scene, fit) for fit in fits) for time, fits in best.items()}
+
+
+def _score(scene: _Scene, fit: Fit) -> float:
+    """The square in sigmas, with what each source must earn if their number is not given."""
+    return (fit.square + _earn(scene) * fit.cells.size) / scene.sigma**2
+
+
+def _earn(scene: _Scene) -> float:
+    """By how much a source must lower the square."""
+    return 2 * math.log(len(scene.readings)) * scene.sigma**2 if scene.sources is None else 0.0
+
+
+def _fits(scene: _Scene, operator: Operator, starts: tuple[IntArray, ...]) -> list[Fit]:
+    m, n = operator.shape
+    cells = np.arange(n)
+    if m * n > LARGE:
+        pull = operator.adjoint(scene.readings - (scene.readings.mean() if scene.offset else 0.0))
+        cells = np.sort(np.argpartition(-pull, LARGE // m)[: LARGE // m])
+        known = {cell: i for i, cell in enumerate(cells.tolist())}
+        starts = tuple(
+            np.array([known[c] for c in s.tolist() if c in known], dtype=np.int64) for s in starts
+        )
+    columns, wanted = operator.columns(cells), scene.readings
+    columns, wanted = (whitened(values, scene.sigma, scene.offset) for values in (columns, wanted))
+    # A rotation into the few directions that columns have; what is read outside is the same for all
+    # fits.
+    left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    basis = left[:, sizes > 1e-9 * sizes[0]]
+    if not basis.size:  # at this time, or but for an offset, sensors read nothing
+        return [Fit(np.empty(0, dtype=np.int64), np.empty(0), float(wanted @ wanted))]
+    inner = basis.T @ wanted
+    outside = max(0.0, float(wanted @ wanted) - float(inner @ inner))
+    most = min(MOST_SOURCES if scene.sources is None else scene.sources, len(wanted))
+    fits = few_sources(
+        columns.T @ basis, inner, most=most, upper=scene.upper, earn=_earn(scene), starts=starts
+    )
+    return [Fit(cells[fit.cells], fit.masses, fit.square + outside) for fit in fits]
+
+
+def _field(
+    stated: Operator,
+    scene: _Scene,
+    profile: _Profile,
+    bad: tuple[FaultySensor, ...],
+    times: list[float] | None,
+) -> Field:
+    told = (
+        times is not None and profile.fit.cells.size > 0
+    )  # without sources all times are the same
+    operator = at_time(scene.operator, profile.time) if told else scene.operator
+    explained = operator.columns(profile.fit.cells) @ profile.fit.masses
+    offset = _offset(scene, scene.readings - explained)
+    error = _offset_error(scene, operator.columns(profile.fit.cells))
+    left = misfit(
+        *_tested(scene, operator),
+        sigma=scene.sigma,
+        upper=scene.upper,
+        least_sigma=scene.least_sigma,
+    )
+    at_most = None if times is None else _at_most(scene, times)
+    field = Field(
+        operator,
+        read_only(scene.readings - offset),
+        scene.sigma,
+        offset,
+        error,
+        profile.time if told else None,
+        profile.interval if told else None,
+        at_most,
+        profile.fit.cells.size,
+        bad,
+        left,
+        (),
+    )
+    return replace(field, said=_said(stated, scene, field, times))
+
+
+def _offset(scene: _Scene, left: FloatArray) -> float:
+    """The mean of what sources leave, drawn to 0 as far as the offset's own deviation says."""
+    if scene.offset == 0:
+        return 0.0
+    trust = 1 / (1 + (scene.sigma / scene.offset) ** 2 / left.size)
+    return trust * float(left.mean())
+
+
+def _offset_error(scene: _Scene, columns: FloatArray) -> float:
+    """The deviation of the offset given all masses' places: Fisher's information with masses as nuisance.
+
+    It is what a constant has outside the sources' columns, over sigma**2, and the offset's own.
+    """
+    if scene.offset == 0:
+        return 0.0
+    level = np.ones(scene.readings.size)
+    rest = (
+        level - columns @ np.linalg.lstsq(columns, level, rcond=None)[0] if columns.size else level
+    )
+    left = float(rest @ rest)
+    told = math.hypot(
+        math.sqrt(left) / scene.sigma if left > ALIKE * level.size else 0.0, 1 / scene.offset
+    )
+    return 1 / told if told > 0 else math.inf
+
+
+def _tested(scene: _Scene, operator: Operator) -> tuple[Operator, FloatArray]:
+    return remove_offset(operator, scene.readings) if scene.offset else (operator, scene.readings)
+
+
+def _at_most(scene: _Scene, times: list[float]) -> float | None:
+    """The least of the given times from which on no sources leave as little as noise would; None if none.
+
+    The least square over the box is at most that of the true sources: chi-square, a degree for each
+    reading.
+    """
+    above = None
+    for time in reversed(times):
+        given, readings = _tested(scene, at_time(scene.operator, time))
+        left = misfit(given, readings, sigma=scene.sigma, upper=scene.upper).square
+        if chdtrc(readings.size, left) >= 0.05:
+            break
+        above = time
+    return above
+
+
+def _without(scene: _Scene, bad: tuple[FaultySensor, ...]) -> _Scene:
+    if not bad:
+        return scene
+    rows = rows_without(scene.operator, bad)
+    return replace(
+        scene,
+        operator=part_of(scene.operator, rows),
+        rounds=scene.rounds[:, rows],
+        readings=scene.readings[rows],
+    )
+
+
+def _times(operator: Operator, times: Sequence[float]) -> list[float]:
+    tried = sorted({float(time) for time in times})
+    if len(tried) < 2 or not all(1e-20 <= time <= 1e20 for time in tried):
+        raise InvalidParameter(
+            f"times must be 2 or more different numbers between 1e-20 and 1e20, got {list(times)}; "
+            "no field was fitted"
+        )
+    at_time(operator, tried[0])  # refuses a matrix
+    return tried
+
+
+def _said(
+    stated: Operator, scene: _Scene, field: Field, times: list[float] | None
+) -> tuple[str, ...]:
+    said = [f"{suspect.said} and was left out" for suspect in field.suspects]
+    said += [] if said else ["no sensor is contradicted by the others"]
+    if len(field.suspects) >= len(stated.sensors) / 4:
+        said.append(
+            "a quarter of the sensors is suspected: look at the physics first, then at the sensors"
+        )
+    if scene.offset:
+        known = (
+            "the places of the sources"
+            if times is None
+            else "the places of the sources and the time"
+        )
+        said.append(
+            f"all readings share an offset of {field.offset:.3g} ± {field.offset_error:.2g} "
+            f"(a standard error, {known} taken for known: it may be more)"
+        )
+    told = time_of(stated) or 0.0
+    name = "rate" if isinstance(stated, GraphDiffusion) else "diffusion time"
+    if times is not None and field.interval is None:
+        said.append(
+            f"no source stands out from the noise, so the {name} cannot be told; the stated {told:.3g} stays"
+        )
+    if times is not None and field.interval is not None:
+        low, high = field.interval
+        few = "1 source" if field.sources == 1 else f"{field.sources} sources"
+        said.append(
+            f"the {name} is {low:.3g} to {high:.3g} if {few} made the readings, and {field.time:.3g} is taken"
+        )
+        if low <= times[0] or high >= times[-1]:
+            said.append(
+                f"that interval reaches the end of the {name}s tried, {times[0]:.3g} to {times[-1]:.3g}: "
+                "state another, or say how many sources there are"
+            )
+        if field.at_most is not None:
+            said.append(
+                f"whatever the sources are, the {name} is below {field.at_most:.3g}, with 95 %"
+            )
+        if high < told:
+            said.append(
+                f"it lies below the stated {told:.3g}, for which the noise was made: sources move readings "
+                "by more than was thought, so the promise of privacy was weaker than stated"
+            )
+    return tuple([*said, field.misfit.said] if field.misfit.said else said)

@@ -1,0 +1,330 @@
+"""Sensors that do not tell what they should: an offset they all share, and single ones that are off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import qr
+from scipy.sparse.linalg import LinearOperator
+from scipy.special import chdtrc, log_ndtr
+
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import real_array
+from sfumato.errors import InvalidParameter
+from sfumato.sensing.diagnostics.misfit import checked_readings, p_said
+from sfumato.sensing.model.operators.build import linear
+from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane, Matrix, Operator
+from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.recovery.solver.compress import range_of
+from sfumato.sensing.tracking.average import checked_rounds, combine
+
+Shows = Literal["level", "drift", "loose", "dead"]
+
+LARGE = 1 << 22
+"""Entries above which a matrix is not formed."""
+SAMPLE = 512
+"""Cells that stand for all others where heat is smooth, to find the directions they move readings in."""
+MOST_READINGS = 1500
+"""Sensors up to which directions are looked for where every direction of readings is reached."""
+FAINT = 0.05
+"""Signal of one source, in sigma, that may stay outside the directions taken for signal."""
+ALONE = 1e-3
+"""The least share of its own reading in its residual with which a sensor can be judged by the others."""
+DOUBTFUL = 0.01
+"""The level of the tests that say how a bad sensor is bad."""
+MOST_SUSPECTS = 1 / 4
+"""The share of all sensors at which no more are suspected: then it is the physics that does not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultySensor:
+    """A sensor that the others contradict: how, by how much, and how likely noise alone does so.
+
+    `off` is what it read less what the others say, with its standard error `off_error`, in the unit
+    of readings; of several rounds, on average. `drift` is by how much that grew from one round to
+    the next, with `drift_error`; None where there was one round. `shows` says what its rounds look
+    like: off by the same (`level`), by more and more (`drift`), neither (`loose`), or nothing but
+    noise around 0 (`dead`). `p_value` is after Bonferroni: the chance that any of the sensors would
+    be as far off by noise.
+    """
+
+    sensor: str
+    shows: Shows
+    p_value: float
+    off: float
+    off_error: float
+    drift: float | None = None
+    drift_error: float | None = None
+
+    @property
+    def said(self) -> str:
+        """What is wrong with it, as a sentence."""
+        match self.shows:
+            case "level":
+                how = f"reads {self.off:+.3g} ± {self.off_error:.2g} off what the others say"
+            case "drift":
+                how = (
+                    f"drifts by {self.drift:+.3g} ± {self.drift_error:.2g} a round from what the others say, "
+                    f"and is {self.off:+.3g} ± {self.off_error:.2g} off on average"
+                )
+            case "loose":
+                how = "does not go along with the others from round to round"
+            case "dead":
+                how = "reads nothing but noise where the others say that there is something to be read"
+            case _:
+                assert_never(self.shows)
+        return f"sensor {self.sensor!r} {how} ({p_said(self.p_value)})"
+
+
+def check_reach(operator: Operator) -> None:
+    """Refuse sensors of which none reads anything of any source."""
+    m, n = operator.shape
+    # One product mostly tells; entries of a matrix may cancel in it.
+    if not operator.readings(np.ones(n)).any() and not any(
+        operator.adjoint(row).any() for row in np.eye(m)
+    ):
+        raise InvalidParameter(
+            f"at least one sensor must be in reach of a source, got {m} that read 0 of all {n} cells; "
+            "no field was fitted"
+        )
+
+
+def remove_offset(operator: Operator, y: npt.ArrayLike) -> tuple[Matrix, FloatArray]:
+    """The same sources and what differs between sensors: for an estimator that knows of no offset.
+
+    An unknown constant added to all m readings moves them along one direction; what is left after a
+    rotation takes it out are m - 1 readings, with white noise of the same sigma, of an operator
+    rotated alike. Nothing else is lost: it is the exact answer to an offset of which nothing is
+    known. The new sensors are contrasts, without a place. The rotation is Householder's: a
+    reflection that maps the constant vector to the first axis [golub09, ch. 1].
+
+    It costs what a wide scene and an offset have in common: sources everywhere look like an offset.
+
+    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+    >>> warm, cold = (remove_offset(hall, hall.columns([30])[:, 0] + ambient)[1] for ambient in (20.0, 0.0))
+    >>> bool(abs(warm - cold).max() < 1e-12)
+    True
+    """
+    readings = checked_readings(operator, y, what="nothing was computed")
+    m, n = operator.shape
+    if m < 2:
+        raise InvalidParameter(
+            "an offset needs 2 sensors or more to be told from, got 1; nothing was computed"
+        )
+    contrasts = Sensors(np.arange(1, m), [f"contrast {i}" for i in range(1, m)])
+    rotated = (
+        contrasts_of(operator.columns(np.arange(n)))
+        if m * n <= LARGE
+        else LinearOperator(  # rows of a reflection, so never formed
+            (m - 1, n),
+            matvec=lambda f: contrasts_of(operator.readings(np.ravel(f))),
+            rmatvec=lambda z: operator.adjoint(_from_contrasts(np.ravel(z))),
+            dtype=np.float64,
+        )
+    )
+    return linear(rotated, operator.space, sensors=contrasts), contrasts_of(readings)
+
+
+def suspects(
+    operator: Operator,
+    y: npt.ArrayLike,
+    *,
+    sigma: float | npt.ArrayLike,
+    upper: float = 1.0,
+    offset: bool = False,
+    level: float = 0.01,
+) -> tuple[FaultySensor, ...]:
+    """The sensors to go and look at: dead, stuck or drifting ones, found one after another.
+
+    The few directions in which sources move readings are fitted freely; what a sensor reads beyond
+    what the others then say, in its deviations, is standard normal if all sensors are well,
+    whatever the sources are. The worst leaves if Bonferroni's p-value is below `level`, and all is
+    fitted anew, until none is or a quarter of the sensors has left. So all sensors are well and one
+    is suspected at most `level` of the time. With several rounds (rows of y, evenly spaced, with
+    one sigma or one for each), the mean over rounds shows a sensor that is off, their slope one
+    that drifts, and the sum of squares one that is dead while the scene changes; each has a third
+    of the level.
+
+    Limits: signal of which one source of mass `upper` has less than 0.05 sigma counts as noise, so
+    very many sources at the same place would raise the level. A sensor is only as testable as
+    others read the same: a dead one where nothing was to be read looks well, and where every sensor
+    is a direction of its own (a graph read at every node and a small rate) nothing is found. With
+    `offset` all readings may share an unknown constant.
+
+    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+    >>> read = hall.columns([30])[:, 0]
+    >>> read[14] = 0.5
+    >>> [found.said for found in suspects(hall, read, sigma=0.1)]
+    ["sensor '14' reads -0.761 ± 0.1 off what the others say (p = 1.8e-11)"]
+    """
+    rounds, noises = rounds_of(operator, y, sigma)
+    if not 0 < level < 1:
+        raise InvalidParameter(f"level must be between 0 and 1, got {level}; nobody was suspected")
+    signal = _signal(operator, combine(rounds, noises)[1], upper=upper, offset=offset)
+    names, m = operator.sensors.names, rounds.shape[1]
+    rows, found = np.arange(m), list[FaultySensor]()
+    # Of two that differ and may share an offset, neither is known to be the bad one.
+    while len(found) < MOST_SUSPECTS * m and signal.shape[1] < rows.size and rows.size > 1 + offset:
+        left, own = _left(rounds[:, rows], _orthonormal(signal[rows]))
+        tests = _tests(left, own, noises)
+        chance = np.min(tests, axis=0)
+        worst = int(np.argmin(chance))
+        p_value = math.exp(min(0.0, math.log(len(tests) * m) + float(chance[worst])))
+        if p_value >= level:
+            break
+        # What is fitted goes along with its own reading too: that share is taken out.
+        told = left[:, worst] / own[worst], noises / math.sqrt(own[worst])
+        off, drift = ([float(value) for value in pair] for pair in _line(*told))
+        more = drift if noises.size > 1 else ()
+        reads = rounds[:, rows[worst]]
+        shows = "dead" if _dead(reads, told[0], noises, float(own[worst])) else _shows(*told)
+        found.append(FaultySensor(names[rows[worst]], shows, p_value, *off, *more))
+        rows = np.delete(rows, worst)
+    return tuple(found)
+
+
+def rows_without(operator: Operator, bad: Iterable[FaultySensor]) -> IntArray:
+    """The rows of the sensors that nobody suspects."""
+    names = {suspect.sensor for suspect in bad}
+    return np.array(
+        [i for i, name in enumerate(operator.sensors.names) if name not in names], dtype=np.int64
+    )
+
+
+def rounds_of(
+    operator: Operator, y: npt.ArrayLike, sigma: float | npt.ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Readings of every sensor, a row for each round, and the noise of each round."""
+    rounds, noises = checked_rounds(np.atleast_2d(real_array("readings", y)), sigma)
+    checked_readings(operator, rounds[0], what="nothing was computed")
+    return rounds, noises
+
+
+def _left(rounds: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What readings leave, and the share of its variance that each sensor keeps in it: nan if too small."""
+    own = 1 - np.sum(basis**2, axis=1)
+    return rounds - (rounds @ basis) @ basis.T, np.where(own > ALONE, own, math.nan)
+
+
+def _tests(left: FloatArray, own: FloatArray, noises: FloatArray) -> list[FloatArray]:
+    """For each sensor the log of the chance of what it leaves if all is well, by each test there is.
+
+    Logs, so that of two that are both beyond doubles the worse one is the worst.
+    """
+    scaled = left / np.sqrt(own)
+    level, slope = _line(scaled, noises)
+    tests = [_two_sided(*level)]
+    if noises.size > 1:
+        squares = np.sum((scaled / noises[:, np.newaxis]) ** 2, axis=0)
+        tests += [_two_sided(*slope), _log_chi_square(noises.size, squares)]
+    return [np.where(np.isnan(own), 0.0, chance) for chance in tests]
+
+
+def _dead(reads: FloatArray, off: FloatArray, noises: FloatArray, own: float) -> bool:
+    """Whether a bad sensor reads noise alone, by its squares, mean and slope, where the others say more."""
+    level, slope = _line(reads, noises)
+    chances = [
+        math.exp(_two_sided(*level)),
+        float(chdtrc(reads.size, np.sum((reads / noises) ** 2))),
+    ]
+    chances += [math.exp(_two_sided(*slope))] if reads.size > 1 else []
+    # What the others say of it has the variance sigma**2 (1 - own) / own.
+    said = np.sum(((reads - off) / noises) ** 2) * own / max(1 - own, ALONE)
+    return min(chances) >= DOUBTFUL > float(chdtrc(reads.size, said))
+
+
+def _shows(values: FloatArray, errors: FloatArray) -> Shows:
+    """What a bad sensor's rounds look like: a level, one that drifts, or neither, each by a test at 1 %."""
+    (level, _), (slope, slope_error) = _line(values, errors)
+    number = np.arange(values.size)
+    beside = values - level - slope * (number - np.average(number, weights=1 / errors**2))
+    if values.size > 2 and chdtrc(values.size - 2, np.sum((beside / errors) ** 2)) < DOUBTFUL:
+        return "loose"
+    drifts = values.size > 1 and _two_sided(slope, slope_error) < math.log(DOUBTFUL)
+    return "drift" if drifts else "level"
+
+
+def _line(
+    values: FloatArray, noises: FloatArray
+) -> tuple[tuple[FloatArray, float], tuple[FloatArray, float]]:
+    """The mean of rounds and, of two or more, their slope by weighted least squares, with standard errors."""
+    weights = 1 / noises**2
+    number = np.arange(noises.size)
+    away = number - weights @ number / weights.sum()
+    told = float(weights @ away**2)
+    mean = weights @ values / weights.sum(), 1 / math.sqrt(weights.sum())
+    return mean, ((weights * away) @ values / told, 1 / math.sqrt(told)) if told > 0 else mean
+
+
+def _two_sided(value: FloatArray, error: float) -> FloatArray:
+    return np.asarray(math.log(2) + log_ndtr(-np.abs(value) / error))
+
+
+def _log_chi_square(degrees: int, squares: FloatArray) -> FloatArray:
+    """The log of the chance of a larger square; beyond doubles, Chernoff's bound [boucheron13, sec. 2.2]."""
+    chance = chdtrc(degrees, squares)
+    ratio = np.maximum(squares / degrees, 1.0)
+    bound = degrees / 2 * (1 - ratio + np.log(ratio))
+    return np.asarray(np.log(chance, out=bound, where=chance > 0))
+
+
+def _signal(operator: Operator, sigma: float, *, upper: float, offset: bool) -> FloatArray:
+    """Directions of readings with more than FAINT of a source, and the constant one if asked for."""
+    m, n = operator.shape
+    found = range_of(operator)
+    if found.basis is None and m > MOST_READINGS:
+        return np.eye(m)  # nobody looks for fewer, so nobody is suspected
+    smooth = isinstance(operator, HeatLine | HeatPlane) and n > SAMPLE
+    cells = np.linspace(0, n - 1, SAMPLE).astype(np.int64) if smooth else np.arange(n)
+    columns = found.into(operator.columns(cells))
+    _, _, directions = np.linalg.svd(columns, full_matrices=False)
+    weights = columns @ directions.T
+    beyond = np.sqrt(np.cumsum(weights[:, ::-1] ** 2, axis=1)[:, ::-1]).max(axis=0)
+    kept = directions[upper * beyond > FAINT * sigma].T
+    basis = kept if found.basis is None else found.basis @ kept
+    return np.column_stack([basis, np.ones((m, 1))]) if offset else basis
+
+
+def _orthonormal(directions: FloatArray) -> FloatArray:
+    """A basis of the same directions: fewer where some coincide, as a constant and the signal may."""
+    if not directions.size:
+        return directions
+    basis, triangle, _ = qr(directions, mode="economic", pivoting=True)
+    sizes = np.abs(np.diagonal(triangle))
+    return np.asarray(basis[:, sizes > 1e-9 * sizes[0]])
+
+
+def contrasts_of(readings: FloatArray) -> FloatArray:
+    """All but the first entry after the reflection that maps the constant vector to the first axis."""
+    m = len(readings)
+    shift = (readings[0] * math.sqrt(m) + readings.sum(axis=0)) / (m + math.sqrt(m))
+    return np.asarray(readings[1:] - shift)
+
+
+def whitened(readings: FloatArray, sigma: float, offset: float) -> FloatArray:
+    """Readings whose shared offset, normal with this deviation, and noise are together white of sigma.
+
+    Contrasts have no offset. The mean, times sqrt(m), has the variance sigma**2 + m offset**2, and
+    is scaled down to sigma**2: to nothing where the deviation is infinite.
+    """
+    if offset == 0:
+        return readings
+    m = len(readings)
+    share = sigma / math.hypot(sigma, math.sqrt(m) * offset) if math.isfinite(offset) else 0.0
+    mean = share * readings.sum(axis=0, keepdims=True) / math.sqrt(m)
+    return np.concatenate([mean, contrasts_of(readings)])
+
+
+def _from_contrasts(contrasts: FloatArray) -> FloatArray:
+    """The transposed map: readings without a mean."""
+    m = len(contrasts) + 1
+    total = float(contrasts.sum())
+    first = -total / math.sqrt(m)
+    return np.concatenate([[first], contrasts - total / (m + math.sqrt(m))])

@@ -1,0 +1,1 @@
+"""What is public of a site: space, sensors, operator, and how far readings can move."""

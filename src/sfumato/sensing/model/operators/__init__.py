@@ -1,0 +1,1 @@
+"""How sources spread to sensors: linear maps from masses to readings."""

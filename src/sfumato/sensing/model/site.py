@@ -1,0 +1,287 @@
+"""A site: where sources may be, where sensors are, how the one spreads to the other, and what is protected.
+
+All of it is public. It is one JSON file, whole in itself, that everybody who releases, recovers or
+checks works from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, assert_never
+
+import numpy as np
+
+from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.files import write_file
+from sfumato.privacy import MovedMass, SwappedCells
+from sfumato.privacy.accounting.codec import canonical, decode_neighbors, encode
+from sfumato.privacy.accounting.losses import nonnegative, positive
+from sfumato.privacy.accounting.numbers import exact
+from sfumato.sensing.files import read_json
+from sfumato.sensing.model.operators.build import (
+    graph_diffusion,
+    heat_line,
+    heat_plane,
+    linear,
+    part_of,
+)
+from sfumato.sensing.model.operators.kinds import (
+    GraphDiffusion,
+    HeatLine,
+    HeatPlane,
+    Matrix,
+    Operator,
+)
+from sfumato.sensing.model.sensors import Sensors
+from sfumato.spaces import Graph, Grid, Line, Points
+
+FORMAT = "sfumato-site/1"
+MOST_ENTRIES = 4_000_000
+LARGEST_STEP = 10**100
+
+_PROMISED = ("operator", "sources", "sensors", "neighbors", "step")
+_TOLD = ("unit", "per_source", "largest")  # of sites that say what they read
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Sources, sensors, and the operator between them; with whom the promise is made, and a name.
+
+    `unit` is what the sensors read in (any name of it), and `per_source` how much of it a source of
+    mass 1 adds to a reading where the operator has the value 1. Nobody can tell from readings, and
+    noise for another unit hides nothing: without these two nothing is released, only planned.
+
+    `step` is how far apart rounding alone may put two readings of one value, in their unit: the
+    sensors' own resolution and that of the type of numbers they are handed on in; 0 if it is
+    negligible beside the lattice. `largest` is how far from 0 readings go, in their unit; those
+    that are further are cut. `cells` are names of the places of sources, where they have any (the
+    nodes of a graph).
+    """
+
+    name: str
+    operator: Operator
+    neighbors: MovedMass | SwappedCells
+    step: Fraction = Fraction(0)
+    cells: tuple[str, ...] | None = None
+    unit: str = ""
+    per_source: Fraction | None = None
+    largest: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.name.isprintable():
+            raise InvalidParameter(
+                f"a site needs a printable name, got {self.name!r}; nothing was built"
+            )
+        object.__setattr__(self, "step", nonnegative(self.step, "step"))
+        if self.step > LARGEST_STEP:
+            raise InvalidParameter("step must be at most 1e100, got more; nothing was built")
+        if not self.unit.isprintable() or bool(self.unit) != (self.per_source is not None):
+            raise InvalidParameter(
+                "a site says both a printable unit of its readings and what a source of mass 1 adds to one "
+                f"(per_source), got {self.unit!r} and {self.per_source}; nothing was built"
+            )
+        for name in ("per_source", "largest"):
+            value = getattr(self, name)
+            if value is not None:
+                number = positive(value, name)
+                if not Fraction(1, LARGEST_STEP) <= number <= LARGEST_STEP:
+                    raise InvalidParameter(
+                        f"{name} must lie between 1e-100 and 1e100; nothing was built"
+                    )
+                object.__setattr__(self, name, number)
+        metric = self.operator.space.metric
+        if isinstance(self.neighbors, MovedMass) and self.neighbors.metric != metric:
+            raise InvalidParameter(
+                f"sources of this site move in the metric {metric!r}, the relation is of "
+                f"{self.neighbors.metric!r}; nothing was built"
+            )
+        if self.cells is not None and len(self.cells) != self.operator.space.size:
+            raise InvalidParameter(
+                f"every cell needs one name, got {len(self.cells)} for {self.operator.space.size}; "
+                "nothing was built"
+            )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all that a plan rests on: sources, sensors, operator, relation, step and unit."""
+        parts = self.to_json()
+        told = [[name, parts[name]] for name in _TOLD if name in parts]
+        return hashlib.sha256(
+            canonical([*(parts[name] for name in _PROMISED), *told]).encode()
+        ).hexdigest()
+
+    @property
+    def step_in_sources(self) -> Fraction:
+        """The step in the unit of the operator: of what a source of mass 1 adds where it has the value 1."""
+        return self.step / (self.per_source or 1)
+
+    @property
+    def sensors(self) -> Sensors:
+        """The named set of sensors."""
+        return self.operator.sensors
+
+    def cell(self, number: int) -> str:
+        """The name of a cell, or its number."""
+        return str(number) if self.cells is None else self.cells[number]
+
+    def to_json(self) -> dict[str, Any]:
+        """The site, whole."""
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "operator": _operator_json(self.operator),
+            "sources": _space_json(self.operator.space),
+            "sensors": {
+                "names": list(self.sensors.names),
+                "positions": self.sensors.positions.tolist(),
+                "set": self.sensors.digest,
+            },
+            "neighbors": encode(self.neighbors),
+            "step": str(self.step),
+            **({"unit": self.unit, "per_source": str(self.per_source)} if self.unit else {}),
+            **({} if self.largest is None else {"largest": str(self.largest)}),
+            **({} if self.cells is None else {"cells": list(self.cells)}),
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> Site:
+        """The site that a JSON object states."""
+        try:
+            if not isinstance(data, dict) or data.get("format") != FORMAT:
+                raise ValueError(f"its format is not {FORMAT}")
+            neighbors = decode_neighbors(data["neighbors"])
+            if not isinstance(neighbors, MovedMass | SwappedCells):
+                raise ValueError(f"its relation is not of sources: {neighbors}")
+            sensors = Sensors(data["sensors"]["positions"], data["sensors"]["names"])
+            if data["sensors"]["set"] != sensors.digest:
+                raise ValueError("its sensors are not those of its hash")
+            space = _space(data["sources"])
+            cells = data.get("cells")
+            return Site(
+                name=str(data["name"]),
+                operator=_operator(data["operator"], space, sensors),
+                neighbors=neighbors,
+                step=exact(data["step"], name="step"),
+                cells=None if cells is None else tuple(map(str, cells)),
+                unit=str(data.get("unit", "")),
+                per_source=_told(data, "per_source"),
+                largest=_told(data, "largest"),
+            )
+        except KeyError as problem:
+            raise InvalidInput(f"not a whole site: it has no {problem}") from None
+        except (SfumatoError, TypeError, ValueError, ArithmeticError) as problem:
+            raise InvalidInput(f"not a whole site: {problem}") from None
+
+    def write(self, path: str | Path) -> None:
+        """Save in a new file; a site is never written over another."""
+        write_file(path, json.dumps(self.to_json(), indent=1) + "\n")
+
+
+def _told(data: dict[str, Any], name: str) -> Fraction | None:
+    return exact(data[name], name=name) if name in data else None
+
+
+def read_site(path: str | Path) -> Site:
+    """A site from its file."""
+    data = read_json(path, "a whole site")
+    try:
+        return Site.from_json(data)
+    except InvalidInput as problem:
+        raise InvalidInput(f"{path} is {problem}") from None
+
+
+def part_of_site(site: Site, names: tuple[str, ...]) -> Operator:
+    """The operator to the sensors of these names only, in their order: what can be recovered from a part."""
+    if names == site.sensors.names:
+        return site.operator
+    number = {name: i for i, name in enumerate(site.sensors.names)}
+    unknown = [name for name in names if name not in number]
+    if unknown:
+        raise InvalidParameter(
+            f"site {site.name!r} has no sensor {unknown[0]!r}; nothing was recovered"
+        )
+    rows = [number[name] for name in names]
+    return part_of(site.operator, np.array(rows))
+
+
+def _operator_json(operator: Operator) -> dict[str, Any]:
+    match operator:
+        case HeatLine() | HeatPlane():
+            return {"kind": "heat", "diffusion_time": operator.diffusion_time}
+        case GraphDiffusion():
+            weights = operator.weights
+            return {
+                "kind": "graph-diffusion",
+                "rate": operator.rate,
+                "weights": None if weights is None else weights.tolist(),
+            }
+        case Matrix():
+            if np.prod(operator.shape) > MOST_ENTRIES:
+                raise InvalidParameter(
+                    f"a site file holds a matrix of at most {MOST_ENTRIES} entries, got "
+                    f"{np.prod(operator.shape)}; work in Python instead"
+                )
+            return {
+                "kind": "matrix",
+                "rows": operator.columns(np.arange(operator.space.size)).tolist(),
+            }
+        case _:
+            assert_never(operator)
+
+
+def _operator(data: Any, space: Line | Grid | Graph | Points, sensors: Sensors) -> Operator:
+    match data["kind"], space:
+        case "heat", Line():
+            return heat_line(sources=space, sensors=sensors, diffusion_time=data["diffusion_time"])
+        case "heat", Grid() | Points():
+            return heat_plane(sources=space, sensors=sensors, diffusion_time=data["diffusion_time"])
+        case "graph-diffusion", Graph():
+            return graph_diffusion(space, data["rate"], sensors=sensors, weights=data["weights"])
+        case "matrix", _:
+            return linear(data["rows"], space, sensors=sensors)
+        case kind, _:
+            raise ValueError(f"no operator {kind!r} on {type(space).__name__}")
+
+
+def _space_json(space: Line | Grid | Graph | Points) -> dict[str, Any]:
+    match space:
+        case Line():
+            even = Line(space.size, float(space.positions[-1])) if space.positions[-1] > 0 else None
+            if even == space:
+                return {"kind": "line", "cells": space.size, "length": float(space.positions[-1])}
+            return {"kind": "line", "positions": space.positions.tolist()}
+        case Grid():
+            return {"kind": "grid", "levels": space.levels, "bounds": list(space.bounds)}
+        case Points():
+            return {"kind": "points", "positions": space.positions.tolist(), "norm": space.norm}
+        case Graph():
+            return {
+                "kind": "graph",
+                "nodes": space.size,
+                "edges": space.edges.tolist(),
+                "lengths": None if (space.lengths == 1).all() else space.lengths.tolist(),
+            }
+        case _:
+            assert_never(space)
+
+
+def _space(data: Any) -> Line | Grid | Graph | Points:
+    match data["kind"]:
+        case "line":
+            return (
+                Line.at(data["positions"])
+                if "positions" in data
+                else Line(data["cells"], data["length"])
+            )
+        case "grid":
+            return Grid(data["levels"], tuple(data["bounds"]))
+        case "points":
+            return Points(data["positions"], data["norm"])
+        case "graph":
+            return Graph(data["edges"], data["lengths"], nodes=data["nodes"])
+        case kind:
+            raise ValueError(f"no space {kind!r}")

@@ -1,0 +1,1 @@
+"""Before anything is read: forecasts, designs, requirements, placement, bounds."""

@@ -1,0 +1,1 @@
+"""From noisy readings to sources: estimators, certificates, and their check."""

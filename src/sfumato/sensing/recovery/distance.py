@@ -1,0 +1,43 @@
+"""How far a recovery is off, where the truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato._validate import real_array
+from sfumato.errors import InvalidParameter
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.recovery.certificate import Recovery
+from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
+from sfumato.transport import emd, emd_apart
+
+
+def emd_of(found: Recovery | Estimate, sources: npt.ArrayLike) -> float:
+    """How far the recovered mass would have to move, on average, to be where the sources are.
+
+    Both are scaled to total 1 first, as in the papers; the metric is the space's own.
+    """
+    space = found.operator.space
+    if isinstance(found, Recovery):
+        if found.status != "optimal":
+            raise InvalidParameter(
+                f"only recovered sources have a distance, the status is {found.status}"
+            )
+        return emd(found.estimate, sources, space, normalize=True).value
+    if not found.masses.size or found.masses.sum() <= 0:
+        raise InvalidParameter("only sources with some mass have a distance, the estimate has none")
+    truth = real_array("sources", sources)
+    if truth.shape != (space.size,):
+        raise InvalidParameter(
+            f"sources must be one mass for each of {space.size} cells, got shape {truth.shape}"
+        )
+    cells = np.flatnonzero(truth)
+    apart = distances_between(space, found.places, places_of(space, cells))
+    return emd_apart(found.masses, truth[cells], apart, normalize=True).value
+
+
+def error_of_nothing(operator: Operator, sources: npt.ArrayLike) -> float:
+    """How far mass spread evenly over all cells is from the sources: what can be said without a reading."""
+    space = operator.space
+    return emd(np.ones(space.size), sources, space, normalize=True).value

@@ -1,0 +1,66 @@
+"""What every estimator gives: places with masses, on the cells of the space or between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only
+from sfumato.errors import InvalidParameter
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.spaces import Graph, Grid, Line, Points
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Where an estimator puts sources: a row of coordinates and a mass for each; on a graph, its node."""
+
+    operator: Operator
+    places: FloatArray
+    masses: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.places.ndim != 2 or self.masses.shape != (len(self.places),):
+            raise InvalidParameter(
+                f"an estimate is a place and a mass for each source, got shapes {self.places.shape} and "
+                f"{self.masses.shape}"
+            )
+        object.__setattr__(self, "places", read_only(self.places + 0.0))
+        object.__setattr__(self, "masses", read_only(self.masses + 0.0))
+
+
+def places_of(space: Line | Grid | Graph | Points, cells: IntArray) -> FloatArray:
+    """A row of coordinates for each cell: what an estimate and a picture call its place."""
+    match space:
+        case Line():
+            return np.asarray(space.positions[cells].reshape(-1, 1))
+        case Grid():
+            return np.asarray(space.centers(cells).reshape(-1, 2))
+        case Points():
+            return np.asarray(space.positions[cells])
+        case Graph():
+            return np.asarray(cells, dtype=np.float64).reshape(-1, 1)
+
+
+def distances_between(
+    space: Line | Grid | Graph | Points, places: FloatArray, others: FloatArray
+) -> FloatArray:
+    """How far each of some places is from each of others, by the metric of the space.
+
+    >>> distances_between(Line(10), np.array([[0.25]]), np.array([[0.5], [1.0]]))
+    array([[0.25, 0.75]])
+    """
+    match space:
+        case Line() | Grid():
+            return np.asarray(cdist(places, others, "cityblock"))
+        case Points():
+            return np.asarray(
+                cdist(places, others, "cityblock" if space.norm == "l1" else "euclidean")
+            )
+        case Graph():
+            nodes, inverse = np.unique(places[:, 0].astype(np.int64), return_inverse=True)
+            far = space.distances_from_each(nodes)
+            return far[inverse][:, others[:, 0].astype(np.int64)]

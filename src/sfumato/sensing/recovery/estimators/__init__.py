@@ -1,0 +1,1 @@
+"""Estimators of sources from noisy readings, one file each."""

@@ -1,0 +1,103 @@
+"""What a posterior is sure of: places with a source near them, and how near; communities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato._types import FloatArray
+from sfumato._validate import read_only
+from sfumato.errors import InvalidParameter
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.recovery.estimate import distances_between, places_of
+from sfumato.sensing.recovery.estimators.posterior import SourcePosterior
+
+PLACES = 200  # those with most of the expected mass are tried as centers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CredibleRegion:
+    """A source lies within `radius` of `place` with at least this probability; on a graph, of a node."""
+
+    place: FloatArray
+    radius: float
+    probability: float
+
+
+def bands(beliefs: SourcePosterior, *, level: float = 0.9) -> tuple[CredibleRegion, ...]:
+    """The places that have a source near them with this probability, the surest first.
+
+    The first band is the smallest ball that holds a source in a share `level` of the draws. Each
+    draw's source nearest to its center is then taken away, and the next ball is found in what is
+    left, until it would be wider than a quarter of the space. Where cells stand for others, radii
+    have their reach added. Each band is a statement of its own: that all of them hold together is
+    less likely.
+
+    Limits: probabilities are those of the posterior; where its beliefs are wrong they are too.
+    """
+    if not 0 < level < 1:
+        raise InvalidParameter(f"level must lie between 0 and 1, got {level}; no bands were found")
+    space = beliefs.operator.space
+    shares = beliefs.shares
+    tried = np.argsort(-shares, kind="stable")[:PLACES]
+    tried = np.sort(tried[shares[tried] > 0])
+    places = places_of(space, tried)
+    widest = _extent(beliefs.operator) / 4
+    left, found = beliefs, []
+    while (left.cells >= 0).any():
+        apart = left.nearest(places)
+        order = np.argsort(apart, axis=0, kind="stable")
+        below = np.cumsum(left.weights[order], axis=0)
+        enough = (below >= level - 1e-12).argmax(axis=0)
+        radii = apart[order[enough, np.arange(len(places))], np.arange(len(places))]
+        best = int(np.argmin(radii))
+        if not radii[best] <= widest:
+            break
+        held = float(left.weights @ (apart[:, best] <= radii[best]))
+        # Cells may stand for others as far away as that.
+        found.append(
+            CredibleRegion(read_only(places[best].copy()), float(radii[best]) + beliefs.reach, held)
+        )
+        left = _without_nearest(left, places[best])
+    return tuple(found)
+
+
+def _extent(operator: Operator) -> float:
+    """How far apart two cells can be: from the farthest cell of the first to its own farthest."""
+    space = operator.space
+    every = places_of(space, np.arange(space.size))
+    end = int(np.argmax(distances_between(space, every[:1], every)[0]))
+    return float(distances_between(space, every[[end]], every).max())
+
+
+def _without_nearest(beliefs: SourcePosterior, place: FloatArray) -> SourcePosterior:
+    """Draws without the source that is nearest to a place."""
+    space = beliefs.operator.space
+    cells = np.unique(beliefs.cells[beliefs.cells >= 0])
+    apart = np.append(
+        distances_between(space, place[np.newaxis], places_of(space, cells))[0], np.inf
+    )
+    at = np.where(beliefs.cells >= 0, np.searchsorted(cells, beliefs.cells), len(cells))
+    rows = np.arange(len(at))
+    gone = np.argmin(apart[at], axis=1)
+    left, masses = beliefs.cells.copy(), beliefs.masses.copy()
+    left[rows, gone], masses[rows, gone] = -1, 0.0
+    return replace(beliefs, cells=left, masses=masses)
+
+
+def community_beliefs(beliefs: SourcePosterior, labels: npt.ArrayLike) -> FloatArray:
+    """How likely each community holds the most mass, the label of each cell given."""
+    groups = np.asarray(labels)
+    size = beliefs.operator.space.size
+    if groups.shape != (size,) or groups.dtype.kind not in "iu" or (groups < 0).any():
+        raise InvalidParameter(
+            f"labels must be one whole number from 0 on for each of {size} cells, got shape {groups.shape}; "
+            "nothing was computed"
+        )
+    count = int(groups.max()) + 1
+    label = np.where(beliefs.cells >= 0, groups[beliefs.cells], count)
+    held = np.stack([(beliefs.masses * (label == i)).sum(axis=1) for i in range(count)], axis=1)
+    most = held.argmax(axis=1)
+    return np.asarray(np.bincount(most, weights=beliefs.weights, minlength=count), dtype=np.float64)

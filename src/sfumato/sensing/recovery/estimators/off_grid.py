@@ -1,0 +1,362 @@
+"""Sources between the cells: continuous places and masses by least squares, as many as pay for themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato._types import FloatArray
+from sfumato._validate import read_only, real_array, whole
+from sfumato.errors import InvalidParameter, SolverFailed
+from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane
+from sfumato.sensing.recovery.estimate import Estimate, places_of
+from sfumato.sensing.recovery.estimators.least_mass import recover
+from sfumato.spaces import Grid, Line
+
+ROUNDS = 80
+"""Steps of least squares after which a fit is taken as it is."""
+SMALL = 1e-2
+"""A step that gains less than this in chi-square ends a fit: far below what a source costs, and further steps
+would fit the noise along valleys that readings do not tell from each other."""
+PATIENCE = 2
+"""Counts in a row without a lower score after which no larger one is tried."""
+LATTICE = {1: 256, 2: 48}
+"""Most places along an axis at which a further source is looked for, by the number of axes."""
+TINY = float(np.finfo(float).tiny)
+CLUSTERS = 64
+"""Places R's answer is brought down to at once, before pairs of them are merged one by one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OffGrid:
+    """Sources at any places within the span of the space, and how sure each number is.
+
+    `scores` has the score of every count that was tried, 0 among them; the least one is the
+    answer's. With a count that was asked for it has that one only. `converged` says whether its
+    least squares came to rest. `place_errors` and `mass_errors` are standard errors from the Fisher
+    information of all places and masses at the answer, None where that is singular (two sources too
+    close to tell apart, say) or there are no sources. They hold the count for known, and are too
+    large where a bound holds a place or a mass.
+    """
+
+    estimate: Estimate
+    scores: dict[int, float]
+    converged: bool
+    place_errors: FloatArray | None
+    mass_errors: FloatArray | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """Readings and masses in units of the noise, and the box in which sources are looked for."""
+
+    operator: HeatLine | HeatPlane
+    readings: FloatArray
+    low: FloatArray
+    high: FloatArray
+    upper: float
+    sigma: float
+
+    @property
+    def axes(self) -> int:
+        """How many coordinates a place has."""
+        return self.low.size
+
+    @property
+    def width(self) -> float:
+        """The standard deviation of a unit's heat along an axis: sqrt(2T)."""
+        return math.sqrt(2 * self.operator.diffusion_time)
+
+    def heat(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Steps from places to sensors, and what a unit reads: batch by sensors by places (by axes)."""
+        time = self.operator.diffusion_time
+        steps = self.operator.sensors.positions[:, np.newaxis, :] - places[:, np.newaxis, :, :]
+        height = (4 * math.pi * time) ** (-self.axes / 2)
+        squares = sum(steps[..., axis] ** 2 for axis in range(self.axes))
+        return steps, np.exp(squares * (-1 / (4 * time))) * height
+
+    def chi_square(self, places: FloatArray, masses: FloatArray) -> FloatArray:
+        """How far readings are from what each of a batch of configurations reads, in units of the noise."""
+        rest = (self.heat(places)[1] @ masses[..., np.newaxis])[..., 0] - self.readings
+        return np.asarray((rest * rest).sum(axis=1))
+
+    def score(self, chi_square: float, count: int) -> float:
+        """The criterion that chooses a count: chi-square + log(m) for each coordinate and mass [schwarz78].
+
+        A number costs at least 2, since log(m) means nothing for a handful of readings.
+        """
+        return chi_square + max(2.0, math.log(self.readings.size)) * (self.axes + 1) * count
+
+    def estimate(self, places: FloatArray, masses: FloatArray) -> Estimate:
+        """An answer in the caller's units, in the order of the first coordinate."""
+        order = np.lexsort(places.T[::-1])
+        return Estimate(self.operator, places[order], masses[order] * self.sigma)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """One configuration at rest, or not: places, masses in units of the noise, chi-square."""
+
+    places: FloatArray
+    masses: FloatArray
+    chi_square: float
+    converged: bool
+
+
+def off_grid(
+    operator: HeatLine | HeatPlane,
+    y: npt.ArrayLike,
+    *,
+    sigma: float,
+    upper: float = 1.0,
+    count: SupportsIndex | None = None,
+    most: SupportsIndex = 8,
+) -> OffGrid:
+    """Where sources are, not bound to cells, and how many: the likeliest places and masses.
+
+    Least squares over places in the span of the space and masses in [0, upper]. The count is the
+    one of least chi-square + log(m) (d + 1) count, m readings in d dimensions [schwarz78]: a
+    further source must explain more than its coordinates and its mass would by chance. Each count
+    starts from R's answer with near cells merged, and from the answer for one source fewer and the
+    one more that explains most of what is left, slid to rest together [denoyelle19]. Counts are
+    tried from 1 to `most`, until two in a row score no better; with a `count`, up to it, and it is
+    the answer's. Readings R explains by nothing have no sources unless there is a count; where R
+    finds none in reach, or fails, the other start remains.
+
+    Limits: the surface has many valleys, and what is found is the lowest of a few. Sources nearer
+    than the noise lets tell apart come out as fewer, in their middle; so it pays where sources are
+    few or `upper` is what they have, since that tells how many there must be. A scene with more
+    than `most` sources, or heavier ones than `upper`, is not explained: compare the score with m.
+
+    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+    >>> truth = np.zeros(100)
+    >>> truth[[30, 80]] = 0.5, 1
+    >>> found = off_grid(line, line.readings(truth), sigma=0.01)
+    >>> found.estimate.places.round(3).tolist(), found.estimate.masses.round(3).tolist()
+    ([[0.31], [0.81]], [0.5, 1.0])
+    """
+    scene = scene_of(operator, y, sigma=sigma, upper=upper)
+    most = whole("most", most, low=1) if count is None else whole("count", count, low=1)
+    nothing = float(scene.readings @ scene.readings)
+    try:
+        found = recover(operator, y, sigma=sigma, upper=upper)
+    except SolverFailed:
+        merged: dict[int, tuple[FloatArray, FloatArray]] = {}
+    else:
+        if found.status == "zero" and count is None:
+            empty = scene.estimate(np.empty((0, scene.axes)), np.empty(0))
+            return OffGrid(empty, {0: nothing}, True, None, None)
+        places, masses = places_of(operator.space, found.support), found.estimate[found.support]
+        merged = dict(_merged(places, masses / scene.sigma, most))
+    if count is not None:
+        *_, fit = _count_up(scene, merged, most, patience=most)
+        return _told(scene, fit, {most: scene.score(fit.chi_square, most)})
+    return _answer(scene, _count_up(scene, merged, most), nothing)
+
+
+def scene_of(
+    operator: HeatLine | HeatPlane, y: npt.ArrayLike, *, sigma: float, upper: float
+) -> Scene:
+    """What a fit between cells starts from, checked, with the noise as the unit."""
+    if not isinstance(operator, HeatLine | HeatPlane):
+        raise InvalidParameter(
+            f"places between cells need heat on a line or in a plane, got {type(operator).__name__}; "
+            "nothing was recovered"
+        )
+    for name, value in (("sigma", sigma), ("upper", upper)):
+        if not 0 < value < math.inf:
+            raise InvalidParameter(
+                f"{name} must be positive and finite, got {value}; nothing was recovered"
+            )
+    readings, m = real_array("readings", y), operator.shape[0]
+    if readings.shape != (m,) or not np.isfinite(readings).all():
+        raise InvalidParameter(
+            f"readings must be one finite number for each of {m} sensors, got "
+            f"{'one that is not finite' if readings.shape == (m,) else f'shape {readings.shape}'}; "
+            "nothing was recovered"
+        )
+    low, high = _span(operator)
+    return Scene(operator, read_only(readings / sigma), low, high, upper / sigma, sigma)
+
+
+def _span(operator: HeatLine | HeatPlane) -> tuple[FloatArray, FloatArray]:
+    space = operator.space
+    if isinstance(space, Grid):
+        west, south, east, north = space.bounds
+        return np.array([west, south]), np.array([east, north])
+    places = space.positions[:, np.newaxis] if isinstance(space, Line) else space.positions
+    return places.min(axis=0), places.max(axis=0)
+
+
+def _merged(
+    places: FloatArray, masses: FloatArray, most: int
+) -> Iterator[tuple[int, tuple[FloatArray, FloatArray]]]:
+    """R's cells merged into ever fewer clusters, where the mean square distance grows least."""
+    if len(places) > CLUSTERS:
+        parts = np.array_split(np.lexsort(places.T), CLUSTERS)
+        places = np.array([masses[part] @ places[part] / masses[part].sum() for part in parts])
+        masses = np.array([masses[part].sum() for part in parts])
+    while len(places):
+        if len(places) <= most:
+            yield len(places), (places, masses)
+        if len(places) == 1:
+            return
+        apart = ((places[:, np.newaxis] - places) ** 2).sum(axis=-1)
+        cost = apart * masses * masses[:, np.newaxis] / (masses + masses[:, np.newaxis])
+        np.fill_diagonal(cost, np.inf)
+        one, other = divmod(int(cost.argmin()), len(places))
+        together = masses[one] + masses[other]
+        places, masses = places.copy(), masses.copy()
+        places[one] = (masses[one] * places[one] + masses[other] * places[other]) / together
+        masses[one] = together
+        places, masses = np.delete(places, other, axis=0), np.delete(masses, other)
+
+
+def _count_up(
+    scene: Scene,
+    merged: dict[int, tuple[FloatArray, FloatArray]],
+    most: int,
+    *,
+    patience: int = PATIENCE,
+) -> Iterator[Fit]:
+    """The best fit of 1, 2, ... sources, until so many counts in a row score no better."""
+    where = candidates(scene)
+    units = scene.heat(where[np.newaxis])[1][0]
+    best, places, masses = math.inf, np.empty((0, scene.axes)), np.empty(0)
+    since = 0
+    for count in range(1, most + 1):
+        rest = scene.readings - scene.heat(places[np.newaxis])[1][0] @ masses
+        at, mass = one_more(scene, units, rest)
+        starts = [(np.vstack([places, where[at]]), np.append(masses, mass))]
+        if count in merged:
+            starts.append(merged[count])
+        fit = least_squares(
+            scene, np.array([x for x, _ in starts]), np.array([w for _, w in starts])
+        )
+        yield fit
+        places, masses = fit.places, fit.masses
+        score = scene.score(fit.chi_square, count)
+        since = 0 if score < best else since + 1
+        best = min(best, score)
+        if since == patience:
+            return
+
+
+def candidates(scene: Scene) -> FloatArray:
+    """Places a quarter of the width apart, as far as they are not too many, and the sensors' own."""
+    most = LATTICE[scene.axes]
+    steps = np.ceil((scene.high - scene.low) / (scene.width / 4)).clip(1, most - 1)
+    lines = [
+        np.linspace(low, high, int(n) + 1)
+        for low, high, n in zip(scene.low, scene.high, steps, strict=True)
+    ]
+    lattice = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, scene.axes)
+    return np.concatenate([lattice, scene.operator.sensors.positions.clip(scene.low, scene.high)])
+
+
+def one_more(scene: Scene, units: FloatArray, rest: FloatArray) -> tuple[int, float]:
+    """Where one more source takes most of the rest away, and its mass."""
+    slope, curve = rest @ units, np.maximum((units * units).sum(axis=0), TINY)
+    mass = (slope / curve).clip(0, scene.upper)
+    where = int(np.argmax(mass * slope - mass**2 * curve / 2))
+    # Where nothing is left a little mass is begun with, else its place could not move.
+    return where, max(float(mass[where]), 0.01 * scene.upper)
+
+
+def least_squares(scene: Scene, places: FloatArray, masses: FloatArray) -> Fit:
+    """The best of a batch of starts, each gone down to rest: projected Levenberg-Marquardt [kanzow04].
+
+    Scipy's own takes one start at a time, and on a line six times as long.
+    """
+    batch, count, axes = places.shape
+    low = np.concatenate([np.tile(scene.low, count), np.zeros(count)])
+    high = np.concatenate([np.tile(scene.high, count), np.full(count, scene.upper)])
+    at = np.concatenate([places.reshape(batch, -1), masses], axis=1).clip(low, high)
+    diagonal = np.arange(low.size)
+    damping, best, least, rested = np.full(batch, 1e-2), at[0], math.inf, False
+    jacobian, residual = _linear(scene, at, count)
+    cost = (residual**2).sum(axis=1)
+    for left in range(ROUNDS, 0, -1):
+        slope = (residual[:, np.newaxis, :] @ jacobian)[:, 0]
+        free = ~(((at <= low) & (slope > 0)) | ((at >= high) & (slope < 0)))
+        normal = jacobian.transpose(0, 2, 1) @ jacobian
+        size = normal[:, diagonal, diagonal]
+        floor = 1e-12 * size.max(axis=1, keepdims=True) + TINY
+        normal *= free[:, :, np.newaxis] & free[:, np.newaxis, :]
+        normal[:, diagonal, diagonal] += np.where(free, damping[:, np.newaxis] * size + floor, 1.0)
+        step = np.linalg.solve(normal, -(slope * free)[..., np.newaxis])[..., 0]
+        trial = (at + step).clip(low, high)
+        trial_jacobian, trial_residual = _linear(scene, trial, count)
+        trial_cost = (trial_residual**2).sum(axis=1)
+        better = trial_cost < cost
+        rest = np.where(better, (cost - trial_cost < SMALL) & (damping < 1), damping > 1e8)
+        damping = np.where(better, damping / 6, damping * 5)
+        at[better], residual[better] = trial[better], trial_residual[better]
+        jacobian[better] = trial_jacobian[better]
+        cost = np.where(better, trial_cost, cost)
+        if rest.any() or left == 1:
+            first = int(np.where(rest | (left == 1), cost, np.inf).argmin())
+            if cost[first] < least:
+                best, least, rested = at[first], float(cost[first]), bool(rest[first])
+            going = ~rest
+            if not going.any():
+                break
+            at, residual, jacobian = at[going], residual[going], jacobian[going]
+            cost, damping = cost[going], damping[going]
+    split = count * axes
+    return Fit(best[:split].reshape(count, axes), best[split:], least, rested)
+
+
+def _linear(scene: Scene, at: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """The Jacobian of what is read, by places and then masses, and the residual, of each of a batch."""
+    split = count * scene.axes
+    masses = at[:, split:]
+    steps, heat = scene.heat(at[:, :split].reshape(len(at), count, scene.axes))
+    residual = (heat @ masses[..., np.newaxis])[..., 0] - scene.readings
+    pull = (heat * masses[:, np.newaxis, :])[..., np.newaxis] * steps / scene.width**2
+    return np.concatenate([pull.reshape(len(at), heat.shape[1], split), heat], axis=2), residual
+
+
+def _answer(scene: Scene, fits: Iterator[Fit], nothing: float) -> OffGrid:
+    scores, best, least = (
+        {0: nothing},
+        Fit(np.empty((0, scene.axes)), np.empty(0), nothing, True),
+        nothing,
+    )
+    for count, fit in enumerate(fits, start=1):
+        scores[count] = scene.score(fit.chi_square, count)
+        if scores[count] < least:
+            least, best = scores[count], fit
+    return _told(scene, best, scores)
+
+
+def _told(scene: Scene, fit: Fit, scores: dict[int, float]) -> OffGrid:
+    estimate = scene.estimate(fit.places, fit.masses)
+    errors = _errors(scene, estimate)
+    if errors is None:
+        return OffGrid(estimate, scores, fit.converged, None, None)
+    return OffGrid(estimate, scores, fit.converged, *map(read_only, errors))
+
+
+def _errors(scene: Scene, estimate: Estimate) -> tuple[FloatArray, FloatArray] | None:
+    """Standard errors from the inverse of the Fisher information, of columns scaled to length 1."""
+    count = len(estimate.masses)
+    if not count:
+        return None
+    at = np.concatenate([estimate.places.ravel(), estimate.masses / scene.sigma])
+    jacobian = _linear(scene, at[np.newaxis], count)[0][0]
+    size = np.sqrt((jacobian**2).sum(axis=0))
+    if not size.all() or jacobian.shape[0] < at.size:
+        return None
+    _, strength, turn = np.linalg.svd(jacobian / size, full_matrices=False)
+    if strength[-1] <= strength[0] * jacobian.shape[0] * np.finfo(float).eps:
+        return None
+    errors = np.sqrt(((turn / strength[:, np.newaxis]) ** 2).sum(axis=0)) / size
+    split = count * scene.axes
+    return errors[:split].reshape(count, scene.axes), errors[split:] * scene.sigma

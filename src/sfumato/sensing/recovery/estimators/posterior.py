@@ -1,0 +1,409 @@
+"""All that noisy readings tell: draws of how many sources there are, where, and how large."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtrc, logsumexp
+
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only, whole
+from sfumato.errors import InvalidParameter, SolverFailed
+from sfumato.sensing.diagnostics.misfit import p_said
+from sfumato.sensing.diagnostics.mixing import Mixing, judge
+from sfumato.sensing.model.operators.kinds import GraphDiffusion, Operator
+from sfumato.sensing.recovery.estimate import distances_between, places_of
+from sfumato.sensing.recovery.estimators.least_mass import positive, readings_of
+from sfumato.sensing.recovery.estimators.posterior_cells import BLUR, Runs, all_runs, beside, closer
+from sfumato.sensing.recovery.estimators.posterior_kernel import anneal
+from sfumato.sensing.recovery.solver.operator_cache import afresh, kept
+
+Masses = Literal["learned", "known", "free"]
+
+HALVES = 2  # independent populations, to compare
+MOVES, LAST = 6, 15  # of each particle, in a stage and in the last one
+PARTICLES = (256, 640)  # and again with more where the first did not mix
+MANY, PARTICLES_OF_MANY = 1000, (128, 240)  # cells: every move looks at all of them
+NEAR = 8  # cells that a walk may step to
+MOST, LIMIT = 12, 64  # sources that are believed possible unless told, and at all
+CROWDED = 0.5  # probability of the most sources believed in, from which on more are
+SEEN = 15.0  # deviations of noise that one source must be read with to be found by a first look
+FAINT, AGAIN = (
+    3.0,
+    4,
+)  # deviations of what is left, from which on a source is looked for there, so many times
+TINY = 1e-300
+WIDE = 1.5  # times the noise: from there on it is told
+UNEXPLAINED = 1e-3  # p-value below which no draw explains the readings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourcePosterior:
+    """Sources that could have led to the readings: so many draws of them, each with its weight.
+
+    `cells` and `masses` have one row for each draw; -1 and 0 fill the rows. `weights` total 1.
+    `known` is the probability that every source has mass `upper`, if that was to be learned.
+    `looked_at` are the cells where sources were looked for: all of them, or on fine lines and grids
+    some that stand for others, none of them farther away than `reach`. `fits` is the p-value of the
+    draw that fits best: where it is tiny nothing that is believed explains the readings, and `said`
+    says so. `widened` is by how much noise was taken to be larger than `sigma` because cells stand
+    for others. All of it was computed from released readings alone, so nothing in it costs privacy.
+    """
+
+    operator: Operator
+    readings: FloatArray
+    sigma: float
+    upper: float
+    cells: IntArray
+    masses: FloatArray
+    weights: FloatArray
+    known: float
+    mixing: Mixing
+    looked_at: IntArray
+    reach: float
+    widened: float
+    fits: float
+    most: int
+
+    @property
+    def counts(self) -> FloatArray:
+        """How likely there are 0, 1, 2 ... sources."""
+        return np.asarray(
+            np.bincount((self.cells >= 0).sum(axis=1), weights=self.weights), dtype=np.float64
+        )
+
+    @property
+    def shares(self) -> FloatArray:
+        """The mass expected in each cell, as a share of all mass."""
+        share = self.masses / self.masses.sum(axis=1, keepdims=True) * self.weights[:, np.newaxis]
+        held = self.cells >= 0
+        size = self.operator.space.size
+        return np.asarray(
+            np.bincount(self.cells[held], weights=share[held], minlength=size), dtype=np.float64
+        )
+
+    @property
+    def expected(self) -> FloatArray:
+        """The mass expected in each cell."""
+        held = self.cells >= 0
+        mass = (self.masses * self.weights[:, np.newaxis])[held]
+        size = self.operator.space.size
+        return np.asarray(
+            np.bincount(self.cells[held], weights=mass, minlength=size), dtype=np.float64
+        )
+
+    @property
+    def said(self) -> str:
+        """A warning where beliefs are wrong as far as the readings can tell, or nothing."""
+        if self.fits < UNEXPLAINED:
+            return (
+                f"no {self.most} sources of mass {self.upper:g} or less explain the readings "
+                f"({p_said(self.fits)}): do not rely on the answer; the least mass (R) asks for less"
+            )
+        if self.widened > WIDE:
+            return (
+                f"cells are so fine that noise was taken to be {self.widened:.2g} times larger: the answer "
+                "says less than the readings do; take coarser cells, or the least mass (R)"
+            )
+        if self.counts.size > self.most and self.counts[self.most] > CROWDED:
+            return f"there may be more than {self.most} sources, the most that are believed in"
+        return ""
+
+    def total(self, level: float = 0.9) -> tuple[float, float]:
+        """An interval that holds the total mass with this probability."""
+        return _interval(self.masses.sum(axis=1), self.weights, level)
+
+    def near(self, place: npt.ArrayLike, radius: float) -> float:
+        """How likely there is a source within a distance of a place (on a graph: of a node)."""
+        here = np.atleast_2d(np.asarray(place, dtype=np.float64))
+        return float(self.weights @ (self.nearest(here)[:, 0] <= radius))
+
+    def nearest(self, places: FloatArray) -> FloatArray:
+        """How far the nearest source is from each place: draws by places."""
+        space = self.operator.space
+        cells = np.unique(self.cells[self.cells >= 0])
+        apart = np.vstack(
+            [
+                distances_between(space, places, places_of(space, cells)).T,
+                np.full(len(places), np.inf),
+            ]
+        )
+        at = np.where(self.cells >= 0, np.searchsorted(cells, self.cells), len(cells))
+        return np.asarray(apart[at].min(axis=1))
+
+
+def posterior(
+    operator: Operator,
+    y: npt.ArrayLike,
+    *,
+    sigma: float,
+    rng: np.random.Generator,
+    upper: float = 1.0,
+    most: int | None = None,
+    masses: Masses = "learned",
+) -> SourcePosterior:
+    """Draws of the sources that could have led to readings, by what is believed of sources beforehand.
+
+    Believed is: from 1 to `most` sources, each number as likely (12; where the readings then ask
+    for 12, 24 and so on up to 64); each source in any cell; and of their masses either (`known`)
+    that all are `upper`, or (`free`) that they are uniform between an unknown floor and `upper`.
+    `learned` gives both the same chance and lets the readings decide. Noise is Gaussian.
+
+    Annealed particles [delmoral06]: two populations for each belief about masses, from the prior to
+    the posterior. Two populations that disagree are run again with more particles; if they still
+    do, `mixing.mixed` is False and its sentence says so.
+
+    On a line of more than 256 cells and a grid of more than 1,024, some stand for their neighbors.
+    Where that would blur readings by more than half a sigma, sigma is taken to be larger first, and
+    cells are looked at closer, with less of it, around what is found so, and where what that leaves
+    looks like a source of three deviations or more; if that is everywhere, the larger sigma stays.
+
+    Limits. The error is that of the prior where it is wrong: more sources than `most`, masses above
+    `upper` or sources that are not points but spread out come out as the nearest set of points;
+    `said` tells where no such set fits. One source above `upper` comes out as several beside each
+    other, and is then missed by more than R misses it: rather take `upper` too large. Spaces of
+    more than 4,096 cells of which none may stand for others are refused.
+    """
+    readings = readings_of(operator, y)
+    noise, top = positive("sigma", sigma), positive("upper", upper)
+    believed = MOST if most is None else whole("most", most, low=1, high=LIMIT)
+    if masses not in get_args(Masses):
+        raise InvalidParameter(
+            f"masses are 'learned', 'known' or 'free', got {masses!r}; nothing was recovered"
+        )
+    afresh(operator)
+    beliefs = (False, True) if masses == "learned" else (masses == "free",)
+    while True:
+        found = _closing_in(operator, readings, noise, top, believed, beliefs, rng)
+        crowded = found.counts.size > believed and found.counts[believed] > CROWDED
+        if most is not None or believed == LIMIT or not crowded:
+            return found
+        believed = min(2 * believed, LIMIT)
+
+
+def _closing_in(
+    operator: Operator,
+    readings: FloatArray,
+    noise: float,
+    top: float,
+    most: int,
+    beliefs: tuple[bool, ...],
+    rng: np.random.Generator,
+) -> SourcePosterior:
+    """Draws in all cells, or in some that stand for others: fewer and fewer, where sources are."""
+    first = runs = all_runs(operator)
+    table = kept(operator, "gram", lambda: _gram(operator, runs.middles))
+    norms = np.sqrt(np.diag(table[0]))
+    blur = kept(operator, "change", lambda: first.change) * top / BLUR
+    while blur > noise:
+        # As much noise as what stands for others makes, but not so much that it hides where to look
+        # closer.
+        seen = top * math.sqrt(float(np.diag(table[0]).max())) / SEEN
+        scene = Looked(
+            operator, readings, noise, max(1.0, min(blur, seen) / noise), top, runs, table
+        )
+        nearer = closer(runs, _drawn(scene, most, beliefs, rng, tries=1).shares[runs.middles])
+        if nearer is None:
+            break
+        runs, table = nearer, _gram(operator, nearer.middles)
+        blur = runs.change * top / BLUR
+    for _ in range(1 + AGAIN):
+        scene = Looked(operator, readings, noise, max(1.0, blur / noise), top, runs, table)
+        found = _drawn(scene, most, beliefs, rng)
+        added = _with_faint(found, runs, first, norms)
+        if added is None:
+            break
+        runs, table = added, _gram(operator, added.middles)
+        blur = runs.change * top / BLUR
+    return found
+
+
+def _with_faint(found: SourcePosterior, runs: Runs, first: Runs, norms: FloatArray) -> Runs | None:
+    """More runs, where what the expected sources leave looks like another one: too faint for a first look."""
+    if runs.share == 1:
+        return None
+    operator = found.operator
+    left = operator.adjoint(found.readings - operator.readings(found.expected))[first.middles]
+    cells = np.append(0, np.cumsum(runs.lengths))
+    begin, end = (
+        cells[np.searchsorted(runs.starts, at)]
+        for at in (first.starts, first.starts + first.lengths)
+    )
+    inside = end - begin == first.lengths
+    deviations = left / (found.widened * found.sigma * np.maximum(norms, TINY))
+    faint = np.flatnonzero((deviations > FAINT) & ~inside)
+    return beside(runs, first, faint) if faint.size else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """Readings, their noise, by how much it is taken to be larger, and where their sources are looked for."""
+
+    operator: Operator
+    readings: FloatArray
+    sigma: float
+    widened: float
+    upper: float
+    runs: Runs
+    table: tuple[FloatArray, IntArray, IntArray]
+
+
+def _drawn(
+    scene: Looked,
+    most: int,
+    beliefs: tuple[bool, ...],
+    rng: np.random.Generator,
+    *,
+    tries: int | None = None,
+) -> SourcePosterior:
+    """Draws of all beliefs, again with more particles where they did not mix, at most so many times."""
+    gram, first, to = scene.table
+    variance = (scene.widened * scene.sigma) ** 2
+    gram = gram / variance
+    score = scene.operator.adjoint(scene.readings)[scene.runs.middles] / variance
+    # A source is in any cell: as likely in these runs as they are a share of the space.
+    log_prior = np.arange(most + 1, dtype=np.float64) * math.log(scene.runs.share)
+    log_prior[0] = -math.inf
+    log_prior -= float(logsumexp(log_prior))
+    for particles in (PARTICLES_OF_MANY if len(gram) > MANY else PARTICLES)[:tries]:
+        tasks = [(free, chance) for free in beliefs for chance in rng.spawn(HALVES)]
+        run = partial(_population, gram, score, log_prior, scene.upper, particles, (first, to))
+        with ThreadPoolExecutor(2) as pool:
+            populations = list(pool.map(run, tasks))
+        if any(math.isnan(one.evidence) for one in populations):
+            raise SolverFailed(
+                f"readings so many times larger than their noise, {scene.sigma:.3g}, are beyond what can be "
+                "drawn from; no estimate was made"
+            )
+        found = _together(scene, populations, gram, score, most, both=len(beliefs) > 1)
+        if found.mixing.mixed:
+            break
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """Particles of one belief about masses."""
+
+    cells: IntArray
+    masses: FloatArray
+    counts: IntArray
+    evidence: float
+    stages: int
+
+
+def _population(
+    gram: FloatArray,
+    score: FloatArray,
+    log_prior: FloatArray,
+    top: float,
+    particles: int,
+    walks: tuple[IntArray, IntArray],
+    task: tuple[bool, np.random.Generator],
+) -> Population:
+    free, chance = task
+    return Population(
+        *anneal(gram, score, log_prior, free, top, particles, MOVES, LAST, *walks, chance)
+    )
+
+
+def _together(
+    scene: Looked,
+    populations: list[Population],
+    gram: FloatArray,
+    score: FloatArray,
+    most: int,
+    *,
+    both: bool,
+) -> SourcePosterior:
+    """All populations, each weighted by the evidence for its belief; halves of a belief count the same."""
+    operator, looked_at = scene.operator, scene.runs.middles
+    size = len(populations[0].counts)
+    evidence = np.array([one.evidence for one in populations]).reshape(-1, HALVES)
+    # Within a half, beliefs are weighted by that half's own evidence: the halves stay independent.
+    share = np.exp(evidence - evidence.max(axis=0))
+    share /= share.sum(axis=0)
+    pooled = np.exp(evidence - evidence.max()).mean(axis=1)
+    pooled /= pooled.sum()
+    weights = np.repeat(pooled / HALVES, HALVES * size) / size
+    counts = np.concatenate([one.counts for one in populations])
+    held = np.arange(most) < counts[:, np.newaxis]
+    at = np.where(held, np.concatenate([one.cells for one in populations]), 0)
+    cells = np.where(held, looked_at[at], -1)
+    masses = np.where(held, np.concatenate([one.masses for one in populations]), 0.0)
+    kept_weights = weights > 0
+    mixing = judge(
+        operator,
+        cells,
+        masses,
+        halves=np.repeat(share.ravel(), size) / size,
+        half=np.tile(np.repeat(np.arange(HALVES), size), len(share)),
+        law_gap=float(abs(share[0, 0] - share[0, 1])) if both else 0.0,
+        particles=size,
+        stages=max(one.stages for one in populations),
+    )
+    # The log likelihood is c'f - f'Hf / 2, up to that of no sources.
+    likely = np.sum(masses * score[at], axis=1)
+    likely -= 0.5 * np.einsum(
+        "di,dij,dj->d", masses, gram[at[:, :, np.newaxis], at[:, np.newaxis]], masses
+    )
+    none = float(scene.readings @ scene.readings) / (scene.widened * scene.sigma) ** 2
+    square = max(0.0, none - 2 * float(likely[kept_weights].max()))
+    return SourcePosterior(
+        operator,
+        scene.readings,
+        scene.sigma,
+        scene.upper,
+        read_only(cells[kept_weights]),
+        read_only(masses[kept_weights]),
+        read_only(weights[kept_weights] / weights.sum()),
+        float(pooled[0]) if both else math.nan,
+        mixing,
+        looked_at,
+        scene.runs.reach,
+        scene.widened,
+        float(chdtrc(scene.readings.size, square)),
+        most,
+    )
+
+
+def _gram(operator: Operator, cells: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """M'M of these cells; and the cells to which a walk may step: those that read most alike, both ways."""
+    match operator:
+        case GraphDiffusion():
+            spread = np.zeros((operator.space.size, cells.size))
+            np.add.at(spread, operator.nodes, operator.columns(cells))
+            gram = operator.diffuse(spread)[cells]
+        case _:
+            columns = operator.columns(cells)
+            gram = columns.T @ columns
+    gram = np.ascontiguousarray((gram + gram.T) / 2)
+    size = len(gram)
+    if size == 1:
+        return gram, np.array([0, 1]), np.array([0])
+    own = np.diag(gram)
+    apart = own[:, np.newaxis] + own - 2 * gram
+    np.fill_diagonal(apart, np.inf)
+    nearest = np.argpartition(apart, min(NEAR, size - 1) - 1, axis=1)[:, : min(NEAR, size - 1)]
+    linked = np.zeros((size, size), dtype=bool)
+    linked[np.arange(size)[:, np.newaxis], nearest] = True
+    linked |= linked.T
+    first = np.concatenate([[0], np.cumsum(linked.sum(axis=1))]).astype(np.int64)
+    return gram, first, np.nonzero(linked)[1].astype(np.int64)
+
+
+def _interval(values: FloatArray, weights: FloatArray, level: float) -> tuple[float, float]:
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    ends: Iterable[float] = ((1 - level) / 2, (1 + level) / 2)
+    low, high = (
+        values[order[min(int(np.searchsorted(below, end)), values.size - 1)]] for end in ends
+    )
+    return float(low), float(high)

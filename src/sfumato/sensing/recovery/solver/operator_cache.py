@@ -1,0 +1,41 @@
+"""What is computed once for an operator, and goes when it goes: no part of it, so no pickle carries it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numpy as np
+
+from sfumato.sensing.model.operators.kinds import Matrix, Operator
+
+T = TypeVar("T")
+
+# By identity: to compare two operators may take longer than to compute anew.
+_KEPT: dict[int, tuple[weakref.ref[Operator], dict[str, object]]] = {}
+
+
+def kept(operator: Operator, name: str, make: Callable[[], T]) -> T:
+    """What was made under this name for this very operator, made now if it was not."""
+    key = id(operator)
+    entry = _KEPT.get(key)
+    if entry is None or entry[0]() is not operator:
+        entry = weakref.ref(operator, lambda gone: _forget(key, gone)), {}
+        _KEPT[key] = entry
+    held = entry[1]
+    if name not in held:
+        held[name] = make()
+    return cast(T, held[name])
+
+
+def afresh(operator: Operator) -> None:
+    """Forget what was made for a map that only its owner knows: its data may have changed since."""
+    if isinstance(operator, Matrix) and not isinstance(operator.map, np.ndarray):
+        _KEPT.pop(id(operator), None)
+
+
+def _forget(key: int, gone: weakref.ref[Operator]) -> None:
+    entry = _KEPT.get(key)
+    if entry is not None and entry[0] is gone:  # the number may be another's by now
+        del _KEPT[key]

@@ -1,0 +1,1 @@
+"""Readings with noise: plan, quantise, charge, draw, seal."""

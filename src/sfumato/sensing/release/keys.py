@@ -1,0 +1,256 @@
+"""Keys: a master key from which every device's key follows, and a ratchet that forgets the past.
+
+    master --HKDF(device name)--> step 0 --HKDF--> step 1 --HKDF--> step 2 ...
+                                    |                |
+                                    noise, mac       noise, mac
+
+A device moves one step forward whenever it starts, and its file holds only the step to come: who
+takes the file can remove no noise that was added before. Who holds the master key can walk to any
+step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
+from sfumato.files import remove_drafts, write_file
+from sfumato.privacy import KeyedNoise
+from sfumato.privacy.noise.keyed import KEY_BYTES
+from sfumato.sensing.files import read_json
+
+MASTER_FORMAT = "sfumato-master-key/1"
+DEVICE_FORMAT = "sfumato-device-key/1"
+MOST_STEPS = (
+    2**22
+)  # below the four bytes that a step has in the epoch; walking there takes half a minute
+STRIDE = 2**10  # steps between the keys that are remembered while unsealing
+
+
+@dataclass(frozen=True, slots=True)
+class MasterKey:
+    """The key of whoever may remove the noise. Keep it off the devices; `id` is public and names it."""
+
+    key: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if type(self.key) is not bytes or len(self.key) != KEY_BYTES:
+            raise InvalidParameter(f"a master key is {KEY_BYTES} bytes, got something else")
+
+    @property
+    def id(self) -> str:
+        """A public name of the key, from which it cannot be found."""
+        return hashlib.sha256(_derive(self.key, "id")).hexdigest()[:16]
+
+    def device(self, name: str, *, step: int = 0) -> bytes:
+        """The key of a device at a step of its ratchet."""
+        if not name or not name.isprintable():
+            raise InvalidParameter(f"a device's name must be printable and not empty, got {name!r}")
+        if not 0 <= step <= MOST_STEPS:
+            raise InvalidParameter(
+                f"a device's step lies in 0..{MOST_STEPS}, got {step}; rotate its key"
+            )
+        first = _derive(self.key, f"device|{name.encode().hex()}")
+        return _walk(_milestone(first, step // STRIDE), step % STRIDE)
+
+
+def new_master_key() -> MasterKey:
+    """A fresh master key of the system's randomness."""
+    return MasterKey(secrets.token_bytes(KEY_BYTES))
+
+
+def write_master_key(path: str | Path, master: MasterKey) -> None:
+    """Keep a master key in a new file that only its owner may read."""
+    _write_new(Path(path), {"format": MASTER_FORMAT, "id": master.id, "key": master.key.hex()})
+
+
+def read_master_key(path: str | Path) -> MasterKey:
+    """A master key from its file."""
+    data = _read(Path(path), MASTER_FORMAT, "a master key")
+    try:
+        master = MasterKey(bytes.fromhex(data["key"]))
+    except (KeyError, TypeError, ValueError):
+        raise InvalidInput(f"{path} is not a whole master key; nothing was unsealed") from None
+    if master.id != data.get("id"):
+        raise InvalidInput(
+            f"{path} is not a whole master key: its id is another's; nothing was unsealed"
+        )
+    return master
+
+
+def write_device_key(path: str | Path, master: MasterKey, name: str) -> None:
+    """The file for a device, from the master key: made once, then only the device moves it forward.
+
+    A second file for the same device would begin at step 0 again; its epochs still differ by 64
+    random bits.
+    """
+    _write_new(Path(path), _device_json(master.id, name, 0, master.device(name)))
+
+
+class Device:
+    """A device that seals: a keyed stream which never repeats, from a file that only moves forward.
+
+    Opening it takes one step of the ratchet and waits until the disk holds the next one, before any
+    noise is drawn. So no two runs share a step, unless an old copy of the file is put back; then 64
+    fresh random bits of the epoch keep their streams apart. A live copy of a running machine is not
+    covered: it would draw the same noise twice (docs/threat-model.md).
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        # Behind a link, the file itself must move forward, not the link.
+        self.path = Path(path).resolve()
+        with _locked(self.path, str(path)) as data:
+            try:
+                self.key_id, self.name, self.step = (
+                    str(data["id"]),
+                    str(data["device"]),
+                    int(data["step"]),
+                )
+                key = bytes.fromhex(data["key"])
+                if len(key) != KEY_BYTES or self.step < 0:
+                    raise ValueError
+            except (KeyError, TypeError, ValueError):
+                raise InvalidInput(
+                    f"{path} is not a whole device key; nothing was sealed"
+                ) from None
+            if self.step > MOST_STEPS:
+                raise NoiseExhausted(
+                    f"{path} has started {self.step} times, as often as a key may; rotate it: "
+                    "make a new device key; nothing was sealed"
+                )
+            _replace(
+                self.path, _device_json(self.key_id, self.name, self.step + 1, _next_step(key))
+            )
+        self.noise = KeyedNoise(noise_key(key), boot=self.step)
+        self._mac = mac_key(key)
+
+    def sign(self, message: bytes) -> str:
+        """The message's authenticity code under this step's key."""
+        return mac(self._mac, message)
+
+    def __repr__(self) -> str:
+        return f"Device({self.name!r}, key {self.key_id}, step {self.step})"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise Unguarded("a copy of a device would repeat its noise; open its file again")
+
+    __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
+
+
+def noise_key(step_key: bytes) -> bytes:
+    """The key of the noise at a step."""
+    return _derive(step_key, "noise")
+
+
+def mac_key(step_key: bytes) -> bytes:
+    """The key of authenticity codes at a step; another one than the noise's."""
+    return _derive(step_key, "mac")
+
+
+def mac(key: bytes, message: bytes) -> str:
+    """HMAC-SHA256 as text."""
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.hmac import HMAC
+
+    code = HMAC(key, SHA256())
+    code.update(message)
+    return code.finalize().hex()
+
+
+def _next_step(key: bytes) -> bytes:
+    return _derive(key, "step")
+
+
+def _walk(key: bytes, steps: int) -> bytes:
+    for _ in range(steps):
+        key = _next_step(key)
+    return key
+
+
+def _milestone(first: bytes, number: int) -> bytes:
+    """The key STRIDE * number steps on; remembered, so that many readings are not walked to one by one."""
+    passed = _milestones.setdefault(first, [first])
+    while len(passed) <= number:
+        passed.append(_walk(passed[-1], STRIDE))
+    return passed[number]
+
+
+_milestones: dict[bytes, list[bytes]] = {}
+
+
+def _derive(key: bytes, purpose: str) -> bytes:
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    return HKDF(SHA256(), KEY_BYTES, salt=None, info=f"sfumato.seal.v1|{purpose}".encode()).derive(
+        key
+    )
+
+
+def _device_json(key_id: str, name: str, step: int, key: bytes) -> dict[str, Any]:
+    return {"format": DEVICE_FORMAT, "id": key_id, "device": name, "step": step, "key": key.hex()}
+
+
+def _read(path: Path, form: str, what: str) -> dict[str, Any]:
+    data = read_json(path, what)
+    if not isinstance(data, dict) or data.get("format") != form:
+        raise InvalidInput(f"{path} is not {what} ({form})")
+    return data
+
+
+def _write_new(path: Path, data: dict[str, Any]) -> None:
+    write_file(
+        path, _text(data), private=True, kept="write the key elsewhere", lost="no key was made"
+    )
+
+
+def _replace(path: Path, data: dict[str, Any]) -> None:
+    write_file(path, _text(data), overwrite=True, private=True, lost="nothing was sealed")
+
+
+def _text(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=1) + "\n"
+
+
+@contextmanager
+def _locked(path: Path, called: str) -> Iterator[dict[str, Any]]:
+    """The device's file, to ourselves: a second process waits, and then sees what we wrote."""
+    handle = _lock(path, called)
+    try:
+        yield _read(Path(called), DEVICE_FORMAT, "a device key")
+    finally:
+        os.close(handle)
+
+
+def _lock(path: Path, called: str) -> int:
+    import fcntl
+
+    try:
+        while True:
+            handle = os.open(path, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            # Whoever waited holds the lock of a file that was replaced meanwhile: look again.
+            if os.fstat(handle).st_ino != os.stat(path).st_ino:
+                os.close(handle)
+                continue
+            # Under the lock every draft is of a start that was killed: no old key stays behind in
+            # one.
+            remove_drafts(path)
+            if os.stat(path).st_nlink > 1:
+                os.close(handle)
+                raise InvalidInput(
+                    f"{called} has a second name, which would keep its old key; remove it; nothing was sealed"
+                )
+            return handle
+    except OSError as problem:
+        raise InvalidInput(
+            f"cannot read {called}: {problem.strerror}; nothing was sealed"
+        ) from None

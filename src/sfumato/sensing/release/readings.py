@@ -1,0 +1,305 @@
+"""Releasing readings: quantise, pay, add noise. What comes out may be sent to anybody."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato._types import FloatArray, IntArray
+from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.files import write_file
+from sfumato.privacy import REHEARSAL, ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
+from sfumato.privacy.accounting.numbers import double_above
+from sfumato.privacy.ledger.release import release_from_json
+from sfumato.sensing.files import read_json
+from sfumato.sensing.model.sensitivity import sensitivity
+from sfumato.sensing.model.site import Site
+from sfumato.sensing.release.keys import Device, MasterKey
+from sfumato.sensing.release.noise_plan import LARGEST_READING, Calibration, NoisePlan, plan_noise
+from sfumato.sensing.release.seal import Seal, SealedNoise, Unsealed, law_of, seal, unseal
+
+FORMAT = "sfumato-readings/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Noisy readings of some or all sensors of a site at one moment, with what was promised for them."""
+
+    names: tuple[str, ...]
+    release: Release[IntArray]
+    seal: Seal | None = None
+    time: str = ""
+
+    def numbers(self) -> FloatArray:
+        """The noisy readings in the order of the names, in the unit of the site's operator."""
+        return self.release.numbers()
+
+    @property
+    def sigma(self) -> float:
+        """The deviation of the noise on each reading, in the unit of the site's operator."""
+        return math.ldexp(law_of(self.release).deviation, self.release.exponent)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was promised."""
+        return self.release.guarantee
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, with exact numbers as text."""
+        return {
+            "time": self.time,
+            "names": list(self.names),
+            "release": self.release.to_json(),
+            "seal": None if self.seal is None else self.seal.to_json(),
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> Snapshot:
+        """The snapshot that a JSON object states."""
+        held = None if data["seal"] is None else Seal.from_json(data["seal"])
+        found = Snapshot(
+            tuple(map(str, data["names"])),
+            release_from_json(data["release"]),
+            held,
+            str(data["time"]),
+        )
+        if len(set(found.names)) != len(found.names):
+            raise InvalidInput("it reads a sensor twice")
+        if np.shape(found.release.value) != (len(found.names),):
+            raise InvalidInput("its readings are not one number for each name")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Snapshots of a site, as they are sent and kept: whole in itself, a collector needs nothing else."""
+
+    site: Site
+    snapshots: tuple[Snapshot, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The site and every snapshot."""
+        return {
+            "format": FORMAT,
+            "site": self.site.to_json(),
+            "snapshots": [snapshot.to_json() for snapshot in self.snapshots],
+        }
+
+    def table(self) -> str:
+        """The noisy readings as CSV: time (if any), sensor, its coordinates, value, sigma of the noise."""
+        places = dict(
+            zip(self.site.sensors.names, self.site.sensors.positions.tolist(), strict=True)
+        )
+        timed = any(snapshot.time for snapshot in self.snapshots)
+        count = self.site.sensors.positions.shape[1]
+        axes = list("xyz"[:count]) if count <= 3 else [f"x{axis + 1}" for axis in range(count)]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*(["time"] if timed else []), "sensor", *axes, "value", "sigma"])
+        for snapshot in self.snapshots:
+            for name, value in zip(snapshot.names, snapshot.numbers().tolist(), strict=True):
+                when = [snapshot.time] if timed else []
+                writer.writerow([*when, name, *places[name], value, snapshot.sigma])
+        return text.getvalue()
+
+    def write(self, path: str | Path) -> None:
+        """Save in a new file, .json (everything) or .csv (the numbers)."""
+        match Path(path).suffix:
+            case ".json":
+                text = json.dumps(self.to_json(), indent=1) + "\n"
+            case ".csv":
+                text = self.table()
+            case other:
+                raise InvalidParameter(
+                    f"readings are written as .json or .csv, got {other!r}; they were paid"
+                )
+        lost = "the readings were paid for, keep them"
+        write_file(path, text, kept="write the readings elsewhere", lost=lost)
+
+
+def read_readings(path: str | Path) -> Readings:
+    """Readings saved as .json; each snapshot must promise for the sensors of the site beside it."""
+    data = read_json(path, "a whole file of readings")
+    try:
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}")
+        site = Site.from_json(data["site"])
+        snapshots = tuple(map(Snapshot.from_json, data["snapshots"]))
+        known, named = set(site.sensors.names), f"(set {site.sensors.digest[:16]})"
+        if not snapshots or any(not known.issuperset(snapshot.names) for snapshot in snapshots):
+            raise ValueError("it has no snapshot, or one of a sensor that the site has not")
+        if any(named not in snapshot.guarantee.unit for snapshot in snapshots):
+            raise ValueError("its promise is for other sensors than those of its site")
+        return Readings(site, snapshots)
+    except KeyError as problem:
+        raise InvalidInput(f"{path} is not a whole file of readings: it has no {problem}") from None
+    except (SfumatoError, TypeError, ValueError, ArithmeticError) as problem:
+        raise InvalidInput(f"{path} is not a whole file of readings: {problem}") from None
+
+
+def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analytic") -> NoisePlan:
+    """How much noise the sensors of a site add so that one reading of all costs at most this loss."""
+    found = sensitivity(site.operator, site.neighbors)
+    made = plan_noise(site.sensors, found, loss, step=site.step_in_sources, calibration=calibration)
+    return replace(made, site=site.digest)
+
+
+def release_readings(
+    values: Mapping[str, float] | npt.ArrayLike,
+    site: Site,
+    noise_plan: NoisePlan,
+    *,
+    ledger: Ledger,
+    device: Device | None = None,
+    window: str = "",
+    time: str = "",
+    note: str = "",
+    public: bool = False,
+) -> Snapshot:
+    """Pay for one reading of each sensor, add the noise, and seal it if a device's key is given.
+
+    `values` are the readings of all sensors in their order, or of some by name: each device may
+    release its own, and pays what all together cost, because the promise is made for the whole set.
+    Which sensors send must not depend on what they read. They are in the unit that the site says;
+    what comes out is in that of its operator, of which a source of mass 1 adds as much as the
+    operator says. `public` says aloud that the readings are public or made up; the ledger of a
+    rehearsal takes no others, and no other ledger takes these.
+    """
+    if site.per_source is None:
+        raise InvalidParameter(
+            f"site {site.name!r} does not say what its sensors read: make it with a unit, and per_source, "
+            "what a source of mass 1 adds to a reading where the operator is 1 (`sense site --unit "
+            "--per-source`); nothing was charged"
+        )
+    if noise_plan.site != site.digest:
+        raise InvalidParameter("the plan was made for another site; nothing was charged")
+    if type(time) is not str or not time.isprintable():
+        raise InvalidParameter(
+            "a time must be text that is printable on one line; nothing was charged"
+        )
+    names, numbers = _named(values, site)
+    bound = noise_plan.bound(len(names), window=window)
+    exponent, mechanism = noise_plan.exponent, noise_plan.mechanism
+    source = REHEARSAL if public else site.name
+    guarded = guard(
+        quantise(_in_sources(numbers, site), exponent), bound, source=source, exponent=exponent
+    )
+    about = note or f"{len(names)} readings"
+    if device is None:
+        return Snapshot(names, ledger.release(mechanism, guarded, note=about), time=time)
+    stream = SealedNoise(device.noise)
+    paid = ledger.release(mechanism, guarded, noise=stream, note=about)
+    return Snapshot(names, paid, seal(_sealed(site, names, time), paid, stream, device), time)
+
+
+def quantise(values: FloatArray, exponent: int) -> IntArray:
+    """Readings in whole lattice units: to the nearest, so two of them differ by at most one unit more.
+
+    >>> quantise(np.array([0.3, -0.3]), -2)
+    array([ 1, -1])
+    """
+    # A reading too large for a double is cut like any other that is too large, and nobody is told.
+    with np.errstate(over="ignore"):
+        units = np.rint(np.ldexp(values, -exponent))
+    return np.asarray(np.clip(units, -LARGEST_READING, LARGEST_READING).astype(np.int64))
+
+
+def unseal_snapshot(snapshot: Snapshot, site: Site, master: MasterKey) -> Unsealed:
+    """The readings of a snapshot without their noise, exactly, for the holder of the master key."""
+    if snapshot.seal is None:
+        raise InvalidInput(
+            "these readings were not sealed: their noise is gone for good; nothing was unsealed"
+        )
+    about = _sealed(site, snapshot.names, snapshot.time)
+    return unseal(snapshot.names, about, snapshot.release, snapshot.seal, master)
+
+
+def _sealed(site: Site, names: tuple[str, ...], time: str) -> list[Any]:
+    """What a seal covers beside the release: the site, the sensors and the time."""
+    return [site.digest, list(names), time]
+
+
+def _named(
+    values: Mapping[str, float] | npt.ArrayLike, site: Site
+) -> tuple[tuple[str, ...], FloatArray]:
+    names = site.sensors.names
+    if isinstance(values, Mapping):
+        known = set(names)
+        # Not quoted: where a mapping is the wrong way round, a name is a reading.
+        for place, name in enumerate(values, 1):
+            if name not in known:
+                raise InvalidParameter(
+                    f"site {site.name!r} has no sensor of the {place}. name given; nothing was charged"
+                )
+        names = tuple(name for name in names if name in values)
+        values = [values[name] for name in names]
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidParameter("readings must not be masked; nothing was charged")
+    try:
+        array = np.asarray(values)
+        # In a list, a short number may stand beside doubles.
+        parts = [np.asarray(one) for one in values] if isinstance(values, list | tuple) else []
+        numbers = array.astype(np.float64) if array.dtype.kind in "biuf" else None
+    except (TypeError, ValueError, OverflowError):
+        numbers = None
+    if numbers is None:
+        raise InvalidParameter("readings must be numbers, got something else; nothing was charged")
+    _check_types({array.dtype, *(part.dtype for part in parts)}, site)
+    if numbers.shape != (len(names),) or not names:
+        raise InvalidParameter(
+            f"there must be one reading for each of {len(site.sensors)} sensors, got shape {numbers.shape}; "
+            "nothing was charged"
+        )
+    # That a sensor is broken is said; what it read is not.
+    broken = np.flatnonzero(~np.isfinite(numbers))
+    if broken.size:
+        raise InvalidParameter(
+            f"a reading must be a finite number, sensor {names[broken[0]]!r} has none; nothing was charged"
+        )
+    return names, numbers
+
+
+def _check_types(types: set[np.dtype[Any]], site: Site) -> None:
+    """Refuse numbers of a short type whose rounding the site's step does not cover; `plan` covers doubles."""
+    for short in (np.float16, np.float32):
+        if np.dtype(short) not in types:
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = (
+                np.inf
+                if site.largest is None
+                else np.spacing(short(float(double_above(site.largest))))
+            )
+        if not np.isfinite(apart) or Fraction(float(apart)) > site.step:
+            said = (
+                "says no largest reading" if site.largest is None else f"says up to {site.largest}"
+            )
+            raise InvalidParameter(
+                f"readings of type {np.dtype(short)} are rounded: the step of the site must be at least the "
+                f"spacing of that type at its largest reading, and site {site.name!r} {said} and step "
+                f"{site.step}; nothing was charged"
+            )
+
+
+def _in_sources(numbers: FloatArray, site: Site) -> FloatArray:
+    """Readings in the unit of the operator, cut where the site's range ends: both move no two further apart.
+
+    Divided by a double above per_source, so that the change is never more than planned; a quotient
+    is rounded as a reading is, and both fit into `plan.SLIP`.
+    """
+    if site.largest is not None:
+        end = float(site.largest)
+        numbers = np.clip(numbers, -end, end)
+    # Too large for a double is cut like any other that is too large.
+    with np.errstate(over="ignore"):
+        return np.asarray(numbers / float(double_above(site.per_source or Fraction(1))))

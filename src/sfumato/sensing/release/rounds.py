@@ -1,0 +1,179 @@
+"""What many readings of the same sensors cost, and the noise that keeps so many within a budget: public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+import numpy as np
+
+from sfumato._validate import whole
+from sfumato.errors import InvalidParameter
+from sfumato.privacy import ZCDP, ApproxDP, SwappedCells, as_approx, gaussian_sigma, rho_within
+from sfumato.privacy.accounting.losses import probability
+from sfumato.privacy.accounting.numbers import Number, double_above, sqrt_above
+from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss
+from sfumato.sensing.release.noise_plan import NoisePlan
+
+DAY = (1, 24, 100, 1440)
+"""A reading, one an hour for a day, a hundred, one a minute for a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundsCost:
+    """What so many readings cost together, at one delta; all rounded up.
+
+    `epsilon` is what they cost, by the tightest statement we can prove; `by_rho` what a zCDP
+    account says of the same noise, never less; `charged` what a ledger adds up if each reading is
+    paid as the plan states it, None where its deltas add up to 1 or more and so say nothing.
+    """
+
+    readings: int
+    epsilon: float
+    by_rho: float
+    charged: ZCDP | ApproxDP | None
+
+
+@dataclass(frozen=True, slots=True)
+class RoundsNoise:
+    """The noise of each of so many readings that together cost at most a loss; all rounded towards more.
+
+    `sigma` is the least noise that keeps the loss. A ledger whose budget is that loss adds up rho,
+    and lets so many readings through only if each costs at most `rho`, which takes noise
+    `ledger_sigma`.
+    """
+
+    readings: int
+    loss: ZCDP | ApproxDP
+    sigma: float
+    ledger_sigma: float
+    rho: Fraction
+
+
+def cost_after(
+    plan: NoisePlan | ApproxDP | ZCDP, readings: Sequence[int] = DAY, *, delta: Number | None = None
+) -> tuple[RoundsCost, ...]:
+    """What a plan costs after 1, 24, 100, ... readings of the same sources by all its sensors.
+
+    N Gaussian releases, each moved by at most s between neighbors, are together as hard to tell
+    apart as one moved by s sqrt(N) [dong22, cor. 3.3], also if each is chosen after the last; so
+    epsilon is the smallest with gaussian_delta(epsilon) <= delta there [balle18, thm. 8], to 1e-8
+    of it. That is of the continuous noise, rounded or not, that a plan for epsilon and delta adds.
+    A plan for rho adds the discrete kind, of which only N rho is proved: its epsilon is `by_rho`.
+
+    A loss alone stands for the least noise that costs it. `delta` is that of the plan's own loss
+    unless given; a rho has none, so there it must be. The number of readings must be settled in
+    advance.
+
+    >>> [round(row.epsilon, 2) for row in cost_after(ApproxDP(1, "1e-6"))]
+    [1.0, 5.79, 13.51, 82.24]
+    """
+    loss = plan.cost if isinstance(plan, NoisePlan) else plan
+    if not isinstance(loss, ApproxDP | ZCDP):
+        raise InvalidParameter(f"Gaussian noise costs rho, or epsilon and delta, got {loss}")
+    counts = [whole("readings", count, low=1) for count in readings]
+    target = _delta(loss, delta)
+    squared = _shift_squared(plan)
+    return tuple(_cost(loss, squared, count, target) for count in counts)
+
+
+def share_of(loss: ZCDP | ApproxDP, readings: int) -> ZCDP:
+    """What each of so many readings may cost for all to stay within a loss, as a ledger adds them up."""
+    count = whole("readings", readings, low=1)
+    match loss:
+        case ApproxDP(epsilon, delta):
+            return ZCDP(rho_within(epsilon, delta) / count)
+        case ZCDP(rho):
+            return ZCDP(rho / count)
+        case _:
+            assert_never(loss)
+
+
+def noise_for(
+    plan: NoisePlan | Sensitivity, readings: int, *, loss: ZCDP | ApproxDP
+) -> RoundsNoise:
+    """The noise of each reading if so many readings should cost no more than this loss in all.
+
+    The least noise of one reading that moves sqrt(N) times as far (see `cost_after`). The
+    sensitivity of a plan includes its sensors' step and its lattice, which is the finest for the
+    noise it was made for: plan anew with `rho` for a ledger, or with noise this large, and a little
+    of it is saved.
+
+    >>> from sfumato.privacy import SwappedCells
+    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing.model.sensitivity import sensitivity
+    >>> moved = sensitivity(heat_line(sources=100, sensors=50, diffusion_time=0.05), SwappedCells(1))
+    >>> [round(noise_for(moved, n, loss=ApproxDP(4, 0.1)).sigma, 4) for n in (1, 100)]
+    [0.066, 0.6599]
+    """
+    count = whole("readings", readings, low=1)
+    moved = _moved(plan)
+    if moved == 0:
+        raise InvalidParameter(
+            "no reading moves with the sources, so there is nothing to protect by noise"
+        )
+    far = sqrt_above(moved**2 * count)
+    rho, sigma = share_of(loss, count).rho, math.inf
+    if isinstance(loss, ApproxDP):
+        sigma = gaussian_sigma(loss.epsilon, loss.delta, sensitivity=far)
+    if rho <= 0:
+        raise InvalidParameter(f"noise cannot cost nothing, got {loss}; no noise was computed")
+    by_ledger = float(double_above(sqrt_above(moved**2 / (2 * rho)), name="sigma"))
+    return RoundsNoise(count, loss, min(sigma, by_ledger), by_ledger, rho)
+
+
+def _delta(loss: ZCDP | ApproxDP, delta: Number | None) -> Fraction:
+    if delta is not None:
+        target = probability(delta, "delta")
+    elif isinstance(loss, ApproxDP):
+        target = loss.delta
+    else:
+        raise InvalidParameter(f"{loss} has no delta, and epsilon needs one; no cost was computed")
+    if target == 0:
+        raise InvalidParameter("Gaussian noise needs delta above 0, got 0; no cost was computed")
+    return target
+
+
+def _moved(plan: NoisePlan | Sensitivity) -> Fraction:
+    """How far neighbors move all readings, in the readings' own unit."""
+    if isinstance(plan, NoisePlan):
+        return plan.moved * Fraction(2) ** plan.exponent
+    return Fraction(plan.l2)
+
+
+def _shift_squared(plan: NoisePlan | ApproxDP | ZCDP) -> Fraction:
+    """How far neighbors move all readings of a round, squared, in deviations of the noise that is added."""
+    match plan:
+        case NoisePlan():
+            return (plan.moved / plan.mechanism.sigma) ** 2
+        case ApproxDP(epsilon, delta):
+            return 1 / Fraction(gaussian_sigma(epsilon, delta)) ** 2
+        case ZCDP(rho):
+            return 2 * rho
+        case _:
+            assert_never(plan)
+
+
+def _cost(loss: ZCDP | ApproxDP, squared: Fraction, count: int, delta: Fraction) -> RoundsCost:
+    rho = squared * count / 2
+    by_rho = float(double_above(as_approx(ZCDP(rho), delta).epsilon))
+    match loss:
+        case ZCDP():
+            return RoundsCost(count, by_rho, by_rho, ZCDP(loss.rho * count))
+        case ApproxDP():
+            says = loss.delta * count < 1
+            charged = ApproxDP(loss.epsilon * count, loss.delta * count) if says else None
+            return RoundsCost(count, min(by_rho, _epsilon(2 * rho, delta)), by_rho, charged)
+        case _:
+            assert_never(loss)
+
+
+def _epsilon(squared: Fraction, delta: Fraction) -> float:
+    """The smallest epsilon at which noise of deviation 1 hides a move of this length, squared; rounded up."""
+    far = float(double_above(sqrt_above(squared)))
+    # The loss of a single sensor that moves so far; which neighbors move it makes no difference.
+    alone = Sensitivity(far, np.array([far]), True, (0, 0), SwappedCells(1))
+    return float(per_sensor_loss(alone, 1.0, delta)[0])

@@ -1,0 +1,181 @@
+"""Sealing: noise that the holder of the master key can take off exactly, and nobody else.
+
+A sealed snapshot says which draws its noise was (key, device, step, epoch, first draw), and carries
+a code that shows any change. The guarantee is computational (docs/proofs/keyed-noise.md).
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import asdict, dataclass
+from typing import Any, NoReturn
+
+from sfumato._types import FloatArray, IntArray
+from sfumato.errors import InvalidInput, InvalidParameter, Unguarded
+from sfumato.privacy import GaussianLaw, KeyedNoise, Law, Release, RoundedGaussianLaw, keyed_draws
+from sfumato.privacy.accounting.codec import canonical
+from sfumato.privacy.accounting.numbers import Number, exact
+from sfumato.privacy.ledger.guarded import lattice
+from sfumato.privacy.noise.keyed import EPOCH_BYTES
+from sfumato.privacy.noise.laws import LaplaceLaw
+from sfumato.sensing.release.keys import Device, MasterKey, mac, mac_key, noise_key
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Which draws of which key a snapshot's noise was, and the code that shows a change."""
+
+    key_id: str
+    device: str
+    step: int
+    epoch: str
+    first: int
+    code: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The seal as it is sent."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Any) -> Seal:
+        """The seal that a JSON object states."""
+        try:
+            seal = Seal(
+                str(data["key_id"]),
+                str(data["device"]),
+                int(data["step"]),
+                str(data["epoch"]),
+                int(data["first"]),
+                str(data["code"]),
+            )
+            if len(bytes.fromhex(seal.epoch)) != EPOCH_BYTES:
+                raise ValueError("its epoch has another length")
+        except (KeyError, TypeError, ValueError) as problem:
+            raise InvalidInput(f"not a whole seal: {problem}") from None
+        return seal
+
+
+class Unsealed:
+    """Readings without their noise, for the holder of the key: private again, and no exporter takes them.
+
+    `reveal()` gives the numbers; from there on they are in your hands.
+    """
+
+    __slots__ = ("__exponent", "__values", "names")
+
+    names: tuple[str, ...]
+
+    def __init__(self, names: tuple[str, ...], values: IntArray, exponent: int) -> None:
+        self.names = names
+        self.__values = values
+        self.__exponent = exponent
+
+    def reveal(self) -> FloatArray:
+        """The readings as they were quantised, exactly."""
+        return lattice(self.__values, self.__exponent)
+
+    def __repr__(self) -> str:
+        return f"Unsealed({len(self.names)} private readings)"
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise Unguarded(
+            "unsealed readings are private: they are not exported; use reveal() where you mean it"
+        )
+
+    __array__ = __iter__ = __len__ = __getitem__ = __reduce__ = __reduce_ex__ = __getstate__ = (
+        _refuse
+    )
+    to_json = write = _refuse
+    __array_ufunc__ = None
+
+
+class SealedNoise:
+    """The stream of a device for one snapshot; remembers which draws it gave."""
+
+    def __init__(self, noise: KeyedNoise) -> None:
+        self._noise = noise
+        self.known = noise.known
+        self.distance = noise.distance
+        self.drawn: list[tuple[bytes, int]] = []
+
+    def laplace(self, scale: Number, size: int) -> IntArray:
+        """The next draws of `LaplaceLaw(scale)`."""
+        return self._draw(LaplaceLaw(scale), size)
+
+    def gaussian(self, sigma: Number, size: int) -> IntArray:
+        """The next draws of `GaussianLaw(sigma)`."""
+        return self._draw(GaussianLaw(sigma), size)
+
+    def rounded_gaussian(self, sigma: Number, size: int) -> IntArray:
+        """The next draws of `RoundedGaussianLaw(sigma)`."""
+        return self._draw(RoundedGaussianLaw(sigma), size)
+
+    def uniform(self, below: int, size: int) -> list[int]:
+        """Refused: only noise that is added can be taken off."""
+        raise Unguarded(f"a seal cannot take off {size} choices below {below}; nothing was drawn")
+
+    def _draw(self, law: Law, size: int) -> IntArray:
+        draws, epoch, first = self._noise.numbered(law, size)
+        self.drawn.append((epoch, first))
+        return draws
+
+
+def seal(about: list[Any], release: Release[IntArray], noise: SealedNoise, device: Device) -> Seal:
+    """The seal of what was just released with a device's noise; `about` is what else it covers."""
+    ((epoch, first),) = noise.drawn
+    blank = Seal(device.key_id, device.name, device.step, epoch.hex(), first, "")
+    return Seal(*_parts(blank), device.sign(_message(about, release, blank)))
+
+
+def unseal(
+    names: tuple[str, ...],
+    about: list[Any],
+    release: Release[IntArray],
+    seal: Seal,
+    master: MasterKey,
+) -> Unsealed:
+    """The quantised readings, exactly, for the holder of the master key; on any machine.
+
+    A seal of another key, and anything changed since it was sealed, are refused.
+    """
+    if seal.key_id != master.id:
+        raise InvalidInput(
+            f"the readings are sealed under key {seal.key_id}, this one is {master.id}; nothing was unsealed"
+        )
+    key = master.device(seal.device, step=seal.step)
+    code = mac(mac_key(key), _message(about, release, seal))
+    epoch = bytes.fromhex(seal.epoch)
+    if not hmac.compare_digest(code.encode(), seal.code.encode()) or epoch[
+        :4
+    ] != seal.step.to_bytes(4, "big"):
+        raise InvalidInput("the readings were changed since they were sealed; nothing was unsealed")
+    noise = keyed_draws(
+        noise_key(key), epoch, law_of(release), first=seal.first, size=release.value.size
+    )
+    return Unsealed(names, release.value - noise, release.exponent)
+
+
+def law_of(release: Release[IntArray]) -> GaussianLaw | RoundedGaussianLaw:
+    """The law of the noise on each reading, from the entry that paid for it."""
+    try:
+        sigma = exact(release.entry.parameters["sigma"], name="sigma")
+    except (KeyError, InvalidParameter):
+        raise InvalidInput(
+            "the entry of these readings does not say how wide the noise is"
+        ) from None
+    match release.entry.mechanism:
+        case "rounded-gaussian/1":
+            return RoundedGaussianLaw(sigma)
+        case "discrete-gaussian/1":
+            return GaussianLaw(sigma)
+        case name:
+            raise InvalidInput(f"readings have Gaussian noise, the entry says {name}")
+
+
+def _parts(seal: Seal) -> tuple[str, str, int, str, int]:
+    return seal.key_id, seal.device, seal.step, seal.epoch, seal.first
+
+
+def _message(about: list[Any], release: Release[IntArray], seal: Seal) -> bytes:
+    """All that is sent, with one spelling: what it is about, the release, and the seal without its code."""
+    return canonical([*about, release.to_json(), list(_parts(seal))]).encode()

@@ -1,0 +1,1 @@
+"""Several rounds of readings of one scene: averaged, or followed."""

@@ -1,0 +1,49 @@
+"""Several rounds of one scene at rest as a single reading."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato._types import FloatArray
+from sfumato._validate import real_array
+from sfumato.errors import InvalidParameter
+
+
+def combine(rounds: npt.ArrayLike, sigmas: float | npt.ArrayLike) -> tuple[FloatArray, float]:
+    """The one reading that says all that rounds of a scene at rest say, and the sigma of its noise.
+
+    The mean with weights 1 / sigma**2 is sufficient for Gaussian noise; its variance is 1 over
+    their sum. Sources that move are blurred by it: `track` is for them.
+
+    >>> combine([[1, 0], [2, 1], [3, 2], [2, 1]], 0.5)
+    (array([2., 1.]), 0.25)
+    """
+    read, noise = checked_rounds(rounds, sigmas)
+    if len(read) == 1:  # as it is, to the last bit
+        return read[0], float(noise[0])
+    weights = 1 / noise**2
+    return np.asarray(weights @ read / weights.sum()), float(1 / math.sqrt(weights.sum()))
+
+
+def checked_rounds(
+    rounds: npt.ArrayLike, sigma: float | npt.ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """One row of finite numbers for each round, and the deviation of its noise."""
+    read = real_array("rounds", rounds)
+    noise = real_array("sigma", sigma)
+    if read.ndim != 2 or 0 in read.shape or not np.isfinite(read).all():
+        raise InvalidParameter(
+            f"rounds must be one or more rows of finite numbers, got shape {read.shape}; nothing was computed"
+        )
+    if (
+        noise.ndim > 1
+        or noise.size not in (1, len(read))
+        or not ((noise > 0) & np.isfinite(noise)).all()
+    ):
+        raise InvalidParameter(
+            f"sigma must be above 0, one for all or for each of {len(read)} rounds; nothing was computed"
+        )
+    return read, np.broadcast_to(noise, len(read)) if noise.size == 1 else noise

@@ -1,0 +1,265 @@
+"""Several rounds of one scene: static sources averaged, moving ones followed, and what the rounds cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logsumexp
+
+from sfumato._types import FloatArray, IntArray
+from sfumato._validate import read_only, whole
+from sfumato.errors import InvalidParameter
+from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.privacy.accounting.numbers import Number
+from sfumato.sensing.diagnostics import mixing
+from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
+from sfumato.sensing.release.rounds import RoundsCost, cost_after
+from sfumato.sensing.tracking.average import checked_rounds
+from sfumato.sensing.tracking.chain import Walks, name_alike, sampled, split_rhat, without_one
+
+MOST_CELLS = 2000
+"""Cells up to which paths are followed: a step costs the square of them."""
+HELD = 0.9
+SPEEDS = 6
+MASSES = 24
+REFINED = 20
+"""Grids of masses at most, each at most 0.6 as wide as the one before."""
+NEGLIGIBLE = 1e-6
+CHAINS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """Where each source was in each round: rounds by sources.
+
+    `chances` are its posterior over cells; `cells` the cells nearest to all of it on average, the
+    Bayes rule for distance; `radii` how far around them 0.9 of it lies. `masses` and `speed` are
+    posterior means. `rhat` compares the chains of a sampled track and is None where the answer is
+    exact. `fewer` is how many times likelier the readings are with one source fewer than with
+    these, None where there is only one; it grows in proportion to `upper`, up to which any mass was
+    as likely.
+    """
+
+    operator: Operator
+    cells: IntArray
+    chances: FloatArray
+    radii: FloatArray
+    masses: FloatArray
+    speed: float
+    rhat: float | None
+    fewer: float | None = None
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the chains agree; where they do not, the track is one of several that fit."""
+        return self.rhat is None or self.rhat <= mixing.RHAT
+
+    def estimate(self, number: int) -> Estimate:
+        """The sources of one round, counted from 0."""
+        at = whole("round", number, low=0, high=len(self.cells) - 1)
+        return Estimate(self.operator, places_of(self.operator.space, self.cells[at]), self.masses)
+
+    def cost(self, loss: ZCDP | ApproxDP, *, delta: Number | None = None) -> RoundsCost:
+        """What all rounds cost together if each costs this loss: `cost_after`."""
+        return cost_after(loss, [len(self.cells)], delta=delta)[0]
+
+
+def track(
+    operator: Operator,
+    rounds: npt.ArrayLike,
+    *,
+    sigma: float | npt.ArrayLike,
+    speed: float | None = None,
+    upper: float = 1.0,
+    count: int = 1,
+    rng: np.random.Generator | None = None,
+    draws: int = 400,
+) -> Track:
+    """Follow sources of constant mass that move from cell to cell, one row of readings for each round.
+
+    A hidden Markov model: a source begins anywhere, and goes from x to z in a round with a chance
+    proportional to exp(-d(x, z)**2 / (2 speed**2)), d the metric of the space (and anywhere with
+    1e-6). It has a mass uniform in (0, upper]. `speed` None is learned: six values from half the
+    closest two cells to a quarter of the farthest, in equal ratios and as likely. `sigma` may be
+    one for each round.
+
+    One source: exact, by forward-backward sums [rabiner89, sec. III] over cells, masses and speeds;
+    masses are on a grid that is refined where the evidence is. Several: Gibbs sampling [carter94],
+    of a whole path given the others, of masses given the paths, alone and from one source to
+    another, and of which of two sources was where in each round; 4 chains of `draws` kept sweeps
+    after as many of burn-in, by randomness from `rng`. `rhat` says whether they agree, `mixed`
+    whether it is at most 1.1. One source fewer is the same model with a mass of 0, so the ratio of
+    their evidences is the posterior density of a mass at 0 times `upper` [dickey71]: `fewer`, from
+    the same draws. Above 1, a source is likely not there, if it may have any mass up to `upper`:
+    with twice the `upper` it is about twice as much. Nothing where `mixed` is False.
+
+    Limits: at most 2,000 cells (take a coarser space above), since time grows with their square.
+    The radii are calibrated if sources move so; one that rests and then runs is lagged behind. How
+    many sources there are is not learned (`fewer` tells of one too many, nothing of one too few),
+    and two that meet may change names. Two near each other can trade mass for place at nearly the
+    same fit: the smaller the noise, the slower a chain goes along that, and `mixed` is then False.
+    The track pools chains that began apart, so its radii still cover that; more draws help.
+
+    >>> from sfumato.sensing import heat_line
+    >>> line = heat_line(sources=10, sensors=10, diffusion_time=0.01)
+    >>> moving = line.columns([2, 3, 4, 5]).T
+    >>> track(line, moving, sigma=0.1).cells[:, 0]
+    array([2, 3, 4, 5])
+    """
+    read, noise = checked_rounds(rounds, sigma)
+    m, n = operator.shape
+    if n > MOST_CELLS:
+        raise InvalidParameter(
+            f"a track takes at most {MOST_CELLS} cells, got {n}: give a coarser space; nothing was computed"
+        )
+    if read.shape[1] != m:
+        raise InvalidParameter(
+            f"each round must be a reading of each of {m} sensors, got {read.shape[1]}; nothing was computed"
+        )
+    if not 0 < upper < math.inf or (speed is not None and not 0 <= speed < math.inf):
+        raise InvalidParameter(
+            f"upper must be above 0 and speed at least 0, both finite, got {upper} and {speed}; "
+            "nothing was computed"
+        )
+    count = whole("count", count, low=1)
+    places = places_of(operator.space, np.arange(n))
+    apart = distances_between(operator.space, places, places)
+    speeds = _speeds(apart) if speed is None else np.array([float(speed)])
+    scene = Walks(operator.columns(np.arange(n)), read, noise, apart, speeds, float(upper))
+    if count == 1:
+        return _one(operator, scene)
+    if rng is None:
+        raise InvalidParameter("several sources are sampled: give rng; nothing was computed")
+    return _several(operator, scene, count, whole("draws", draws, low=4), rng)
+
+
+def _speeds(apart: FloatArray) -> FloatArray:
+    far = apart[np.isfinite(apart) & (apart > 0)]
+    if not far.size:
+        return np.zeros(1)
+    return np.geomspace(far.min() / 2, max(far.max() / 4, far.min() / 2), SPEEDS)
+
+
+def _one(operator: Operator, scene: Walks) -> Track:
+    steps = scene.steps()
+    kept = np.arange(len(steps))
+    grid = (np.arange(MASSES) + 0.5) * scene.upper / MASSES
+    for _ in range(REFINED):
+        filtered = [_forward(scene, steps[index], grid) for index in kept]
+        evidence = np.array([found[1] for found in filtered])
+        weights = np.exp(evidence - logsumexp(evidence))
+        likely = weights.sum(axis=1) > NEGLIGIBLE
+        kept, filtered = kept[likely], [f for f, keep in zip(filtered, likely, strict=True) if keep]
+        weights = weights[likely] / weights[likely].sum()
+        # Masses are finely enough resolved where many of them share the evidence.
+        held = np.flatnonzero(weights.sum(axis=0) > NEGLIGIBLE * weights.sum(axis=0).max())
+        step = grid[1] - grid[0]
+        low, high = max(grid[held[0]] - step, 0.0), min(grid[held[-1]] + step, scene.upper)
+        if high - low > 0.6 * (grid[-1] - grid[0]):
+            break
+        grid = low + (np.arange(MASSES) + 0.5) * (high - low) / MASSES
+    chances = sum(
+        _smoothed(scene, steps[index], grid, found[0], weight)
+        for index, found, weight in zip(kept, filtered, weights, strict=True)
+    )
+    cells, radii = _placed(np.asarray(chances), scene.apart)
+    mass = float(weights.sum(axis=0) @ grid)
+    speed = float(weights.sum(axis=1) @ scene.speeds[kept])
+    return _track(
+        operator, cells[:, np.newaxis], np.asarray(chances)[:, np.newaxis], radii[:, np.newaxis],
+        np.array([mass]), speed, None,
+    )  # fmt: skip
+
+
+def _fit(scene: Walks, grid: FloatArray, at: int) -> FloatArray:
+    """The logarithm of how likely one round is, up to a constant: masses by cells."""
+    seen = scene.read[at] @ scene.columns
+    size = (scene.columns**2).sum(axis=0)
+    mass = grid[:, np.newaxis]
+    return np.asarray((mass * seen - 0.5 * mass**2 * size) / scene.noise[at] ** 2)
+
+
+def _forward(scene: Walks, step: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Filtered chances, rounds by masses by cells, and the logarithm of the evidence for each mass."""
+    n = len(step)
+    out = np.empty((len(scene.read), grid.size, n))
+    evidence = np.zeros(grid.size)
+    ahead = np.full((grid.size, n), 1 / n)
+    for at in range(len(out)):
+        fit = _fit(scene, grid, at)
+        best = fit.max(axis=1, keepdims=True)
+        joint = ahead * np.exp(fit - best)
+        total = joint.sum(axis=1, keepdims=True)
+        out[at] = joint / total
+        evidence += (best + np.log(total))[:, 0]
+        ahead = out[at] @ step
+    return out, evidence
+
+
+def _smoothed(
+    scene: Walks, step: FloatArray, grid: FloatArray, filtered: FloatArray, weight: FloatArray
+) -> FloatArray:
+    """Chances given all rounds, rounds by cells, summed over masses with their weights."""
+    out = np.empty((len(filtered), len(step)))
+    behind = np.ones(filtered.shape[1:])
+    for at in range(len(out) - 1, -1, -1):
+        both = filtered[at] * behind
+        out[at] = (weight / both.sum(axis=1)) @ both
+        fit = _fit(scene, grid, at)
+        behind = (behind * np.exp(fit - fit.max(axis=1, keepdims=True))) @ step.T
+        behind /= behind.max(axis=1, keepdims=True)
+    return out
+
+
+def _several(
+    operator: Operator, scene: Walks, count: int, draws: int, rng: np.random.Generator
+) -> Track:
+    chains = [sampled(scene, count, draws, rng) for _ in range(CHAINS)]
+    fits, moves, paths, masses, speeds = (np.array(part) for part in zip(*chains, strict=True))
+    # Numbers that do not change with the names of sources: fit, total mass, how far all are from
+    # one cell. None of them knows who went where: how likely the steps are does.
+    spread = scene.apart[0][paths].mean(axis=3)
+    watched = [fits, moves, masses.sum(axis=2), *np.moveaxis(spread, 2, 0)]
+    rhat = max(split_rhat(one) for one in watched)
+    paths, masses = paths.reshape(-1, *paths.shape[2:]), masses.reshape(-1, count)
+    fewer = without_one(scene, paths, masses)
+    name_alike(paths, masses, scene.apart, reference=int(np.argmax(fits + moves)))
+    t, n = paths.shape[1], len(scene.apart)
+    chances = np.zeros((t, count, n))
+    for path in paths:
+        chances[np.arange(t)[:, np.newaxis], np.arange(count), path] += 1 / len(paths)
+    cells, radii = _placed(chances.reshape(-1, n), scene.apart)
+    return _track(
+        operator, cells.reshape(t, count), chances, radii.reshape(t, count),
+        masses.mean(axis=0), float(speeds.mean()), rhat, fewer,
+    )  # fmt: skip
+
+
+def _placed(chances: FloatArray, apart: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The cell of least expected distance in each row, and the radius that holds 0.9 around it."""
+    near = np.where(np.isfinite(apart), apart, 1e150)
+    cells = np.argmin(chances @ near, axis=1)
+    radii = np.empty(cells.size)
+    for row, cell in enumerate(cells.tolist()):
+        order = np.argsort(apart[cell], kind="stable")
+        reached = np.cumsum(chances[row, order])
+        radii[row] = apart[cell, order[int(np.searchsorted(reached, HELD * reached[-1]))]]
+    return np.asarray(cells, dtype=np.int64), radii
+
+
+def _track(
+    operator: Operator,
+    cells: IntArray,
+    chances: FloatArray,
+    radii: FloatArray,
+    masses: FloatArray,
+    speed: float,
+    rhat: float | None,
+    fewer: float | None = None,
+) -> Track:
+    held = (read_only(cells), read_only(chances), read_only(radii), read_only(masses))
+    return Track(operator, *held, speed, rhat, fewer)

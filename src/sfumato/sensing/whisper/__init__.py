@@ -1,0 +1,1 @@
+"""Whisper networks: in which community something began."""

@@ -1,0 +1,223 @@
+"""The film is one file that fetches nothing, has one scale for all frames, and plays in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.heatmap.export.maps import CITY, HOSTILE, SCENE, heatmap, tile_at
+from tests.heatmap.export.test_page import browse, embedded, read
+from tests.heatmap.posteriors import Broken
+
+from sfumato.errors import InvalidParameter
+from sfumato.heatmap import HeatmapRelease, write_timelapse
+from sfumato.heatmap.export.timelapse import film
+from sfumato.spaces import Area
+
+pytestmark = pytest.mark.unit
+
+WEST, EAST = (-74.0, 40.75), (-73.8, 40.75)
+
+
+def told(number: int, **changed: Any) -> dict[str, Any]:
+    start, end = f"2026-01-05T{number:02}:00", f"2026-01-05T{number + 1:02}:00"
+    return {
+        "unit": "hour", "start": start, "end": end, "time_zone": "", "mass_per_period": False, **changed,
+    }  # fmt: skip
+
+
+def frames(
+    *people: list[tuple[int, int, float]], area: Area = CITY, **changed: Any
+) -> list[HeatmapRelease]:
+    """Maps of hours of one release."""
+    first = heatmap(area, [], **changed)
+    return [
+        replace(
+            heatmap(area, tiles, **changed),
+            receipt=first.receipt,
+            group=f"2026-01-05T{number:02}",
+            counted={"by": "time", "period": told(number)},
+        )
+        for number, tiles in enumerate(people)
+    ]
+
+
+def two(**changed: Any) -> list[HeatmapRelease]:
+    """Many in the west, then few in the east, then nobody."""
+    many, few = tile_at(CITY, *WEST, level=5, users=4000), tile_at(CITY, *EAST, level=5, users=1000)
+    return frames([many], [few], [], **changed)
+
+
+def grey(data: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(data.partition(",")[2]))))
+
+
+def test_nothing_is_fetched_and_only_this_script_runs() -> None:
+    data = film(two())
+    found = read(data)
+    policy = next(
+        a["content"] for tag, a in found.tags if a.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; img-src data:;")
+    assert "unsafe" not in policy
+    script, style = found.inside["script"][1], found.inside["style"][0]
+    for name, text in (("script-src", script), ("style-src", style)):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{name} 'sha256-{digest}'" in policy
+    assert not [
+        a for _, a in found.tags if {"src", "href", "style", "onload", "onclick"} & a.keys()
+    ]
+    assert not re.search(r"https?:|fetch\(|XMLHttp|import\(|eval\(", data.decode())
+
+
+def test_hostile_words_stay_words() -> None:
+    named = [
+        replace(one, group=HOSTILE, counted={})
+        for one in two(title=HOSTILE, unit=HOSTILE, method=HOSTILE)
+    ]
+    data = film(named)
+    found, plain = read(data), read(film(two()))
+    kinds = {"script", "img", "style"}
+    assert [tag for tag, _ in found.tags if tag in kinds] == [
+        tag for tag, _ in plain.tags if tag in kinds
+    ]
+    assert not [a for _, a in found.tags if "onerror" in a]
+    assert embedded(data)["names"] == [HOSTILE] * 3
+
+
+def test_all_frames_have_one_scale_in_users() -> None:
+    held = embedded(film(two()))
+    assert held["names"] == ["Mon 2026-01-05 00:00", "Mon 2026-01-05 01:00", "Mon 2026-01-05 02:00"]
+    assert held["totals"] == [4000, 1000, 0]
+    shown = [grey(one) for one in held["frames"]]
+    assert {one.shape for one in shown} == {(held["size"][1], held["size"][0])}
+    # A quarter of the people has half the shade, which goes by the root; shares would be equally
+    # dark.
+    strongest = [int(one.max()) for one in shown]
+    assert strongest[1] == pytest.approx(strongest[0] / 2, abs=1)
+    assert strongest[2] == 0
+    middle = shown[0].shape[1] / 2
+    assert np.argmax(shown[0].max(axis=0)) < middle < np.argmax(shown[1].max(axis=0))
+    # Row 0 of a page is its top: the place is a little above the middle of the city.
+    assert abs(int(np.argmax(shown[0].max(axis=1))) / shown[0].shape[0] - 0.5) < 0.1
+
+
+def test_pixels_grow_downward() -> None:
+    held = embedded(film(frames([tile_at(SCENE, 10, 5, users=9000)], area=SCENE)))
+    assert np.argmax(grey(held["frames"][0]).max(axis=1)) < held["size"][1] / 2
+
+
+def test_a_week_of_hours_is_a_few_megabytes_at_most(rng: np.random.Generator) -> None:
+    crowd = [
+        [
+            (6, int(code), float(users))
+            for code, users in zip(codes, rng.exponential(50, 60), strict=True)
+        ]
+        for codes in rng.choice(4**6, (24, 60))
+    ]
+    # Frames are independent of each other, so a week is seven times a day.
+    assert 7 * len(film(frames(*crowd))) < 6_000_000
+
+
+def test_a_film_of_nobody_can_be_made_and_a_rehearsal_says_what_it_is() -> None:
+    assert embedded(film(frames([], [])))["totals"] == [0, 0]
+    assert "REHEARSAL" in "".join(read(film(two(rehearsal=True))).inside[""])
+
+
+def test_frames_are_not_drawn_from_their_posteriors() -> None:
+    """Two hundred maps a frame would take minutes: the floor of a film is that of the noise."""
+    unsure = [replace(one, posterior=Broken()) for one in two()]
+    assert embedded(film(unsure))["floor"] == embedded(film(two()))["floor"]
+
+
+def test_maps_of_several_releases_are_no_film(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match="maps of one release"):
+        film([two()[0], heatmap(SCENE, [])])
+    with pytest.raises(InvalidParameter, match="at least one map"):
+        film([])
+    with pytest.raises(InvalidParameter, match=r"written to \.html"):
+        write_timelapse(two(), tmp_path / "film.gif")
+    write_timelapse(two(), tmp_path / "film.html")
+    with pytest.raises(InvalidParameter, match="exists already and is kept"):
+        write_timelapse(two(), tmp_path / "film.html")
+
+
+# in a browser
+
+
+PLAY = """
+  const waiting = setInterval(() => {
+    if (document.body.dataset.loaded !== "yes") return;  // the frames are not read yet
+    clearInterval(waiting);
+    const get = (id) => document.getElementById(id), said = [];
+    const red = () => {  // the column of the strongest color, as a part of the width
+      const view = get("view"), copy = document.createElement("canvas");
+      copy.width = view.width; copy.height = view.height;
+      const pen = copy.getContext("2d", {willReadFrequently: true});
+      pen.drawImage(view, 0, 0);
+      const data = pen.getImageData(0, 0, view.width, view.height).data;
+      let best = -1, at = -1;
+      for (let i = 0; i < data.length; i += 4) {
+        const dark = 765 - data[i] - data[i + 1] - data[i + 2];
+        if (dark > best) { best = dark; at = (i / 4) % view.width; }
+      }
+      return best > 30 ? at / view.width : null;
+    };
+    const words = () => [get("period").textContent, get("slider").value, get("play").textContent];
+    const tell = () => said.push([...words(), red()]);
+    const key = (name) => document.dispatchEvent(new KeyboardEvent("keydown", {key: name}));
+    tell();
+    key("ArrowRight"); tell();
+    get("slider").value = "0"; get("slider").dispatchEvent(new Event("input")); tell();
+    key("End"); tell();
+    key(" "); tell();
+    setTimeout(() => { tell(); key(" "); tell(); document.body.dataset.said = JSON.stringify(said); }, 900);
+  }, 50);
+"""
+
+
+def played(folder: Path, fragment: str, *more: str) -> list[tuple[str, str, str, float | None]]:
+    """What the page says while a script of the test plays the user."""
+    digest = base64.b64encode(hashlib.sha256(PLAY.encode()).digest()).decode()
+    text = film(two()).decode().replace("script-src '", f"script-src 'sha256-{digest}' '", 1)
+    text = text.replace("</body>", f"<script>{PLAY}</script></body>")
+    dom = browse(folder, text.encode(), "--dump-dom", *more, fragment=fragment)
+    found = re.search(r'data-said="([^"]*)"', dom)
+    assert found is not None
+    return [tuple(one) for one in json.loads(found[1].replace("&quot;", '"'))]
+
+
+@pytest.mark.browser
+def test_a_browser_plays_the_film(tmp_path: Path) -> None:
+    hours = [f"Mon 2026-01-05 {hour:02}:00" for hour in range(3)]
+    asked, right, slid, end, playing, later, paused = played(tmp_path, "#frame=0")
+    assert asked[:3] == (hours[0], "0", "Play")
+    assert right[:3] == (hours[1], "1", "Play")
+    assert slid[:3] == (hours[0], "0", "Play")
+    assert end[:3] == (hours[2], "2", "Play")
+    assert (asked[3] or 1) < 0.5 < (right[3] or 0)
+    assert end[3] is None
+    assert playing[2] == later[2] == "Pause"
+    assert later[0] == hours[0]  # 800 ms a frame: after the last comes the first
+    assert paused[2] == "Play"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("wish", "button"), [("--force-prefers-reduced-motion", "Play"), ("", "Pause")]
+)
+def test_a_film_starts_by_itself_only_for_those_who_let_it(
+    wish: str, button: str, tmp_path: Path
+) -> None:
+    dom = browse(tmp_path, film(two()), "--dump-dom", *([wish] if wish else []))
+    assert f">{button}</button>" in dom

@@ -22,15 +22,10 @@ from scipy import stats
 from scipy.special import expit
 
 from sfumato._types import FloatArray
-from sfumato.audit.boxes.box import Box, FunctionBox, Pair
-from sfumato.audit.boxes.samples import encoder_of
-from sfumato.audit.catalogue.entries import all_specimens, broken
-from sfumato.audit.catalogue.specimens import from_law, truncated_geometric_law
-from sfumato.audit.fixed.bound import lower_bound
-from sfumato.audit.fixed.delta_profile import profile
-from sfumato.audit.fixed.ratio import epsilon_lower_box, lower_limit
-from sfumato.audit.sequential.bet import Budget
-from sfumato.audit.sequential.refutation import refute
+from sfumato.audit.boxes import Box, FunctionBox, Pair, encoder_of
+from sfumato.audit.catalogue import all_specimens, broken, from_law, truncated_geometric_law
+from sfumato.audit.fixed import epsilon_lower_box, lower_bound, lower_limit, profile
+from sfumato.audit.sequential import Budget, refute
 from sfumato.privacy import hockey_stick
 
 NAME = b"benchmarks/audit.py"

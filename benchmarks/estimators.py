@@ -33,8 +33,7 @@ from sfumato.sensing import (
     whisper_posterior,
     whisper_spread,
 )
-from sfumato.sensing.model.operators.build import even_places
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane
+from sfumato.sensing.model.operators import HeatLine, HeatPlane, even_places
 from sfumato.spaces import Graph, Grid
 
 FloatArray = npt.NDArray[np.float64]

@@ -23,11 +23,15 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from sfumato.graphon.blocks import Blocks
-from sfumato.graphon.estimate import estimation_error, from_labels, least_squares
-from sfumato.graphon.model import BlockGraphon
-from sfumato.graphon.network import Network
-from sfumato.graphon.sample import sample_graph
+from sfumato.graphon import (
+    BlockGraphon,
+    Blocks,
+    Network,
+    estimation_error,
+    from_labels,
+    least_squares,
+    sample_graph,
+)
 
 PYTHON = os.environ.get("SFUMATO_GRASPOLOGIC", "/tmp/grasp/bin/python")  # noqa: S108 - a place to look
 LIMIT = 600.0

@@ -21,14 +21,12 @@ import scipy.sparse as sp
 from pyarrow import parquet
 from scipy.optimize import linprog
 
-from sfumato.heatmap.benchmark.synthetic_city import check_ins
-from sfumato.heatmap.inference.tree_fit import objective, reconstruct
-from sfumato.heatmap.methods.protocol import Method, NoisyTree
-from sfumato.heatmap.methods.pyramid import PyramidMethod
-from sfumato.heatmap.methods.zoom import ZoomMethod
-from sfumato.heatmap.pipeline import release
+from sfumato.heatmap import release
+from sfumato.heatmap.benchmark import check_ins
+from sfumato.heatmap.inference import objective, reconstruct
+from sfumato.heatmap.methods import Method, NoisyTree, PyramidMethod, ZoomMethod
 from sfumato.privacy import UNITS, Bound, KeyedNoise, Ledger, PureDP, SystemNoise
-from sfumato.privacy.accounting.numbers import Number
+from sfumato.privacy.accounting import Number
 from sfumato.records import CellSums, Columns, guard_sums, open_table, sum_public_cells
 from sfumato.spaces import Grid, area_of_plane
 

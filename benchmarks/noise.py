@@ -23,9 +23,7 @@ from sfumato.privacy import (
     RoundedGaussianLaw,
     SystemNoise,
 )
-from sfumato.privacy.noise.keyed import derive_key, keystream
-from sfumato.privacy.noise.lookup import look_up
-from sfumato.privacy.noise.tables import Sampler, sampler
+from sfumato.privacy.noise import Sampler, derive_key, keystream, look_up, sampler
 
 DRAWS = 1_000_000
 SLOW_DRAWS = 100_000

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.online.adapters import StreamMixture
-from sfumato.online.regrets import hedge_rate
-from sfumato.online.sequences import fair_coins, leader_killer, one_good
+from sfumato.online import StreamMixture, fair_coins, hedge_rate, leader_killer, one_good
 
 FloatArray = npt.NDArray[np.float64]
 ROUNDS, COUNT = 3000, 8

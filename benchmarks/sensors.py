@@ -21,11 +21,9 @@ import cvxpy
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line
-from sfumato.sensing.model.operators.kinds import HeatLine
-from sfumato.sensing.recovery.estimators.least_mass import recover
-from sfumato.sensing.recovery.radius import default_radius
-from sfumato.sensing.recovery.verify import check
+from sfumato.sensing.model.operators import HeatLine, graph_diffusion, heat_line
+from sfumato.sensing.recovery import check, default_radius
+from sfumato.sensing.recovery.estimators import recover
 from sfumato.spaces import Graph
 
 ROOT = Path(__file__).parent.parent

@@ -17,8 +17,14 @@ from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from sfumato.figures import arrows, draw_graph_recovery, draw_line_recovery, flow_field
-from sfumato.figures.heatmap import palette, shades
+from sfumato.figures import (
+    arrows,
+    draw_graph_recovery,
+    draw_line_recovery,
+    flow_field,
+    palette,
+    shades,
+)
 from sfumato.heatmap import (
     HeatmapRelease,
     Method,

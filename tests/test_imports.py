@@ -18,6 +18,8 @@ CAPABILITIES = {"heatmap", "sensing", "audit", "online", "graphon"}
 GROUND = {"spaces", "files", "transport", "privacy", "records", "figures"}
 DOORS: dict[str, set[str]] = {
     "errors": set(),
+    "_types": set(),
+    "_validate": set(),
     "spaces": set(),
     "files": {"spaces"},
     "privacy": {"files"},  # a release is saved
@@ -34,6 +36,8 @@ DOORS: dict[str, set[str]] = {
     "web": GROUND | CAPABILITIES | {"report", "cli"},
 }
 FRONT_DOORS = {"cli", "web"}
+# What every room may import, and what nobody needs a door for.
+OPEN = {"sfumato.errors", "sfumato._types", "sfumato._validate"}
 BANNED_NAMES = {"utils", "common", "helpers", "core"}
 
 
@@ -67,7 +71,7 @@ def wrong_doors(source: str, path: tuple[str, ...], *, is_package: bool = False)
         if target[0] != "sfumato" or target == ("sfumato", "__version__"):
             continue
         other, name = target[1] if len(target) > 1 else "", ".".join(target)
-        if other in {room, "errors"}:
+        if other in {room, "errors", "_types", "_validate"}:
             continue
         if other not in DOORS:  # the house itself, or a name it re-exports: a way round the table
             if room not in FRONT_DOORS:
@@ -77,6 +81,39 @@ def wrong_doors(source: str, path: tuple[str, ...], *, is_package: bool = False)
         elif any(part.startswith("_") and not part.endswith("__") for part in target):
             wrong.append(f"{room} imports {name}: that is private to {other}")
     return wrong
+
+
+def exported(package: tuple[str, ...]) -> set[str]:
+    """The names a folder's door has, from the `__all__` of its stub; none where there is no stub."""
+    stub = HOUSE.joinpath(*package[1:]) / "__init__.pyi"
+    if not stub.exists():
+        return set()
+    return next(
+        set(ast.literal_eval(node.value))
+        for node in ast.parse(stub.read_text()).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+
+
+def past_doors(source: str, room: str) -> list[str]:
+    """What source imports of other rooms that is in no folder's `__all__`."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [
+                a.name for a in node.names if a.name.startswith("sfumato.") and a.name not in OPEN
+            ]
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("sfumato."):
+            continue
+        module = str(node.module)
+        if module in OPEN or module.split(".")[1] in {room, *FRONT_DOORS}:
+            continue
+        package = tuple(module.split("."))
+        for alias in node.names:
+            folder = HOUSE.joinpath(*package[1:], alias.name)
+            if alias.name not in exported(package) and not (folder / "__init__.py").exists():
+                found.append(f"{module}.{alias.name}")
+    return found
 
 
 def eager_rooms(source: str) -> list[str]:
@@ -130,6 +167,33 @@ def test_rooms_import_only_through_their_doors() -> None:
         for file in inside
     }
     assert not {file: lines for file, lines in wrong.items() if lines}
+
+
+def test_rooms_import_only_what_others_export() -> None:
+    found = {str(file.relative_to(HOUSE)): past_doors(file.read_text(), module_path(file)[0])
+             for file in FILES if module_path(file)}  # fmt: skip
+    assert not {file: names for file, names in found.items() if names}
+
+
+def test_experiments_and_benchmarks_use_public_names() -> None:
+    top = HOUSE.parent.parent
+    files = [
+        file
+        for name in ("experiments", "benchmarks", "docs")
+        for file in (top / name).rglob("*.py")
+    ]
+    found = {str(file.relative_to(top)): past_doors(file.read_text(), "") for file in files}
+    assert len(files) > 50
+    assert not {file: names for file, names in found.items() if names}
+
+
+def test_no_module_is_hidden_by_a_name_of_its_folder() -> None:
+    for stub in HOUSE.rglob("__init__.pyi"):
+        package = ("sfumato", *stub.parent.relative_to(HOUSE).parts)
+        modules = {file.stem for file in stub.parent.glob("*.py")} | {
+            one.name for one in stub.parent.iterdir() if (one / "__init__.py").exists()
+        }
+        assert not exported(package) & modules, ".".join(package)
 
 
 def test_the_package_itself_loads_no_room() -> None:
@@ -208,6 +272,22 @@ def test_a_wrong_door_is_seen(room: str, line: str) -> None:
 )
 def test_a_right_door_is_open(room: str, line: str) -> None:
     assert not wrong_doors(line, (room, "module"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from sfumato.privacy.ledger.guarded import Guarded",
+        "from sfumato.privacy import no_such_name",
+        "from sfumato.privacy.ledger import file",
+        "import sfumato.privacy.ledger.file",
+    ],
+)
+def test_a_name_past_the_doors_is_seen(line: str) -> None:
+    assert past_doors(line, "heatmap")
+    assert not past_doors(
+        "from sfumato.privacy import Ledger\nfrom sfumato.privacy import accounting", ""
+    )
 
 
 def test_relative_imports_of_a_package_start_at_itself() -> None:

@@ -10,7 +10,7 @@ from experiments.audit.protocol import worst
 from experiments.sensors.points import Part, Point, Table, exact_point
 from scipy import stats
 
-from sfumato.audit.property_testing.testers import THIRD, majority_error
+from sfumato.audit.property_testing import THIRD, majority_error
 from sfumato.privacy import max_divergence
 
 EPSILON = 0.5

@@ -21,7 +21,7 @@ from pathlib import Path
 from experiments.audit.protocol import generator
 from experiments.sensors.points import markdown
 
-from sfumato.audit.catalogue.self_test import (
+from sfumato.audit.catalogue import (
     BUDGET,
     CONFIDENCE,
     RUNS,

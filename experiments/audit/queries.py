@@ -9,20 +9,18 @@ import numpy as np
 from experiments.audit.protocol import IntArray, accepted, draw, generator, spread
 from experiments.sensors.points import Part, Picture, Point, Table, exact_point, picture
 
-from sfumato.audit.property_testing.limits import (
-    blind_pair,
-    distinguishing_bound,
-    nearest_far_pair,
-    rare_output_bound,
-    two_point_bound,
-)
-from sfumato.audit.property_testing.testers import (
+from sfumato.audit.property_testing import (
     approx_samples,
     approx_test,
+    blind_pair,
+    distinguishing_bound,
     identity_samples,
     identity_test,
+    nearest_far_pair,
+    rare_output_bound,
     specified_pure_samples,
     specified_pure_test,
+    two_point_bound,
 )
 from sfumato.privacy import max_divergence, total_variation
 

@@ -20,11 +20,11 @@ from experiments.audit.protocol import (
 )
 from experiments.sensors.points import Part, Point, Table, share
 
-from sfumato.audit.property_testing.limits import boundary_pair
-from sfumato.audit.property_testing.testers import (
+from sfumato.audit.property_testing import (
     THIRD,
     approx_samples,
     approx_test,
+    boundary_pair,
     identity_samples,
     identity_test,
     majority_error,

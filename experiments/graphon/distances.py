@@ -8,9 +8,7 @@ import numpy as np
 from experiments.graphon.protocol import definite, generator, symmetric
 from experiments.sensors.points import Part, Point, Table, exact_point, share
 
-from sfumato.graphon.assignment import permuted_distance, twice_permuted_distance
-from sfumato.graphon.cut_distance import distance
-from sfumato.graphon.model import BlockGraphon
+from sfumato.graphon import BlockGraphon, distance, permuted_distance, twice_permuted_distance
 
 
 def run(*, quick: bool) -> Part:

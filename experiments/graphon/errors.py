@@ -8,12 +8,21 @@ import numpy as np
 from experiments.graphon.protocol import apart, contrasted, generator, mean_point, packed
 from experiments.sensors.points import Part, Point, Table, exact_point, picture, share
 
-from sfumato.graphon.estimate import Estimate, constant, from_labels, least_squares, spectral, usvt
-from sfumato.graphon.holdout import guarded_fit
-from sfumato.graphon.limits import attained_rate, estimation_rate
-from sfumato.graphon.model import BlockGraphon
-from sfumato.graphon.network import Network
-from sfumato.graphon.sample import Sampled, sample_graph
+from sfumato.graphon import (
+    BlockGraphon,
+    Estimate,
+    Network,
+    Sampled,
+    attained_rate,
+    constant,
+    estimation_rate,
+    from_labels,
+    guarded_fit,
+    least_squares,
+    sample_graph,
+    spectral,
+    usvt,
+)
 
 
 def run(*, quick: bool) -> Part:

@@ -7,9 +7,8 @@ import math
 import numpy as np
 from experiments.sensors.points import Part, Picture, Point, exact_point
 
-from sfumato.figures.graphon import phase_picture
-from sfumato.graphon.limits import divergence_bound, error_floor, packing
-from sfumato.graphon.thresholds import REGIMES, phases, signal
+from sfumato.figures import phase_picture
+from sfumato.graphon import REGIMES, divergence_bound, error_floor, packing, phases, signal
 
 NODES = 1000
 CONTRAST = 0.8

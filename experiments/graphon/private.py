@@ -9,10 +9,16 @@ import numpy as np
 from experiments.graphon.protocol import generator, mean_point
 from experiments.sensors.points import Part, Point, Table, share
 
-from sfumato.graphon.estimate import estimation_error
-from sfumato.graphon.model import BlockGraphon
-from sfumato.graphon.release import TRACY_WIDOM, blocks_in, noise_edge, release_blocks, square
-from sfumato.graphon.sample import sample_graph
+from sfumato.graphon import (
+    TRACY_WIDOM,
+    BlockGraphon,
+    blocks_in,
+    estimation_error,
+    noise_edge,
+    release_blocks,
+    sample_graph,
+    square,
+)
 from sfumato.privacy import FlippedEdge, KeyedNoise, Ledger, PureDP
 
 FOUR = BlockGraphon(np.full((4, 4), 0.02) + 0.18 * np.eye(4))

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from experiments.sensors.points import Point, mean
 
-from sfumato.graphon.cut_distance import distance
-from sfumato.graphon.model import BlockGraphon
+from sfumato.graphon import BlockGraphon, distance
 
 FloatArray = npt.NDArray[np.float64]
 

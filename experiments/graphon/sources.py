@@ -6,7 +6,7 @@ import numpy as np
 from experiments.graphon.protocol import FloatArray, generator
 from experiments.sensors.points import Part, Point, share
 
-from sfumato.graphon.blocks import Blocks
+from sfumato.graphon import Blocks
 from sfumato.privacy import MovedMass, gaussian_sigma
 from sfumato.sensing import block_graph, graph_diffusion, sensitivity
 

@@ -24,8 +24,9 @@ import numpy.typing as npt
 from experiments.heatmaps.protocol import CELLS, USERS, Options, generator, options, places
 from scipy import stats
 
-from sfumato.heatmap.analysis.blur import smooth
-from sfumato.heatmap.benchmark.leaderboard import (
+from sfumato.heatmap import HeatmapRelease, price, public_tiles, release_sums
+from sfumato.heatmap.analysis import smooth
+from sfumato.heatmap.benchmark import (
     LEVELS,
     Place,
     known_noise,
@@ -33,11 +34,8 @@ from sfumato.heatmap.benchmark.leaderboard import (
     standard_methods,
     true_shares,
 )
-from sfumato.heatmap.inference.uncertainty import HEAVY, TIMES, Uncertainty, heaviest, ring
-from sfumato.heatmap.methods.protocol import Method
-from sfumato.heatmap.pipeline import price, release_sums
-from sfumato.heatmap.results import HeatmapRelease
-from sfumato.heatmap.tiles import public_tiles
+from sfumato.heatmap.inference import HEAVY, TIMES, Uncertainty, heaviest, ring
+from sfumato.heatmap.methods import Method
 from sfumato.privacy import REHEARSAL, Ledger
 from sfumato.records import CellSums, guard_sums
 from sfumato.spaces import Area, Grid

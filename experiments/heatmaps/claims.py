@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from experiments.heatmaps.protocol import Options
 
-from sfumato.heatmap.benchmark.leaderboard import GROWS, METRICS, Score
+from sfumato.heatmap.benchmark import GROWS, METRICS, Score
 
 Axis = Literal["epsilon", "users", "side"]
 

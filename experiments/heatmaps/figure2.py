@@ -17,9 +17,8 @@ from experiments.heatmaps.claims import conclude
 from experiments.heatmaps.protocol import METHODS, USERS, generator, options, places
 
 from sfumato.figures import draw_maps
-from sfumato.heatmap.analysis.blur import smooth
-from sfumato.heatmap.analysis.metrics import compare
-from sfumato.heatmap.benchmark.leaderboard import (
+from sfumato.heatmap.analysis import compare, smooth
+from sfumato.heatmap.benchmark import (
     LEVELS,
     SIGMA,
     heatmap,

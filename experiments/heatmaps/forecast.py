@@ -36,8 +36,8 @@ from experiments.heatmaps.protocol import (
 )
 from experiments.heatmaps.zoom import scene, settings, sources
 
-from sfumato.heatmap.analysis.forecasts import FORMAT, USUAL_USERS, forecast
-from sfumato.heatmap.benchmark.leaderboard import (
+from sfumato.heatmap.analysis import FORMAT, USUAL_USERS, forecast
+from sfumato.heatmap.benchmark import (
     FAMILIES,
     METRICS,
     Metric,
@@ -47,7 +47,7 @@ from sfumato.heatmap.benchmark.leaderboard import (
     score_sample,
     synthetic_places,
 )
-from sfumato.heatmap.methods.zoom import ZoomMethod
+from sfumato.heatmap.methods import ZoomMethod
 
 METHOD = Ours("zoom", ZoomMethod())
 CITIES = 9

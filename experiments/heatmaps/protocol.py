@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.heatmap.benchmark.leaderboard import (
+from sfumato.heatmap.benchmark import (
     CITIZENS,
     LEVELS,
     Ours,
@@ -25,8 +25,8 @@ from sfumato.heatmap.benchmark.leaderboard import (
     standard_methods,
     synthetic_places,
 )
+from sfumato.heatmap.methods import Method
 from sfumato.heatmap.methods.baselines import TopMethod
-from sfumato.heatmap.methods.protocol import Method
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 USERS = 200

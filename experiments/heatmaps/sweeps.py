@@ -16,9 +16,9 @@ import numpy as np
 from experiments.heatmaps.claims import conclude, decide, plot, read_claims, table, write_rows
 from experiments.heatmaps.protocol import Options, generator, options, places, run
 
-from sfumato.heatmap.analysis.metrics import emd_share
-from sfumato.heatmap.benchmark.leaderboard import known_noise, rehearse_sums, true_shares
-from sfumato.heatmap.methods.pyramid import PyramidMethod
+from sfumato.heatmap.analysis import emd_share
+from sfumato.heatmap.benchmark import known_noise, rehearse_sums, true_shares
+from sfumato.heatmap.methods import PyramidMethod
 from sfumato.privacy import UNITS
 from sfumato.records import CellSums
 from sfumato.spaces import Grid

@@ -28,19 +28,14 @@ import numpy as np
 from experiments.heatmaps.claims import write_rows
 from experiments.heatmaps.protocol import CELLS, DATA, USERS, chance, real_places
 
-from sfumato.heatmap.benchmark.leaderboard import (
-    Metric,
-    Ours,
-    Place,
-    Score,
-    score_sample,
-    standard_methods,
-    synthetic_places,
-)
-from sfumato.heatmap.benchmark.scoring import (
+from sfumato.heatmap.benchmark import (
     HEADS,
     SIGNS,
+    Metric,
+    Ours,
     PairedComparison,
+    Place,
+    Score,
     duel,
     duels,
     epsilons_of,
@@ -48,7 +43,10 @@ from sfumato.heatmap.benchmark.scoring import (
     markdown,
     mean_table,
     methods_of,
+    score_sample,
     sign_table,
+    standard_methods,
+    synthetic_places,
     tally,
     tally_table,
     times,

@@ -8,7 +8,7 @@ import numpy as np
 from experiments.online.protocol import FloatArray, generator
 from experiments.sensors.points import Part, Point, Table, exact_point
 
-from sfumato.online.ball import (
+from sfumato.online import (
     ball_best_loss,
     ball_excess,
     ball_play,

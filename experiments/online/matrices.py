@@ -9,22 +9,24 @@ import numpy.typing as npt
 from experiments.online.protocol import generator
 from experiments.sensors.points import Part, Point
 
-from sfumato.online.ensemble import gaussian_orthogonal, least_top, symmetric_laplace
-from sfumato.online.pca import (
+from sfumato.online import (
     Average,
     average,
-    best_loss,
     exponentiated_bound,
     exponentiated_gradient,
     follow,
     gaussian_bound,
+    gaussian_orthogonal,
     laplace_gain,
-    leader,
+    least_top,
+    pca_best_loss,
+    pca_leader,
     pca_regret,
     perturbed_regrets,
+    regret_bound,
+    symmetric_laplace,
     tuned_rate,
 )
-from sfumato.online.regrets import regret_bound
 from sfumato.privacy import gaussian_sigma
 
 FloatArray = npt.NDArray[np.float64]
@@ -70,7 +72,7 @@ def cycled(found: dict[str, float], size: int, draws: int, *, rng: np.random.Gen
     bound = exponentiated_bound(0.0, size=size, rank=1, rate=1.0)
     found[f"{CYCLE}/exponentiated / bound/{size}"] = calm / bound
     found[f"{CYCLE}/leader/{size}"] = pca_regret(
-        points, 1, plays=follow(points, lambda total: leader(total, 1))
+        points, 1, plays=follow(points, lambda total: pca_leader(total, 1))
     )
 
 
@@ -80,7 +82,7 @@ def killed(found: dict[str, float], draws: int, *, rng: np.random.Generator) -> 
     points[:SIZE] *= np.sqrt(np.arange(1, SIZE + 1) / (SIZE + 1))[
         :, None
     ]  # so that there are no ties
-    best = best_loss(points, RANK)
+    best = pca_best_loss(points, RANK)
     gain = laplace_gain(SIZE, RANK, draws=draws, rng=rng)
     epsilon = min(1.0, math.sqrt(gain.mean / best))
     laplace = np.array([symmetric_laplace(SIZE, epsilon, rng=rng) for _ in range(draws)])
@@ -106,7 +108,7 @@ def killed(found: dict[str, float], draws: int, *, rng: np.random.Generator) -> 
     found[f"{KILLER}/exponentiated / bound/{SIZE}"] = calm / exponentiated_bound(
         best, **given, rate=rate
     )
-    plays = follow(points, lambda total: leader(total, RANK))
+    plays = follow(points, lambda total: pca_leader(total, RANK))
     found[f"{KILLER}/leader/{SIZE}"] = pca_regret(points, RANK, plays=plays)
 
 

@@ -7,8 +7,7 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.online.chooser import Chooser
-from sfumato.online.sequences import SEQUENCES
+from sfumato.online import SEQUENCES, Chooser
 
 FloatArray = npt.NDArray[np.float64]
 COUNT = 16

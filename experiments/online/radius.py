@@ -23,12 +23,11 @@ import numpy as np
 import numpy.typing as npt
 from experiments.sensors.points import Part, Picture, exact_point, markdown
 
-from sfumato.figures.online import regret_picture
-from sfumato.online.chooser import Chooser
-from sfumato.online.thinning import thin
+from sfumato.figures import regret_picture
+from sfumato.online import Chooser, thin
 from sfumato.privacy import REHEARSAL, ZCDP, KeyedNoise, Ledger, MovedMass, guard
 from sfumato.sensing import Recovery, Site, emd_of, heat_line, plan, recover
-from sfumato.sensing.release.readings import quantise
+from sfumato.sensing.release import quantise
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -13,21 +13,29 @@ import numpy as np
 from experiments.online.protocol import COUNT, NOISES, FloatArray, chosen, losses_of
 from experiments.sensors.points import Part, Picture, Point, Table, exact_point
 
-from sfumato.figures.online import regret_picture
-from sfumato.online.ball import gaussian_regret_bound, tuned_sigma
-from sfumato.online.perturbations import Gaussian, excess, perturbation
-from sfumato.online.regrets import (
+from sfumato.figures import regret_picture
+from sfumato.online import (
+    SEQUENCES,
+    Gaussian,
     best_loss,
     doubling_bound,
+    excess,
+    gaussian_regret_bound,
+    hedge,
     hedge_rate,
+    leader,
+    path_privacy,
+    perturbation,
+    perturbed_leader,
+    play,
+    play_ahead,
     play_doubling,
     regret,
     regret_bound,
+    totals_before,
     tuned_epsilon,
+    tuned_sigma,
 )
-from sfumato.online.sequences import SEQUENCES
-from sfumato.online.simplex import hedge, leader, perturbed_leader, play, play_ahead, totals_before
-from sfumato.online.stability import path_privacy
 
 DRAWS = 20  # of each sequence that is drawn, where means are compared
 CAPTION = (

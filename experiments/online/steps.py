@@ -8,9 +8,14 @@ import numpy as np
 from experiments.online.protocol import NOISES, generator
 from experiments.sensors.points import Part, Point, Table, exact_point
 
-from sfumato.online.perturbations import perturbation
-from sfumato.online.simplex import expected_play
-from sfumato.online.stability import lipschitz_bound, log_ratios, one_step_privacy, printed_play
+from sfumato.online import (
+    expected_play,
+    lipschitz_bound,
+    log_ratios,
+    one_step_privacy,
+    perturbation,
+    printed_play,
+)
 
 COUNT = 8
 ASKED = (0.05, 0.2, 1.0)

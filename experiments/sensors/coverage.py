@@ -9,7 +9,7 @@ from experiments.sensors.points import Part, Point, Table, exact_point, share
 from experiments.sensors.protocol import METHODS, Setting, attempt, generator, place_sources
 
 from sfumato.sensing import heat_line
-from sfumato.sensing.planning.limits import papers_radius_coverage
+from sfumato.sensing.planning import papers_radius_coverage
 
 SENSORS = (10, 50, 100, 1000)
 SETTING = Setting(T=0.05, sigma=0.1)

@@ -41,10 +41,9 @@ from sfumato.sensing import (
     posterior,
     sensitivity,
 )
-from sfumato.sensing.model.operators.build import even_places
-from sfumato.sensing.recovery.estimate import distances_between, places_of
-from sfumato.sensing.recovery.estimators.min_radius import recover_min_radius
-from sfumato.sensing.recovery.estimators.posterior import SourcePosterior
+from sfumato.sensing.model.operators import even_places
+from sfumato.sensing.recovery import distances_between, places_of
+from sfumato.sensing.recovery.estimators import SourcePosterior, recover_min_radius
 from sfumato.spaces import Grid
 
 FloatArray = npt.NDArray[np.float64]

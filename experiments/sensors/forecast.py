@@ -17,9 +17,8 @@ from experiments.sensors.protocol import generator
 
 from sfumato.privacy import ApproxDP, SwappedCells
 from sfumato.sensing import Site, heat_line, heat_plane, plan
-from sfumato.sensing.model.operators.build import even_places
-from sfumato.sensing.model.operators.kinds import Operator
-from sfumato.sensing.planning.forecast import (
+from sfumato.sensing.model.operators import Operator, even_places
+from sfumato.sensing.planning import (
     ESTIMATORS,
     MOST,
     ErrorForecast,

@@ -13,7 +13,7 @@ from sfumato.errors import SolverFailed
 from sfumato.figures import draw_graph_recovery
 from sfumato.privacy import MovedMass, gaussian_sigma
 from sfumato.sensing import GraphDiffusion, block_graph, graph_diffusion, recover, sensitivity
-from sfumato.sensing.recovery.community import community_of
+from sfumato.sensing.recovery import community_of
 
 NODES, DELTA = 500, 0.1
 RATES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -33,8 +33,8 @@ from sfumato.sensing import (
     whisper_posterior,
     whisper_spread,
 )
-from sfumato.sensing.recovery.estimate import places_of
-from sfumato.sensing.whisper.network import Spread
+from sfumato.sensing.recovery import places_of
+from sfumato.sensing.whisper import Spread
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -18,14 +18,14 @@ from sfumato.online.ensemble import gaussian_orthogonal, symmetric_laplace
 from sfumato.online.pca import (
     average,
     be,
-    best_loss,
     draw_projection,
     exponentiated_bound,
     exponentiated_gradient,
     follow,
     gaussian_bound,
     laplace_gain,
-    leader,
+    pca_best_loss,
+    pca_leader,
     pca_regret,
     perturbed_leader,
     perturbed_regrets,
@@ -63,9 +63,9 @@ def sphere(rounds: int, size: int, rng: np.random.Generator) -> FloatArray:
 @pytest.mark.unit
 def test_plays_by_hand() -> None:
     total = np.diag([3.0, 0.0, 1.0])
-    assert leader(total, 1) == pytest.approx(np.diag([0.0, 1, 0]))
-    assert leader(total, 2) == pytest.approx(np.diag([0.0, 1, 1]))
-    assert leader(0 * total, 2) == pytest.approx(np.eye(3) * 2 / 3)  # all are tied
+    assert pca_leader(total, 1) == pytest.approx(np.diag([0.0, 1, 0]))
+    assert pca_leader(total, 2) == pytest.approx(np.diag([0.0, 1, 1]))
+    assert pca_leader(0 * total, 2) == pytest.approx(np.eye(3) * 2 / 3)  # all are tied
     assert perturbed_leader(total, 1, noise=np.diag([4.0, 0, 0])) == pytest.approx(
         np.diag([1.0, 0, 0])
     )
@@ -141,10 +141,10 @@ def test_a_drawn_projection_has_the_play_as_its_mean(rng: np.random.Generator) -
 def test_the_leader_is_led_astray() -> None:
     """It loses 1 in each of 199 rounds, after 1/4; the best fixed axis loses 99.5 (errata of sec. 12.1)."""
     points = leader_killer(200)
-    lost = pca_regret(points, 1, plays=follow(points, lambda total: leader(total, 1)))
+    lost = pca_regret(points, 1, plays=follow(points, lambda total: pca_leader(total, 1)))
     assert lost == pytest.approx(199.25 - 99.5)
     # Lemma 12.1: to know one point ahead is to regret nothing.
-    assert pca_regret(points, 1, plays=be(points, lambda total: leader(total, 1))) <= 1e-9
+    assert pca_regret(points, 1, plays=be(points, lambda total: pca_leader(total, 1))) <= 1e-9
     rate = tuned_rate(99.5, size=2, rank=1)
     calm = pca_regret(
         points, 1, plays=follow(points, lambda x: exponentiated_gradient(x, 1, rate=rate))
@@ -156,10 +156,10 @@ def test_the_leader_is_led_astray() -> None:
 def test_the_loss_is_the_compression_error(rng: np.random.Generator) -> None:
     """Of keeping the other directions. The thesis replaces |Xa - a|^2 by a'Xa for the X that is kept."""
     points = sphere(50, 4, rng)
-    thrown = leader(points.T @ points, 1)
+    thrown = pca_leader(points.T @ points, 1)
     kept = np.eye(4) - thrown
     error = float(((points @ kept - points) ** 2).sum())
-    assert error == pytest.approx(best_loss(points, 1))
+    assert error == pytest.approx(pca_best_loss(points, 1))
     assert error == pytest.approx(np.linalg.svd(points, compute_uv=False)[-1] ** 2)
     assert float(np.einsum("ti,ij,tj", points, kept, points)) > 5 * error
 
@@ -181,7 +181,7 @@ def test_exponentiated_gradient_keeps_its_bound(
         row[axis % size] = length * math.cos(angle)
         row[(axis + 1) % size] = length * math.sin(angle)
     plays = follow(points, lambda total: exponentiated_gradient(total, rank, rate=rate))
-    best = best_loss(points, rank)
+    best = pca_best_loss(points, rank)
     bound = exponentiated_bound(best, size=size, rank=rank, rate=rate)
     assert pca_regret(points, rank, plays=plays) <= bound + 1e-9
 
@@ -223,7 +223,7 @@ def test_what_the_perturbed_leader_gains_lies_between_being_and_following(
     followed, been = perturbed_regrets(points, rank, noises=noises)
     gain = np.linalg.eigvalsh(noises)[:, -rank:].sum(axis=1)
     perturbed_best = np.linalg.eigvalsh(points.T @ points - noises)[:, :rank].sum(axis=1)
-    middle = gain - (best_loss(points, rank) - perturbed_best)
+    middle = gain - (pca_best_loss(points, rank) - perturbed_best)
     assert (been <= middle + 1e-9).all()
     assert (middle <= followed + 1e-9).all()
     assert (been < followed).all()
@@ -273,7 +273,7 @@ def test_theorem_12_3_holds_with_the_gain_there_is(rng: np.random.Generator) -> 
     sigma = gaussian_sigma(epsilon, 1e-3, sensitivity=1)
     gaussian = np.array([gaussian_orthogonal(size, sigma, rng=rng) for _ in range(150)])
     for points in (leader_killer(60, size), cycle(size, 20), sphere(60, size, rng)):
-        best = best_loss(points, rank)
+        best = pca_best_loss(points, rank)
         followed, been = perturbed_regrets(points, rank, noises=laplace)
         assert average(been, confidence=SURE).low < gain.high / epsilon
         bound = regret_bound(epsilon, best_loss=best, ahead=gain.low / epsilon)
@@ -326,7 +326,7 @@ def test_bad_input_gets_one_sentence(rng: np.random.Generator) -> None:
     square = np.eye(3)
     parameters: list[tuple[Callable[[], object], str]] = [
         (
-            lambda: leader(square, 3),
+            lambda: pca_leader(square, 3),
             "rank must be at least 1 and below the size 3, got 3; nothing was computed",
         ),
         (lambda: exponentiated_gradient(square, 0, rate=1.0), "rank must be"),
@@ -341,15 +341,15 @@ def test_bad_input_gets_one_sentence(rng: np.random.Generator) -> None:
         with pytest.raises(InvalidParameter, match=message):
             call()
     inputs: list[tuple[Callable[[], object], str]] = [
-        (lambda: leader(np.ones((2, 3)), 1), "square, finite and symmetric"),
-        (lambda: leader(np.triu(np.ones((3, 3))), 1), "square, finite and symmetric"),
+        (lambda: pca_leader(np.ones((2, 3)), 1), "square, finite and symmetric"),
+        (lambda: pca_leader(np.triu(np.ones((3, 3))), 1), "square, finite and symmetric"),
         (lambda: pca_regret(square, 1, plays=square), "one square matrix for each of 3 points"),
         (lambda: perturbed_regrets(square, 1, noises=square), r"matrices of shape \(3, 3\)"),
         (
-            lambda: follow(np.full((1, 2), 1.0), lambda total: leader(total, 1)),
+            lambda: follow(np.full((1, 2), 1.0), lambda total: pca_leader(total, 1)),
             "length of at most 1, got 1.4",
         ),
-        (lambda: best_loss(np.array([[np.nan, 0]]), 1), "finite array"),
+        (lambda: pca_best_loss(np.array([[np.nan, 0]]), 1), "finite array"),
         (lambda: draw_projection(0.4 * square, rng=rng), "add up to an integer"),
         (lambda: draw_projection(np.diag([1.5, 0.5, 0]), rng=rng), r"eigenvalues in \[0, 1\]"),
         (lambda: average(np.ones(1)), "two finite values"),

@@ -1,9 +1,10 @@
+from .allowance import allowed_deltas
 from .assertion import assert_claim, assert_private
 from .boxes.box import Box, CommandBox, FunctionBox, Pair, SampleBox, function_box, read_samples
 from .boxes.pairs import Histograms, Inputs, Lists, Numbers, Queries
 from .catalogue.entries import Specimen, all_specimens
 from .catalogue.self_test import SelfTest, selftest
-from .claims import EpsilonDelta, implied
+from .claims import EpsilonDelta, above, implied
 from .fixed.bound import LowerBound, lower_bound
 from .fixed.delta_profile import DeltaBand, profile
 from .property_testing.certificate import certify
@@ -14,9 +15,9 @@ from .property_testing.limits import (
     queries_with_specification,
     queries_without_information,
 )
-from .replayed import replay
+from .replayed import enough_runs, replay
 from .results import Event, Replay, Verdict, Witness
-from .saved import SavedVerdict, read_verdict
+from .saved import SavedVerdict, can_replay, read_verdict
 from .sequential.bet import Budget, Look
 from .sequential.refutation import refute
 
@@ -44,11 +45,15 @@ __all__ = [
     "Specimen",
     "Verdict",
     "Witness",
+    "above",
     "all_specimens",
+    "allowed_deltas",
     "assert_claim",
     "assert_private",
+    "can_replay",
     "certify",
     "distinguishing_bound",
+    "enough_runs",
     "function_box",
     "implied",
     "lower_bound",

@@ -15,7 +15,7 @@ from sfumato.audit.sequential.bet import Budget
 from sfumato.audit.sequential.refutation import refute
 from sfumato.errors import InvalidParameter, SfumatoError
 from sfumato.privacy import ZCDP, AddRemoveUser, ApproxDP, Claim, GaussianDP, Neighbors, PureDP
-from sfumato.privacy.accounting.numbers import Number
+from sfumato.privacy.accounting import Number
 
 FLAKE = 1e-6
 RUNS = 20_000

@@ -29,7 +29,7 @@ from sfumato.audit.results import Event, Kind, Replay, Verdict, Witness
 from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.files import write_file
 from sfumato.privacy import Claim, GaussianDP, RandomApproxDP, RandomPureDP
-from sfumato.privacy.accounting.codec import LOSSES, decode_neighbors, encode, parameters
+from sfumato.privacy.accounting import LOSSES, decode_neighbors, encode, parameters
 
 FORMAT = "sfumato-verdict/1"
 KINDS: dict[str, type[Any]] = {

@@ -138,7 +138,7 @@ def four_numbers(text: str) -> Four:
 
 
 def _pixels(path: Path) -> tuple[int, int]:
-    from sfumato.heatmap.export.picture import image_size
+    from sfumato.heatmap.export import image_size
 
     return image_size(path)
 

@@ -50,10 +50,9 @@ from sfumato.errors import InvalidInput, InvalidParameter, Unverifiable
 from sfumato.files import check_writable
 
 if TYPE_CHECKING:
-    from sfumato.audit.boxes.box import Box, Pair
-    from sfumato.audit.boxes.pairs import Inputs
-    from sfumato.audit.results import Verdict
-    from sfumato.audit.sequential.bet import Budget
+    from sfumato.audit import Verdict
+    from sfumato.audit.boxes import Box, Inputs, Pair
+    from sfumato.audit.sequential import Budget
     from sfumato.privacy import Claim
 
 EXITS = {"REFUTED": FAILED, "NOT_REFUTED": DONE, "CERTIFIED": DONE, "INCONCLUSIVE": INCONCLUSIVE}
@@ -169,8 +168,8 @@ def run(
     it. Exit 0 not refuted or certified, 1 refuted, 4 any failure, 5 inconclusive. Only the inputs
     that you name or that are made up are used, so nothing is charged.
     """
-    from sfumato.audit.boxes.pairs import require_relation
-    from sfumato.audit.saved import SavedVerdict, can_replay
+    from sfumato.audit import SavedVerdict, can_replay
+    from sfumato.audit.boxes import require_relation
     from sfumato.cli.audit_boxes import aside, prepared, total_runs
 
     hush = quiet or json
@@ -255,10 +254,9 @@ def replay(
     Nothing that the file names is run: say again what to run. Exit 1 refuted again, 5 if these runs
     do not.
     """
-    from sfumato.audit.boxes.box import SampleBox
-    from sfumato.audit.replayed import enough_runs
-    from sfumato.audit.replayed import replay as run_again
-    from sfumato.audit.saved import can_replay, read_verdict
+    from sfumato.audit import can_replay, enough_runs, read_verdict
+    from sfumato.audit import replay as run_again
+    from sfumato.audit.boxes import SampleBox
     from sfumato.cli.audit_boxes import aside, prepared
 
     saved = read_verdict(file)
@@ -320,7 +318,7 @@ def selftest(
 
     On mechanisms of the catalogue. Exit 0 if it keeps its level and catches them, else 1.
     """
-    from sfumato.audit.catalogue.self_test import selftest as check_itself
+    from sfumato.audit.catalogue import selftest as check_itself
 
     with live(f"auditing the catalogue, {audits} times each", hush=quiet or json) as tell:
         watch = None if tell is None else lambda name, done: tell(f"{name}: {done:,} audits")
@@ -348,8 +346,8 @@ def _refuted(
     hush: bool,
     json: bool,
 ) -> Verdict:
-    from sfumato.audit.boxes.box import SampleBox
-    from sfumato.audit.sequential.refutation import refute
+    from sfumato.audit.boxes import SampleBox
+    from sfumato.audit.sequential import refute
 
     if isinstance(box, SampleBox):
         limit = replace(limit, runs=min(limit.runs, 2 * min(len(box.first), len(box.second))))

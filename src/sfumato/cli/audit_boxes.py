@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.audit.boxes.box import Box, Outputs, SampleBox
+from sfumato.audit.boxes import Box, Outputs, SampleBox
 
 
 @dataclass(frozen=True, slots=True)

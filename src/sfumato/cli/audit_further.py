@@ -16,11 +16,9 @@ from sfumato.cli.console import say, working
 from sfumato.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
-    from sfumato.audit.boxes.box import Box, Pair
-    from sfumato.audit.boxes.pairs import Inputs
-    from sfumato.audit.results import Verdict
-    from sfumato.audit.saved import SavedVerdict
-    from sfumato.audit.sequential.bet import Budget
+    from sfumato.audit import SavedVerdict, Verdict
+    from sfumato.audit.boxes import Box, Inputs, Pair
+    from sfumato.audit.sequential import Budget
     from sfumato.privacy import Claim
 
 NOTICEABLE = 0.03
@@ -69,8 +67,8 @@ class Certificate:
         self, box: Box, claim: Claim, tried: Sequence[Pair] | Inputs, limit: Budget
     ) -> Verdict:
         """What the testers of the thesis say."""
-        from sfumato.audit.boxes.box import SampleBox, function_box
-        from sfumato.audit.property_testing.certificate import certify
+        from sfumato.audit.boxes import SampleBox, function_box
+        from sfumato.audit.property_testing import certify
 
         stated = None
         if self.specification:
@@ -123,7 +121,7 @@ class Further:
 
         Half of a part's time is left for what is computed from its runs.
         """
-        from sfumato.audit.boxes.box import SampleBox
+        from sfumato.audit.boxes import SampleBox
 
         if isinstance(self.box, SampleBox):
             return min(most, 2 * min(len(self.box.first), len(self.box.second)))
@@ -163,9 +161,8 @@ def further(
     hush: bool,
 ) -> SavedVerdict:
     """The verdict with a lower bound and a band, where they are wanted and there is time."""
-    from sfumato.audit.boxes.box import SampleBox
-    from sfumato.audit.fixed.bound import LEAST_RUNS, lower_bound
-    from sfumato.audit.fixed.delta_profile import profile
+    from sfumato.audit.boxes import SampleBox
+    from sfumato.audit.fixed import LEAST_RUNS, lower_bound, profile
 
     verdict, box = saved.verdict, time_.box
     if verdict.kind == "INCONCLUSIVE":
@@ -211,7 +208,7 @@ def worst_pair(verdict: Verdict, tried: Sequence[Pair] | Inputs) -> Pair:
 
 def own_delta(verdict: Verdict) -> float:
     """The delta at which epsilon is bounded: that of the statement that was broken, or a middling one."""
-    from sfumato.audit.claims import implied
+    from sfumato.audit import implied
 
     if verdict.witness is not None:
         return verdict.witness.statement.delta
@@ -232,7 +229,7 @@ def _outputs(text: str) -> int | list[Any]:
 
 
 def _source(target: str) -> Callable[[Any], Pair]:
-    from sfumato.audit.boxes.box import Pair, function_box
+    from sfumato.audit.boxes import Pair, function_box
 
     draw = careful(loaded(function_box, target).function, target)
 

@@ -12,8 +12,8 @@ from sfumato.cli.audit_words import look_line
 from sfumato.cli.console import fail, say
 
 if TYPE_CHECKING:
-    from sfumato.audit.boxes.box import Box
-    from sfumato.audit.sequential.bet import Look
+    from sfumato.audit.boxes import Box
+    from sfumato.audit.sequential import Look
 
 EVERY = 5.0
 """Seconds from one line to the next where there is no terminal."""

@@ -18,9 +18,8 @@ from sfumato.cli.audit_words import FILES, shown
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.audit.boxes.box import Box, Pair
-    from sfumato.audit.boxes.pairs import Inputs
-    from sfumato.audit.sequential.bet import Budget
+    from sfumato.audit.boxes import Box, Inputs, Pair
+    from sfumato.audit.sequential import Budget
     from sfumato.privacy import Claim
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -120,7 +119,7 @@ def claim_of(text: str, relation: Relation) -> Claim:
 
 def budget_of(text: str) -> Budget:
     """How long an audit may take: 60s, 200000 runs, or both as 60s,200000."""
-    from sfumato.audit.sequential.bet import Budget
+    from sfumato.audit.sequential import Budget
 
     runs: int | None = None
     seconds: float | None = None
@@ -141,7 +140,7 @@ def budget_of(text: str) -> Budget:
 
 def box_of(target: str, command: str, samples: tuple[Path, Path] | None) -> Box:
     """What is to be run."""
-    from sfumato.audit.boxes.box import CommandBox, FunctionBox, function_box, read_samples
+    from sfumato.audit.boxes import CommandBox, FunctionBox, function_box, read_samples
 
     if sum(map(bool, (target, command, samples))) != 1:
         raise InvalidParameter(
@@ -212,8 +211,7 @@ def pairs_of(
     box: Box, inputs: str, pair: Sequence[str], file: Path | None
 ) -> Sequence[Pair] | Inputs:
     """The inputs to try: a form of data, or pairs as they are given."""
-    from sfumato.audit.boxes.box import Pair, SampleBox
-    from sfumato.audit.boxes.pairs import inputs_of
+    from sfumato.audit.boxes import Pair, SampleBox, inputs_of
 
     if isinstance(box, SampleBox):
         if inputs or pair or file:
@@ -247,14 +245,14 @@ def _read_pair(text: str, number: int) -> Pair:
 
 def _named(first: Any, second: Any, number: int) -> Pair:
     """A pair called by its inputs, where these are short."""
-    from sfumato.audit.boxes.box import Pair
+    from sfumato.audit.boxes import Pair
 
     name = f"{json.dumps(first)} and {json.dumps(second)}"
     return Pair(first, second, name if len(name) <= SHORT else f"pair {number}")
 
 
 def _read_pairs(path: Path) -> list[Pair]:
-    from sfumato.audit.boxes.box import Pair
+    from sfumato.audit.boxes import Pair
 
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -30,9 +30,8 @@ from sfumato.cli.audit_words import (
 )
 
 if TYPE_CHECKING:
-    from sfumato.audit.fixed.delta_profile import DeltaBand
-    from sfumato.audit.results import Verdict, Witness
-    from sfumato.audit.saved import SavedVerdict
+    from sfumato.audit import SavedVerdict, Verdict, Witness
+    from sfumato.audit.fixed import DeltaBand
     from sfumato.privacy import Claim
     from sfumato.report import Section
 
@@ -52,7 +51,7 @@ def result_of(saved: SavedVerdict, lines: Sequence[str]) -> dict[str, Any]:
 
 def band_epsilons(claim: Claim) -> list[float]:
     """Where a band is looked at: from 0 to well beyond what is claimed, the claimed epsilon among them."""
-    from sfumato.audit.claims import implied
+    from sfumato.audit import implied
 
     statements = implied(claim)
     top = max(2 * statements[len(statements) // 2].epsilon, 0.2)
@@ -158,7 +157,7 @@ def _shares(found: Witness, confidence: float) -> list[list[str]]:
 
 def _limits(found: Witness, confidence: float) -> tuple[list[float], list[float]]:
     """Ends of intervals that hold both shares at once; a quarter of the error for each end."""
-    from sfumato.audit.fixed.ratio import lower_limit, upper_limit
+    from sfumato.audit.fixed import lower_limit, upper_limit
 
     level = (1 - confidence) / 4
     both = list(zip(found.hits, found.runs, strict=True))
@@ -228,7 +227,7 @@ def wealth_picture(verdict: Verdict) -> bytes:
     """The wealth of the bet after so many runs."""
     import numpy as np
 
-    from sfumato.figures.audit import draw_wealth
+    from sfumato.figures import draw_wealth
 
     path = np.asarray(verdict.wealth, dtype=np.float64).reshape(-1, 2)
     return draw_wealth(
@@ -242,7 +241,7 @@ def wealth_picture(verdict: Verdict) -> bytes:
 
 def witness_picture(found: Witness, confidence: float) -> tuple[bytes, str]:
     """Two shares with their intervals and what the claim allows, and the same in words."""
-    from sfumato.figures.audit import draw_witness
+    from sfumato.figures import draw_witness
 
     both = list(zip(found.hits, found.runs, strict=True))
     low, high = _limits(found, confidence)
@@ -262,9 +261,8 @@ def witness_picture(found: Witness, confidence: float) -> tuple[bytes, str]:
 
 def band_picture(band: DeltaBand, claim: Claim) -> bytes:
     """The band with what the claim allows."""
-    from sfumato.audit.allowance import allowed_deltas
-    from sfumato.audit.claims import implied
-    from sfumato.figures.audit import draw_band
+    from sfumato.audit import allowed_deltas, implied
+    from sfumato.figures import draw_band
 
     stated = implied(claim)
     own = (stated[0].epsilon, stated[0].delta) if len(stated) == 1 else None

@@ -13,7 +13,7 @@ from sfumato.cli.console import Json, no_verdict_by_accident, sentences, show
 from sfumato.errors import InvalidParameter, NotComparable, Unverifiable
 
 if TYPE_CHECKING:
-    from sfumato.audit.property_testing.limits import RunsNeeded
+    from sfumato.audit.property_testing import RunsNeeded
     from sfumato.privacy import Claim
 
 IN_DELTA, IN_EPSILON = 0.01, 0.1
@@ -110,7 +110,7 @@ def _near(claim: Claim, specification: float | None) -> float:
 
 
 def _queries(claim: Claim, proximity: float, asked: dict[str, Any]) -> RunsNeeded:
-    from sfumato.audit.property_testing.limits import (
+    from sfumato.audit.property_testing import (
         queries_with_specification,
         queries_without_information,
     )
@@ -121,8 +121,8 @@ def _queries(claim: Claim, proximity: float, asked: dict[str, Any]) -> RunsNeede
 
 def _distinguishing(claim: Claim, proximity: float, error: float) -> int:
     """Verifying is as hard as distinguishing: runs with fewer of which nobody breaks what is that far off."""
-    from sfumato.audit.claims import above
-    from sfumato.audit.property_testing.limits import distinguishing_bound
+    from sfumato.audit import above
+    from sfumato.audit.property_testing import distinguishing_bound
     from sfumato.privacy import ApproxDP, RandomApproxDP
 
     match claim.loss:
@@ -136,8 +136,8 @@ def _distinguishing(claim: Claim, proximity: float, error: float) -> int:
 
 def _instead(claim: Claim, asked: dict[str, Any]) -> list[str]:
     """What can be verified in place of a pure claim."""
-    from sfumato.audit.property_testing.limits import queries_without_information
-    from sfumato.audit.sequential.betting import MOST_EPSILON
+    from sfumato.audit.property_testing import queries_without_information
+    from sfumato.audit.sequential import MOST_EPSILON
     from sfumato.privacy import ApproxDP, PureDP
 
     if not isinstance(claim.loss, PureDP) or claim.loss.epsilon > MOST_EPSILON:
@@ -156,7 +156,7 @@ def _certifying(
     outputs: int, near: float, confidence: float, weight: float, *, stated: bool
 ) -> str:
     """The options that ask for what was planned; words in capitals are to be filled in."""
-    from sfumato.audit.property_testing.certificate import CONFIDENCE
+    from sfumato.audit.property_testing import CONFIDENCE
 
     words = f"--certify --proximity {near:g} --outputs " + (
         "'[ALL, OF, THEM]' --specification MODULE:FUNCTION" if stated else f"{outputs}"
@@ -173,7 +173,7 @@ def _many(runs: int) -> str:
 
 def _refuting(claim: Claim, text: str) -> list[str]:
     """The command that tries to refute a claim; no runs refute one about random data."""
-    from sfumato.audit.sequential.betting import MOST_EPSILON
+    from sfumato.audit.sequential import MOST_EPSILON
 
     if _data(claim) != INPUTS or getattr(claim.loss, "epsilon", 0) > MOST_EPSILON:
         return []

@@ -7,11 +7,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.audit.boxes.box import Pair
-    from sfumato.audit.fixed.bound import LowerBound
-    from sfumato.audit.results import Replay, Verdict, Witness
-    from sfumato.audit.saved import SavedVerdict
-    from sfumato.audit.sequential.bet import Look
+    from sfumato.audit import Replay, SavedVerdict, Verdict, Witness
+    from sfumato.audit.boxes import Pair
+    from sfumato.audit.fixed import LowerBound
+    from sfumato.audit.sequential import Look
 
 LIMITS = (
     "An audit can refute a claim; no audit can prove one. Verifying privacy is as hard as distinguishing the "
@@ -214,7 +213,7 @@ def look_line(look: Look) -> str:
 
 def sure(confidence: float) -> str:
     """A confidence to six digits, never more than it is."""
-    from sfumato.privacy.accounting.numbers import exact, plain
+    from sfumato.privacy.accounting import exact, plain
 
     return plain(exact(confidence), rounding="ROUND_FLOOR")
 

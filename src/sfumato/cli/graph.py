@@ -276,7 +276,7 @@ def _written(
 
 
 def _picture(found: Blocks, name: str) -> bytes:
-    from sfumato.figures.graphon import blocks_picture
+    from sfumato.figures import blocks_picture
 
     names = [str(block) for block in range(found.k_)]
     return blocks_picture(

@@ -186,9 +186,8 @@ def _case(
 def _phases(case: Case, sentence: str) -> bytes:
     import numpy as np
 
-    from sfumato.figures.graphon import phase_picture
-    from sfumato.graphon import phases
-    from sfumato.graphon.thresholds import REGIMES
+    from sfumato.figures import phase_picture
+    from sfumato.graphon import REGIMES, phases
 
     low, rho = sorted((case.within, case.between))
     contrast = (1 - low / rho) * (1 if case.within == rho else -1)

@@ -158,9 +158,8 @@ def release(
 
     from sfumato.heatmap import area_prices, check_outputs, find_area, price, release_sums
     from sfumato.privacy import Ledger, PureDP, compose
-    from sfumato.privacy.accounting.codec import encode
-    from sfumato.privacy.accounting.numbers import exact
-    from sfumato.privacy.ledger.budget import at_most
+    from sfumato.privacy.accounting import encode, exact
+    from sfumato.privacy.ledger import at_most
     from sfumato.records import bound_of_groups, open_table, sum_cells
 
     hush = quiet or json
@@ -355,8 +354,8 @@ def rehearse(
 
 
 def _finish(one: HeatmapRelease, written: list[str], ledger: Any, *, json: bool) -> None:
-    from sfumato.privacy.accounting.codec import encode
-    from sfumato.privacy.ledger.budget import at_most
+    from sfumato.privacy.accounting import encode
+    from sfumato.privacy.ledger import at_most
 
     left = ledger.statement().left
     result = {

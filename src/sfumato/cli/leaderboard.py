@@ -21,7 +21,7 @@ from sfumato.cli.map_options import Overwrite, X, Y, keep_apart, named_columns
 from sfumato.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
-    from sfumato.heatmap.benchmark.leaderboard import Contender, Place, Score
+    from sfumato.heatmap.benchmark import Contender, Place, Score
 
 CITIES = "made-up cities"
 MOST_CITIES = 30
@@ -106,7 +106,7 @@ def leaderboard(
     It is a simulation: never run it on private data, for the errors it shows are exact numbers
     about the rows.
     """
-    from sfumato.heatmap.benchmark.scoring import times
+    from sfumato.heatmap.benchmark import times
 
     hush = quiet or json
     if quick:
@@ -156,7 +156,7 @@ def _aside(own: Sequence[str] | None) -> AbstractContextManager[None]:
 
 def _contenders(methods: str, own: Sequence[str], users: int) -> list[Contender]:
     """Those the options name: a researcher's own first, then ours."""
-    from sfumato.heatmap.benchmark.leaderboard import Ours, Own, standard_methods
+    from sfumato.heatmap.benchmark import Ours, Own, standard_methods
 
     ours = standard_methods(users)
     wanted = [name.strip() for name in methods.split(",")] if methods else list(ours)
@@ -175,7 +175,7 @@ def _contenders(methods: str, own: Sequence[str], users: int) -> list[Contender]
 
 def _function(target: str) -> Callable[..., Any]:
     """What a module:function names."""
-    from sfumato.audit.boxes.box import FunctionBox, function_box
+    from sfumato.audit.boxes import FunctionBox, function_box
 
     box: FunctionBox = loaded(function_box, target)
     return box.function
@@ -215,7 +215,7 @@ def _sources(
     bounds: str,
 ) -> list[Source]:
     """The made-up cities, and each file for itself."""
-    from sfumato.heatmap.benchmark.leaderboard import CITIZENS, public_place, synthetic_places
+    from sfumato.heatmap.benchmark import CITIZENS, public_place, synthetic_places
 
     if not (files or cities):
         raise InvalidParameter(
@@ -248,7 +248,7 @@ def _samples(places: Sequence[Place], runs: int) -> tuple[tuple[Place, int], ...
 def _scored(
     source: Source, contenders: Sequence[Contender], *, users: int, epsilon: float
 ) -> list[Score]:
-    from sfumato.heatmap.benchmark.leaderboard import score_sample
+    from sfumato.heatmap.benchmark import score_sample
 
     return [
         score
@@ -269,8 +269,8 @@ def _picture(
     source: Source, contenders: Sequence[Contender], users: int, epsilons: Sequence[float]
 ) -> tuple[str, bytes]:
     """The first sample of a source at the epsilon nearest to 1: the truth and every method's map."""
-    from sfumato.figures.leaderboard import draw_small_maps
-    from sfumato.heatmap.benchmark.leaderboard import maps_of_sample
+    from sfumato.figures import draw_small_maps
+    from sfumato.heatmap.benchmark import maps_of_sample
 
     epsilon = min(epsilons, key=lambda value: abs(math.log(value)))
     place, sample = source.runs[0]
@@ -293,8 +293,8 @@ def _of(scores: Sequence[Score], source: str) -> list[Score]:
 
 def _standings(scores: Sequence[Score], source: str, first: str) -> dict[str, Any]:
     """The JSON twin of the tables of one source."""
-    from sfumato.heatmap.benchmark.leaderboard import METRICS
-    from sfumato.heatmap.benchmark.scoring import (
+    from sfumato.heatmap.benchmark import (
+        METRICS,
         duels,
         epsilons_of,
         firsts,
@@ -327,7 +327,7 @@ def _cell(cell: dict[str, Any]) -> dict[str, Any]:
 
 def _lines(scores: Sequence[Score], first: str, users: int) -> list[str]:
     """The tables as a terminal shows them."""
-    from sfumato.heatmap.benchmark.scoring import aligned, first_table, mean_table, tally_table
+    from sfumato.heatmap.benchmark import aligned, first_table, mean_table, tally_table
 
     parts = []
     for source in dict.fromkeys(score.source for score in scores):
@@ -342,7 +342,7 @@ def _lines(scores: Sequence[Score], first: str, users: int) -> list[str]:
 
 
 def _about(scores: Sequence[Score], source: str, users: int) -> str:
-    from sfumato.heatmap.benchmark.scoring import epsilons_of, methods_of
+    from sfumato.heatmap.benchmark import epsilons_of, methods_of
 
     runs = len(scores) // len(methods_of(scores)) // len(epsilons_of(scores))
     return f"{source}: {runs} runs of {users} people at each epsilon"
@@ -359,7 +359,7 @@ def _write(
     overwrite: bool,
 ) -> None:
     """The page: for each source the ranking, the pictures, the means, and the first method's duels."""
-    from sfumato.heatmap.benchmark.scoring import (
+    from sfumato.heatmap.benchmark import (
         SIGNS,
         duels,
         first_table,

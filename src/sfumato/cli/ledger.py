@@ -140,11 +140,11 @@ def verify(
 
 def _receipts(path: Path) -> list[Release[Any]]:
     """The receipts in a published file: a release, a map made of one, or readings with one for each time."""
+    from sfumato.heatmap import FORMAT as MAP
     from sfumato.heatmap import read_heatmap
-    from sfumato.heatmap.results import FORMAT as MAP
     from sfumato.privacy import read_release
-    from sfumato.sensing.release.readings import FORMAT as READINGS
-    from sfumato.sensing.release.readings import read_readings
+    from sfumato.sensing.release import FORMAT as READINGS
+    from sfumato.sensing.release import read_readings
 
     try:
         with path.open(encoding="utf-8") as file:
@@ -197,7 +197,7 @@ def _relation(name: Relation, *, radius: str, metric: str, upper: str) -> Neighb
 
 
 def _summary(file: Path, statement: LedgerStatement) -> dict[str, Any]:
-    from sfumato.privacy.accounting.codec import encode, parameters
+    from sfumato.privacy.accounting import encode, parameters
 
     return {
         "ledger": str(file),
@@ -215,7 +215,7 @@ def _table(file: Path, statement: LedgerStatement) -> Any:
     from rich.markup import escape
     from rich.table import Table
 
-    from sfumato.privacy.ledger.budget import at_most
+    from sfumato.privacy.ledger import at_most
 
     header = statement.header
     clock = "" if statement.clock is None else f" by the clock {escape(str(statement.clock))}"

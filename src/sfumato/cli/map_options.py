@@ -208,7 +208,7 @@ def named_columns(
     user: str, x: str, y: str, weight: str, step: str, cap: int, by: str, alone: bool
 ) -> Columns:
     """The columns the options name."""
-    from sfumato.privacy.accounting.numbers import exact
+    from sfumato.privacy.accounting import exact
     from sfumato.records import Columns
 
     return Columns(
@@ -227,7 +227,7 @@ def named_method(way: Way, *, width: int, delta: str, users: int, top: str) -> M
     """The method the options name, with the parameters it takes."""
     from sfumato.heatmap import PyramidMethod, ZoomMethod
     from sfumato.heatmap.methods import baselines as rivals
-    from sfumato.privacy.accounting.numbers import exact
+    from sfumato.privacy.accounting import exact
 
     match way:
         case Way.zoom:

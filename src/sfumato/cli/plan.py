@@ -18,8 +18,8 @@ from sfumato.errors import InvalidParameter
 from sfumato.files import write_file
 
 if TYPE_CHECKING:
-    from sfumato.heatmap.analysis.forecasts import Expected, Forecast, Needed
-    from sfumato.heatmap.benchmark.leaderboard import Metric
+    from sfumato.heatmap.analysis import Expected, Forecast, Needed
+    from sfumato.heatmap.benchmark import Metric
 
 SUFFIXES = (".html", ".png")
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -112,7 +112,7 @@ def plan(
 
 
 def _check(levels: int, blur: float, method: Way) -> None:
-    from sfumato.heatmap.analysis.forecasts import BLUR, LEVELS
+    from sfumato.heatmap.analysis import BLUR, LEVELS
 
     if method is not Way.zoom:
         raise InvalidParameter(
@@ -143,14 +143,14 @@ def _check_out(out: Path, *, overwrite: bool) -> None:
 
 
 def _number(text: str) -> float:
-    from sfumato.privacy.accounting.numbers import exact
+    from sfumato.privacy.accounting import exact
 
     return float(exact(text, name="epsilon"))
 
 
 def _wanted(text: str) -> Wanted:
     """A metric and the number it should reach."""
-    from sfumato.heatmap.benchmark.leaderboard import METRICS
+    from sfumato.heatmap.benchmark import METRICS
 
     name, _, number = text.partition("=")
     for metric in METRICS:
@@ -182,7 +182,7 @@ def _answer(
     result: dict[str, Any] = {"kind": kind.value, "users": users, "epsilon": epsilon}
     lines: list[str] = []
     if users is not None and epsilon is not None:
-        from sfumato.heatmap.analysis.forecasts import forecast
+        from sfumato.heatmap.analysis import forecast
 
         found = forecast(users, epsilon, kind=kind.value)
         result["forecast"] = asdict(found)
@@ -217,7 +217,7 @@ def _answer(
 def _needed(
     kind: Data, wanted: Wanted, *, users: float | None = None, epsilon: float | None = None
 ) -> Needed:
-    from sfumato.heatmap.analysis.forecasts import epsilon_needed, users_needed
+    from sfumato.heatmap.analysis import epsilon_needed, users_needed
 
     if users is not None:
         return epsilon_needed(*wanted, users=users, kind=kind.value)
@@ -249,7 +249,7 @@ def _told(number: float | None, before: str = "", after: str = "") -> str:
 
 
 def _verdict(found: Forecast, wanted: Wanted) -> str:
-    from sfumato.heatmap.benchmark.leaderboard import GROWS
+    from sfumato.heatmap.benchmark import GROWS
 
     metric, value = wanted
     ends = found.of(metric)
@@ -266,7 +266,7 @@ def _verdict(found: Forecast, wanted: Wanted) -> str:
 
 def _metrics(found: Forecast) -> list[str]:
     """The four numbers with their intervals."""
-    from sfumato.heatmap.benchmark.leaderboard import METRICS
+    from sfumato.heatmap.benchmark import METRICS
 
     rows = [["", "forecast", "interval", "holds in"]]
     for metric in METRICS:
@@ -322,8 +322,8 @@ def plain_words(found: Forecast, side: tuple[float, str] | None) -> list[str]:
 
 def _table(kind: Data, users: int | None, epsilon: float | None) -> list[list[str]]:
     """Without a point: all metrics along what was not given, or Similarity over both."""
-    from sfumato.heatmap.analysis.forecasts import forecast
-    from sfumato.heatmap.benchmark.leaderboard import METRICS
+    from sfumato.heatmap.analysis import forecast
+    from sfumato.heatmap.benchmark import METRICS
 
     if users is None and epsilon is None:
         heads = ["Similarity", *(f"epsilon {one:g}" for one in EPSILONS)]
@@ -348,7 +348,7 @@ def _table(kind: Data, users: int | None, epsilon: float | None) -> list[list[st
 
 
 def _cell(kind: Data, users: int, epsilon: float) -> str:
-    from sfumato.heatmap.analysis.forecasts import forecast
+    from sfumato.heatmap.analysis import forecast
 
     try:
         return _interval(forecast(users, epsilon, kind=kind.value).similarity)
@@ -361,7 +361,7 @@ def _interval(one: Expected) -> str:
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
-    from sfumato.heatmap.benchmark.scoring import aligned
+    from sfumato.heatmap.benchmark import aligned
 
     return aligned(rows).splitlines()
 
@@ -401,10 +401,9 @@ def _picture(
     """All metrics against epsilon; against users where only epsilon is given."""
     import numpy as np
 
-    from sfumato.figures.forecast import Asked, draw_forecast
-    from sfumato.figures.intervals import Series
-    from sfumato.heatmap.analysis.forecasts import USUAL_USERS, forecast_table
-    from sfumato.heatmap.benchmark.leaderboard import METRICS
+    from sfumato.figures import Asked, Series, draw_forecast
+    from sfumato.heatmap.analysis import USUAL_USERS, forecast_table
+    from sfumato.heatmap.benchmark import METRICS
 
     table = forecast_table(kind.value)
     by_users = users is None and epsilon is not None

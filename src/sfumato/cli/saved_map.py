@@ -63,7 +63,7 @@ def hotspots(
     is over twice the map's average in every ring, all at once with a chance of 95%.
     """
     from sfumato.heatmap import read_heatmap
-    from sfumato.heatmap.inference.uncertainty import in_a_ring
+    from sfumato.heatmap.inference import in_a_ring
 
     saved = read_heatmap(file)
     fit = saved.find_hotspots(count)

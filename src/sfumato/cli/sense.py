@@ -110,7 +110,7 @@ def release_readings(
     stays.
     """
     from sfumato.privacy import Ledger
-    from sfumato.privacy.accounting.codec import encode
+    from sfumato.privacy.accounting import encode
     from sfumato.sensing import Device, Readings, read_site, unit_of
     from sfumato.sensing import release_readings as release_snapshot
 
@@ -366,7 +366,7 @@ def _moment(time: str) -> datetime:
 def _loss(budget: Loss, epsilon: str, delta: str, rho: str, share: int | None) -> ZCDP | ApproxDP:
     """What one reading costs: as asked, or its share of the whole budget."""
     from sfumato.privacy import ZCDP, ApproxDP
-    from sfumato.sensing.release.rounds import share_of
+    from sfumato.sensing.release import share_of
 
     if share is None:
         return reading_loss(epsilon, delta, rho)

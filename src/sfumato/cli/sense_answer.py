@@ -153,7 +153,7 @@ def _no_answer(found: Recovery, field: Field | None) -> tuple[str, ...]:
 
 def _unable(operator: Operator, sigma: float | None) -> str:
     """Why there can be no posterior here, or nothing."""
-    from sfumato.sensing.recovery.estimators.posterior_cells import MOST_CELLS, runs_needed
+    from sfumato.sensing.recovery.estimators import MOST_CELLS, runs_needed
 
     if not sigma:
         return "needs the sigma of the noise"
@@ -226,7 +226,7 @@ def _one_heap(beliefs: SourcePosterior) -> str:
     import numpy as np
 
     from sfumato.sensing import HeatLine, HeatPlane
-    from sfumato.sensing.recovery.estimate import distances_between, places_of
+    from sfumato.sensing.recovery import distances_between, places_of
 
     operator, count = beliefs.operator, int(beliefs.counts.argmax())
     if count < FEW or not isinstance(operator, HeatLine | HeatPlane):
@@ -254,7 +254,7 @@ def seed_of(readings: FloatArray) -> bytes:
 
 def _least(found: Recovery) -> tuple[Answer, FloatArray]:
     from sfumato.sensing import Answer, Estimate
-    from sfumato.sensing.recovery.estimate import places_of
+    from sfumato.sensing.recovery import places_of
 
     places = places_of(found.operator.space, found.support)
     answer = Answer("least", Estimate(found.operator, places, found.estimate[found.support]))
@@ -265,7 +265,7 @@ def _off_grid(
     operator: Operator, readings: FloatArray, sigma: float, asked: Asked
 ) -> tuple[Answer, FloatArray]:
     from sfumato.sensing import Answer, HeatLine, HeatPlane, off_grid
-    from sfumato.sensing.recovery.estimators.off_grid import scene_of
+    from sfumato.sensing.recovery.estimators import scene_of
 
     heat: HeatLine | HeatPlane = operator  # type: ignore[assignment]  # another is refused, in words
     most = {} if asked.most is None else {"most": asked.most}
@@ -288,7 +288,7 @@ def _mixture(
     operator: Operator, readings: FloatArray, sigma: float, asked: Asked
 ) -> tuple[Answer, FloatArray]:
     from sfumato.sensing import Answer, HeatLine, HeatPlane, mixture
-    from sfumato.sensing.recovery.estimators.off_grid import scene_of
+    from sfumato.sensing.recovery.estimators import scene_of
 
     heat: HeatLine | HeatPlane = operator  # type: ignore[assignment]  # another is refused, in words
     most = {} if asked.most is None else {"most": asked.most}
@@ -321,7 +321,7 @@ def _fitted(found: Recovery, read: Noisy, asked: Asked) -> Field:
     import numpy as np
 
     from sfumato.sensing import fit_field
-    from sfumato.sensing.model.operators.build import time_of
+    from sfumato.sensing.model.operators import time_of
 
     noise_of(read.sigma, "--fit")
     operator, times = found.operator, None

@@ -11,8 +11,8 @@ from sfumato.cli.sense_words import listed, many, up
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing import NoisePlan
-    from sfumato.sensing.planning.design import Design
-    from sfumato.sensing.release.rounds import RoundsCost
+    from sfumato.sensing.planning import Design
+    from sfumato.sensing.release import RoundsCost
 
 STATED = "1e-6"  # the delta at which `sense release` says what a rho means
 
@@ -22,8 +22,8 @@ def after_readings(
 ) -> tuple[dict[str, Any], list[str]]:
     """What many readings cost; and if so many share the cost, what each of them may."""
     from sfumato.privacy import ZCDP, as_approx
-    from sfumato.privacy.accounting.codec import encode
-    from sfumato.sensing.release.rounds import DAY, cost_after
+    from sfumato.privacy.accounting import encode
+    from sfumato.sensing.release import DAY, cost_after
 
     delta = delta_of(total)
     rows = cost_after(planned, DAY if readings is None else sorted({1, readings}), delta=delta)

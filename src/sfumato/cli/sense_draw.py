@@ -37,7 +37,7 @@ def draw(
     are then those it was made from, so of the fitted field if there is one.
     """
     from sfumato.figures import draw_graph_recovery, draw_line_recovery, draw_plane_recovery
-    from sfumato.sensing.recovery.answer import on_cells
+    from sfumato.sensing.recovery import on_cells
     from sfumato.spaces import Graph, Line
 
     found = saved.recovery

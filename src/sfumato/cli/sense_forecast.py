@@ -14,8 +14,7 @@ from sfumato.errors import InvalidParameter
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing import Conditioning, NoisePlan, RecoveryBound
-    from sfumato.sensing.planning.design import Axis, Design
-    from sfumato.sensing.planning.forecast import ErrorForecast, RecoveryForecast
+    from sfumato.sensing.planning import Axis, Design, ErrorForecast, RecoveryForecast
 
 Told = tuple[dict[str, Any], list[str]]
 
@@ -32,8 +31,8 @@ def noise(
     details: bool,
 ) -> Told:
     """The noise, and what physics and noise hide: in one reading, or in all that share a cost."""
-    from sfumato.privacy.accounting.codec import encode
-    from sfumato.sensing.model.operators.build import time_of
+    from sfumato.privacy.accounting import encode
+    from sfumato.sensing.model.operators import time_of
 
     found = design.site
     delta, count = delta_of(total), readings or 1
@@ -75,7 +74,7 @@ def noise(
 def _time(design: Design) -> str:
     """The diffusion time, or the rate of a graph, where there is one."""
     from sfumato.sensing import GraphDiffusion
-    from sfumato.sensing.model.operators.build import time_of
+    from sfumato.sensing.model.operators import time_of
 
     time = time_of(design.site.operator)
     name = "rate" if isinstance(design.site.operator, GraphDiffusion) else "T"
@@ -103,7 +102,7 @@ def _one_sensor(planned: NoisePlan, delta: Any, count: int) -> float:
     from fractions import Fraction
 
     from sfumato.privacy import ZCDP, as_approx
-    from sfumato.privacy.accounting.numbers import double_above
+    from sfumato.privacy.accounting import double_above
 
     if not isinstance(planned.cost, ZCDP):
         return float(planned.per_sensor_loss(delta).max())
@@ -114,7 +113,7 @@ def _one_sensor(planned: NoisePlan, delta: Any, count: int) -> float:
 
 def resolution_of(design: Design, planned: NoisePlan, readings: int | None) -> Told:
     """How far apart two sources must be to be seen as two, in one reading; and in the mean of all."""
-    from sfumato.sensing.diagnostics.resolution import resolution
+    from sfumato.sensing import resolution
 
     told: dict[str, Any] = {}
     lines = []
@@ -143,7 +142,7 @@ def resolution_of(design: Design, planned: NoisePlan, readings: int | None) -> T
 
 def bounds(design: Design) -> Told:
     """What the papers prove of this setting, and what that is worth."""
-    from sfumato.sensing.planning.papers_bounds import papers_bounds
+    from sfumato.sensing import papers_bounds
 
     found = papers_bounds(design.scene, design.loss)
     if found.noisy is None:
@@ -288,7 +287,7 @@ def unit(design: Design) -> str:
 
 def extent(design: Design) -> str:
     """How far the site reaches, in that unit: so that nobody takes an error of 0.4 m for 0.4 of the line."""
-    from sfumato.sensing.planning.design import begin_of
+    from sfumato.sensing.planning import begin_of
     from sfumato.spaces import Grid, Line
 
     match design.site.operator.space:
@@ -304,7 +303,7 @@ def extent(design: Design) -> str:
 def axis_name(design: Design, axis: Axis) -> str:
     """What an axis is called on this site."""
     from sfumato.privacy import ApproxDP
-    from sfumato.sensing.model.operators.kinds import GraphDiffusion
+    from sfumato.sensing.model.operators import GraphDiffusion
 
     if axis == "cost":
         return "epsilon" if isinstance(design.loss, ApproxDP) else "rho"

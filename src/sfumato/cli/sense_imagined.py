@@ -73,7 +73,7 @@ class Imagined:
     def assumed(self, site: Site) -> list[str]:
         """What was not given and is not known of any real place, though answers hang on it: a sentence."""
         from sfumato.privacy import MovedMass
-        from sfumato.sensing.model.operators.build import time_of
+        from sfumato.sensing.model.operators import time_of
 
         time = time_of(site.operator) or 0.0
         name = "rate" if self.on is Where.graph else "T"
@@ -95,9 +95,9 @@ def imagined(asked: Imagined, *, kind: str, rng: Any, undone: str) -> Site:
     import numpy as np
 
     from sfumato.privacy import MovedMass
-    from sfumato.privacy.accounting.numbers import exact
+    from sfumato.privacy.accounting import exact
     from sfumato.sensing import block_graph, graph_diffusion, heat_line, heat_plane, synthetic_site
-    from sfumato.sensing.model.operators.build import even_nodes, even_places
+    from sfumato.sensing.model.operators import even_nodes, even_places
     from sfumato.spaces import Grid
 
     on = asked.on or Where.line

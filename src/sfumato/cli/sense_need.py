@@ -12,9 +12,7 @@ from sfumato.cli.sense_words import many, short, up
 
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
-    from sfumato.sensing.planning.design import Axis, Design
-    from sfumato.sensing.planning.forecast import ErrorForecast
-    from sfumato.sensing.planning.requirement import Requirement
+    from sfumato.sensing.planning import Axis, Design, ErrorForecast, Requirement
 
 
 def needs(

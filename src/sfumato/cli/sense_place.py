@@ -22,8 +22,7 @@ from sfumato.files import write_file
 
 if TYPE_CHECKING:
     from sfumato.sensing import Operator, Site
-    from sfumato.sensing.planning.placement import Placement
-    from sfumato.sensing.planning.ratio import Ratio
+    from sfumato.sensing.planning import Placement, Ratio
 
 
 @sentences
@@ -96,7 +95,7 @@ def place(
     how much.
     """
     from sfumato.sensing import read_site
-    from sfumato.sensing.planning.placement import place_sensors, simulated_gain
+    from sfumato.sensing.planning import place_sensors, simulated_gain
 
     check_outputs([out] if out else [], {".csv"}, reads=[candidates, site])
     check_outputs([plot] if plot else [], {".png"}, reads=[candidates, site])
@@ -230,7 +229,7 @@ def _table(found: Placement, ground: Site) -> bytes:
     """The chosen as `sense site --sensors` reads them: on a graph x is the name of a node."""
     import io
 
-    from sfumato.sensing.model.operators.kinds import GraphDiffusion
+    from sfumato.sensing.model.operators import GraphDiffusion
 
     chosen = found.operator
     places: list[list[Any]] = chosen.sensors.positions.tolist()
@@ -248,9 +247,8 @@ def _table(found: Placement, ground: Site) -> bytes:
 
 
 def _picture(found: Placement, caption: str) -> bytes:
-    from sfumato.figures import graph_layout
-    from sfumato.figures.recovery_forecast import draw_placement
-    from sfumato.sensing.model.operators.kinds import GraphDiffusion
+    from sfumato.figures import draw_placement, graph_layout
+    from sfumato.sensing.model.operators import GraphDiffusion
 
     all_of_them = found.candidates
     if isinstance(all_of_them, GraphDiffusion):

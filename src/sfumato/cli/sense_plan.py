@@ -35,8 +35,7 @@ from sfumato.files import write_file
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing import NoisePlan, Site
-    from sfumato.sensing.planning.design import Curve, Design
-    from sfumato.sensing.planning.forecast import RecoveryForecast
+    from sfumato.sensing.planning import Curve, Design, RecoveryForecast
 
 
 class Masses(StrEnum):
@@ -144,7 +143,7 @@ def plan(
     from sfumato.cli.sense_cost import after_readings
     from sfumato.cli.sense_words import many, plain
     from sfumato.sensing import conditioning, read_site
-    from sfumato.sensing.planning.design import Design
+    from sfumato.sensing.planning import Design
 
     check_outputs([plot] if plot else [], {".png"}, reads=[site])
     check_outputs([out] if out else [], {".html", ".png"}, reads=[site])
@@ -231,7 +230,7 @@ def _each(
     total: ZCDP | ApproxDP, readings: int | None, calibration: Calibrations
 ) -> ZCDP | ApproxDP:
     """What one reading may cost: all, or the share of it that a ledger lets so many readings have."""
-    from sfumato.sensing.release.rounds import share_of
+    from sfumato.sensing.release import share_of
 
     if readings is None:
         return total
@@ -246,7 +245,7 @@ def _simulated(
     design: Design, rng: Any, trials: int | None, *, readings: int | None, quiet: bool
 ) -> tuple[dict[str, Any], list[str], RecoveryForecast]:
     from sfumato.cli import sense_forecast as words
-    from sfumato.sensing.planning.forecast import MOST, forecast_recovery
+    from sfumato.sensing.planning import MOST, forecast_recovery
 
     with working(f"simulating up to {trials or MOST} recoveries", quiet=quiet) as tell:
         foreseen = forecast_recovery(design.scene, rng=rng, most=trials or MOST, progress=tell)
@@ -265,8 +264,8 @@ def _needs(
 ) -> tuple[dict[str, Any], list[str]]:
     from sfumato.cli import sense_forecast as words
     from sfumato.cli.sense_need import needs as told_of
-    from sfumato.sensing.model.operators.kinds import Matrix
-    from sfumato.sensing.planning.requirement import WANTED_TRIALS, required
+    from sfumato.sensing.model.operators import Matrix
+    from sfumato.sensing.planning import WANTED_TRIALS, required
 
     needs = []
     for axis in ("cost",) if isinstance(design.site.operator, Matrix) else ("sensors", "cost"):
@@ -293,8 +292,7 @@ def _curves(
 ) -> list[Curve]:
     """How the error moves with all that can be changed."""
     from sfumato.cli import sense_forecast as words
-    from sfumato.sensing.planning.design import AXES, error_curve, values_on
-    from sfumato.sensing.planning.forecast import ESTIMATORS
+    from sfumato.sensing.planning import AXES, ESTIMATORS, error_curve, values_on
 
     usable = ESTIMATORS if foreseen.bayes is not None else ESTIMATORS[:1]
     found = []
@@ -317,7 +315,7 @@ def _curves(
 
 
 def _spectrum(site: Site, planned: NoisePlan, physics: Any) -> bytes:
-    from sfumato.figures.spectrum import draw_conditioning
+    from sfumato.figures import draw_conditioning
 
     return draw_conditioning(
         physics.singular_values,

@@ -13,8 +13,7 @@ from sfumato.cli.sense_words import aligned, listed, short
 from sfumato.files import write_file
 
 if TYPE_CHECKING:
-    from sfumato.sensing.planning.design import Axis, Curve, Design
-    from sfumato.sensing.planning.forecast import ErrorForecast, RecoveryForecast
+    from sfumato.sensing.planning import Axis, Curve, Design, ErrorForecast, RecoveryForecast
 
 TITLES = {
     "diffusion time": "When to read",
@@ -26,7 +25,7 @@ TITLES = {
 
 def not_shown(design: Design, foreseen: RecoveryForecast, seconds: float) -> str:
     """What curves would show, and in about how long: by the seconds that a forecast took."""
-    from sfumato.sensing.planning.design import AXES, CURVE_TRIALS, values_on
+    from sfumato.sensing.planning import AXES, CURVE_TRIALS, values_on
 
     points = {axis: len(values_on(design, axis)) for axis in AXES}
     changes = {axis: f"more {axis_name(design, axis)}" for axis in AXES if points[axis]}
@@ -129,7 +128,7 @@ def write_page(
     told: dict[str, Any],
 ) -> None:
     """The curves as one picture, or on a page with the plan and the numbers."""
-    from sfumato.figures.recovery_forecast import draw_recovery_forecast
+    from sfumato.figures import draw_recovery_forecast
     from sfumato.report import Section, write_report
 
     caption = (
@@ -207,8 +206,7 @@ def _panels(
 ) -> list[Any]:
     import numpy as np
 
-    from sfumato.figures.intervals import Series
-    from sfumato.figures.recovery_forecast import Panel
+    from sfumato.figures import Panel, Series
 
     panels = []
     for curve in found:

@@ -124,7 +124,7 @@ def recover(
     checks again; the answer of another --estimator stands beside it, and has no proof.
     """
     from sfumato.sensing import recover as solve
-    from sfumato.sensing.model.site import part_of_site
+    from sfumato.sensing.model import part_of_site
 
     hush = quiet or json
     inputs = [*files, site, sources, layout]

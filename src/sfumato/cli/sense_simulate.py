@@ -55,7 +55,7 @@ def simulate(
     import numpy as np
 
     from sfumato.sensing import read_site, synthetic_sources
-    from sfumato.sensing.recovery.estimate import places_of
+    from sfumato.sensing.recovery import places_of
     from sfumato.spaces import Graph
 
     rng = chance(seed)

@@ -128,7 +128,7 @@ def site(
     quiet: Quiet = False,
 ) -> None:
     """Describe a site: where sources may be, where sensors are, how heat spreads, what is protected."""
-    from sfumato.privacy.accounting.numbers import exact
+    from sfumato.privacy.accounting import exact
     from sfumato.sensing import Site, graph_diffusion
 
     if file.suffix != ".json":

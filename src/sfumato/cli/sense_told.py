@@ -104,7 +104,7 @@ def sure_of(saved: SavedRecovery, answer: Answer) -> list[str]:
     data = answer.to_json(saved.site).get("bands", [])
     if not data:
         return ["no place is sure to have a source near it: the readings tell too little"]
-    from sfumato.figures.beliefs import at_least
+    from sfumato.figures import at_least
 
     rows = []
     for band in data[:ROWS]:
@@ -128,8 +128,7 @@ def heaps_of(saved: SavedRecovery, answer: Answer) -> list[str]:
     """Where an answer has its mass: the largest heaps, one cell to each side of their largest source."""
     import numpy as np
 
-    from sfumato.sensing.recovery.answer import place_of
-    from sfumato.sensing.recovery.estimate import distances_between
+    from sfumato.sensing.recovery import distances_between, place_of
     from sfumato.spaces import Graph
 
     found, space = answer.estimate, saved.site.operator.space

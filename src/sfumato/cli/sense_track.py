@@ -81,9 +81,9 @@ def track(
 
     from sfumato.sensing import read_readings, suspects
     from sfumato.sensing import track as follow
-    from sfumato.sensing.diagnostics.field_sensors import rows_without
-    from sfumato.sensing.model.operators.build import part_of
-    from sfumato.sensing.model.site import part_of_site
+    from sfumato.sensing.diagnostics import rows_without
+    from sfumato.sensing.model import part_of_site
+    from sfumato.sensing.model.operators import part_of
 
     hush = quiet or json
     check_outputs([out] if out else [], {".json"}, reads=files, overwrite=overwrite)
@@ -199,7 +199,7 @@ def cost_of(losses: Sequence[Loss | None]) -> tuple[Loss | None, str]:
     up.
     """
     from sfumato.privacy import ZCDP, ApproxDP, compose
-    from sfumato.privacy.accounting.numbers import exact, plain
+    from sfumato.privacy.accounting import exact, plain
     from sfumato.sensing import cost_after
 
     head = f"{len(losses)} rounds together, for a source that was there in all: "
@@ -222,8 +222,8 @@ def cost_of(losses: Sequence[Loss | None]) -> tuple[Loss | None, str]:
 def _result(
     found: Track, rounds: list[Noisy], losses: list[Loss | None], *, upper: float
 ) -> dict[str, Any]:
-    from sfumato.privacy.accounting.codec import encode
-    from sfumato.sensing.recovery.answer import place_of
+    from sfumato.privacy.accounting import encode
+    from sfumato.sensing.recovery import place_of
 
     site = rounds[0].site
     cost, statement = cost_of(losses)
@@ -328,7 +328,7 @@ def _drawable(site: Site) -> None:
 def _draw(found: Track, rounds: list[Noisy], result: dict[str, Any]) -> bytes:
     import numpy as np
 
-    from sfumato.figures.track import draw_line_track, draw_plane_track
+    from sfumato.figures import draw_line_track, draw_plane_track
     from sfumato.spaces import Line
 
     space = found.operator.space

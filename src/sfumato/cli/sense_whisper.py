@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sfumato._types import IntArray
     from sfumato.privacy import Ledger
     from sfumato.sensing import Spread, WhisperPosterior
-    from sfumato.sensing.whisper.network import WhisperAnswers
+    from sfumato.sensing.whisper import WhisperAnswers
     from sfumato.spaces import Graph
 
 WORDS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0}
@@ -82,9 +82,9 @@ def release(
     releases its own row alone.
     """
     from sfumato.privacy import RandomisedResponse
-    from sfumato.privacy.accounting.codec import encode
+    from sfumato.privacy.accounting import encode
     from sfumato.sensing import whisper_release
-    from sfumato.sensing.whisper.network import bound_of
+    from sfumato.sensing.whisper import bound_of
 
     hush = quiet or json
     check_outputs([out], {".json"}, reads=[answers, graph, ledger])
@@ -171,7 +171,7 @@ def locate(
 
     from sfumato.sensing import communities as groups_of
     from sfumato.sensing import whisper_posterior
-    from sfumato.sensing.whisper.network import merged_answers
+    from sfumato.sensing.whisper import merged_answers
 
     hush = quiet or json
     check_outputs([out] if out else [], {".json"}, reads=[*said, layout], overwrite=overwrite)
@@ -299,7 +299,7 @@ def _connected(path: Path, *, largest_part: bool) -> tuple[Graph, tuple[str, ...
 def _book(path: Path) -> Ledger:
     """A ledger that accounts for each node."""
     from sfumato.privacy import Ledger, ReplaceUser
-    from sfumato.sensing.whisper.network import UNIT
+    from sfumato.sensing.whisper import UNIT
 
     if not path.exists():
         raise InvalidInput(
@@ -348,8 +348,8 @@ def read_whisper(path: Path) -> WhisperAnswers:
     import numpy as np
 
     from sfumato.privacy import PureDP, read_release
-    from sfumato.sensing.files import read_json
-    from sfumato.sensing.whisper.network import WhisperAnswers
+    from sfumato.sensing import read_json
+    from sfumato.sensing.whisper import WhisperAnswers
     from sfumato.spaces import Graph
 
     receipt = read_release(path)

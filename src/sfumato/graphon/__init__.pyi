@@ -1,14 +1,42 @@
+from .assignment import permuted_distance, twice_permuted_distance
 from .blocks import Blocks
 from .cut_distance import Distance, distance
-from .estimate import Estimate, estimation_error, least_squares, spectral, usvt
-from .limits import attained_rate, contiguity_floor, error_floor, estimation_rate, packing
+from .estimate import (
+    Estimate,
+    constant,
+    estimation_error,
+    from_labels,
+    least_squares,
+    spectral,
+    usvt,
+)
+from .holdout import guarded_fit
+from .limits import (
+    attained_rate,
+    contiguity_floor,
+    divergence_bound,
+    error_floor,
+    estimation_rate,
+    packing,
+)
 from .model import BlockGraphon
 from .network import Network, as_network
-from .release import FlippedDyads, PrivateBlocks, release_blocks, response_signal
+from .release import (
+    TRACY_WIDOM,
+    FlippedDyads,
+    PrivateBlocks,
+    blocks_in,
+    noise_edge,
+    release_blocks,
+    response_signal,
+    square,
+)
 from .sample import Sampled, sample_graph
-from .thresholds import Detectability, detectability, even_like, phases, signal, signals
+from .thresholds import REGIMES, Detectability, detectability, even_like, phases, signal, signals
 
 __all__ = [
+    "REGIMES",
+    "TRACY_WIDOM",
     "BlockGraphon",
     "Blocks",
     "Detectability",
@@ -20,15 +48,22 @@ __all__ = [
     "Sampled",
     "as_network",
     "attained_rate",
+    "blocks_in",
+    "constant",
     "contiguity_floor",
     "detectability",
     "distance",
+    "divergence_bound",
     "error_floor",
     "estimation_error",
     "estimation_rate",
     "even_like",
+    "from_labels",
+    "guarded_fit",
     "least_squares",
+    "noise_edge",
     "packing",
+    "permuted_distance",
     "phases",
     "release_blocks",
     "response_signal",
@@ -36,5 +71,7 @@ __all__ = [
     "signal",
     "signals",
     "spectral",
+    "square",
+    "twice_permuted_distance",
     "usvt",
 ]

@@ -174,7 +174,7 @@ class Blocks:
 
     def plot(self, *, caption: str = "") -> bytes:
         """A picture (PNG) of the blocks: as wide as they are large, dark where joined."""
-        from sfumato.figures.graphon import blocks_picture
+        from sfumato.figures import blocks_picture
 
         self._fitted("a picture", "drawn")
         names = [str(block) for block in range(self.k_)]

@@ -44,7 +44,7 @@ from sfumato.privacy import (
     Release,
     guard,
 )
-from sfumato.privacy.ledger.guarded import Source
+from sfumato.privacy.ledger import Source
 
 UNIT = "edge"
 

@@ -25,10 +25,11 @@ from .pipeline import (
     release_periods,
     release_sums,
 )
-from .results import HeatmapRelease
+from .results import FORMAT, HeatmapRelease
 from .tiles import Tiles, public_tiles
 
 __all__ = [
+    "FORMAT",
     "SUFFIXES",
     "Comparison",
     "CountsPosterior",

@@ -18,8 +18,7 @@ from sfumato.heatmap.methods.zoom import ZoomMethod
 from sfumato.heatmap.results import HeatmapRelease
 from sfumato.heatmap.tiles import Tiles, dense_tiles, inside, public_tiles
 from sfumato.privacy import UNITS, Bound, Guarded, Ledger, Loss, Mechanism, Noise, PureDP, Release
-from sfumato.privacy.accounting.codec import parameters
-from sfumato.privacy.accounting.numbers import Number, exact
+from sfumato.privacy.accounting import Number, exact, parameters
 from sfumato.records import (
     CellSums,
     Columns,

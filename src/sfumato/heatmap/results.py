@@ -27,7 +27,7 @@ from sfumato.heatmap.inference.uncertainty import (
 )
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
 from sfumato.privacy import ZCDP, ApproxDP, Guarantee, PureDP, Release, compose
-from sfumato.privacy.accounting.codec import encode, encode_guarantee
+from sfumato.privacy.accounting import encode, encode_guarantee
 from sfumato.spaces import Area
 
 FORMAT = "sfumato-heatmap/1"

@@ -9,8 +9,23 @@ from .ball import (
     tuned_sigma,
 )
 from .chooser import Chooser
-from .ensemble import gaussian_orthogonal, symmetric_laplace
-from .pca import be, draw_projection, exponentiated_gradient, follow, pca_regret
+from .ensemble import gaussian_orthogonal, least_top, symmetric_laplace
+from .pca import (
+    Average,
+    average,
+    be,
+    draw_projection,
+    exponentiated_bound,
+    exponentiated_gradient,
+    follow,
+    gaussian_bound,
+    laplace_gain,
+    pca_best_loss,
+    pca_leader,
+    pca_regret,
+    perturbed_regrets,
+    tuned_rate,
+)
 from .perturbations import (
     Exponential,
     Frechet,
@@ -24,18 +39,31 @@ from .perturbations import (
     perturbation,
 )
 from .regrets import (
+    best_loss,
     doubling_bound,
     first_order_bound,
+    hedge_rate,
     play_doubling,
     regret,
     regret_bound,
     tuned_epsilon,
 )
-from .simplex import expected_play, hedge, leader, perturbed_leader, play, play_ahead
-from .stability import OneStep, consistency, lipschitz_bound, one_step_privacy
+from .sequences import SEQUENCES, fair_coins, leader_killer, one_good
+from .simplex import expected_play, hedge, leader, perturbed_leader, play, play_ahead, totals_before
+from .stability import (
+    OneStep,
+    consistency,
+    lipschitz_bound,
+    log_ratios,
+    one_step_privacy,
+    path_privacy,
+    printed_play,
+)
 from .thinning import Views, thin
 
 __all__ = [
+    "SEQUENCES",
+    "Average",
     "BatchMixture",
     "Chooser",
     "Exponential",
@@ -49,36 +77,54 @@ __all__ = [
     "StreamMixture",
     "Views",
     "Weibull",
+    "average",
     "ball_best_loss",
     "ball_excess",
     "ball_play",
     "ball_play_ahead",
     "be",
+    "best_loss",
     "consistency",
     "doubling_bound",
     "draw_projection",
     "excess",
     "expected_play",
+    "exponentiated_bound",
     "exponentiated_gradient",
+    "fair_coins",
     "first_order_bound",
     "follow",
+    "gaussian_bound",
     "gaussian_first_order_bound",
     "gaussian_orthogonal",
     "gaussian_regret_bound",
     "hedge",
+    "hedge_rate",
+    "laplace_gain",
     "leader",
+    "leader_killer",
+    "least_top",
     "lipschitz_bound",
+    "log_ratios",
+    "one_good",
     "one_step_privacy",
+    "path_privacy",
+    "pca_best_loss",
+    "pca_leader",
     "pca_regret",
     "perturbation",
     "perturbed_leader",
+    "perturbed_regrets",
     "play",
     "play_ahead",
     "play_doubling",
+    "printed_play",
     "regret",
     "regret_bound",
     "symmetric_laplace",
     "thin",
+    "totals_before",
     "tuned_epsilon",
+    "tuned_rate",
     "tuned_sigma",
 ]

@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.figures.online import regret_picture
+from sfumato.figures import regret_picture
 from sfumato.online.checks import counted
 from sfumato.online.perturbations import Gumbel, draws, excess, perturbation
 from sfumato.online.simplex import expected_play, leader

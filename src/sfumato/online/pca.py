@@ -38,10 +38,10 @@ class Average:
     confidence: float
 
 
-def leader(total: FloatArray, rank: int) -> FloatArray:
+def pca_leader(total: FloatArray, rank: int) -> FloatArray:
     """The directions that lost least so far; those that are tied share what is left of the rank.
 
-    >>> leader(np.diag([3.0, 1.0, 1.0]), 1).diagonal()
+    >>> pca_leader(np.diag([3.0, 1.0, 1.0]), 1).diagonal()
     array([0. , 0.5, 0.5])
     """
     values, vectors = _spectrum(total, rank)
@@ -58,7 +58,7 @@ def perturbed_leader(total: FloatArray, rank: int, *, noise: FloatArray) -> Floa
     by a factor e**epsilon at most [mcmillan18, lem. 12.5]. That makes a play stable; it does not
     make the points private.
     """
-    return leader(total - noise, rank)
+    return pca_leader(total - noise, rank)
 
 
 def exponentiated_gradient(total: FloatArray, rank: int, *, rate: float) -> FloatArray:
@@ -118,7 +118,7 @@ def running_totals(points: FloatArray) -> FloatArray:
     return np.concatenate([np.zeros((1, *squares.shape[1:])), np.cumsum(squares, axis=0)])
 
 
-def best_loss(points: FloatArray, rank: int) -> float:
+def pca_best_loss(points: FloatArray, rank: int) -> float:
     """What the best fixed play loses: the sum of the least eigenvalues of the total."""
     _require_points(points)
     return float(np.maximum(_spectrum(points.T @ points, rank)[0][:rank], 0.0).sum())
@@ -132,7 +132,7 @@ def pca_regret(points: FloatArray, rank: int, *, plays: FloatArray) -> float:
     >>> round(pca_regret(points, 1, plays=plays), 3)
     0.462
     """
-    best = best_loss(points, rank)
+    best = pca_best_loss(points, rank)
     if plays.shape != (*points.shape, points.shape[1]):
         raise InvalidInput(
             f"plays must be one square matrix for each of {len(points)} points, got shape {plays.shape}; "
@@ -150,7 +150,7 @@ def perturbed_regrets(
     [mcmillan18, sec. 12.2], at one draw for all rounds; and regrets of different draws are
     independent.
     """
-    totals, best = running_totals(points), best_loss(points, rank)
+    totals, best = running_totals(points), pca_best_loss(points, rank)
     if noises.ndim != 3 or noises.shape[1:] != totals.shape[1:]:
         raise InvalidInput(
             f"noises must be matrices of shape {totals.shape[1:]}, got {noises.shape}; nothing was played"

@@ -19,8 +19,8 @@ import numpy as np
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import GaussianLaw, Noise, Release, RoundedGaussianLaw, SystemNoise
-from sfumato.privacy.accounting.numbers import exact
-from sfumato.privacy.ledger.guarded import lattice
+from sfumato.privacy.accounting import exact
+from sfumato.privacy.ledger import lattice
 
 MOST_BITS = 20
 EVEN = 8.0  # from this sigma on even and odd noise are equally likely, to e**(-64 pi**2)

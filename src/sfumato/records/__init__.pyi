@@ -1,7 +1,9 @@
 from .aggregate import bound_of_groups, sum_cells, sum_public_cells
 from .cells import CellSums, bound_of_sums, guard_sums
 from .columns import Columns
+from .numbers import as_double
 from .periods import Periods
+from .quiet import quietly
 from .sources import Engine, open_table
 from .without_user import neighbor_files
 
@@ -10,11 +12,13 @@ __all__ = [
     "Columns",
     "Engine",
     "Periods",
+    "as_double",
     "bound_of_groups",
     "bound_of_sums",
     "guard_sums",
     "neighbor_files",
     "open_table",
+    "quietly",
     "sum_cells",
     "sum_public_cells",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, Bound, Guarded
-from sfumato.privacy.ledger.guarded import Source
+from sfumato.privacy.ledger import Source
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import MOST, Columns
 from sfumato.records.keys import group_key, user_key

@@ -10,7 +10,7 @@ from sfumato._types import IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, AddRemoveUser, Bound, Clock, Guarded
-from sfumato.privacy.ledger.guarded import Source
+from sfumato.privacy.ledger import Source
 from sfumato.spaces import Grid
 
 LARGEST_CODE = 2**32

@@ -12,7 +12,7 @@ import ibis
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import Clock
-from sfumato.privacy.accounting.units import period_of
+from sfumato.privacy.accounting import period_of
 from sfumato.records.collations import without_collation
 from sfumato.records.columns import Columns
 from sfumato.records.numbers import types_are_hints

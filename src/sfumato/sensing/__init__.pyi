@@ -4,6 +4,7 @@ from .diagnostics.field_sensors import FaultySensor, remove_offset, suspects
 from .diagnostics.misfit import Misfit, misfit
 from .diagnostics.mixing import Mixing
 from .diagnostics.resolution import Resolution, resolution
+from .files import read_json
 from .model.operators.build import graph_diffusion, heat_line, heat_plane, linear
 from .model.operators.kinds import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
 from .model.sensitivity import Sensitivity, per_sensor_loss, sensitivity
@@ -158,6 +159,7 @@ __all__ = [
     "plan_noise",
     "posterior",
     "private_recovery_bound",
+    "read_json",
     "read_master_key",
     "read_readings",
     "read_recovery",

@@ -1,15 +1,19 @@
-from .area import Area, area_in_degrees, area_of_image, area_of_plane, part_of
+from .area import DEGREE, Area, Bounds, area_in_degrees, area_of_image, area_of_plane, part_of
 from .graph import Graph
-from .grid import Grid
+from .grid import MAX_LEVELS, Grid
 from .line import Line
-from .points import Points
+from .points import Norm, Points
 from .space import Space
 
 __all__ = [
+    "DEGREE",
+    "MAX_LEVELS",
     "Area",
+    "Bounds",
     "Graph",
     "Grid",
     "Line",
+    "Norm",
     "Points",
     "Space",
     "area_in_degrees",

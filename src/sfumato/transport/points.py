@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, SolverFailed
-from sfumato.spaces.points import Norm
+from sfumato.spaces import Norm
 from sfumato.transport.masses import checked, difference
 from sfumato.transport.result import Plan, Transport
 

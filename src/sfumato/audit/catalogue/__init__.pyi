@@ -8,17 +8,41 @@ from .entries import (
     response_of_ours,
     selection,
 )
-from .self_test import SelfTest, selftest
+from .self_test import (
+    BUDGET,
+    CONFIDENCE,
+    RUNS,
+    TESTS,
+    Level,
+    SelfTest,
+    Test,
+    catch_all,
+    errors,
+    private_specimens,
+    selftest,
+)
+from .specimens import from_law, truncated_geometric_law
 
 __all__ = [
+    "BUDGET",
+    "CONFIDENCE",
+    "RUNS",
+    "TESTS",
+    "Level",
     "SelfTest",
     "Specimen",
+    "Test",
     "all_specimens",
     "broken",
+    "catch_all",
+    "errors",
+    "from_law",
     "half_noise",
     "laplace",
     "private",
+    "private_specimens",
     "response_of_ours",
     "selection",
     "selftest",
+    "truncated_geometric_law",
 ]

@@ -39,7 +39,7 @@ from sfumato.audit.property_testing.testers import (
 from sfumato.audit.results import Certified, Kind, Verdict
 from sfumato.errors import InvalidParameter, NotComparable, Unverifiable
 from sfumato.privacy import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, RandomApproxDP, RandomPureDP
-from sfumato.privacy.accounting.numbers import exact
+from sfumato.privacy.accounting import exact
 
 CONFIDENCE = 0.99
 """That of a certificate, if nothing else is asked for: one false claim of a hundred is certified, at most."""

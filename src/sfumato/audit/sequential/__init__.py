@@ -1,1 +1,5 @@
 """Refutation by betting: stakes, bets, and confirmation on fresh runs."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files.geojson import MOST_POSITIONS, Polygon, features_of, polygons_of, read_bytes
+from sfumato.files import MOST_POSITIONS, Polygon, features_of, polygons_of, read_bytes
 from sfumato.heatmap.analysis.overlap import areas, moved, ring_edges, signed_area, turns
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.spaces import Area

@@ -34,11 +34,8 @@ from sfumato.heatmap.methods.pyramid import PyramidMethod
 from sfumato.heatmap.methods.zoom import ZoomMethod
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import REHEARSAL, UNITS, KeyedNoise, Ledger
-from sfumato.records import CellSums, Columns, guard_sums, open_table
-from sfumato.records.numbers import as_double
-from sfumato.records.quiet import quietly
-from sfumato.spaces import Grid
-from sfumato.spaces.area import Bounds
+from sfumato.records import CellSums, Columns, as_double, guard_sums, open_table, quietly
+from sfumato.spaces import Bounds, Grid
 
 Metric = Literal["similarity", "pearson", "kl", "emd"]
 

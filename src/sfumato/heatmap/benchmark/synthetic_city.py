@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.spaces.area import Bounds
+from sfumato.spaces import Bounds
 
 Family = Literal["town", "street", "gaze"]
 

@@ -19,7 +19,7 @@ from sfumato.heatmap.inference.prior import Declared
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, Mark
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
 from sfumato.privacy import Entry, PureDP, Release
-from sfumato.privacy.accounting.codec import decode_guarantee, decode_loss
+from sfumato.privacy.accounting import decode_guarantee, decode_loss
 from sfumato.spaces import Area, Grid
 
 if TYPE_CHECKING:

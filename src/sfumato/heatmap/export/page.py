@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.figures.heatmap import TOPS, palette, round_number
+from sfumato.figures import TOPS, palette, round_number
 from sfumato.heatmap.export.picture import (
     cell_said,
     drawn,
@@ -26,7 +26,7 @@ from sfumato.heatmap.export.picture import (
     plain_image,
 )
 from sfumato.heatmap.export.shapes import Cells, cells_of
-from sfumato.spaces.area import DEGREE
+from sfumato.spaces import DEGREE
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease

@@ -15,14 +15,12 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.figures.heatmap import TOPS, Frame, Words, draw_heatmap, palette, round_number, shades
-from sfumato.figures.overlay import Overlay
+from sfumato.figures import TOPS, Frame, Overlay, Words, draw_heatmap, palette, round_number, shades
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.inference.uncertainty import CONFIDENCE, TIMES
 from sfumato.privacy import UNITS, ZCDP
-from sfumato.spaces import Area
-from sfumato.spaces.area import DEGREE
+from sfumato.spaces import DEGREE, Area
 
 if TYPE_CHECKING:
     from sfumato.heatmap.inference.uncertainty import Uncertainty

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures.heatmap import TOPS, palette, round_number, shades
+from sfumato.figures import TOPS, palette, round_number, shades
 from sfumato.heatmap.export.formats import check_outputs, save
 from sfumato.heatmap.export.page import facts
 from sfumato.heatmap.export.picture import cell_said, encoded, quickly_drawn

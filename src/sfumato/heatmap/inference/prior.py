@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files.geojson import MOST_BYTES, Feature, features_of, number_of, read_bytes
+from sfumato.files import MOST_BYTES, Feature, features_of, number_of, read_bytes
 from sfumato.heatmap.analysis.overlap import areas, lengths, line_edges, moved, ring_edges, turns
 from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Area, Grid

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
-from sfumato.spaces.grid import MAX_LEVELS
+from sfumato.spaces import MAX_LEVELS
 
 # The decay that minimises the error of [ghazi23, footnote 5] as the levels grow.
 DECAY = 2**-0.5

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from sfumato._types import IntArray
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, Guarded, Ledger, Noise, PureDP
-from sfumato.privacy.accounting.numbers import Number, exact
+from sfumato.privacy.accounting import Number, exact
 from sfumato.records import CellSums
-from sfumato.spaces import Area, Grid, part_of
-from sfumato.spaces.area import Bounds
+from sfumato.spaces import Area, Bounds, Grid, part_of
 
 LEVEL = 6
 ROUNDS = 2

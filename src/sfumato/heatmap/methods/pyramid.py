@@ -19,8 +19,7 @@ from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP
 from sfumato.records import CellSums
-from sfumato.spaces import Grid
-from sfumato.spaces.grid import MAX_LEVELS
+from sfumato.spaces import MAX_LEVELS, Grid
 
 
 @dataclass(frozen=True, slots=True)

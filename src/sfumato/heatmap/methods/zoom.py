@@ -18,10 +18,9 @@ from sfumato.heatmap.inference.posterior import FINEST, CountsPosterior, rough_m
 from sfumato.heatmap.methods.protocol import check_level
 from sfumato.heatmap.tiles import Tiles, dense_tiles
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
-from sfumato.privacy.accounting.numbers import Number, exact
+from sfumato.privacy.accounting import Number, exact
 from sfumato.records import CellSums
-from sfumato.spaces import Grid
-from sfumato.spaces.grid import MAX_LEVELS
+from sfumato.spaces import MAX_LEVELS, Grid
 
 # A budget is spent in so many equal parts: few enough for a table of noise each, and fine enough.
 PARTS = 64

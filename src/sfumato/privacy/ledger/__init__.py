@@ -1,1 +1,5 @@
 """Who paid: guarded data, the ledger that opens it, its file, budget and releases."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

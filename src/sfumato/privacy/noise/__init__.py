@@ -1,1 +1,5 @@
 """Noise laws and the sources that draw them: the system's, and keyed streams."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

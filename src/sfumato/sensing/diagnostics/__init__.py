@@ -1,1 +1,5 @@
 """What readings and operators say of themselves: misfit, faults, resolution, mixing."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

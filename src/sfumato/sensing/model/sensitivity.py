@@ -23,8 +23,7 @@ from sfumato._types import FloatArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import MovedMass, SwappedCells, gaussian_delta
-from sfumato.privacy.accounting.losses import positive, probability
-from sfumato.privacy.accounting.numbers import Number, double_above
+from sfumato.privacy.accounting import Number, double_above, positive, probability
 from sfumato.sensing.model.changes import Largest, matrix_changes
 from sfumato.sensing.model.graph_sensitivity import graph_changes
 from sfumato.sensing.model.heat_changes import heat_changes

@@ -18,9 +18,14 @@ import numpy as np
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.files import write_file
 from sfumato.privacy import MovedMass, SwappedCells
-from sfumato.privacy.accounting.codec import canonical, decode_neighbors, encode
-from sfumato.privacy.accounting.losses import nonnegative, positive
-from sfumato.privacy.accounting.numbers import exact
+from sfumato.privacy.accounting import (
+    canonical,
+    decode_neighbors,
+    encode,
+    exact,
+    nonnegative,
+    positive,
+)
 from sfumato.sensing.files import read_json
 from sfumato.sensing.model.operators.build import (
     graph_diffusion,

@@ -1,1 +1,5 @@
 """Before anything is read: forecasts, designs, requirements, placement, bounds."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

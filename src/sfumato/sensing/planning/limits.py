@@ -17,7 +17,7 @@ from sfumato._types import FloatArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import MovedMass
-from sfumato.privacy.accounting.concentration import fano_error
+from sfumato.privacy.accounting import fano_error
 from sfumato.sensing.model.operators.build import heat_line
 from sfumato.sensing.model.operators.kinds import Operator
 from sfumato.sensing.model.sensitivity import sensitivity

@@ -1,1 +1,5 @@
 """From noisy readings to sources: estimators, certificates, and their check."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
 from sfumato.files import remove_drafts, write_file
 from sfumato.privacy import KeyedNoise
-from sfumato.privacy.noise.keyed import KEY_BYTES
+from sfumato.privacy.noise import KEY_BYTES
 from sfumato.sensing.files import read_json
 
 MASTER_FORMAT = "sfumato-master-key/1"

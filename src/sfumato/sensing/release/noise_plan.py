@@ -12,9 +12,8 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP, Bound, DiscreteGaussian, RoundedGaussian, gaussian_sigma
-from sfumato.privacy.accounting.losses import nonnegative
-from sfumato.privacy.accounting.numbers import Number, double_above, sqrt_above
-from sfumato.privacy.noise.laws import LARGEST_ROUNDED
+from sfumato.privacy.accounting import Number, double_above, nonnegative, sqrt_above
+from sfumato.privacy.noise import LARGEST_ROUNDED
 from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.model.sensors import Sensors
 

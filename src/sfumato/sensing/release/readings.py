@@ -19,8 +19,8 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.files import write_file
 from sfumato.privacy import REHEARSAL, ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
-from sfumato.privacy.accounting.numbers import double_above
-from sfumato.privacy.ledger.release import release_from_json
+from sfumato.privacy.accounting import double_above
+from sfumato.privacy.ledger import release_from_json
 from sfumato.sensing.files import read_json
 from sfumato.sensing.model.sensitivity import sensitivity
 from sfumato.sensing.model.site import Site

@@ -13,11 +13,9 @@ from typing import Any, NoReturn
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter, Unguarded
 from sfumato.privacy import GaussianLaw, KeyedNoise, Law, Release, RoundedGaussianLaw, keyed_draws
-from sfumato.privacy.accounting.codec import canonical
-from sfumato.privacy.accounting.numbers import Number, exact
-from sfumato.privacy.ledger.guarded import lattice
-from sfumato.privacy.noise.keyed import EPOCH_BYTES
-from sfumato.privacy.noise.laws import LaplaceLaw
+from sfumato.privacy.accounting import Number, canonical, exact
+from sfumato.privacy.ledger import lattice
+from sfumato.privacy.noise import EPOCH_BYTES, LaplaceLaw
 from sfumato.sensing.release.keys import Device, MasterKey, mac, mac_key, noise_key
 
 

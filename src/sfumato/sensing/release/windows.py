@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import Ledger, Loss, Neighbors
-from sfumato.privacy.accounting.guarantee import Model
+from sfumato.privacy.accounting import Model
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.release.noise_plan import unit_of
 

@@ -13,7 +13,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
-from sfumato.privacy.accounting.numbers import Number
+from sfumato.privacy.accounting import Number
 from sfumato.sensing.diagnostics import mixing
 from sfumato.sensing.model.operators.kinds import Operator
 from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of

@@ -20,7 +20,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, real_array, whole
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import Bound, Ledger, Noise, RandomisedResponse, Release, ReplaceUser, guard
-from sfumato.privacy.accounting.guarantee import Model
+from sfumato.privacy.accounting import Model
 from sfumato.sensing.model.operators.build import graph_diffusion
 from sfumato.sensing.recovery.community import CommunityAnswer, community_of
 from sfumato.spaces import Graph

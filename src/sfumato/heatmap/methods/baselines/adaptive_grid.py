@@ -17,7 +17,7 @@ from sfumato.heatmap.methods.baselines.privtree import maps_of_cells
 from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
-from sfumato.privacy.accounting.numbers import Number, exact
+from sfumato.privacy.accounting import Number, exact
 from sfumato.records import CellSums
 from sfumato.spaces import Grid
 

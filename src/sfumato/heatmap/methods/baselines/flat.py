@@ -26,7 +26,7 @@ from sfumato.privacy import (
     laplace_scale,
     rho_within,
 )
-from sfumato.privacy.accounting.numbers import Number, exact, sqrt_above
+from sfumato.privacy.accounting import Number, exact, sqrt_above
 from sfumato.records import CellSums
 from sfumato.spaces import Grid
 

@@ -15,7 +15,7 @@ from sfumato.heatmap.methods.baselines.flat import whole_level, whole_maps
 from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
-from sfumato.privacy.accounting.numbers import Number
+from sfumato.privacy.accounting import Number
 from sfumato.records import CellSums
 from sfumato.spaces import Grid
 

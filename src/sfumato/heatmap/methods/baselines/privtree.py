@@ -16,7 +16,7 @@ from sfumato.heatmap.methods.baselines.flat import in_users
 from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
-from sfumato.privacy.accounting.numbers import WORKING, Number, exact, real, up
+from sfumato.privacy.accounting import WORKING, Number, exact, real, up
 from sfumato.records import CellSums
 from sfumato.spaces import Grid
 

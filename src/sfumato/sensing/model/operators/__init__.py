@@ -1,1 +1,5 @@
 """How sources spread to sensors: linear maps from masses to readings."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,5 +1,0 @@
-from .main import main
-
-__all__ = [
-    "main",
-]

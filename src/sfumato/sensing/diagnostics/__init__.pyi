@@ -1,0 +1,5 @@
+from .field_sensors import rows_without
+
+__all__ = [
+    "rows_without",
+]

@@ -1,0 +1,46 @@
+from .design import AXES, CURVE_TRIALS, Axis, Curve, Design, begin_of, error_curve, values_on
+from .forecast import (
+    ESTIMATORS,
+    MOST,
+    ErrorForecast,
+    MadeUpMasses,
+    RecoveryForecast,
+    Scene,
+    draw_lots,
+    error_of,
+    forecast_recovery,
+)
+from .limits import papers_radius_coverage
+from .papers_tables import tables
+from .placement import Placement, place_sensors, simulated_gain
+from .ratio import Ratio
+from .requirement import WANTED_TRIALS, Requirement, required
+
+__all__ = [
+    "AXES",
+    "CURVE_TRIALS",
+    "ESTIMATORS",
+    "MOST",
+    "WANTED_TRIALS",
+    "Axis",
+    "Curve",
+    "Design",
+    "ErrorForecast",
+    "MadeUpMasses",
+    "Placement",
+    "Ratio",
+    "RecoveryForecast",
+    "Requirement",
+    "Scene",
+    "begin_of",
+    "draw_lots",
+    "error_curve",
+    "error_of",
+    "forecast_recovery",
+    "papers_radius_coverage",
+    "place_sensors",
+    "required",
+    "simulated_gain",
+    "tables",
+    "values_on",
+]

@@ -188,7 +188,7 @@ def test_an_unforeseen_error_shows_no_values() -> None:
         "    secret = 987_654_321 * 1000\n"
         "    raise RuntimeError('unforeseen')\n"
         "demo.made_up = made_up\n"
-        "from sfumato.cli import main\n"
+        "from sfumato.cli.main import main\n"
         "main()"
     )
     found = subprocess.run(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import demo_sensors
-from sfumato.cli.area import four_numbers
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.heatmap_options import four_numbers
 from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from sfumato.files import whole_file, write_file
 

@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.area import Levels, Plane, Shape, named_area
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.map_options import MethodOption, Overwrite, Way
+from sfumato.cli.heatmap_options import (
+    Levels,
+    MethodOption,
+    Overwrite,
+    Plane,
+    Shape,
+    named_area,
+)
 from sfumato.errors import InvalidParameter
 from sfumato.files import write_file
 
@@ -75,7 +81,7 @@ def plan(
     blur: Annotated[
         float, typer.Option(help="The filter the map is seen through, in sides of it.")
     ] = 0.02,
-    method: MethodOption = Way.zoom,
+    method: MethodOption = "zoom",
     bounds: Annotated[
         str,
         typer.Option(
@@ -111,12 +117,12 @@ def plan(
     show({**result, "holds_for": HOLDS_FOR}, "\n".join([*lines, HOLDS_FOR]), json=json)
 
 
-def _check(levels: int, blur: float, method: Way) -> None:
+def _check(levels: int, blur: float, method: str) -> None:
     from sfumato.heatmap.analysis import BLUR, LEVELS
 
-    if method is not Way.zoom:
+    if method != "zoom":
         raise InvalidParameter(
-            f"only maps by zoom are forecast, got {method.value}; nothing was forecast"
+            f"only maps by zoom are forecast, got {method}; nothing was forecast"
         )
     if blur != BLUR:
         raise InvalidParameter(

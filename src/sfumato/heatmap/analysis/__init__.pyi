@@ -14,23 +14,43 @@ from .forecasts import (
     forecast_table,
     users_needed,
 )
-from .metrics import compare, emd_share
+from .metrics import Comparison, compare, emd_ground, emd_share, kl, pearson, similarity
+from .places import FoundHotspots, Hotspot, find_hotspots, hotspots
+from .replay import ReplayResult, replay_release
+from .zones import Zone, ZoneTotal, read_zones, totals_csv, totals_geojson, zone_totals
 
 __all__ = [
     "BLUR",
     "FORMAT",
     "LEVELS",
     "USUAL_USERS",
+    "Comparison",
     "Expected",
     "Forecast",
+    "FoundHotspots",
+    "Hotspot",
     "Kind",
     "Line",
     "Needed",
+    "ReplayResult",
+    "Zone",
+    "ZoneTotal",
     "compare",
+    "emd_ground",
     "emd_share",
     "epsilon_needed",
+    "find_hotspots",
     "forecast",
     "forecast_table",
+    "hotspots",
+    "kl",
+    "pearson",
+    "read_zones",
+    "replay_release",
+    "similarity",
     "smooth",
+    "totals_csv",
+    "totals_geojson",
     "users_needed",
+    "zone_totals",
 ]

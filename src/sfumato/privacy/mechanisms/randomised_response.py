@@ -24,8 +24,8 @@ class RandomisedResponse:
     The truth and each other category have integer weights whose ratio is e**epsilon rounded down to
     64 bits, so its logarithm is at most epsilon. Entries outside the categories become 0 first.
 
-    Privacy: PureDP(entries * epsilon) for a replaced user. Proof:
-    docs/proofs/randomised-response.md
+    Privacy: PureDP(entries * epsilon) for a replaced user.
+    Proof: docs/proofs/randomised-response.md
     """
 
     epsilon: Fraction

@@ -22,8 +22,8 @@ from scipy.special import log_ndtr, ndtri
 from sfumato._types import FloatArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import MovedMass, SwappedCells, gaussian_delta
-from sfumato.privacy.accounting import Number, double_above, positive, probability
+from sfumato.privacy import MovedMass, SwappedCells
+from sfumato.privacy.accounting import Number, double_above, gaussian_delta, positive, probability
 from sfumato.sensing.model.changes import Largest, matrix_changes
 from sfumato.sensing.model.graph_sensitivity import graph_changes
 from sfumato.sensing.model.heat_changes import heat_changes

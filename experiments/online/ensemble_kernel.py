@@ -1,5 +1,7 @@
 """The compiled heat bath: eigenvalues drawn one at a time, each given all the others."""
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import math
@@ -14,6 +16,7 @@ NEGLIGIBLE = 1e-18
 @njit(cache=True)
 def run(state, uniforms, points, primitive):
     """Sweep up and down through an ascending state, once for each row of uniforms, in place."""
+    # mypy: ignore-errors
     size = state.size
     for row in range(uniforms.shape[0]):
         for step in range(2 * size):
@@ -24,6 +27,7 @@ def run(state, uniforms, points, primitive):
 @njit(cache=True)
 def _site(state, i, u, points, primitive):
     """A new value of one eigenvalue between its two neighbors, the u-quantile given the others."""
+    # mypy: ignore-errors
     size = state.size
     low = -np.inf if i == 0 else state[i - 1]
     high = np.inf if i == size - 1 else state[i + 1]
@@ -45,6 +49,7 @@ def _site(state, i, u, points, primitive):
 @njit(cache=True, inline="always")
 def _density(x, others):
     """e**-|x| times the product of |x - other|, each over their number, so that nothing overflows."""
+    # mypy: ignore-errors
     scale = 1.0 / (others.size + 1)
     product = math.exp(-abs(x))
     for j in range(others.size):

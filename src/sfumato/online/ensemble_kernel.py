@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 PANEL = 4.0
 NEGLIGIBLE = 1e-18
 
 
-@njit(cache=True)
+@njit
 def run(state, uniforms, points, primitive):
     """Sweep up and down through an ascending state, once for each row of uniforms, in place."""
     size = state.size
@@ -21,7 +22,7 @@ def run(state, uniforms, points, primitive):
             state[i] = _site(state, i, uniforms[row, step], points, primitive)
 
 
-@njit(cache=True)
+@njit
 def _site(state, i, u, points, primitive):
     """A new value of one eigenvalue between its two neighbors, the u-quantile given the others."""
     size = state.size
@@ -42,7 +43,7 @@ def _site(state, i, u, points, primitive):
     return _quantile(u, low, high, others[:count], points, primitive)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _density(x, others):
     """e**-|x| times the product of |x - other|, each over their number, so that nothing overflows."""
     scale = 1.0 / (others.size + 1)
@@ -52,7 +53,7 @@ def _density(x, others):
     return product
 
 
-@njit(cache=True)
+@njit
 def _quantile(u, low, high, others, points, primitive):
     """The u-quantile of the density on (low, high), low finite: panels, and in the right one Newton.
 

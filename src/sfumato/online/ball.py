@@ -19,7 +19,8 @@ from sfumato._validate import require
 from sfumato.errors import InvalidInput
 from sfumato.online.regrets import regret_bound
 from sfumato.online.simplex import totals_before
-from sfumato.privacy import gaussian_delta, gaussian_sigma
+from sfumato.privacy import gaussian_sigma
+from sfumato.privacy.accounting import gaussian_delta
 
 
 def expected_direction(losses: npt.ArrayLike, sigma: float) -> FloatArray:

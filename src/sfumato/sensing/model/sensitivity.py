@@ -19,8 +19,8 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import MovedMass, SwappedCells, gaussian_delta
-from sfumato.privacy.accounting import Number, double_above, positive, probability
+from sfumato.privacy import MovedMass, SwappedCells
+from sfumato.privacy.accounting import Number, double_above, gaussian_delta, positive, probability
 from sfumato.sensing.model.operators.protocol import Operator
 
 

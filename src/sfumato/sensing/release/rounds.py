@@ -12,8 +12,8 @@ import numpy as np
 
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import ZCDP, ApproxDP, SwappedCells, as_approx, gaussian_sigma, rho_within
-from sfumato.privacy.accounting import Number, double_above, probability, sqrt_above
+from sfumato.privacy import ZCDP, ApproxDP, SwappedCells, as_approx, gaussian_sigma
+from sfumato.privacy.accounting import Number, double_above, probability, rho_within, sqrt_above
 from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.release.noise_plan import NoisePlan
 

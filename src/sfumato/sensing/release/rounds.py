@@ -102,7 +102,7 @@ def noise_for(
     of it is saved.
 
     >>> from sfumato.privacy import SwappedCells
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing.model.operators.heat_line import heat_line
     >>> from sfumato.sensing.model.sensitivity import sensitivity
     >>> moved = sensitivity(heat_line(sources=100, sensors=50, diffusion_time=0.05), SwappedCells(1))
     >>> [round(noise_for(moved, n, loss=ApproxDP(4, 0.1)).sigma, 4) for n in (1, 100)]

@@ -140,7 +140,7 @@ def _through(table: Table, metric: Metric, line: Line) -> PchipInterpolator:
 @lru_cache(maxsize=2)
 def forecast_table(kind: Kind = "places") -> Table:
     """The package's table for a kind of data."""
-    text = files("sfumato.heatmap").joinpath(TABLE).read_text(encoding="utf-8")
+    text = files("sfumato.heatmap.analysis").joinpath(TABLE).read_text(encoding="utf-8")
     return table_from_json(json.loads(text), kind)
 
 

@@ -1,8 +1,10 @@
+from ._apart import Norm
 from .area import DEGREE, Area, Bounds, area_in_degrees, area_of_image, area_of_plane, part_of
+from .codec import register_space, space_from_json
 from .graph import Graph
 from .grid import MAX_LEVELS, Grid
 from .line import Line
-from .points import Norm, Points
+from .points import Points
 from .space import Space
 
 __all__ = [
@@ -20,4 +22,6 @@ __all__ = [
     "area_of_image",
     "area_of_plane",
     "part_of",
+    "register_space",
+    "space_from_json",
 ]

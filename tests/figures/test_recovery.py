@@ -27,11 +27,11 @@ from sfumato.figures import (
     draw_line_recovery,
     draw_plane_recovery,
     intervals,
-    network,
     recovery,
     sheet,
 )
-from sfumato.figures.recovery import gather, stretches
+from sfumato.figures.recovery import network
+from sfumato.figures.recovery.line import gather, stretches
 from sfumato.spaces import Graph, Grid, Line, Points
 
 pytestmark = pytest.mark.unit

@@ -1,6 +1,13 @@
 from .area import DEGREE, Area, Bounds, area_in_degrees, area_of_image, area_of_plane, part_of
+from .clusters import (
+    kmeans,
+    leading_eigenvectors,
+    numbered_by_first,
+    regularised_laplacian,
+)
 from .graph import Graph
 from .grid import MAX_LEVELS, Grid
+from .hashes import hashed, mixed
 from .line import Line
 from .points import Norm, Points
 from .space import Space
@@ -19,5 +26,11 @@ __all__ = [
     "area_in_degrees",
     "area_of_image",
     "area_of_plane",
+    "hashed",
+    "kmeans",
+    "leading_eigenvectors",
+    "mixed",
+    "numbered_by_first",
     "part_of",
+    "regularised_laplacian",
 ]

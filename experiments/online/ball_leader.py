@@ -17,9 +17,9 @@ from scipy import optimize, special
 from sfumato._types import FloatArray
 from sfumato._validate import require
 from sfumato.errors import InvalidInput
-from sfumato.online.regrets import regret_bound
-from sfumato.online.simplex import totals_before
-from sfumato.privacy import gaussian_delta, gaussian_sigma
+from sfumato.online import regret_bound, totals_before
+from sfumato.privacy import gaussian_sigma
+from sfumato.privacy.accounting import gaussian_delta
 
 
 def expected_direction(losses: npt.ArrayLike, sigma: float) -> FloatArray:
@@ -59,7 +59,7 @@ def ball_play(
     return _points(totals_before(rows), sigma, center=center, radius=radius)
 
 
-def ball_play_ahead(
+def ball_lookahead_play(
     losses: npt.ArrayLike, sigma: float, *, center: npt.ArrayLike, radius: float
 ) -> FloatArray:
     """What would be played if the loss vector of the round were known as well."""

@@ -14,8 +14,7 @@ from scipy import special
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.online.perturbations import Gaussian, Perturbation
-from sfumato.online.simplex import expected_play
+from sfumato.online import Gaussian, Perturbation, expected_play
 
 SEEN = 1e-250  # far below it probabilities lose digits, and their ratios mean nothing
 

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from experiments.online.ensemble import laplace_eigenvalues
 from scipy import special, stats
 
 from sfumato._types import FloatArray
 from sfumato._validate import require
 from sfumato.errors import InvalidInput
-from sfumato.online.ensemble import laplace_eigenvalues
-from sfumato.online.regrets import regret_bound
+from sfumato.online import regret_bound
 from sfumato.privacy import gaussian_sigma
 
 Learner = Callable[[FloatArray], FloatArray]
@@ -97,7 +97,7 @@ def draw_projection(play: FloatArray, *, rng: np.random.Generator) -> FloatArray
     return _matrix(vectors, chosen.astype(np.float64))
 
 
-def follow(points: FloatArray, learner: Learner) -> FloatArray:
+def play(points: FloatArray, learner: Learner) -> FloatArray:
     """The plays of a learner who sees every point after it has played, of shape (rounds, size, size).
 
     The learner is called anew each round: one that draws its noise when called has fresh noise,
@@ -106,7 +106,7 @@ def follow(points: FloatArray, learner: Learner) -> FloatArray:
     return np.stack([learner(total) for total in running_totals(points)[:-1]])
 
 
-def be(points: FloatArray, learner: Learner) -> FloatArray:
+def lookahead_play(points: FloatArray, learner: Learner) -> FloatArray:
     """The plays of the same learner one round early: it knows each point before it plays. Nobody can."""
     return np.stack([learner(total) for total in running_totals(points)[1:]])
 
@@ -128,7 +128,7 @@ def pca_regret(points: FloatArray, rank: int, *, plays: FloatArray) -> float:
     """How much more these plays lose than the best fixed one.
 
     >>> points = np.eye(2)[[0, 1, 0, 1]]
-    >>> plays = follow(points, lambda total: exponentiated_gradient(total, 1, rate=1.0))
+    >>> plays = play(points, lambda total: exponentiated_gradient(total, 1, rate=1.0))
     >>> round(pca_regret(points, 1, plays=plays), 3)
     0.462
     """

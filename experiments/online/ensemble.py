@@ -58,7 +58,7 @@ def laplace_eigenvalues(size: int, epsilon: float, *, rng: np.random.Generator) 
     """
     _require_size(size)
     require(0 < epsilon < math.inf, "epsilon must be positive and finite", epsilon)
-    from sfumato.online.ensemble_kernel import run
+    from experiments.online.ensemble_kernel import run
 
     points, primitive = _panel(size + 18)
     sweeps = 8 * max(2, size)  # half of all draws or more need no others, for every size tried

@@ -8,25 +8,26 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy import special
-
-from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.online.ball import (
+from experiments.online.ball_leader import (
     ball_best_loss,
     ball_excess,
+    ball_lookahead_play,
     ball_play,
-    ball_play_ahead,
     expected_direction,
     gaussian_first_order_bound,
     gaussian_regret_bound,
     leader_bound,
     tuned_sigma,
 )
-from sfumato.online.perturbations import Gaussian, excess
+from scipy import special
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.online.laws import Gaussian
+from sfumato.online.perturbations import excess
 from sfumato.online.regrets import best_loss, regret
 from sfumato.online.sequences import SEQUENCES
 from sfumato.online.simplex import leader, perturbed_leader, play
-from sfumato.privacy import gaussian_delta
+from sfumato.privacy.accounting import gaussian_delta
 
 FloatArray = npt.NDArray[np.float64]
 CENTER, RADIUS = math.sqrt(2), 1.0
@@ -90,7 +91,7 @@ def test_every_bound_holds_on_a_ball(dimension: int, rng: np.random.Generator) -
         ahead = ball_excess(sigma, dimension=dimension, radius=RADIUS)
         lost = float(np.sum(ball_play(losses, sigma, center=center, radius=RADIUS) * losses)) - best
         early = (
-            float(np.sum(ball_play_ahead(losses, sigma, center=center, radius=RADIUS) * losses))
+            float(np.sum(ball_lookahead_play(losses, sigma, center=center, radius=RADIUS) * losses))
             - best
         )
         largest = losses @ center + RADIUS * np.linalg.norm(losses, axis=1)

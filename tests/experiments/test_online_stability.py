@@ -6,11 +6,7 @@ import math
 
 import numpy as np
 import pytest
-
-from sfumato.errors import InvalidParameter
-from sfumato.online.perturbations import NAMES, Gaussian, Gumbel, Laplace, Weibull, perturbation
-from sfumato.online.simplex import expected_play
-from sfumato.online.stability import (
+from experiments.online.stability import (
     consistency,
     lipschitz_bound,
     log_ratios,
@@ -18,6 +14,11 @@ from sfumato.online.stability import (
     path_privacy,
     printed_play,
 )
+
+from sfumato.errors import InvalidParameter
+from sfumato.online.laws import Gaussian, Gumbel, Laplace, Weibull
+from sfumato.online.perturbations import NAMES, perturbation
+from sfumato.online.simplex import expected_play
 
 EPSILON = 0.2
 

@@ -10,12 +10,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy import integrate, optimize, stats
-from tests.chance import assert_law, assert_share
-
-from sfumato.errors import InvalidInput, InvalidParameter, SolverFailed
-from sfumato.online import ensemble
-from sfumato.online.ensemble import (
+from experiments.online import ensemble
+from experiments.online.ensemble import (
     gaussian_orthogonal,
     haar,
     laplace_eigenvalues,
@@ -24,7 +20,11 @@ from sfumato.online.ensemble import (
     privacy_loss,
     symmetric_laplace,
 )
-from sfumato.online.ensemble_kernel import run
+from experiments.online.ensemble_kernel import run
+from scipy import integrate, optimize, stats
+from tests.chance import assert_law, assert_share
+
+from sfumato.errors import InvalidInput, InvalidParameter, SolverFailed
 
 FloatArray = npt.NDArray[np.float64]
 Cdf = Callable[[npt.NDArray[np.int64]], FloatArray]

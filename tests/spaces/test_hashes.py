@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.chance import assert_law, assert_share
 
-from sfumato.graphon.hashes import hashed, mixed
+from sfumato.spaces.hashes import hashed, mixed
 
 GOLDEN = [0x48218226FF3CD4BF, 0xA706DD2F4D197E6F, 0xAD65DFF703DED179]
 

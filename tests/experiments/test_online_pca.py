@@ -8,30 +8,30 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
+from experiments.online.ensemble import gaussian_orthogonal, symmetric_laplace
+from experiments.online.pca import (
+    average,
+    draw_projection,
+    exponentiated_bound,
+    exponentiated_gradient,
+    gaussian_bound,
+    laplace_gain,
+    lookahead_play,
+    pca_best_loss,
+    pca_leader,
+    pca_regret,
+    perturbed_leader,
+    perturbed_regrets,
+    play,
+    running_totals,
+    tuned_rate,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.online.ensemble import gaussian_orthogonal, symmetric_laplace
-from sfumato.online.pca import (
-    average,
-    be,
-    draw_projection,
-    exponentiated_bound,
-    exponentiated_gradient,
-    follow,
-    gaussian_bound,
-    laplace_gain,
-    pca_best_loss,
-    pca_leader,
-    pca_regret,
-    perturbed_leader,
-    perturbed_regrets,
-    running_totals,
-    tuned_rate,
-)
 from sfumato.online.regrets import regret_bound
 from sfumato.privacy import gaussian_sigma
 
@@ -141,13 +141,16 @@ def test_a_drawn_projection_has_the_play_as_its_mean(rng: np.random.Generator) -
 def test_the_leader_is_led_astray() -> None:
     """It loses 1 in each of 199 rounds, after 1/4; the best fixed axis loses 99.5 (errata of sec. 12.1)."""
     points = leader_killer(200)
-    lost = pca_regret(points, 1, plays=follow(points, lambda total: pca_leader(total, 1)))
+    lost = pca_regret(points, 1, plays=play(points, lambda total: pca_leader(total, 1)))
     assert lost == pytest.approx(199.25 - 99.5)
     # Lemma 12.1: to know one point ahead is to regret nothing.
-    assert pca_regret(points, 1, plays=be(points, lambda total: pca_leader(total, 1))) <= 1e-9
+    assert (
+        pca_regret(points, 1, plays=lookahead_play(points, lambda total: pca_leader(total, 1)))
+        <= 1e-9
+    )
     rate = tuned_rate(99.5, size=2, rank=1)
     calm = pca_regret(
-        points, 1, plays=follow(points, lambda x: exponentiated_gradient(x, 1, rate=rate))
+        points, 1, plays=play(points, lambda x: exponentiated_gradient(x, 1, rate=rate))
     )
     assert calm < 8
 
@@ -180,7 +183,7 @@ def test_exponentiated_gradient_keeps_its_bound(
     for row, (axis, length, angle) in zip(points, steps, strict=True):
         row[axis % size] = length * math.cos(angle)
         row[(axis + 1) % size] = length * math.sin(angle)
-    plays = follow(points, lambda total: exponentiated_gradient(total, rank, rate=rate))
+    plays = play(points, lambda total: exponentiated_gradient(total, rank, rate=rate))
     best = pca_best_loss(points, rank)
     bound = exponentiated_bound(best, size=size, rank=rank, rate=rate)
     assert pca_regret(points, rank, plays=plays) <= bound + 1e-9
@@ -190,7 +193,7 @@ def test_exponentiated_gradient_keeps_its_bound(
 def test_the_bound_of_exponentiated_gradient_is_nearly_attained() -> None:
     """A bound smaller by 5 % would be false; and the tuned rate keeps its closed form."""
     points = cycle(16, 40)
-    plays = follow(points, lambda total: exponentiated_gradient(total, 1, rate=1.0))
+    plays = play(points, lambda total: exponentiated_gradient(total, 1, rate=1.0))
     lost, bound = (
         pca_regret(points, 1, plays=plays),
         exponentiated_bound(0, size=16, rank=1, rate=1.0),
@@ -237,8 +240,8 @@ def test_kept_noise_is_the_learner_with_that_noise(rng: np.random.Generator) -> 
         return perturbed_leader(total, 2, noise=noise)
 
     followed, been = perturbed_regrets(points, 2, noises=noise[None])
-    assert followed == pytest.approx([pca_regret(points, 2, plays=follow(points, learner))])
-    assert been == pytest.approx([pca_regret(points, 2, plays=be(points, learner))])
+    assert followed == pytest.approx([pca_regret(points, 2, plays=play(points, learner))])
+    assert been == pytest.approx([pca_regret(points, 2, plays=lookahead_play(points, learner))])
 
 
 @pytest.mark.statistical
@@ -250,7 +253,7 @@ def test_fresh_noise_costs_the_same_on_average(rng: np.random.Generator) -> None
         return perturbed_leader(total, 1, noise=gaussian_orthogonal(3, 2.0, rng=rng))
 
     new = average(
-        np.array([pca_regret(points, 1, plays=follow(points, fresh)) for _ in range(120)]),
+        np.array([pca_regret(points, 1, plays=play(points, fresh)) for _ in range(120)]),
         confidence=SURE,
     )
 
@@ -298,7 +301,7 @@ def test_corollary_12_7_fails_at_size_16(rng: np.random.Generator) -> None:
     printed = 1 + math.log(16)
     assert average(been, confidence=SURE).low > printed
     assert average(followed, confidence=SURE).low > 3 * printed
-    plays = follow(points, lambda total: exponentiated_gradient(total, 1, rate=1.0))
+    plays = play(points, lambda total: exponentiated_gradient(total, 1, rate=1.0))
     assert pca_regret(points, 1, plays=plays) < 4.4
 
 
@@ -346,7 +349,7 @@ def test_bad_input_gets_one_sentence(rng: np.random.Generator) -> None:
         (lambda: pca_regret(square, 1, plays=square), "one square matrix for each of 3 points"),
         (lambda: perturbed_regrets(square, 1, noises=square), r"matrices of shape \(3, 3\)"),
         (
-            lambda: follow(np.full((1, 2), 1.0), lambda total: pca_leader(total, 1)),
+            lambda: play(np.full((1, 2), 1.0), lambda total: pca_leader(total, 1)),
             "length of at most 1, got 1.4",
         ),
         (lambda: pca_best_loss(np.array([[np.nan, 0]]), 1), "finite array"),

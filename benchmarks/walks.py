@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -57,7 +58,7 @@ def walked(call: Callable[[], Any]) -> tuple[set[str], set[tuple[str, str]]]:
         call()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     return files, functions
 
 
@@ -77,7 +78,7 @@ def main() -> None:
         for name, (*before, last) in JOBS.items():
             for line in before:
                 command(line)
-            files, functions = walked(lambda line=last: command(line))
+            files, functions = walked(partial(command, last))
             print(f"| {name} | {len(files)} | {len(functions)} |")
 
 

@@ -11,7 +11,7 @@ from experiments.sensors.points import Part, Point, Table, exact_point
 from scipy import stats
 
 from sfumato.audit.property_testing import THIRD, majority_error
-from sfumato.privacy import max_divergence
+from sfumato.privacy.accounting import max_divergence
 
 EPSILON = 0.5
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 PANEL = 4.0
 NEGLIGIBLE = 1e-18
 
 
-@njit(cache=True)
+@njit
 def run(state, uniforms, points, primitive):
     """Sweep up and down through an ascending state, once for each row of uniforms, in place."""
     # mypy: ignore-errors
@@ -24,7 +25,7 @@ def run(state, uniforms, points, primitive):
             state[i] = _site(state, i, uniforms[row, step], points, primitive)
 
 
-@njit(cache=True)
+@njit
 def _site(state, i, u, points, primitive):
     """A new value of one eigenvalue between its two neighbors, the u-quantile given the others."""
     # mypy: ignore-errors
@@ -46,7 +47,7 @@ def _site(state, i, u, points, primitive):
     return _quantile(u, low, high, others[:count], points, primitive)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _density(x, others):
     """e**-|x| times the product of |x - other|, each over their number, so that nothing overflows."""
     # mypy: ignore-errors
@@ -57,7 +58,7 @@ def _density(x, others):
     return product
 
 
-@njit(cache=True)
+@njit
 def _quantile(u, low, high, others, points, primitive):
     """The u-quantile of the density on (low, high), low finite: panels, and in the right one Newton.
 

@@ -35,7 +35,7 @@ from sfumato.audit.fixed.bound import LowerBound
 from sfumato.audit.fixed.delta_profile import DeltaBand
 from sfumato.audit.results import Verdict
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import hockey_stick
+from sfumato.privacy.accounting import hockey_stick
 
 # The module itself: the room's door hands out a function of the same name.
 room: Any = import_module("sfumato.audit.catalogue.self_test")

@@ -27,7 +27,7 @@ from sfumato.online.perturbations import excess
 from sfumato.online.regrets import best_loss, regret
 from sfumato.online.sequences import SEQUENCES
 from sfumato.online.simplex import leader, perturbed_leader, play
-from sfumato.privacy import gaussian_delta
+from sfumato.privacy.accounting import gaussian_delta
 
 FloatArray = npt.NDArray[np.float64]
 CENTER, RADIUS = math.sqrt(2), 1.0

@@ -24,13 +24,15 @@ from sfumato.privacy import (
     PureDP,
     ReplaceUser,
     RoundedGaussian,
-    advanced,
     as_approx,
-    as_zcdp,
     compose,
+    gaussian_sigma,
+)
+from sfumato.privacy.accounting import (
+    advanced,
+    as_zcdp,
     consequence,
     gaussian_delta,
-    gaussian_sigma,
     group,
     parallel,
     pld,

@@ -22,15 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter, NoiseExhausted, Unguarded
-from sfumato.privacy import (
-    GaussianLaw,
-    KeyedNoise,
-    LaplaceLaw,
-    Law,
-    RoundedGaussianLaw,
-    keyed_draws,
-)
-from sfumato.privacy.noise import keyed
+from sfumato.privacy import GaussianLaw, KeyedNoise, LaplaceLaw, RoundedGaussianLaw
+from sfumato.privacy.noise import Law, keyed, keyed_draws
 from sfumato.privacy.noise.keyed import COUNTERS, derive_key, keystream
 from sfumato.privacy.noise.tables import MOST_DISTANCE, Sampler, erf_at, sampler
 

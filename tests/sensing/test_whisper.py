@@ -16,7 +16,8 @@ from tests.chance import LEVEL, assert_share
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter, LedgerMismatch
-from sfumato.privacy import AddRemoveUser, Ledger, Neighbors, PureDP, ReplaceUser, group
+from sfumato.privacy import AddRemoveUser, Ledger, Neighbors, PureDP, ReplaceUser
+from sfumato.privacy.accounting import group
 from sfumato.sensing.planning.synthetic import block_graph
 from sfumato.sensing.whisper.network import (
     Spread,

@@ -19,8 +19,8 @@ from sfumato.privacy import (
     RandomApproxDP,
     RandomPureDP,
     as_approx,
-    gaussian_delta,
 )
+from sfumato.privacy.accounting import gaussian_delta
 
 POWERS = np.linspace(-12, -0.01, 60)
 """Deltas, as powers of ten, at which a zCDP claim is turned into epsilons."""

@@ -17,8 +17,8 @@ from sfumato.privacy import (
     RandomApproxDP,
     RandomPureDP,
     as_approx,
-    gaussian_delta,
 )
+from sfumato.privacy.accounting import gaussian_delta
 
 DELTAS = ("1e-1", "1e-2", "1e-3", "1e-4", "1e-6", "1e-8")
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)

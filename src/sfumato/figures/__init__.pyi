@@ -1,7 +1,7 @@
 from .audit import draw_band, draw_wealth, draw_witness
 from .beliefs import at_least
 from .flows import Arrows, arrows, flow_field
-from .forecast import Asked, draw_forecast
+from .forecast import Highlight, draw_forecast
 from .graphon import blocks_picture, phase_picture
 from .heatmap import TOPS, Frame, Words, draw_heatmap, palette, round_number, shades
 from .intervals import Series, draw_intervals
@@ -19,8 +19,8 @@ from .track import draw_line_track, draw_plane_track
 __all__ = [
     "TOPS",
     "Arrows",
-    "Asked",
     "Frame",
+    "Highlight",
     "Overlay",
     "Panel",
     "Series",

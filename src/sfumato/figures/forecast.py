@@ -29,7 +29,7 @@ COLUMNS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Highlight:
     """What is marked in the panels: an x on all of them, and a y on the one of this name; either may lack."""
 
     x: float | None = None
@@ -37,7 +37,9 @@ class Asked:
     y: float | None = None
 
 
-def draw_forecast(panels: Sequence[Series], *, x_label: str, asked: Asked, caption: str) -> bytes:
+def draw_forecast(
+    panels: Sequence[Series], *, x_label: str, marked: Highlight, caption: str
+) -> bytes:
     """One PNG with a panel for each metric, to see at a glance what more of x would buy."""
     if not panels:
         raise InvalidParameter("a picture needs at least one panel, got none; nothing was drawn")
@@ -56,12 +58,12 @@ def draw_forecast(panels: Sequence[Series], *, x_label: str, asked: Asked, capti
         axis.set_xscale("log")
         axis.fill_between(one.x, one.low, one.high, color=FOUND, alpha=0.18, linewidth=0)
         axis.plot(one.x, one.middle, color=FOUND, linewidth=1.5)
-        if asked.x is not None:
-            middle = float(np.interp(np.log(asked.x), np.log(one.x), one.middle))
-            axis.axvline(asked.x, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-            axis.plot([asked.x], [middle], "o", color=FOUND, markersize=5)
-        if asked.y is not None and asked.name == one.name:
-            axis.axhline(asked.y, color=TRUE, linewidth=0.9, linestyle=(0, (4, 3)))
+        if marked.x is not None:
+            middle = float(np.interp(np.log(marked.x), np.log(one.x), one.middle))
+            axis.axvline(marked.x, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+            axis.plot([marked.x], [middle], "o", color=FOUND, markersize=5)
+        if marked.y is not None and marked.name == one.name:
+            axis.axhline(marked.y, color=TRUE, linewidth=0.9, linestyle=(0, (4, 3)))
         axis.set_xlim(float(one.x.min()), float(one.x.max()))
         marks = log_marks(float(one.x.min()), float(one.x.max()))
         axis.set_xticks(marks, [number(mark) for mark in marks])

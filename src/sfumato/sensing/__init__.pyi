@@ -5,8 +5,12 @@ from .diagnostics.misfit import Misfit, misfit
 from .diagnostics.mixing import Mixing
 from .diagnostics.resolution import Resolution, resolution
 from .files import read_json
-from .model.operators.build import graph_diffusion, heat_line, heat_plane, linear
-from .model.operators.kinds import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
+from .model.operators.graph_diffusion import GraphDiffusion, graph_diffusion
+from .model.operators.heat_line import HeatLine, heat_line
+from .model.operators.heat_plane import HeatPlane, heat_plane
+from .model.operators.matrix import Matrix, linear
+from .model.operators.protocol import Operator
+from .model.operators.registry import register_operator
 from .model.sensitivity import Sensitivity, per_sensor_loss, sensitivity
 from .model.sensors import Sensors
 from .model.site import Site, read_site
@@ -167,6 +171,7 @@ __all__ = [
     "recover",
     "recovery_bound",
     "recovery_lower_bound",
+    "register_operator",
     "release_readings",
     "remove_offset",
     "required",

@@ -27,18 +27,8 @@ from sfumato.audit.property_testing.testers import (
 )
 from sfumato.audit.sequential.betting import MOST_EPSILON
 from sfumato.errors import InvalidParameter, NotComparable, Unverifiable
-from sfumato.privacy import (
-    ZCDP,
-    ApproxDP,
-    GaussianDP,
-    Loss,
-    PureDP,
-    RandomApproxDP,
-    RandomPureDP,
-    least_samples,
-    renyi_divergence,
-    total_variation,
-)
+from sfumato.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP, RandomApproxDP, RandomPureDP
+from sfumato.privacy.accounting import least_samples, renyi_divergence, total_variation
 
 Claimed = Loss | GaussianDP | RandomPureDP | RandomApproxDP
 Laws = tuple[FloatArray, FloatArray]

@@ -18,9 +18,9 @@ REST = np.uint64(0x7FFFFFFFFFFFFFFF)
 @lru_cache(maxsize=1)
 def _compiled() -> Callable[..., IntArray]:
     # numba takes a third of a second to import: not before the first keyed draw.
-    from numba import njit
+    from sfumato._compiled import njit
 
-    @njit(cache=True)
+    @njit
     def draw(
         words: Any, high: Any, low: Any, starts: Any, halves: Any, weights: Any, signed: bool
     ) -> Any:

@@ -12,7 +12,7 @@ from sfumato._types import FloatArray
 from sfumato._validate import read_only, real_array
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.sensing.model.operators.build import linear
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator, is_operator
 from sfumato.sensing.recovery.certificate import Recovery
 from sfumato.sensing.recovery.radius import default_radius, papers_radius
 from sfumato.sensing.recovery.solver.certify import FEASIBLE, Answer, certify, ray_margin
@@ -81,7 +81,7 @@ def recover(
 def _operator(
     given: Operator | npt.ArrayLike, space: Line | Grid | Graph | Points | None
 ) -> Operator:
-    if isinstance(given, Operator):
+    if is_operator(given):
         if space is not None and space != given.space:
             raise InvalidParameter(
                 "an operator has its own space, a space goes with an array; nothing was recovered"

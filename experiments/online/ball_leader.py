@@ -17,15 +17,9 @@ from scipy import optimize, special
 from sfumato._types import FloatArray
 from sfumato._validate import require
 from sfumato.errors import InvalidInput
-<<<<<<< HEAD:src/sfumato/online/ball.py
-from sfumato.online.regrets import regret_bound
-from sfumato.online.simplex import totals_before
+from sfumato.online import regret_bound, totals_before
 from sfumato.privacy import gaussian_sigma
 from sfumato.privacy.accounting import gaussian_delta
-=======
-from sfumato.online import regret_bound, totals_before
-from sfumato.privacy import gaussian_delta, gaussian_sigma
->>>>>>> networks:experiments/online/ball_leader.py
 
 
 def expected_direction(losses: npt.ArrayLike, sigma: float) -> FloatArray:

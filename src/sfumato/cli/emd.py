@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.graph_files import Overwrite
+from sfumato.cli.graph import Overwrite
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import check_writable, write_file
 

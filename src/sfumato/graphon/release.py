@@ -17,7 +17,7 @@ import numpy as np
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.estimate import (
+from sfumato.graphon.estimation.estimators import (
     DENSE,
     Estimate,
     block_counts,
@@ -25,7 +25,7 @@ from sfumato.graphon.estimate import (
     block_pairs,
     refine,
 )
-from sfumato.graphon.holdout import MOST
+from sfumato.graphon.estimation.holdout import MOST
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.sample import triangle_pairs
@@ -140,7 +140,7 @@ class PrivateBlocks:
     releases: tuple[Release[IntArray], ...]
 
 
-def release_blocks(
+def private_blocks(
     network: Network,
     k: int | None,
     *,

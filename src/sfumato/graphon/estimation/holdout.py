@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from sfumato._types import FloatArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.estimate import (
+from sfumato.graphon.estimation.estimators import (
     Estimate,
     block_counts,
     block_means,

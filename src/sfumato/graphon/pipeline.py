@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,31 +10,28 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import write_table
 from sfumato.graphon.blocks import Blocks
 from sfumato.graphon.cut_distance import distance
+from sfumato.graphon.inputs import BETWEEN, known_blocks, limits_case, paying_ledger
 from sfumato.graphon.limits.bounds import attained_rate, error_floor, estimation_rate
-from sfumato.graphon.limits.thresholds import detectability, even_like, signals
+from sfumato.graphon.limits.thresholds import detectability, signals
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.render import render_network
 from sfumato.graphon.results import (
-    FORMAT,
     BlocksResult,
     MeasuredBlocks,
     NetworkComparison,
     NetworkFiles,
     NetworkLimits,
-    read_blocks,
 )
 from sfumato.graphon.sample import Sampled, sample_graph
 from sfumato.graphon.sources import Columns, NamedNetwork, Nodes, named_network
-from sfumato.privacy import FlippedEdge, Ledger, Noise
+from sfumato.privacy import Ledger, Noise
 
 Auto = Literal["auto"]
 Watch = Callable[[str], None]
-
-BETWEEN = 0.2  # the chance between blocks over that within, where nobody knows it
 
 
 def find_blocks(
@@ -124,7 +120,7 @@ def release_blocks(
     """
     if nodes is None and isinstance(graph, str | os.PathLike):
         named_network(graph, private=True)  # refuses, before a ledger is looked at
-    fitted = Blocks(k, epsilon=epsilon, ledger=_paying(ledger))
+    fitted = Blocks(k, epsilon=epsilon, ledger=paying_ledger(ledger))
     given = named_network(graph, nodes=nodes, columns=columns, private=True)
     _tell(watch, f"looking for {'blocks' if k == 'auto' else f'{k} blocks'}")
     return _result(fitted.fit(given.network, noise=noise), given)
@@ -219,7 +215,7 @@ def network_limits(
     found = graphon = None
     if graph is not None:
         graphon, found = _measured(graph, columns, watch=watch)
-    n, k, within, across = _case(found, graphon, n, k, rho, between)
+    n, k, within, across = limits_case(found, graphon, n, k, rho, between)
     largest = max(within, across)
     return NetworkLimits(
         n,
@@ -327,48 +323,10 @@ def _result(fitted: Blocks, given: NamedNetwork) -> BlocksResult:
     )
 
 
-def _paying(ledger: Ledger | str | Path) -> Ledger:
-    """The ledger that pays for edges; any other is refused with the line that makes the right one."""
-    if isinstance(ledger, Ledger):
-        return ledger
-    path = Path(ledger)
-    line = f"sfumato ledger create {path} --epsilon 3 --unit edge --neighbors flipped-edge --source NAME"
-    if not path.exists():
-        raise InvalidInput(f"there is no ledger {path}; make one with: {line}; nothing was read")
-    found = Ledger(path)
-    if not isinstance(found.header.neighbors, FlippedEdge) or found.header.unit != "edge":
-        raise LedgerMismatch(
-            f"{path} accounts for '{found.header.neighbors}' per {found.header.unit}, and edges need one "
-            f"made like: {line}; nothing was read"
-        )
-    return found
-
-
-def _saved(graph: object) -> BlocksResult | None:
-    """Blocks in a JSON file, or None if the file or the object is something else."""
-    if not isinstance(graph, str | os.PathLike) or Path(graph).suffix != ".json":
-        return None
-    path = Path(graph)
-    if not path.exists():
-        raise InvalidInput(f"cannot read {path}: there is no such file; nothing was compared")
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return read_blocks(path) if isinstance(data, dict) and data.get("format") == FORMAT else None
-
-
-def _known(graph: object) -> BlocksResult | BlockGraphon | None:
-    """Blocks that need not be found any more."""
-    if isinstance(graph, BlocksResult | BlockGraphon):
-        return graph
-    return graph.graphon_ if isinstance(graph, Blocks) else _saved(graph)
-
-
 def _graphon(
     graph: object, k: int | Auto, columns: Columns, *, watch: Watch | None
 ) -> BlockGraphon:
-    if (known := _known(graph)) is not None:
+    if (known := known_blocks(graph)) is not None:
         return known.graphon if isinstance(known, BlocksResult) else known
     return find_blocks(graph, k, columns=columns, watch=watch).graphon
 
@@ -376,7 +334,7 @@ def _graphon(
 def _measured(
     graph: object, columns: Columns, *, watch: Watch | None
 ) -> tuple[BlockGraphon, MeasuredBlocks]:
-    known: Any = _known(graph)
+    known: Any = known_blocks(graph)
     if isinstance(graph, Blocks):
         n, reason = graph.labels_.size, graph.reason_
     elif isinstance(known, BlockGraphon):
@@ -387,52 +345,6 @@ def _measured(
         found = known or find_blocks(graph, columns=columns, watch=watch)
         known, n, reason = found.graphon, found.nodes, found.reason
     return known, MeasuredBlocks(n, known.k, reason, tuple(signals(known, n).tolist()))
-
-
-def _case(
-    found: MeasuredBlocks | None,
-    graphon: BlockGraphon | None,
-    n: int | None,
-    k: int | None,
-    rho: float | None,
-    between: float | None,
-) -> tuple[int, int, float, float]:
-    """Nodes, blocks and both chances: what was given, else what was measured."""
-    if found is None and (n is None or k is None or rho is None):
-        raise InvalidParameter("give `n`, `k` and `rho`, or an edge list; nothing was computed")
-    if found is not None and graphon is not None:
-        n = n or found.nodes
-        if rho is None and found.k == 1:
-            raise InvalidParameter(
-                f"no blocks are found in it ({found.nodes:,} nodes: {found.reason}): to ask about some that "
-                "it might have, give `k` and `rho`; nothing was computed"
-            )
-        if rho is None and k is not None and k != found.k:
-            raise InvalidParameter(
-                f"it has {found.k} blocks by itself: to ask about {k}, give `rho` as well, the chance within "
-                "them; nothing was computed"
-            )
-        k = k or found.k
-        if rho is None:
-            if between is not None:
-                raise InvalidParameter(
-                    "`between` is a share of `rho`: give both; nothing was computed"
-                )
-            return n, k, *even_like(graphon)
-    if n is None or k is None or k < 2 or rho is None:
-        raise InvalidParameter("give `k`, how many blocks to ask about; nothing was computed")
-    share = BETWEEN if between is None else between
-    if not 0 < rho <= 1:
-        raise InvalidParameter(
-            f"`rho` must be above 0 and at most 1, got {rho}; nothing was computed"
-        )
-    if not 0 <= share <= 1:
-        raise InvalidParameter(
-            f"`between` must be at least 0 and below 1, got {share}; nothing was computed"
-        )
-    if share == 1:
-        raise InvalidParameter("`between` 1 leaves nothing to tell blocks by; nothing was computed")
-    return n, k, rho, share * rho
 
 
 def _tell(watch: Watch | None, step: str) -> None:

@@ -17,10 +17,10 @@ from sfumato._types import IntArray
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 from sfumato.graphon import release
 from sfumato.graphon.estimation.estimators import block_counts
+from sfumato.graphon.flipped_dyads import FlippedDyads
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.release import (
-    FlippedDyads,
     _reason,
     blocks_in,
     estimate_from_counts,

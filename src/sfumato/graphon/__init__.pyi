@@ -1,6 +1,7 @@
 from .assignment import permuted_distance, twice_permuted_distance
 from .blocks import Blocks
 from .cut_distance import Distance, distance
+from .flipped_dyads import FlippedDyads
 from .limits import detectability, error_floor, estimation_rate, signals
 from .model import BlockGraphon
 from .network import Network, as_network
@@ -14,7 +15,6 @@ from .pipeline import (
 )
 from .release import (
     TRACY_WIDOM,
-    FlippedDyads,
     PrivateBlocks,
     blocks_in,
     noise_edge,

@@ -23,7 +23,7 @@ from sfumato.graphon.sources import Nodes, named_network
 from sfumato.privacy import Ledger, Noise, PureDP, Release
 from sfumato.spaces import Graph
 
-MOST_WHOLE = 3000  # nodes of which all pairs are given weights
+MAX_COMPLETE = 3000  # nodes of which all pairs are given weights
 
 
 class Blocks:
@@ -197,9 +197,9 @@ class Blocks:
         self._fitted("weights", "computed")
         n = self.labels_.size
         if edges is None:
-            if not 2 <= n <= MOST_WHOLE:
+            if not 2 <= n <= MAX_COMPLETE:
                 raise InvalidParameter(
-                    f"all pairs are given weights for 2 to {MOST_WHOLE} nodes, got {n}: say which edges; "
+                    f"all pairs are given weights for 2 to {MAX_COMPLETE} nodes, got {n}: say which edges; "
                     "nothing was computed"
                 )
             graph = Graph(np.column_stack(np.triu_indices(n, 1)), nodes=n)

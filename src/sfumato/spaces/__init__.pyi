@@ -7,7 +7,7 @@ from .clusters import (
 )
 from .graph import Graph
 from .grid import MAX_LEVELS, Grid
-from .hashes import hashed, mixed
+from .hashes import hashed
 from .line import Line
 from .points import Norm, Points
 from .space import Space
@@ -29,7 +29,6 @@ __all__ = [
     "hashed",
     "kmeans",
     "leading_eigenvectors",
-    "mixed",
     "numbered_by_first",
     "part_of",
     "regularised_laplacian",

@@ -8,8 +8,8 @@ from scipy import stats
 from tests.chance import LEVEL, assert_share
 
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.estimate import constant, estimation_error, least_squares
-from sfumato.graphon.holdout import KEPT, candidates, choose, guarded_fit
+from sfumato.graphon.estimation.estimators import constant, estimation_error, least_squares
+from sfumato.graphon.estimation.holdout import KEPT, candidates, choose, guarded_fit
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.sample import sample_graph

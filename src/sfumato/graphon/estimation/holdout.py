@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from sfumato._types import FloatArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.estimate import (
+from sfumato.graphon.estimation.estimators import (
     Estimate,
     block_counts,
     block_means,
@@ -32,7 +32,7 @@ from sfumato.spaces import hashed, kmeans
 
 KEPT = 0.85  # share of the edges that blocks are fitted to
 FOLDS = 3
-MOST = 12  # blocks that k="auto" looks at
+MAX_BLOCKS = 12  # blocks that k="auto" looks at
 PATIENCE = 3  # numbers of blocks in a row that foretell no better, before it stops
 
 
@@ -76,6 +76,19 @@ def guarded_fit(
     On a network that is pure chance (Erdos-Renyi) blocks are believed with a chance of at most
     `alarm`. Far more blocks than there are may be refused where fewer are believed: k is then too
     many to foretell.
+
+    Args:
+        network: The network.
+        k: How many blocks, from 1; None chooses from 1 to 12.
+        salt: Which hash splits the edges.
+        alarm: The chance of believing in blocks where there are none, at most; in (0, 1).
+
+    Returns:
+        The blocks, and what each number of blocks gained on held-out edges.
+
+    Raises:
+        InvalidParameter: k or alarm is out of range.
+
     """
     if k == 1 or network.size < 4:
         return constant(network), Choice(1, False, ())
@@ -90,7 +103,7 @@ def guarded_fit(
 
 def candidates(n: int) -> tuple[int, ...]:
     """The numbers of blocks that k="auto" looks at: blocks of ten nodes at least, and no more than 12."""
-    return tuple(range(2, max(2, min(MOST, n // 10)) + 1))
+    return tuple(range(2, max(2, min(MAX_BLOCKS, n // 10)) + 1))
 
 
 def choose(network: Network, ks: Sequence[int], *, salt: int = 0, alarm: float = 0.05) -> Choice:
@@ -104,10 +117,11 @@ def choose(network: Network, ks: Sequence[int], *, salt: int = 0, alarm: float =
         )
     if not 0 < alarm < 1:
         raise InvalidParameter(f"alarm must lie in (0, 1), got {alarm}; nothing was fitted")
-    most = max(whole("k", k, low=2, high=network.size) for k in ks)
+    max_blocks = max(whole("k", k, low=2, high=network.size) for k in ks)
     threshold = -float(ndtri(alarm / len(ks)))
     folds = [
-        _Fold.split(network, KEPT, salt=FOLDS * salt + fold, most=most) for fold in range(FOLDS)
+        _Fold.split(network, KEPT, salt=FOLDS * salt + fold, max_blocks=max_blocks)
+        for fold in range(FOLDS)
     ]
     gains: list[Gain] = []
     best = 0
@@ -134,12 +148,12 @@ class _Fold:
     rows: FloatArray
 
     @classmethod
-    def split(cls, network: Network, share: float, *, salt: int, most: int) -> _Fold:
+    def split(cls, network: Network, share: float, *, salt: int, max_blocks: int) -> _Fold:
         low, high = network.edges.T
         chosen = hashed(low * network.size + high, 1000 + salt) < share
         kept = Network(network.size, network.edges[chosen])
         held = Network(network.size, network.edges[~chosen])
-        return cls(kept, held, share, embedding(kept, min(most, network.size)))
+        return cls(kept, held, share, embedding(kept, min(max_blocks, network.size)))
 
     def gain(self, k: int) -> tuple[float, float]:
         """The drop in squared error on dyads that are not kept edges, and a bound of its deviation.

@@ -54,9 +54,21 @@ def spectral(network: Network, k: int) -> Estimate:
     eigenvectors times
     |eigenvalue|, k-means on the rows.
 
-    >>> cliques = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)]
-    >>> spectral(Network(6, cliques), 2).graphon.matrix.tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    Args:
+        network: The network.
+        k: Blocks, from 1 to the number of nodes.
+
+    Returns:
+        The blocks, fewer than k where some stay empty.
+
+    Raises:
+        InvalidParameter: k is out of range.
+
+    Example:
+        >>> cliques = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)]
+        >>> spectral(Network(6, cliques), 2).graphon.matrix.tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+
     """
     return from_labels(network, spectral_labels(network, k))
 
@@ -67,6 +79,18 @@ def least_squares(network: Network, k: int, *, starts: int = 3) -> Estimate:
     The least-squares estimator of [gao15, sec. 2] reaches the rate of thm. 4.4; finding it exactly
     is intractable, so this is a local optimum: given blocks, means are best; given means, each node
     goes where its own row fits best. The first start is spectral, the others hashed.
+
+    Args:
+        network: The network.
+        k: Blocks, from 1 to the number of nodes.
+        starts: How many starts, at least 1.
+
+    Returns:
+        The best blocks of all starts.
+
+    Raises:
+        InvalidParameter: k or starts is out of range.
+
     """
     k = _block_count(k, network.size)
     best: IntArray | None = None
@@ -84,7 +108,15 @@ def least_squares(network: Network, k: int, *, starts: int = 3) -> Estimate:
 
 
 def constant(network: Network) -> Estimate:
-    """One block: the estimate that knows only how many edges there are, which others must beat."""
+    """One block: the estimate that knows only how many edges there are, which others must beat.
+
+    Args:
+        network: The network.
+
+    Returns:
+        One block with the network's density.
+
+    """
     return from_labels(network, np.zeros(network.size, dtype=np.int64))
 
 
@@ -93,6 +125,17 @@ def usvt(network: Network, *, excess: float = 0.01) -> FloatArray:
 
     Those of at least (2 + excess) sqrt(n rho (1 - rho)) are kept and entries clipped to [0, 1]
     [chatterjee15, sec. 1]. A dense matrix: at most 6000 nodes.
+
+    Args:
+        network: The network; at most 6000 nodes.
+        excess: How far above the noise eigenvalues must be to be kept, at least 0.
+
+    Returns:
+        The chances, n x n.
+
+    Raises:
+        InvalidParameter: There are more nodes.
+
     """
     n, density = network.size, network.density
     if n > DENSE:
@@ -110,6 +153,18 @@ def estimation_error(estimate: Estimate, truth: BlockGraphon, labels: npt.ArrayL
     sqrt of the mean of (Q[z_i, z_j] - B[t_i, t_j])**2: the error of [mcmillan18, (4.13)], with the
     1/n that a norm takes (printed 1/n**2, which goes with its square). A pair of equal nodes counts
     too. By the table of nodes in both blocks, so n x n entries are never formed.
+
+    Args:
+        estimate: What was fitted.
+        truth: The model that the network was drawn from.
+        labels: The true block of each node.
+
+    Returns:
+        The root mean square error of chances, 0 to 1.
+
+    Raises:
+        InvalidParameter: labels are not a block of the truth for each node.
+
     """
     true = checked_labels(labels, estimate.labels.size, truth.k)
     fitted, k = estimate.graphon, estimate.graphon.k
@@ -122,7 +177,16 @@ def estimation_error(estimate: Estimate, truth: BlockGraphon, labels: npt.ArrayL
 
 
 def from_labels(network: Network, labels: IntArray) -> Estimate:
-    """Block means of given blocks, numbered in the order of their first node."""
+    """Block means of given blocks, numbered in the order of their first node.
+
+    Args:
+        network: The network.
+        labels: A number for the block of each node.
+
+    Returns:
+        The blocks with their means, and the mean squared residual.
+
+    """
     tidy = numbered_by_first(labels)
     k = int(tidy.max()) + 1
     edges, pairs = block_counts(network, tidy, k)

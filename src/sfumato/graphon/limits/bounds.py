@@ -29,8 +29,21 @@ def estimation_rate(n: int, k: int, density: float) -> float:
     4.3]. It is rho, the error of answering 0, where rho <= k**2 / n**2. One block has no labels to
     be missed.
 
-    >>> round(estimation_rate(600, 8, 0.1) / 0.1, 2)
-    0.51
+    Args:
+        n: Nodes, at least 1.
+        k: Blocks, from 1 to n.
+        density: rho, the largest chance of an edge: above 0 and at most 1.
+
+    Returns:
+        The error in delta_2, up to a constant.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> round(estimation_rate(600, 8, 0.1) / 0.1, 2)
+        0.51
+
     """
     _check(n, k, density)
     labels = density * (k / n) ** 0.25 if k > 1 else 0.0
@@ -47,8 +60,21 @@ def attained_rate(n: int, k: int, density: float) -> float:
     Beside `estimation_rate` it says how much is unknown: a factor of at most sqrt(max(1, log k)),
     for rho n >= 1.
 
-    >>> attained_rate(600, 8, 0.1) >= estimation_rate(600, 8, 0.1)
-    True
+    Args:
+        n: Nodes, at least 1.
+        k: Blocks, from 1 to n.
+        density: rho, the largest chance of an edge: above 0 and at most 1.
+
+    Returns:
+        The error in delta_2, up to a constant.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> attained_rate(600, 8, 0.1) >= estimation_rate(600, 8, 0.1)
+        True
+
     """
     _check(n, k, density)
     labels = density * (k / n) ** 0.25 if k > 1 else 0.0
@@ -80,8 +106,20 @@ def packing(k: int, *, share: float = 1 / 6) -> Packing:
     them. The union bound printed there says something for k >= 357 only; counting both halves of
     the matrix it does from k = 48 on at a share of 1/6, and from k = 10 on at 1/50.
 
-    >>> packing(47).log_count, packing(60).log_count > 25
-    (0.0, True)
+    Args:
+        k: Blocks, at least 1.
+        share: The share of entries in which any two differ, in (0, 1/2).
+
+    Returns:
+        How many there are, as a logarithm, and how far apart.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> packing(47).log_count, packing(60).log_count > 25
+        (0.0, True)
+
     """
     if k < 1 or not 0 < share < 0.5:
         raise InvalidParameter(
@@ -110,10 +148,23 @@ def divergence_bound(n: int, density: float, *, contrast: float) -> float:
     order. By [mcmillan18, (5.10)] it is 32 c**2 k**2 rho, with a rho too many: that lemma asks for
     chances in [1/4, 3/4]. With s = c min(1, k / (n sqrt(rho))), s <= 1/4, 32 c**2 k**2 is right.
 
-    >>> c, k, n, rho = 0.05, 8, 400, 0.01
-    >>> found = divergence_bound(n, rho, contrast=c * min(1, k / (n * rho**0.5)))
-    >>> 32 * c**2 * k**2 * rho < found < 32 * c**2 * k**2
-    True
+    Args:
+        n: Nodes, at least 1.
+        density: rho, the largest chance of an edge: above 0 and at most 1.
+        contrast: How far chances are from rho / 2, as a share of rho: 0 to 1/2.
+
+    Returns:
+        The divergence in nats, at most.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> c, k, n, rho = 0.05, 8, 400, 0.01
+        >>> found = divergence_bound(n, rho, contrast=c * min(1, k / (n * rho**0.5)))
+        >>> 32 * c**2 * k**2 * rho < found < 32 * c**2 * k**2
+        True
+
     """
     _check(n, 1, density)
     if not 0 <= contrast <= 0.5:
@@ -139,8 +190,21 @@ def error_floor(n: int, k: int, density: float) -> Floor:
     its best contrast [mcmillan18, thm. 5.4] [tsybakov09, lem. 2.3] [yu97, lem. 3]. Only many blocks
     make a packing the better one; below 10 blocks there is none.
 
-    >>> error_floor(1000, 4, 0.1).reason, error_floor(1000, 400, 0.1).reason
-    ('two points', 'packing')
+    Args:
+        n: Nodes, at least 1.
+        k: Blocks, from 1 to n.
+        density: rho, the largest chance of an edge: above 0 and at most 1.
+
+    Returns:
+        The error in delta_2, the argument that gives it, and its contrast.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> error_floor(1000, 4, 0.1).reason, error_floor(1000, 400, 0.1).reason
+        ('two points', 'packing')
+
     """
     _check(n, k, density)
     pairs = n * (n - 1) / 2
@@ -172,8 +236,21 @@ def contiguity_floor(within: float, between: float, k: int) -> float:
     [mcmillan18, lem. 5.5]: half of it times one less their total variation, which contiguity keeps
     below 1 and does not say.
 
-    >>> contiguity_floor(0.75, 0.25, 2)
-    0.25
+    Args:
+        within: The chance of an edge within a block, in [0, 1].
+        between: The chance of an edge between two blocks, in [0, 1].
+        k: Even blocks, at least 1.
+
+    Returns:
+        The distance in delta_2.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> contiguity_floor(0.75, 0.25, 2)
+        0.25
+
     """
     for chance in (within, between):
         if not 0 <= chance <= 1:

@@ -53,18 +53,18 @@ class Detectability:
         compared = f"signal {self.signal:.3g}"
         match self.regime:
             case "impossible":
-                said = f"{compared} is not above {self.contiguous:.3g}: no test tells the blocks from none"
+                text = f"{compared} is not above {self.contiguous:.3g}: no test tells the blocks from none"
             case "only by exhaustive search, if at all":
                 sure = "is" if self.degree > self.search_degree else "is not known to be"
-                said = (
+                text = (
                     f"{compared} lies between {self.contiguous:.3g} and 1: no fast method is known, "
                     f"and exhaustive search {sure} enough"
                 )
             case "detectable":
-                said = f"{compared} is above 1: the blocks can be found {LARGE}, though not every node's"
+                text = f"{compared} is above 1: the blocks can be found {LARGE}, though not every node's"
             case "recoverable exactly":
-                said = f"separation {self.separation:.3g} is above 1: every node's block can be found {LARGE}"
-        return f"{self.regime}: {said}"
+                text = f"separation {self.separation:.3g} is above 1: every node's block can be found {LARGE}"
+        return f"{self.regime}: {text}"
 
 
 def signal(n: int, k: int, *, within: float, between: float) -> float:
@@ -73,8 +73,22 @@ def signal(n: int, k: int, *, within: float, between: float) -> float:
     n (p - q)**2 / (k (p + (k - 1) q)), or (a - b)**2 > k (a + (k - 1) b) with a = n p, b = n q
     [decelle11] [abbe18].
 
-    >>> round(signal(1000, 2, within=0.012, between=0.004), 12)
-    2.0
+    Args:
+        n: Nodes, at least 2.
+        k: Blocks, from 1 to n.
+        within: The chance of an edge within a block, in [0, 1].
+        between: The chance of an edge between two blocks, in [0, 1].
+
+    Returns:
+        The signal; above 1 fast methods find the blocks.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> round(signal(1000, 2, within=0.012, between=0.004), 12)
+        2.0
+
     """
     _check(n, k, within, between)
     mean = (within + (k - 1) * between) / k
@@ -122,10 +136,24 @@ def detectability(n: int, k: int, *, within: float, between: float = 0.0) -> Det
     is known, the sharpest have within = k m, as far as that is at most 1. Every node can be placed
     if n (sqrt(p) - sqrt(q))**2 > k log n [abbe18].
 
-    >>> detectability(1000, 4, within=0.01, between=0.006).regime
-    'impossible'
-    >>> print(detectability(1000, 4, within=0.2, between=0.02).sentence.partition(": ")[2])
-    separation 3.38 is above 1: every node's block can be found in large networks like this
+    Args:
+        n: Nodes, at least 2.
+        k: Blocks, from 2 to n.
+        within: The chance of an edge within a block, in [0, 1].
+        between: The chance of an edge between two blocks, in [0, 1].
+
+    Returns:
+        The regime, and the numbers that were compared.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> detectability(1000, 4, within=0.01, between=0.006).regime
+        'impossible'
+        >>> print(detectability(1000, 4, within=0.2, between=0.02).sentence.partition(": ")[2])
+        separation 3.38 is above 1: every node's block can be found in large networks like this
+
     """
     _check(n, k, within, between)
     if k < 2:
@@ -160,8 +188,20 @@ def signals(graphon: BlockGraphon, n: int) -> FloatArray:
     order. For even blocks all are `signal`; uneven ones may show some directions and hide others. k
     - 1 numbers.
 
-    >>> signals(BlockGraphon([[0.012, 0.004], [0.004, 0.012]]), 1000).round(9).tolist()
-    [2.0]
+    Args:
+        graphon: The blocks.
+        n: Nodes, at least 2.
+
+    Returns:
+        k - 1 numbers, in decreasing order.
+
+    Raises:
+        InvalidParameter: n is below 2.
+
+    Example:
+        >>> signals(BlockGraphon([[0.012, 0.004], [0.004, 0.012]]), 1000).round(9).tolist()
+        [2.0]
+
     """
     _check(n, 1)
     values = _eigenvalues(graphon)
@@ -177,9 +217,17 @@ def even_like(graphon: BlockGraphon) -> tuple[float, float]:
     blocks is not too much for uneven ones. The sign is that of the faintest eigenvalue: p < q where
     nodes meet their like least. Where that asks for a chance below 0 it is 0, and above 1 it is 1.
 
-    >>> p, q = even_like(BlockGraphon([[0.3, 0.1], [0.1, 0.3]]))
-    >>> round(p, 12), round(q, 12)
-    (0.3, 0.1)
+    Args:
+        graphon: Blocks of any shares.
+
+    Returns:
+        The chances within and between blocks.
+
+    Example:
+        >>> p, q = even_like(BlockGraphon([[0.3, 0.1], [0.1, 0.3]]))
+        >>> round(p, 12), round(q, 12)
+        (0.3, 0.1)
+
     """
     k, density = graphon.k, graphon.density
     if k == 1:
@@ -200,9 +248,23 @@ def phases(n: int, *, contrast: float, densities: npt.ArrayLike, blocks: npt.Arr
     Densities are rho, the larger chance; the smaller is 1 - |contrast| of it, between blocks if the
     contrast is above 0 and within them if it is below.
 
-    >>> phases(1000, contrast=0.9, densities=[0.001, 0.3], blocks=[2, 10])
-    array([[0, 3],
-           [0, 3]])
+    Args:
+        n: Nodes, at least 2.
+        contrast: How far the smaller chance is below the larger, as a share: in [-1, 1], not 0.
+        densities: The larger chances, in [0, 1].
+        blocks: Numbers of blocks, each from 2 to n.
+
+    Returns:
+        Places in REGIMES, [block, density].
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> phases(1000, contrast=0.9, densities=[0.001, 0.3], blocks=[2, 10])
+        array([[0, 3],
+               [0, 3]])
+
     """
     if not 0 < abs(contrast) <= 1:
         raise InvalidParameter(

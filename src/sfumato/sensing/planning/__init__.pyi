@@ -15,6 +15,13 @@ from .papers_tables import tables
 from .placement import Placement, place_sensors, simulated_gain
 from .ratio import Ratio
 from .requirement import WANTED_TRIALS, Requirement, required
+from .synthetic import (
+    SyntheticOptions,
+    block_graph,
+    synthetic_even_site,
+    synthetic_site,
+    synthetic_sources,
+)
 
 __all__ = [
     "AXES",
@@ -32,6 +39,8 @@ __all__ = [
     "RecoveryForecast",
     "Requirement",
     "Scene",
+    "SyntheticOptions",
+    "block_graph",
     "draw_lots",
     "error_curve",
     "error_of",
@@ -40,6 +49,9 @@ __all__ = [
     "place_sensors",
     "required",
     "simulated_gain",
+    "synthetic_even_site",
+    "synthetic_site",
+    "synthetic_sources",
     "tables",
     "values_on",
 ]

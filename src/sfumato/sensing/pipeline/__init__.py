@@ -1,0 +1,5 @@
+"""Whole jobs with sensors: describe a site, release readings, plan, place, recover."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,5 @@
+"""What the jobs of sensing return: typed values that are saved as JSON."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -12,12 +12,10 @@ from sfumato.cli import (
     sense_recover,
     sense_site,
     sense_track,
-    sense_whisper,
 )
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.ledger import budget_of
 from sfumato.cli.sense_options import CalibrationOption, Calibrations, reading_loss, watching
-from sfumato.errors import InvalidParameter
 from sfumato.files import check_outputs
 
 if TYPE_CHECKING:
@@ -191,14 +189,10 @@ def _windows(folder: Path | None, length: str, epsilon: str, delta: str) -> Wind
 
     if folder is None:
         return None
-    if not epsilon:
-        raise InvalidParameter(
-            "--windows needs --budget-epsilon, the budget of each; nothing was charged"
-        )
-    return Windows(folder, budget_of(epsilon, delta, ""), length)
+    return Windows(folder, budget_of(epsilon, delta, "") if epsilon else None, length)
 
 
 app.command("recover")(sense_recover.recover)
 app.command("check")(sense_recover.check)
 app.command("track")(sense_track.track)
-app.add_typer(sense_whisper.app, name="whisper")
+app.add_typer(sense_track.whisper, name="whisper")

@@ -17,7 +17,7 @@ from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
-    from sfumato.sensing.planning import SyntheticOptions
+    from sfumato.sensing.planning import Ground, SyntheticOptions
 
 SiteFile = Annotated[
     Path,
@@ -95,7 +95,7 @@ def synthetic(
     """The options of a made-up site."""
     from sfumato.sensing.planning import SyntheticOptions
 
-    where = None if on is None else on.value
+    where: Ground | None = None if on is None else on.value
     return SyntheticOptions(where, sensors, cells, diffusion_time, radius or None, length)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -53,21 +54,17 @@ def check_outputs(
 
 
 def keep_paid(
-    write: Callable[[Path], None],
-    paths: Sequence[Path],
-    *,
-    receipt: str,
-    what: str,
-    tell: Callable[[str], None] | None = None,
+    write: Callable[[Path], None], paths: Sequence[Path], *, receipt: str, what: str
 ) -> None:
     """Write what was paid for into new files; whatever goes wrong, it is kept if any .json file can be.
+
+    When an interrupt goes on, where it was kept is said on stderr: nobody else could say it.
 
     Args:
         write: Writes it to a file.
         paths: The files.
         receipt: The hash of the ledger's entry, for the name of a file of last resort.
         what: What it is, in the plural, for messages.
-        tell: Is told where it was kept when an interrupt goes on.
 
     Raises:
         InvalidInput: A file could not be written; the message says where the rest was kept.
@@ -79,8 +76,7 @@ def keep_paid(
             rescued = _rescued(write, path, problem, receipt=receipt, what=what)
             if isinstance(problem, Exception):
                 raise rescued from problem
-            if tell is not None:
-                tell(str(rescued))
+            print(rescued, file=sys.stderr)  # noqa: T201
             raise
 
 

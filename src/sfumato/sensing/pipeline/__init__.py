@@ -1,4 +1,4 @@
-"""Whole jobs with sensors: describe a site, release readings, plan, place, recover."""
+"""Whole jobs as users mean them: every command, page and notebook calls these."""
 
 import lazy_loader
 

@@ -30,7 +30,7 @@ class Windows:
     """
 
     folder: str | Path
-    budget: Loss
+    budget: Loss | None
     length: str = "1d"
 
 
@@ -61,8 +61,10 @@ def payer_of(
 def _windows_payer(
     site: Site, windows: Windows | None
 ) -> tuple[Loss, Callable[[str], tuple[Ledger, str]]]:
-    if windows is None:
-        raise InvalidParameter("there are no windows; nothing was charged")
+    if windows is None or windows.budget is None:
+        raise InvalidParameter(
+            "--windows needs --budget-epsilon, the budget of each; nothing was charged"
+        )
     length, budget, folder = parse_window(windows.length), windows.budget, windows.folder
 
     def of_window(time: str) -> tuple[Ledger, str]:

@@ -177,7 +177,7 @@ def release_readings(
         stopped = problem
     whole = Readings(found, tuple(released))
     receipt = released[0].release.entry.hash
-    keep_paid(whole.write, files, receipt=receipt, what="readings", tell=watch)
+    keep_paid(whole.write, files, receipt=receipt, what="readings")
     if stopped is not None:
         part = f"{len(released)} of {len(snapshots)} readings were released and written"
         if isinstance(stopped, SfumatoError):

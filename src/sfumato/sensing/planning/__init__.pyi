@@ -16,6 +16,7 @@ from .placement import Placement, place_sensors, simulated_gain
 from .ratio import Ratio
 from .requirement import WANTED_TRIALS, Requirement, required
 from .synthetic import (
+    Ground,
     SyntheticOptions,
     block_graph,
     synthetic_even_site,
@@ -33,6 +34,7 @@ __all__ = [
     "Curve",
     "Design",
     "ErrorForecast",
+    "Ground",
     "MadeUpMasses",
     "Placement",
     "Ratio",

@@ -1,4 +1,4 @@
-"""Results of sensing in words, tables and pages."""
+"""Results in words, tables and pictures."""
 
 import lazy_loader
 

@@ -1,6 +1,8 @@
+from .figure import draw_recovery, draw_track, draw_whisper
 from .placement import placement_picture, placement_table, placement_text
 from .plan import plan_lines, plan_text
 from .plan_curves import page_sections, picture, spectrum
+from .recovery import recovery_lines, recovery_text
 from .release import (
     ledger_remark,
     price,
@@ -10,14 +12,20 @@ from .release import (
     statement,
     unsealed,
 )
-from .words import aligned, listed, many, plain, short, up
+from .track import track_lines, track_text
+from .whisper import whisper_text
+from .words import aligned, listed, many, percent, plain, short, up
 
 __all__ = [
     "aligned",
+    "draw_recovery",
+    "draw_track",
+    "draw_whisper",
     "ledger_remark",
     "listed",
     "many",
     "page_sections",
+    "percent",
     "picture",
     "placement_picture",
     "placement_table",
@@ -26,12 +34,17 @@ __all__ = [
     "plan_lines",
     "plan_text",
     "price",
+    "recovery_lines",
+    "recovery_text",
     "release_remark",
     "short",
     "simulation_remark",
     "site_remarks",
     "spectrum",
     "statement",
+    "track_lines",
+    "track_text",
     "unsealed",
     "up",
+    "whisper_text",
 ]

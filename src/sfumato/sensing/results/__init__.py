@@ -1,4 +1,4 @@
-"""What the jobs of sensing return: typed values that are saved as JSON."""
+"""What pipelines return: typed values that are saved, printed and drawn."""
 
 import lazy_loader
 

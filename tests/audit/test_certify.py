@@ -15,7 +15,8 @@ from scipy import stats
 from tests.chance import LEVEL
 
 from sfumato.audit.boxes.box import FunctionBox, Outputs, Pair, SampleBox
-from sfumato.audit.property_testing.certificate import certify, really_certified
+from sfumato.audit.claims import certified_loss
+from sfumato.audit.property_testing.certificate import certify
 from sfumato.audit.property_testing.limits import boundary_pair
 from sfumato.audit.property_testing.testers import approx_samples, approx_test
 from sfumato.audit.results import Verdict
@@ -380,7 +381,7 @@ def test_a_majority_decides_where_repetition_is_cheaper(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Algorithm 5 alone: most of some tests must agree; swapped pairs change nothing."""
-    module = sys.modules["sfumato.audit.property_testing.certificate"]
+    module = sys.modules["sfumato.audit.property_testing.pair_tester"]
     monkeypatch.setattr(module, "approx_samples", lambda *given, **more: 10**12)
     laws, far = boundary_pair(0.5, 0.0), boundary_pair(0.5, 0.2)
     asked: dict[str, Any] = {
@@ -460,7 +461,7 @@ def test_a_certificate_that_would_say_nothing_is_refused(rng: np.random.Generato
         (RandomApproxDP(1, 0, "0.2"), 0.2, RandomApproxDP(1, "0.1", "0.25")),
     ],
 )  # fmt: skip
-def test_what_is_really_certified_has_the_proximity_in_it(
+def test_what_is_certified_loss_has_the_proximity_in_it(
     loss: Any, share: float | None, kept: Any
 ) -> None:
-    assert really_certified(Claim(loss, AddRemoveUser()), 0.1, share=share, slack=0.05) == kept
+    assert certified_loss(Claim(loss, AddRemoveUser()), 0.1, gamma=share, slack=0.05) == kept

@@ -314,7 +314,7 @@ def test_a_slow_box_is_shown_and_stopped_in_time(
     """By a clock that only the box moves on: 20 ms a run, and 0.6 s for all."""
     looks: list[Look] = []
     clock = [0.0]
-    for name in ("bet", "runs", "refute"):
+    for name in ("sequential.bet", "boxes.runs", "sequential.refutation"):
         module = import_module(f"sfumato.audit.{name}")
         monkeypatch.setattr(module, "time", mock.Mock(monotonic=lambda: clock[0]))
 
@@ -382,7 +382,7 @@ def test_what_cannot_be_audited_is_said_before_anything_is_run() -> None:
 def test_fresh_runs_keep_to_the_time_too(rng: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """20 ms a run and 12 s: a leak is caught in a few runs, and confirmed in no more time again."""
     clock = [0.0]
-    for name in ("bet", "runs", "refute"):
+    for name in ("sequential.bet", "boxes.runs", "sequential.refutation"):
         module = import_module(f"sfumato.audit.{name}")
         monkeypatch.setattr(module, "time", mock.Mock(monotonic=lambda: clock[0]))
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.area import four_numbers
-from sfumato.cli.audit_options import loaded
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.map_options import Overwrite, X, Y, keep_apart, named_columns
@@ -149,7 +148,7 @@ def _aside(own: Sequence[str] | None) -> AbstractContextManager[None]:
     """What somebody's own function prints goes to stderr; ours print nothing."""
     if not own:
         return nullcontext()
-    from sfumato.cli.audit_boxes import aside
+    from sfumato.cli.audit_live import aside
 
     return aside()
 
@@ -175,10 +174,9 @@ def _contenders(methods: str, own: Sequence[str], users: int) -> list[Contender]
 
 def _function(target: str) -> Callable[..., Any]:
     """What a module:function names."""
-    from sfumato.audit.boxes import FunctionBox, function_box
+    from sfumato.audit.boxes import load_function
 
-    box: FunctionBox = loaded(function_box, target)
-    return box.function
+    return load_function(target)
 
 
 def _numbers(text: str) -> list[float]:

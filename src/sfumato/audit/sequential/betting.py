@@ -20,10 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray
-from sfumato.audit.claims import EpsilonDelta
+from sfumato.audit.claims import MAX_EPSILON, EpsilonDelta
 
-MOST_EPSILON = 150.0
-"""Beyond it nothing is bet: no runs show a chance below e**-150, and its powers would overflow."""
 HALVINGS = 45
 NEWTON = 60
 LEAST = 1e-12
@@ -57,9 +55,9 @@ def fair(statement: EpsilonDelta, first: FloatArray, second: FloatArray) -> Wage
     e^eps b <= m + e^eps n in every cell, A + B <= m + n + delta (k + l) for all laws that keep the
     statement: what one law has more than e^eps times the other is at most delta in all. The factors
     are divided by half of that, so whatever they were the wager is fair. Of an epsilon above
-    MOST_EPSILON no stricter one is tested in its place: nothing is bet.
+    MAX_EPSILON no stricter one is tested in its place: nothing is bet.
     """
-    if statement.epsilon > MOST_EPSILON:
+    if statement.epsilon > MAX_EPSILON:
         return Wager(statement, np.full(first.shape, 1 / HAIR), np.full(second.shape, 1 / HAIR))
     grown = math.exp(statement.epsilon)
     a, b = np.maximum(first, LEAST), np.maximum(second, LEAST)
@@ -106,7 +104,7 @@ def _both_events(
     that steps divided by 1 + the Newton decrement stay inside and reach the minimum [boyd04, sec.
     9.6].
     """
-    if statement.epsilon > MOST_EPSILON or statement.delta >= 1:
+    if statement.epsilon > MAX_EPSILON or statement.delta >= 1:
         return None
     g, delta = math.exp(statement.epsilon), statement.delta
     room = 1 - delta
@@ -159,7 +157,7 @@ def prices(
     On the line p = e^eps q + delta, where the relative entropy is convex: by bisection, or where
     delta is 0 as the smaller root of 2 e^eps q^2 - (e^eps + 1 + more + e^eps less) q + more + less.
     """
-    grown, delta = math.exp(min(statement.epsilon, MOST_EPSILON)), statement.delta
+    grown, delta = math.exp(min(statement.epsilon, MAX_EPSILON)), statement.delta
     broken = more > grown * less + delta
     if delta == 0:
         middle, rest = grown + 1 + more + grown * less, more + less

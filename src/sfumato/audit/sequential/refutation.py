@@ -17,11 +17,10 @@ import numpy as np
 from sfumato.audit.boxes.box import Box, Pair, SampleBox
 from sfumato.audit.boxes.pairs import Inputs, require_relation
 from sfumato.audit.boxes.runs import as_box, as_pair
-from sfumato.audit.claims import implied
-from sfumato.audit.replayed import FEWEST, enough_runs
+from sfumato.audit.claims import MAX_EPSILON, as_claim, implied
+from sfumato.audit.replayed import MIN_RUNS, enough_runs
 from sfumato.audit.results import Verdict, Witness
 from sfumato.audit.sequential.bet import SHARES, Bet, Budget, Look, thin
-from sfumato.audit.sequential.betting import MOST_EPSILON
 from sfumato.audit.sequential.confirm import Confirmation, confirm
 from sfumato.audit.sequential.power import excluded_epsilon
 from sfumato.errors import InvalidParameter
@@ -79,11 +78,7 @@ def refute(
     may be a plain function of the data, a pair a tuple of two inputs. Where all outputs are the
     same nothing was tested, and the verdict is inconclusive.
     """
-    if not isinstance(claim, Claim):
-        raise InvalidParameter(
-            f"a claim is a loss with a relation, as Claim(PureDP(1), AddRemoveUser()), got {claim!r}; "
-            "nothing was run"
-        )
+    claim = as_claim(claim)
     if not 0 < float(confidence) < 1:
         raise InvalidParameter(
             f"confidence must be between 0 and 1, got {confidence}; nothing was run"
@@ -98,9 +93,9 @@ def refute(
         raise InvalidParameter(
             "an audit takes at least one pair of inputs, got none; nothing was run"
         )
-    statements = tuple(one for one in implied(claim) if one.epsilon <= MOST_EPSILON)
+    statements = tuple(one for one in implied(claim) if one.epsilon <= MAX_EPSILON)
     if not statements:
-        note = f"no runs can refute an epsilon above {MOST_EPSILON:g}: nothing was run"
+        note = f"no runs can refute an epsilon above {MAX_EPSILON:g}: nothing was run"
         return Verdict("INCONCLUSIVE", claim, confidence, 0, 0.0, ("e-value", 1.0), notes=(note,))
     needed = -math.log1p(-confidence)
     bet = Bet(box, statements, pairs=given, form=form, needed=needed, budget=budget, watch=watch)
@@ -173,7 +168,7 @@ class _Tried:
         """
         self.wanted = enough_runs(witness, level=self._level / STEPS)
         short = math.inf if self.bet.budget.seconds is None else self._left // HASTE
-        last, look = min(-(-self._left // 2), self.wanted), int(min(FEWEST, max(LEAST, short)))
+        last, look = min(-(-self._left // 2), self.wanted), int(min(MIN_RUNS, max(LEAST, short)))
         found = []
         while look < last:
             found.append(look)

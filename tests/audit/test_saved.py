@@ -26,16 +26,8 @@ from sfumato.audit.fixed.scorers import Sign
 from sfumato.audit.packing import pack, unpack
 from sfumato.audit.property_testing.certificate import certify
 from sfumato.audit.replayed import enough_runs, replay
-from sfumato.audit.results import (
-    AuditResult,
-    DeltaBand,
-    Event,
-    Kind,
-    LowerBound,
-    Replay,
-    Verdict,
-    Witness,
-)
+from sfumato.audit.results import AuditResult
+from sfumato.audit.verdict import DeltaBand, Event, Kind, LowerBound, Replay, Verdict, Witness
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import (
     ZCDP,
@@ -206,7 +198,9 @@ def test_every_claim_comes_back(loss: Any, rng: np.random.Generator) -> None:
 def test_a_verdict_comes_back_from_its_file(
     kind: Kind, rng: np.random.Generator, tmp_path: Path
 ) -> None:
-    found = replace(verdict(rng, kind), excluded=math.inf, needed=7, proximity=0.01, gamma=0.05)
+    found = replace(
+        verdict(rng, kind), excluded=math.inf, required_runs=7, proximity=0.01, gamma=0.05
+    )
     band = DeltaBand((0.0, 1.0), (0.4, 0.0), (0.5, 1.0), 0.95, 200_000, ())
     confirmed = Replay(EpsilonDelta(1.0, 0.25), (7, 3), 1000, 0.002, 0.01)
     found = replace(found, confirmed=confirmed, certified=RandomApproxDP(1, "0.02", "0.06"))
@@ -215,7 +209,7 @@ def test_a_verdict_comes_back_from_its_file(
     again = read_verdict(tmp_path / "v.json")
     assert again.to_json() == saved.to_json()
     assert (again.target, again.band, again.version) == ("module:function", band, saved.version)
-    for name in ("kind", "claim", "confidence", "runs", "seconds", "evidence", "excluded", "needed",
+    for name in ("kind", "claim", "confidence", "runs", "seconds", "evidence", "excluded", "required_runs",
                  "proximity", "gamma", "certified", "confirmed", "notes"):  # fmt: skip
         assert getattr(again.verdict, name) == getattr(found, name)
     assert np.array_equal(np.asarray(again.verdict.wealth), np.asarray(found.wealth))

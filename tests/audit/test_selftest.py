@@ -32,7 +32,7 @@ from sfumato.audit.catalogue.self_test import (
     selftest,
 )
 from sfumato.audit.render.words import selftest_lines
-from sfumato.audit.results import DeltaBand, LowerBound, Verdict
+from sfumato.audit.verdict import DeltaBand, LowerBound, Verdict
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import hockey_stick
 

@@ -26,8 +26,9 @@ from sfumato.audit.claims import EpsilonDelta
 from sfumato.audit.codec import read_verdict
 from sfumato.audit.pacing import Pace
 from sfumato.audit.render.words import look_line, low_bits_lines, result_lines, witness_lines
-from sfumato.audit.results import AuditResult, Event, Verdict, Witness
+from sfumato.audit.results import AuditResult
 from sfumato.audit.sequential.bet import MAX_RUNS, Budget, Look
+from sfumato.audit.verdict import Event, Verdict, Witness
 from sfumato.cli import audit_live
 from sfumato.cli.audit_live import watching
 from sfumato.cli.audit_options import Relation, claim_of, flag

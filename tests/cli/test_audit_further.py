@@ -21,11 +21,7 @@ from sfumato.audit.property_testing.limits import (
     queries_without_information,
 )
 from sfumato.cli import audit
-from sfumato.privacy import (
-    ApproxDP,
-    PureDP,
-    RandomApproxDP,
-)
+from sfumato.privacy import ApproxDP, PureDP, RandomApproxDP
 
 pytestmark = pytest.mark.unit
 

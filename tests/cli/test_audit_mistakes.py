@@ -14,7 +14,7 @@ from typer import Exit
 
 import sfumato.audit as house
 from sfumato.audit import pipeline
-from sfumato.audit.results import Verdict
+from sfumato.audit.verdict import Verdict
 from sfumato.cli.console import no_verdict_by_accident
 from sfumato.errors import SfumatoError
 

@@ -8,19 +8,10 @@ from .fixed.bound import lower_bound
 from .fixed.delta_profile import profile
 from .pipeline import CertificateOptions, audit_claim, plan_audit, replay_verdict
 from .property_testing.certificate import certify
-from .results import (
-    AuditPlan,
-    AuditResult,
-    DeltaBand,
-    Event,
-    LowerBound,
-    Replay,
-    ReplayResult,
-    Verdict,
-    Witness,
-)
+from .results import AuditPlan, AuditResult, ReplayResult
 from .sequential.bet import Budget, Look
 from .sequential.refutation import refute
+from .verdict import DeltaBand, Event, LowerBound, Replay, Verdict, Witness
 
 __all__ = [
     "AuditPlan",

@@ -16,17 +16,8 @@ from sfumato.audit.boxes.samples import Encoder
 from sfumato.audit.claims import EpsilonDelta, decode_loss, encode_loss
 from sfumato.audit.fixed.events import Candidate
 from sfumato.audit.packing import KINDS, pack, unpack
-from sfumato.audit.results import (
-    AuditPlan,
-    AuditResult,
-    DeltaBand,
-    Event,
-    Kind,
-    LowerBound,
-    Replay,
-    Verdict,
-    Witness,
-)
+from sfumato.audit.results import AuditPlan, AuditResult
+from sfumato.audit.verdict import DeltaBand, Event, Kind, LowerBound, Replay, Verdict, Witness
 from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.privacy import Claim
 from sfumato.privacy.accounting import decode_neighbors, encode
@@ -50,7 +41,7 @@ def encode_result(result: AuditResult) -> dict[str, Any]:
         "seconds": found.seconds,
         "evidence": evidence,
         "excluded": _number(found.excluded),
-        "needed": found.needed,
+        "needed": found.required_runs,
         "proximity": found.proximity,
         "gamma": found.gamma,
         "certified": None if found.certified is None else encode_loss(found.certified),
@@ -84,7 +75,7 @@ def decode_result(data: Any) -> AuditResult:
             witness=_maybe(decode_witness, data["witness"]),
             confirmed=_maybe(decode_replay, data["confirmed"]),
             excluded=_maybe(float, data["excluded"]),
-            needed=_maybe(int, data["needed"]),
+            required_runs=_maybe(int, data["needed"]),
             pairs=tuple(_read_pair(pair) for pair in data["pairs"]),
             proximity=_maybe(float, data["proximity"]),
             gamma=_maybe(float, data["gamma"]),

@@ -11,8 +11,9 @@ from sfumato.audit.claims import implied
 from sfumato.audit.fixed.bound import MIN_RUNS, lower_bound
 from sfumato.audit.fixed.delta_profile import profile
 from sfumato.audit.pacing import Pace
-from sfumato.audit.results import AuditResult, Verdict
+from sfumato.audit.results import AuditResult
 from sfumato.audit.sequential.bet import Look
+from sfumato.audit.verdict import Verdict
 from sfumato.privacy import Claim
 
 Watch = Callable[[Look | str], None]

@@ -36,9 +36,10 @@ from sfumato.audit.property_testing.limits import (
     queries_without_information,
 )
 from sfumato.audit.replayed import enough_runs, replay
-from sfumato.audit.results import AuditPlan, AuditResult, ReplayResult, Verdict
+from sfumato.audit.results import AuditPlan, AuditResult, ReplayResult
 from sfumato.audit.sequential.bet import MAX_RUNS, Budget
 from sfumato.audit.sequential.refutation import refute
+from sfumato.audit.verdict import Verdict
 from sfumato.errors import InvalidInput, InvalidParameter, NotComparable, Unverifiable
 from sfumato.privacy import ApproxDP, Claim
 
@@ -265,9 +266,9 @@ def plan_audit(
     asked: dict[str, Any] = {"outputs": outputs, "weight": weight, "error": 1 - confidence}
     try:
         if min_mass is None:
-            needed = queries_without_information(claim.loss, proximity=proximity, **asked)
+            required = queries_without_information(claim.loss, proximity=proximity, **asked)
         else:
-            needed = queries_with_specification(
+            required = queries_with_specification(
                 claim.loss, proximity=proximity, min_mass=min_mass, **asked
             )
     except (Unverifiable, NotComparable) as problem:
@@ -276,10 +277,10 @@ def plan_audit(
     blind = _distinguishing_runs(claim, proximity, 1 - confidence)
     return replace(
         plan,
-        min_runs=max(needed.min_runs, blind),
-        enough_runs=needed.enough_runs,
-        pairs=needed.pairs,
-        reasons=needed.reasons,
+        min_runs=max(required.min_runs, blind),
+        enough_runs=required.enough_runs,
+        pairs=required.pairs,
+        reasons=required.reasons,
     )
 
 
@@ -329,14 +330,16 @@ def _certified(
     if budget.seconds is None or isinstance(box, SampleBox):
         return asked(runs)
     planned = asked(0)
-    if planned.needed is None or (runs is not None and planned.needed > runs):
-        return planned if planned.needed is None else asked(runs)
+    if planned.required_runs is None or (runs is not None and planned.required_runs > runs):
+        return planned if planned.required_runs is None else asked(runs)
     first = pairs[0] if data is None or rng is None else data(rng)
-    timely = int(budget.seconds * speed(box, first.first, planned.needed))
-    if planned.needed <= timely:
+    timely = int(budget.seconds * speed(box, first.first, planned.required_runs))
+    if planned.required_runs <= timely:
         return asked(runs)
     note = f"at the speed of a few runs, {budget.seconds:g} s are enough for {timely:,}"
-    return replace(planned, notes=(f"it takes {planned.needed:,} runs; {note}; it was not begun",))
+    return replace(
+        planned, notes=(f"it takes {planned.required_runs:,} runs; {note}; it was not begun",)
+    )
 
 
 def _function(given: Callable[..., Any] | str | None) -> Callable[..., Any] | None:

@@ -10,7 +10,7 @@ from scipy import stats
 from sfumato.audit.boxes.box import Box
 from sfumato.audit.boxes.runs import run_side
 from sfumato.audit.fixed.ratio import p_value
-from sfumato.audit.results import Replay, Witness
+from sfumato.audit.verdict import Replay, Witness
 from sfumato.errors import InvalidParameter
 
 BATCH = 100_000

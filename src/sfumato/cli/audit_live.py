@@ -42,7 +42,7 @@ def watching(*, quiet: bool, json: bool = False) -> Iterator[Callable[[Look | st
             stood = "before anything was concluded"
             if last:
                 stood = (
-                    f"after {last[0].runs:,} runs: wealth {last[0].wealth:.3g} of {last[0].needed:.4g}; "
+                    f"after {last[0].runs:,} runs: wealth {last[0].wealth:.3g} of {last[0].target:.4g}; "
                     "not refuted so far"
                 )
             fail(f"interrupted {stood}", code=INTERRUPTED, json=json)

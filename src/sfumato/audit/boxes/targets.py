@@ -68,7 +68,7 @@ def as_mechanism(mechanism: Mechanism) -> Box:
         return command_box(mechanism) if "{data}" in mechanism else target_box(mechanism)
     if isinstance(mechanism, tuple) and len(mechanism) == 2:
         return sample_box(*mechanism)
-    return as_box(mechanism)  # type: ignore[arg-type]  # what else a tuple holds is refused there
+    return as_box(mechanism)
 
 
 def target_box(target: str) -> FunctionBox:
@@ -96,9 +96,11 @@ def sample_box(first: Any, second: Any) -> SampleBox:
         held = read_samples(Path(first), Path(second))
         names: tuple[Any, Any] = (first, second)
     else:
-        sides = ([one[at] for at in shuffled(len(one), side)]
-                 for side, one in enumerate((first, second)))  # fmt: skip
-        held = SampleBox(*sides, "first sample and second sample", [0, 0])
+        one, other = (
+            [sample[at] for at in shuffled(len(sample), side)]
+            for side, sample in enumerate((first, second))
+        )
+        held = SampleBox(one, other, "first sample and second sample", [0, 0])
         names = ("the first sample", "the second sample")
     if not (len(held.first) and len(held.second)):
         empty = names[0] if not len(held.first) else names[1]

@@ -16,7 +16,7 @@ from sfumato.audit.claims import EpsilonDelta
 from sfumato.audit.fixed.choice import choose_event
 from sfumato.audit.fixed.events import Candidate
 from sfumato.audit.fixed.ratio import epsilon_lower
-from sfumato.audit.results import LowerBound, Witness
+from sfumato.audit.verdict import LowerBound, Witness
 from sfumato.errors import InvalidParameter
 
 LEARN = 0.45

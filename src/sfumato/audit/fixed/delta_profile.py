@@ -20,7 +20,7 @@ from sfumato.audit.fixed.events import Candidate, shares, thresholds
 from sfumato.audit.fixed.fitting import fit_scorers
 from sfumato.audit.fixed.ratio import delta_lower
 from sfumato.audit.fixed.scorers import Scorer
-from sfumato.audit.results import DeltaBand, Witness
+from sfumato.audit.verdict import DeltaBand, Witness
 from sfumato.errors import InvalidParameter
 
 TRAIN, SELECT = 0.1, 0.1

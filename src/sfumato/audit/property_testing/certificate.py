@@ -23,7 +23,7 @@ from sfumato.audit.claims import above, certified_loss, is_random, traits_of
 from sfumato.audit.property_testing.pair_tester import PairTester, Specification, tester_for
 from sfumato.audit.property_testing.repetition import Repetition, amplified, random_plan
 from sfumato.audit.property_testing.testers import Decision
-from sfumato.audit.results import Verdict
+from sfumato.audit.verdict import Verdict
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import Claim
 
@@ -65,7 +65,7 @@ def certify(
     no more than gamma + proximity / weight. `outputs` are all possible outputs, or how many there
     are. With a `specification`, the masses of these outputs for an input, fewer runs do, and pure
     claims can be certified; without, they raise `Unverifiable`. `budget` is the most runs allowed;
-    where it is too small nothing is run, and the verdict says how many are needed. What a
+    where it is too small nothing is run, and the verdict says how many are required. What a
     certificate is of is never the claim itself but what is that far from it: `Verdict.certified`.
     """
     begin, box = time.monotonic(), as_box(box)
@@ -123,9 +123,9 @@ def _every(
     plan = amplified(
         lambda one: max(tester.samples(one, len(pairs), pair) for pair in pairs), error
     )
-    needed = 2 * plan.total * len(pairs)
-    if budget is not None and needed > budget:
-        return _too_few(tester, needed, budget)
+    required = 2 * plan.total * len(pairs)
+    if budget is not None and required > budget:
+        return _too_few(tester, required, budget)
     runs = accepted = 0
     rejected: list[tuple[Pair, Table, Decision]] = []
     while max(accepted, len(rejected)) <= plan.repeats // 2:
@@ -170,9 +170,9 @@ def _random(
     pairs = [drawn.draw() for _ in range(plan.pairs)]
     inner = plan.inner
     sizes = [replace(inner, samples=tester.samples(inner.error, 1, pair)) for pair in pairs]
-    needed = 2 * sum(size.total for size in sizes)
-    if budget is not None and needed > budget:
-        return _too_few(tester, needed, budget)
+    required = 2 * sum(size.total for size in sizes)
+    if budget is not None and required > budget:
+        return _too_few(tester, required, budget)
     runs = rejections = 0
     refuted: list[Pair] = []
     for left, pair, size in zip(range(plan.pairs - 1, -1, -1), pairs, sizes, strict=True):
@@ -201,9 +201,9 @@ def _random(
     return replace(tester.verdict("INCONCLUSIVE", runs, said, note), pairs=tuple(refuted))
 
 
-def _too_few(tester: PairTester, needed: int, budget: int) -> Verdict:
-    note = f"it takes {needed} runs, {budget} are allowed; nothing was run"
-    return replace(tester.verdict("INCONCLUSIVE", 0, note), needed=needed)
+def _too_few(tester: PairTester, required: int, budget: int) -> Verdict:
+    note = f"it takes {required} runs, {budget} are allowed; nothing was run"
+    return replace(tester.verdict("INCONCLUSIVE", 0, note), required_runs=required)
 
 
 def _repeated(plan: Repetition) -> str:

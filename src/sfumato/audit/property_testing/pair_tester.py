@@ -29,7 +29,7 @@ from sfumato.audit.property_testing.testers import (
     specified_pure_samples,
     specified_pure_test,
 )
-from sfumato.audit.results import Kind, Verdict
+from sfumato.audit.verdict import Kind, Verdict
 from sfumato.errors import InvalidParameter, Unverifiable
 from sfumato.privacy import Claim
 

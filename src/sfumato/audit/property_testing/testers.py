@@ -196,8 +196,8 @@ def specified_pure_samples(
     step = proximity / 4
     kept = -math.expm1(-step) - step * math.exp(-step)
     lost = math.exp(-step) * (step + math.expm1(-step))
-    needed = max(math.log(4 * outputs * pairs / error) / kept, math.log(1 / error) / lost)
-    return math.ceil(needed / min_mass)
+    required = max(math.log(4 * outputs * pairs / error) / kept, math.log(1 / error) / lost)
+    return math.ceil(required / min_mass)
 
 
 def specified_pure_test(

@@ -31,7 +31,8 @@ from sfumato.audit.render.words import (
     tested,
     witness_lines,
 )
-from sfumato.audit.results import AuditResult, DeltaBand, Verdict, Witness
+from sfumato.audit.results import AuditResult
+from sfumato.audit.verdict import DeltaBand, Verdict, Witness
 from sfumato.figures import draw_band, draw_wealth, draw_witness
 from sfumato.privacy import Claim
 

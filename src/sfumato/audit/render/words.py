@@ -11,16 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sfumato.audit.boxes.given import cut, input_names
-from sfumato.audit.results import (
-    AuditPlan,
-    AuditResult,
-    LowerBound,
-    Replay,
-    ReplayResult,
-    Verdict,
-    Witness,
-)
+from sfumato.audit.results import AuditPlan, AuditResult, ReplayResult
 from sfumato.audit.sequential.bet import Look
+from sfumato.audit.verdict import LowerBound, Replay, Verdict, Witness
 from sfumato.privacy.accounting import exact, plain
 
 if TYPE_CHECKING:
@@ -116,10 +109,11 @@ def meaning(verdict: Verdict, *, option: Option = str) -> list[str]:
                 *verdict.notes,
             ]
         case "INCONCLUSIVE":
-            if verdict.notes and verdict.needed is None:
+            if verdict.notes and verdict.required_runs is None:
                 return list(verdict.notes)
             more = "" if verdict.proximity is not None else " more"
-            asked = "" if verdict.needed is None else f": {verdict.needed:,}{more} runs are needed"
+            runs = verdict.required_runs
+            asked = "" if runs is None else f": {runs:,}{more} runs are needed"
             return [
                 *verdict.notes,
                 f"so few runs can neither refute nor certify{asked}; give a larger {option('budget')}",
@@ -296,7 +290,7 @@ def selftest_lines(found: SelfTest, *, option: Option = str) -> list[str]:
 def look_line(look: Look) -> str:
     """Where a bet stands, on one line."""
     return (
-        f"{look.runs:,} runs  {look.seconds:.0f} s  wealth {look.wealth:.3g} of {look.needed:.4g} (most "
+        f"{look.runs:,} runs  {look.seconds:.0f} s  wealth {look.wealth:.3g} of {look.target:.4g} (most "
         f"{look.best:.3g})  {cut(look.pair)}: {cut(look.event)}"
     )
 

@@ -17,7 +17,6 @@ from sfumato.audit.boxes.runs import Runs, runs_left
 from sfumato.audit.boxes.samples import Encoder, spelled
 from sfumato.audit.claims import EpsilonDelta
 from sfumato.audit.fixed.features import keys_of
-from sfumato.audit.results import Witness
 from sfumato.audit.sequential.bankroll import Bankroll
 from sfumato.audit.sequential.power import least_pairs
 from sfumato.audit.sequential.stakes import (
@@ -30,6 +29,7 @@ from sfumato.audit.sequential.stakes import (
     plan_rare,
     plan_sober,
 )
+from sfumato.audit.verdict import Witness
 from sfumato.errors import InvalidParameter
 
 WARM = 32
@@ -105,13 +105,13 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a bet stands: wealth now, the largest so far, and what refutes the claim."""
+    """How a bet stands: wealth now, the largest so far, and the target that refutes the claim."""
 
     runs: int
     seconds: float
     wealth: float
     best: float
-    needed: float
+    target: float
     pair: str
     event: str
 
@@ -171,10 +171,10 @@ class _Placed:
 
 
 class Bet:
-    """A bet while it runs. It is won when its wealth reaches `needed`, and goes on if nothing comes of that.
+    """A bet while it runs. It is won when its wealth reaches `target`, and goes on if nothing comes of that.
 
     Of a true claim, with runs that are independent of each other, it is ever won with chance at
-    most e**-needed, `needed` as it was at first [ville39]; `go_on` only makes it harder.
+    most e**-target, `target` as it was at first [ville39]; `go_on` only makes it harder.
     """
 
     def __init__(
@@ -184,12 +184,12 @@ class Bet:
         *,
         pairs: tuple[Pair, ...],
         form: Inputs | None,
-        needed: float,
+        target: float,
         budget: Budget,
         watch: Callable[[Look], None] | None,
     ) -> None:
-        self.box, self.statements, self.form, self.needed = box, statements, form, needed
-        self.first_needed = needed
+        self.box, self.statements, self.form, self.target = box, statements, form, target
+        self.first_target = target
         self.budget, self.watch = budget, watch
         self.drawn = self.again = 0
         self.trials = [_Trial(Runs(box, pair)) for pair in pairs]
@@ -197,7 +197,7 @@ class Bet:
         # What bold bets, with their share of the bankroll, take to refute what always tells its
         # input.
         self.total = min(
-            least_pairs(one, 1.0, 0.0, needed - math.log(SHARES[0])) for one in statements
+            least_pairs(one, 1.0, 0.0, target - math.log(SHARES[0])) for one in statements
         )
         self.least = math.ceil(self.total) if self.total <= self.pairs_in_all / self.given else 0
         self.bankroll = Bankroll(SHARES)
@@ -250,8 +250,8 @@ class Bet:
 
     @property
     def won(self) -> bool:
-        """Whether wealth has reached what is needed."""
-        return self.bankroll.best >= self.needed
+        """Whether wealth has reached its target."""
+        return self.bankroll.best >= self.target
 
     @property
     def ripe(self) -> bool:
@@ -266,7 +266,7 @@ class Bet:
 
     def go_on(self) -> None:
         """Take up a bet that was won for nothing: it must double its wealth and its runs, on other events."""
-        self.needed, self.again = self.bankroll.best + math.log(2), 2 * self.drawn
+        self.target, self.again = self.bankroll.best + math.log(2), 2 * self.drawn
         self.best = None
 
     @property
@@ -339,7 +339,7 @@ class Bet:
         logs = np.zeros((len(SHARES), len(rows[0])))
         for account, bet in enumerate(bets):
             logs[account] = bet.settle(rows)
-        path = self.bankroll.settle(logs, self.needed if self.drawn >= self.again else math.inf)
+        path = self.bankroll.settle(logs, self.target if self.drawn >= self.again else math.inf)
         at = self.drawn + 2.0 * np.arange(1, path.size + 1)
         # A point for each of a few runs is more than anybody can see.
         kept = np.unique(np.append(np.arange(0, path.size, max(1, path.size // 20)), path.size - 1))
@@ -357,7 +357,7 @@ class Bet:
             self.seconds,
             math.exp(self.bankroll.now),
             math.exp(self.bankroll.best),
-            math.exp(self.needed),
+            math.exp(self.target),
             trial.runs.pair.name,
             event.event.words if event is not None and plan.wager is not None else "none yet",
         )

@@ -292,7 +292,7 @@ def test_pure_privacy_is_decided_from_stated_laws(
 
 
 @pytest.mark.unit
-def test_pure_samples_grow_with_one_over_the_min_mass() -> None:
+def test_pure_samples_grow_with_one_over_the_least_mass() -> None:
     """Printed: over its square, which at mass 1/100 and step 0.1 is 25 times as many."""
     at, tenth = (specified_pure_samples(16, mass, proximity=0.4) for mass in (0.01, 0.001))
     assert tenth / at == pytest.approx(10, rel=1e-4)

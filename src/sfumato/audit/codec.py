@@ -57,7 +57,7 @@ def encode_result(result: AuditResult) -> dict[str, Any]:
 
 
 def decode_result(data: Any) -> AuditResult:
-    """The result that a JSON object states, a summary or a whole one, of this version or an older one."""
+    """The result that a JSON object states, of this version or an older one."""
     with whole("verdict"):
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
@@ -80,7 +80,7 @@ def decode_result(data: Any) -> AuditResult:
             proximity=_maybe(float, data["proximity"]),
             gamma=_maybe(float, data["gamma"]),
             certified=_maybe(decode_loss, data["certified"]),
-            wealth=unpack(data.get("wealth")),
+            wealth=unpack(data["wealth"]),
             notes=tuple(str(note) for note in data["notes"]),
         )
         return AuditResult(
@@ -199,7 +199,7 @@ def _event(event: Event) -> dict[str, Any]:
 
 
 def _read_event(data: Any, encoder: Encoder) -> Event:
-    test = unpack(data.get("test"))
+    test = unpack(data["test"])
     if test is None:
         return Event(str(data["words"]), _words_only)
     if not isinstance(test, Candidate):

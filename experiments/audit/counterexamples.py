@@ -12,7 +12,7 @@ from experiments.sensors.points import Part, Point, Table, exact_point
 from scipy import stats
 
 from sfumato.audit.property_testing import THIRD
-from sfumato.privacy import max_divergence
+from sfumato.privacy.accounting import max_divergence
 
 EPSILON = 0.5
 

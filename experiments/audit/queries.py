@@ -22,7 +22,7 @@ from sfumato.audit.property_testing import (
     specified_pure_test,
     two_point_bound,
 )
-from sfumato.privacy import max_divergence, total_variation
+from sfumato.privacy.accounting import max_divergence, total_variation
 
 EPSILON, DELTA, PROXIMITY = 0.5, 0.05, 0.1
 LEAST, NEEDED, ENOUGH, PRINTED = "no test with less", "needed here", "enough", "printed"

@@ -28,13 +28,8 @@ from sfumato.audit.property_testing.testers import (
     specified_pure_samples,
 )
 from sfumato.errors import InvalidParameter, NotComparable, Unverifiable
-from sfumato.privacy import (
-    ZCDP,
-    ApproxDP,
-    GaussianDP,
-    PureDP,
-    RandomApproxDP,
-    RandomPureDP,
+from sfumato.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RandomApproxDP, RandomPureDP
+from sfumato.privacy.accounting import (
     hockey_stick,
     max_divergence,
 )

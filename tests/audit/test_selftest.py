@@ -34,7 +34,7 @@ from sfumato.audit.catalogue.self_test import (
 from sfumato.audit.render.words import selftest_lines
 from sfumato.audit.verdict import DeltaBand, LowerBound, Verdict
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import hockey_stick
+from sfumato.privacy.accounting import hockey_stick
 
 # The module itself: the room's door hands out a function of the same name.
 room: Any = import_module("sfumato.audit.catalogue.self_test")

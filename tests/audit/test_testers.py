@@ -31,7 +31,7 @@ from sfumato.audit.property_testing.testers import (
     specified_pure_test,
 )
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import hockey_stick, max_divergence, total_variation
+from sfumato.privacy.accounting import hockey_stick, max_divergence, total_variation
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

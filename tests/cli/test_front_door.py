@@ -23,7 +23,8 @@ import sfumato
 from sfumato.cli import demo
 from sfumato.cli.main import app
 from sfumato.heatmap import read_heatmap
-from sfumato.privacy import Ledger, PureDP, Spent
+from sfumato.privacy import Ledger, PureDP
+from sfumato.privacy.ledger import Spent
 
 pytestmark = pytest.mark.unit
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from sfumato.cli.main import app
 from sfumato.cli.map_options import Way
 from sfumato.heatmap import check_ins
-from sfumato.heatmap.benchmark.leaderboard import standard_methods
+from sfumato.heatmap.benchmark import standard_methods
 
 pytestmark = pytest.mark.unit
 

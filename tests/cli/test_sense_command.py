@@ -32,7 +32,8 @@ from tests.cli.sense_runs import (
 )
 
 from sfumato.cli import sense
-from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass, SwappedCells, rho_within
+from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass, SwappedCells
+from sfumato.privacy.accounting import rho_within
 from sfumato.sensing import (
     GraphDiffusion,
     HeatLine,

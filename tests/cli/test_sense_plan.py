@@ -13,8 +13,8 @@ import pytest
 from tests.cli.sense_runs import VALUES, alone, answer, done, entries, hall, refused, table
 
 from sfumato.cli import sense_plan
-from sfumato.figures import recovery_forecast as figure
-from sfumato.figures.recovery_forecast import draw_recovery_forecast
+from sfumato.figures.recovery import forecast_panels as figure
+from sfumato.figures.recovery.forecast_panels import draw_recovery_forecast
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
 from sfumato.privacy.accounting.codec import encode
 from sfumato.sensing import Site, heat_line, linear, plan, read_site, resolution

@@ -19,13 +19,8 @@ from hypothesis import strategies as st
 from sfumato._types import FloatArray
 from sfumato.audit.property_testing import boundary_pair
 from sfumato.errors import InvalidParameter, NotComparable
-from sfumato.privacy import (
-    ZCDP,
-    ApproxDP,
-    GaussianDP,
-    PureDP,
-    RandomApproxDP,
-    RandomPureDP,
+from sfumato.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RandomApproxDP, RandomPureDP
+from sfumato.privacy.accounting import (
     approximate_max_divergence,
     hockey_stick,
     max_divergence,

@@ -9,11 +9,11 @@ from tests.chance import LEVEL, assert_share
 
 from sfumato.errors import InvalidParameter
 from sfumato.graphon.estimate import constant, estimation_error, least_squares
-from sfumato.graphon.hashes import hashed
 from sfumato.graphon.holdout import KEPT, candidates, choose, guarded_fit
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.sample import sample_graph
+from sfumato.spaces.hashes import hashed
 
 
 def planted(k: int, inside: float, between: float) -> BlockGraphon:

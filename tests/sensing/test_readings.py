@@ -36,9 +36,9 @@ from sfumato.privacy import (
     PureDP,
     RoundedGaussianLaw,
     SwappedCells,
-    gaussian_delta,
     gaussian_sigma,
 )
+from sfumato.privacy.accounting import gaussian_delta
 from sfumato.privacy.noise.laws import LARGEST_ROUNDED
 from sfumato.sensing.model.operators.build import heat_line, linear
 from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss

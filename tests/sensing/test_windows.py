@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
-from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass, rho_within
+from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass
+from sfumato.privacy.accounting import rho_within
 from sfumato.sensing.model.operators.build import heat_line
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.planning.synthetic import synthetic_site

@@ -29,9 +29,8 @@ from sfumato.privacy import (
     RandomApproxDP,
     RandomPureDP,
     as_approx,
-    gaussian_delta,
 )
-from sfumato.privacy.accounting import LOSSES, exact, parameters
+from sfumato.privacy.accounting import LOSSES, exact, gaussian_delta, parameters
 
 Claimed = Loss | GaussianDP | RandomPureDP | RandomApproxDP
 Certified = PureDP | ApproxDP | RandomPureDP | RandomApproxDP

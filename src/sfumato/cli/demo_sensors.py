@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.chance import chance
-from sfumato.cli.sense_draw import draw
 from sfumato.errors import InvalidInput
 from sfumato.files import write_file
 
@@ -51,7 +50,7 @@ def _corridor(out: Path) -> tuple[Section, dict[str, Any]]:
     saved, picture = _recovered(site, snapshot, truth)
     saved.write(out / "corridor.json", overwrite=True)
     write_file(out / "corridor.png", picture, overwrite=True)
-    off = emd_of(saved.recovery, truth) if saved.recovery.status == "optimal" else None
+    off = emd_of(saved.certificate, truth) if saved.certificate.status == "optimal" else None
     told = (
         "nothing could be told from the noise"
         if off is None
@@ -66,7 +65,7 @@ def _corridor(out: Path) -> tuple[Section, dict[str, Any]]:
             picture=picture,
             description="Recovered heat sources on a line above the noisy readings",
         ),
-        {"statement": str(snapshot.guarantee), "status": saved.recovery.status, "emd": off},
+        {"statement": str(snapshot.guarantee), "status": saved.certificate.status, "emd": off},
     )
 
 
@@ -83,8 +82,8 @@ def _network(out: Path) -> tuple[Section, dict[str, Any]]:
     write_file(out / "network.png", picture, overwrite=True)
     right = None
     told = "nothing could be told from the noise"
-    if saved.recovery.status == "optimal":
-        answer = community_of(saved.recovery.estimate, labels)
+    if saved.certificate.status == "optimal":
+        answer = community_of(saved.certificate.estimate, labels)
         right = bool(answer.label == labels[truth.argmax()])
         told = f"{max(answer.shares):.0%} of the recovered mass is in the {'right' if right else 'wrong'} one"
     return (
@@ -98,7 +97,7 @@ def _network(out: Path) -> tuple[Section, dict[str, Any]]:
         ),
         {
             "statement": str(snapshot.guarantee),
-            "status": saved.recovery.status,
+            "status": saved.certificate.status,
             "right_community": right,
         },
     )
@@ -128,8 +127,9 @@ def _read(file: Path, site: Site, *, sources: int, epsilon: str) -> tuple[FloatA
 def _recovered(
     site: Site, snapshot: Snapshot, truth: FloatArray, labels: IntArray | None = None
 ) -> tuple[Any, bytes]:
-    from sfumato.sensing import SavedRecovery, recover
+    from sfumato.sensing import RecoveryResult, recover
+    from sfumato.sensing.render import draw_recovery
 
     found = recover(site.operator, snapshot.numbers(), sigma=snapshot.sigma)
-    saved = SavedRecovery(site, snapshot.names, found, snapshot.sigma, str(snapshot.guarantee))
-    return saved, draw(saved, truth, labels=labels)
+    saved = RecoveryResult(site, snapshot.names, found, snapshot.sigma, str(snapshot.guarantee))
+    return saved, draw_recovery(saved, sources=truth, labels=labels)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import demo, film, plan, saved_map, zones
+from sfumato.cli import demo, film, heatmap_plan, saved_map, zones
 from sfumato.cli.area import (
     Bounds,
     BoundsFile,
@@ -85,7 +85,7 @@ app.command("draw")(saved_map.draw)
 app.command("hotspots")(saved_map.hotspots)
 app.command("film")(film.film)
 app.command("totals")(zones.totals)
-app.command("plan")(plan.plan)
+app.command("plan")(heatmap_plan.plan)
 app.command("city")(demo.city)
 
 

@@ -287,7 +287,7 @@ def unit(design: Design) -> str:
 
 def extent(design: Design) -> str:
     """How far the site reaches, in that unit: so that nobody takes an error of 0.4 m for 0.4 of the line."""
-    from sfumato.sensing.planning import begin_of
+    from sfumato.sensing.model.operators import begin_of
     from sfumato.spaces import Grid, Line
 
     match design.site.operator.space:

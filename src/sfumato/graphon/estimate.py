@@ -1,34 +1,37 @@
 """Blocks and their matrix from one network: by eigenvectors, by least squares, and without blocks by USVT.
 
-All are deterministic: the same network gives the same answer. Starts of k-means come from `hashes`.
+All are deterministic: the same network gives the same answer. Starts of k-means are hashed.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
-from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.graphon.hashes import hashed
+from sfumato.errors import InvalidParameter
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.sample import checked_labels
+from sfumato.spaces import (
+    hashed,
+    kmeans,
+    leading_eigenvectors,
+    numbered_by_first,
+    regularised_laplacian,
+)
 
 Matrix = sparse.csr_array[np.float64] | FloatArray
 
 ROUNDS = 40  # of reassignment; it settles in fewer, or goes round in circles
-RESTARTS = 8  # of k-means
-TRIED = 4000  # points that its starts are compared on; means of so many lie where those of all do
-SMALL = 64  # nodes, below which all eigenvectors cost less than some
+LARGE = 4000  # nodes, above which eigenvectors are computed more loosely
 DENSE = 6000  # nodes, above which a matrix of all pairs is refused
 
 
@@ -120,7 +123,7 @@ def estimation_error(estimate: Estimate, truth: BlockGraphon, labels: npt.ArrayL
 
 def from_labels(network: Network, labels: IntArray) -> Estimate:
     """Block means of given blocks, numbered in the order of their first node."""
-    tidy = from_zero(labels)
+    tidy = numbered_by_first(labels)
     k = int(tidy.max()) + 1
     edges, pairs = block_counts(network, tidy, k)
     means = block_means(edges, pairs)
@@ -129,18 +132,6 @@ def from_labels(network: Network, labels: IntArray) -> Estimate:
     loss = float((once * pairs * means * (1 - means)).sum() / max(network.dyads, 1))
     shares = np.bincount(tidy, minlength=k) / network.size
     return Estimate(BlockGraphon(means, shares), read_only(tidy), loss)
-
-
-def from_zero(labels: IntArray) -> IntArray:
-    """The same blocks numbered in the order of their first node, so that equal partitions are equal arrays.
-
-    >>> from_zero(np.array([7, 7, 2, 7, 5])).tolist()
-    [0, 0, 1, 0, 2]
-    """
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return rank[inverse]
 
 
 def block_counts(network: Network, labels: IntArray, k: int) -> tuple[IntArray, IntArray]:
@@ -179,64 +170,12 @@ def embedding(network: Network, k: int) -> FloatArray:
     Columns are in order of |eigenvalue|, so that the first j of them are the embedding for j
     blocks.
     """
-    degrees = network.degrees
-    scale = 1 / np.sqrt(degrees + max(float(degrees.mean()), 1e-12))
-    scaled = sparse.diags_array(scale) @ network.adjacency @ sparse.diags_array(scale)
     # Most of the work on a large network is telling apart eigenvectors that are noise alike.
-    tolerance = 1e-4 if network.size <= TRIED else 3e-3
-    values, vectors = leading(sparse.csr_array(scaled), k, tolerance=tolerance)
+    tolerance = 1e-4 if network.size <= LARGE else 3e-3
+    values, vectors = leading_eigenvectors(
+        regularised_laplacian(network.adjacency), k, tolerance=tolerance
+    )
     return vectors * np.abs(values)
-
-
-def leading(matrix: Matrix, k: int, *, tolerance: float = 1e-4) -> tuple[FloatArray, FloatArray]:
-    """The k eigenvalues of a symmetric matrix that are largest without sign, and their vectors.
-
-    Loose by choice: k-means moves no node for a part in 10,000. The start is hashed, so answers
-    come again.
-    """
-    n = int(matrix.shape[0])
-    if n <= SMALL or k >= n - 1:
-        full = matrix.toarray() if sparse.issparse(matrix) else matrix
-        values, vectors = eigh(np.asarray(full))
-    else:
-        start = hashed(np.arange(n), 1) + 0.5
-        if not np.any(np.asarray(matrix @ start)):
-            return np.zeros(k), np.zeros((n, k))  # ARPACK refuses a matrix of zeros
-        try:
-            values, vectors = eigsh(cast(Any, matrix), k=k, which="LM", v0=start, tol=tolerance)
-        except ArpackNoConvergence as stopped:
-            values, vectors = cast(Any, stopped.eigenvalues), cast(Any, stopped.eigenvectors)
-            if values.size < k:
-                # What has converged is a true eigenvector; columns of zeros say nothing of the
-                # others.
-                vectors = np.column_stack([vectors.reshape(n, -1), np.zeros((n, k - values.size))])
-                values = np.append(values, np.zeros(k - values.size))
-    order = np.argsort(-np.abs(values), kind="stable")[:k]
-    return values[order], vectors[:, order]
-
-
-def kmeans(points: FloatArray, k: int) -> IntArray:
-    """Which of k means each point is nearest to: the best of several starts [arthur07, sec. 2.2].
-
-    Of more than 4000 points the starts are compared on a hashed part, and the best one goes on with
-    all.
-
-    >>> kmeans(np.array([[0.0], [0.1], [5.0], [5.1]]), 2).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
-    True
-    """
-    some = points
-    if len(points) > TRIED:
-        some = points[np.argsort(hashed(np.arange(len(points)), 99), kind="stable")[:TRIED]]
-    best, least = _Clusters(np.zeros(len(some), dtype=np.int64), some[:1], math.inf), math.inf
-    for start in range(RESTARTS):
-        found = _lloyd(some, _spread_out(some, k, salt=100 + start))
-        if found.spread < least:
-            best, least = found, found.spread
-    if some is not points and math.isfinite(least):
-        best = _lloyd(points, best.means)
-    if not math.isfinite(best.spread):
-        raise SolverFailed("k-means found no finite spread; the points are not all numbers")
-    return best.labels
 
 
 def refine(
@@ -261,7 +200,7 @@ def refine(
             best, least, waited = labels, objective, 0
         if waited > 4:
             break
-        # [block, node], as in _lloyd: what each node would leave in each block, its own place not
+        # [block, node], as in k-means: what each node would leave in each block, its own place not
         # counted
         squares = means**2
         cost = (sizes @ squares)[:, None] - squares[:, labels] - 2 * means @ sums.T
@@ -278,52 +217,3 @@ def _block_count(k: int, n: int) -> int:
 
 def _hashed_labels(n: int, k: int, salt: int) -> IntArray:
     return (hashed(np.arange(n), salt) * k).astype(np.int64)
-
-
-def _spread_out(points: FloatArray, k: int, *, salt: int) -> FloatArray:
-    """Starting means: each next one a point drawn in proportion to its squared distance from the others."""
-    draws = hashed(np.arange(k), salt)
-    chosen = [int(draws[0] * len(points))]
-    gap = _squares(points - points[chosen[0]])
-    for draw in draws[1:]:
-        total = np.cumsum(gap)
-        if total[-1] <= 0:
-            break  # fewer different points than means
-        at = min(int(np.searchsorted(total, draw * total[-1], side="right")), len(points) - 1)
-        chosen.append(at)
-        gap = np.minimum(gap, _squares(points - points[at]))
-    return points[chosen]
-
-
-class _Clusters(NamedTuple):
-    """The mean each point is nearest to, the means, and the sum of squared distances from them."""
-
-    labels: IntArray
-    means: FloatArray
-    spread: float
-
-
-def _lloyd(points: FloatArray, means: FloatArray) -> _Clusters:
-    labels = np.zeros(len(points), dtype=np.int64)
-    own = _squares(points)
-    for _ in range(ROUNDS):
-        # [mean, point]: the least of a short column is found many at a time, that of a short row is
-        # not
-        distance = _squares(means)[:, None] - 2 * means @ points.T
-        moved = distance.argmin(axis=0)
-        settled = np.count_nonzero(moved != labels) <= 1e-4 * len(points)
-        labels = moved
-        sizes = np.bincount(labels, minlength=len(means))
-        sums = np.stack(
-            [np.bincount(labels, weights=one, minlength=len(means)) for one in points.T], axis=1
-        )
-        # A mean that lost all its points stays where it is.
-        means = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], means)
-        if settled:
-            break
-    spread = float((own + distance[labels, np.arange(labels.size)]).sum())
-    return _Clusters(labels.astype(np.int64), means, spread)
-
-
-def _squares(rows: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("ij,ij->i", rows, rows))

@@ -24,12 +24,11 @@ from sfumato.graphon.estimate import (
     block_means,
     constant,
     embedding,
-    kmeans,
     least_squares,
     refine,
 )
-from sfumato.graphon.hashes import hashed
 from sfumato.graphon.network import Network
+from sfumato.spaces import hashed, kmeans
 
 KEPT = 0.85  # share of the edges that blocks are fitted to
 FOLDS = 3

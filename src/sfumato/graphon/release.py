@@ -23,9 +23,6 @@ from sfumato.graphon.estimate import (
     block_counts,
     block_means,
     block_pairs,
-    from_zero,
-    kmeans,
-    leading,
     refine,
 )
 from sfumato.graphon.holdout import MOST
@@ -45,6 +42,7 @@ from sfumato.privacy import (
     guard,
 )
 from sfumato.privacy.ledger import Source
+from sfumato.spaces import kmeans, leading_eigenvectors, numbered_by_first
 
 UNIT = "edge"
 
@@ -208,18 +206,18 @@ def blocks_in(dyads: IntArray, n: int, k: int | None) -> Seen:
     centred: FloatArray = flipped - mean
     np.fill_diagonal(centred, 0)
     edge = noise_edge(flipped)
-    values, vectors = leading(centred, min(MOST if k is None else k, n))
+    values, vectors = leading_eigenvectors(centred, min(MOST if k is None else k, n))
     strengths = np.abs(values) / edge
     directions = int(np.count_nonzero(strengths > 1))
     blocks = 1 if directions == 0 or k is None else k
     if directions and k is None:
-        own, _ = leading(centred + mean, min(MOST, n))
+        own, _ = leading_eigenvectors(centred + mean, min(MOST, n))
         blocks = max(2, int(np.count_nonzero(np.abs(own) > edge)))
     labels = np.zeros(n, dtype=np.int64)
     if blocks > 1:
         rows = vectors[:, :directions] * np.abs(values[:directions])
         labels, _ = refine(centred, kmeans(rows, blocks), blocks)
-    return Seen(from_zero(labels), tuple(float(s) for s in strengths), directions)
+    return Seen(numbered_by_first(labels), tuple(float(s) for s in strengths), directions)
 
 
 def response_signal(n: int, k: int, *, density: float, epsilon: float) -> float:

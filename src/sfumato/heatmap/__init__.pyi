@@ -1,5 +1,12 @@
 from .analysis.blur import smooth
-from .analysis.forecasts import Expected, Forecast, Needed, epsilon_needed, forecast, users_needed
+from .analysis.forecasts import (
+    Expected,
+    Forecast,
+    Requirement,
+    forecast,
+    required_epsilon,
+    required_users,
+)
 from .analysis.metrics import Comparison, compare, emd_ground, emd_share, kl, pearson, similarity
 from .analysis.places import FoundHotspots, Hotspot, find_hotspots, hotspots
 from .analysis.replay import ReplayResult, replay_lines, replay_release
@@ -25,6 +32,9 @@ from .pipeline import (
     release_periods,
     release_sums,
 )
+from .planning import plan_heatmap
+from .planning_results import HeatmapPlan
+from .render_plan import plan_caption, plan_picture
 from .results import FORMAT, HeatmapRelease
 from .tiles import Tiles, public_tiles
 
@@ -37,12 +47,12 @@ __all__ = [
     "Expected",
     "Forecast",
     "FoundHotspots",
+    "HeatmapPlan",
     "HeatmapRelease",
     "Hotspot",
     "MapBand",
     "Mark",
     "Method",
-    "Needed",
     "NoisyCounts",
     "NoisyLevel",
     "NoisyTree",
@@ -51,6 +61,7 @@ __all__ = [
     "Pyramid",
     "PyramidMethod",
     "ReplayResult",
+    "Requirement",
     "Tiles",
     "Uncertainty",
     "Zone",
@@ -64,7 +75,6 @@ __all__ = [
     "compare",
     "emd_ground",
     "emd_share",
-    "epsilon_needed",
     "find_area",
     "find_hotspots",
     "forecast",
@@ -72,6 +82,9 @@ __all__ = [
     "kl",
     "objective",
     "pearson",
+    "plan_caption",
+    "plan_heatmap",
+    "plan_picture",
     "price",
     "public_tiles",
     "read_heatmap",
@@ -86,13 +99,14 @@ __all__ = [
     "release_sums",
     "replay_lines",
     "replay_release",
+    "required_epsilon",
+    "required_users",
     "sharpened",
     "similarity",
     "smooth",
     "split_epsilon",
     "totals_csv",
     "totals_geojson",
-    "users_needed",
     "write",
     "write_timelapse",
     "zone_totals",

@@ -18,7 +18,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.online.checks import counted
+from sfumato.online._words import counted
 from sfumato.online.chooser import Chooser
 
 Loss = Callable[[float, float], float]

@@ -39,8 +39,9 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures import regret_picture
-from sfumato.online.checks import counted
-from sfumato.online.perturbations import Gumbel, draws, excess, perturbation
+from sfumato.online._words import counted
+from sfumato.online.laws import Gumbel
+from sfumato.online.perturbations import draws, excess, perturbation
 from sfumato.online.simplex import expected_play, leader
 from sfumato.privacy import SystemNoise
 

@@ -15,14 +15,7 @@ from scipy import special
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter, SolverFailed
-from sfumato.online.perturbations import (
-    Exponential,
-    Gaussian,
-    Gumbel,
-    Laplace,
-    Perturbation,
-    Weibull,
-)
+from sfumato.online.laws import Exponential, Gaussian, Gumbel, Laplace, Perturbation, Weibull
 
 Rule = Callable[[FloatArray], FloatArray]
 
@@ -100,10 +93,10 @@ def totals_before(rows: FloatArray) -> FloatArray:
     return np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows[:-1], axis=0)])
 
 
-def play_ahead(losses: npt.ArrayLike, rule: Rule) -> FloatArray:
+def lookahead_play(losses: npt.ArrayLike, rule: Rule) -> FloatArray:
     """What a rule would play if it knew the losses of the round as well: "be the (perturbed) leader".
 
-    >>> play_ahead([[1.0, 0.0], [0.0, 0.0]], leader)
+    >>> lookahead_play([[1.0, 0.0], [0.0, 0.0]], leader)
     array([[0., 1.],
            [0., 1.]])
     """

@@ -1,6 +1,12 @@
+from .leaderboard_page import check_leaderboard_path, write_leaderboard
 from .page import Section, write_report
+from .plan_page import check_plan_path, write_plan
 
 __all__ = [
     "Section",
+    "check_leaderboard_path",
+    "check_plan_path",
+    "write_leaderboard",
+    "write_plan",
     "write_report",
 ]

@@ -20,7 +20,7 @@ from sfumato.audit.fixed.ratio import lower_limit, upper_limit
 from sfumato.audit.sequential.bet import Budget
 from sfumato.audit.sequential.refutation import refute
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.privacy import hockey_stick, max_divergence
+from sfumato.privacy.accounting import hockey_stick, max_divergence
 
 Noise = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 Test = Literal["fixed", "sequential", "band"]

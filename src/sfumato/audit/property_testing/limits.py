@@ -30,7 +30,7 @@ from sfumato.audit.property_testing.testers import (
     specified_pure_samples,
 )
 from sfumato.errors import InvalidParameter, NotComparable, Unverifiable
-from sfumato.privacy import least_samples, renyi_divergence, total_variation
+from sfumato.privacy.accounting import least_samples, renyi_divergence, total_variation
 
 Laws = tuple[FloatArray, FloatArray]
 

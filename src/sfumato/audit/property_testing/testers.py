@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import hockey_stick, max_divergence
+from sfumato.privacy.accounting import hockey_stick, max_divergence
 
 Counts = npt.ArrayLike
 Laws = tuple[npt.ArrayLike, npt.ArrayLike]

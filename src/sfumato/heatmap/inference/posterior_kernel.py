@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 # Points of a table, and bins of a share: a bin is at most 12 / 20 of a standard deviation wide.
 POINTS, BINS = 20, 20
@@ -21,7 +22,7 @@ LEAST = 1e-9  # users: no cell has less
 TOTALS = 400  # points of the posterior of a whole map: 25 a deviation
 
 
-@njit(cache=True)
+@njit
 def likelihood(n, x, kinds, values, scales, low, high, table, filled):
     """The logarithm of how likely the counts of node n and below it are, if its mass is x."""
     found = 0.0
@@ -41,7 +42,7 @@ def likelihood(n, x, kinds, values, scales, low, high, table, filled):
     return found
 
 
-@njit(cache=True)
+@njit
 def totals(root, tree, tables):
     """The posterior of the mass of a root, as points and weights; all masses were as likely before."""
     guess, spread, kinds, values, scales = tree[2:]
@@ -58,7 +59,7 @@ def totals(root, tree, tables):
     return points, weights / weights.sum()
 
 
-@njit(cache=True)
+@njit
 def expect_totals(roots, tree, tables, mass):
     """The expected mass of each root."""
     for root in range(roots):
@@ -66,7 +67,7 @@ def expect_totals(roots, tree, tables, mass):
         mass[root] = np.sum(points * weights)
 
 
-@njit(cache=True)
+@njit
 def window(m, a, b, guess, spread):
     """Where the share of the first child can lie, given the mass m of the parent: six deviations around."""
     weight = 1 / spread[a] ** 2 + 1 / spread[b] ** 2
@@ -87,28 +88,28 @@ def window(m, a, b, guess, spread):
     return begin, end
 
 
-@njit(cache=True)
+@njit
 def logit(t):
     """Kept where the tables are."""
     t = min(max(t, 1e-9), 1 - 1e-9)
     return math.log(t / (1 - t))
 
 
-@njit(cache=True)
+@njit
 def spot(center):
     """Between which two centers of the tables a center lies, and how far along."""
     place = min(max((logit(center) + 3.5) / 0.5, 0.0), 13.999999)
     return int(place), place - int(place)
 
 
-@njit(cache=True)
+@njit
 def along(t):
     """Between which two logits of the tables a share lies, and how far along."""
     place = min(max((logit(t) + 18.0) / 0.1, 0.0), 359.999)
     return int(place), place - int(place)
 
 
-@njit(cache=True)
+@njit
 def blend(table, c, more, k, r):
     """An entry of a table between centers and logits."""
     one = table[c, k] * (1 - r) + table[c, k + 1] * r
@@ -116,7 +117,7 @@ def blend(table, c, more, k, r):
     return one * (1 - more) + two * more
 
 
-@njit(cache=True)
+@njit
 def weigh(begin, end, center, below, part, means, weights):
     """The prior weight of each bin between begin and end, and the mean share in it."""
     c, more = spot(center)
@@ -144,7 +145,7 @@ def weigh(begin, end, center, below, part, means, weights):
         before, before_part = now, now_part
 
 
-@njit(cache=True)
+@njit
 def class_of(mass, masses):
     """Which mixture of shapes a mass has."""
     found = 0
@@ -153,7 +154,7 @@ def class_of(mass, masses):
     return found
 
 
-@njit(cache=True)
+@njit
 def split(m, n, tree, tables, below, part, logs, means, weights):
     """The bins of the share of n's first child, when n has mass m: means, prior weights, log likelihoods.
 
@@ -176,7 +177,7 @@ def split(m, n, tree, tables, below, part, logs, means, weights):
     return top
 
 
-@njit(cache=True)
+@njit
 def settle(top, logs, means, weights):
     """Turn prior weights of bins into posterior ones, up to a factor; their total, and the mean share."""
     total, share = 0.0, 0.0
@@ -188,7 +189,7 @@ def settle(top, logs, means, weights):
     return total, share / total if total > 0 else 0.5
 
 
-@njit(cache=True)
+@njit
 def upward(tree, tables, below, part, masses, bins):
     """Fill the tables of all nodes with children, from the last to the root."""
     first, kinds, values, scales = tree[0], tree[4], tree[5], tree[6]
@@ -212,7 +213,7 @@ def upward(tree, tables, below, part, masses, bins):
         filled[n] = True
 
 
-@njit(cache=True)
+@njit
 def expect(tree, tables, below, part, masses, mass, bins):
     """Each node's expected mass given its parent's, from mass[0] down."""
     first = tree[0]
@@ -227,7 +228,7 @@ def expect(tree, tables, below, part, masses, mass, bins):
         mass[first[n]], mass[first[n] + 1] = m * share, m * (1 - share)
 
 
-@njit(cache=True)
+@njit
 def evidence(tree, tables, below, part, mass, found, bins):
     """How likely what is below each split is under every shape alone; `below` and `part` are by shape."""
     first = tree[0]
@@ -242,7 +243,7 @@ def evidence(tree, tables, below, part, mass, found, bins):
             found[n, shape] = top + math.log(max(total, 1e-300))
 
 
-@njit(cache=True)
+@njit
 def uniform(seed, draw, at):
     """A number in (0, 1) that depends on nothing but its arguments: the finalizer of splitmix64."""
     x = (
@@ -256,7 +257,7 @@ def uniform(seed, draw, at):
     return (float(x >> np.uint64(11)) + 0.5) / 9007199254740992.0
 
 
-@njit(cache=True)
+@njit
 def uniforms(seed, draw, size):
     """So many of them."""
     found = np.empty(size)
@@ -265,7 +266,7 @@ def uniforms(seed, draw, size):
     return found
 
 
-@njit(cache=True)
+@njit
 def descend(tree, tables, below, part, masses, uniforms, mass, mean):
     """One map from the posterior, down from mass[0]; adds to `mean` what each node has given its parent."""
     first = tree[0]
@@ -283,7 +284,7 @@ def descend(tree, tables, below, part, masses, uniforms, mass, mean):
         mass[first[n]], mass[first[n] + 1] = m * chosen, m * (1 - chosen)
 
 
-@njit(cache=True)
+@njit
 def pick(left, m, n, tree, below, weights, share):
     """The share where the weights of the bins reach `left`; within a bin, as the prior lies there."""
     first, center, guess, spread = tree[:4]
@@ -302,7 +303,7 @@ def pick(left, m, n, tree, below, weights, share):
     return share
 
 
-@njit(cache=True)
+@njit
 def weight_below(t, center, below):
     """The distribution function of a share."""
     if t <= 0 or t >= 1:
@@ -312,7 +313,7 @@ def weight_below(t, center, below):
     return blend(below, c, more, k, r)
 
 
-@njit(cache=True)
+@njit
 def agree(first, mean):
     """Scale the means of children so that they add up to their parent's, from the root down."""
     for n in range(first.size):
@@ -323,7 +324,7 @@ def agree(first, mean):
             mean[first[n] + 1] *= factor
 
 
-@njit(cache=True)
+@njit
 def scatter(mass, centers, below, masses, seed, draw, level, out):
     """Split each cell's mass into quarters by shares of the prior; three centers a cell, one a halving."""
     for cell in range(mass.size):
@@ -339,13 +340,13 @@ def scatter(mass, centers, below, masses, seed, draw, level, out):
             out[4 * cell + 2 * side + 1] = part * (1 - share)
 
 
-@njit(cache=True)
+@njit
 def prior_share(m, center, below, masses, u):
     """The share up to which the prior has u of its weight."""
     return share_at(u, center, below[class_of(m, masses)])
 
 
-@njit(cache=True)
+@njit
 def share_at(u, center, below):
     """Where the distribution function of a share reaches u, searched in halves."""
     c, more = spot(center)

@@ -1,4 +1,4 @@
-from .design import AXES, CURVE_TRIALS, Axis, Curve, Design, begin_of, error_curve, values_on
+from .design import AXES, CURVE_TRIALS, Axis, Curve, Design, error_curve, values_on
 from .forecast import (
     ESTIMATORS,
     MOST,
@@ -32,7 +32,6 @@ __all__ = [
     "RecoveryForecast",
     "Requirement",
     "Scene",
-    "begin_of",
     "draw_lots",
     "error_curve",
     "error_of",

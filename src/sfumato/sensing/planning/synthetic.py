@@ -10,7 +10,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import MovedMass, SwappedCells
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site
 from sfumato.spaces import Graph, Grid, Line, Points
 

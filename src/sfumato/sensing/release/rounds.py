@@ -12,8 +12,8 @@ import numpy as np
 
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import ZCDP, ApproxDP, SwappedCells, as_approx, gaussian_sigma, rho_within
-from sfumato.privacy.accounting import Number, double_above, probability, sqrt_above
+from sfumato.privacy import ZCDP, ApproxDP, SwappedCells, as_approx, gaussian_sigma
+from sfumato.privacy.accounting import Number, double_above, probability, rho_within, sqrt_above
 from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.release.noise_plan import NoisePlan
 
@@ -102,7 +102,7 @@ def noise_for(
     of it is saved.
 
     >>> from sfumato.privacy import SwappedCells
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing.model.operators.heat_line import heat_line
     >>> from sfumato.sensing.model.sensitivity import sensitivity
     >>> moved = sensitivity(heat_line(sources=100, sensors=50, diffusion_time=0.05), SwappedCells(1))
     >>> [round(noise_for(moved, n, loss=ApproxDP(4, 0.1)).sigma, 4) for n in (1, 100)]

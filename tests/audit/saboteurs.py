@@ -62,8 +62,8 @@ def bets_on_the_runs_that_chose_the_event() -> None:
     runs = room("audit.boxes.runs").Runs
     true = runs.draw
 
-    def again(self: Any, wanted: int, *, seconds: float) -> Any:
-        fresh = true(self, wanted, seconds=seconds)
+    def again(self: Any, max_runs: int, *, seconds: float) -> Any:
+        fresh = true(self, max_runs, seconds=seconds)
         size = len(fresh[0])
         # The later runs choose events, the earlier ones only what may be an event.
         return tuple(rows[-size:] for rows in self.rows) if len(self.rows[0]) >= size else fresh

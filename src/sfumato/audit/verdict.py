@@ -81,8 +81,8 @@ class Replay:
     @property
     def message(self) -> str:
         """The p-value in words; a twentieth of the level, spent on the unknown probability, is its least."""
-        least = self.p_value <= 1.001 * NUISANCE * self.level
-        return f"p-value {'at most ' if least else ''}{self.p_value:.2g}"
+        floor = self.p_value <= 1.001 * NUISANCE * self.level
+        return f"p-value {'at most ' if floor else ''}{self.p_value:.2g}"
 
     def to_json(self) -> dict[str, Any]:
         """The test as JSON, with whether it refutes the statement."""

@@ -103,9 +103,9 @@ def numbered(first: FloatArray, second: FloatArray) -> tuple[Numbers, Numbers]:
 def delta_upper(first: Numbers, second: Numbers, *, epsilon: float, level: float) -> float:
     """A delta that holds in both orders, unless with chance level; from equally many outputs of each."""
     member = np.concatenate([first, second])
-    runs, most = len(first), int(member.max()) + 1
-    p = np.bincount(member[:runs], minlength=most) / runs
-    q = np.bincount(member[runs:], minlength=most) / runs
+    runs, outputs = len(first), int(member.max()) + 1
+    p = np.bincount(member[:runs], minlength=outputs) / runs
+    q = np.bincount(member[runs:], minlength=outputs) / runs
     ratio = math.exp(epsilon)
     best = max((p - ratio * q).clip(min=0).sum(), (q - ratio * p).clip(min=0).sum())
     low, high = float(best), 1.0

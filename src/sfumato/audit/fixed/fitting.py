@@ -42,7 +42,7 @@ CELLS = 400_000
 STEPS = 250
 """Steps in all; of wider outputs each column has fewer."""
 RIDGE = 1e-2
-"""How strongly weights are held back at most, for each run."""
+"""How strongly weights are held back at width, for each run."""
 START = 10.0
 """How strongly at first; then as their size suggests."""
 NEWTON = 30
@@ -168,21 +168,21 @@ def _regression(features: Features, tied: Places, rows: FloatArray, first: Mask)
     end, from the whole of it.
     """
     coded = features.code(rows)
-    most = int(tied.max()) + 1
-    most_held = max(1.0, RIDGE * len(rows))
-    held_back = min(START, most_held)
-    thinned = max(len(rows) // LONGEST, math.ceil(len(rows) * tied.size * (1 + most) / WORK))
+    width = int(tied.max()) + 1
+    max_held = max(1.0, RIDGE * len(rows))
+    held_back = min(START, max_held)
+    thinned = max(len(rows) // LONGEST, math.ceil(len(rows) * tied.size * (1 + width) / WORK))
     few = features(rows[::thinned])
-    thin = np.ones((len(few), 1 + most))
-    thin[:, 1:] = few if most == tied.size else few @ np.eye(most)[tied]
-    weights = np.zeros(1 + most)
+    thin = np.ones((len(few), 1 + width))
+    thin[:, 1:] = few if width == tied.size else few @ np.eye(width)[tied]
+    weights = np.zeros(1 + width)
     for _ in range(NEWTON):
-        ridge = np.full(1 + most, held_back)
+        ridge = np.full(1 + width, held_back)
         ridge[0] = 1e-9
         share = expit(weights[0] + coded.score(weights[1:][tied]))
         left = first - share
         slope = (
-            np.concatenate([[left.sum()], np.bincount(tied, coded.sums(left), most)])
+            np.concatenate([[left.sum()], np.bincount(tied, coded.sums(left), width)])
             - ridge * weights
         )
         spread = expit(thin @ weights)
@@ -193,9 +193,9 @@ def _regression(features: Features, tied: Places, rows: FloatArray, first: Mask)
         if np.abs(step).max() < 1e-3:
             # As many weights as the runs determine, over the sum of their squares [mackay92, sec.
             # 4].
-            determined = most - held_back * float(np.trace(solved[1:, 1:]))
+            determined = width - held_back * float(np.trace(solved[1:, 1:]))
             better = determined / max(float(weights[1:] @ weights[1:]), 1e-12)
-            better = min(max(1.0, better), most_held)
+            better = min(max(1.0, better), max_held)
             if 0.7 < better / held_back < 1.4:
                 break
             held_back = better

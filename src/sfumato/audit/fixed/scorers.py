@@ -212,11 +212,11 @@ def code_keys(place: int, codes: FloatArray) -> Keys:
     return keys_of(np.column_stack([np.full(len(codes), float(place)), codes]))
 
 
-def _look_up(keys: Keys, values: FloatArray, wanted: Keys) -> FloatArray:
+def _look_up(keys: Keys, values: FloatArray, targets: Keys) -> FloatArray:
     if not keys.size:
-        return np.zeros(len(wanted))
-    places = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    return np.where(keys[places] == wanted, values[places], 0.0)
+        return np.zeros(len(targets))
+    places = np.minimum(np.searchsorted(keys, targets), keys.size - 1)
+    return np.where(keys[places] == targets, values[places], 0.0)
 
 
 def passes(scores: FloatArray, threshold: float, sign: Sign) -> Mask:

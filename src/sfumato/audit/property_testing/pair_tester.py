@@ -104,8 +104,8 @@ class PairTester:
         epsilon = self.statement.epsilon
         rates = {"proximity": self.proximity, "error": error}
         if self.pure:
-            least = 1 / self.size if pair is None else float(np.min(self.laws(pair)))
-            return specified_pure_samples(self.size, least, **rates, pairs=pairs)
+            min_mass = 1 / self.size if pair is None else float(np.min(self.laws(pair)))
+            return specified_pure_samples(self.size, min_mass, **rates, pairs=pairs)
         blind = approx_samples(self.size, epsilon, **rates, pairs=pairs)
         if self.specification is None:
             return blind

@@ -18,7 +18,7 @@ from sfumato.audit.boxes.samples import Encoder, spelled
 from sfumato.audit.claims import EpsilonDelta
 from sfumato.audit.fixed.features import keys_of
 from sfumato.audit.sequential.bankroll import Bankroll
-from sfumato.audit.sequential.power import least_pairs
+from sfumato.audit.sequential.power import required_pairs
 from sfumato.audit.sequential.stakes import (
     NOTHING,
     UNFITTED,
@@ -197,9 +197,11 @@ class Bet:
         # What bold bets, with their share of the bankroll, take to refute what always tells its
         # input.
         self.total = min(
-            least_pairs(one, 1.0, 0.0, target - math.log(SHARES[0])) for one in statements
+            required_pairs(one, 1.0, 0.0, target - math.log(SHARES[0])) for one in statements
         )
-        self.least = math.ceil(self.total) if self.total <= self.pairs_in_all / self.given else 0
+        self.min_pairs = (
+            math.ceil(self.total) if self.total <= self.pairs_in_all / self.given else 0
+        )
         self.bankroll = Bankroll(SHARES)
         self.path: list[FloatArray] = [np.array([[0.0, 1.0]])]
         self.best: _Placed | None = None
@@ -277,14 +279,14 @@ class Bet:
     def next_batch(self) -> tuple[_Trial, int]:
         """The pair to run next, and how often, so that every given pair can still get its least."""
         trial = self.next_trial()
-        wanted = max(WARM, len(trial.runs) // GROWTH)
-        missing = {one: max(0, self.least - len(one.runs)) for one in self.trials[: self.given]}
-        if wanted - min(wanted, missing.get(trial, 0)) <= max(
+        size = max(WARM, len(trial.runs) // GROWTH)
+        missing = {one: max(0, self.min_pairs - len(one.runs)) for one in self.trials[: self.given]}
+        if size - min(size, missing.get(trial, 0)) <= max(
             0, self.pairs_left - sum(missing.values())
         ):
-            return trial, wanted
+            return trial, size
         behind = max(missing, key=lambda one: missing[one])
-        return (behind, min(wanted, missing[behind])) if missing[behind] else (trial, wanted)
+        return (behind, min(size, missing[behind])) if missing[behind] else (trial, size)
 
     def next_trial(self) -> _Trial:
         """The pair to run next: one that was hardly run, else so that runs fall with the rank of promise."""
@@ -310,13 +312,13 @@ class Bet:
         found = (pair for pair in self.form.vary(leader.runs.pair) if pair.name not in known)
         self.trials += [_Trial(Runs(self.box, pair)) for pair in found]
 
-    def batch(self, trial: _Trial, wanted: int) -> None:
+    def batch(self, trial: _Trial, size: int) -> None:
         """Runs of one pair with its plans as they are, then new plans from all of its runs."""
         self.bankroll.deal()
         bets = [_Placed(trial.runs.pair, plan) for plan in trial.plans]
-        goal = len(trial.runs) + wanted
+        goal = len(trial.runs) + size
         while len(trial.runs) < goal and not self.ripe and (left := self.pairs_left) > 0:
-            part = min(goal - len(trial.runs), max(1, wanted // PARTS), left)
+            part = min(goal - len(trial.runs), max(1, size // PARTS), left)
             self.settle(trial, bets, trial.runs.draw(part, seconds=self.seconds_left))
         for bet in bets:
             bet.encoder = trial.runs.encoder

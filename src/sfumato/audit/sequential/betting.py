@@ -24,7 +24,7 @@ from sfumato.audit.claims import MAX_EPSILON, EpsilonDelta
 
 HALVINGS = 45
 NEWTON = 60
-LEAST = 1e-12
+MIN_FACTOR = 1e-12
 """No factor is below it, so that logarithms stay finite; no wager is lost by it but by a hair."""
 TINY = 1e-300
 HAIR = 1 + 1e-9
@@ -60,7 +60,7 @@ def fair(statement: EpsilonDelta, first: FloatArray, second: FloatArray) -> Wage
     if statement.epsilon > MAX_EPSILON:
         return Wager(statement, np.full(first.shape, 1 / HAIR), np.full(second.shape, 1 / HAIR))
     grown = math.exp(statement.epsilon)
-    a, b = np.maximum(first, LEAST), np.maximum(second, LEAST)
+    a, b = np.maximum(first, MIN_FACTOR), np.maximum(second, MIN_FACTOR)
     m, n = float(a[-1]), float(b[-1])
     scale = max(
         1.0,
@@ -87,8 +87,10 @@ def _near(
         priced = prices(statement, laws[0][[cell]], laws[1][[cell]])
         both = []
         for law, price in zip(laws, priced, strict=True):
-            rest = max(1 - float(price[0]), LEAST) / max(1 - float(law[cell]), LEAST)
-            both.append(np.where(np.arange(3) == cell, np.maximum(price[0], LEAST), law * rest))
+            rest = max(1 - float(price[0]), MIN_FACTOR) / max(1 - float(law[cell]), MIN_FACTOR)
+            both.append(
+                np.where(np.arange(3) == cell, np.maximum(price[0], MIN_FACTOR), law * rest)
+            )
         yield (both[0], both[1]) if cell == 0 else (both[1], both[0])
     if (found := _both_events(statement, law1, law2)) is not None:
         yield found
@@ -108,7 +110,10 @@ def _both_events(
         return None
     g, delta = math.exp(statement.epsilon), statement.delta
     room = 1 - delta
-    (pt, pb, pr), (qt, qb, qr) = np.maximum(law1, LEAST).tolist(), np.maximum(law2, LEAST).tolist()
+    (pt, pb, pr), (qt, qb, qr) = (
+        np.maximum(law1, MIN_FACTOR).tolist(),
+        np.maximum(law2, MIN_FACTOR).tolist(),
+    )
     u = v = room / (2 * (1 + g))
     for _ in range(NEWTON):
         p, q, rest1, rest2 = g * u + delta, g * v + delta, room - g * u - v, room - u - g * v
@@ -183,6 +188,6 @@ def growth_rates(statement: EpsilonDelta, more: FloatArray, less: FloatArray) ->
 
 
 def _divergence(share: FloatArray, priced: FloatArray) -> FloatArray:
-    one = np.clip(share, LEAST, 1 - LEAST)
-    other = np.clip(priced, LEAST, 1 - LEAST)
+    one = np.clip(share, MIN_FACTOR, 1 - MIN_FACTOR)
+    other = np.clip(priced, MIN_FACTOR, 1 - MIN_FACTOR)
     return np.maximum(0.0, one * np.log(one / other) + (1 - one) * np.log((1 - one) / (1 - other)))

@@ -34,7 +34,7 @@ ENOUGH = 3
 """So many times fresh runs are seen to depend on each other before the bet is given up."""
 STEPS = 4
 """From one look at fresh runs to the next there are so many times as many."""
-LEAST, HASTE = 64, 20
+MIN_LOOK, HASTE = 64, 20
 """The first look is after at least so many runs, and takes this part of the time, if that is limited."""
 UNCONFIRMED = (
     "NOT CONFIRMED: the bet was won as if runs were independent, but fresh runs of the same event {why}; "
@@ -168,7 +168,10 @@ class _Tried:
         """
         self.required = enough_runs(witness, level=self._level / STEPS)
         short = math.inf if self.bet.budget.seconds is None else self._left // HASTE
-        last, look = min(-(-self._left // 2), self.required), int(min(MIN_RUNS, max(LEAST, short)))
+        last, look = (
+            min(-(-self._left // 2), self.required),
+            int(min(MIN_RUNS, max(MIN_LOOK, short))),
+        )
         found = []
         while look < last:
             found.append(look)
@@ -230,10 +233,10 @@ def _unconfirmed(tried: _Tried) -> dict[str, Any]:
     return {"notes": notes}
 
 
-def _missing(made: Sequence[int], least: int, drawn: int) -> int:
+def _missing(made: Sequence[int], min_runs: int, drawn: int) -> int:
     """Runs that a budget lacks to give every pair its least; those that others had are used anew."""
-    lacking = 2 * least * len(made) - drawn
-    return lacking if lacking > 0 else sum(2 * max(0, least - one) for one in made)
+    lacking = 2 * min_runs * len(made) - drawn
+    return lacking if lacking > 0 else sum(2 * max(0, min_runs - one) for one in made)
 
 
 def _unchanging(bet: Bet, witness: Witness) -> tuple[str, ...]:

@@ -150,7 +150,7 @@ def main() -> None:
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))
     try:
-        code = ended(importlib.import_module("sfumato.cli").main())
+        code = ended(importlib.import_module("sfumato.cli.main").main())
     except SystemExit as end:
         code = ended(end.code)
     except BaseException:

@@ -1,48 +1,69 @@
-"""What an audit found, in words a privacy reviewer understands."""
+"""What an audit found, in words a privacy reviewer understands.
+
+Where a sentence names a parameter that would help, `option` spells it: a command line passes a
+function that makes `--budget` of `budget`.
+"""
 
 from __future__ import annotations
 
 import math
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sfumato.audit.boxes.given import cut, input_names
+from sfumato.audit.results import AuditPlan, AuditResult, ReplayResult
+from sfumato.audit.sequential.bet import Look
+from sfumato.audit.verdict import LowerBound, Replay, Verdict, Witness
+from sfumato.privacy.accounting import exact, plain
 
 if TYPE_CHECKING:
-    from sfumato.audit import Replay, SavedVerdict, Verdict, Witness
-    from sfumato.audit.boxes import Pair
-    from sfumato.audit.fixed import LowerBound
-    from sfumato.audit.sequential import Look
+    from sfumato.audit.catalogue.self_test import SelfTest
+
+Option = Callable[[str], str]
 
 LIMITS = (
     "An audit can refute a claim; no audit can prove one. Verifying privacy is as hard as distinguishing the "
     "inputs, which privacy is there to prevent (docs/explain/audit-limits.md)"
 )
-FILES = "first file and second file"
-"""The pair of --samples."""
-LONGEST = 60
-PAIRS = 12
+MANY_RUNS = 10**12
+"""More runs than a machine makes in a year, a hundred thousand each second."""
+FEW_AUDITS = 60
+"""Fewer audits of each mechanism without any error are too few to show its level."""
 
 
-def told(saved: SavedVerdict) -> list[str]:
-    """The verdict, one sentence a line, the answer first."""
-    verdict = saved.verdict
-    lines = [headline(saved)]
+def result_lines(result: AuditResult, *, option: Option = str) -> list[str]:
+    """An audit in words.
+
+    Args:
+        result: Of `audit_claim`.
+        option: Spells the name of a parameter; as it is by default.
+
+    Returns:
+        One sentence a line, the verdict first.
+    """
+    verdict = result.verdict
+    lines = [headline(result)]
     if verdict.witness is not None:
         lines += witness_lines(verdict.witness)
-        lines += low_bits_lines(verdict.witness)
+        lines += low_bits_lines(verdict.witness, option=option)
         if verdict.confirmed is not None:
             lines.append(confirmed_line(verdict.confirmed))
     if verdict.kind == "REFUTED" and verdict.evidence is not None:
         lines.append(evidence_line(*verdict.evidence))
-    lines += meaning(verdict)
+    lines += meaning(verdict, option=option)
     lines.append(tested(verdict))
-    if saved.bound is not None:
-        lines.append(bound_line(saved.bound))
+    if result.bound is not None:
+        lines.append(bound_line(result.bound))
+    if result.total_runs > verdict.runs:
+        lines.append(
+            f"{result.total_runs:,} runs in all, with those that followed and those to see how fast"
+        )
     return lines
 
 
-def headline(saved: SavedVerdict) -> str:
+def headline(result: AuditResult) -> str:
     """What was claimed of what, and the verdict."""
-    verdict = saved.verdict
+    verdict = result.verdict
     claim = f"{verdict.claim.loss} ({verdict.claim.neighbors})"
     match verdict.kind:
         case "REFUTED":
@@ -51,28 +72,29 @@ def headline(saved: SavedVerdict) -> str:
                 if verdict.proximity is not None
                 else ""
             )
-            return f"REFUTED{level}: {saved.target} does not keep what is claimed, {claim}"
+            return f"REFUTED{level}: {result.target} does not keep what is claimed, {claim}"
         case "NOT_REFUTED":
-            return f"NOT REFUTED: {saved.target}, claimed to be {claim}"
+            return f"NOT REFUTED: {result.target}, claimed to be {claim}"
         case "CERTIFIED":
             # Never the claim itself: what is certified has the proximity in it.
             return (
-                f"CERTIFIED with confidence {sure(verdict.confidence)}: {saved.target} keeps "
+                f"CERTIFIED with confidence {sure(verdict.confidence)}: {result.target} keeps "
                 f"{verdict.certified} ({verdict.claim.neighbors}) on what was tested; claimed was "
                 f"{verdict.claim.loss}, and this is it up to a proximity of {verdict.proximity:g}"
             )
         case "INCONCLUSIVE":
-            return f"INCONCLUSIVE: {saved.target}, claimed to be {claim}"
+            return f"INCONCLUSIVE: {result.target}, claimed to be {claim}"
 
 
-def meaning(verdict: Verdict) -> list[str]:
+def meaning(verdict: Verdict, *, option: Option = str) -> list[str]:
     """What a verdict says and, above all, what it does not."""
     match verdict.kind:
         case "REFUTED":
             return list(verdict.notes)
         case "NOT_REFUTED":
             caught = verdict.notes or (
-                "only plain leaks are sure to have been caught; a larger --budget would show more",
+                "only plain leaks are sure to have been caught; a larger "
+                f"{option('budget')} would show more",
             )
             return [
                 *caught,
@@ -87,13 +109,14 @@ def meaning(verdict: Verdict) -> list[str]:
                 *verdict.notes,
             ]
         case "INCONCLUSIVE":
-            if verdict.notes and verdict.needed is None:
+            if verdict.notes and verdict.required_runs is None:
                 return list(verdict.notes)
             more = "" if verdict.proximity is not None else " more"
-            asked = "" if verdict.needed is None else f": {verdict.needed:,}{more} runs are needed"
+            runs = verdict.required_runs
+            asked = "" if runs is None else f": {runs:,}{more} runs are needed"
             return [
                 *verdict.notes,
-                f"so few runs can neither refute nor certify{asked}; give a larger --budget",
+                f"so few runs can neither refute nor certify{asked}; give a larger {option('budget')}",
             ]
 
 
@@ -108,24 +131,14 @@ def witness_lines(found: Witness, *, what: str = "the claim") -> list[str]:
     ]
 
 
-def input_names(pair: Pair) -> tuple[str, str]:
-    """What the two inputs are called: samples by their file, all others as they are."""
-    if pair.name == FILES:
-        first, second = (
-            f"the {'second' if data else 'first'} file" for data in (pair.first, pair.second)
-        )
-        return first, second
-    return shown(pair.first), shown(pair.second)
-
-
-def low_bits_lines(found: Witness) -> list[str]:
+def low_bits_lines(found: Witness, *, option: Option = str) -> list[str]:
     """Where a leak of the low bits of floats is known, and what mends it; nothing of other witnesses."""
     if "multiple of 2**" not in found.event.words:
         return []
     return [
         "  this is about the low bits, as the leak of floating-point noise is [mironov12]. Noise on "
-        "integers or a lattice mends it, as rounding the output may (docs/explain/noise.md); --round BITS "
-        "looks past it"
+        "integers or a lattice mends it, as rounding the output may (docs/explain/noise.md); "
+        f"{option('round_bits')} looks past it"
     ]
 
 
@@ -188,33 +201,102 @@ def confirmed_line(found: Replay) -> str:
     """What the same event showed on fresh runs, right after the audit."""
     return (
         f"  the same event on {found.runs:,} fresh runs of either: {found.hits[0]:,} against "
-        f"{found.hits[1]:,}, which would allow {found.allowed:,.1f} ({found.said}, to be compared with "
+        f"{found.hits[1]:,}, which would allow {found.allowed:,.1f} ({found.message}, to be compared with "
         f"{found.level:.3g})"
     )
 
 
-def replay_lines(found: Replay, witness: Witness) -> list[str]:
-    """What fresh runs of a witness say."""
+def replay_lines(result: ReplayResult) -> list[str]:
+    """What fresh runs of a witness say.
+
+    Args:
+        result: Of `replay_verdict`.
+
+    Returns:
+        One sentence a line.
+    """
+    found = result.replay
     again = "REFUTED again" if found.refuted else "not refuted by these runs alone"
     return [
-        f"{again}: {found.said}, to be compared with {found.level:.3g}; one event, fixed "
+        f"{again}: {found.message}, to be compared with {found.level:.3g}; one event, fixed "
         "before, fresh runs, an exact test",
-        *witness_lines(witness),
+        *witness_lines(result.witness),
     ]
+
+
+def plan_lines(plan: AuditPlan) -> list[str]:
+    """How many runs verify a claim, or why none do.
+
+    Args:
+        plan: Of `plan_audit`.
+
+    Returns:
+        One sentence a line.
+    """
+    loss = plan.claim.loss
+    if not plan.verifiable:
+        lines = [f"cannot be verified: {plan.unverifiable}"]
+        if plan.instead_runs is not None:
+            lines.append(
+                f"what can be certified is less: {loss}, delta 0 up to a delta of 0.01, with "
+                f"{plan.instead_runs:,} runs"
+            )
+        return lines
+    pairs = f", on {plan.pairs:,} random pairs" if plan.pairs > 1 else ""
+    return [
+        f"{loss}, decided up to {plan.proximity:g} with confidence {plan.confidence:.3g}, "
+        f"{plan.outputs:,} outputs:",
+        f"  no test does with fewer than {_many(plan.min_runs)} runs of each input",
+        f"  enough are {_many(plan.enough_runs)} runs of each input of a pair{pairs}: "
+        f"{_many(plan.total_runs)} runs in all",
+        *(f"  ({reason})" for reason in plan.reasons),
+        LIMITS,
+        *["nobody makes so many runs: it cannot be verified in practice"]
+        * (plan.total_runs > MANY_RUNS),
+    ]
+
+
+def selftest_lines(found: SelfTest, *, option: Option = str) -> list[str]:
+    """How the auditor did on mechanisms of which everything is known.
+
+    Args:
+        found: Of `selftest`.
+        option: Spells the name of a parameter; as it is by default.
+
+    Returns:
+        A table, one line a row, then one sentence a line.
+    """
+    rows = found.table()
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    for one in found.catches:
+        runs = f"{one.runs:,} runs"
+        word = f"caught after {runs}" if one.caught else f"NOT caught in {runs}"
+        lines.append(f"{one.mechanism}, broken: {word}")
+    lines.append(f"an error rate of {found.noticed:.0%} or more in one row would have been noticed")
+    if not found.passed:
+        return [*lines, "FAILED: do not rely on this auditor"]
+    audits = min((one.audits for one in found.levels), default=0)
+    few = (
+        f": nothing speaks against it, but {audits} audits are too few to say; give "
+        f"{option('audits')} 100"
+    )
+    return [*lines, "passed" + few * (audits < FEW_AUDITS)]
 
 
 def look_line(look: Look) -> str:
     """Where a bet stands, on one line."""
     return (
-        f"{look.runs:,} runs  {look.seconds:.0f} s  wealth {look.wealth:.3g} of {look.needed:.4g} (most "
+        f"{look.runs:,} runs  {look.seconds:.0f} s  wealth {look.wealth:.3g} of {look.target:.4g} (most "
         f"{look.best:.3g})  {cut(look.pair)}: {cut(look.event)}"
     )
 
 
 def sure(confidence: float) -> str:
     """A confidence to six digits, never more than it is."""
-    from sfumato.privacy.accounting import exact, plain
-
     return plain(exact(confidence), rounding="ROUND_FLOOR")
 
 
@@ -223,17 +305,6 @@ def counted(hits: int, runs: int) -> str:
     return f"{hits:,} of {runs:,} runs"
 
 
-def shown(data: Any) -> str:
-    """An input on one short line."""
-    plain = data.tolist() if hasattr(data, "tolist") else data
-    text = repr(plain)
-    if len(text) > LONGEST and isinstance(plain, list):
-        # What tells two long inputs apart is often at their end: say how often a value repeats.
-        groups = ((value, len(list(same))) for value, same in groupby(plain))
-        text = f"[{', '.join(f'{often} x {value!r}' if often > 1 else repr(value) for value, often in groups)}]"
-    return cut(text)
-
-
-def cut(text: str) -> str:
-    """A text, or as much of it as fits."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 4]} ..."
+def _many(runs: int) -> str:
+    """A number of runs, whole while somebody could make them."""
+    return f"{runs:,}" if runs <= MANY_RUNS else f"about {runs:.0e}"

@@ -1,4 +1,4 @@
-"""The report of an audit: one HTML file that a privacy reviewer can read, file and repeat."""
+"""The report of an audit, as sections of a page that a privacy reviewer can read, file and repeat."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import version
+
+import numpy as np
 
 from sfumato import __version__
-from sfumato.cli.audit_words import (
+from sfumato.audit.boxes.given import input_names
+from sfumato.audit.claims import allowed_deltas, implied
+from sfumato.audit.fixed.ratio import lower_limit, upper_limit
+from sfumato.audit.render.page import PageSection
+from sfumato.audit.render.words import (
     LIMITS,
-    PAIRS,
     allowance,
     allowed_share,
     bound_line,
@@ -21,63 +25,48 @@ from sfumato.cli.audit_words import (
     counted,
     evidence_line,
     headline,
-    input_names,
     low_bits_lines,
     meaning,
     sure,
     tested,
     witness_lines,
 )
+from sfumato.audit.results import AuditResult
+from sfumato.audit.verdict import DeltaBand, Verdict, Witness
+from sfumato.figures import draw_band, draw_wealth, draw_witness
+from sfumato.privacy import Claim
 
-if TYPE_CHECKING:
-    from sfumato.audit import SavedVerdict, Verdict, Witness
-    from sfumato.audit.fixed import DeltaBand
-    from sfumato.privacy import Claim
-    from sfumato.report import Section
-
-POINTS = 9
-"""Epsilons of a band; each takes its share of the error that is allowed."""
+MAX_PAIRS = 12
 
 
-def result_of(saved: SavedVerdict, lines: Sequence[str]) -> dict[str, Any]:
-    """The verdict as JSON to print: everything but what only `audit replay` reads, and the words."""
-    found = saved.to_json()
-    del found["wealth"]
-    for one in (found["witness"], (found["bound"] or {}).get("witness")):
-        if one is not None:
-            del one["event"]["test"]
-    return {**found, "said": list(lines)}
+def report_sections(
+    result: AuditResult, *, command: Sequence[str] = (), budget: str = ""
+) -> list[PageSection]:
+    """The whole report: verdict, witness, bet, bound and band, inputs, and how to repeat it.
+
+    Args:
+        result: Of `audit_claim`.
+        command: The words that made it, where a command did.
+        budget: What the audit was allowed, in words.
+
+    Returns:
+        Sections with text, tables and PNG pictures.
+    """
+    return [*result_sections(result), _inputs(result.verdict), _repeat(command, budget)]
 
 
-def band_epsilons(claim: Claim) -> list[float]:
-    """Where a band is looked at: from 0 to well beyond what is claimed, the claimed epsilon among them."""
-    from sfumato.audit import implied
-
-    statements = implied(claim)
-    top = max(2 * statements[len(statements) // 2].epsilon, 0.2)
-    return [top * number / (POINTS - 1) for number in range(POINTS)]
+def result_sections(result: AuditResult) -> list[PageSection]:
+    """What was found: verdict, witness, bet, bound and band."""
+    return [_verdict(result), *_evidence(result), *_estimates(result)]
 
 
-def write_audit_report(
-    path: Path, saved: SavedVerdict, *, command: Sequence[str], budget: str, overwrite: bool
-) -> None:
-    """Write the report."""
-    from sfumato.report import write_report
-
-    sections = [_verdict(saved), *_evidence(saved), *_further(saved)]
-    sections += [_inputs(saved.verdict), _repeat(command, budget)]
-    write_report(path, f"Privacy audit of {saved.target}", sections=sections, overwrite=overwrite)
-
-
-def _verdict(saved: SavedVerdict) -> Section:
-    from sfumato.report import Section
-
-    verdict = saved.verdict
+def _verdict(result: AuditResult) -> PageSection:
+    verdict = result.verdict
     table = [
         ["asked", "answered"],
         ["claimed", f"{verdict.claim.loss}"],
         ["between neighbors", f"{verdict.claim.neighbors}"],
-        ["of", saved.target],
+        ["of", result.target],
         ["verdict", verdict.kind.replace("_", " ")],
         [
             "confidence",
@@ -92,16 +81,14 @@ def _verdict(saved: SavedVerdict) -> Section:
         table.append(["share of random data that may fail, as claimed", f"{verdict.gamma:g}"])
     if verdict.certified is not None:
         table.append(["certified", f"{verdict.certified}"])
-    paragraphs = [headline(saved), *meaning(verdict), tested(verdict)]
+    paragraphs = [headline(result), *meaning(verdict), tested(verdict)]
     if verdict.kind == "REFUTED":
         paragraphs.append(LIMITS)
-    return Section("Verdict", "\n\n".join(map(_sentence, paragraphs)), table)
+    return PageSection("Verdict", "\n\n".join(map(_sentence, paragraphs)), table)
 
 
-def _evidence(saved: SavedVerdict) -> list[Section]:
-    from sfumato.report import Section
-
-    verdict, found = saved.verdict, list[Section]()
+def _evidence(result: AuditResult) -> list[PageSection]:
+    verdict, found = result.verdict, list[PageSection]()
     if verdict.witness is not None:
         again = verdict.confirmed
         counted_on = verdict.witness
@@ -121,7 +108,7 @@ def _evidence(saved: SavedVerdict) -> list[Section]:
             )
         table = [["input", "runs that reach the event", "share", "between (exact, both at once)"]]
         table += _shares(counted_on, verdict.confidence)
-        found.append(Section("Witness", "\n\n".join(words), table, picture, description))
+        found.append(PageSection("Witness", "\n\n".join(words), table, picture, description))
     if verdict.wealth is not None and verdict.wealth.size:
         text = (
             "Somebody bets, run by run, that the claim is false, at odds that are fair or worse if it is "
@@ -133,7 +120,7 @@ def _evidence(saved: SavedVerdict) -> list[Section]:
             "The wealth of a bet against the claim, by runs, with the line at which it is refuted"
         )
         found.append(
-            Section("Wealth", text, picture=wealth_picture(verdict), description=description)
+            PageSection("Wealth", text, picture=wealth_picture(verdict), description=description)
         )
     return found
 
@@ -157,57 +144,47 @@ def _shares(found: Witness, confidence: float) -> list[list[str]]:
 
 def _limits(found: Witness, confidence: float) -> tuple[list[float], list[float]]:
     """Ends of intervals that hold both shares at once; a quarter of the error for each end."""
-    from sfumato.audit.fixed import lower_limit, upper_limit
-
     level = (1 - confidence) / 4
     both = list(zip(found.hits, found.runs, strict=True))
     low = [lower_limit(hits, runs, level=level) for hits, runs in both]
     return low, [upper_limit(hits, runs, level=level) for hits, runs in both]
 
 
-def _further(saved: SavedVerdict) -> list[Section]:
-    from sfumato.report import Section
-
-    found: list[Section] = []
-    if saved.bound is not None:
-        found.append(Section("Lower bound of epsilon", _sentence(bound_line(saved.bound))))
-    if saved.band is not None:
+def _estimates(result: AuditResult) -> list[PageSection]:
+    found: list[PageSection] = []
+    if result.bound is not None:
+        found.append(PageSection("Lower bound of epsilon", _sentence(bound_line(result.bound))))
+    if result.band is not None:
         text = (
             "delta(epsilon) is the least delta with which the pair is (epsilon, delta)-private. It lies in "
-            f"the band at all of these epsilons at once, with confidence {saved.band.confidence:g}, from "
-            f"{saved.band.runs:,} runs. Where outputs are many the upper end is 1: samples of such "
+            f"the band at all of these epsilons at once, with confidence {result.band.confidence:g}, from "
+            f"{result.band.runs:,} runs. Where outputs are many the upper end is 1: samples of such "
             "outputs say nothing from above."
         )
-        rows = zip(saved.band.epsilons, saved.band.lower, saved.band.upper, strict=True)
+        rows = zip(result.band.epsilons, result.band.lower, result.band.upper, strict=True)
         table = [["epsilon", "delta at least", "delta at most"]]
         table += [[f"{e:.4g}", f"{low:.4g}", f"{high:.4g}"] for e, low, high in rows]
         description = (
             "A band that holds delta at every epsilon, with the curve that the claim allows"
         )
-        picture = band_picture(saved.band, saved.verdict.claim)
-        found.append(Section("DeltaBand", text, table, picture, description))
+        picture = band_picture(result.band, result.verdict.claim)
+        found.append(PageSection("Band of delta", text, table, picture, description))
     return found
 
 
-def _inputs(verdict: Verdict) -> Section:
-    from sfumato.report import Section
-
+def _inputs(verdict: Verdict) -> PageSection:
     table = [["pair", "first input", "second input"]]
-    table += [[pair.name, *input_names(pair)] for pair in verdict.pairs[:PAIRS]]
-    if len(verdict.pairs) > PAIRS:
-        table.append([f"and {len(verdict.pairs) - PAIRS} more", "", ""])
+    table += [[pair.name, *input_names(pair)] for pair in verdict.pairs[:MAX_PAIRS]]
+    if len(verdict.pairs) > MAX_PAIRS:
+        table.append([f"and {len(verdict.pairs) - MAX_PAIRS} more", "", ""])
     text = (
         "All of them must be neighbors in the sense of the claim; the audit takes that from whoever chose "
         "them. Nothing else of any data was used."
     )
-    return Section("Inputs", text, table if verdict.pairs else ())
+    return PageSection("Inputs", text, table if verdict.pairs else ())
 
 
-def _repeat(command: Sequence[str], budget: str) -> Section:
-    from importlib.metadata import version
-
-    from sfumato.report import Section
-
+def _repeat(command: Sequence[str], budget: str) -> PageSection:
     table = [
         ["what", "which"],
         ["command", shlex.join(command)],
@@ -220,15 +197,11 @@ def _repeat(command: Sequence[str], budget: str) -> Section:
         "The mechanism draws anew each time, so counts will differ, and a verdict near the limit may too. A "
         "verdict saved with --out holds the witness, which `sfumato audit replay` runs again on fresh runs."
     )
-    return Section("How to repeat it", text, table)
+    return PageSection("How to repeat it", text, table)
 
 
 def wealth_picture(verdict: Verdict) -> bytes:
     """The wealth of the bet after so many runs."""
-    import numpy as np
-
-    from sfumato.figures import draw_wealth
-
     path = np.asarray(verdict.wealth, dtype=np.float64).reshape(-1, 2)
     return draw_wealth(
         path[:, 0],
@@ -241,8 +214,6 @@ def wealth_picture(verdict: Verdict) -> bytes:
 
 def witness_picture(found: Witness, confidence: float) -> tuple[bytes, str]:
     """Two shares with their intervals and what the claim allows, and the same in words."""
-    from sfumato.figures import draw_witness
-
     both = list(zip(found.hits, found.runs, strict=True))
     low, high = _limits(found, confidence)
     inputs = input_names(found.pair)
@@ -261,9 +232,6 @@ def witness_picture(found: Witness, confidence: float) -> tuple[bytes, str]:
 
 def band_picture(band: DeltaBand, claim: Claim) -> bytes:
     """The band with what the claim allows."""
-    from sfumato.audit import allowed_deltas, implied
-    from sfumato.figures import draw_band
-
     stated = implied(claim)
     own = (stated[0].epsilon, stated[0].delta) if len(stated) == 1 else None
     return draw_band(

@@ -16,6 +16,7 @@ from .forecasts import (
 )
 from .metrics import compare, emd_share
 from .quality import GROWS, METRICS, Metric
+from .theory import packing_lower_bound
 
 __all__ = [
     "BLUR",
@@ -34,6 +35,7 @@ __all__ = [
     "emd_share",
     "forecast",
     "forecast_table",
+    "packing_lower_bound",
     "required_epsilon",
     "required_users",
     "smooth",

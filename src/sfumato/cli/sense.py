@@ -15,7 +15,6 @@ from sfumato.cli import (
     sense_simulate,
     sense_site,
     sense_track,
-    sense_whisper,
 )
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.ledger import budget_of
@@ -46,7 +45,7 @@ keys = typer.Typer(
 app.add_typer(keys, name="key")
 
 
-@app.command()
+@app.command("release")
 @sentences
 def release_readings(
     readings: Annotated[
@@ -384,4 +383,4 @@ def _loss(budget: Loss, epsilon: str, delta: str, rho: str, share: int | None) -
 app.command("recover")(sense_recover.recover)
 app.command("check")(sense_recover.check)
 app.command("track")(sense_track.track)
-app.add_typer(sense_whisper.app, name="whisper")
+app.add_typer(sense_track.whisper, name="whisper")

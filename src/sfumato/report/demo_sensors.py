@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.cli.chance import chance
 from sfumato.errors import InvalidInput
 from sfumato.files import write_file
 
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
 LINE = "demo corridor (synthetic)"
 GRAPH = "demo network (synthetic)"
 DELTA = "1e-6"
-REMARKS = {
-    "optimal": "",
-    "zero": "nothing can be told from the noise",
-    "infeasible": "no answer: the readings do not fit the site",
-}
 FILES = ("corridor.json", "corridor.png", "network.json", "network.png")
 
 
@@ -56,7 +52,7 @@ def _corridor(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, A
     saved, picture = _recovered(site, snapshot, truth)
     saved.write(out / "corridor.json", overwrite=True)
     write_file(out / "corridor.png", picture, overwrite=True)
-    off = emd_of(saved.recovery, truth) if saved.recovery.status == "optimal" else None
+    off = emd_of(saved.certificate, truth) if saved.certificate.status == "optimal" else None
     told = (
         "nothing could be told from the noise"
         if off is None
@@ -71,7 +67,7 @@ def _corridor(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, A
             picture=picture,
             description="Recovered heat sources on a line above the noisy readings",
         ),
-        {"statement": str(snapshot.guarantee), "status": saved.recovery.status, "emd": off},
+        {"statement": str(snapshot.guarantee), "status": saved.certificate.status, "emd": off},
     )
 
 
@@ -88,8 +84,8 @@ def _network(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, An
     write_file(out / "network.png", picture, overwrite=True)
     right = None
     told = "nothing could be told from the noise"
-    if saved.recovery.status == "optimal":
-        answer = community_of(saved.recovery.estimate, labels)
+    if saved.certificate.status == "optimal":
+        answer = community_of(saved.certificate.estimate, labels)
         right = bool(answer.label == labels[truth.argmax()])
         told = f"{max(answer.shares):.0%} of the recovered mass is in the {'right' if right else 'wrong'} one"
     return (
@@ -103,7 +99,7 @@ def _network(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, An
         ),
         {
             "statement": str(snapshot.guarantee),
-            "status": saved.recovery.status,
+            "status": saved.certificate.status,
             "right_community": right,
         },
     )
@@ -135,40 +131,9 @@ def _read(
 def _recovered(
     site: Site, snapshot: Snapshot, truth: FloatArray, labels: IntArray | None = None
 ) -> tuple[Any, bytes]:
-    from sfumato.sensing import SavedRecovery, recover
+    from sfumato.sensing import RecoveryResult, recover
+    from sfumato.sensing.render import draw_recovery
 
     found = recover(site.operator, snapshot.numbers(), sigma=snapshot.sigma)
-    saved = SavedRecovery(site, snapshot.names, found, snapshot.sigma, str(snapshot.guarantee))
-    return saved, _draw(saved, truth, labels)
-
-
-def _draw(saved: Any, truth: FloatArray, labels: IntArray | None) -> bytes:
-    """A picture of the recovery on a line, or on a graph with its communities."""
-    from sfumato.figures import draw_graph_recovery, draw_line_recovery
-
-    found, site = saved.recovery, saved.site
-    common: dict[str, Any] = {
-        "sources": truth,
-        "readings": found.readings,
-        "caption": f"{site.name}: {saved.statement}",
-        "rehearsal": saved.rehearsal,
-        "remark": REMARKS[found.status],
-    }
-    operator = found.operator
-    if labels is None:
-        return draw_line_recovery(
-            operator.space,
-            found.estimate,
-            sensors=operator.sensors.positions[:, 0],
-            sigma=saved.sigma or 0.0,
-            fitted=operator.readings(found.estimate),
-            **common,
-        )
-    return draw_graph_recovery(
-        operator.space,
-        found.estimate,
-        labels=labels,
-        sensors=operator.sensors.positions,
-        names=site.cells,
-        **common,
-    )
+    saved = RecoveryResult(site, snapshot.names, found, snapshot.sigma, str(snapshot.guarantee))
+    return saved, draw_recovery(saved, sources=truth, labels=labels)

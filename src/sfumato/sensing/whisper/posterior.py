@@ -1,4 +1,4 @@
-"""Whisper networks: in which community something began, from who says through noise that they heard it.
+"""In which community a whisper began, from who says through noise that they heard it.
 
 The papers leave it open: there a node holds its probability of knowing, not a yes or no [gilbert18,
 sec. 5].
@@ -7,7 +7,6 @@ sec. 5].
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,64 +17,20 @@ from scipy.special import logsumexp
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, real_array, whole
-from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.privacy import Bound, Ledger, Noise, RandomisedResponse, Release, ReplaceUser, guard
-from sfumato.privacy.accounting import Model
+from sfumato.errors import InvalidParameter
+from sfumato.privacy import RandomisedResponse
 from sfumato.sensing.model.operators.build import graph_diffusion
 from sfumato.sensing.recovery.community import CommunityAnswer, community_of
+from sfumato.sensing.whisper.answers import NO, SILENT, YES
+from sfumato.sensing.whisper.spread import Spread, unheard
 from sfumato.spaces import Graph
 
-UNIT = "node"
 LEAST = 1e-12
 """A model's chance is taken to be at least so far from 0 and 1: what it calls impossible may happen."""
 RATES = (2.0, 8.0, 32.0)
 STRENGTHS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 HEAT = 1e-13  # heat is computed to within this; a bound on odds counts on no more
 CHUNK = 1 << 20  # chances that are held at a time
-
-YES, NO, SILENT = 1, 0, -1
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How a whisper spreads from its start s: v has heard with chance 1 - exp(-strength exp(-rate L)_vs).
-
-    The start itself has heard. Read: the start tells a Poisson number of people, `strength` on
-    average, each at the end of a random walk that leaves along every edge at rate 1 for a time
-    `rate`; then nodes are independent, exactly. Along edges from mouth to mouth they are not: see
-    `whisper_cascade`.
-    """
-
-    rate: float
-    strength: float
-
-    def __post_init__(self) -> None:
-        for name, value in (("rate", self.rate), ("strength", self.strength)):
-            if not 1e-20 <= value <= 1e20:
-                raise InvalidParameter(
-                    f"{name} must lie between 1e-20 and 1e20, got {value}; nothing was computed"
-                )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WhisperAnswers:
-    """What nodes said through noise of one epsilon: 1, 0 or -1 (nothing) for each, with the receipts."""
-
-    graph: Graph
-    names: tuple[str, ...]
-    said: IntArray
-    epsilon: Fraction
-    receipts: tuple[Release[IntArray], ...]
-
-    @property
-    def statement(self) -> str:
-        """What was promised: said once if it is the same for all answers, else how many have which."""
-        promised = Counter(
-            str(receipt.guarantee) for receipt in self.receipts for _ in receipt.value
-        )
-        if len(promised) == 1:
-            return next(iter(promised))
-        return "; ".join(f"{count} with {promise}" for promise, count in promised.items())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,95 +59,6 @@ class WhisperPosterior:
         order = np.argsort(-self.nodes, kind="stable")
         reached = np.cumsum(self.nodes[order])
         return np.asarray(order[: int(np.searchsorted(reached, share * reached[-1])) + 1])
-
-
-def whisper_release(
-    heard: npt.ArrayLike,
-    epsilon: Fraction | int | str,
-    *,
-    ledger: Ledger,
-    noise: Noise | None = None,
-    note: str = "",
-) -> Release[IntArray]:
-    """Pay for one answer of each node to "have you heard it?", then flip each with chance 1/(1 + e**epsilon).
-
-    `heard` is 0 or 1 for each node that answers. Which nodes answer must not depend on what they
-    heard. The ledger's relation is ReplaceUser and its unit "node". Whoever calls this sees the
-    exact bits, so for several nodes the ledger's model is "central"; "local" is for one node that
-    answers alone, its own bit from its own ledger.
-
-    What it promises: from its own answer, all other bits given, the odds of a node's bit change by
-    a factor of e**epsilon at most; at epsilon 1 an answer is true in 73 of 100. The answers of
-    others tell about it too, as far as bits go together: of two cliques of five of which one has
-    heard it whole, all answers at epsilon 1 move the odds that a node has heard by up to e**10.
-    What it does not promise: that nobody learns who started it. Another start changes the bits of
-    many nodes; where it changes k of them, the promise is that of a group, k epsilon
-    (`privacy.group`), which for a large outbreak is none. How well two starts are told apart under
-    a model of the spread is `start_loss`.
-
-    Privacy: PureDP(epsilon) for each node's bit. Proof: docs/proofs/randomised-response.md
-    """
-    bits = np.asarray(heard)
-    if (
-        bits.ndim != 1
-        or not bits.size
-        or bits.dtype.kind not in "biu"
-        or not np.isin(bits, (NO, YES)).all()
-    ):
-        # That they are wrong is said; what they are is not.
-        raise InvalidParameter(
-            "heard must be 0 or 1 for each node that answers; nothing was charged"
-        )
-    guarded = guard(bits.astype(np.int64), bound_of(bits.size), source=ledger.header.source)
-    return ledger.release(
-        RandomisedResponse(epsilon), guarded, noise=noise, note=note or "have you heard it?"
-    )
-
-
-def bound_of(count: int) -> Bound:
-    """How far one node can move so many answers: its own, from one to the other.
-
-    One answer may be with the node itself; several are with somebody who has gathered them.
-    """
-    model: Model = "local" if count == 1 else "central"
-    return Bound(ReplaceUser(), count, l1=1, linf=1, entries=1, unit=UNIT, model=model)
-
-
-def merged_answers(files: Sequence[tuple[str, WhisperAnswers]]) -> WhisperAnswers:
-    """Answers of several files, by their names, as one: in the local model every node has its own."""
-
-    def refused(why: str) -> InvalidInput:
-        return InvalidInput(f"{why}; nothing was computed")
-
-    (first, base), *_ = files
-    links, number = _links(base), {name: node for node, name in enumerate(base.names)}
-    said = np.full(base.graph.size, SILENT)
-    paid: dict[str, str] = {}
-    told: dict[str, str] = {}
-    for file, one in files:
-        if _links(one) != links:
-            raise refused(f"files must be of one graph, {file} has another than {first}")
-        if one.epsilon != base.epsilon:
-            raise refused(
-                f"files must be of one epsilon, {first} has {base.epsilon}, {file} {one.epsilon}"
-            )
-        for entry in (receipt.entry.hash for receipt in one.receipts):
-            if entry in paid:
-                raise refused(f"a receipt counts once, {file} has that of {paid[entry]}")
-            paid[entry] = file
-        for node in np.flatnonzero(one.said != SILENT).tolist():
-            if (name := one.names[node]) in told:
-                raise refused(f"a node answers once, {name!r} did in {told[name]} and in {file}")
-            told[name] = file
-            said[number[name]] = one.said[node]
-    receipts = tuple(receipt for _, one in files for receipt in one.receipts)
-    return WhisperAnswers(base.graph, base.names, read_only(said), base.epsilon, receipts)
-
-
-def _links(one: WhisperAnswers) -> set[frozenset[str]]:
-    """The graph by names: its edges, and its nodes as sets of one."""
-    ends = [*one.graph.edges.tolist(), *([node] for node in range(one.graph.size))]
-    return {frozenset(one.names[node] for node in some) for some in ends}
 
 
 def whisper_posterior(
@@ -235,8 +101,8 @@ def whisper_posterior(
     asked = np.flatnonzero(said != SILENT)
     spreads = _spreads(graph, spread)
     if spreads is None:
-        unheard = 1 - _chances(spread, graph.size)[asked]
-        rows = _log_likelihood(unheard, base[asked], slope[asked])[np.newaxis]
+        silent = 1 - _chances(spread, graph.size)[asked]
+        rows = _log_likelihood(silent, base[asked], slope[asked])[np.newaxis]
     else:
         rows = _log_likelihoods(graph, spreads, asked, base[asked], slope[asked])
     with np.errstate(divide="ignore"):
@@ -274,7 +140,7 @@ def start_loss(
         heat = graph_diffusion(graph, spread.rate).columns(nodes)
         # What a start makes likeliest, and least likely: (heard, not heard) each.
         most, least = (
-            _told(
+            _heard_or_not(
                 np.maximum(heat + s * HEAT, 0),
                 np.maximum(heat - s * HEAT, 0),
                 nodes,
@@ -299,40 +165,13 @@ def start_loss(
     return float(odds.max(axis=0).sum(axis=0).max())
 
 
-def _told(likelier: FloatArray, rarer: FloatArray, starts: IntArray, strength: float) -> FloatArray:
+def _heard_or_not(
+    likelier: FloatArray, rarer: FloatArray, starts: IntArray, strength: float
+) -> FloatArray:
     """The chances of having heard by one heat, and of not having heard by another; starts have."""
-    told = np.stack([-np.expm1(-strength * likelier), _unheard(rarer, strength)])
-    told[:, starts, (0, 1)] = [[1.0], [0.0]]
-    return told
-
-
-def whisper_spread(
-    graph: Graph, start: int, *, spread: Spread, rng: np.random.Generator
-) -> IntArray:
-    """Who has heard, 0 or 1 for each node: one draw from the model itself, nodes independent."""
-    start = whole("start", start, low=0, high=graph.size - 1)
-    heat = graph_diffusion(graph, spread.rate).columns([start])[:, 0]
-    heard = rng.random(graph.size) >= _unheard(heat, spread.strength)
-    heard[start] = True
-    return heard.astype(np.int64)
-
-
-def whisper_cascade(
-    graph: Graph, start: int, *, chance: float, rng: np.random.Generator, hops: int | None = None
-) -> IntArray:
-    """Who has heard, 0 or 1 for each node, if it runs from mouth to mouth: an independent cascade.
-
-    Whoever hears it tells each neighbor once, who listens with this chance; all that is heard
-    within so many `hops`. The same law as keeping each edge with this chance and walking along what
-    is kept [kempe03, claim 2.3]: nodes are not independent, and `Spread` does not hold of it.
-    """
-    start = whole("start", start, low=0, high=graph.size - 1)
-    if not 0 <= chance <= 1:
-        raise InvalidParameter(f"chance must be a probability, got {chance}; nothing was drawn")
-    kept = Graph(graph.edges[rng.random(len(graph.edges)) < chance], nodes=graph.size)
-    far = kept.distances_from(start)
-    reach = graph.size if hops is None else whole("hops", hops, low=0)
-    return (far <= reach).astype(np.int64)
+    both = np.stack([-np.expm1(-strength * likelier), unheard(rarer, strength)])
+    both[:, starts, (0, 1)] = [[1.0], [0.0]]
+    return both
 
 
 def _log_likelihoods(
@@ -349,21 +188,17 @@ def _log_likelihoods(
             own = asked[:, np.newaxis] == starts
             for row, spread in enumerate(spreads):
                 if spread.rate == rate:
-                    unheard = _unheard(heat, spread.strength)
-                    unheard[own] = 0.0
-                    out[row, starts] = _log_likelihood(unheard, base, slope)
+                    silent = unheard(heat, spread.strength)
+                    silent[own] = 0.0
+                    out[row, starts] = _log_likelihood(silent, base, slope)
     return out
 
 
-def _log_likelihood(unheard: FloatArray, base: FloatArray, slope: FloatArray) -> FloatArray:
-    chances = np.clip(unheard, LEAST, 1 - LEAST, out=unheard)
+def _log_likelihood(silent: FloatArray, base: FloatArray, slope: FloatArray) -> FloatArray:
+    chances = np.clip(silent, LEAST, 1 - LEAST, out=silent)
     chances *= slope[:, np.newaxis]
     chances += base[:, np.newaxis]
     return np.asarray(np.log(chances, out=chances).sum(axis=0))
-
-
-def _unheard(heat: FloatArray, strength: float) -> FloatArray:
-    return np.asarray(np.exp(-strength * heat))
 
 
 def _law(epsilon: Fraction | float | str) -> tuple[float, float]:

@@ -1,0 +1,17 @@
+from .figure import draw_recovery, draw_track, draw_whisper
+from .recovery import recovery_lines, recovery_text
+from .track import track_lines, track_text
+from .whisper import whisper_text
+from .words import percent
+
+__all__ = [
+    "draw_recovery",
+    "draw_track",
+    "draw_whisper",
+    "percent",
+    "recovery_lines",
+    "recovery_text",
+    "track_lines",
+    "track_text",
+    "whisper_text",
+]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.chance import chance
 from sfumato.errors import InvalidInput
 from sfumato.files import write_file
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap import Tiles, find_hotspots
+from sfumato.heatmap import Tiles
+from sfumato.heatmap.analysis import find_hotspots
 from sfumato.spaces import Grid
 
 # The distances between all cells of level 6 are 16 million.

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.area import four_numbers
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
+from sfumato.cli.heatmap_options import four_numbers
 from sfumato.cli.sense_files import AXES, read_sensors
 from sfumato.cli.sense_outputs import check_outputs
 from sfumato.cli.sense_site import Delta, Epsilon, Rho, reading_loss

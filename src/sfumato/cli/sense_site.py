@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.area import four_numbers
 from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.heatmap_options import four_numbers
 from sfumato.cli.ledger import budget_of
 from sfumato.cli.sense_files import column, numbers, read_graph, read_rows, read_sensors
 from sfumato.errors import InvalidInput, InvalidParameter

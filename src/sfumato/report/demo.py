@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.figures import draw_maps
 from sfumato.files import write_file
-from sfumato.heatmap import Comparison, HeatmapRelease
+from sfumato.heatmap import HeatmapRelease
+from sfumato.heatmap.analysis import Comparison
 from sfumato.heatmap.benchmark import (
     DEMO_LEDGER,
     DEMO_MAPS,

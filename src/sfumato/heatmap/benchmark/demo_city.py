@@ -14,9 +14,10 @@ from sfumato.files import whole_file
 from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.analysis.metrics import Comparison, compare
 from sfumato.heatmap.benchmark.synthetic_city import check_ins
+from sfumato.heatmap.charging import price
 from sfumato.heatmap.methods.zoom import ZoomMethod
-from sfumato.heatmap.pipeline import price, release
-from sfumato.heatmap.results import HeatmapRelease
+from sfumato.heatmap.pipeline import release
+from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.heatmap.tiles import public_tiles
 from sfumato.privacy import Ledger, PureDP
 from sfumato.privacy.accounting import Number

@@ -1,15 +1,16 @@
-"""The sensors of `sfumato demo`: a corridor and a network, made up, read privately, and recovered from."""
+"""The sensors of the demo: a corridor and a network, made up, read privately, and recovered from."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.chance import chance
 from sfumato.errors import InvalidInput
 from sfumato.files import write_file
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from sfumato._types import FloatArray, IntArray
     from sfumato.report import Section
     from sfumato.sensing import Site, Snapshot
@@ -20,10 +21,10 @@ DELTA = "1e-6"
 FILES = ("corridor.json", "corridor.png", "network.json", "network.png")
 
 
-def sensors(out: Path) -> tuple[list[Section], dict[str, Any]]:
+def sensors(out: Path, *, rng: np.random.Generator) -> tuple[list[Section], dict[str, Any]]:
     """Release and recover both; the sections of the report, and what goes into the JSON result."""
-    corridor, one = _corridor(out)
-    network, two = _network(out)
+    corridor, one = _corridor(out, rng)
+    network, two = _network(out, rng)
     return [corridor, network], {"corridor": one, "network": two}
 
 
@@ -39,14 +40,14 @@ def keep_others(out: Path) -> None:
             )
 
 
-def _corridor(out: Path) -> tuple[Section, dict[str, Any]]:
+def _corridor(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, Any]]:
     from sfumato.privacy import MovedMass
     from sfumato.report import Section
     from sfumato.sensing import emd_of, heat_line, synthetic_site
 
     operator = heat_line(sources=100, sensors=50, diffusion_time=0.01)
     site = synthetic_site(LINE, operator, MovedMass("1/100", "line"))
-    truth, snapshot = _read(out / "corridor.ledger", site, sources=2, epsilon="2")
+    truth, snapshot = _read(out / "corridor.ledger", site, sources=2, epsilon="2", rng=rng)
     saved, picture = _recovered(site, snapshot, truth)
     saved.write(out / "corridor.json", overwrite=True)
     write_file(out / "corridor.png", picture, overwrite=True)
@@ -69,14 +70,14 @@ def _corridor(out: Path) -> tuple[Section, dict[str, Any]]:
     )
 
 
-def _network(out: Path) -> tuple[Section, dict[str, Any]]:
+def _network(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, Any]]:
     from sfumato.privacy import MovedMass
     from sfumato.report import Section
     from sfumato.sensing import block_graph, community_of, graph_diffusion, synthetic_site
 
-    graph, labels = block_graph([100, 100], inside=0.2, across=0.002, rng=chance(None))
+    graph, labels = block_graph([100, 100], inside=0.2, across=0.002, rng=rng)
     site = synthetic_site(GRAPH, graph_diffusion(graph, 0.5), MovedMass("1/8", "graph"))
-    truth, snapshot = _read(out / "network.ledger", site, sources=1, epsilon="4")
+    truth, snapshot = _read(out / "network.ledger", site, sources=1, epsilon="4", rng=rng)
     saved, picture = _recovered(site, snapshot, truth, labels)
     saved.write(out / "network.json", overwrite=True)
     write_file(out / "network.png", picture, overwrite=True)
@@ -103,11 +104,13 @@ def _network(out: Path) -> tuple[Section, dict[str, Any]]:
     )
 
 
-def _read(file: Path, site: Site, *, sources: int, epsilon: str) -> tuple[FloatArray, Snapshot]:
+def _read(
+    file: Path, site: Site, *, sources: int, epsilon: str, rng: np.random.Generator
+) -> tuple[FloatArray, Snapshot]:
     from sfumato.privacy import ApproxDP, Ledger
     from sfumato.sensing import plan, release_snapshot, synthetic_sources, unit_of
 
-    truth = synthetic_sources(site.operator.space, sources, rng=chance(None))
+    truth = synthetic_sources(site.operator.space, sources, rng=rng)
     file.unlink(missing_ok=True)
     promise = ApproxDP(epsilon, DELTA)
     book = Ledger.create(

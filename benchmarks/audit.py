@@ -26,7 +26,7 @@ from sfumato.audit.boxes import Box, FunctionBox, Pair, encoder_of
 from sfumato.audit.catalogue import all_specimens, broken, from_law, truncated_geometric_law
 from sfumato.audit.fixed import epsilon_lower_box, lower_bound, lower_limit, profile
 from sfumato.audit.sequential import Budget, refute
-from sfumato.privacy import hockey_stick
+from sfumato.privacy.accounting import hockey_stick
 
 NAME = b"benchmarks/audit.py"
 EPSILON = 0.1

@@ -19,11 +19,10 @@ from sfumato.privacy import (
     GaussianLaw,
     KeyedNoise,
     LaplaceLaw,
-    Law,
     RoundedGaussianLaw,
     SystemNoise,
 )
-from sfumato.privacy.noise import Sampler, derive_key, keystream, look_up, sampler
+from sfumato.privacy.noise import Law, Sampler, derive_key, keystream, look_up, sampler
 
 DRAWS = 1_000_000
 SLOW_DRAWS = 100_000

@@ -68,7 +68,7 @@ def _gaussian_off_by_one_table_entry() -> None:
 
 
 def _float_noise() -> None:
-    from sfumato.privacy.mechanisms.additive import DiscreteLaplace
+    from sfumato.privacy.mechanisms.discrete_laplace import DiscreteLaplace
 
     def float_sample(self: Any, exact: Any, noise: Any) -> Any:
         rng = np.random.default_rng()
@@ -146,9 +146,13 @@ def _parameters_not_in_the_key() -> None:
 
 def _response_rounded_up() -> None:
     from sfumato.privacy.accounting import numbers as exact
-    from sfumato.privacy.mechanisms import additive as mechanisms
+    from sfumato.privacy.mechanisms import randomised_response
 
-    plant(mechanisms, "exp_below", lambda power: exact.exp_below(power) * (1 + Fraction(1, 2**50)))
+    plant(
+        randomised_response,
+        "exp_below",
+        lambda power: exact.exp_below(power) * (1 + Fraction(1, 2**50)),
+    )
 
 
 def _conversion_rounded_down() -> None:
@@ -169,14 +173,14 @@ def _papers_formula_trusted() -> None:
 
 def _gaussian_cost_without_the_half_turned_round() -> None:
     from sfumato.privacy.accounting.losses import ZCDP
-    from sfumato.privacy.mechanisms.additive import DiscreteGaussian
+    from sfumato.privacy.mechanisms.discrete_gaussian import DiscreteGaussian
 
     true = DiscreteGaussian.cost
     plant(DiscreteGaussian, "cost", lambda self, bound: ZCDP(true(self, bound).rho / 2))
 
 
 def _selection_at_twice_the_sharpness() -> None:
-    from sfumato.privacy.mechanisms.additive import PermuteAndFlip
+    from sfumato.privacy.mechanisms.permute_and_flip import PermuteAndFlip
 
     true = PermuteAndFlip.sample
 
@@ -261,11 +265,11 @@ def _users_by_collation() -> None:
 
 def _rows_wherever_lines_begin() -> None:
     """DuckDB's own reader, which looks for the beginning of a row in the middle of a file."""
-    from sfumato.records import sources
+    from sfumato.records.engines.duckdb import DuckDBEngine, duckdb_engine
     from sfumato.records.quiet import quietly
 
-    def parallel(database: Any, files: Any) -> Any:
-        names = files.text.names
+    def parallel(self: Any, files: Any, *, connection: Any) -> Any:
+        database, names = duckdb_engine(), files.text.names
         places = {f"c{place}": name for place, name in enumerate(names)}
 
         def read() -> Any:
@@ -277,7 +281,7 @@ def _rows_wherever_lines_begin() -> None:
 
         return quietly(read, "unreadable")
 
-    plant(sources, "_duckdb_files", parallel)
+    plant(DuckDBEngine, "read_files", parallel)
 
 
 def _numbers_as_they_are_written() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.privacy import hockey_stick
+from sfumato.privacy.accounting import hockey_stick
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from experiments.audit.protocol import IntArray, accepted, draw, generator, spread
+from experiments.audit.theorems import blind_pair
 from experiments.sensors.points import Part, Picture, Point, Table, exact_point, picture
 
 from sfumato.audit.property_testing import (
     approx_samples,
     approx_test,
-    blind_pair,
     distinguishing_bound,
     identity_samples,
     identity_test,
@@ -22,7 +22,7 @@ from sfumato.audit.property_testing import (
     specified_pure_test,
     two_point_bound,
 )
-from sfumato.privacy import max_divergence, total_variation
+from sfumato.privacy.accounting import max_divergence, total_variation
 
 EPSILON, DELTA, PROXIMITY = 0.5, 0.05, 0.1
 LEAST, NEEDED, ENOUGH, PRINTED = "no test with less", "needed here", "enough", "printed"

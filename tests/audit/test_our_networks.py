@@ -12,9 +12,9 @@ from tests.audit.ours import breach
 
 from sfumato.audit.assertion import assert_claim
 from sfumato.audit.boxes.box import FunctionBox, Pair
-from sfumato.graphon import Network, release_blocks
+from sfumato.graphon import Network, private_blocks
 from sfumato.privacy import Claim, FlippedEdge, KeyedNoise, Ledger, Noise, PureDP
-from sfumato.privacy.mechanisms import additive as privacy_mechanisms
+from sfumato.privacy.mechanisms import DiscreteLaplace
 
 pytestmark = pytest.mark.statistical
 
@@ -36,7 +36,7 @@ def released(noise: Noise) -> Any:
         rows = np.full((runs, 13), -99)
         for row in rows:
             ledger = Ledger.rehearsal(PureDP(EPSILON), unit="edge", neighbors=FlippedEdge())
-            found = release_blocks(
+            found = private_blocks(
                 Network(4, np.array(edges, dtype=np.int64).reshape(-1, 2)), 2,
                 epsilon=EPSILON, ledger=ledger, noise=noise, labels_share=Fraction(1, 2),
             )  # fmt: skip
@@ -56,9 +56,7 @@ def test_blocks_keep_what_was_paid_for_them(pair: Pair, key: bytes) -> None:
 
 
 def test_counts_without_noise_are_refuted(key: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        privacy_mechanisms.DiscreteLaplace, "sample", lambda self, values, noise: np.array(values)
-    )
+    monkeypatch.setattr(DiscreteLaplace, "sample", lambda self, values, noise: np.array(values))
     claim = Claim(PureDP(EPSILON), FlippedEdge())
     with pytest.raises(AssertionError, match="does not keep"):
         assert_claim(released(KeyedNoise(key)), claim, pairs=[PAIRS[1]], runs=RUNS)

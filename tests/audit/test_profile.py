@@ -16,7 +16,7 @@ from sfumato.audit.fixed.delta_profile import delta_upper, deviation, numbered, 
 from sfumato.audit.fixed.features import keys_of
 from sfumato.audit.fixed.ratio import delta_lower
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import bernstein_tail, hockey_stick
+from sfumato.privacy.accounting import bernstein_tail, hockey_stick
 
 EPSILONS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 

@@ -17,7 +17,8 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
-from sfumato.privacy import Entry, Ledger
+from sfumato.privacy import Ledger
+from sfumato.privacy.ledger import Entry
 from sfumato.sensing import read_site
 
 HALL = {"door": 0.1, "left": 0.35, "right": 0.6, "wall": 0.9}

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
 from sfumato.heatmap import check_ins
-from sfumato.heatmap.benchmark.leaderboard import standard_methods
+from sfumato.heatmap.benchmark import standard_methods
 from sfumato.heatmap.methods import registered_methods
 
 pytestmark = pytest.mark.unit

@@ -13,7 +13,7 @@ from experiments.sensors.points import exact_point
 
 from sfumato.audit.catalogue.self_test import Catch
 from sfumato.audit.property_testing.limits import boundary_pair
-from sfumato.privacy import max_divergence
+from sfumato.privacy.accounting import max_divergence
 
 ROOT = Path(__file__).parents[2]
 

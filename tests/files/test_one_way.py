@@ -118,8 +118,8 @@ def test_every_file_is_written_in_one_room() -> None:
     judged = sorted(set(HOUSE.rglob("*.py")) - set((HOUSE / "files").iterdir()))
     assert len(judged) > 100
     found = {str(file.relative_to(HOUSE)): writes(file.read_text()) for file in judged}
-    assert set(found.pop("privacy/ledger_file.py")) == OF_A_LEDGER
-    assert set(found.pop("records/neighbor_files.py")) <= OF_NEIGHBORS
+    assert set(found.pop("privacy/ledger/file.py")) == OF_A_LEDGER
+    assert set(found.pop("records/without_user.py")) <= OF_NEIGHBORS
     assert not {file: lines for file, lines in found.items() if lines}
 
 

@@ -31,9 +31,12 @@ from sfumato.privacy import REHEARSAL, DiscreteLaplace, Guarded, Ledger, PureDP,
 from sfumato.privacy.ledger import file as ledger_file
 from sfumato.privacy.ledger import ledger as ledger_module
 from sfumato.privacy.ledger.guarded import open_for_release
-from sfumato.privacy.mechanisms import additive as mechanisms
+from sfumato.privacy.mechanisms import _additive, discrete_laplace
 
-TRACED = {module.__file__ for module in (ledger_module, ledger_file, mechanisms, atomic, leftovers)}
+TRACED = {
+    module.__file__
+    for module in (ledger_module, ledger_file, discrete_laplace, _additive, atomic, leftovers)
+}
 COST = DiscreteLaplace(8)
 PTRACE_TRACEME, PTRACE_SYSCALL = 0, 24
 

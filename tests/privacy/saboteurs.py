@@ -13,7 +13,7 @@ def privacy(name: str) -> Any:
 
 
 def any_map_for_a_user_day() -> None:
-    from sfumato.privacy import Clock
+    from sfumato.privacy.accounting import Clock
     from sfumato.privacy.accounting.units import period_of
 
     def any_mass(unit: str, _: Any) -> Any:
@@ -23,11 +23,11 @@ def any_map_for_a_user_day() -> None:
 
 
 def any_clock_for_a_user_day() -> None:
-    privacy("ledger").Ledger._keeps_to = lambda self, now, clock: None
+    privacy("ledger.ledger").Ledger._keeps_to = lambda self, now, clock: None
 
 
 def anybody_s_data_in_a_local_ledger() -> None:
-    ledger = privacy("ledger").Ledger
+    ledger = privacy("ledger.ledger").Ledger
     true = ledger._accounts_for
 
     def trusting(self: Any, bound: Any) -> None:
@@ -40,14 +40,14 @@ def anybody_s_data_in_a_local_ledger() -> None:
 
 
 def rehearsal_by_name() -> None:
-    mark = privacy("guarded").Rehearsal
+    mark = privacy("ledger.guarded").Rehearsal
     mark.__eq__ = lambda self, other: str(self) == str(other)
 
 
 def links_not_counted() -> None:
     import os
 
-    privacy("ledger_file")._handle = lambda real, mode, path: os.open(real, mode)
+    privacy("ledger.file")._handle = lambda real, mode, path: os.open(real, mode)
 
 
 def journal_beside_one_name() -> None:
@@ -56,7 +56,7 @@ def journal_beside_one_name() -> None:
     from contextlib import closing, contextmanager
     from pathlib import Path
 
-    file = privacy("ledger_file")
+    file = privacy("ledger.file")
 
     @contextmanager
     def opened(path: Path) -> Iterator[Any]:
@@ -73,7 +73,7 @@ def journal_beside_one_name() -> None:
 
 
 def entry_not_read_back() -> None:
-    ledger, file = privacy("ledger"), privacy("ledger_file")
+    ledger, file = privacy("ledger.ledger"), privacy("ledger.file")
 
     def hoped(connection: Any, now: Any, entry: Any) -> Any:
         body = entry.to_json()
@@ -97,4 +97,4 @@ def drafts_nobody_noted() -> None:
         finally:
             draft.unlink(missing_ok=True)
 
-    privacy("ledger_file").draft_beside = by_the_way
+    privacy("ledger.file").draft_beside = by_the_way

@@ -19,12 +19,11 @@ from sfumato.privacy import (
     Ledger,
     Loss,
     PureDP,
-    Spent,
     as_approx,
-    gaussian_delta,
     histogram,
-    rho_within,
 )
+from sfumato.privacy.accounting import gaussian_delta, rho_within
+from sfumato.privacy.ledger import Spent
 from sfumato.privacy.ledger.budget import charge, left
 
 TENTH = PureDP(0.1)

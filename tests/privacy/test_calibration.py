@@ -17,11 +17,10 @@ from sfumato.privacy import (
     PermuteAndFlip,
     RandomisedResponse,
     RoundedGaussian,
-    gaussian_delta,
     gaussian_sigma,
     laplace_scale,
-    privacy_profile,
 )
+from sfumato.privacy.accounting import gaussian_delta, privacy_profile
 from sfumato.privacy.accounting.divergences import hockey_stick
 
 EPSILONS = [0.01, 0.1, 0.5, 1, 3, 10, 40, 100, 1000]

@@ -37,7 +37,6 @@ from sfumato.privacy import (
     Bound,
     DiscreteGaussian,
     DiscreteLaplace,
-    Entry,
     FlippedEdge,
     Guarantee,
     Guarded,
@@ -53,7 +52,6 @@ from sfumato.privacy import (
     Release,
     ReplaceUser,
     RoundedGaussian,
-    Spent,
     SwappedCells,
     SystemNoise,
     guard,
@@ -61,6 +59,7 @@ from sfumato.privacy import (
     read_release,
 )
 from sfumato.privacy.accounting.codec import decode_loss, decode_neighbors, encode
+from sfumato.privacy.ledger import Entry, Spent
 from sfumato.privacy.ledger import file as ledger_file
 from sfumato.privacy.ledger import ledger as ledger_module
 from sfumato.privacy.ledger.file import APPLICATION, GENESIS

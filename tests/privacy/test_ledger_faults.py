@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 from tests.privacy.ledger_worker import city, until_full
 
 from sfumato.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerMismatch
-from sfumato.privacy import DiscreteLaplace, Ledger, LedgerStatement, PureDP, Release
+from sfumato.privacy import DiscreteLaplace, Ledger, PureDP, Release
+from sfumato.privacy.ledger import LedgerStatement
 from sfumato.privacy.ledger import file as ledger_file
 from sfumato.privacy.ledger import ledger as ledger_module
 from sfumato.privacy.ledger.guarded import open_for_release

@@ -25,18 +25,18 @@ from sfumato.privacy import (
     UNITS,
     AddRemoveUser,
     Bound,
-    Clock,
     DiscreteLaplace,
     FlippedEdge,
     Guarded,
     Ledger,
     PureDP,
-    Spent,
     guard,
     histogram,
     read_release,
 )
+from sfumato.privacy.accounting import Clock
 from sfumato.privacy.accounting.units import PERIODS, period_of
+from sfumato.privacy.ledger import Spent
 from sfumato.privacy.ledger import file as ledger_file
 from sfumato.privacy.ledger.guarded import open_for_release
 from sfumato.records import Columns, Periods, guard_sums, open_table, sum_cells, sum_public_cells

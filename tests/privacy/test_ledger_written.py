@@ -18,7 +18,6 @@ from sfumato.privacy import (
     AddRemoveUser,
     ApproxDP,
     Bound,
-    Clock,
     DiscreteLaplace,
     Ledger,
     Loss,
@@ -30,6 +29,7 @@ from sfumato.privacy import (
     histogram,
     read_release,
 )
+from sfumato.privacy.accounting import Clock
 from sfumato.privacy.accounting.codec import decode_loss, encode
 from sfumato.privacy.accounting.numbers import MOST_DIGITS, exact, written
 from sfumato.privacy.accounting.units import period_of

@@ -33,11 +33,10 @@ from sfumato.privacy import (
     RoundedGaussian,
     SystemNoise,
     guard,
-    max_divergence,
-    renyi_divergence,
 )
+from sfumato.privacy.accounting import max_divergence, renyi_divergence
 from sfumato.privacy.ledger.guarded import LARGEST
-from sfumato.privacy.mechanisms.additive import _accepts
+from sfumato.privacy.mechanisms.permute_and_flip import _accepts
 from sfumato.privacy.noise.system import refine
 from sfumato.privacy.noise.tables import erf_at, sampler
 

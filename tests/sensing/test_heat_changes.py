@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.privacy import ApproxDP, MovedMass, SwappedCells, gaussian_delta
+from sfumato.privacy import ApproxDP, MovedMass, SwappedCells
+from sfumato.privacy.accounting import gaussian_delta
 from sfumato.sensing import HeatLine, HeatPlane, Site, heat_line, heat_plane, plan, sensitivity
 from sfumato.sensing.model.heat_changes import heat_changes, reach
 from sfumato.sensing.model.operators.build import even_places

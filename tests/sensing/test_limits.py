@@ -17,7 +17,8 @@ from tests.chance import LEVEL, assert_share
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.privacy import gaussian_delta, gaussian_sigma
+from sfumato.privacy import gaussian_sigma
+from sfumato.privacy.accounting import gaussian_delta
 from sfumato.sensing.diagnostics.conditioning import conditioning
 from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.model.operators.kinds import HeatLine

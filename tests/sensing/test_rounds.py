@@ -15,14 +15,13 @@ from sfumato.privacy import (
     Bound,
     PureDP,
     RoundedGaussian,
-    Spent,
     SwappedCells,
     as_approx,
     compose,
-    gaussian_delta,
     gaussian_sigma,
-    pld,
 )
+from sfumato.privacy.accounting import gaussian_delta, pld
+from sfumato.privacy.ledger import Spent
 from sfumato.privacy.ledger.budget import charge
 from sfumato.sensing.model.operators.build import heat_line
 from sfumato.sensing.model.sensitivity import Sensitivity, sensitivity

@@ -13,7 +13,8 @@ import pytest
 from tests.sensing import seal_answers, stranger
 
 from sfumato.errors import InvalidInput
-from sfumato.privacy import GaussianLaw, RoundedGaussianLaw, keyed_draws
+from sfumato.privacy import GaussianLaw, RoundedGaussianLaw
+from sfumato.privacy.noise import keyed_draws
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.release.keys import MasterKey
 from sfumato.sensing.release.readings import Snapshot, unseal_snapshot

@@ -16,7 +16,8 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.sparse.linalg import LinearOperator
 
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import AddRemoveUser, MovedMass, SwappedCells, gaussian_delta
+from sfumato.privacy import AddRemoveUser, MovedMass, SwappedCells
+from sfumato.privacy.accounting import gaussian_delta
 from sfumato.sensing.model.changes import Largest
 from sfumato.sensing.model.graph_sensitivity import by_bounds, by_rows, diffusion_error
 from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear

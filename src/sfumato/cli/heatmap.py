@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli import demo, plan
+from sfumato.cli import demo, heatmap_plan
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.heatmap_options import (
     H3,
@@ -354,5 +354,5 @@ def totals(
     show(result.to_json(), as_text(result), json=json)
 
 
-app.command("plan")(plan.plan)
+app.command("plan")(heatmap_plan.plan)
 app.command("city")(demo.city)

@@ -12,7 +12,8 @@ from sfumato.cli.console import DONE, FAILED, Json, Quiet, fail, say, sentences,
 from sfumato.errors import InvalidParameter, LedgerDamaged, LedgerMismatch
 
 if TYPE_CHECKING:
-    from sfumato.privacy import LedgerStatement, Loss, Neighbors, Release
+    from sfumato.privacy import Loss, Neighbors, Release
+    from sfumato.privacy.ledger import LedgerStatement
 
 app = typer.Typer(
     help="Make, show and verify privacy ledgers: who paid, how much is left.", no_args_is_help=True

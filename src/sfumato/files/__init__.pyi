@@ -8,36 +8,62 @@ from .atomic import (
     whole_file,
     write_file,
 )
+from .edge_lists import EdgeList, number_edges, read_edge_list, read_nodes, usual_ends
 from .geojson import (
     MOST_BYTES,
     MOST_POSITIONS,
     Feature,
     Polygon,
+    bounds_of,
     features_of,
     number_of,
     polygons_of,
+    read_bounds,
     read_bytes,
+    read_features,
 )
+from .json_codec import decoding, parse_json, read_json, write_json
 from .leftovers import scratch_folder
-from .tables import write_table
+from .outputs import check_outputs, keep_paid
+from .tables import Rows, column_of, has_column, numbers_of, read_rows, unique_names, write_table
 
 __all__ = [
     "MOST_BYTES",
     "MOST_POSITIONS",
+    "EdgeList",
     "Feature",
     "Polygon",
+    "Rows",
+    "bounds_of",
+    "check_outputs",
     "check_writable",
+    "column_of",
+    "decoding",
     "draft_beside",
     "drafted",
     "drafts_beside",
     "features_of",
+    "has_column",
+    "keep_paid",
+    "number_edges",
     "number_of",
+    "numbers_of",
+    "parse_json",
     "polygons_of",
+    "read_bounds",
     "read_bytes",
+    "read_edge_list",
+    "read_features",
+    "read_json",
+    "read_nodes",
+    "read_rows",
     "remove_drafts",
     "scratch_folder",
     "sync_folder",
+    "unique_names",
+    "usual_ends",
     "whole_file",
     "write_file",
+    "write_json",
     "write_table",
 ]

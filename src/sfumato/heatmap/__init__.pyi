@@ -1,5 +1,5 @@
 from .analysis.blur import smooth
-from .analysis.forecasts import epsilon_needed, forecast, users_needed
+from .analysis.forecasts import forecast
 from .analysis.metrics import compare
 from .analysis.replay import replay_release
 from .analysis.zones import read_zones
@@ -22,6 +22,8 @@ from .pipeline import (
     release,
     release_heatmap,
 )
+from .planning import plan_heatmap
+from .planning_results import HeatmapPlan
 from .private_map import FORMAT, HeatmapRelease
 from .render import as_text
 from .results import (
@@ -38,6 +40,7 @@ from .tiles import Tiles, public_tiles
 __all__ = [
     "FORMAT",
     "DrawResult",
+    "HeatmapPlan",
     "HeatmapRelease",
     "HotspotsResult",
     "MapMethod",
@@ -52,11 +55,11 @@ __all__ = [
     "check_ins",
     "compare",
     "draw_map",
-    "epsilon_needed",
     "forecast",
     "map_hotspots",
     "map_timelapse",
     "map_totals",
+    "plan_heatmap",
     "plan_release",
     "price",
     "public_area",
@@ -74,6 +77,5 @@ __all__ = [
     "release_sums",
     "replay_release",
     "smooth",
-    "users_needed",
     "write_timelapse",
 ]

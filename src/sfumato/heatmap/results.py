@@ -15,8 +15,9 @@ from sfumato.heatmap.analysis.places import Hotspot
 from sfumato.heatmap.analysis.zones import ZoneTotal
 from sfumato.heatmap.inference.uncertainty import Mark
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
-from sfumato.privacy import Entry, Loss
+from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
+from sfumato.privacy.ledger import Entry
 from sfumato.spaces import Area, Grid
 
 __all__ = [

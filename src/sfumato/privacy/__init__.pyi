@@ -1,23 +1,6 @@
-from .accounting.calibration import gaussian_delta, gaussian_sigma, laplace_scale
-from .accounting.composition import advanced, compose, consequence, group, parallel, pld, replaced
-from .accounting.concentration import (
-    bernstein_tail,
-    fano_error,
-    hoeffding_tail,
-    le_cam_risk,
-    least_samples,
-    overlap_from_affinity,
-    overlap_from_total_variation,
-)
-from .accounting.conversion import as_approx, as_zcdp, rho_within
-from .accounting.divergences import (
-    approximate_max_divergence,
-    hockey_stick,
-    kl_divergence,
-    max_divergence,
-    renyi_divergence,
-    total_variation,
-)
+from .accounting.calibration import gaussian_sigma, laplace_scale
+from .accounting.composition import compose
+from .accounting.conversion import as_approx
 from .accounting.guarantee import Claim, GaussianDP, Guarantee, RandomApproxDP, RandomPureDP
 from .accounting.losses import ZCDP, ApproxDP, Loss, PureDP
 from .accounting.neighbors import (
@@ -28,23 +11,17 @@ from .accounting.neighbors import (
     ReplaceUser,
     SwappedCells,
 )
-from .accounting.profile import privacy_profile
-from .accounting.units import Clock
-from .ledger.budget import Spent
 from .ledger.guarded import REHEARSAL, UNITS, Bound, Guarded, guard, histogram
 from .ledger.ledger import Ledger
-from .ledger.release import Entry, Release, read_release
-from .ledger.statement import LedgerStatement
-from .mechanisms.additive import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Mechanism,
-    PermuteAndFlip,
-    RandomisedResponse,
-    RoundedGaussian,
-)
-from .noise.keyed import KeyedNoise, keyed_draws
-from .noise.laws import GaussianLaw, LaplaceLaw, Law, RoundedGaussianLaw
+from .ledger.release import Release, read_release
+from .mechanisms.discrete_gaussian import DiscreteGaussian
+from .mechanisms.discrete_laplace import DiscreteLaplace
+from .mechanisms.permute_and_flip import PermuteAndFlip
+from .mechanisms.protocol import Mechanism
+from .mechanisms.randomised_response import RandomisedResponse
+from .mechanisms.rounded_gaussian import RoundedGaussian
+from .noise.keyed import KeyedNoise
+from .noise.laws import GaussianLaw, LaplaceLaw, RoundedGaussianLaw
 from .noise.protocol import Noise
 from .noise.system import SystemNoise
 
@@ -56,10 +33,8 @@ __all__ = [
     "ApproxDP",
     "Bound",
     "Claim",
-    "Clock",
     "DiscreteGaussian",
     "DiscreteLaplace",
-    "Entry",
     "FlippedEdge",
     "GaussianDP",
     "GaussianLaw",
@@ -67,9 +42,7 @@ __all__ = [
     "Guarded",
     "KeyedNoise",
     "LaplaceLaw",
-    "Law",
     "Ledger",
-    "LedgerStatement",
     "Loss",
     "Mechanism",
     "MovedMass",
@@ -84,38 +57,13 @@ __all__ = [
     "ReplaceUser",
     "RoundedGaussian",
     "RoundedGaussianLaw",
-    "Spent",
     "SwappedCells",
     "SystemNoise",
-    "advanced",
-    "approximate_max_divergence",
     "as_approx",
-    "as_zcdp",
-    "bernstein_tail",
     "compose",
-    "consequence",
-    "fano_error",
-    "gaussian_delta",
     "gaussian_sigma",
-    "group",
     "guard",
     "histogram",
-    "hockey_stick",
-    "hoeffding_tail",
-    "keyed_draws",
-    "kl_divergence",
     "laplace_scale",
-    "le_cam_risk",
-    "least_samples",
-    "max_divergence",
-    "overlap_from_affinity",
-    "overlap_from_total_variation",
-    "parallel",
-    "pld",
-    "privacy_profile",
     "read_release",
-    "renyi_divergence",
-    "replaced",
-    "rho_within",
-    "total_variation",
 ]

@@ -9,7 +9,8 @@ import numpy as np
 from sfumato._types import IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.privacy import UNITS, AddRemoveUser, Bound, Clock, Guarded
+from sfumato.privacy import UNITS, AddRemoveUser, Bound, Guarded
+from sfumato.privacy.accounting import Clock
 from sfumato.privacy.ledger import Source
 from sfumato.spaces import Grid
 

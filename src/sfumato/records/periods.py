@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 import ibis
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.privacy import Clock
-from sfumato.privacy.accounting import period_of
+from sfumato.privacy.accounting import Clock, period_of
 from sfumato.records.collations import without_collation
 from sfumato.records.columns import Columns
 from sfumato.records.numbers import types_are_hints

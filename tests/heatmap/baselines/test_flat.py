@@ -35,8 +35,8 @@ from sfumato.privacy import (
     PureDP,
     SystemNoise,
     gaussian_sigma,
-    rho_within,
 )
+from sfumato.privacy.accounting import rho_within
 from sfumato.records import CellSums
 from sfumato.spaces import Grid
 from sfumato.transport import emd

@@ -19,8 +19,9 @@ from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.inference.prior import Declared
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, Mark
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
-from sfumato.privacy import UNITS, Entry, PureDP, Release
+from sfumato.privacy import UNITS, PureDP, Release
 from sfumato.privacy.accounting import decode_guarantee, decode_loss
+from sfumato.privacy.ledger import Entry
 from sfumato.spaces import Area, Grid
 
 if TYPE_CHECKING:

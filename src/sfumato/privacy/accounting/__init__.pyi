@@ -1,3 +1,4 @@
+from .calibration import gaussian_delta, gaussian_sigma, laplace_scale
 from .codec import (
     LOSSES,
     canonical,
@@ -8,18 +9,61 @@ from .codec import (
     encode_guarantee,
     parameters,
 )
-from .concentration import fano_error
-from .guarantee import Model
-from .losses import nonnegative, positive, probability
+from .composition import advanced, compose, consequence, group, parallel, pld, replaced
+from .concentration import (
+    bernstein_tail,
+    fano_error,
+    hoeffding_tail,
+    le_cam_risk,
+    least_samples,
+    overlap_from_affinity,
+    overlap_from_total_variation,
+)
+from .conversion import as_approx, as_zcdp, rho_within
+from .divergences import (
+    approximate_max_divergence,
+    hockey_stick,
+    kl_divergence,
+    max_divergence,
+    renyi_divergence,
+    total_variation,
+)
+from .guarantee import Claim, GaussianDP, Guarantee, Model, RandomApproxDP, RandomPureDP
+from .losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, positive, probability
+from .neighbors import AddRemoveUser, FlippedEdge, MovedMass, Neighbors, ReplaceUser, SwappedCells
 from .numbers import WORKING, Number, double_above, exact, plain, real, sqrt_above, up
-from .units import period_of
+from .profile import privacy_profile
+from .units import Clock, period_of
 
 __all__ = [
     "LOSSES",
     "WORKING",
+    "ZCDP",
+    "AddRemoveUser",
+    "ApproxDP",
+    "Claim",
+    "Clock",
+    "FlippedEdge",
+    "GaussianDP",
+    "Guarantee",
+    "Loss",
     "Model",
+    "MovedMass",
+    "Neighbors",
     "Number",
+    "PureDP",
+    "RandomApproxDP",
+    "RandomPureDP",
+    "ReplaceUser",
+    "SwappedCells",
+    "advanced",
+    "approximate_max_divergence",
+    "as_approx",
+    "as_zcdp",
+    "bernstein_tail",
     "canonical",
+    "compose",
+    "consequence",
     "decode_guarantee",
     "decode_loss",
     "decode_neighbors",
@@ -28,13 +72,32 @@ __all__ = [
     "encode_guarantee",
     "exact",
     "fano_error",
+    "gaussian_delta",
+    "gaussian_sigma",
+    "group",
+    "hockey_stick",
+    "hoeffding_tail",
+    "kl_divergence",
+    "laplace_scale",
+    "le_cam_risk",
+    "least_samples",
+    "max_divergence",
     "nonnegative",
+    "overlap_from_affinity",
+    "overlap_from_total_variation",
+    "parallel",
     "parameters",
     "period_of",
     "plain",
+    "pld",
     "positive",
+    "privacy_profile",
     "probability",
     "real",
+    "renyi_divergence",
+    "replaced",
+    "rho_within",
     "sqrt_above",
+    "total_variation",
     "up",
 ]

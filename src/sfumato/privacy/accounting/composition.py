@@ -23,7 +23,7 @@ from sfumato.privacy.accounting.numbers import WORKING, Number, exact, real, up
 
 if TYPE_CHECKING:
     from sfumato.privacy.ledger.guarded import Bound
-    from sfumato.privacy.mechanisms.additive import Mechanism
+    from sfumato.privacy.mechanisms.protocol import Mechanism
 
 
 def compose(losses: Iterable[Loss]) -> Loss:

@@ -12,12 +12,10 @@ from sfumato.errors import InvalidParameter, NotComparable
 from sfumato.privacy.accounting.losses import ZCDP, ApproxDP, PureDP
 from sfumato.privacy.accounting.numbers import exact
 from sfumato.privacy.ledger.guarded import Bound
-from sfumato.privacy.mechanisms.additive import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Mechanism,
-    RoundedGaussian,
-)
+from sfumato.privacy.mechanisms.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.mechanisms.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.mechanisms.protocol import Mechanism
+from sfumato.privacy.mechanisms.rounded_gaussian import RoundedGaussian
 
 
 def compose_distributions(

@@ -14,13 +14,11 @@ from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting.calibration import CANCELLING, gaussian_delta
 from sfumato.privacy.accounting.losses import nonnegative
 from sfumato.privacy.accounting.numbers import Number, exact, real
-from sfumato.privacy.mechanisms.additive import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    PermuteAndFlip,
-    RandomisedResponse,
-    RoundedGaussian,
-)
+from sfumato.privacy.mechanisms.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.mechanisms.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.mechanisms.permute_and_flip import PermuteAndFlip
+from sfumato.privacy.mechanisms.randomised_response import RandomisedResponse
+from sfumato.privacy.mechanisms.rounded_gaussian import RoundedGaussian
 
 LARGEST_SUMMED = 2**16
 

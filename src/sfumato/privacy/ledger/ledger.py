@@ -32,7 +32,7 @@ from sfumato.privacy.ledger.budget import Spent, at_most, charge
 from sfumato.privacy.ledger.guarded import REHEARSAL, Bound, Guarded, open_for_release
 from sfumato.privacy.ledger.release import Entry, Release
 from sfumato.privacy.ledger.statement import Header, LedgerStatement, new_header, timestamp
-from sfumato.privacy.mechanisms.additive import Mechanism
+from sfumato.privacy.mechanisms.protocol import Mechanism
 from sfumato.privacy.noise.protocol import Noise
 from sfumato.privacy.noise.system import SystemNoise
 

@@ -55,7 +55,7 @@ class Field:
     if no source stands out from the noise: then the stated one stays. `interval` is where it lies
     if there are no more than `sources` sources; `at_most` is one of the given times that is too
     large whatever the sources are, with 95 %, the least such, or None where none is. `misfit` is of
-    what is left; `said` are sentences for a person. All of it is made from what was released.
+    what is left; `messages` are sentences for a person. All of it is made from what was released.
     """
 
     operator: Operator
@@ -69,7 +69,7 @@ class Field:
     sources: int
     suspects: tuple[FaultySensor, ...]
     misfit: Misfit
-    said: tuple[str, ...]
+    messages: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +122,7 @@ def fit_field(
 
     Privacy: all of it is post-processing. But sigma was calibrated for the operator's own T; if the
     true one is smaller, sources move readings by more than was thought, and the promise was weaker
-    than stated: `said` says so when the whole interval lies below it.
+    than stated: `messages` say so when the whole interval lies below it.
     """
     rounds, noises = rounds_of(operator, y, sigma)
     tried = None if times is None else _times(operator, times)
@@ -313,7 +313,7 @@ def _field(
         left,
         (),
     )
-    return replace(field, said=_said(stated, scene, field, times))
+    return replace(field, messages=_messages(stated, scene, field, times))
 
 
 def _offset(scene: _Scene, left: FloatArray) -> float:
@@ -385,10 +385,10 @@ def _times(operator: Operator, times: Sequence[float]) -> list[float]:
     return tried
 
 
-def _said(
+def _messages(
     stated: Operator, scene: _Scene, field: Field, times: list[float] | None
 ) -> tuple[str, ...]:
-    said = [f"{suspect.said} and was left out" for suspect in field.suspects]
+    said = [f"{suspect.message} and was left out" for suspect in field.suspects]
     said += [] if said else ["no sensor is contradicted by the others"]
     if len(field.suspects) >= len(stated.sensors) / 4:
         said.append(
@@ -430,4 +430,4 @@ def _said(
                 f"it lies below the stated {told:.3g}, for which the noise was made: sources move readings "
                 "by more than was thought, so the promise of privacy was weaker than stated"
             )
-    return tuple([*said, field.misfit.said] if field.misfit.said else said)
+    return tuple([*said, field.misfit.message] if field.misfit.message else said)

@@ -62,7 +62,7 @@ class FaultySensor:
     drift_error: float | None = None
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """What is wrong with it, as a sentence."""
         match self.shows:
             case "level":
@@ -161,7 +161,7 @@ def suspects(
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> read = hall.columns([30])[:, 0]
     >>> read[14] = 0.5
-    >>> [found.said for found in suspects(hall, read, sigma=0.1)]
+    >>> [found.message for found in suspects(hall, read, sigma=0.1)]
     ["sensor '14' reads -0.761 ± 0.1 off what the others say (p = 1.8e-11)"]
     """
     rounds, noises = rounds_of(operator, y, sigma)

@@ -35,7 +35,7 @@ class Mixing:
         return self.rhat <= RHAT and self.law_gap <= LAW_GAP
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """One sentence."""
         found = f"R-hat {self.rhat:.3f} over two halves of {self.particles} draws"
         if self.mixed:

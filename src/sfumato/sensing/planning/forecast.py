@@ -14,7 +14,7 @@ from scipy import stats
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.planning.ratio import ratio_of_means
 from sfumato.sensing.recovery.distance import emd_of, error_of_nothing
 from sfumato.sensing.recovery.estimators.bayes_median import bayes_median
@@ -168,7 +168,7 @@ def forecast_recovery(
     `deviation`. Where trials go on until the interval is narrow, it holds a little less often than
     95 %.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing.model.operators.heat_line import heat_line
     >>> line = heat_line(sources=20, sensors=8, diffusion_time=0.05)
     >>> found = forecast_recovery(Scene(line, 0.05), rng=np.random.default_rng(1), most=4)
     >>> found.best.mean < found.even / 5, found.useless

@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter, Unguarded
-from sfumato.privacy import GaussianLaw, KeyedNoise, Law, Release, RoundedGaussianLaw, keyed_draws
+from sfumato.privacy import GaussianLaw, KeyedNoise, Release, RoundedGaussianLaw
 from sfumato.privacy.accounting import Number, canonical, exact
 from sfumato.privacy.ledger import lattice
-from sfumato.privacy.noise import EPOCH_BYTES, LaplaceLaw
+from sfumato.privacy.noise import EPOCH_BYTES, LaplaceLaw, Law, keyed_draws
 from sfumato.sensing.release.keys import Device, MasterKey, mac, mac_key, noise_key
 
 

@@ -24,9 +24,8 @@ from sfumato.privacy import (
     Noise,
     PureDP,
     laplace_scale,
-    rho_within,
 )
-from sfumato.privacy.accounting import Number, exact, sqrt_above
+from sfumato.privacy.accounting import Number, exact, rho_within, sqrt_above
 from sfumato.records import CellSums
 from sfumato.spaces import Grid
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import SupportsIndex
+from typing import ClassVar, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,11 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato._validate import read_only, real_array, whole
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane
+from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane, Operator
+from sfumato.sensing.recovery.answer import Answer, SourceFit
 from sfumato.sensing.recovery.estimate import Estimate, places_of
 from sfumato.sensing.recovery.estimators.least_mass import recover
+from sfumato.sensing.recovery.estimators.registry import RecoveryProblem
 from sfumato.spaces import Grid, Line
 
 ROUNDS = 80
@@ -28,6 +30,11 @@ PATIENCE = 2
 LATTICE = {1: 256, 2: 48}
 """Most places along an axis at which a further source is looked for, by the number of axes."""
 TINY = float(np.finfo(float).tiny)
+WIDE = 0.25
+"""Of a line or of a side of a plane: a larger error of a place tells nothing."""
+HELD = 1e-6
+"""The share of the largest mass within which a fitted one is held by it."""
+CRITERION = "chi-square + log(readings) for each coordinate and mass"
 CLUSTERS = 64
 """Places R's answer is brought down to at once, before pairs of them are merged one by one."""
 
@@ -96,6 +103,10 @@ class Scene:
         """An answer in the caller's units, in the order of the first coordinate."""
         order = np.lexsort(places.T[::-1])
         return Estimate(self.operator, places[order], masses[order] * self.sigma)
+
+    def read(self, estimate: Estimate) -> FloatArray:
+        """What the sensors read of an answer without noise, in the caller's units."""
+        return np.asarray(self.heat(estimate.places[np.newaxis])[1][0] @ estimate.masses)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -360,3 +371,62 @@ def _errors(scene: Scene, estimate: Estimate) -> tuple[FloatArray, FloatArray] |
     errors = np.sqrt(((turn / strength[:, np.newaxis]) ** 2).sum(axis=0)) / size
     split = count * scene.axes
     return errors[:split].reshape(count, scene.axes), errors[split:] * scene.sigma
+
+
+@dataclass(frozen=True, slots=True)
+class OffGridEstimator:
+    """Least squares between cells, on a line or in a plane."""
+
+    name: ClassVar[str] = "off-grid"
+    options: ClassVar[frozenset[str]] = frozenset({"count", "max_sources"})
+    needs_certificate: ClassVar[bool] = False
+
+    def unsuitable(self, operator: Operator, noise: float | None) -> str:  # noqa: ARG002
+        """What it cannot do it refuses itself: nobody asks for it by default."""
+        return ""
+
+    def estimate(self, problem: RecoveryProblem) -> Answer:
+        """The likeliest places and masses, with standard errors."""
+        noise = problem.known_noise(f"`estimator` {self.name}")
+        scene = scene_of(
+            problem.operator,  # type: ignore[arg-type]  # another is refused, in words
+            problem.readings,
+            sigma=noise,
+            upper=problem.max_mass,
+        )
+        limit = {} if problem.max_sources is None else {"most": problem.max_sources}
+        found = off_grid(
+            scene.operator,
+            problem.readings,
+            sigma=noise,
+            count=problem.count,
+            upper=problem.max_mass,
+            **limit,
+        )
+        places, masses = found.place_errors, found.mass_errors
+        fit = SourceFit(
+            {count: float(score) for count, score in found.scores.items()},
+            CRITERION,
+            found.converged,
+            held_by(found.estimate, problem.max_mass),
+            None if places is None else tuple(map(tuple, places.tolist())),
+            None if masses is None else tuple(masses.tolist()),
+            distinguishes(found, problem.max_mass, scene.high - scene.low),
+        )
+        return Answer(self.name, found.estimate, fit=fit, expected=scene.read(found.estimate))
+
+
+def held_by(estimate: Estimate, max_mass: float) -> int:
+    """How many masses a fit would have made larger had it been allowed to."""
+    return int((estimate.masses >= (1 - HELD) * max_mass).sum())
+
+
+def distinguishes(found: OffGrid, max_mass: float, extent: FloatArray) -> bool:
+    """Whether errors are narrower than what masses and places can be; without errors they are not."""
+    if found.place_errors is None or found.mass_errors is None:
+        return not found.estimate.masses.size
+    wide = (found.mass_errors > max_mass).any() or (found.place_errors > WIDE * extent).any()
+    return not wide
+
+
+ESTIMATOR = OffGridEstimator()

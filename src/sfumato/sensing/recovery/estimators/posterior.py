@@ -52,7 +52,7 @@ class SourcePosterior:
     `known` is the probability that every source has mass `upper`, if that was to be learned.
     `looked_at` are the cells where sources were looked for: all of them, or on fine lines and grids
     some that stand for others, none of them farther away than `reach`. `fits` is the p-value of the
-    draw that fits best: where it is tiny nothing that is believed explains the readings, and `said`
+    draw that fits best: where it is tiny nothing that is believed explains the readings, and `message`
     says so. `widened` is by how much noise was taken to be larger than `sigma` because cells stand
     for others. All of it was computed from released readings alone, so nothing in it costs privacy.
     """
@@ -100,7 +100,7 @@ class SourcePosterior:
         )
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """A warning where beliefs are wrong as far as the readings can tell, or nothing."""
         if self.fits < UNEXPLAINED:
             return (
@@ -167,7 +167,7 @@ def posterior(
 
     Limits. The error is that of the prior where it is wrong: more sources than `most`, masses above
     `upper` or sources that are not points but spread out come out as the nearest set of points;
-    `said` tells where no such set fits. One source above `upper` comes out as several beside each
+    `message` tells where no such set fits. One source above `upper` comes out as several beside each
     other, and is then missed by more than R misses it: rather take `upper` too large. Spaces of
     more than 4,096 cells of which none may stand for others are refused.
     """

@@ -17,7 +17,6 @@ from sfumato.sensing.model.operators.kinds import (
     GraphDiffusion,
     HeatLine,
     HeatPlane,
-    Matrix,
     Operator,
 )
 from sfumato.sensing.recovery.solver.column_chunks import parts
@@ -60,7 +59,7 @@ def _find(operator: Operator) -> Range:
             return _basis(_grid_sample(operator), m)
         case HeatPlane():
             return _points_range(operator)
-        case GraphDiffusion() | Matrix():
+        case _:
             # exp(-rate L) is symmetric and positive: with every node sensed it has no kernel.
             if (
                 m * n > LARGE

@@ -1,0 +1,125 @@
+"""JSON files, one way: read strictly, with one shape of error, and written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InvalidInput
+from sfumato.files.atomic import write_file
+
+
+def read_json(path: str | Path, what: str, *, undone: str = "") -> Any:
+    """Read what a JSON file holds.
+
+    Args:
+        path: The file, UTF-8 text.
+        what: What the file should be, for messages, with its article: "a whole release".
+        undone: What was not done because of a refusal: "nothing was checked".
+
+    Returns:
+        The data: dictionaries, lists, strings, numbers, booleans and None.
+
+    Raises:
+        InvalidInput: The file cannot be read, is no text or is no JSON.
+
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as problem:
+        raise InvalidInput(_ended(f"cannot read {path}: {problem.strerror}", undone)) from None
+    except UnicodeDecodeError:
+        raise InvalidInput(_ended(f"{path} is not {what}: it is no text", undone)) from None
+    return parse_json(text, what, path=path, undone=undone)
+
+
+def parse_json(text: str, what: str, *, path: str | Path = "", undone: str = "") -> Any:
+    """Parse a JSON text.
+
+    Args:
+        text: The text.
+        what: What it should be, for messages, with its article.
+        path: Where it came from, for messages; empty where it is no file.
+        undone: What was not done because of a refusal.
+
+    Returns:
+        The data.
+
+    Raises:
+        InvalidInput: The text is no JSON, or too deep.
+
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidInput(_ended(f"{_not(path, what)}: it is no JSON", undone)) from None
+
+
+def write_json(
+    path: str | Path,
+    data: Any,
+    *,
+    overwrite: bool = False,
+    private: bool = False,
+    default: Callable[[Any], Any] | None = None,
+) -> None:
+    """Write data as indented JSON, whole or not at all.
+
+    Args:
+        path: The file; its folder must exist.
+        data: What JSON holds; numbers must be finite.
+        overwrite: Whether a file of that name gives way.
+        private: Whether only its owner may read it.
+        default: How to write a value that JSON has no word for, as in `json.dumps`.
+
+    Raises:
+        InvalidInput: The file exists already, or cannot be written; nothing was written.
+        ValueError: A number is infinite or not a number; nothing was written.
+
+    """
+    text = json.dumps(data, indent=1, allow_nan=False, default=default) + "\n"
+    write_file(path, text, overwrite=overwrite, private=private)
+
+
+@contextmanager
+def decoding(what: str, *, path: str | Path = "", undone: str = "") -> Iterator[None]:
+    """Turn what goes wrong while data becomes a value into one sentence.
+
+    Args:
+        what: What the data should be, for messages, with its article: "a whole release".
+        path: The file the data came from; empty where it is no file.
+        undone: What was not done because of a refusal.
+
+    Yields:
+        Nothing; decode inside the block.
+
+    Raises:
+        InvalidInput: The block raised KeyError (the message names the part), TypeError, ValueError,
+            ArithmeticError, LookupError or RecursionError (the message quotes it).
+
+    Example:
+        >>> with decoding("a whole point"):
+        ...     {"x": 1}["y"]
+        Traceback (most recent call last):
+        sfumato.errors.InvalidInput: not a whole point: it has no 'y'
+
+    """
+    try:
+        yield
+    except KeyError as problem:
+        raise InvalidInput(_ended(f"{_not(path, what)}: it has no {problem}", undone)) from problem
+    except RecursionError:
+        raise InvalidInput(_ended(f"{_not(path, what)}: it is nested too deeply", undone)) from None
+    except (TypeError, ValueError, ArithmeticError, LookupError) as problem:
+        raise InvalidInput(_ended(f"{_not(path, what)}: {problem}", undone)) from problem
+
+
+def _not(path: str | Path, what: str) -> str:
+    return f"{path} is not {what}" if str(path) else f"not {what}"
+
+
+def _ended(sentence: str, undone: str) -> str:
+    return f"{sentence}; {undone}" if undone else sentence

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-<<<<<<< HEAD
-from sfumato.cli.area import four_numbers
 from sfumato.cli.audit_live import aside
-=======
-from sfumato.cli.audit_boxes import aside
-from sfumato.cli.audit_options import loaded
->>>>>>> bench
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.heatmap_options import Overwrite, X, Y, four_numbers, keep_apart

@@ -1,5 +1,6 @@
+from .check import check_recovery
 from .inputs import true_sources
-from .recover import RecoveryOptions, check_recovery, recover_sources
+from .recover import RecoveryOptions, recover_sources
 from .track import track_sources
 from .whisper import (
     SimulatedWhisper,

@@ -1,8 +1,8 @@
 from .figure import draw_recovery, draw_track, draw_whisper
 from .recovery import recovery_lines, recovery_text
+from .text import percent
 from .track import track_lines, track_text
 from .whisper import whisper_text
-from .words import percent
 
 __all__ = [
     "draw_recovery",

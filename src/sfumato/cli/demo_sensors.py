@@ -105,7 +105,7 @@ def _network(out: Path) -> tuple[Section, dict[str, Any]]:
 
 def _read(file: Path, site: Site, *, sources: int, epsilon: str) -> tuple[FloatArray, Snapshot]:
     from sfumato.privacy import ApproxDP, Ledger
-    from sfumato.sensing import plan, release_readings, synthetic_sources, unit_of
+    from sfumato.sensing import plan, release_snapshot, synthetic_sources, unit_of
 
     truth = synthetic_sources(site.operator.space, sources, rng=chance(None))
     file.unlink(missing_ok=True)
@@ -119,7 +119,7 @@ def _read(file: Path, site: Site, *, sources: int, epsilon: str) -> tuple[FloatA
         model="local",
     )
     readings = site.operator.readings(truth)
-    return truth, release_readings(
+    return truth, release_snapshot(
         readings, site, plan(site, promise), ledger=book, note="the demo's readings"
     )
 

@@ -5,7 +5,6 @@ from .diagnostics.fitted_field import Field
 from .diagnostics.misfit import Misfit, misfit
 from .diagnostics.mixing import Mixing
 from .diagnostics.resolution import Resolution, resolution
-from .files import read_json
 from .model.operators.graph_diffusion import GraphDiffusion, graph_diffusion
 from .model.operators.heat_line import HeatLine, heat_line
 from .model.operators.heat_plane import HeatPlane, heat_plane
@@ -17,6 +16,7 @@ from .model.sensors import Sensors
 from .model.site import Site, read_site
 from .pipeline.check import check_recovery
 from .pipeline.recover import recover_sources
+from .pipeline.release import release_readings
 from .planning.design import Curve, Design, error_curve
 from .planning.forecast import ErrorForecast, ErrorRatio, RecoveryForecast, Scene, forecast_recovery
 from .planning.limits import (
@@ -29,7 +29,7 @@ from .planning.limits import (
     two_point_lower_bound,
 )
 from .planning.papers_bounds import PapersBounds, papers_bounds
-from .planning.papers_tables import Asymptotic, tables
+from .planning.papers_tables import Asymptotic
 from .planning.placement import Placement, PlacementGain, place_sensors, simulated_gain
 from .planning.ratio import Ratio
 from .planning.requirement import Requirement, required
@@ -61,7 +61,7 @@ from .release.readings import (
     Snapshot,
     plan,
     read_readings,
-    release_readings,
+    release_snapshot,
     unseal_snapshot,
 )
 from .release.rounds import RoundsCost, RoundsNoise, cost_after, noise_for
@@ -159,7 +159,6 @@ __all__ = [
     "plan_noise",
     "posterior",
     "private_recovery_bound",
-    "read_json",
     "read_master_key",
     "read_readings",
     "read_recovery",
@@ -170,6 +169,7 @@ __all__ = [
     "recovery_lower_bound",
     "register_operator",
     "release_readings",
+    "release_snapshot",
     "remove_offset",
     "required",
     "resolution",
@@ -179,7 +179,6 @@ __all__ = [
     "suspects",
     "synthetic_site",
     "synthetic_sources",
-    "tables",
     "track",
     "two_point_lower_bound",
     "unit_of",

@@ -56,6 +56,10 @@ def read_graph(
     """
     from sfumato.spaces import Graph
 
+    if Path(path).suffix in {".csv", ".tsv"}:
+        rows = read_rows(path)
+        for end in ("u", "v"):
+            column_of(rows, end, path)
     listed = read_edge_list(path, ends=("u", "v"), values=("length", "weight"))
     names, ones = listed.names, np.ones(len(listed.edges))
     graph = Graph(listed.edges, listed.values.get("length", ones), nodes=len(names))

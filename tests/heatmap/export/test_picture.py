@@ -14,7 +14,7 @@ from PIL import Image
 from tests.heatmap.export.maps import CITY, HOSTILE, PACIFIC, SCENE, heatmap, tile_at, town
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.figures.heatmap import shades
+from sfumato.figures.style import shades
 from sfumato.heatmap.export import html_repr, write
 from sfumato.heatmap.export.picture import drawn, noise_share, png, quickly_drawn
 from sfumato.heatmap.inference.counts import NoisyCounts

@@ -21,7 +21,7 @@ from sfumato.figures import (
 from sfumato.sensing.recovery.answer import on_cells
 from sfumato.sensing.recovery.community import communities
 from sfumato.sensing.render.recovery import only_r
-from sfumato.sensing.render.text import percent
+from sfumato.sensing.render.words import percent
 from sfumato.sensing.results.recovery import RecoveryResult
 from sfumato.sensing.results.track import TrackResult
 from sfumato.sensing.results.whisper import LIMITS, WhisperResult

@@ -1,4 +1,4 @@
-"""Results as plain text and in notebooks: probabilities, lines, a picture."""
+"""Results as plain text and in notebooks: lines, and a picture."""
 
 from __future__ import annotations
 
@@ -27,14 +27,3 @@ def page_of(text: str, picture: bytes | None = None) -> str:
         return shown
     data = base64.b64encode(picture).decode("ascii")
     return f'{shown}<img src="data:image/png;base64,{data}" style="max-width:100%">'
-
-
-def percent(probability: float) -> str:
-    """A probability for people; one that is not quite sure is never rounded to sure.
-
-    >>> percent(0.912), percent(0.9999), percent(1.0)
-    ('91 %', '>99 %', '>99 %')
-    """
-    if probability < 0.005:
-        return "<1 %"
-    return f"{100 * probability:.0f} %" if probability < 0.995 else ">99 %"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.sensing.render.text import percent
+from sfumato.sensing.render.words import percent
 from sfumato.sensing.results.whisper import LIMITS, WhisperResult
 
 MAX_NODES = 8  # that are named

@@ -10,9 +10,9 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.heatmap import GREY, INK
-from sfumato.figures.intervals import STYLES, Series, log_marks
-from sfumato.figures.sheet import LEFT, RIGHT, heading, key, number, panel, png, sheet
+from sfumato.figures.intervals import Series, log_marks
+from sfumato.figures.sheet import LEFT, RIGHT, grid_lines, heading, number, panel, png, sheet
+from sfumato.figures.style import FONT_KEY, FONT_SMALL, GREY, INK, LEVEL, STYLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ def draw_recovery_forecast(panels: Sequence[Panel], *, caption: str) -> bytes:
         named, key=lambda name: not hasattr(named[name], "lines")
     )  # whiskers before lines
     drawn = figure.legend(
-        [named[name] for name in order], order, loc="upper left", ncols=3, frameon=False, fontsize=7.5,
+        [named[name] for name in order], order, loc="upper left", ncols=3, frameon=False, fontsize=FONT_SMALL,
         bbox_to_anchor=(LEFT / WIDE - 0.01, 1.0), labelcolor=INK, handlelength=1.9, columnspacing=1.2,
     )  # fmt: skip
     for text in drawn.get_texts():
@@ -97,14 +97,13 @@ def _draw(axis: Axes, one: Panel) -> None:
     for k, (name, y) in enumerate(one.lines.items()):
         axis.plot(x, y, color=GREY, linewidth=1.1, linestyle=(0, DASHES[k % 2]), label=name)
     if one.level is not None:
-        axis.axhline(one.level, color="#b0b6bd", linewidth=1, label="no reading at all")
+        axis.axhline(one.level, color=LEVEL, linewidth=1, label="no reading at all")
     if one.mark is not None:
         axis.axvline(one.mark, color=INK, linewidth=0.7, linestyle=(0, (4, 3)), label="planned")
     _numbers(axis, one)
-    axis.grid(color="#5f6b7a", alpha=0.18, linewidth=0.5)
-    axis.set_axisbelow(True)
-    axis.set_xlabel(one.x_label, fontsize=8, color=INK, parse_math=False)
-    axis.set_ylabel(one.y_label, fontsize=8, color=INK, parse_math=False)
+    grid_lines(axis)
+    axis.set_xlabel(one.x_label, fontsize=FONT_KEY, color=INK, parse_math=False)
+    axis.set_ylabel(one.y_label, fontsize=FONT_KEY, color=INK, parse_math=False)
     heading(axis, one.title)
 
 
@@ -136,42 +135,3 @@ def _numbers(axis: Axes, one: Panel) -> None:
         shown = log_marks(low / margin, high * margin)
         marks(shown, [number(mark) for mark in shown])
         marks([], minor=True)
-
-
-def draw_placement(
-    candidates: FloatArray, *, chosen: FloatArray, uniform: FloatArray, caption: str
-) -> bytes:
-    """One PNG of where sensors could be, where they should be, and where they would be if spread evenly.
-
-    Rows are places, with one coordinate or two; a line is drawn once for each set.
-    """
-    if candidates.ndim != 2 or candidates.shape[1] not in (1, 2):
-        raise InvalidParameter(
-            f"places have one coordinate or two, got shape {candidates.shape}; nothing was drawn"
-        )
-    flat = candidates.shape[1] == 1
-    high = 1.3 if flat else 4.6
-    figure, foot = sheet(WIDE, high + ABOVE + BELOW + KEY, caption)
-    wide = WIDE - LEFT - RIGHT if flat else high
-    axis = panel(figure, (LEFT, foot + BELOW, wide, high))
-    sets = (
-        ("candidates", candidates, ".", "#9aa0a6", 5),
-        ("chosen", chosen, "o", STYLES[0][0], 7),
-        ("spread evenly", uniform, "x", STYLES[1][0], 6),
-    )
-    for row, (name, places, marker, color, size) in enumerate(sets):
-        y = np.full(len(places), -float(row)) if flat else places[:, 1]
-        axis.plot(
-            places[:, 0], y, marker, color=color, markersize=size, label=name, markerfacecolor="none",
-            markeredgewidth=1.3,
-        )  # fmt: skip
-    axis.set_xlabel("x", fontsize=8, color=INK)
-    if flat:
-        axis.set_yticks([0, -1, -2], [name for name, *_ in sets], fontsize=7)
-        axis.set_ylim(-2.6, 0.6)
-    else:
-        axis.set_aspect("equal", adjustable="datalim")
-        axis.set_ylabel("y", fontsize=8, color=INK)
-        key(axis, columns=3)
-    heading(axis, "Where to put sensors", lift=0.3)
-    return png(figure)

@@ -1,28 +1,30 @@
-"""The sensors, or the epsilon, that a wanted error takes: in words."""
+"""The sensors, or the epsilon, that a target error takes: in words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from sfumato.cli.sense_forecast import NAMES, Told, axis_name, interval, left_out
-from sfumato.cli.sense_words import many, short, up
+from sfumato.privacy import ZCDP, ApproxDP, as_approx
+from sfumato.sensing.render.plan import NAMES, axis_name, interval, left_out
+from sfumato.sensing.render.words import many, short, up
 
 if TYPE_CHECKING:
-    from sfumato.privacy import ZCDP, ApproxDP
-    from sfumato.sensing.planning import Axis, Design, ErrorForecast, Requirement
+    from sfumato.sensing.planning.design import Axis, Design
+    from sfumato.sensing.planning.forecast import ErrorForecast
+    from sfumato.sensing.planning.requirement import Requirement
 
 
-def needs(
+def required_lines(
     design: Design,
     found: Sequence[Requirement],
     *,
     even: float,
     total: ZCDP | ApproxDP,
     readings: int | None,
-) -> Told:
+) -> list[str]:
     """The sensors and the epsilon that a wanted error takes, and how sure that is."""
     lines = []
     if even <= found[0].want:
@@ -56,17 +58,11 @@ def needs(
         ]
         lines.append(f"tried, with mean errors: {'; '.join(tried)}")
         lines += left_out(list(one.means.values()))
-    return {"needed": {axis_name(design, one.axis): _data(one) for one in found}}, lines
+    return lines
 
 
 def _of(one: ErrorForecast) -> str:
     return f"{interval(one)}, {one.answers} trials"
-
-
-def _data(one: Requirement) -> dict[str, Any]:
-    data = asdict(one) | {"means": [{"value": x, **asdict(y)} for x, y in one.means.items()]}
-    data["within_a_tenth"] = data.pop("enough")  # of the least error: not of what is wanted
-    return data
 
 
 def _takes(one: Requirement, name: str, about: str) -> str:
@@ -113,10 +109,6 @@ def _so(one: Requirement, name: str) -> str:
 
 def _together(rho: float, readings: int, total: ZCDP | ApproxDP) -> str:
     """What so many readings of this rho cost in the terms that were asked for."""
-    from fractions import Fraction
-
-    from sfumato.privacy import ZCDP, ApproxDP, as_approx
-
     all_of_it = ZCDP(Fraction(rho) * readings)
     cost = f"rho {up(float(all_of_it.rho))}"
     if isinstance(total, ApproxDP):

@@ -9,15 +9,14 @@ import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.heatmap import INK
-from sfumato.figures.sheet import FOUND, READ, dots
+from sfumato.figures.sheet import dots
+from sfumato.figures.style import FONT_TINY, FOUND, INK, READ, SURE
 from sfumato.spaces import Graph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
-SURE = "#f2b01e"  # no blue of masses, no red of true sources, no ring of a community
 PALE = 0.2
 EDGE = 0.9  # points: bands that overlap are told apart by it
 BEHIND = 330.0  # square points: a halo that is seen around the largest mass, which nodes of a band often have
@@ -166,7 +165,7 @@ def _write(axis: Axes, at: tuple[float, float], words: str, **where: Any) -> Non
 
     halo = [withStroke(linewidth=2, foreground="white")]
     axis.text(
-        *at, words, ha="center", fontsize=6.5, color=INK, path_effects=halo, zorder=7, **where
+        *at, words, ha="center", fontsize=FONT_TINY, color=INK, path_effects=halo, zorder=7, **where
     )
 
 

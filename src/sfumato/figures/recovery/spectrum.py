@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter
+from sfumato.figures.style import FONT_LABEL, FONT_NOTE, HIDDEN, LOST, NOISE, SEEN, THROUGH
 
 
 def draw_conditioning(
@@ -50,27 +51,23 @@ def draw_conditioning(
     FigureCanvasAgg(figure)
     axis = figure.subplots()
     drawn = np.maximum(ordered, bottom * 1.5)
-    axis.semilogy(number, drawn, color="#b8b8b8", linewidth=0.8, zorder=1)
+    axis.semilogy(number, drawn, color=THROUGH, linewidth=0.8, zorder=1)
     for chosen, color, label in (
-        (~hidden, "#7a1f5c", "readings tell it"),
-        (hidden, "#9a9a9a", "hidden"),
+        (~hidden, SEEN, "readings tell it"),
+        (hidden, HIDDEN, "hidden"),
     ):
         if chosen.any():
             axis.scatter(number[chosen], drawn[chosen], s=16, color=color, label=label, zorder=2)
-    axis.axhspan(
-        bottom, floor, color="#ececec", zorder=0, label="lost to rounding: physics hides it"
-    )
+    axis.axhspan(bottom, floor, color=LOST, zorder=0, label="lost to rounding: physics hides it")
     if noise is not None:
-        axis.axhline(
-            noise, color="#c2571a", linewidth=1.4, label=f"noise of one reading: {noise:.3g}"
-        )
+        axis.axhline(noise, color=NOISE, linewidth=1.4, label=f"noise of one reading: {noise:.3g}")
     axis.set_ylim(bottom, max(ordered[0], noise or 0.0) * 3)
     axis.set_xlabel(
         "number of the singular value" + ("" if complete else " (the leading ones only)")
     )
     axis.set_ylabel("singular value")
-    axis.legend(fontsize=8.5, frameon=False)
-    figure.supxlabel(caption, fontsize=9, wrap=True, parse_math=False)
+    axis.legend(fontsize=FONT_NOTE, frameon=False)
+    figure.supxlabel(caption, fontsize=FONT_LABEL, wrap=True, parse_math=False)
     out = io.BytesIO()
     # No date and no version in the file: the same values give the same bytes.
     figure.savefig(out, format="png", dpi=110, metadata={"Software": None})

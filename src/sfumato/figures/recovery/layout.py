@@ -13,7 +13,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from scipy.spatial import KDTree
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.errors import InvalidParameter
+from sfumato.figures.recovery.communities import community_numbers
 from sfumato.spaces import Graph
 
 DENSE = 700  # nodes: up to here all eigenvectors and all pairs are cheap
@@ -40,17 +40,6 @@ def graph_layout(graph: Graph, labels: npt.ArrayLike | None = None) -> FloatArra
     ).tocsr()
     links = sparse.csr_array(links + links.T)
     return _unit(_forces(_spectral(links), links))
-
-
-def community_numbers(labels: npt.ArrayLike, size: int) -> IntArray:
-    """Labels of any kind, one for each node, as numbers 0, 1, ... in the order of the labels."""
-    array = np.asarray(labels)
-    if array.shape != (size,) or array.dtype.kind not in "biufU":
-        raise InvalidParameter(
-            f"labels must be one number or name for each of {size} nodes, got shape {array.shape} and type "
-            f"{array.dtype}; nothing was drawn"
-        )
-    return np.asarray(np.unique(array, return_inverse=True)[1], dtype=np.int64)
 
 
 def _links(graph: Graph, groups: IntArray | None) -> tuple[IntArray, FloatArray]:

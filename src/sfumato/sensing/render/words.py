@@ -1,4 +1,4 @@
-"""Numbers, lists and tables as sensor commands write them."""
+"""Numbers, lists and tables in words."""
 
 from __future__ import annotations
 
@@ -59,3 +59,14 @@ def plain(result: Any) -> Any:
             return None
         case _:
             return result
+
+
+def percent(probability: float) -> str:
+    """A probability for people; one that is not quite sure is never rounded to sure.
+
+    >>> percent(0.912), percent(0.9999), percent(1.0)
+    ('91 %', '>99 %', '>99 %')
+    """
+    if probability < 0.005:
+        return "<1 %"
+    return f"{100 * probability:.0f} %" if probability < 0.995 else ">99 %"

@@ -1,19 +1,32 @@
-"""Curves of all that can be changed in a plan of sensors: in words, as JSON has them, and on a page."""
+"""Curves of all that can be changed in a plan of sensors: in words, in tables, and on a page."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sfumato.cli.sense_forecast import NAMES, axis_name, extent, interval, left_out, unit
-from sfumato.cli.sense_words import aligned, listed, short
-from sfumato.files import write_file
+from sfumato.sensing.render.plan import (
+    NAMES,
+    axis_name,
+    best_time,
+    extent,
+    interval,
+    left_out,
+    paper_lines,
+    plan_lines,
+    time_symbol,
+    unit,
+)
+from sfumato.sensing.render.words import aligned, listed, short
 
 if TYPE_CHECKING:
-    from sfumato.sensing.planning import Axis, Curve, Design, ErrorForecast, RecoveryForecast
+    from sfumato.figures import Panel
+    from sfumato.sensing.planning.design import Axis, Curve, Design
+    from sfumato.sensing.planning.forecast import ErrorForecast, RecoveryForecast
+    from sfumato.sensing.results.plan import SensorPlan
+
+    PageSection = tuple[str, str, list[list[str]], bytes | None, str]
 
 TITLES = {
     "diffusion time": "When to read",
@@ -25,12 +38,12 @@ TITLES = {
 
 def not_shown(design: Design, foreseen: RecoveryForecast, seconds: float) -> str:
     """What curves would show, and in about how long: by the seconds that a forecast took."""
-    from sfumato.sensing.planning import AXES, CURVE_TRIALS, values_on
+    from sfumato.sensing.planning.design import AXES, CURVE_TRIALS, values_on
 
     points = {axis: len(values_on(design, axis)) for axis in AXES}
     changes = {axis: f"more {axis_name(design, axis)}" for axis in AXES if points[axis]}
     if "diffusion time" in changes:
-        changes["diffusion time"] = f"another {_time(design)}"
+        changes["diffusion time"] = f"another {time_symbol(design)}"
     slow = foreseen.bayes or foreseen.least_mass
     trials = sum(points.values()) * min(CURVE_TRIALS[slow.estimator], slow.trials)
     minutes = math.ceil(seconds * trials / slow.trials / 60)
@@ -40,7 +53,7 @@ def not_shown(design: Design, foreseen: RecoveryForecast, seconds: float) -> str
     )
 
 
-def tables(design: Design, found: Sequence[Curve]) -> list[str]:
+def curve_tables(design: Design, found: Sequence[Curve]) -> list[str]:
     """The curves as text: a small table for each, with what is planned marked."""
     lines = [
         f"one number changed at a time, the rest as planned; mean errors with 95 %, {_trials(found)}, on the "
@@ -58,53 +71,6 @@ def tables(design: Design, found: Sequence[Curve]) -> list[str]:
     return [*lines, ""]
 
 
-def curves(design: Design, found: Sequence[Curve]) -> dict[str, Any]:
-    """All that the page draws, and the best time to read."""
-    told: dict[str, Any] = {"curves": {}}
-    for curve in found:
-        told["curves"][axis_name(design, curve.axis)] = {
-            "values": list(curve.values),
-            "estimators": {
-                name: [asdict(one) for one in forecasts]
-                for name, forecasts in curve.forecasts.items()
-            },
-            "papers_upper_up_to_a_constant": list(curve.upper),
-            "papers_lower": list(curve.lower),
-        }
-        if curve.axis == "diffusion time":
-            told["best_time"] = {
-                "estimator": curve.best_by,
-                "time": curve.best,
-                "low": curve.as_good[0],
-                "high": curve.as_good[-1],
-                "as_good": list(curve.as_good),
-                "better_than_no_reading": curve.helps,
-                "said": _when(design, curve),
-            }
-    return told
-
-
-def _when(design: Design, curve: Curve) -> str:
-    """The best time to read, by the better estimator, as far as chance lets anybody say it."""
-    name, whose = _time(design), f"for the {NAMES[curve.best_by]}, "
-    tried = f"{name} {curve.values[0]:.3g} to {curve.values[-1]:.3g}"
-    if not curve.helps:
-        return f"{whose}at none of the times tried, {tried}, is a reading better than none by more than chance"
-    if len(curve.as_good) == len(curve.values):
-        return f"{whose}no time of those tried, {tried}, is better to read at than another by more than chance"
-    if len(curve.as_good) > 1:
-        best = f"{name} {listed([f'{value:.3g}' for value in curve.as_good])} are equally good to read at"
-        best += f", within chance, with the least mean error at {curve.best:.3g}"
-    else:
-        end = {curve.values[0]: ", the first,", curve.values[-1]: ", the last,"}.get(curve.best, "")
-        best = f"{name} {curve.best:.3g}{end} is best to read at"
-    return f"{whose}of the times tried, {best}; planned is {design.time:.3g}"
-
-
-def _time(design: Design) -> str:
-    return "rate" if axis_name(design, "diffusion time") == "rate" else "T"
-
-
 def _trials(found: Sequence[Curve]) -> str:
     """How many trials every point of all curves is of."""
     each = [
@@ -118,67 +84,76 @@ def _failed(found: Sequence[Curve]) -> list[str]:
     return left_out([one for curve in found for some in curve.forecasts.values() for one in some])
 
 
-def write_page(
-    out: Path,
-    design: Design,
-    lines: list[str],
-    found: Sequence[Curve],
-    result: dict[str, Any],
-    foreseen: RecoveryForecast,
-    told: dict[str, Any],
-) -> None:
-    """The curves as one picture, or on a page with the plan and the numbers."""
+def picture(plan: SensorPlan) -> bytes:
+    """The curves as one picture."""
     from sfumato.figures import draw_recovery_forecast
-    from sfumato.report import Section, write_report
 
-    caption = (
-        f"{lines[0]}. Mean error in earth mover's distance, in {unit(design)}{extent(design)}; whiskers "
-        "95 %. Each point is of "
-        f"{_trials(found)}, on the same made-up sources and noise along a curve: it says what changes; how "
-        "large errors are, the forecast above says from more trials."
+    even = plan.forecast.even if plan.forecast is not None else math.nan
+    return draw_recovery_forecast(_panels(plan, even), caption=caption(plan))
+
+
+def caption(plan: SensorPlan) -> str:
+    """What the picture of curves shows."""
+    design, found = plan.design, plan.curves
+    told = (
+        f"{plan_lines(plan)[0]}. Mean error in earth mover's distance, in {unit(design)}{extent(design)}; "
+        f"whiskers 95 %. Each point is of {_trials(found)}, on the same made-up sources and noise along a "
+        "curve: it says what changes; how large errors are, the forecast above says from more trials."
     )
-    caption += "".join(f" {said}." for said in _failed(found))
+    told += "".join(f" {said}." for said in _failed(found))
     if _papers(found):
-        caption += (
+        told += (
             " Papers' bounds: the upper one up to a constant that nobody has computed, the lower one as it "
             "is, for the worst sources."
         )
-    if any(
-        one.mean == 0
-        for curve in found
-        for forecasts in curve.forecasts.values()
-        for one in forecasts
-    ):
-        caption += " Where no trial was wrong a point is at the bottom, without a whisker."
-    picture = draw_recovery_forecast(_panels(design, found, result, foreseen.even), caption=caption)
-    if out.suffix == ".png":
-        write_file(out, picture)
-        return
-    best = [told["best_time"]["said"]] if "best_time" in told else []
-    write_report(
-        out,
-        f"Plan: {design.site.name}",
-        sections=[
-            Section("Plan", "\n\n".join(_prose(lines)), _expected(foreseen)),
-            Section(
-                "What could be changed", "\n\n".join(best), picture=picture, description=caption
-            ),
-            *(
-                Section(
-                    TITLES[curve.axis],
-                    f"Errors against {axis_name(design, curve.axis)}.",
-                    _table(curve, axis_name(design, curve.axis)),
-                )
-                for curve in found
-            ),
-            Section(
-                "What it holds for",
-                "Sources in random cells, physics as the site says it, noise as planned. T is diffusivity "
-                "times time: to change it is to read earlier or later. Other numbers of sensors stand "
-                "evenly. Nothing was read or charged.",
-            ),
-        ],
-        overwrite=False,
+    means = [one.mean for curve in found for some in curve.forecasts.values() for one in some]
+    if any(mean == 0 for mean in means):
+        told += " Where no trial was wrong a point is at the bottom, without a whisker."
+    return told
+
+
+def page_sections(plan: SensorPlan, *, details: bool = False) -> list[PageSection]:
+    """The plan and its curves as sections of a page: heading, text, table, picture and its description."""
+    design, drawn = plan.design, picture(plan)
+    lines = [*plan_lines(plan, details=details), *paper_lines(plan.papers)]
+    times = [curve for curve in plan.curves if curve.axis == "diffusion time"]
+    best = [best_time(design, curve) for curve in times]
+    expected = [] if plan.forecast is None else _expected(plan.forecast)
+    return [
+        ("Plan", "\n\n".join(_prose(lines)), expected, None, ""),
+        ("What could be changed", "\n\n".join(best), [], drawn, caption(plan)),
+        *(
+            (
+                TITLES[curve.axis],
+                f"Errors against {axis_name(design, curve.axis)}.",
+                _table(curve, axis_name(design, curve.axis)),
+                None,
+                "",
+            )
+            for curve in plan.curves
+        ),
+        (
+            "What it holds for",
+            "Sources in random cells, physics as the site says it, noise as planned. T is diffusivity "
+            "times time: to change it is to read earlier or later. Other numbers of sensors stand "
+            "evenly. Nothing was read or charged.",
+            [],
+            None,
+            "",
+        ),
+    ]
+
+
+def spectrum(plan: SensorPlan) -> bytes:
+    """Singular values of the operator beside the noise, as a picture."""
+    from sfumato.figures import draw_conditioning
+
+    site, physics = plan.design.site, plan.physics
+    return draw_conditioning(
+        physics.singular_values,
+        caption=f"{site.name}: {len(site.sensors)} sensors, {site.operator.space.size} cells",
+        noise=plan.noise.sigma,
+        complete=physics.complete,
     )
 
 
@@ -201,14 +176,12 @@ def _expected(foreseen: RecoveryForecast) -> list[list[str]]:
     ]
 
 
-def _panels(
-    design: Design, found: Sequence[Curve], result: dict[str, Any], even: float
-) -> list[Any]:
+def _panels(plan: SensorPlan, even: float) -> list[Panel]:
     import numpy as np
 
     from sfumato.figures import Panel, Series
 
-    panels = []
+    design, found, panels = plan.design, plan.curves, []
     for curve in found:
         x = np.array(curve.values)
         series = [
@@ -241,9 +214,9 @@ def _panels(
                 y_label=f"mean error ({unit(design).removeprefix('the ')})",
             )
         )
-    rows = result["after_readings"]
-    x, y = (np.array([float(row[name]) for row in rows]) for name in ("readings", "epsilon"))
-    if len(rows) > 1:
+    if len(plan.costs) > 1:
+        x = np.array([float(row.readings) for row in plan.costs])
+        y = np.array([row.epsilon for row in plan.costs])
         panels.append(
             Panel(
                 "Epsilon after readings",

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import ConvexHull, QhullError
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.beliefs import BEHIND, LEAST, Ball, diamonds, halo, halos
-from sfumato.figures.heatmap import INK, TOPS, round_number
-from sfumato.figures.layout import community_numbers, graph_layout
+from sfumato.figures.recovery.beliefs import BEHIND, LEAST, Ball, diamonds, halo, halos
+from sfumato.figures.recovery.communities import community_numbers, community_outlines
+from sfumato.figures.recovery.labels import name_communities, name_nodes
+from sfumato.figures.recovery.layout import graph_layout
 from sfumato.figures.sheet import (
     FAINT,
-    FOUND,
     LEFT,
     RIGHT,
-    blues,
     color_bar,
     crosses,
     dots,
@@ -36,37 +33,20 @@ from sfumato.figures.sheet import (
     span,
     stamp,
     vector,
-    warm,
 )
+from sfumato.figures.style import EDGES, FOUND, PLAIN, RINGS, TOPS, blues, round_number, warm
 from sfumato.spaces import Graph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 WIDE, GAP = 11.0, 0.5  # inches: two panels side by side and what is between them
 FLATTEST, TALLEST = 0.5, 1.15  # panels: height over width
-# Communities; none is a blue of masses, a brown of readings or the red of sources.
-RINGS = ("#2e7d32", "#8e24aa", "#00acc1", "#ec407a", "#9e9d24", "#455a64")
-PLAIN = "#7d838b"
-LARGER, LARGEST = (
-    1.3,
-    200,
-)  # how much larger than its node a mass is, and square points of the largest beyond
+# How much larger than its node a mass is, and square points of the largest beyond.
+LARGER, LARGEST = 1.3, 200
 CROWD = 10_000  # nodes: rings of more would be all there is to see
-NAMES, LONGEST = 3, 16  # names of communities in a row over one panel, and their letters
-
-
-FEW = 30  # nodes that all get their names
+NAMES = 3  # names of communities in a row over one panel
 TOP = 23  # over names of nodes: a truth that a name hides is not seen
-NAMED = 8  # of more, those with the most mass
-OWN = 4  # points around a named node, which no other name covers
-# Points from a node to its name, and how the name is aligned: where it goes if it is free, in this
-# order.
-SIDES: tuple[tuple[float, float, Literal["left", "center", "right"]], ...] = (
-    (6, 3, "left"), (6, -8, "left"), (-6, 3, "right"), (-6, -8, "right"), (0, 10, "center"),
-    (0, -16, "center"), (14, 12, "left"), (14, -18, "left"), (-14, 12, "right"), (-14, -18, "right"),
-)  # fmt: skip
 
 
 def draw_graph_recovery(
@@ -151,50 +131,16 @@ def draw_graph_recovery(
         for cross in axes[-1].lines[before:]:
             cross.set_zorder(TOP)
     if rows:
-        _name_communities(axes[0], kinds, in_row)
+        name_communities(axes[0], kinds, in_row)
     for axis in axes:
         key(axis, columns=2 if two else 4)
         if rehearsal:
             stamp(axis)
     if names is not None:
-        _name_nodes(axes[-1], at, best, names)
+        name_nodes(axes[-1], at, best, names)
     if remark:
         remark_on(axes[-1], remark)
     return png(figure)
-
-
-def _name_nodes(axis: Axes, at: FloatArray, found: FloatArray, names: Sequence[str]) -> None:
-    """The names of the nodes with the most mass, or of all where there is room.
-
-    Each is beside its node where it hides neither a name before it nor another node that has one,
-    or else no name; without such a side it is left out, since two names over each other are none.
-    """
-    from matplotlib.patheffects import withStroke
-    from matplotlib.transforms import Bbox
-
-    figure = cast("Figure", axis.figure)
-    axis.apply_aspect()  # names are measured where they will be
-    few = len(at) <= FEW
-    order = np.argsort(-found, kind="stable")[: len(at) if few else NAMED]
-    order = order[(found[order] > 0) | few]
-    near = OWN * figure.dpi / 72
-    spots = [Bbox([spot - near, spot + near]) for spot in axis.transData.transform(at[order])]
-    taken: list[Bbox] = []
-    for number, node in enumerate(order.tolist()):
-        both = [*taken, *spots[:number], *spots[number + 1 :]]
-        text = axis.annotate(
-            names[node], at[node], textcoords="offset points", xytext=SIDES[0][:2], fontsize=7, color=INK,
-            zorder=22, parse_math=False, path_effects=[withStroke(linewidth=2, foreground="white")],
-        )  # fmt: skip
-        for hidden, (across, up, side) in product((both, taken), SIDES):
-            text.set_position((across, up))
-            text.set_horizontalalignment(side)
-            box = text.get_window_extent()
-            if not any(box.overlaps(other) for other in hidden):
-                taken.append(box)
-                break
-        else:
-            text.remove()
 
 
 def _nodes(sensors: npt.ArrayLike | None, size: int) -> IntArray:
@@ -240,7 +186,7 @@ def _ground(axis: Axes, graph: Graph, at: FloatArray, groups: IntArray | None) -
     )
     axis.add_collection(
         LineCollection(
-            list(lines), colors="#5f6670", linewidths=0.9 if len(lines) < 200 else 0.5,
+            list(lines), colors=EDGES, linewidths=0.9 if len(lines) < 200 else 0.5,
             alpha=float(np.clip(60 / max(1.0, ink), 0.04, 0.6)), zorder=1,
         )
     )  # fmt: skip
@@ -262,36 +208,6 @@ def _fit(axis: Axes, count: int) -> None:
     begin, end = (low + high - unit * sides) / 2, (low + high + unit * sides) / 2
     axis.set_xlim(begin[0], end[0])
     axis.set_ylim(begin[1], end[1])
-
-
-def community_outlines(at: FloatArray, groups: IntArray) -> list[FloatArray]:
-    """Outlines around the communities, if they lie apart; none at all where they are mixed.
-
-    An outline holds the nearest 95 % of a community's nodes, with a margin; communities lie apart
-    if at most a tenth of all nodes are within another one's outline. One of fewer than 3 nodes has
-    an empty one.
-    """
-    from matplotlib.path import Path
-
-    outlines, astray = [], 0
-    for group in range(int(groups.max(initial=0)) + 1):
-        own = at[groups == group]
-        outline = _outline(own)
-        outlines.append(outline)
-        if len(outline):
-            astray += int(Path(outline).contains_points(at[groups != group]).sum())
-    return outlines if astray <= len(at) / 10 else []
-
-
-def _outline(own: FloatArray) -> FloatArray:
-    middle = np.median(own, axis=0)
-    far = np.hypot(*(own - middle).T)
-    kept = own[far <= np.quantile(far, 0.95)] if len(own) > 20 else own
-    try:
-        corners = kept[ConvexHull(kept).vertices]
-    except (QhullError, ValueError):  # fewer than three places, or all on one line
-        return np.empty((0, 2))
-    return np.asarray(middle + 1.08 * (corners - middle))
 
 
 def _readings(
@@ -393,30 +309,3 @@ def _dot(count: int) -> tuple[float, float]:
     if count > CROWD:
         return float(np.clip(70_000 / count, 0.5, 7)), 0.0
     return float(np.clip(9000 / count, 7, 90)), float(np.clip(300 / count, 0.35, 1.6))
-
-
-def _name_communities(axis: Axes, names: npt.NDArray[Any], in_row: int) -> None:
-    """Rows of names at the top of the figure, over whatever else is said there."""
-    from matplotlib.lines import Line2D
-
-    figure = cast("Figure", axis.figure)
-    width, height = figure.get_size_inches()
-    style: dict[str, Any] = {"marker": "o", "linestyle": "", "color": "white", "markersize": 7}
-    rings = [
-        Line2D([], [], markeredgecolor=ring, markeredgewidth=2, **style)
-        for ring in RINGS[: names.size]
-    ]
-    drawn = figure.legend(
-        rings, ["?"] * names.size, loc="upper left",
-        bbox_to_anchor=((LEFT - 0.12) / width, 1 - 0.1 / height), ncols=in_row, frameon=False, fontsize=8,
-        handletextpad=0.2, columnspacing=1.3, borderaxespad=0.1, labelcolor=INK,
-    )  # fmt: skip
-    # Afterwards, because matplotlib leaves out what begins with an underscore.
-    for text, name in zip(drawn.get_texts(), names.tolist(), strict=True):
-        text.set_parse_math(False)
-        text.set_text(_short(name))
-
-
-def _short(name: str | float) -> str:
-    said = name if isinstance(name, str) else f"community {name:g}"
-    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"

@@ -11,11 +11,9 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.beliefs import balls
-from sfumato.figures.heatmap import INK
+from sfumato.figures.recovery.beliefs import balls
 from sfumato.figures.sheet import (
     LEFT,
-    READ,
     RIGHT,
     dots,
     heading,
@@ -28,13 +26,12 @@ from sfumato.figures.sheet import (
     span,
     stamp,
 )
+from sfumato.figures.style import FONT_LABEL, INK, PATHS, READ
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDE, HIGH = 8.0, 3.4
-# Sources; none is the amber of bands in a plane or the red of true sources.
-PATHS = ("#1565c0", "#8e24aa", "#00838f", "#6d4c41", "#455a64", "#3949ab")
 TICKS, LONGEST, FEWER = (
     9,
     10,
@@ -76,7 +73,7 @@ def draw_line_track(
     low, high = limits
     axis.set_ylim(low - 0.02 * (high - low), high + 0.02 * (high - low))
     plain_numbers(axis, "y")
-    axis.set_ylabel("position", fontsize=9, color=INK)
+    axis.set_ylabel("position", fontsize=FONT_LABEL, color=INK)
     _rounds(axis, times, len(at))
     key(axis)
     if rehearsal:
@@ -135,8 +132,8 @@ def draw_plane_track(
     axis.set_ylim(low_y - 0.03 * (high_y - low_y), high_y + 0.03 * (high_y - low_y))
     axis.set_aspect("equal", adjustable="datalim")
     plain_numbers(axis)
-    axis.set_xlabel("position east", fontsize=9, color=INK)
-    axis.set_ylabel("position north", fontsize=9, color=INK)
+    axis.set_xlabel("position east", fontsize=FONT_LABEL, color=INK)
+    axis.set_ylabel("position north", fontsize=FONT_LABEL, color=INK)
     key(axis, columns=3)
     if rehearsal:
         stamp(axis)
@@ -154,7 +151,7 @@ def _rounds(axis: Axes, times: Sequence[str], count: int) -> None:
     axis.set_xticks(shown)
     labels = [short[number - 1] if named else str(number) for number in shown.tolist()]
     axis.set_xticklabels(labels, parse_math=False)
-    axis.set_xlabel("round, by its time" if named else "round", fontsize=9, color=INK)
+    axis.set_xlabel("round, by its time" if named else "round", fontsize=FONT_LABEL, color=INK)
     axis.set_xlim(0.7, count + 0.3)
 
 

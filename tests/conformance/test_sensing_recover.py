@@ -58,8 +58,8 @@ def plane() -> None:
     places = [(f"s{i}", 0.1 + 0.2 * (i % 4), 0.1 + 0.25 * (i // 4)) for i in range(12)]
     table("sensors.csv", ["sensor", "x", "y"], places)
     done(
-        "site", "site.json", "--name", "yard", *TOLD, "--grid", "2", "--bounds", "0,0,1,1", "--sensors", "sensors.csv",
-        "--diffusion-time", "0.02", "--radius", "1/10",
+        "site", "site.json", "--name", "yard", *TOLD, "--grid", "2", "--bounds", "0,0,1,1",
+        "--sensors", "sensors.csv", "--diffusion-time", "0.02", "--radius", "1/10",
     )  # fmt: skip
 
 

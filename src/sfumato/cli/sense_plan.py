@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.area import four_numbers
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.heatmap_options import four_numbers
 from sfumato.cli.sense_options import (
     CalibrationOption,
     Calibrations,

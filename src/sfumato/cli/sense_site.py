@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.area import four_numbers
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.heatmap_options import four_numbers
 from sfumato.cli.ledger import budget_of
 from sfumato.cli.sense_options import (
     CellsOption,

@@ -8,7 +8,7 @@ from .atomic import (
     whole_file,
     write_file,
 )
-from .edge_lists import EdgeList, read_edge_list, read_nodes
+from .edge_lists import EdgeList, number_edges, read_edge_list, read_nodes, usual_ends
 from .geojson import (
     MOST_BYTES,
     MOST_POSITIONS,
@@ -45,6 +45,7 @@ __all__ = [
     "features_of",
     "has_column",
     "keep_paid",
+    "number_edges",
     "number_of",
     "numbers_of",
     "parse_json",
@@ -60,6 +61,7 @@ __all__ = [
     "scratch_folder",
     "sync_folder",
     "unique_names",
+    "usual_ends",
     "whole_file",
     "write_file",
     "write_json",

@@ -10,9 +10,9 @@ from typing import Any
 from sfumato.audit.boxes.box import Box, Pair
 from sfumato.audit.boxes.pairs import Inputs
 from sfumato.audit.boxes.runs import as_box
-from sfumato.audit.results import Verdict, Witness
 from sfumato.audit.sequential.bet import Budget
 from sfumato.audit.sequential.refutation import refute
+from sfumato.audit.verdict import Verdict, Witness
 from sfumato.errors import InvalidParameter, SfumatoError
 from sfumato.privacy import ZCDP, AddRemoveUser, ApproxDP, Claim, GaussianDP, Neighbors, PureDP
 from sfumato.privacy.accounting import Number
@@ -136,13 +136,18 @@ def _seen(witness: Witness) -> str:
 
 
 def _inconclusive(box: Box, verdict: Verdict, flake: float) -> str:
-    if verdict.needed is None or verdict.witness is not None:
-        more = "" if verdict.needed is None else f"; allow at least {verdict.needed} runs"
+    if verdict.required_runs is None or verdict.witness is not None:
+        more = (
+            ""
+            if verdict.required_runs is None
+            else f"; allow at least {verdict.required_runs} runs"
+        )
         return (
             f"{box.name} was not tested: {'; '.join(verdict.notes)} ({verdict.claim.loss}){more}."
         )
     return (
         f"{verdict.runs} runs of {box.name} are too few: with a flake rate of {flake:g} they could have "
         "missed even an output that one input always gives and the other never does, which "
-        f"{verdict.claim.loss} forbids; allow at least {verdict.needed} more runs, or a larger flake rate."
+        f"{verdict.claim.loss} forbids; allow at least {verdict.required_runs} more runs, or a larger flake "
+        "rate."
     )

@@ -10,13 +10,13 @@ from scipy import stats
 from sfumato.audit.boxes.box import Box
 from sfumato.audit.boxes.runs import run_side
 from sfumato.audit.fixed.ratio import p_value
-from sfumato.audit.results import Replay, Witness
+from sfumato.audit.verdict import Replay, Witness
 from sfumato.errors import InvalidParameter
 
 BATCH = 100_000
-MOST = 10_000_000
+MAX_RUNS = 10_000_000
 """Runs of either input, whatever a file says."""
-FEWEST = 1024
+MIN_RUNS = 1024
 POWER = 0.999
 CAUTION = 1.5
 """Standard deviations that are taken off what a witness shows: counts are chance too."""
@@ -25,8 +25,8 @@ HALVINGS = 3
 
 def replay(witness: Witness, box: Box, *, runs: int, level: float = 0.01) -> Replay:
     """The witness again, on so many fresh runs of either input."""
-    if not 1 <= runs <= MOST:
-        raise InvalidParameter(f"runs must be from 1 to {MOST:,}, got {runs}; nothing was run")
+    if not 1 <= runs <= MAX_RUNS:
+        raise InvalidParameter(f"runs must be from 1 to {MAX_RUNS:,}, got {runs}; nothing was run")
     # An event that was saved in words only says so before anything is run.
     witness.event.contains(np.zeros((1, witness.encoder.width + 1)))
     hits = [0, 0]
@@ -68,5 +68,5 @@ def enough_runs(witness: Witness, seen: Replay | None = None, *, level: float = 
         more, less = shares[0] - caution * spreads[0], min(1.0, shares[1] + caution * spreads[1])
         if (excess := more - grown * less - delta) > 0:
             variance = more * (1 - more) + grown**2 * less * (1 - less)
-            return int(min(MOST, max(FEWEST, math.ceil(1.5 * variance * (z / excess) ** 2))))
-    return min(MOST, max(FEWEST, 4 * max(runs)))
+            return int(min(MAX_RUNS, max(MIN_RUNS, math.ceil(1.5 * variance * (z / excess) ** 2))))
+    return min(MAX_RUNS, max(MIN_RUNS, 4 * max(runs)))

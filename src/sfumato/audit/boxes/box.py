@@ -243,7 +243,7 @@ def read_samples(first: Path, second: Path) -> SampleBox:
                 f"{path} has no number on its first line, {lines[0]!r}, and numbers on all others: take the "
                 "line away if it is a header, put it further down if it is an output; nothing was tested"
             )
-        held.append([outputs[place] for place in _shuffled(len(outputs), side)])
+        held.append([outputs[place] for place in shuffled(len(outputs), side)])
     if first.samefile(second):
         raise InvalidInput(f"samples are two files, got {first} twice; nothing was tested")
     return SampleBox(held[0], held[1], f"{first} and {second}", [0, 0])
@@ -255,7 +255,7 @@ def _has_number(output: Any) -> bool:
     )
 
 
-def _shuffled(size: int, side: int) -> list[int]:
+def shuffled(size: int, side: int) -> list[int]:
     """Places in an order that has nothing to do with what is there."""
     return sorted(
         range(size), key=lambda place: hashlib.sha256(f"{side} {place}".encode()).digest()

@@ -230,7 +230,7 @@ FORMS: dict[str, Callable[[str], Inputs]] = {
     "list": lambda size: Lists(int(size or 10)),
     "list-replace": lambda size: Lists(int(size or 10), replace=True),
 }
-"""What a command line calls the forms, with the size where one is given."""
+"""Names of the forms, with the size where one is given."""
 
 
 def inputs_of(text: str) -> Inputs:

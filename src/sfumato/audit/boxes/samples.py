@@ -57,8 +57,10 @@ class Encoder:
             and not (self.words and self.width > 1)
         ):
             rows[:, :-1] = array
-            most = WHOLE if array.dtype.kind in "biu" else np.nextafter(WORD, 0)
-            left = np.flatnonzero(~((array >= -most) & (array <= most)).all(axis=1)).tolist()
+            max_number = WHOLE if array.dtype.kind in "biu" else np.nextafter(WORD, 0)
+            left = np.flatnonzero(
+                ~((array >= -max_number) & (array <= max_number)).all(axis=1)
+            ).tolist()
         for place in left:
             rows[place] = self._row(outputs[place])
         return rows

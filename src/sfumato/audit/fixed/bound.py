@@ -16,28 +16,13 @@ from sfumato.audit.claims import EpsilonDelta
 from sfumato.audit.fixed.choice import choose_event
 from sfumato.audit.fixed.events import Candidate
 from sfumato.audit.fixed.ratio import epsilon_lower
-from sfumato.audit.results import Witness
+from sfumato.audit.verdict import LowerBound, Witness
 from sfumato.errors import InvalidParameter
 
 LEARN = 0.45
 """The share of the runs that chooses the event; the rest tests it."""
-LEAST_RUNS = 100
+MIN_RUNS = 100
 BATCH = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class LowerBound:
-    """No epsilon below this one holds at delta for the pair, unless the one test of the witness erred.
-
-    That happens with chance at most 1 - confidence, whichever event was chosen. `runs` counts both
-    inputs.
-    """
-
-    epsilon: float
-    delta: float
-    confidence: float
-    witness: Witness
-    runs: int
 
 
 def lower_bound(
@@ -119,8 +104,8 @@ class Draw:
 
 def require_runs(runs: int, confidence: float) -> None:
     """Refuse what no audit can be made of, before anything is run."""
-    if runs < LEAST_RUNS:
-        raise InvalidParameter(f"runs must be at least {LEAST_RUNS}, got {runs}; nothing was run")
+    if runs < MIN_RUNS:
+        raise InvalidParameter(f"runs must be at least {MIN_RUNS}, got {runs}; nothing was run")
     if not 0 < float(confidence) < 1:
         raise InvalidParameter(
             f"confidence must be between 0 and 1, got {confidence}; nothing was run"

@@ -119,10 +119,10 @@ def p_value(
     _check(k1, n1, k2, n2, delta, level)
     _check_epsilon(epsilon)
     critical, ratio = _critical(level), math.exp(min(epsilon, 700.0))
-    least = _score_ratio(k1, n1, k2, n2, delta, critical)
-    if least <= 0 or ratio * k2 / n2 + delta >= k1 / n1:
+    min_ratio = _score_ratio(k1, n1, k2, n2, delta, critical)
+    if min_ratio <= 0 or ratio * k2 / n2 + delta >= k1 / n1:
         return 1.0
-    test = _Test.of(k1, k2, _Order(least, delta, critical, n1, n2), level)
+    test = _Test.of(k1, k2, _Order(min_ratio, delta, critical, n1, n2), level)
     return min(1.0, test.tail(ratio, delta) + level * NUISANCE)
 
 
@@ -142,7 +142,7 @@ class _Order:
     n1: int
     n2: int
 
-    def least(self, k2: FloatArray) -> FloatArray:
+    def min_hits(self, k2: FloatArray) -> FloatArray:
         """The smallest k1 in the set for each k2; rounded down, which makes the set no smaller."""
         level, rate = self.ratio * k2 / self.n2, self.ratio / self.n2
         half = self.critical**2 * rate / 2
@@ -238,7 +238,7 @@ class _Test:
         blocks = int(min(BLOCKS, (end - begin).max()))
         cuts = np.floor(begin[:, None] + (end - begin)[:, None] * np.linspace(0, 1, blocks + 1))
         inside = np.diff(_at_least(cuts, n2, p2[:, None]), axis=1)
-        need = self.order.least(cuts[:, :-1])
+        need = self.order.min_hits(cuts[:, :-1])
         return np.asarray(
             (-inside * _at_least(need, n1, p1[:, None])).sum(axis=1) * (1 + 1e-9) + 2 * tiny
         )

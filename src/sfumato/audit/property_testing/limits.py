@@ -17,9 +17,9 @@ from sfumato._types import FloatArray
 from sfumato.audit.claims import (
     Claimed,
     above,
+    decidable_statement,
     require_countable,
     require_verifiable,
-    tested_statement,
     traits_of,
 )
 from sfumato.audit.property_testing.repetition import amplified, random_plan
@@ -85,7 +85,7 @@ def queries_without_information(
     """
     require_verifiable(loss)
     require_countable(loss)
-    stated = tested_statement(loss)
+    stated = decidable_statement(loss)
     e = stated.epsilon
     min_runs = max(
         two_point_bound(e, stated.delta, proximity=proximity, error=error),

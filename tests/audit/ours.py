@@ -26,7 +26,7 @@ from sfumato.audit.claims import implied
 from sfumato.audit.sequential.power import excluded_epsilon
 from sfumato.audit.verdict import Verdict
 from sfumato.graphon import FlippedDyads
-from sfumato.heatmap import PrivateBounds, Pyramid, Zoom
+from sfumato.heatmap.methods import PrivateBounds, Pyramid, Zoom
 from sfumato.heatmap.methods.baselines import (
     AdaptiveGrid,
     FlatGaussian,

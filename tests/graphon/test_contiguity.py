@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.model import BlockGraphon
-from sfumato.graphon.thresholds import (
+from sfumato.graphon.limits.thresholds import (
     REGIMES,
     contiguity_threshold,
     detectability,
@@ -20,6 +19,7 @@ from sfumato.graphon.thresholds import (
     signals,
     table,
 )
+from sfumato.graphon.model import BlockGraphon
 
 
 @pytest.mark.unit

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.area import four_numbers
 from sfumato.cli.audit_live import aside
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
-from sfumato.cli.map_options import Overwrite, X, Y, keep_apart
+from sfumato.cli.heatmap_options import Overwrite, X, Y, four_numbers, keep_apart
 from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:

@@ -12,17 +12,18 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.estimate import Estimate, block_pairs
-from sfumato.graphon.holdout import Gain, guarded_fit
-from sfumato.graphon.limits import estimation_rate
+from sfumato.graphon.estimation.estimators import Estimate, block_pairs
+from sfumato.graphon.estimation.holdout import Gain, guarded_fit
+from sfumato.graphon.limits.bounds import estimation_rate
+from sfumato.graphon.limits.thresholds import even_like
 from sfumato.graphon.model import BlockGraphon
-from sfumato.graphon.network import Network, as_network, node_names, private_network
-from sfumato.graphon.release import release_blocks
-from sfumato.graphon.thresholds import even_like
+from sfumato.graphon.network import Network
+from sfumato.graphon.release import private_blocks
+from sfumato.graphon.sources import Nodes, named_network
 from sfumato.privacy import Ledger, Noise, PureDP, Release
 from sfumato.spaces import Graph
 
-MOST_WHOLE = 3000  # nodes of which all pairs are given weights
+MAX_COMPLETE = 3000  # nodes of which all pairs are given weights
 
 
 class Blocks:
@@ -114,7 +115,7 @@ class Blocks:
             "" if self.detectable_ or self.k == 1 else ", nothing to be found"
         )
 
-    def fit(self, graph: object, *, nodes: int | None = None, noise: Noise | None = None) -> Blocks:
+    def fit(self, graph: object, *, nodes: Nodes = None, noise: Noise | None = None) -> Blocks:
         """Find the blocks of a graph; the same object is given back, with what was found.
 
         `nodes` says how many nodes there are, numbered from 0: the nodes of a networkx graph must
@@ -122,11 +123,11 @@ class Blocks:
         Private fits need it for pairs of nodes and networkx graphs: who is there must not be read
         off the edges. `noise` is for rehearsals of private fits; the system's is used without it.
         """
-        read = as_network if self.epsilon is None else private_network
-        network = read(graph, nodes=nodes)
+        given = named_network(graph, nodes=nodes, private=self.epsilon is not None)
+        network, self.nodes_ = given.network, given.names
         k = None if isinstance(self.k, str) else whole("k", self.k, low=1, high=network.size)
         if self.epsilon is not None and self.ledger is not None:
-            found = release_blocks(
+            found = private_blocks(
                 network, k, epsilon=self.epsilon, ledger=self.ledger, noise=noise
             )
             self._keep(
@@ -134,20 +135,19 @@ class Blocks:
             )
             counted = float(found.releases[-1].value.sum())
             self.density_ = min(1.0, max(0.0, counted / max(network.dyads, 1)))
-            self.nodes_ = node_names(graph, network.size, nodes=network.size)
             self.hopeless_, self.reason_ = found.hopeless, found.reason
             self.strengths_, self.releases_, self.gains_ = found.strengths, found.releases, ()
             return self
         salt = 0 if self.rng is None else int(self.rng.integers(1, 2**40))
         estimate, choice = guarded_fit(network, k, salt=salt)
         self._keep(estimate, k, detectable=choice.detectable)
-        self.density_, self.nodes_ = network.density, node_names(graph, network.size, nodes=nodes)
+        self.density_ = network.density
         self.hopeless_, self.reason_ = False, _reason(choice.gains, choice.k, chosen=k is None)
         self.strengths_, self.releases_, self.gains_ = (), (), choice.gains
         return self
 
     def fit_predict(
-        self, graph: object, *, nodes: int | None = None, noise: Noise | None = None
+        self, graph: object, *, nodes: Nodes = None, noise: Noise | None = None
     ) -> IntArray:
         """The block of each node: labels_ after `fit`."""
         return self.fit(graph, nodes=nodes, noise=noise).labels_
@@ -197,9 +197,9 @@ class Blocks:
         self._fitted("weights", "computed")
         n = self.labels_.size
         if edges is None:
-            if not 2 <= n <= MOST_WHOLE:
+            if not 2 <= n <= MAX_COMPLETE:
                 raise InvalidParameter(
-                    f"all pairs are given weights for 2 to {MOST_WHOLE} nodes, got {n}: say which edges; "
+                    f"all pairs are given weights for 2 to {MAX_COMPLETE} nodes, got {n}: say which edges; "
                     "nothing was computed"
                 )
             graph = Graph(np.column_stack(np.triu_indices(n, 1)), nodes=n)

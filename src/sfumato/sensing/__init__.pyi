@@ -4,7 +4,6 @@ from .diagnostics.field_sensors import FaultySensor, remove_offset, suspects
 from .diagnostics.misfit import Misfit, misfit
 from .diagnostics.mixing import Mixing
 from .diagnostics.resolution import Resolution, resolution
-from .files import read_json
 from .model.operators.graph_diffusion import GraphDiffusion, graph_diffusion
 from .model.operators.heat_line import HeatLine, heat_line
 from .model.operators.heat_plane import HeatPlane, heat_plane
@@ -15,6 +14,7 @@ from .model.sensitivity import Sensitivity, per_sensor_loss, sensitivity
 from .model.sensors import Sensors
 from .model.site import Site, read_site
 from .pipeline.recover import check_recovery, recover_sources
+from .pipeline.release import release_readings
 from .planning.design import Curve, Design, error_curve
 from .planning.forecast import ErrorForecast, ErrorRatio, RecoveryForecast, Scene, forecast_recovery
 from .planning.limits import (
@@ -59,7 +59,7 @@ from .release.readings import (
     Snapshot,
     plan,
     read_readings,
-    release_readings,
+    release_snapshot,
     unseal_snapshot,
 )
 from .release.rounds import RoundsCost, RoundsNoise, cost_after, noise_for
@@ -159,7 +159,6 @@ __all__ = [
     "plan_noise",
     "posterior",
     "private_recovery_bound",
-    "read_json",
     "read_master_key",
     "read_readings",
     "read_recovery",
@@ -170,6 +169,7 @@ __all__ = [
     "recovery_lower_bound",
     "register_operator",
     "release_readings",
+    "release_snapshot",
     "remove_offset",
     "required",
     "resolution",

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidInput, SfumatoError
-from sfumato.files import write_file
+from sfumato.files import read_json, write_file
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.sensing.diagnostics.field_sensors import FaultySensor
-from sfumato.sensing.files import read_json
 from sfumato.sensing.tracking.rounds import Track
 
 FORMAT = "sfumato-track/1"

@@ -86,6 +86,12 @@ class Encoder:
 def encoder_of(outputs: Sequence[Any] | npt.NDArray[Any]) -> Encoder:
     """The encoder that suits these first outputs.
 
+    Args:
+        outputs: Of a box, at least one.
+
+    Returns:
+        The encoder.
+
     >>> encoder_of([1.5, 2.5]), encoder_of(["yes", "no"]), encoder_of([("yes", 1), ("no", 2)])
     (Encoder(width=1, words=False), Encoder(width=1, words=True), Encoder(width=2, words=False))
     """

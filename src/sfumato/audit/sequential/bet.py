@@ -105,7 +105,17 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a bet stands: wealth now, the largest so far, and the target that refutes the claim."""
+    """How a bet stands: wealth now, the largest so far, and the target that refutes the claim.
+
+    Attributes:
+        runs: Made so far, both inputs together.
+        seconds: Since the bet began.
+        wealth: Now; it began with 1.
+        best: The largest so far.
+        target: The wealth that refutes the claim.
+        pair: The name of the pair that is run.
+        event: What is bet on, in words.
+    """
 
     runs: int
     seconds: float

@@ -1,7 +1,9 @@
-"""Write the reference pages from the code itself: `python docs/make_reference.py`.
+"""The reference pages, made of the code itself when the site is built: nothing of them is committed.
 
-The command line's page comes from its own help, the library's from its signatures and docstrings. A
-test compares the committed pages with a fresh run.
+`pages()` gives the command line's page from its own help, the library's from signatures and
+docstrings, and the list of files from the first lines of modules. `docs/order.py` hands them to
+mkdocs. `python docs/make_reference.py` writes the table of folders into explain/architecture.md,
+which a test compares with a fresh one.
 """
 
 from __future__ import annotations
@@ -9,56 +11,72 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, UnionType
 from typing import Any
 
 import typer
 
-HERE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
+HOUSE = DOCS.parent / "src" / "sfumato"
 WIDTH = 100
-MADE = "<!-- Made by docs/make_reference.py; do not edit. -->"
-ROOMS = [
-    "sfumato.privacy",
-    "sfumato.spaces",
-    "sfumato.files",
-    "sfumato.transport",
-    "sfumato.records",
-    "sfumato.heatmap",
-    "sfumato.heatmap.methods.baselines",
-    "sfumato.sensing",
-    "sfumato.audit",
-    "sfumato.online",
-    "sfumato.graphon",
-    "sfumato.figures",
-    "sfumato.report",
-]
-EXAMPLES = """\
-The examples on this page run one after the other, after
-
-```python
->>> import math
->>> from datetime import UTC, datetime, timedelta
->>> from fractions import Fraction
->>> import numpy as np
->>> from sfumato.privacy import *
->>> from sfumato.spaces import *
->>> from sfumato.transport import *
->>> from sfumato.records import *
->>> from sfumato.heatmap import *
->>> from sfumato.heatmap.methods.baselines import *
->>> from sfumato.sensing import *
->>> from sfumato.audit import *
->>> from sfumato.online import *
->>> from sfumato.graphon import *
-```"""
+GENERATED = ("reference/cli.md", "reference/api.md", "reference/modules.md")
+SECTIONS = ("Args", "Attributes", "Returns", "Yields", "Raises")
 
 
-def pages() -> dict[Path, str]:
-    """Every generated page, by its path."""
-    return {HERE / "cli.md": command_page(), HERE / "api.md": library_page()}
+def rooms() -> list[str]:
+    """Every folder of the package that exports names, the package itself first."""
+    folders = sorted(stub.parent.relative_to(HOUSE) for stub in HOUSE.rglob("__init__.pyi"))
+    return [".".join(("sfumato", *folder.parts)) for folder in folders]
+
+
+def pages() -> dict[str, str]:
+    """Every generated page, by its place below docs/."""
+    made = (command_page(), library_page(), modules_page())
+    return dict(zip(GENERATED, made, strict=True))
+
+
+# -- files and folders
+
+
+def promise(file: Path) -> str:
+    """The first line of a module's docstring."""
+    return (ast.get_docstring(ast.parse(file.read_text("utf-8"))) or "").partition("\n")[0]
+
+
+def folder_table() -> str:
+    """One row for each folder of the package: what is in it, and how many files."""
+    rows = ["| folder | files | what is there |", "|---|---|---|"]
+    for init in sorted(HOUSE.rglob("__init__.py"), key=lambda file: file.parent):
+        name = init.parent.relative_to(HOUSE.parent).as_posix()
+        count = len([file for file in init.parent.glob("*.py") if file.name != "__init__.py"])
+        rows.append(f"| `{name}/` | {count} | {escaped(promise(init))} |")
+    return "\n".join(rows)
+
+
+def modules_page() -> str:
+    """Every file of the package with the first line of its docstring."""
+    parts = ["# Files", "Every file of the package, by folder."]
+    for init in sorted(HOUSE.rglob("__init__.py"), key=lambda file: file.parent):
+        files = sorted(file for file in init.parent.glob("*.py") if file.name != "__init__.py")
+        rows = [f"| `{file.name}` | {escaped(promise(file))} |" for file in files]
+        parts += [
+            f"## `{init.parent.relative_to(HOUSE.parent).as_posix()}/`",
+            escaped(promise(init)),
+        ]
+        if rows:
+            parts.append("\n".join(["| file | what is there |", "|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def with_folder_table(page: str) -> str:
+    """The page on architecture with a fresh table of folders between its marks."""
+    begin, end = "<!-- folders: made by docs/make_reference.py -->\n", "\n<!-- end of folders -->"
+    before, _, rest = page.partition(begin)
+    return before + begin + folder_table() + end + rest.partition(end)[2]
 
 
 # -- the command line
@@ -70,7 +88,7 @@ def command_page() -> str:
 
     root = typer.main.get_command(app)
     context = typer.Context(root, info_name="sfumato", **root.context_settings)
-    return "\n\n".join([MADE, "# Command line", *_command(root, context)]) + "\n"
+    return "\n\n".join(["# Command line", *_command(root, context)]) + "\n"
 
 
 def _command(command: Any, context: Any) -> Iterator[str]:
@@ -122,8 +140,8 @@ def _row(parameter: Any, context: Any) -> str:
 
 def library_page() -> str:
     """The page of the library: every public name with its signature and docstring."""
-    parts = [MADE, "# Library", EXAMPLES]
-    for room in ROOMS:
+    parts = ["# Library"]
+    for room in rooms():
         module = importlib.import_module(room)
         parts += [f"## `{room}`", escaped(inspect.cleandoc(module.__doc__ or ""))]
         for name in sorted(module.__all__, key=str.lower):
@@ -138,7 +156,7 @@ def _name(name: str, module: ModuleType) -> Iterator[str]:
     yield f"### `{name}`"
     if inspect.isclass(value):
         yield from _class(name, value)
-    elif callable(value):
+    elif inspect.isroutine(value):
         yield code(f"{name}{signature(value)}")
         yield from prose(value.__doc__ or "")
     else:
@@ -167,14 +185,25 @@ def _class(name: str, value: type) -> Iterator[str]:
 
 
 def _constant(name: str, value: Any, module: ModuleType) -> Iterator[str]:
-    union = getattr(value, "__args__", ())
+    union = value.__args__ if isinstance(value, UnionType) else ()
     yield code(f"{name} = {' | '.join(part.__name__ for part in union) if union else repr(value)}")
-    for before, after in zip(*(_statements(module)[offset:] for offset in (0, 1)), strict=False):
+    statements = _statements(_home(name, module))
+    for before, after in itertools.pairwise(statements):
         match before, after:
             case ast.Assign(targets=[ast.Name(id)]), ast.Expr(ast.Constant(str(text))) if (
                 id == name
             ):
                 yield from prose(text)
+
+
+def _home(name: str, module: ModuleType) -> ModuleType:
+    """The module that a folder's stub takes a name from."""
+    stub = Path(str(module.__file__)).with_suffix(".pyi")
+    if stub.exists():
+        for node in ast.parse(stub.read_text("utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
+                return importlib.import_module(f"{module.__name__}.{node.module}")
+    return module
 
 
 def _statements(module: ModuleType) -> list[ast.stmt]:
@@ -212,7 +241,10 @@ def _written(annotation: Any) -> Any:
 def prose(docstring: str) -> Iterator[str]:
     """A docstring as Markdown: paragraphs, tables, drawings and examples."""
     for block in re.split(r"\n\s*\n", inspect.cleandoc(docstring)):
-        if block.startswith(">>>"):
+        title, _, below = block.partition(":\n")
+        if title in SECTIONS:
+            yield from section(title, below)
+        elif block.startswith(">>>"):
             yield code(block)
         elif block.startswith(" "):
             yield f"```text\n{block}\n```"
@@ -220,6 +252,18 @@ def prose(docstring: str) -> Iterator[str]:
             yield block
         elif block:
             yield linked(escaped(block))
+
+
+def section(title: str, below: str) -> Iterator[str]:
+    """A part of a Google-style docstring: a list for parameters and errors, a sentence otherwise."""
+    text = inspect.cleandoc(below)
+    if title in {"Returns", "Yields"}:
+        yield f"**{title}:** {linked(escaped(' '.join(text.split())))}"
+        return
+    entries = [" ".join(entry.split()) for entry in re.split(r"\n(?=\S)", text)]
+    named = [entry.partition(": ") for entry in entries]
+    rows = [f"- `{name}`: {linked(escaped(meaning))}" for name, _, meaning in named]
+    yield f"**{title}:**\n\n" + "\n".join(rows)
 
 
 def code(text: str) -> str:
@@ -240,5 +284,5 @@ def linked(text: str) -> str:
 
 
 if __name__ == "__main__":
-    for path, page in pages().items():
-        path.write_text(page, encoding="utf-8")
+    page = DOCS / "explain" / "architecture.md"
+    page.write_text(with_folder_table(page.read_text("utf-8")), encoding="utf-8")

@@ -1,8 +1,15 @@
-"""Order the site's navigation, so that mkdocs.yml need not name every page."""
+"""Make the reference pages, and order the site's navigation, so that mkdocs.yml names no page."""
+
+import sys
+from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import Files
+from mkdocs.structure.files import File, Files
 from mkdocs.utils import nest_paths
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # a hook is loaded as no package
+
+from docs.make_reference import pages
 
 ORDER = [
     "index",
@@ -18,7 +25,9 @@ ORDER = [
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Put folders and pages in ORDER, others after them, each folder's index first."""
+    """Add generated pages; put folders and pages in ORDER, each folder's index first."""
+    for path, page in pages().items():
+        files.append(File.generated(config, path, content=page))
 
     def place(path: str) -> tuple[int, bool, str]:
         first, _, rest = path.removesuffix(".md").partition("/")

@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from experiments.heatmaps.protocol import Options
 
-from sfumato.heatmap.benchmark import GROWS, METRICS, Score
+from sfumato.heatmap.analysis import GROWS, METRICS
+from sfumato.heatmap.benchmark import Score
 
 Axis = Literal["epsilon", "users", "side"]
 

@@ -36,12 +36,10 @@ from experiments.heatmaps.protocol import (
 )
 from experiments.heatmaps.zoom import scene, settings, sources
 
-from sfumato.heatmap.analysis import FORMAT, USUAL_USERS, forecast
+from sfumato.heatmap.analysis import FORMAT, METRICS, USUAL_USERS, Metric, forecast
 from sfumato.heatmap.benchmark import (
     FAMILIES,
-    METRICS,
-    Metric,
-    Ours,
+    BuiltinMethod,
     Place,
     Score,
     score_sample,
@@ -49,7 +47,7 @@ from sfumato.heatmap.benchmark import (
 )
 from sfumato.heatmap.methods import ZoomMethod
 
-METHOD = Ours("zoom", ZoomMethod())
+METHOD = BuiltinMethod("zoom", ZoomMethod())
 CITIES = 9
 PEOPLE = 20_000
 # Users, and for each epsilon the samples of every place: more where noise moves the scores more.

@@ -10,8 +10,8 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.heatmap.analysis import USUAL_USERS, Kind, Line
-from sfumato.heatmap.benchmark import GROWS, METRICS, Metric, Score
+from sfumato.heatmap.analysis import GROWS, METRICS, USUAL_USERS, Kind, Line, Metric
+from sfumato.heatmap.benchmark import Score
 
 FloatArray = npt.NDArray[np.float64]
 

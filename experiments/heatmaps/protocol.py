@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.heatmap.benchmark import (
     CITIZENS,
     LEVELS,
-    Ours,
+    BuiltinMethod,
     Place,
     Score,
     digest,
@@ -137,7 +137,7 @@ def run(
     methods: list[str], users: tuple[int, ...] = (USERS,), levels: tuple[int, ...] = (LEVELS,),
 ) -> list[Score]:  # fmt: skip
     """All combinations; epsilon runs outermost, so that tables of noise are built once."""
-    contenders = [Ours(name, METHODS[name]) for name in methods]
+    contenders = [BuiltinMethod(name, METHODS[name]) for name in methods]
     return [
         score
         for epsilon in epsilons

@@ -28,21 +28,21 @@ import numpy as np
 from experiments.heatmaps.claims import write_rows
 from experiments.heatmaps.protocol import CELLS, DATA, USERS, chance, real_places
 
+from sfumato.heatmap.analysis import Metric
 from sfumato.heatmap.benchmark import (
     HEADS,
     SIGNS,
-    Metric,
-    Ours,
+    BuiltinMethod,
     PairedComparison,
     Place,
     Score,
-    duel,
-    duels,
     epsilons_of,
     first_table,
     markdown,
     mean_table,
     methods_of,
+    paired_comparison,
+    paired_comparisons,
     score_sample,
     sign_table,
     standard_methods,
@@ -112,13 +112,15 @@ class Requirement:
         """The number that decides."""
         match self.kind:
             case "better":
-                return tally(duels(scores, leader, self.rival)).better
+                return tally(paired_comparisons(scores, leader, self.rival)).better
             case "worse":
-                return tally(duels(scores, leader, self.rival)).worse
+                return tally(paired_comparisons(scores, leader, self.rival)).worse
             case "time":
                 return times(scores, self.rival)[leader]
             case "ratio" | "gain":
-                found = duel(scores, leader, self.rival, epsilon=self.epsilon, metric=self.metric)
+                found = paired_comparison(
+                    scores, leader, self.rival, epsilon=self.epsilon, metric=self.metric
+                )
                 return found.ratio if self.kind == "ratio" else found.gain.mean
 
     def met(self, number: float) -> bool:
@@ -218,7 +220,7 @@ def scored(source: Source, epsilon: float, methods: Sequence[str]) -> list[Score
     """All samples of a source at one epsilon."""
     begin = time.monotonic()
     standard = standard_methods(source.users)
-    contenders = [Ours(name, standard[name]) for name in methods]
+    contenders = [BuiltinMethod(name, standard[name]) for name in methods]
     scores = [
         score
         for place in source.places
@@ -274,7 +276,9 @@ def section(
     source = scores[0].source
     runs = len(scores) // len(methods_of(scores)) // len(epsilons_of(scores))
     fights = {
-        rival: duels(scores, leader, rival) for rival in methods_of(scores) if rival != leader
+        rival: paired_comparisons(scores, leader, rival)
+        for rival in methods_of(scores)
+        if rival != leader
     }
     parts = [
         f"## {TITLES[source]}",

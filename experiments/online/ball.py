@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from experiments.online.protocol import FloatArray, generator
-from experiments.sensors.points import Part, Point, Table, exact_point
-
-from sfumato.online import (
+from experiments.online.ball_leader import (
     ball_best_loss,
     ball_excess,
     ball_play,
@@ -16,6 +13,8 @@ from sfumato.online import (
     gaussian_regret_bound,
     tuned_sigma,
 )
+from experiments.online.protocol import FloatArray, generator
+from experiments.sensors.points import Part, Point, Table, exact_point
 
 
 def run(*, quick: bool) -> Part:
@@ -38,7 +37,7 @@ def run(*, quick: bool) -> Part:
         )
         most = losses @ center + np.linalg.norm(losses, axis=1)
         bound = gaussian_regret_bound(
-            sigma, best_loss=best, ahead=sigma * unit, longest=1.0, most=float(most.sum())
+            sigma, best_loss=best, ahead=sigma * unit, longest=1.0, max_total=float(most.sum())
         )
         closed = gaussian_first_order_bound(
             best, unit_ahead=unit, longest=1.0, rounds=rounds, largest=float(most.max())

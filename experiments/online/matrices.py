@@ -6,27 +6,25 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from experiments.online.protocol import generator
-from experiments.sensors.points import Part, Point
-
-from sfumato.online import (
+from experiments.online.ensemble import gaussian_orthogonal, least_top, symmetric_laplace
+from experiments.online.pca import (
     Average,
     average,
     exponentiated_bound,
     exponentiated_gradient,
-    follow,
     gaussian_bound,
-    gaussian_orthogonal,
     laplace_gain,
-    least_top,
     pca_best_loss,
     pca_leader,
     pca_regret,
     perturbed_regrets,
-    regret_bound,
-    symmetric_laplace,
+    play,
     tuned_rate,
 )
+from experiments.online.protocol import generator
+from experiments.sensors.points import Part, Point
+
+from sfumato.online import regret_bound
 from sfumato.privacy import gaussian_sigma
 
 FloatArray = npt.NDArray[np.float64]
@@ -66,13 +64,13 @@ def cycled(found: dict[str, float], size: int, draws: int, *, rng: np.random.Gen
     ):
         put(found, f"{CYCLE}/{series}/{size}", value, scale)
     calm = pca_regret(
-        points, 1, plays=follow(points, lambda total: exponentiated_gradient(total, 1, rate=1.0))
+        points, 1, plays=play(points, lambda total: exponentiated_gradient(total, 1, rate=1.0))
     )
     found[f"{CYCLE}/exponentiated/{size}"] = calm
     bound = exponentiated_bound(0.0, size=size, rank=1, rate=1.0)
     found[f"{CYCLE}/exponentiated / bound/{size}"] = calm / bound
     found[f"{CYCLE}/leader/{size}"] = pca_regret(
-        points, 1, plays=follow(points, lambda total: pca_leader(total, 1))
+        points, 1, plays=play(points, lambda total: pca_leader(total, 1))
     )
 
 
@@ -102,13 +100,13 @@ def killed(found: dict[str, float], draws: int, *, rng: np.random.Generator) -> 
         followed = average(perturbed_regrets(points, RANK, noises=noises)[0])
         put(found, f"{KILLER}/{series}/{SIZE}", followed, 1.0)
         put(found, f"{KILLER}/{series} / bound/{SIZE}", followed, limit)
-    plays = follow(points, lambda total: exponentiated_gradient(total, RANK, rate=rate))
+    plays = play(points, lambda total: exponentiated_gradient(total, RANK, rate=rate))
     calm = pca_regret(points, RANK, plays=plays)
     found[f"{KILLER}/exponentiated/{SIZE}"] = calm
     found[f"{KILLER}/exponentiated / bound/{SIZE}"] = calm / exponentiated_bound(
         best, **given, rate=rate
     )
-    plays = follow(points, lambda total: pca_leader(total, RANK))
+    plays = play(points, lambda total: pca_leader(total, RANK))
     found[f"{KILLER}/leader/{SIZE}"] = pca_regret(points, RANK, plays=plays)
 
 

@@ -10,7 +10,9 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from experiments.online.ball_leader import gaussian_regret_bound, tuned_sigma
 from experiments.online.protocol import COUNT, NOISES, FloatArray, chosen, losses_of
+from experiments.online.stability import path_privacy
 from experiments.sensors.points import Part, Picture, Point, Table, exact_point
 
 from sfumato.figures import regret_picture
@@ -20,21 +22,18 @@ from sfumato.online import (
     best_loss,
     doubling_bound,
     excess,
-    gaussian_regret_bound,
     hedge,
     hedge_rate,
     leader,
-    path_privacy,
+    lookahead_play,
     perturbation,
     perturbed_leader,
     play,
-    play_ahead,
     play_doubling,
     regret,
     regret_bound,
     totals_before,
     tuned_epsilon,
-    tuned_sigma,
 )
 
 DRAWS = 20  # of each sequence that is drawn, where means are compared
@@ -92,7 +91,7 @@ def measured(losses: FloatArray) -> Iterator[tuple[str, str, float]]:
         lost, ahead = regret(losses, plays), excess(noise, COUNT)
         yield "regret", name, lost
         yield "ratio", name, lost / regret_bound(epsilon, best_loss=best, ahead=ahead)
-        yield "ahead", name, regret(losses, play_ahead(losses, perturbed_leader(noise))) / ahead
+        yield "ahead", name, regret(losses, lookahead_play(losses, perturbed_leader(noise))) / ahead
         yield "path", name, path_privacy(plays) / epsilon
     lost = regret(losses, play_doubling(losses, "gumbel"))
     yield "regret", "doubling", lost
@@ -101,7 +100,7 @@ def measured(losses: FloatArray) -> Iterator[tuple[str, str, float]]:
     sigma = tuned_sigma(best, unit_ahead=unit, longest=longest, rounds=rounds)
     lost = regret(losses, play(losses, perturbed_leader(Gaussian(sigma))))
     bound = gaussian_regret_bound(
-        sigma, best_loss=best, ahead=sigma * unit, longest=longest, most=float(rounds)
+        sigma, best_loss=best, ahead=sigma * unit, longest=longest, max_total=float(rounds)
     )
     yield "regret", "gaussian", lost
     yield "ratio", "gaussian", lost / bound

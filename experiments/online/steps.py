@@ -6,16 +6,10 @@ import math
 
 import numpy as np
 from experiments.online.protocol import NOISES, generator
+from experiments.online.stability import lipschitz_bound, log_ratios, one_step_privacy, printed_play
 from experiments.sensors.points import Part, Point, Table, exact_point
 
-from sfumato.online import (
-    expected_play,
-    lipschitz_bound,
-    log_ratios,
-    one_step_privacy,
-    perturbation,
-    printed_play,
-)
+from sfumato.online import expected_play, perturbation
 
 COUNT = 8
 ASKED = (0.05, 0.2, 1.0)

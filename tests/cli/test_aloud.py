@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+from docs.make_reference import command_page
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
@@ -99,11 +100,7 @@ def test_the_pages_name_what_must_be_said_aloud() -> None:
     for text, begin, end in (
         ((ROOT / "docs/threat-model.md").read_text(), "what declares, pays or replaces (", ")"),
         ((ROOT / "CHANGELOG.md").read_text(), "### Privacy", "count on the command line only"),
-        (
-            (ROOT / "docs/reference/cli.md").read_text(),
-            "must be said aloud: budgets and costs",
-            "\n",
-        ),
+        (command_page(), "must be said aloud: budgets and costs", "\n"),
         (help_, "must be said aloud: budgets and costs", "\n"),
     ):
         assert listed(text, begin, end) == ALOUD - COSTS, begin

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
-from sfumato.cli.plan import _told
 from sfumato.heatmap.analysis.forecasts import forecast
-from sfumato.heatmap.benchmark.leaderboard import METRICS
+from sfumato.heatmap.analysis.quality import METRICS
+from sfumato.heatmap.render_plan import at_least
 
 pytestmark = pytest.mark.unit
 
@@ -49,7 +49,7 @@ def test_on_the_ground_distances_are_metres() -> None:
     """The box is 9.6 km wide; a metre too few or a factor of a thousand would be seen."""
     done = plan("--epsilon", "1", "--users", "200", "--bounds", "11.20,43.74,11.32,43.81")
     mean = forecast(200, 1).emd.middle * 9630
-    assert f", {_told(mean, '', ' m')} on this map (" in done.stdout
+    assert f", {at_least(mean, '', ' m')} on this map (" in done.stdout
     plane = plan("--epsilon", "1", "--users", "200", "--bounds", "0,0,1000,1000", "--plane")
     assert " units on this map (" in plane.stdout
 
@@ -62,7 +62,7 @@ def test_the_way_back_is_the_way_there() -> None:
     assert forecast(users["usual"], 1).emd.middle == pytest.approx(0.05, rel=0.02)
     said = plan("--want", "similarity=0.7", "--users", "200").stdout
     assert (
-        f"similarity 0.7 with 200 users takes epsilon {_told(need['usual'])} in a usual place"
+        f"similarity 0.7 with 200 users takes epsilon {at_least(need['usual'])} in a usual place"
         in said
     )
     curve = asked("--want", "similarity=0.7")["epsilon_needed"]
@@ -112,10 +112,10 @@ def test_tables_when_nothing_is_asked_for() -> None:
 
 
 def test_numbers_are_rounded_towards_enough() -> None:
-    assert _told(0.5612) == "0.57"
-    assert _told(1234.0, "", " users") == "1,300 users"
-    assert _told(2.0, "epsilon") == "epsilon 2"
-    assert _told(None) == "not reached"
+    assert at_least(0.5612) == "0.57"
+    assert at_least(1234.0, "", " users") == "1,300 users"
+    assert at_least(2.0, "epsilon") == "epsilon 2"
+    assert at_least(None) == "not reached"
 
 
 def test_pictures_and_pages(tmp_path: Path) -> None:

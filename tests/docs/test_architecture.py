@@ -1,4 +1,4 @@
-"""The page on architecture names the rooms and files that are there, and calls planned only what is not."""
+"""The page on architecture has the doors that are held, and calls planned only what is not there."""
 
 from __future__ import annotations
 
@@ -14,15 +14,10 @@ PAGE = (Path(__file__).parents[2] / "docs/explain/architecture.md").read_text(en
 ROOMS = {folder.name for folder in HOUSE.iterdir() if (folder / "__init__.py").is_file()}
 
 
-def test_rooms_that_exist_are_listed() -> None:
-    (drawing,) = re.findall(r"```text\nsrc/sfumato/\n(.*?)```", PAGE, re.DOTALL)
-    assert set(re.findall(r"^  (\w+)/", drawing, re.MULTILINE)) == ROOMS
-
-
 def test_what_is_planned_is_not_there_yet() -> None:
     (planned,) = re.findall(r"Planned, and not there yet: (.*?)\. ", PAGE, re.DOTALL)
     rooms = set(re.findall(r"`(\w+)`", planned))
-    assert rooms == set(DOORS) - ROOMS - {"errors"}
+    assert rooms == set(DOORS) - ROOMS - {"errors", "_types", "_validate", "_compiled"}
 
 
 def test_every_room_has_its_doors() -> None:
@@ -35,16 +30,3 @@ def test_every_room_has_its_doors() -> None:
     assert set(told) == ROOMS
     for room in ROOMS - {"report", "cli"}:  # told in words: all capabilities, everything public
         assert told[room] == DOORS[room]
-
-
-def test_files_that_are_named_exist() -> None:
-    named = 0
-    for cell in re.findall(r"^\| (`[^|]+) \|", PAGE, re.MULTILINE):
-        room = "privacy"
-        for name in re.findall(r"`([^`*]+\.py)`", cell):
-            first, *rest = name.split("/")
-            if rest and first in ROOMS:
-                room, name = first, "/".join(rest)
-            assert (HOUSE / room / name).is_file(), f"{room}/{name}"
-            named += 1
-    assert named > 60

@@ -14,9 +14,10 @@ from experiments.heatmaps.claims import write_rows
 from experiments.heatmaps.forecast import Checked, check_table, checked, read_rows
 from experiments.heatmaps.forecast_fit import WIDEST, fit, stretched, unstretched
 
+from sfumato.heatmap.analysis import METRICS, Metric
 from sfumato.heatmap.analysis.forecasts import forecast as told_of
 from sfumato.heatmap.analysis.forecasts import table_from_json
-from sfumato.heatmap.benchmark.leaderboard import METRICS, Metric, Score
+from sfumato.heatmap.benchmark import Score
 
 pytestmark = pytest.mark.unit
 

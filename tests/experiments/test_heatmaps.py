@@ -13,7 +13,7 @@ from experiments.heatmaps import figure1, figure2, report, sweeps
 from experiments.heatmaps.claims import Claim, conclude, decide, read_claims
 from experiments.heatmaps.protocol import EPSILONS, FILES, METHODS, Options, places
 
-from sfumato.heatmap.benchmark.leaderboard import Score, known_noise, rehearse_sums, sample_sums
+from sfumato.heatmap.benchmark import Score, known_noise, rehearse_sums, sample_sums
 from sfumato.privacy import gaussian_sigma
 from sfumato.spaces import Grid
 

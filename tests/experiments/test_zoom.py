@@ -17,8 +17,8 @@ from experiments.heatmaps.zoom import (
     sources,
 )
 
-from sfumato.heatmap.benchmark.leaderboard import METRICS, Score, standard_methods
-from sfumato.heatmap.benchmark.scoring import duels
+from sfumato.heatmap.analysis import METRICS
+from sfumato.heatmap.benchmark import Score, paired_comparisons, standard_methods
 
 pytestmark = pytest.mark.unit
 
@@ -129,7 +129,9 @@ def test_losses_are_shown_and_are_a_surprise() -> None:
     )
     assert "| text | 24 | **not met** |" in bad[0]
     assert bad[1] == ["cells: r was not met: 24", "cells: r was not met: 0"]
-    assert losses(duels(scores(mine=0.3), "zoom", "privtree")).count(" at epsilon ") == 24
+    assert (
+        losses(paired_comparisons(scores(mine=0.3), "zoom", "privtree")).count(" at epsilon ") == 24
+    )
 
 
 def test_a_surprise_fails_a_full_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Estimators against enumeration, dense formulas and foreign k-means; and where each of them fails."""
+"""Estimators against enumeration and dense formulas; and where each of them fails."""
 
 from __future__ import annotations
 
@@ -6,21 +6,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.cluster.vq import kmeans2
 
-from sfumato._types import FloatArray, IntArray
+from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.graphon import estimate
-from sfumato.graphon.estimate import (
+from sfumato.graphon.estimation.estimators import (
     Estimate,
     block_counts,
     constant,
     embedding,
     estimation_error,
     from_labels,
-    from_zero,
-    kmeans,
-    leading,
     least_squares,
     refine,
     spectral,
@@ -166,36 +161,6 @@ def test_the_same_network_gives_the_same_answer(rng: np.random.Generator) -> Non
     assert first.graphon == second.graphon
 
 
-@pytest.mark.reference
-def test_eigenvectors_are_those_of_the_whole_matrix(rng: np.random.Generator) -> None:
-    matrix = rng.standard_normal((150, 150))
-    matrix = matrix + matrix.T + 30 * np.outer(matrix[0], matrix[0]) / 150
-    values, vectors = leading(matrix, 4, tolerance=1e-10)
-    wanted = np.linalg.eigvalsh(matrix)
-    assert np.abs(values) == pytest.approx(np.sort(np.abs(wanted))[::-1][:4], rel=1e-8)
-    assert np.allclose(matrix @ vectors, vectors * values, atol=1e-6 * abs(values[0]))
-
-
-def spread(points: FloatArray, labels: IntArray) -> float:
-    return sum(
-        float(((points[labels == one] - points[labels == one].mean(axis=0)) ** 2).sum())
-        for one in np.unique(labels)
-    )
-
-
-@pytest.mark.reference
-def test_kmeans_is_as_good_as_the_best_of_scipys(rng: np.random.Generator) -> None:
-    points = (
-        rng.standard_normal((300, 3)) + 4 * rng.standard_normal((6, 3))[rng.integers(6, size=300)]
-    )
-    theirs = min(
-        spread(points, np.asarray(kmeans2(points, 6, minit="++", rng=rng, missing="raise")[1]))
-        for _ in range(10)
-    )
-    assert spread(points, kmeans(points, 6)) <= 1.02 * theirs
-    assert spread(points, rng.integers(6, size=300)) > 2 * theirs
-
-
 @pytest.mark.unit
 def test_networks_without_structure_do_no_harm() -> None:
     empty = Network(40, [])
@@ -205,27 +170,7 @@ def test_networks_without_structure_do_no_harm() -> None:
     complete = Network(20, np.column_stack(np.triu_indices(20, 1)))
     assert least_squares(complete, 2).graphon.matrix.max() == 1
     assert embedding(empty, 2).shape == (40, 2)
-    assert kmeans(np.zeros((5, 2)), 3).tolist() == [0] * 5
     with pytest.raises(InvalidParameter, match="k must be a whole number from 1 to 40"):
         least_squares(empty, 41)
     with pytest.raises(InvalidParameter, match="starts must be at least 1"):
         least_squares(empty, 2, starts=0)
-
-
-@pytest.mark.unit
-def test_starts_of_many_points_are_compared_on_some(
-    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
-) -> None:
-    """Three clouds of 3000 points, 17 deviations apart: the blocks as drawn, all points in one run."""
-    truth = np.repeat([0, 1, 2], 3000)
-    points = 12.0 * np.eye(3)[truth] + rng.normal(size=(9000, 3))
-    runs: list[int] = []
-    lloyd = estimate._lloyd
-
-    def counted(points: FloatArray, means: FloatArray) -> estimate._Clusters:
-        runs.append(len(points))
-        return lloyd(points, means)
-
-    monkeypatch.setattr(estimate, "_lloyd", counted)
-    assert np.array_equal(from_zero(kmeans(points, 3)), truth)
-    assert runs == [estimate.TRIED] * estimate.RESTARTS + [9000]

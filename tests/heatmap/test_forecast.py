@@ -13,23 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.analysis import GROWS, METRICS, Metric
 from sfumato.heatmap.analysis.forecasts import (
     TABLE,
     Kind,
-    epsilon_needed,
     forecast,
     forecast_table,
+    required_epsilon,
+    required_users,
     table_from_json,
-    users_needed,
 )
-from sfumato.heatmap.benchmark.leaderboard import (
-    GROWS,
-    METRICS,
-    Metric,
-    Ours,
-    score_sample,
-    synthetic_places,
-)
+from sfumato.heatmap.benchmark import BuiltinMethod, score_sample, synthetic_places
 from sfumato.heatmap.methods.zoom import ZoomMethod
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -37,7 +31,7 @@ WIDEST = 0.2 + 2e-3  # lines between knots, and four digits
 
 
 def raw() -> Any:
-    return json.loads(files("sfumato.heatmap").joinpath(TABLE).read_text(encoding="utf-8"))
+    return json.loads(files("sfumato.heatmap.analysis").joinpath(TABLE).read_text(encoding="utf-8"))
 
 
 @pytest.mark.property
@@ -79,27 +73,27 @@ def test_what_is_needed_is_what_is_forecast(
 ) -> None:
     """There and back: the epsilon for what epsilon gives is epsilon, up to a step of the search."""
     wanted = forecast(users, epsilon, kind=kind).of(metric)
-    back = epsilon_needed(metric, wanted.middle, users=users, kind=kind)
+    back = required_epsilon(metric, wanted.middle, users=users, kind=kind)
     assert back.usual is not None
     step = (20 / 0.05) ** (1 / 1000)
     assert back.usual <= epsilon * step
     # Where the line is level, in four digits, less does as well.
     again = forecast(users, back.usual, kind=kind).of(metric)
     assert again.middle == pytest.approx(wanted.middle, rel=0.02)
-    many = users_needed(metric, wanted.middle, epsilon=epsilon, kind=kind)
+    many = required_users(metric, wanted.middle, epsilon=epsilon, kind=kind)
     assert many.usual is not None
     assert many.usual <= users * (20_000 / 20) ** (1 / 1000) + 1
     worse = wanted.lowest if GROWS[metric] > 0 else wanted.highest
-    safe = epsilon_needed(metric, worse, users=users, kind=kind).safe
+    safe = required_epsilon(metric, worse, users=users, kind=kind).safe
     assert safe is not None
     assert safe <= epsilon * step
 
 
 @pytest.mark.unit
 def test_what_cannot_be_reached_is_said() -> None:
-    assert epsilon_needed("similarity", 0.99, users=20).usual is None
-    assert users_needed("emd", 1e-6, epsilon=0.05).lucky is None
-    need = epsilon_needed("similarity", 0.8, users=100)
+    assert required_epsilon("similarity", 0.99, users=20).usual is None
+    assert required_users("emd", 1e-6, epsilon=0.05).lucky is None
+    need = required_epsilon("similarity", 0.8, users=100)
     assert need.lucky is not None
     assert need.usual is not None
     assert need.safe is not None
@@ -138,11 +132,11 @@ def test_what_was_not_simulated_is_refused(users: float, epsilon: float, words: 
 @pytest.mark.unit
 def test_bad_wishes_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="one of similarity, pearson, kl, emd, got 'beauty'"):
-        epsilon_needed("beauty", 0.7, users=200)  # type: ignore[arg-type]
+        required_epsilon("beauty", 0.7, users=200)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match=r"similarity lies between 0 and 1, got 1\.5"):
-        epsilon_needed("similarity", 1.5, users=200)
+        required_epsilon("similarity", 1.5, users=200)
     with pytest.raises(InvalidParameter, match="emd lies above 0, got 0"):
-        users_needed("emd", 0, epsilon=1)
+        required_users("emd", 0, epsilon=1)
     with pytest.raises(InvalidParameter, match="kinds are places, gaze, got 'mars'"):
         forecast(200, 1, kind="mars")  # type: ignore[arg-type]
 
@@ -184,7 +178,7 @@ def test_zoom_does_as_forecast_in_cities_it_was_not_made_of(rng: np.random.Gener
     ]
     scores = [
         score_sample(
-            place, [Ours("zoom", ZoomMethod())], source="new", users=200, epsilon=1.0, sample=0,
+            place, [BuiltinMethod("zoom", ZoomMethod())], source="new", users=200, epsilon=1.0, sample=0,
             chance=lambda _: rng,
         )[0]
         for place in towns

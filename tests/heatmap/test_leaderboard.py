@@ -15,15 +15,14 @@ import pytest
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap import PyramidMethod, compare, smooth
-from sfumato.heatmap.benchmark.leaderboard import (
+from sfumato.heatmap.benchmark import (
     SIGMA,
+    BuiltinMethod,
     Contender,
-    Ours,
-    Own,
     Place,
     Score,
+    UserMethod,
     digest,
-    exact_counts,
     known_noise,
     maps_of_sample,
     public_place,
@@ -34,6 +33,7 @@ from sfumato.heatmap.benchmark.leaderboard import (
     synthetic_places,
     true_shares,
 )
+from sfumato.heatmap.benchmark.places import exact_counts
 from sfumato.heatmap.methods.baselines import CoarseMethod
 from sfumato.privacy import UNITS
 from sfumato.records import Columns
@@ -41,7 +41,10 @@ from sfumato.spaces import Grid
 
 pytestmark = pytest.mark.unit
 
-PYRAMID, COARSE = Ours("pyramid", PyramidMethod()), Ours("coarse", CoarseMethod(users=30))
+PYRAMID, COARSE = (
+    BuiltinMethod("pyramid", PyramidMethod()),
+    BuiltinMethod("coarse", CoarseMethod(users=30)),
+)
 
 
 def chance(seed: bytes) -> np.random.Generator:
@@ -67,8 +70,8 @@ def scores(place: Place, *contenders: Contender, sample: int = 0) -> list[Score]
     return [replace(score, seconds=0.0) for score in found]
 
 
-def own(function: Callable[..., Any]) -> Own:
-    return Own("mine:function", function)
+def own(function: Callable[..., Any]) -> UserMethod:
+    return UserMethod("mine:function", function)
 
 
 def test_samples_of_users_keep_their_bound(rng: np.random.Generator) -> None:
@@ -126,7 +129,7 @@ def test_a_score_does_not_depend_on_who_else_runs(place: Place) -> None:
 
 def test_the_baseline_and_its_threshold_share_their_noise(place: Place) -> None:
     ours = standard_methods(30)
-    both = [Ours("laplace", ours["laplace"]), Ours("top", ours["laplace"])]
+    both = [BuiltinMethod("laplace", ours["laplace"]), BuiltinMethod("top", ours["laplace"])]
     drawn = maps_of_sample(place, both, users=30, epsilon=1.0, sample=0, chance=chance, levels=4)
     _, plain, top = (image for _, image, _ in drawn)
     assert np.array_equal(plain, top)

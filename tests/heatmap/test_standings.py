@@ -11,23 +11,22 @@ from scipy import stats
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.benchmark.leaderboard import Score
-from sfumato.heatmap.benchmark.scoring import (
-    Average,
+from sfumato.heatmap.benchmark import (
+    Score,
     aligned,
-    average,
-    duel,
-    duels,
+    best_means,
     first_table,
-    firsts,
     markdown,
     mean_of,
     mean_table,
+    paired_comparison,
+    paired_comparisons,
     sign_table,
     tally,
     tally_table,
     times,
 )
+from sfumato.heatmap.benchmark.scoring import Average, average
 
 pytestmark = pytest.mark.unit
 
@@ -93,7 +92,7 @@ def test_a_duel_is_the_paired_test(rng: np.random.Generator) -> None:
     a = np.array([s.similarity for s in scores if s.method == "a"])
     b = np.array([s.similarity for s in scores if s.method == "b"])
     low, high = stats.ttest_rel(a, b).confidence_interval(0.95)
-    found = duel(scores, "a", "b", epsilon=1.0, metric="similarity")
+    found = paired_comparison(scores, "a", "b", epsilon=1.0, metric="similarity")
     assert found.gain.mean - found.gain.half == pytest.approx(low)
     assert found.gain.mean + found.gain.half == pytest.approx(high)
     assert found.ratio == pytest.approx(a.mean() / b.mean())
@@ -103,12 +102,12 @@ def test_a_duel_is_the_paired_test(rng: np.random.Generator) -> None:
 
 def test_signs_turn_with_the_metric_and_with_the_sides(rng: np.random.Generator) -> None:
     scores = pairs(rng, gain=0.02)
-    assert [one.sign for one in duels(scores, "a", "b")] == ["+"] * 4
-    assert [one.sign for one in duels(scores, "b", "a")] == ["-"] * 4
-    assert tally(duels(scores, "b", "a")).worse == 4
+    assert [one.sign for one in paired_comparisons(scores, "a", "b")] == ["+"] * 4
+    assert [one.sign for one in paired_comparisons(scores, "b", "a")] == ["-"] * 4
+    assert tally(paired_comparisons(scores, "b", "a")).worse == 4
     level = [replace(one, method="c") for one in scores if one.method == "b"]
-    assert [one.sign for one in duels([*scores, *level], "c", "b")] == ["0"] * 4
-    kl = duel(scores, "a", "b", epsilon=1.0, metric="kl")
+    assert [one.sign for one in paired_comparisons([*scores, *level], "c", "b")] == ["0"] * 4
+    kl = paired_comparison(scores, "a", "b", epsilon=1.0, metric="kl")
     assert kl.gain.mean > 0
     assert kl.ratio < 1, "a smaller divergence is better"
 
@@ -116,16 +115,18 @@ def test_signs_turn_with_the_metric_and_with_the_sides(rng: np.random.Generator)
 def test_pairs_are_found_by_sample_not_by_order(rng: np.random.Generator) -> None:
     scores = pairs(rng, gain=0.02)
     shuffled = [scores[at] for at in rng.permutation(len(scores))]
-    for one, other in zip(duels(scores, "a", "b"), duels(shuffled, "a", "b"), strict=True):
+    for one, other in zip(
+        paired_comparisons(scores, "a", "b"), paired_comparisons(shuffled, "a", "b"), strict=True
+    ):
         assert one.gain.mean == pytest.approx(other.gain.mean)
         assert one.gain.half == pytest.approx(other.gain.half)
     with pytest.raises(InvalidInput, match="a and b were not run on the same samples"):
-        duels(scores[1:], "a", "b")
+        paired_comparisons(scores[1:], "a", "b")
 
 
 def test_a_ratio_to_nothing_is_no_number() -> None:
     scores = [score("a", 0.5), score("a", 0.5, 1), score("b", 0.0), score("b", 0.0, 1)]
-    assert math.isnan(duel(scores, "a", "b", epsilon=1.0, metric="pearson").ratio)
+    assert math.isnan(paired_comparison(scores, "a", "b", epsilon=1.0, metric="pearson").ratio)
 
 
 def test_times_are_the_medians_of_ratios_on_one_sample() -> None:
@@ -152,15 +153,15 @@ def test_the_tables_say_what_was_found() -> None:
     found = mean_of(scores, "a", epsilon=1.0, metric="similarity")
     assert (found.mean, found.half) == pytest.approx((0.705, half))
     assert str(Average(0.705, half)) == "0.705 ± 0.064"
-    assert firsts(scores) == {"a": 4, "b": 4}
+    assert best_means(scores) == {"a": 4, "b": 4}
     assert first_table(scores, "b")[1:] == [["a", "4 of 8", "1.0"], ["b", "4 of 8", "1.0"]]
     assert first_table(scores, "none")[0] == ["method", "best mean"]
     assert mean_table(scores)[1] == ["1", "a", *["0.705 ± 0.064"] * 2, *["1.295 ± 0.064"] * 2]
     assert tally_table(scores, "a")[1] == ["b", "+-", "+-", "+-", "+-", "4", "0", "4"]
-    signs = sign_table(duels(scores, "a", "b"))
+    signs = sign_table(paired_comparisons(scores, "a", "b"))
     assert signs[0] == ["metric", "epsilon 1", "epsilon 2"]
     assert signs[1] == ["Similarity ↑", "+ +0.2000 ± 0.0000, ×1.40", "- -0.2000 ± 0.0000, ×0.75"]
-    assert str(tally(duels(scores, "a", "b"))) == "better 4, open 0, worse 4 of 8"
+    assert str(tally(paired_comparisons(scores, "a", "b"))) == "better 4, open 0, worse 4 of 8"
 
 
 def test_tables_are_written_for_pages_and_terminals() -> None:

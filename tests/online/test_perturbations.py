@@ -12,8 +12,7 @@ from scipy import integrate, stats
 from tests.chance import assert_law
 
 from sfumato.errors import InvalidParameter
-from sfumato.online.perturbations import (
-    NAMES,
+from sfumato.online.laws import (
     Exponential,
     Frechet,
     Gaussian,
@@ -22,10 +21,8 @@ from sfumato.online.perturbations import (
     Pareto,
     Perturbation,
     Weibull,
-    draws,
-    excess,
-    perturbation,
 )
+from sfumato.online.perturbations import NAMES, draws, excess, perturbation
 
 LAWS: list[tuple[Perturbation, object]] = [
     (Laplace(2.0), stats.laplace(scale=2)),

@@ -8,12 +8,14 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
+from experiments.online.stability import path_privacy
 from hypothesis import given
 from hypothesis import strategies as some
 from scipy import optimize
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.online.perturbations import NAMES, Gumbel, excess, perturbation
+from sfumato.online.laws import Gumbel
+from sfumato.online.perturbations import NAMES, excess, perturbation
 from sfumato.online.regrets import (
     best_loss,
     doubling_bound,
@@ -25,8 +27,7 @@ from sfumato.online.regrets import (
     unit_excess,
 )
 from sfumato.online.sequences import SEQUENCES, leader_killer
-from sfumato.online.simplex import hedge, leader, perturbed_leader, play, play_ahead
-from sfumato.online.stability import path_privacy
+from sfumato.online.simplex import hedge, leader, lookahead_play, perturbed_leader, play
 
 FloatArray = npt.NDArray[np.float64]
 ROUNDS, COUNT = 250, 8
@@ -46,7 +47,7 @@ def test_the_perturbed_leader_keeps_all_its_bounds(name: str, losses: FloatArray
     rule, ahead = perturbed_leader(noise), excess(noise, COUNT)
     plays = play(losses, rule)
     assert path_privacy(plays) <= epsilon * (1 + 1e-6)
-    assert regret(losses, play_ahead(losses, rule)) <= ahead
+    assert regret(losses, lookahead_play(losses, rule)) <= ahead
     bound = regret_bound(epsilon, best_loss=best, ahead=ahead)
     assert regret(losses, plays) <= bound
     # Theorem 12.3 and Theorem 13.1 with constants are both weaker.
@@ -62,7 +63,7 @@ def test_the_leader_without_noise_breaks_every_bound(rng: np.random.Generator) -
     lost = regret(losses, play(losses, leader))
     assert lost == pytest.approx(500, abs=1)
     assert all(lost > first_order_bound(name, best, count=COUNT) for name in NAMES)
-    assert regret(losses, play_ahead(losses, leader)) <= 0
+    assert regret(losses, lookahead_play(losses, leader)) <= 0
 
 
 @pytest.mark.unit
@@ -80,7 +81,7 @@ def test_noise_too_small_for_its_epsilon_breaks_the_bound(rng: np.random.Generat
 @given(some.lists(some.lists(some.floats(-1, 1), min_size=3, max_size=3), min_size=1, max_size=12))
 def test_stability_bounds_the_regret_of_the_leader(losses: list[list[float]]) -> None:
     # Lemma 12.1: the regret is at most what a round ahead would have saved.
-    saved = np.sum((play(losses, leader) - play_ahead(losses, leader)) * losses)
+    saved = np.sum((play(losses, leader) - lookahead_play(losses, leader)) * losses)
     assert regret(losses, play(losses, leader)) <= saved + 1e-12
 
 

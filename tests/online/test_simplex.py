@@ -8,6 +8,8 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
+from experiments.online.ball_leader import ball_play, expected_direction
+from experiments.online.stability import printed_play
 from hypothesis import given
 from hypothesis import strategies as some
 from scipy import special
@@ -15,8 +17,7 @@ from tests.chance import assert_share
 
 from sfumato.errors import InvalidInput, InvalidParameter, SolverFailed
 from sfumato.online import simplex
-from sfumato.online.ball import ball_play, expected_direction
-from sfumato.online.perturbations import (
+from sfumato.online.laws import (
     Exponential,
     Frechet,
     Gaussian,
@@ -25,19 +26,18 @@ from sfumato.online.perturbations import (
     Pareto,
     Perturbation,
     Weibull,
-    draws,
 )
+from sfumato.online.perturbations import draws
 from sfumato.online.regrets import play_doubling
 from sfumato.online.simplex import (
     by_quadrature,
     expected_play,
     hedge,
     leader,
+    lookahead_play,
     perturbed_leader,
     play,
-    play_ahead,
 )
-from sfumato.online.stability import printed_play
 
 FloatArray = npt.NDArray[np.float64]
 NOISES: list[Perturbation] = [
@@ -215,9 +215,11 @@ def test_losses_of_a_million_do_no_harm(noise: Perturbation) -> None:
 def test_a_round_ahead_knows_its_own_losses() -> None:
     losses = np.array([[0.5, 0.0], [0.0, 1.0], [1.0, 0.0]])
     np.testing.assert_array_equal(play(losses, leader), [[0.5, 0.5], [0, 1], [1, 0]])
-    np.testing.assert_array_equal(play_ahead(losses, leader), [[0, 1], [1, 0], [0, 1]])
+    np.testing.assert_array_equal(lookahead_play(losses, leader), [[0, 1], [1, 0], [0, 1]])
     rule = perturbed_leader(Gumbel(1.0))
-    np.testing.assert_allclose(play_ahead(losses, rule)[:-1], play(losses, rule)[1:], rtol=1e-15)
+    np.testing.assert_allclose(
+        lookahead_play(losses, rule)[:-1], play(losses, rule)[1:], rtol=1e-15
+    )
 
 
 @pytest.mark.unit

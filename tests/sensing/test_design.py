@@ -22,6 +22,7 @@ from sfumato.sensing import (
     recovery_bound,
     recovery_lower_bound,
 )
+from sfumato.sensing.model.operators import begin_of
 from sfumato.sensing.model.operators.build import time_of
 from sfumato.sensing.planning import design as module
 from sfumato.sensing.planning import requirement as need_module
@@ -30,7 +31,6 @@ from sfumato.sensing.planning.design import (
     Curve,
     Design,
     at,
-    begin_of,
     error_curve,
     values_on,
 )

@@ -69,7 +69,7 @@ def test_maps_are_the_same_when_formed_in_parts(
     line = heat_line(sources=101, sensors=7, diffusion_time=0.02)
     f, z = rng.random(101), rng.random(7)
     whole = line.readings(f), line.adjoint(z)
-    monkeypatch.setattr("sfumato.sensing.model.operators.kinds.CHUNK", 20)
+    monkeypatch.setattr("sfumato.sensing.model.operators.protocol.CHUNK", 20)
     np.testing.assert_allclose(line.readings(f), whole[0], rtol=1e-14)
     np.testing.assert_allclose(line.adjoint(z), whole[1], rtol=1e-14)
 

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures.heatmap import GREY, INK
 from sfumato.figures.intervals import Series, log_marks
 from sfumato.figures.sheet import (
-    FOUND,
     LEFT,
     RIGHT,
-    TRUE,
+    grid_lines,
     heading,
     number,
     panel,
@@ -22,6 +20,7 @@ from sfumato.figures.sheet import (
     png,
     sheet,
 )
+from sfumato.figures.style import FONT_KEY, FOUND, GREY, INK, TRUE
 
 WIDE, HIGH = 8.0, 2.0  # inches: of the sheet, and of a panel
 BETWEEN, ABOVE, BELOW = 0.7, 0.36, 0.5
@@ -29,7 +28,7 @@ COLUMNS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Highlight:
     """What is marked in the panels: an x on all of them, and a y on the one of this name; either may lack."""
 
     x: float | None = None
@@ -37,7 +36,9 @@ class Asked:
     y: float | None = None
 
 
-def draw_forecast(panels: Sequence[Series], *, x_label: str, asked: Asked, caption: str) -> bytes:
+def draw_forecast(
+    panels: Sequence[Series], *, x_label: str, marked: Highlight, caption: str
+) -> bytes:
     """One PNG with a panel for each metric, to see at a glance what more of x would buy."""
     if not panels:
         raise InvalidParameter("a picture needs at least one panel, got none; nothing was drawn")
@@ -56,20 +57,19 @@ def draw_forecast(panels: Sequence[Series], *, x_label: str, asked: Asked, capti
         axis.set_xscale("log")
         axis.fill_between(one.x, one.low, one.high, color=FOUND, alpha=0.18, linewidth=0)
         axis.plot(one.x, one.middle, color=FOUND, linewidth=1.5)
-        if asked.x is not None:
-            middle = float(np.interp(np.log(asked.x), np.log(one.x), one.middle))
-            axis.axvline(asked.x, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-            axis.plot([asked.x], [middle], "o", color=FOUND, markersize=5)
-        if asked.y is not None and asked.name == one.name:
-            axis.axhline(asked.y, color=TRUE, linewidth=0.9, linestyle=(0, (4, 3)))
+        if marked.x is not None:
+            middle = float(np.interp(np.log(marked.x), np.log(one.x), one.middle))
+            axis.axvline(marked.x, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+            axis.plot([marked.x], [middle], "o", color=FOUND, markersize=5)
+        if marked.y is not None and marked.name == one.name:
+            axis.axhline(marked.y, color=TRUE, linewidth=0.9, linestyle=(0, (4, 3)))
         axis.set_xlim(float(one.x.min()), float(one.x.max()))
         marks = log_marks(float(one.x.min()), float(one.x.max()))
         axis.set_xticks(marks, [number(mark) for mark in marks])
         axis.set_xticks([], minor=True)
         axis.set_ylim(bottom=0)
         plain_numbers(axis, "y")
-        axis.grid(color="#5f6b7a", alpha=0.18, linewidth=0.5)
-        axis.set_axisbelow(True)
-        axis.set_xlabel(x_label, fontsize=8, color=INK, parse_math=False)
+        grid_lines(axis)
+        axis.set_xlabel(x_label, fontsize=FONT_KEY, color=INK, parse_math=False)
         heading(axis, one.name)
     return png(figure)

@@ -7,7 +7,8 @@ length of an edge along it, and by exactly that where it carries flow.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 FAR = 2**62
 BUSY = (
@@ -15,7 +16,7 @@ BUSY = (
 )
 
 
-@njit(cache=True)
+@njit
 def _lift(keys, nodes, count, key, node):
     """Put a node into a binary heap."""
     at = count
@@ -30,7 +31,7 @@ def _lift(keys, nodes, count, key, node):
     nodes[at] = node
 
 
-@njit(cache=True)
+@njit
 def _sink(keys, nodes, count):
     """Close the gap at the top of a binary heap of `count` entries with its last one."""
     key = keys[count]
@@ -51,7 +52,7 @@ def _sink(keys, nodes, count):
     nodes[at] = node
 
 
-@njit(cache=True)
+@njit
 def solve(first, heads, edge, sign, length, z):
     """Potentials and signed edge flows of an optimal transport of integer excess z to want.
 

@@ -11,7 +11,8 @@ balanced mass it has nothing and is never touched.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 FAR = 2**30
 # Columns of the records of a cell, kept together so that a visit touches few cache lines. PLACE is
@@ -21,7 +22,7 @@ POTENTIAL, PLACE, REACH, HOPS = 0, 1, 2, 3
 EXCESS, EAST, NORTH, GIVEN = 0, 1, 2, 3
 
 
-@njit(cache=True)
+@njit
 def _flow(mass, k, s, width):
     """What flows out of cell k in direction s: 0 east, 1 west, 2 north, 3 south."""
     if s == 0:
@@ -33,7 +34,7 @@ def _flow(mass, k, s, width):
     return -mass[k - width, NORTH]
 
 
-@njit(cache=True)
+@njit
 def _push(mass, k, s, width, amount):
     if s == 0:
         mass[k, EAST] += amount
@@ -45,7 +46,7 @@ def _push(mass, k, s, width, amount):
         mass[k - width, NORTH] -= amount
 
 
-@njit(cache=True)
+@njit
 def solve(z, start, ground_start, surplus, east, north, given):
     """Potentials and flows of an optimal transport of integer excess z to want.
 
@@ -352,7 +353,7 @@ def solve(z, start, ground_start, surplus, east, north, given):
     )
 
 
-@njit(cache=True)
+@njit
 def _ground_gives(served, cell, mass, at, ground_potential, amount):
     """The ground serves the cells in want on tight arcs, then spreads the rest over all tight ones."""
     tight = 0

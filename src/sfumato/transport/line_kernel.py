@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 BLOCK = 64
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _add(high, low, x):
     """The sum high + low + x, the rounding error of the sum kept in low [knuth97, sec. 4.2.2]."""
     total = high + x
@@ -16,7 +17,7 @@ def _add(high, low, x):
     return total, low + ((high - (total - part)) + (x - part))
 
 
-@njit(cache=True)
+@njit
 def cost(p, q, p_mass, q_mass, positions):
     """The sum of |excess to the left| times the gap, masses divided by p_mass and q_mass.
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from sfumato._compiled import njit
 from sfumato._types import IntArray
 from sfumato.transport.grid_kernel import solve
 
 COARSEST = 4
 
 
-@njit(cache=True)
+@njit
 def halve(z):
     """The excess of the grid with cells four times as large."""
     side = z.shape[0] // 2
@@ -29,7 +29,7 @@ def halve(z):
     return out
 
 
-@njit(cache=True)
+@njit
 def refine(u):
     """Potentials for cells a quarter the size: 2 u, interpolated and floored, is 1-Lipschitz again."""
     side = u.shape[0]
@@ -50,7 +50,7 @@ def refine(u):
     return out
 
 
-@njit(cache=True)
+@njit
 def carry(z, u, ground, east, north, given):
     """Flows for cells a quarter the size, on tight arcs of the refined potentials u only.
 
@@ -91,7 +91,7 @@ def carry(z, u, ground, east, north, given):
     return new_east, new_north, new_given
 
 
-@njit(cache=True)
+@njit
 def _cross(flow, u, new_flow, rest):
     """Send each flow east over the tight ones of the two arcs that cross its border."""
     for i in range(flow.shape[0]):
@@ -110,7 +110,7 @@ def _cross(flow, u, new_flow, rest):
                 rest[t, k + 1] += new_flow[t, k]
 
 
-@njit(cache=True)
+@njit
 def _meet(hold, fall, moved):
     """In a ring of four cells move excess to want, the nearest first; moved[t] goes from cell t to t + 1."""
     moved[:] = 0

@@ -8,29 +8,55 @@ from .forecasts import (
     Forecast,
     Kind,
     Line,
-    Needed,
-    epsilon_needed,
+    Requirement,
     forecast,
     forecast_table,
-    users_needed,
+    required_epsilon,
+    required_users,
 )
-from .metrics import compare, emd_share
+from .metrics import Comparison, compare, emd_ground, emd_share, kl, pearson, similarity
+from .places import FoundHotspots, Hotspot, find_hotspots, hotspots
+from .quality import GROWS, METRICS, Metric
+from .replay import ReplayResult, replay_release
+from .theory import packing_lower_bound
+from .zones import Zone, ZoneTotal, read_zones, totals_csv, totals_geojson, zone_totals
 
 __all__ = [
     "BLUR",
     "FORMAT",
+    "GROWS",
     "LEVELS",
+    "METRICS",
     "USUAL_USERS",
+    "Comparison",
     "Expected",
     "Forecast",
+    "FoundHotspots",
+    "Hotspot",
     "Kind",
     "Line",
-    "Needed",
+    "Metric",
+    "ReplayResult",
+    "Requirement",
+    "Zone",
+    "ZoneTotal",
     "compare",
+    "emd_ground",
     "emd_share",
-    "epsilon_needed",
+    "find_hotspots",
     "forecast",
     "forecast_table",
+    "hotspots",
+    "kl",
+    "packing_lower_bound",
+    "pearson",
+    "read_zones",
+    "replay_release",
+    "required_epsilon",
+    "required_users",
+    "similarity",
     "smooth",
-    "users_needed",
+    "totals_csv",
+    "totals_geojson",
+    "zone_totals",
 ]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal, get_args
@@ -20,7 +20,7 @@ from scipy.interpolate import PchipInterpolator
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.benchmark.leaderboard import GROWS, METRICS, Metric
+from sfumato.heatmap.analysis.quality import GROWS, METRICS, Metric
 
 Line = Literal["low", "middle", "high", "lowest", "highest"]
 Kind = Literal["places", "gaze"]
@@ -29,7 +29,7 @@ Kind = Literal["places", "gaze"]
 BLUR = 0.02
 # Finer or coarser maps, once blurred, come out the same within the forecast: simulated too.
 LEVELS = (6, 10)
-MOST_WIDTH = 0.2  # of an interval of similarity
+MAX_WIDTH = 0.2  # of an interval of similarity
 USUAL_USERS = 200
 TABLE = "forecast.json"
 FORMAT = "sfumato-forecast/1"
@@ -49,6 +49,11 @@ class Expected:
     lowest: float
     highest: float
     holds: float
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Expected:
+        """What `dataclasses.asdict` made of it."""
+        return cls(**{one.name: float(data[one.name]) for one in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +75,29 @@ class Forecast:
     beyond: bool = False
 
     def of(self, metric: Metric) -> Expected:
-        """One of the four."""
-        found: Expected = getattr(self, metric)
-        return found
+        """The forecast of one metric."""
+        expected: Expected = getattr(self, metric)
+        return expected
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers by name, those of a metric in an object of their own."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Forecast:
+        """The forecast that `to_json` wrote."""
+        return cls(
+            data["kind"],
+            data["users"],
+            data["epsilon"],
+            **{metric: Expected.from_json(data[metric]) for metric in METRICS},
+            beyond=bool(data["beyond"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
-    """How much epsilon, or how many users, a wanted quality takes; None where nothing simulated reaches it.
+class Requirement:
+    """The epsilon, or the number of users, that a target takes; None where nothing simulated reaches it.
 
     `usual` reaches it in the middle of all places, `safe` in 19 of 20, `lucky` in 1 of 20.
     """
@@ -86,6 +106,15 @@ class Needed:
     usual: float | None
     safe: float | None
 
+    def to_json(self) -> dict[str, Any]:
+        """The three numbers by name, null where the target is not reached."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Requirement:
+        """The requirement that `to_json` wrote."""
+        return cls(data["lucky"], data["usual"], data["safe"])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
@@ -93,7 +122,7 @@ class Table:
 
     Below 200 users the place on the knots moves by `lean` times log10(users / 200): so few are in
     fewer places, whatever the noise. `holds` is the share of places between the lines low and high;
-    `least` the least product that was simulated.
+    `min_product` the smallest product that was simulated.
     """
 
     kind: Kind
@@ -101,7 +130,7 @@ class Table:
     lines: dict[Metric, dict[Line, FloatArray]]
     holds: dict[Metric, FloatArray]
     lean: dict[Metric, float]
-    least: float
+    min_product: float
     users: tuple[float, float]
     epsilons: tuple[float, float]
     places: int
@@ -126,7 +155,7 @@ class Table:
         low, high = min(values["low"], values["middle"]), max(values["high"], values["middle"])
         if metric == "similarity":
             # As wide as asked at the knots, and not by a hair wider between them.
-            low = min(max(low, high - MOST_WIDTH), values["middle"])
+            low = min(max(low, high - MAX_WIDTH), values["middle"])
         ends = min(values["lowest"], low), max(values["highest"], high)
         holds = float(np.interp(where, self.knots, self.holds[metric]))
         return Expected(low, values["middle"], high, *ends, holds=holds)
@@ -140,7 +169,7 @@ def _through(table: Table, metric: Metric, line: Line) -> PchipInterpolator:
 @lru_cache(maxsize=2)
 def forecast_table(kind: Kind = "places") -> Table:
     """The package's table for a kind of data."""
-    text = files("sfumato.heatmap").joinpath(TABLE).read_text(encoding="utf-8")
+    text = files("sfumato.heatmap.analysis").joinpath(TABLE).read_text(encoding="utf-8")
     return table_from_json(json.loads(text), kind)
 
 
@@ -155,24 +184,24 @@ def table_from_json(data: Any, kind: Kind) -> Table:
             raise InvalidInput(
                 f"a forecast has the format {FORMAT}, got {data['format']}; nothing was read"
             )
-        found = data[kind]
-        knots = np.array(found["knots"], dtype=np.float64)
+        part = data[kind]
+        knots = np.array(part["knots"], dtype=np.float64)
         table = Table(
             kind,
             knots,
             {
                 metric: {
-                    line: np.array(found[metric][line], dtype=np.float64) for line in get_args(Line)
+                    line: np.array(part[metric][line], dtype=np.float64) for line in get_args(Line)
                 }
                 for metric in METRICS
             },
-            {metric: np.array(found[metric]["holds"], dtype=np.float64) for metric in METRICS},
-            {metric: float(found[metric]["lean"]) for metric in METRICS},
-            float(found["least"]),
-            (float(found["users"][0]), float(found["users"][1])),
-            (float(found["epsilons"][0]), float(found["epsilons"][1])),
-            int(found["places"]),
-            int(found["maps"]),
+            {metric: np.array(part[metric]["holds"], dtype=np.float64) for metric in METRICS},
+            {metric: float(part[metric]["lean"]) for metric in METRICS},
+            float(part["least"]),
+            (float(part["users"][0]), float(part["users"][1])),
+            (float(part["epsilons"][0]), float(part["epsilons"][1])),
+            int(part["places"]),
+            int(part["maps"]),
         )
     except (KeyError, IndexError, TypeError, ValueError) as problem:
         raise InvalidInput(
@@ -201,52 +230,56 @@ def forecast(users: float, epsilon: float, *, kind: Kind = "places") -> Forecast
     return Forecast(kind, users, epsilon, **found, beyond=beyond)
 
 
-def epsilon_needed(metric: Metric, wanted: float, *, users: float, kind: Kind = "places") -> Needed:
+def required_epsilon(
+    metric: Metric, target: float, *, users: float, kind: Kind = "places"
+) -> Requirement:
     """The epsilon at which a map of so many users is as good as wanted.
 
-    >>> needed = epsilon_needed("similarity", 0.7, users=200)
-    >>> needed.lucky < needed.usual < needed.safe
+    >>> required = required_epsilon("similarity", 0.7, users=200)
+    >>> required.lucky < required.usual < required.safe
     True
     """
     table = forecast_table(kind)
-    _check_wanted(metric, wanted)
+    _check_target(metric, target)
     _check(users, table.epsilons[1], table)
-    return _needed(table, metric, wanted, lambda epsilon: (users, epsilon), table.epsilons)
+    return _required(table, metric, target, lambda epsilon: (users, epsilon), table.epsilons)
 
 
-def users_needed(metric: Metric, wanted: float, *, epsilon: float, kind: Kind = "places") -> Needed:
+def required_users(
+    metric: Metric, target: float, *, epsilon: float, kind: Kind = "places"
+) -> Requirement:
     """How many users a map at this epsilon needs to be as good as wanted."""
     table = forecast_table(kind)
-    _check_wanted(metric, wanted)
+    _check_target(metric, target)
     _check(table.users[1], epsilon, table)
-    found = _needed(table, metric, wanted, lambda users: (users, epsilon), table.users)
+    found = _required(table, metric, target, lambda users: (users, epsilon), table.users)
     lucky, usual, safe = (
         None if one is None else math.ceil(one) for one in (found.lucky, found.usual, found.safe)
     )
-    return Needed(lucky, usual, safe)
+    return Requirement(lucky, usual, safe)
 
 
-def _needed(
+def _required(
     table: Table,
     metric: Metric,
-    wanted: float,
+    target: float,
     at: Callable[[float], tuple[float, float]],
     limits: tuple[float, float],
-) -> Needed:
+) -> Requirement:
     """The least number within the limits at which each line reaches what is wanted, on a log grid."""
     # A thousandth of the range in each step: far finer than the forecast.
     numbers = np.geomspace(*limits, 1001)
     places = np.array([table.place(metric, *at(float(number))) for number in numbers])
-    known = np.array([math.prod(at(float(number))) >= table.least for number in numbers])
+    known = np.array([math.prod(at(float(number))) >= table.min_product for number in numbers])
     lines: tuple[Line, ...] = ("highest", "middle", "lowest")
     if GROWS[metric] < 0:
         lines = ("lowest", "middle", "highest")
     found: list[float | None] = []
     for line in lines:
         values = table.line(metric, line, places)
-        good = known & (values >= wanted if GROWS[metric] > 0 else values <= wanted)
+        good = known & (values >= target if GROWS[metric] > 0 else values <= target)
         found.append(float(numbers[np.argmax(good)]) if good.any() else None)
-    return Needed(*found)
+    return Requirement(*found)
 
 
 def _check(users: float, epsilon: float, table: Table) -> None:
@@ -265,20 +298,20 @@ def _check(users: float, epsilon: float, table: Table) -> None:
                 f"forecasts are for {name} of {limits[0]:g}{most or ' or more'}, got {number:g}; nothing was "
                 "forecast"
             )
-    if users * epsilon < table.least * (1 - 1e-9):
+    if users * epsilon < table.min_product * (1 - 1e-9):
         raise InvalidParameter(
             f"{users:g} users at epsilon {epsilon:g} are too few: users times epsilon must be at least "
-            f"{table.least:g}, below it a map says next to nothing; nothing was forecast"
+            f"{table.min_product:g}, below it a map says next to nothing; nothing was forecast"
         )
 
 
-def _check_wanted(metric: Metric, wanted: float) -> None:
+def _check_target(metric: Metric, target: float) -> None:
     if metric not in METRICS:
         raise InvalidParameter(
             f"what is wanted is one of {', '.join(METRICS)}, got {metric!r}; nothing was forecast"
         )
-    if not (0 < wanted < 1 if GROWS[metric] > 0 else 0 < wanted < math.inf):
+    if not (0 < target < 1 if GROWS[metric] > 0 else 0 < target < math.inf):
         least = "between 0 and 1" if GROWS[metric] > 0 else "above 0"
         raise InvalidParameter(
-            f"a wanted {metric} lies {least}, got {wanted:g}; nothing was forecast"
+            f"a wanted {metric} lies {least}, got {target:g}; nothing was forecast"
         )

@@ -1,26 +1,22 @@
-"""What scores say: means with intervals, paired differences with their signs, times, and tables of them."""
+"""What scores say: means with intervals, paired differences with their signs, and times."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.benchmark.leaderboard import GROWS, METRICS, Metric, Score
+from sfumato.heatmap.analysis.quality import GROWS, METRICS, Metric
+from sfumato.heatmap.benchmark.results import Score
 
 CONFIDENCE = 0.95
-HEADS = {"similarity": "Similarity ↑", "pearson": "Pearson ↑", "kl": "KL ↓", "emd": "EMD ↓"}
-SIGNS = (
-    "Better (+), worse (-) or open (0): the 95 % t interval of the mean paired difference lies above 0, "
-    "below it, or holds it. There is no correction for many comparisons: where two methods are alike, about "
-    "one sign in twenty is chance. Samples of one place count as runs of their own. Differences are turned "
-    "so that above 0 is better; × is the ratio of the means."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +101,7 @@ def mean_of(scores: Iterable[Score], method: str, *, epsilon: float, metric: Met
     )
 
 
-def duel(
+def paired_comparison(
     scores: Sequence[Score], method: str, rival: str, *, epsilon: float, metric: Metric
 ) -> PairedComparison:
     """A method against a rival, paired by place and sample."""
@@ -119,10 +115,10 @@ def duel(
     return PairedComparison(method, rival, epsilon, metric, average(GROWS[metric] * (a - b)), ratio)
 
 
-def duels(scores: Sequence[Score], method: str, rival: str) -> list[PairedComparison]:
+def paired_comparisons(scores: Sequence[Score], method: str, rival: str) -> list[PairedComparison]:
     """All cells of epsilon and metric."""
     return [
-        duel(scores, method, rival, epsilon=epsilon, metric=metric)
+        paired_comparison(scores, method, rival, epsilon=epsilon, metric=metric)
         for metric in METRICS
         for epsilon in epsilons_of(scores)
     ]
@@ -134,7 +130,7 @@ def tally(found: Iterable[PairedComparison]) -> Tally:
     return Tally(signs.count("+"), signs.count("-"), signs.count("0"))
 
 
-def firsts(scores: Sequence[Score]) -> dict[str, int]:
+def best_means(scores: Sequence[Score]) -> dict[str, int]:
     """In how many cells of epsilon and metric each method has the best mean."""
     methods = methods_of(scores)
     won = dict.fromkeys(methods, 0)
@@ -143,6 +139,33 @@ def firsts(scores: Sequence[Score]) -> dict[str, int]:
             means = [mean_of(scores, name, epsilon=epsilon, metric=metric).mean for name in methods]
             won[methods[int(np.argmax(GROWS[metric] * np.array(means)))]] += 1
     return won
+
+
+def standings(scores: Sequence[Score], first: str) -> dict[str, Any]:
+    """Means, best means, and a method against every other, as JSON has them."""
+    against = {
+        rival: paired_comparisons(scores, first, rival)
+        for rival in methods_of(scores)
+        if rival != first
+    }
+    return {
+        "means": [
+            {"epsilon": epsilon, "method": name, "metric": metric}
+            | asdict(mean_of(scores, name, epsilon=epsilon, metric=metric))
+            for epsilon, name, metric in product(epsilons_of(scores), methods_of(scores), METRICS)
+        ],
+        "best_means": best_means(scores),
+        "against": {
+            rival: asdict(tally(pairs)) | {"cells": [_cell(one) for one in pairs]}
+            for rival, pairs in against.items()
+        },
+    }
+
+
+def _cell(one: PairedComparison) -> dict[str, Any]:
+    """JSON has no word for a ratio to 0."""
+    ratio = one.ratio if math.isfinite(one.ratio) else None
+    return asdict(one) | {"ratio": ratio, "sign": one.sign}
 
 
 def times(scores: Sequence[Score], base: str) -> dict[str, float]:
@@ -163,79 +186,6 @@ def times(scores: Sequence[Score], base: str) -> dict[str, float]:
         )
         for name in methods_of(scores)
     }
-
-
-# -- tables: rows of words, heads first
-
-
-def mean_table(scores: Sequence[Score]) -> list[list[str]]:
-    """Means with intervals for each epsilon and method."""
-    rows = [["epsilon", "method", *HEADS.values()]]
-    for epsilon in epsilons_of(scores):
-        for name in methods_of(scores):
-            cells = [
-                str(mean_of(scores, name, epsilon=epsilon, metric=metric)) for metric in METRICS
-            ]
-            rows.append([f"{epsilon:g}", name, *cells])
-    return rows
-
-
-def sign_table(found: Sequence[PairedComparison]) -> list[list[str]]:
-    """One rival: a line for each metric, a column for each epsilon."""
-    epsilons = sorted({one.epsilon for one in found})
-    rows = [["metric", *(f"epsilon {epsilon:g}" for epsilon in epsilons)]]
-    for metric in METRICS:
-        cells = {one.epsilon: str(one) for one in found if one.metric == metric}
-        rows.append([HEADS[metric], *(cells[epsilon] for epsilon in epsilons)])
-    return rows
-
-
-def tally_table(scores: Sequence[Score], method: str) -> list[list[str]]:
-    """A method against every other: signs of each metric from small epsilon to large, and their counts."""
-    rows = [[f"{method} against", *METRICS, "better", "open", "worse"]]
-    for rival in methods_of(scores):
-        if rival != method:
-            found = duels(scores, method, rival)
-            counts = tally(found)
-            signs = [
-                "".join(one.sign for one in found if one.metric == metric) for metric in METRICS
-            ]
-            rows.append([rival, *signs, str(counts.better), str(counts.open), str(counts.worse)])
-    return rows
-
-
-def first_table(scores: Sequence[Score], base: str) -> list[list[str]]:
-    """Each method: how often its mean is the best of all, and its time."""
-    won, cells = firsts(scores), len(METRICS) * len(epsilons_of(scores))
-    timed = times(scores, base) if base in won else {}
-    head = ["method", "best mean", *([f"time, {base} = 1"] if timed else [])]
-    return [
-        head,
-        *(
-            [name, f"{count} of {cells}", *([f"{timed[name]:.1f}"] if timed else [])]
-            for name, count in won.items()
-        ),
-    ]
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """A table for a page of the docs."""
-    head, *rest = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([head, "|" + "---|" * len(rows[0]), *rest])
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """A table for a terminal.
-
-    >>> print(aligned([["method", "best"], ["a", "12 of 24"]]))
-    method  best
-    a       12 of 24
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
 
 
 def _by_sample(

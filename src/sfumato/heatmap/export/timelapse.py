@@ -59,7 +59,7 @@ def film(maps: Sequence[HeatmapRelease]) -> bytes:
     place = files("sfumato.heatmap.export")
     look, more, script, template = (
         (place / name).read_text(encoding="utf-8")
-        for name in ("page.css", "film.css", "film.js", "film.html")
+        for name in ("page.css", "timelapse.css", "timelapse.js", "timelapse.html")
     )
     style, stamp = look + more, first.receipt.rehearsal
     title = first.title or ("Rehearsal of heatmaps" if stamp else "Private heatmaps")

@@ -10,7 +10,8 @@ the key. No float enters before the very end.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 # Above every key: keys have one bit for each level. Every list of pieces ends in it.
 END = 1 << 40
@@ -19,7 +20,7 @@ END = 1 << 40
 LONGEST = (1 << 61) - 1
 
 
-@njit(cache=True)
+@njit
 def solve(starts, codes, counts):
     """The mass of each cell that is its own, in units; cells of level k are starts[k]..starts[k + 1] - 1.
 
@@ -153,7 +154,7 @@ def solve(starts, codes, counts):
     return units[:n]
 
 
-@njit(cache=True)
+@njit
 def pick(starts, first_level, units, codes):
     """The cells with mass: level, code and units of each."""
     count = 0

@@ -19,9 +19,9 @@ MANY = 2**14  # blocks; a device asks for fewer, and does not load a compiler fo
 @lru_cache(maxsize=1)
 def _compiled() -> Callable[..., IntArray]:
     # numba takes a third of a second to import, and 150 MB: not before it is worth it.
-    from numba import njit
+    from sfumato._compiled import njit
 
-    @njit(cache=True)
+    @njit
     def draw(
         words: Any, high: Any, low: Any, starts: Any, halves: Any, weights: Any, signed: bool
     ) -> Any:

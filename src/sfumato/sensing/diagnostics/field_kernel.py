@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _solve(products, sizes, masses, moving, count, ridge, work, goal):
     """Overwrite goal by the least square of the moving masses, the others staying: Cholesky in place."""
     k = sizes.size
@@ -41,7 +42,7 @@ def _solve(products, sizes, masses, moving, count, ridge, work, goal):
         goal[a] /= work[a, a]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def box_masses(products, sizes, upper, masses):
     """Overwrite masses, in the box, by those that minimise m'(products) m - 2 sizes'm in it.
 

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.kinds import CHUNK, Matrix
+from sfumato.sensing.model.operators.protocol import CHUNK, Operator
 from sfumato.spaces import Graph, Grid, Line, Points
 
 UNIT = 2.0**-53
@@ -44,9 +44,16 @@ class Changes:
     end: IntArray
 
 
-def matrix_changes(operator: Matrix, *, over_distance: bool) -> Largest:
-    """The largest change between neighboring cells of any space; the entries are exact by definition."""
-    matrix = dense(operator)
+def no_change(operator: Operator) -> Largest:
+    """What readings change by where sources have one cell only."""
+    return Largest(0.0, np.zeros(len(operator.sensors)), None, 0.0)
+
+
+def column_changes(operator: Operator, *, over_distance: bool) -> Largest:
+    """The largest change between neighboring cells of any space; the columns are exact by definition."""
+    if operator.space.size == 1:
+        return no_change(operator)
+    matrix = operator.dense()
     sensors = len(matrix)
 
     def blocks() -> Iterator[Changes]:
@@ -59,13 +66,9 @@ def matrix_changes(operator: Matrix, *, over_distance: bool) -> Largest:
     return largest(blocks(), sensors, error=4 * UNIT)
 
 
-def dense(operator: Matrix) -> FloatArray:
-    """The whole matrix of an operator that holds any map, by its forward map: its adjoint is not trusted."""
-    if isinstance(operator.map, np.ndarray):
-        return np.asarray(operator.map, dtype=np.float64)
-    n = operator.shape[1]
-    blocks = [operator.columns(np.arange(part.start, part.stop)) for part in parts(n, n)]
-    return np.concatenate(blocks, axis=1)
+def dense(operator: Operator) -> FloatArray:
+    """The whole matrix of an operator, by its columns: its adjoint is not trusted."""
+    return operator.dense()
 
 
 def pairs(

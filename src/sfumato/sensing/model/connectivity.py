@@ -10,7 +10,8 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from sfumato._types import FloatArray
-from sfumato.sensing.model.operators.kinds import CHUNK, GraphDiffusion
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
+from sfumato.sensing.model.operators.protocol import CHUNK
 
 SAME = (
     1e-9  # eigenvalues nearer than this, times the largest, have their eigenvectors taken together

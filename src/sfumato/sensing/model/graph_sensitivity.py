@@ -19,7 +19,8 @@ import numpy as np
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.model.changes import UNIT, Largest
 from sfumato.sensing.model.graph_sensitivity_kernel import lanczos
-from sfumato.sensing.model.operators.kinds import CHUNK, GraphDiffusion
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
+from sfumato.sensing.model.operators.protocol import CHUNK
 
 ROWS = (
     4_000_000_000  # multiplications that computing every row of the matrix may take: some seconds

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 
-@njit(cache=True)
+@njit
 def lanczos(first, heads, links, degrees, begin, end, steps, room, alphas, betas, done):
     """Run up to `steps` steps of Lanczos on the Laplacian from (e_i - e_j) / sqrt 2 for each pair of nodes.
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.sensing.model.changes import Largest
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane
+from sfumato.sensing.model.operators.heat_line import HeatLine
+from sfumato.sensing.model.operators.heat_plane import HeatPlane
 from sfumato.sensing.model.steepest import (
     VANISHED,
     Heat,

@@ -13,27 +13,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import assert_never
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtri
 
 from sfumato._types import FloatArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import MovedMass, SwappedCells
 from sfumato.privacy.accounting import Number, double_above, gaussian_delta, positive, probability
-from sfumato.sensing.model.changes import Largest, matrix_changes
-from sfumato.sensing.model.graph_sensitivity import graph_changes
-from sfumato.sensing.model.heat_changes import heat_changes
-from sfumato.sensing.model.operators.kinds import (
-    GraphDiffusion,
-    HeatLine,
-    HeatPlane,
-    Matrix,
-    Operator,
-)
+from sfumato.sensing.model.operators.protocol import Operator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,14 +50,14 @@ def sensitivity(operator: Operator, neighbors: MovedMass | SwappedCells) -> Sens
     upper times the largest change when the sources of two cells one step apart change places
     [gilbert17, prop. 4]; sources anywhere in the cells, each keeping its place in its cell.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> found = sensitivity(hall, MovedMass(0.1, "line"))
     >>> round(found.l2, 4), found.exact
     (1.3592, True)
     """
     over_distance, factor = _scale(operator, neighbors)
-    found = _changes(operator, over_distance=over_distance)
+    found = operator.changes(over_distance=over_distance)
     if not (math.isfinite(found.l2) and np.isfinite(found.per_sensor).all()):
         raise InvalidParameter(
             "readings must change by finite amounts, got one beyond any double; no sensitivity was computed"
@@ -97,20 +85,6 @@ def per_sensor_loss(sensitivity: Sensitivity, sigma: Number, delta: Number) -> F
         raise InvalidParameter("Gaussian noise needs delta above 0, got 0; no loss was computed")
     moved, where = np.unique(sensitivity.per_sensor, return_inverse=True)
     return np.array([_loss(Fraction(size), noise, target) for size in moved.tolist()])[where]
-
-
-def _changes(operator: Operator, *, over_distance: bool) -> Largest:
-    match operator:
-        case HeatLine() | HeatPlane():
-            return heat_changes(operator, over_distance=over_distance)
-        case _ if operator.space.size == 1:
-            return Largest(0.0, np.zeros(len(operator.sensors)), None, 0.0)
-        case GraphDiffusion():
-            return graph_changes(operator, over_distance=over_distance)
-        case Matrix():
-            return matrix_changes(operator, over_distance=over_distance)
-        case _:
-            assert_never(operator)
 
 
 def _scale(operator: Operator, neighbors: MovedMass | SwappedCells) -> tuple[bool, Fraction]:
@@ -142,6 +116,9 @@ def _up(value: float, factor: Fraction) -> float:
 
 
 def _loss(moved: Fraction, sigma: Fraction, delta: Fraction) -> float:
+    from scipy.optimize import brentq
+    from scipy.special import log_ndtr, ndtri
+
     if moved == 0:
         return 0.0
     moved = max(moved, Fraction(1, 10**290))  # gaussian_delta takes none much smaller; more is safe

@@ -11,12 +11,13 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
+from sfumato import spaces
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
-from sfumato.files import write_file
+from sfumato.files import read_json, write_file
 from sfumato.privacy import MovedMass, SwappedCells
 from sfumato.privacy.accounting import (
     canonical,
@@ -26,26 +27,14 @@ from sfumato.privacy.accounting import (
     nonnegative,
     positive,
 )
-from sfumato.sensing.files import read_json
-from sfumato.sensing.model.operators.build import (
-    graph_diffusion,
-    heat_line,
-    heat_plane,
-    linear,
-    part_of,
-)
-from sfumato.sensing.model.operators.kinds import (
-    GraphDiffusion,
-    HeatLine,
-    HeatPlane,
-    Matrix,
-    Operator,
-)
+from sfumato.sensing.model.operators.protocol import Operator, part_of
+from sfumato.sensing.model.operators.registry import operator_from_json
 from sfumato.sensing.model.sensors import Sensors
-from sfumato.spaces import Graph, Grid, Line, Points
+
+if TYPE_CHECKING:
+    from sfumato.sensing.model.operators.protocol import SourceSpace
 
 FORMAT = "sfumato-site/1"
-MOST_ENTRIES = 4_000_000
 LARGEST_STEP = 10**100
 
 _PROMISED = ("operator", "sources", "sensors", "neighbors", "step")
@@ -129,6 +118,18 @@ class Site:
         """The named set of sensors."""
         return self.operator.sensors
 
+    @property
+    def box(self) -> tuple[list[float], list[float]] | None:
+        """The lowest and highest coordinates of sources on a line or a grid; None elsewhere."""
+        space = self.operator.space
+        match space:
+            case spaces.Line():
+                return [min(0.0, float(space.positions[0]))], [float(space.positions[-1])]
+            case spaces.Grid():
+                return list(space.bounds[:2]), list(space.bounds[2:])
+            case _:
+                return None
+
     def cell(self, number: int) -> str:
         """The name of a cell, or its number."""
         return str(number) if self.cells is None else self.cells[number]
@@ -138,7 +139,7 @@ class Site:
         return {
             "format": FORMAT,
             "name": self.name,
-            "operator": _operator_json(self.operator),
+            "operator": {"kind": self.operator.kind, **self.operator.to_json()},
             "sources": _space_json(self.operator.space),
             "sensors": {
                 "names": list(self.sensors.names),
@@ -168,7 +169,7 @@ class Site:
             cells = data.get("cells")
             return Site(
                 name=str(data["name"]),
-                operator=_operator(data["operator"], space, sensors),
+                operator=operator_from_json(data["operator"], space, sensors),
                 neighbors=neighbors,
                 step=exact(data["step"], name="step"),
                 cells=None if cells is None else tuple(map(str, cells)),
@@ -213,57 +214,22 @@ def part_of_site(site: Site, names: tuple[str, ...]) -> Operator:
     return part_of(site.operator, np.array(rows))
 
 
-def _operator_json(operator: Operator) -> dict[str, Any]:
-    match operator:
-        case HeatLine() | HeatPlane():
-            return {"kind": "heat", "diffusion_time": operator.diffusion_time}
-        case GraphDiffusion():
-            weights = operator.weights
-            return {
-                "kind": "graph-diffusion",
-                "rate": operator.rate,
-                "weights": None if weights is None else weights.tolist(),
-            }
-        case Matrix():
-            if np.prod(operator.shape) > MOST_ENTRIES:
-                raise InvalidParameter(
-                    f"a site file holds a matrix of at most {MOST_ENTRIES} entries, got "
-                    f"{np.prod(operator.shape)}; work in Python instead"
-                )
-            return {
-                "kind": "matrix",
-                "rows": operator.columns(np.arange(operator.space.size)).tolist(),
-            }
-        case _:
-            assert_never(operator)
-
-
-def _operator(data: Any, space: Line | Grid | Graph | Points, sensors: Sensors) -> Operator:
-    match data["kind"], space:
-        case "heat", Line():
-            return heat_line(sources=space, sensors=sensors, diffusion_time=data["diffusion_time"])
-        case "heat", Grid() | Points():
-            return heat_plane(sources=space, sensors=sensors, diffusion_time=data["diffusion_time"])
-        case "graph-diffusion", Graph():
-            return graph_diffusion(space, data["rate"], sensors=sensors, weights=data["weights"])
-        case "matrix", _:
-            return linear(data["rows"], space, sensors=sensors)
-        case kind, _:
-            raise ValueError(f"no operator {kind!r} on {type(space).__name__}")
-
-
-def _space_json(space: Line | Grid | Graph | Points) -> dict[str, Any]:
+def _space_json(space: SourceSpace) -> dict[str, Any]:
     match space:
-        case Line():
-            even = Line(space.size, float(space.positions[-1])) if space.positions[-1] > 0 else None
+        case spaces.Line():
+            even = (
+                spaces.Line(space.size, float(space.positions[-1]))
+                if space.positions[-1] > 0
+                else None
+            )
             if even == space:
                 return {"kind": "line", "cells": space.size, "length": float(space.positions[-1])}
             return {"kind": "line", "positions": space.positions.tolist()}
-        case Grid():
+        case spaces.Grid():
             return {"kind": "grid", "levels": space.levels, "bounds": list(space.bounds)}
-        case Points():
+        case spaces.Points():
             return {"kind": "points", "positions": space.positions.tolist(), "norm": space.norm}
-        case Graph():
+        case spaces.Graph():
             return {
                 "kind": "graph",
                 "nodes": space.size,
@@ -274,19 +240,19 @@ def _space_json(space: Line | Grid | Graph | Points) -> dict[str, Any]:
             assert_never(space)
 
 
-def _space(data: Any) -> Line | Grid | Graph | Points:
+def _space(data: Any) -> SourceSpace:
     match data["kind"]:
         case "line":
             return (
-                Line.at(data["positions"])
+                spaces.Line.at(data["positions"])
                 if "positions" in data
-                else Line(data["cells"], data["length"])
+                else spaces.Line(data["cells"], data["length"])
             )
         case "grid":
-            return Grid(data["levels"], tuple(data["bounds"]))
+            return spaces.Grid(data["levels"], tuple(data["bounds"]))
         case "points":
-            return Points(data["positions"], data["norm"])
+            return spaces.Points(data["positions"], data["norm"])
         case "graph":
-            return Graph(data["edges"], data["lengths"], nodes=data["nodes"])
+            return spaces.Graph(data["edges"], data["lengths"], nodes=data["nodes"])
         case kind:
             raise ValueError(f"no space {kind!r}")

@@ -1,4 +1,4 @@
-from .design import AXES, CURVE_TRIALS, Axis, Curve, Design, begin_of, error_curve, values_on
+from .design import AXES, CURVE_TRIALS, Axis, Curve, Design, error_curve, values_on
 from .forecast import (
     ESTIMATORS,
     MOST,
@@ -15,6 +15,14 @@ from .papers_tables import tables
 from .placement import Placement, place_sensors, simulated_gain
 from .ratio import Ratio
 from .requirement import WANTED_TRIALS, Requirement, required
+from .synthetic import (
+    Ground,
+    SyntheticOptions,
+    block_graph,
+    synthetic_even_site,
+    synthetic_site,
+    synthetic_sources,
+)
 
 __all__ = [
     "AXES",
@@ -26,13 +34,15 @@ __all__ = [
     "Curve",
     "Design",
     "ErrorForecast",
+    "Ground",
     "MadeUpMasses",
     "Placement",
     "Ratio",
     "RecoveryForecast",
     "Requirement",
     "Scene",
-    "begin_of",
+    "SyntheticOptions",
+    "block_graph",
     "draw_lots",
     "error_curve",
     "error_of",
@@ -41,6 +51,9 @@ __all__ = [
     "place_sensors",
     "required",
     "simulated_gain",
+    "synthetic_even_site",
+    "synthetic_site",
+    "synthetic_sources",
     "tables",
     "values_on",
 ]

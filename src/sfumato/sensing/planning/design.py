@@ -15,17 +15,7 @@ from scipy import stats
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
-from sfumato.sensing.model.operators.build import (
-    at_time,
-    even_nodes,
-    even_places,
-    graph_diffusion,
-    heat_line,
-    heat_plane,
-    time_of,
-)
-from sfumato.sensing.model.operators.kinds import GraphDiffusion, HeatLine, HeatPlane, Matrix
-from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.planning.forecast import (
     ESTIMATORS,
@@ -43,7 +33,6 @@ from sfumato.sensing.planning.papers_bounds import papers_bounds
 from sfumato.sensing.recovery.distance import error_of_nothing
 from sfumato.sensing.release.noise_plan import Calibration, NoisePlan
 from sfumato.sensing.release.readings import plan
-from sfumato.spaces import Grid, Line
 
 Axis = Literal["diffusion time", "sensors", "cost", "sources"]
 
@@ -82,7 +71,7 @@ class Design:
     @property
     def time(self) -> float | None:
         """The diffusion time, the rate on a graph, None for a matrix."""
-        return time_of(self.site.operator)
+        return self.site.operator.time
 
     def value(self, axis: Axis) -> float:
         """Where this design stands on an axis."""
@@ -112,13 +101,15 @@ def at(design: Design, axis: Axis, value: float) -> Design:
         case "sensors" if value == len(design.site.sensors):
             return design
         case "sensors":
-            return replace(design, site=_with_sensors(design.site, int(value)))
+            return _with_operator(design, design.site.operator.with_sensors(int(value)))
         case "diffusion time":
-            return replace(
-                design, site=replace(design.site, operator=at_time(design.site.operator, value))
-            )
+            return _with_operator(design, design.site.operator.with_time(value))
         case _:
             assert_never(axis)
+
+
+def _with_operator(design: Design, operator: Operator) -> Design:
+    return replace(design, site=replace(design.site, operator=operator))
 
 
 def values_on(design: Design, axis: Axis) -> tuple[float, ...]:
@@ -144,15 +135,8 @@ def values_on(design: Design, axis: Axis) -> tuple[float, ...]:
 
 def counts_on(design: Design, wanted: Sequence[float]) -> tuple[float, ...]:
     """About so many sensors, as a site like this can have them; empty for a matrix."""
-    operator = design.site.operator
-    if isinstance(operator, Matrix):
-        return ()
-    most = operator.space.size if isinstance(operator, GraphDiffusion) else math.inf
-    counts = [min(max(2, round(one)), most) for one in wanted]
-    if isinstance(operator, HeatPlane):  # squares, but for the sensors that are there
-        here = len(design.site.sensors)
-        counts = [one if one == here else max(2, round(math.sqrt(one))) ** 2 for one in counts]
-    return tuple(float(one) for one in sorted(set(counts)))
+    counts = {design.site.operator.sensor_count(one) for one in wanted}
+    return tuple(sorted(float(one) for one in counts if one is not None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -302,47 +286,3 @@ def shared_lots(design: Design, most: float, count: int, rng: np.random.Generato
 def _loss(loss: ZCDP | ApproxDP, value: float) -> ZCDP | ApproxDP:
     exact = Fraction(value)
     return ApproxDP(exact, loss.delta) if isinstance(loss, ApproxDP) else ZCDP(exact)
-
-
-def _with_sensors(site: Site, count: int) -> Site:
-    match site.operator:
-        case HeatLine(space, _, time):
-            begin = begin_of(space)
-            places = begin + Line(count, float(space.positions[-1]) - begin).positions
-            return replace(
-                site, operator=heat_line(sources=space, sensors=places, diffusion_time=time)
-            )
-        case HeatPlane(space, _, time):
-            places = even_places(count, *_box(space))
-            return replace(
-                site, operator=heat_plane(sources=space, sensors=places, diffusion_time=time)
-            )
-        case GraphDiffusion(space, _, rate, weights):
-            nodes = Sensors(even_nodes(space.size, count))
-            return replace(
-                site, operator=graph_diffusion(space, rate, sensors=nodes, weights=weights)
-            )
-        case Matrix():
-            raise InvalidParameter("a site by a matrix has its own sensors; nothing was simulated")
-
-
-def begin_of(line: Line) -> float:
-    """Where a line begins: at 0 if its first cell is there or next to it, else at its first cell.
-
-    The papers' cells of a line of length L are L/n, 2L/n, ..., L, and such a line begins at 0.
-
-    >>> begin_of(Line(10, 40)), begin_of(Line.at([100, 150, 200]))
-    (0.0, 100.0)
-    """
-    first = float(line.positions[0])
-    apart = line.diameter / (line.size - 1) if line.size > 1 else math.inf
-    return 0.0 if 0 <= first <= 1.5 * apart else first
-
-
-def _box(space: Grid | object) -> tuple[FloatArray, FloatArray]:
-    if isinstance(space, Grid):
-        return np.array(space.bounds[:2], dtype=np.float64), np.array(
-            space.bounds[2:], dtype=np.float64
-        )
-    positions: FloatArray = space.positions  # type: ignore[attr-defined]
-    return positions.min(axis=0), positions.max(axis=0)

@@ -18,8 +18,8 @@ from sfumato._validate import whole
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import MovedMass
 from sfumato.privacy.accounting import fano_error
-from sfumato.sensing.model.operators.build import heat_line
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensitivity import sensitivity
 from sfumato.spaces import Line
 from sfumato.transport import emd

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.privacy import ZCDP, ApproxDP
-from sfumato.sensing.model.operators.kinds import HeatLine
+from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.planning.forecast import Scene
 from sfumato.sensing.planning.limits import (
     RecoveryBound,
@@ -51,7 +51,7 @@ def papers_bounds(scene: Scene, loss: ZCDP | ApproxDP) -> PapersBounds:
     A line of length L is theirs of length 1 with T / L**2, and noise L sigma. Only the bound for
     their own noise looks at the loss.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing.model.operators.heat_line import heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> found = papers_bounds(Scene(line, 0.1), ApproxDP(4, "1/10"))
     >>> round(found.upper or 0, 2), round(found.lower or 0, 4)

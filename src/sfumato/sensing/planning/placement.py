@@ -19,8 +19,7 @@ from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells, gaussian_sigma
 from sfumato.sensing.model.changes import pairs
-from sfumato.sensing.model.heat_changes import sampled_changes
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane, Matrix, Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensitivity import sensitivity
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.planning.forecast import Scene, draw_lots, error_of
@@ -70,7 +69,7 @@ class Placement:
         return _part(self.candidates, self.neighbors, self.uniform)
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """The gain in a sentence."""
         gain = 1 - self.error / self.uniform_error if self.uniform_error > 0 else 0.0
         beside = f"{self.error:.3g} against {self.uniform_error:.3g} for sensors spread out evenly"
@@ -134,7 +133,7 @@ def place_sensors(
     well: a criterion of their own (Fisher's information of all places and masses, with priors) was
     tried and was not better.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing.model.operators.heat_line import heat_line
     >>> shelf = heat_line(sources=40, sensors=[0.1, 0.11, 0.12, 0.13, 0.4, 0.6, 0.9], diffusion_time=0.02)
     >>> found = place_sensors(shelf, 4, loss=ApproxDP(4, 0.1), neighbors=SwappedCells(1))
     >>> found.names
@@ -244,9 +243,7 @@ class _Goal:
             )
         matrix = candidates.columns(np.arange(space.size))
         over_distance = isinstance(neighbors, MovedMass)
-        changes = None
-        if isinstance(candidates, HeatLine | HeatPlane):
-            changes = sampled_changes(candidates, over_distance=over_distance)
+        changes = candidates.sampled_changes(over_distance=over_distance)
         if changes is None:
             begin = np.concatenate([np.broadcast_to(first, end.shape) for first, end, _ in steps])
             changes = np.abs(
@@ -339,7 +336,7 @@ def _nearest_to_even(places: FloatArray, count: int) -> IntArray:
 def _distances(candidates: Operator, row: int) -> FloatArray:
     """How far every candidate is from one of them, by the metric of the sources where it has one there."""
     places = candidates.sensors.positions
-    if isinstance(candidates, Matrix):
+    if not candidates.in_space:
         return np.asarray(cdist(places[[row]], places)[0])
     return np.array(distances_between(candidates.space, places[[row]], places)[0])
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
+
+from sfumato._compiled import njit
 
 NEGLIGIBLE = 40.0  # exp(-40) of the weight of the true place
 
 
-@numba.njit(cache=True)
+@njit
 def errors_with(
     truths, guesses, far, changes, more, both, own, other, moved, unit
 ):  # pragma: no cover

@@ -6,21 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from scipy.cluster.vq import vq
-from scipy.sparse.linalg import eigsh
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, real_array, whole
 from sfumato.errors import InvalidParameter
-from sfumato.spaces import Graph
+from sfumato.spaces import (
+    Graph,
+    kmeans,
+    leading_eigenvectors,
+    numbered_by_first,
+    regularised_laplacian,
+)
 
 MOST = 10
 """Communities looked for when nobody says how many there are."""
-ROUNDS = 100
-"""Rounds of k-means after which clusters are taken as they are."""
-DENSE = 400
-"""Nodes up to which all eigenvectors are computed, which is then faster than some."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,8 +37,8 @@ def communities(graph: Graph, *, count: int | None = None) -> IntArray:
     """A label for each node of a connected graph, such that most edges join nodes of one label.
 
     Spectral clustering: the leading eigenvectors of D_t^-1/2 A D_t^-1/2 with D_t = degrees + mean
-    degree, rows scaled to length 1, then k-means [ng02] [qin13]. It begins from rows that are far
-    from each other, so the same graph always gets the same labels. Label 0 is node 0's, label 1
+    degree, rows scaled to length 1, then k-means [ng02] [qin13]. Its starts are fixed, so the
+    same graph always gets the same labels. Label 0 is node 0's, label 1
     that of the first node that is not in 0, and so on; there are fewer than `count` where symmetry
     leaves no more to tell apart. Without a count it is the one from 2 to 10 with the largest
     modularity [newman06]. Lengths of edges play no part. Every graph gets an answer, one without
@@ -95,39 +94,14 @@ def community_of(estimate: npt.ArrayLike, labels: npt.ArrayLike) -> CommunityAns
 
 
 def _leading(graph: Graph, count: int) -> FloatArray:
-    """The eigenvectors of the largest eigenvalues, in falling order."""
-    adjacency = graph.adjacency()
-    degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64)
-    # Without the mean degree, a few nodes at the end of a chain can pass for a community of their
-    # own.
-    scale = sparse.diags_array(1 / np.sqrt(degrees + degrees.mean()))
-    scaled = sparse.csr_array(scale @ adjacency @ scale)
-    if graph.size <= DENSE or count >= graph.size - 1:
-        values, vectors = np.linalg.eigh(scaled.toarray())
-    else:
-        # A start that is not random, and not orthogonal to anything by symmetry. Clusters need few
-        # digits.
-        start = 1 + np.cos(np.arange(graph.size, dtype=np.float64)) / 2
-        values, vectors = eigsh(scaled, k=count, which="LA", v0=start, tol=1e-3)
-    return np.asarray(vectors[:, np.argsort(values)[::-1][:count]])
+    """The eigenvectors of the largest eigenvalues, in falling order. Clusters need few digits."""
+    scaled = regularised_laplacian(graph.adjacency())
+    return leading_eigenvectors(scaled, count, order="value", tolerance=1e-3)[1]
 
 
 def _clusters(vectors: FloatArray) -> IntArray:
     rows = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    centers = _far_apart(rows, rows.shape[1])
-    labels, _ = vq(rows, centers)
-    for _ in range(ROUNDS):
-        # scipy's kmeans2 warns or raises when a cluster runs empty, as symmetric graphs make it;
-        # here it is left where it was.
-        held = np.bincount(labels, minlength=len(centers))[:, np.newaxis]
-        sums = np.array(
-            [np.bincount(labels, weights=column, minlength=len(centers)) for column in rows.T]
-        ).T
-        centers = np.where(held > 0, sums / np.maximum(held, 1), centers)
-        before, (labels, _) = labels, vq(rows, centers)
-        if np.array_equal(before, labels):
-            break
-    return _in_order(np.asarray(labels, dtype=np.int64))
+    return numbered_by_first(kmeans(rows, rows.shape[1]))
 
 
 def _modularity(graph: Graph, labels: IntArray) -> float:
@@ -136,21 +110,3 @@ def _modularity(graph: Graph, labels: IntArray) -> float:
     within = float((ends[:, 0] == ends[:, 1]).mean())
     shares = np.bincount(ends.ravel()) / ends.size
     return within - float(shares @ shares)
-
-
-def _far_apart(rows: FloatArray, count: int) -> FloatArray:
-    """As many rows as asked for, each the farthest from all before it; the first is nearest the mean."""
-    chosen = [int(np.argmin(((rows - rows.mean(axis=0)) ** 2).sum(axis=1)))]
-    nearest = np.full(len(rows), np.inf)
-    while len(chosen) < count:
-        nearest = np.minimum(nearest, ((rows - rows[chosen[-1]]) ** 2).sum(axis=1))
-        chosen.append(int(np.argmax(nearest)))
-    return rows[chosen]
-
-
-def _in_order(labels: IntArray) -> IntArray:
-    """The same groups, numbered in the order in which they first appear."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return rank[inverse]

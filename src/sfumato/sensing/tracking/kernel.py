@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 
-@njit(cache=True)
+@njit
 def draw_path(fit, step, chances):
     """A path from its posterior: filter forward, then draw backward [carter94].
 
@@ -36,7 +37,7 @@ def draw_path(fit, step, chances):
     return path
 
 
-@njit(cache=True)
+@njit
 def draw_swaps(gain, keep, swap, chances):
     """In which rounds two sources trade places, from its posterior: filter forward, then draw backward.
 

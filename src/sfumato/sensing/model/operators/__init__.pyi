@@ -1,16 +1,25 @@
-from .build import even_nodes, even_places, graph_diffusion, heat_line, part_of, time_of
-from .kinds import GraphDiffusion, HeatLine, HeatPlane, Matrix, Operator
+from .build import time_of
+from .graph_diffusion import GraphDiffusion
+from .heat_line import HeatLine
+from .heat_plane import HeatPlane
+from .matrix import Matrix
+from .places import begin_of, even_nodes, even_places
+from .protocol import CHUNK, Operator, is_operator, part_of
+from .registry import operator_kinds, register_operator
 
 __all__ = [
+    "CHUNK",
     "GraphDiffusion",
     "HeatLine",
     "HeatPlane",
     "Matrix",
     "Operator",
+    "begin_of",
     "even_nodes",
     "even_places",
-    "graph_diffusion",
-    "heat_line",
+    "is_operator",
+    "operator_kinds",
     "part_of",
+    "register_operator",
     "time_of",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order; NaN and infinity keep their meaning
 
@@ -11,7 +12,7 @@ SIDE = 8
 """Vectors taken side by side: a node's entries fill one line of the cache, which is fetched once for all."""
 
 
-@njit(cache=True, fastmath=LOOSE)
+@njit(fastmath=LOOSE)
 def _step(indptr, indices, data, now, before, out, factor, coefficient):
     """Overwrite before by factor S now - before (the next polynomial) and add coefficient times it to out."""
     for i in range(out.size):
@@ -23,7 +24,7 @@ def _step(indptr, indices, data, now, before, out, factor, coefficient):
         out[i] += coefficient * total
 
 
-@njit(cache=True, fastmath=LOOSE)
+@njit(fastmath=LOOSE)
 def _step_side(indptr, indices, data, now, before, out, factor, coefficient):
     # Eight names, not an array of eight: they stay in registers.
     for i in range(out.shape[0]):
@@ -58,7 +59,7 @@ def _step_side(indptr, indices, data, now, before, out, factor, coefficient):
             out[i, c] += coefficient * before[i, c]
 
 
-@njit(cache=True)
+@njit
 def chebyshev(indptr, indices, data, coefficients, masses):
     """The sum of coefficients[k] T_k(S) applied to one vector, S a sparse matrix with spectrum in [-1, 1]."""
     now, before, out = masses.copy(), np.zeros(masses.size), np.empty(masses.size)
@@ -70,7 +71,7 @@ def chebyshev(indptr, indices, data, coefficients, masses):
     return out
 
 
-@njit(cache=True)
+@njit
 def chebyshev_side(indptr, indices, data, coefficients, masses):
     """The same for SIDE vectors, as columns."""
     n = masses.shape[0]

@@ -9,13 +9,14 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numba import njit
+
+from sfumato._compiled import njit
 
 LOOSE = {"reassoc", "contract", "nsz"}
 """Sums may be taken in any order; NaN and infinity keep their meaning."""
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def dot(x, y):
     """The inner product."""
     total = 0.0
@@ -24,28 +25,28 @@ def dot(x, y):
     return total
 
 
-@njit(cache=True)
+@njit
 def put(out, x):
     """Overwrite out by x."""
     for i in range(x.size):
         out[i] = x[i]
 
 
-@njit(cache=True)
+@njit
 def fill(out, size, value):
     """Overwrite the first entries of out by one value."""
     for i in range(size):
         out[i] = value
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def add(out, by, x):
     """Overwrite out by out + by x."""
     for i in range(x.size):
         out[i] += by * x[i]
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def across(rows, x, out):
     """The sum of rows i times x[i]: one number for each cell."""
     fill(out, out.size, 0.0)
@@ -53,14 +54,14 @@ def across(rows, x, out):
         add(out, x[i], rows[i])
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def along(rows, x, out):
     """The inner product of each row with x: one number for each direction."""
     for i in range(rows.shape[0]):
         out[i] = dot(rows[i], x)
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def gram(rows, weights, scaled, out):
     """The lower half of rows diag(weights) rows', weights positive; scaled is room for as many rows."""
     r, n = rows.shape
@@ -79,7 +80,7 @@ def gram(rows, weights, scaled, out):
         weights[j] *= weights[j]
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def factor(s, r):
     """Cholesky in place, lower half; False where the matrix is not positive."""
     for j in range(r):
@@ -96,7 +97,7 @@ def factor(s, r):
     return True
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def solve(s, x, r):
     """Overwrite x by the solution of s s' x, s a Cholesky factor."""
     for i in range(r):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import isfinite, sqrt
 
 import numpy as np
-from numba import njit
 
+from sfumato._compiled import njit
 from sfumato.sensing.recovery.solver.dense_kernel import (
     LOOSE,
     across,
@@ -23,7 +23,7 @@ from sfumato.sensing.recovery.solver.dense_kernel import (
 )
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def _scale(sign, v0, k0, wv, d0, dv, by, out):
     """The scaling of the cone (sign 1) or its inverse (-1) on (d0, dv); the vector part goes to out."""
     q = 2 * (v0 * d0 + sign * k0 * dot(wv, dv))
@@ -32,7 +32,7 @@ def _scale(sign, v0, k0, wv, d0, dv, by, out):
     return by * (q * v0 - d0)
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def _into(d0, dv, l0, lv, size):
     """One over the longest step from the point l of the cone, of that size, along d."""
     b0 = l0 / size
@@ -44,7 +44,7 @@ def _into(d0, dv, l0, lv, size):
     return (sqrt(side) - p0) / size
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def _newton(
     rows,
     f,
@@ -107,7 +107,7 @@ def _newton(
     return -r0, (t * w0 - q0) / square
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def _reach(f, low, high, upper, df, dlow, dhigh):
     """One over the longest step that stays in the box."""
     a = 1e-12
@@ -122,7 +122,7 @@ def _reach(f, low, high, upper, df, dlow, dhigh):
     return a
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def interior(given, readings, radius, upper, tolerance, limit):
     """A guess of f, the best dual vector met, and the least distance of B f to b that was met.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import exp, sqrt
 
 import numpy as np
-from numba import njit
 
+from sfumato._compiled import njit
 from sfumato.sensing.recovery.solver.dense_kernel import LOOSE
 
 TERMS = 16
@@ -25,7 +25,7 @@ LEFT_OUT = exp(-((FAR - HALF) ** 2) / 2)
 """The most that a sensor left out reads of a cell of the piece, as a share of the peak: 1e-30."""
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def series(sensors, z, first, width, count, half):
     """Coefficients of t^k on each piece, and how far a price there may be from them.
 
@@ -60,7 +60,7 @@ def series(sensors, z, first, width, count, half):
     return out, errors
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def _value(c, t):
     total = c[TERMS - 1]
     for k in range(TERMS - 2, -1, -1):
@@ -68,7 +68,7 @@ def _value(c, t):
     return total
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def _slope(c, t):
     total = (TERMS - 1) * c[TERMS - 1]
     for k in range(TERMS - 2, 0, -1):
@@ -76,7 +76,7 @@ def _slope(c, t):
     return total
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def _bend(c, t):
     total = (TERMS - 1) * (TERMS - 2) * c[TERMS - 1]
     for k in range(TERMS - 2, 1, -1):
@@ -84,7 +84,7 @@ def _bend(c, t):
     return total
 
 
-@njit(cache=True)
+@njit
 def _cell(positions, x):
     """The number of cells before x."""
     low, high = 0, positions.size
@@ -97,7 +97,7 @@ def _cell(positions, x):
     return low
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def peaks(coefficients, first, width, half, positions, level, slack):
     """Cells around every peak of eta above level, and at doubling distances while eta stays above it."""
     count, samples = coefficients.shape[0], 8
@@ -156,7 +156,7 @@ def peaks(coefficients, first, width, half, positions, level, slack):
     return found[:size].copy()
 
 
-@njit(cache=True, fastmath=LOOSE, error_model="numpy")
+@njit(fastmath=LOOSE, error_model="numpy")
 def unsettled(coefficients, errors, first, width, half, positions, level, most):
     """All cells whose price is not below level for certain; at most so many, and whether these are all.
 

@@ -1,0 +1,162 @@
+"""What a plan of a map says: forecasts, and what a target takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from sfumato._types import FloatArray
+from sfumato.heatmap.analysis.forecasts import Expected, Forecast, Kind, Requirement
+from sfumato.heatmap.analysis.quality import Metric
+
+HOLDS_FOR = (
+    "simulated with zoom on other places, real and made up: means over noise and users, of maps blurred by "
+    "0.02 sides. Nothing was read or charged."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A metric, and the value that a map should reach in it."""
+
+    metric: Metric
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPoint:
+    """One row of a table of forecasts; no forecast where so few users at this epsilon have none."""
+
+    users: float
+    epsilon: float
+    forecast: Forecast | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsersRequirement:
+    """The epsilon that the target takes with so many users."""
+
+    users: int
+    epsilon: Requirement
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanCurves:
+    """Forecasts of each metric along `x`, which is epsilon or users; `fixed` is the value of the other."""
+
+    x_name: str
+    fixed: float
+    x: FloatArray
+    expected: Mapping[Metric, tuple[Expected, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatmapPlan:
+    """What `plan_heatmap` says; a field is None or empty where it was not asked for.
+
+    Attributes:
+        kind: What the data is of, "places" or "gaze".
+        users: The number of users that was given.
+        epsilon: The epsilon that was given.
+        target: The metric and value to reach.
+        forecast: What to expect, when both epsilon and users were given.
+        points: Forecasts along what was not given.
+        epsilon_required: The epsilon that the target takes with these users.
+        users_required: The users that the target takes at this epsilon.
+        epsilon_by_users: The epsilon that the target takes, by number of users.
+        side: The side of the map on the ground, in `side_unit`.
+        side_unit: "m", or "units" on a plane.
+    """
+
+    kind: Kind
+    users: float | None = None
+    epsilon: float | None = None
+    target: Target | None = None
+    forecast: Forecast | None = None
+    points: tuple[PlanPoint, ...] = ()
+    epsilon_required: Requirement | None = None
+    users_required: Requirement | None = None
+    epsilon_by_users: tuple[UsersRequirement, ...] = ()
+    side: float | None = None
+    side_unit: str = "m"
+    holds_for: ClassVar[str] = HOLDS_FOR
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as `sfumato heatmap plan --json` prints it; `table` is `points` in words."""
+        from sfumato.heatmap.render_plan import point_table
+
+        out: dict[str, Any] = {"kind": self.kind, "users": self.users, "epsilon": self.epsilon}
+        if self.forecast is not None:
+            out["forecast"] = self.forecast.to_json()
+        if self.points:
+            out["table"] = point_table(self)
+            out["points"] = [asdict(point) for point in self.points]
+        if self.target is not None:
+            out["want"] = asdict(self.target)
+        if self.epsilon_by_users:
+            out["epsilon_needed"] = {
+                str(one.users): one.epsilon.to_json() for one in self.epsilon_by_users
+            }
+        if self.epsilon_required is not None:
+            out["epsilon_needed"] = self.epsilon_required.to_json()
+        if self.users_required is not None:
+            out["users_needed"] = self.users_required.to_json()
+        if self.side is not None:
+            out["side"] = {"length": self.side, "unit": self.side_unit}
+        return out | {"holds_for": HOLDS_FOR}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> HeatmapPlan:
+        """The plan that `to_json` wrote."""
+        needed: Mapping[str, Any] = data.get("epsilon_needed") or {}
+        by_users = needed if needed and "usual" not in needed else {}
+        side = data.get("side")
+        return cls(
+            kind=data["kind"],
+            users=data["users"],
+            epsilon=data["epsilon"],
+            target=Target(**data["want"]) if "want" in data else None,
+            forecast=Forecast.from_json(data["forecast"]) if "forecast" in data else None,
+            points=tuple(
+                PlanPoint(
+                    one["users"],
+                    one["epsilon"],
+                    None if one["forecast"] is None else Forecast.from_json(one["forecast"]),
+                )
+                for one in data.get("points", ())
+            ),
+            epsilon_required=Requirement.from_json(needed) if needed and not by_users else None,
+            users_required=Requirement.from_json(data["users_needed"])
+            if "users_needed" in data
+            else None,
+            epsilon_by_users=tuple(
+                UsersRequirement(int(users), Requirement.from_json(one))
+                for users, one in by_users.items()
+            ),
+            side=None if side is None else side["length"],
+            side_unit="m" if side is None else side["unit"],
+        )
+
+    @property
+    def caption(self) -> str:
+        """What the picture shows, in a sentence."""
+        from sfumato.heatmap.render_plan import plan_caption
+
+        return plan_caption(self)
+
+    def picture(self) -> bytes:
+        """A PNG of all metrics along epsilon, or along users where only epsilon was given."""
+        from sfumato.heatmap.render_plan import plan_picture
+
+        return plan_picture(self)
+
+    def __str__(self) -> str:
+        from sfumato.heatmap.render_plan import plan_words
+
+        return "\n".join(plan_words(self))
+
+    def _repr_html_(self) -> str:
+        from sfumato.heatmap.render_plan import plan_html
+
+        return plan_html(self)

@@ -1,0 +1,228 @@
+"""The protocol of operators: what a linear map from sources to readings says of itself.
+
+A new operator is a frozen value that inherits from `Operator`, gives `kind`, `space`, `sensors`, `columns`,
+`to_json` and `from_json`, and is registered with `register_operator`. Everything else has a default that works
+from its columns; an operator that knows better overrides it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato._types import FloatArray, IntArray
+from sfumato.errors import InvalidParameter
+from sfumato.sensing.model.sensors import Sensors
+
+if TYPE_CHECKING:
+    from sfumato.sensing.model.changes import Largest
+    from sfumato.spaces import Graph, Grid, Line, Points
+
+    SourceSpace = Line | Grid | Graph | Points
+
+CHUNK = 1 << 22
+"""Entries of a matrix that are formed at a time."""
+
+
+class Operator(Protocol):
+    """A linear map from masses on the cells of a space to the readings of sensors.
+
+    Attributes:
+        kind: Its name in site files, and in the registry.
+        space: Where sources may be: a line, a grid, a graph or points.
+        sensors: Names and places of the sensors, in the order of the readings.
+    """
+
+    kind: ClassVar[str]
+    space: SourceSpace
+    sensors: Sensors
+
+    # What every operator gives.
+
+    def columns(self, cells: npt.ArrayLike) -> FloatArray:
+        """What one unit in each of these cells reads: sensors by cells. This defines the operator."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """Its parameters, for a site file; the space, the sensors and the kind are saved beside them."""
+        ...
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], space: SourceSpace, sensors: Sensors) -> Operator:
+        """The operator that `to_json` described."""
+        ...
+
+    # The map.
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Sensors, cells."""
+        return len(self.sensors), self.space.size
+
+    def readings(self, sources: npt.ArrayLike) -> FloatArray:
+        """What the sensors read of these masses, without noise."""
+        m, n = self.shape
+        masses = masses_of(sources, n)
+        cells = np.flatnonzero(masses)
+        out = np.zeros(m)
+        for part in np.array_split(cells, max(1, math.ceil(m * cells.size / CHUNK))):
+            out += self.columns(part) @ masses[part]
+        return out
+
+    def adjoint(self, dual: npt.ArrayLike) -> FloatArray:
+        """The transposed map: one number for each cell."""
+        m, n = self.shape
+        z = duals_of(dual, m)
+        parts = np.array_split(np.arange(n), max(1, math.ceil(m * n / CHUNK)))
+        return np.concatenate([z @ self.columns(part) for part in parts])
+
+    def apply(self, block: FloatArray) -> FloatArray:
+        """The readings of several source vectors at once: cells by vectors in, sensors by vectors out."""
+        return np.stack([self.readings(column) for column in block.T], axis=1)
+
+    def apply_adjoint(self, block: FloatArray) -> FloatArray:
+        """The adjoint of several dual vectors at once: sensors by vectors in, cells by vectors out."""
+        return np.stack([self.adjoint(column) for column in block.T], axis=1)
+
+    def gram(self, cells: IntArray) -> FloatArray:
+        """Inner products of the columns of these cells."""
+        columns = self.columns(cells)
+        return columns.T @ columns
+
+    def dense(self) -> FloatArray:
+        """The whole matrix, sensors by cells, from its columns: the adjoint is not trusted."""
+        n = self.space.size
+        parts = np.array_split(np.arange(n), max(1, math.ceil(n * self.column_entries / CHUNK)))
+        return np.concatenate([self.columns(part) for part in parts], axis=1)
+
+    # Variants: other sensors, another time.
+
+    def take(self, rows: IntArray) -> Operator:
+        """The operator to some of its sensors, by their numbers; all of its columns as a matrix by default."""
+        from sfumato.sensing.model.operators.matrix import linear
+
+        columns = self.columns(np.arange(self.space.size))[rows]
+        return linear(columns, self.space, sensors=some_sensors(self.sensors, rows))
+
+    @property
+    def time(self) -> float | None:
+        """The diffusion time or rate, None where there is none."""
+        return None
+
+    @property
+    def time_name(self) -> str:
+        """What `time` is called."""
+        return "diffusion time"
+
+    def with_time(self, time: float) -> Self:  # noqa: ARG002
+        """The same operator with another time."""
+        raise InvalidParameter(
+            f"a site by a {self.kind} has no diffusion time; nothing was computed"
+        )
+
+    def sensor_count(self, count: float) -> int | None:  # noqa: ARG002
+        """How many sensors such a site can have, about so many; None where it has its own sensors only."""
+        return None
+
+    def with_sensors(self, count: int) -> Operator:  # noqa: ARG002
+        """The same operator with so many sensors, placed evenly."""
+        raise InvalidParameter(
+            f"a site by a {self.kind} has its own sensors; nothing was simulated"
+        )
+
+    # Sensitivity.
+
+    def changes(self, *, over_distance: bool) -> Largest:
+        """The largest change of readings when a unit moves one step, over the length of the step or not.
+
+        Noise is calibrated to it, so it may be too large and must not be too small. By default from the
+        columns of all pairs of neighboring cells.
+        """
+        from sfumato.sensing.model.changes import column_changes
+
+        return column_changes(self, over_distance=over_distance)
+
+    def sampled_changes(self, *, over_distance: bool) -> FloatArray | None:  # noqa: ARG002
+        """Changes of single sensors at some places (sensors by places), to compare sets; None to use cells."""
+        return None
+
+    # What solvers and diagnostics may rely on.
+
+    @property
+    def nodes(self) -> IntArray | None:
+        """The nodes of the graph that have a sensor; None where positions of sensors are coordinates."""
+        return None
+
+    @property
+    def in_space(self) -> bool:
+        """Whether positions of sensors are places of the space, so that its distances hold between them."""
+        return False
+
+    @property
+    def kernel_width(self) -> float | None:
+        """The deviation sqrt(2T) of a Gaussian kernel that is known anywhere, also between cells; else None."""
+        return None
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether no entry is negative, by construction."""
+        return False
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the matrix is symmetric and positive definite: a diffusion that is read everywhere."""
+        return False
+
+    @property
+    def constant(self) -> bool:
+        """Whether its entries can never change, so that what was computed from them may be kept."""
+        return True
+
+    @property
+    def costly_columns(self) -> bool:
+        """Whether a column takes far longer to make than to use."""
+        return False
+
+    @property
+    def column_entries(self) -> int:
+        """How many numbers are held for each column while it is made."""
+        return len(self.sensors)
+
+
+def part_of(operator: Operator, rows: IntArray) -> Operator:
+    """The operator to some of its sensors, by their numbers; itself for all of them in order."""
+    whole = np.array_equal(rows, np.arange(operator.shape[0]))
+    return operator if whole else operator.take(rows)
+
+
+def is_operator(value: object) -> TypeGuard[Operator]:
+    """Whether a value is an operator rather than an array or a data frame."""
+    return hasattr(value, "columns") and hasattr(value, "space") and hasattr(value, "sensors")
+
+
+def some_sensors(sensors: Sensors, rows: IntArray) -> Sensors:
+    """The sensors of these numbers, in their order."""
+    return Sensors(sensors.positions[rows], [sensors.names[row] for row in rows.tolist()])
+
+
+def masses_of(sources: npt.ArrayLike, size: int) -> FloatArray:
+    """A vector of masses, one for each cell."""
+    return _vector(sources, size, name="sources", each="cells")
+
+
+def duals_of(dual: npt.ArrayLike, size: int) -> FloatArray:
+    """A dual vector, one number for each sensor."""
+    return _vector(dual, size, name="a dual vector", each="sensors")
+
+
+def _vector(values: npt.ArrayLike, size: int, *, name: str, each: str) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (size,):
+        raise InvalidParameter(
+            f"{name} must be one number for each of {size} {each}, got shape {array.shape}; "
+            "nothing was computed"
+        )
+    return array

@@ -11,7 +11,6 @@ import typer
 
 from sfumato.cli.audit_boxes import aside
 from sfumato.cli.audit_options import loaded
-from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.heatmap_options import Overwrite, X, Y, four_numbers, keep_apart
 from sfumato.errors import InvalidParameter
@@ -114,7 +113,6 @@ def leaderboard(
             public=public,
             columns=Columns(user or None, x, y),
             bounds=four_numbers(bounds) if bounds else None,
-            chance=chance,
             watch=watch,
         )
     write_leaderboard(result, out, overwrite=overwrite)

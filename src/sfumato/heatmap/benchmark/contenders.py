@@ -16,21 +16,25 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput
 from sfumato.heatmap.benchmark.places import digest, exact_counts
-from sfumato.heatmap.methods.baselines import (
-    AdaptiveGridMethod,
-    CoarseMethod,
-    FlatMethod,
-    GaussianMethod,
-    HierarchyMethod,
-    PrivTreeMethod,
-    TopMethod,
-)
-from sfumato.heatmap.methods.protocol import Method
-from sfumato.heatmap.methods.pyramid import PyramidMethod
-from sfumato.heatmap.methods.zoom import ZoomMethod
+from sfumato.heatmap.methods.protocol import MapMethod
+from sfumato.heatmap.methods.registry import method_named, registered_methods
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import REHEARSAL, KeyedNoise, Ledger
 from sfumato.records import CellSums, guard_sums
+
+# The order in tables, and the per cent of the cells that the top method keeps.
+ORDER = (
+    "zoom",
+    "pyramid",
+    "privtree",
+    "adaptive",
+    "hierarchy",
+    "coarse",
+    "laplace",
+    "top",
+    "gaussian",
+)
+TOP = "0.01"
 
 
 class Contender(Protocol):
@@ -60,7 +64,7 @@ class BuiltinMethod:
     """A map method (anything with `mechanism` and `estimate`), run through a rehearsal ledger."""
 
     name: str
-    method: Method[Any]
+    method: MapMethod[Any]
 
     def run(
         self,
@@ -129,26 +133,16 @@ class UserMethod:
         return made / total if total > 0 else np.full(counts.shape, 1 / counts.size)
 
 
-def standard_methods(users: int) -> dict[str, Method[Any]]:
-    """Every method of the house by its word on the command line, the default first.
+def standard_methods(users: int) -> dict[str, MapMethod[Any]]:
+    """Every registered map method by name, the default first, those of plugins last.
 
     `users` is what the coarse method is told in public; no other is.
 
-    >>> list(standard_methods(200))[-3:]
-    ['laplace', 'top', 'gaussian']
+    >>> list(standard_methods(200))[:3]
+    ['zoom', 'pyramid', 'privtree']
     """
-    methods: list[Method[Any]] = [
-        ZoomMethod(),
-        PyramidMethod(),
-        PrivTreeMethod(),
-        AdaptiveGridMethod(),
-        HierarchyMethod(),
-        CoarseMethod(users=users),
-        FlatMethod(),
-        TopMethod(Fraction(1, 10_000)),
-        GaussianMethod(),
-    ]
-    return {method.name: method for method in methods}
+    names = [*ORDER, *(name for name in registered_methods() if name not in ORDER)]
+    return {name: method_named(name, flags={"users": users, "top": TOP}) for name in names}
 
 
 def known_noise(*words: object) -> KeyedNoise:
@@ -158,7 +152,7 @@ def known_noise(*words: object) -> KeyedNoise:
 
 
 def rehearse_sums(
-    method: Method[Any], sums: CellSums, epsilon: float, *, noise: KeyedNoise
+    method: MapMethod[Any], sums: CellSums, epsilon: float, *, noise: KeyedNoise
 ) -> Tiles:
     """One simulated release of public sums, through a ledger that holds just what it costs."""
     guarded = guard_sums(sums, source=REHEARSAL)

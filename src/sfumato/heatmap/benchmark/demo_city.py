@@ -60,11 +60,11 @@ def check_demo_folder(folder: Path, epsilon: Number, *, others: Sequence[str] = 
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / DEMO_LEDGER
     if file.exists() and Ledger(file).header.source != SOURCE:
-        raise InvalidInput(f"{file} accounts for another source and is kept; choose another --out")
+        raise InvalidInput(f"{file} accounts for another source and is kept; choose another `out`")
     there = [name for name in (DEMO_ROWS, *DEMO_MAPS, *others) if (folder / name).exists()]
     if there and not file.exists():
         raise InvalidInput(
-            f"{folder / there[0]} is not of a demo and is kept; choose another --out"
+            f"{folder / there[0]} is not of a demo and is kept; choose another `out`"
         )
     return budget
 

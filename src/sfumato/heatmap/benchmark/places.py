@@ -65,7 +65,7 @@ def public_place(
     """
     if columns.user is None:
         raise InvalidParameter(
-            "a sample is of users: name their column with --user; nothing was read"
+            "a sample is of users: name their column with `user`; nothing was read"
         )
     table = open_table(source, columns=columns)
     chosen = table.select(

@@ -12,6 +12,7 @@ import numpy as np
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.files import whole_file
+from sfumato.heatmap.benchmark._chance import generator
 from sfumato.spaces import Bounds
 
 Family = Literal["town", "street", "gaze"]
@@ -102,7 +103,7 @@ def write_city(
     users: int = 2000,
     family: Family = "town",
     bounds: Bounds = (0.0, 0.0, 1.0, 1.0),
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
 ) -> CityFile:
     """Write check-ins of people who do not exist to a new Parquet file.
 
@@ -111,7 +112,7 @@ def write_city(
         users: How many made-up people, at least 0.
         family: "town" or "street" (columns user, lon, lat, time), or "gaze" (user, x, y, ms).
         bounds: Where they are: west, south, east, north.
-        rng: Draws the city, the people and their visits.
+        rng: Draws the city, the people and their visits; others each time if left out.
 
     Returns:
         The file, its number of rows, and its number of people.
@@ -126,7 +127,7 @@ def write_city(
         raise InvalidParameter(
             f"a city is written to a new .parquet file, got {file}; nothing was made"
         )
-    table = check_ins(users, family=family, bounds=bounds, rng=rng)
+    table = check_ins(users, family=family, bounds=bounds, rng=rng or generator())
     with whole_file(file) as written:
         pyarrow.parquet.write_table(table, written)
     return CityFile(str(file), table.num_rows, users)

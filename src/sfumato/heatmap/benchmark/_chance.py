@@ -8,5 +8,12 @@ import numpy as np
 
 
 def generator(seed: bytes | None = None) -> Any:
-    """A NumPy generator: the same for the same hash, otherwise another each time."""
+    """A NumPy generator: the same for the same hash, otherwise another each time.
+
+    Args:
+        seed: A hash; without one the generator is another each time.
+
+    Returns:
+        A NumPy generator.
+    """
     return np.random.default_rng(None if seed is None else list(seed))

@@ -136,7 +136,11 @@ class UserMethod:
 def standard_methods(users: int) -> dict[str, MapMethod[Any]]:
     """Every registered map method by name, the default first, those of plugins last.
 
-    `users` is what the coarse method is told in public; no other is.
+    Args:
+        users: What the coarse method is told in public; no other is.
+
+    Returns:
+        Methods by name.
 
     >>> list(standard_methods(200))[:3]
     ['zoom', 'pyramid', 'privtree']
@@ -146,7 +150,14 @@ def standard_methods(users: int) -> dict[str, MapMethod[Any]]:
 
 
 def known_noise(*words: object) -> KeyedNoise:
-    """Noise for one rehearsal, from such a hash: fast, and the same every time."""
+    """Noise for one rehearsal, from such a hash: fast, and the same every time.
+
+    Args:
+        *words: What the noise is for.
+
+    Returns:
+        Noise from a key that is their hash.
+    """
     seed = digest(*words)
     return KeyedNoise(seed, epoch=seed[:12])
 
@@ -154,7 +165,20 @@ def known_noise(*words: object) -> KeyedNoise:
 def rehearse_sums(
     method: MapMethod[Any], sums: CellSums, epsilon: float, *, noise: KeyedNoise
 ) -> Tiles:
-    """One simulated release of public sums, through a ledger that holds just what it costs."""
+    """One simulated release of public sums, through a ledger that holds just what it costs.
+
+    Args:
+        method: Any map method.
+        sums: Sums of public rows.
+        epsilon: What the map would cost, above 0.
+        noise: The noise, as `known_noise` gives it.
+
+    Returns:
+        The estimate.
+
+    Raises:
+        InvalidParameter: For an epsilon that the method cannot take.
+    """
     guarded = guard_sums(sums, source=REHEARSAL)
     mechanism = method.mechanism(Fraction(str(epsilon)), guarded.bound, sums.grid)
     ledger = Ledger.rehearsal(mechanism.cost(guarded.bound))

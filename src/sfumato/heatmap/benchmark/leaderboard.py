@@ -221,7 +221,23 @@ def maps_of_sample(
     chance: Callable[[bytes], np.random.Generator],
     levels: int = LEVELS,
 ) -> Iterator[tuple[str, FloatArray, float]]:
-    """Name, heatmap and seconds: of the truth ("") and of every contender, on one sample of a place."""
+    """Name, heatmap and seconds: of the truth ("") and of every contender, on one sample of a place.
+
+    Args:
+        place: Where the people are.
+        contenders: Who takes part.
+        users: How many people of it are sampled.
+        epsilon: What a map costs, above 0.
+        sample: The number of the sample.
+        chance: Makes a generator of a hash.
+        levels: 2**levels cells to a side.
+
+    Returns:
+        An iterator over names, blurred maps and seconds.
+
+    Raises:
+        InvalidInput: For a place with fewer people, and for functions that fail.
+    """
     rng = chance(digest("users", place.name, users, sample))
     sums = sample_sums(place, users, Grid(levels), rng=rng)
     yield "", smooth(true_shares(sums), SIGMA), 0.0
@@ -243,7 +259,24 @@ def score_sample(
     chance: Callable[[bytes], np.random.Generator],
     levels: int = LEVELS,
 ) -> list[Score]:
-    """Every contender on one sample of a place, compared with the truth."""
+    """Every contender on one sample of a place, compared with the truth.
+
+    Args:
+        place: Where the people are.
+        contenders: Who takes part.
+        source: What scores say of where the place is from.
+        users: How many people of it are sampled.
+        epsilon: What a map costs, above 0.
+        sample: The number of the sample.
+        chance: Makes a generator of a hash.
+        levels: 2**levels cells to a side.
+
+    Returns:
+        A score for each contender, in their order.
+
+    Raises:
+        InvalidInput: For a place with fewer people, and for functions that fail.
+    """
     drawn = maps_of_sample(
         place, contenders, users=users, epsilon=epsilon, sample=sample, chance=chance, levels=levels
     )
@@ -261,5 +294,14 @@ def score_sample(
 
 
 def heatmap(tiles: Tiles, level: int, *, sigma: float = SIGMA) -> FloatArray:
-    """The heatmap of an estimate."""
+    """The heatmap of an estimate.
+
+    Args:
+        tiles: The estimate.
+        level: Of the picture: 2**level cells to a side.
+        sigma: Deviation of the filter, in sides of the map.
+
+    Returns:
+        Shares [row, column], row 0 at the lowest y.
+    """
     return smooth(tiles.normalized().image(level), sigma)

@@ -40,11 +40,21 @@ def check_ins(
 ) -> Any:
     """A pyarrow table of check-ins, one row a visit, that looks like a city's and is nobody's.
 
-    "town": a few districts with Zipf-popular venues; "street": venues along roads; both with
-    columns user, lon, lat, time, a heavy-tailed number of visits to a handful of favorites each,
-    some of them at home. "gaze": fixations on a few parts of an image; columns user, x, y, ms.
-    Points lie about `bounds`, a few outside. The city, the people and their visits are all drawn
-    from `rng`.
+    "town": a few districts with Zipf-popular venues; "street": venues along roads; both with a
+    heavy-tailed number of visits to a handful of favorites each, some of them at home. "gaze":
+    fixations on a few parts of an image.
+
+    Args:
+        users: How many people, at least 0.
+        family: "town", "street" or "gaze".
+        bounds: West, south, east, north; points lie about them, a few outside.
+        rng: Draws the city, the people and their visits.
+
+    Returns:
+        A pyarrow table: user, lon, lat and time, or user, x, y and ms.
+
+    Raises:
+        InvalidParameter: For another family, fewer than 0 users, or bounds that do not rise.
 
     >>> check_ins(3, bounds=(-74.3, 40.5, -73.7, 40.9), rng=np.random.default_rng(0)).column_names
     ['user', 'lon', 'lat', 'time']

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import uuid
 from random import Random
 
 import numpy as np
@@ -21,10 +22,13 @@ Draws = npt.NDArray[np.int64]
 
 def seed_system(patch: pytest.MonkeyPatch, seed: bytes) -> None:
     """Let everything the package asks of the system come from the seed, until the patch is undone."""
+    unseeded = os.urandom
     source = Random(seed)  # noqa: S311 - the point is that it can be drawn again
     generator = np.random.default_rng
     rng = generator(list(seed))
     patch.setattr(os, "urandom", source.randbytes)
+    # numba names the files of its cache so: what was compiled before must not decide what is drawn.
+    patch.setattr(uuid, "uuid4", lambda: uuid.UUID(bytes=unseeded(16), version=4))
     patch.setattr(secrets, "token_bytes", lambda n=32: source.randbytes(n))
     patch.setattr(secrets, "randbits", source.getrandbits)
     patch.setattr(secrets, "randbelow", source.randrange)

@@ -13,6 +13,7 @@ import contextlib
 import gc
 import importlib
 import os
+import pkgutil
 import select
 import signal
 import socket
@@ -26,10 +27,8 @@ BIN = Path(sys.executable).parent
 READ = ("numpy", "scipy.stats", "scipy.optimize", "scipy.ndimage", "scipy.sparse.csgraph", "numba", "pyarrow",
         "pyarrow.parquet", "pandas", "duckdb", "ibis", "ibis.backends.duckdb", "opendp.measurements",
         "mpmath", "cryptography.hazmat.primitives.ciphers", "matplotlib.figure",
-        "matplotlib.backends.backend_agg",
-        "PIL.PngImagePlugin", "rich.console", "typer.rich_utils", "sfumato.cli", "sfumato.audit",
-        "sfumato.graphon", "sfumato.heatmap", "sfumato.online", "sfumato.records", "sfumato.report",
-        "sfumato.sensing")  # fmt: skip
+        "matplotlib.backends.backend_agg", "PIL.PngImagePlugin", "rich.console",
+        "typer.rich_utils")  # fmt: skip
 """What commands read when they need it; nothing is called before the fork, so no thread is running."""
 
 SHIM = """\
@@ -146,11 +145,17 @@ def main() -> None:
     """Read everything, then be the command as often as it is called."""
     for name in READ:
         importlib.import_module(name)
+    # All of ours too: the doors of folders load nothing before it is used.
+    house = importlib.import_module("sfumato")
+    for module in pkgutil.walk_packages(house.__path__, "sfumato."):
+        importlib.import_module(module.name)
+    # numba reads its typing rules when it first compiles; no thread is started, as a fork needs it.
+    importlib.import_module("numba").njit("int64(int64)")(lambda n: n)
     # A fork that collected garbage among all of this would copy all of this.
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))
     try:
-        code = ended(importlib.import_module("sfumato.cli").main())
+        code = ended(importlib.import_module("sfumato.cli.main").main())
     except SystemExit as end:
         code = ended(end.code)
     except BaseException:

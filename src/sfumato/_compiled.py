@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.types import Dispatcher
+from numba.extending import typeof_impl
 from numba.misc import appdirs
 
 from sfumato import __version__
 
 HERE = Path(__file__).parent
 CONFIG: Any = numba.config
+NJIT: Any = numba.njit
 FOLDERS: Any = appdirs
 
 
@@ -48,8 +51,33 @@ def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     # Read when a function is decorated: what others compile stays where they want it.
     before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, cache_folder()
     try:
-        return numba.njit(cache=True, **options)(function)
+        return NJIT(cache=True, **options)(function)
     except RuntimeError:  # no locator: there is no folder to write to
-        return numba.njit(**options)(function)
+        return NJIT(**options)(function)
     finally:
         CONFIG.CACHE_DIR = before
+
+
+class Inner:
+    """A function for compiled functions, which see what numba made of it; Python calls it as it was written."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.function = function
+        self.compiled = NJIT(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+
+    def __call__(self, *values: Any) -> Any:
+        """Run without being compiled."""
+        return self.function(*values)
+
+
+@typeof_impl.register(Inner)
+def _type(value: Inner, _: object) -> Any:
+    return Dispatcher(value.compiled)
+
+
+def inner(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """`numba.njit` for what only compiled functions call: it is part of their machine code, and kept with it.
+
+    Nothing is made for calls from Python, which halves what a first process compiles.
+    """
+    return partial(inner, **options) if function is None else Inner(function, options)

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch
 from sfumato.graphon import Blocks
 from sfumato.heatmap import release, release_heatmap
+from sfumato.heatmap.charging import release_sums
 from sfumato.heatmap.methods import baselines as rivals
 from sfumato.heatmap.methods import find_area
-from sfumato.heatmap.pipeline import release_sums
 from sfumato.privacy import (
     REHEARSAL,
     UNITS,

@@ -108,7 +108,7 @@ def replay_release(
     groups = named_groups(
         by, values, time=time, start=start, end=end, zone=time_zone, per_period=mass_per_period
     )
-    with live(f"replaying {input}", hush=quiet or json) as tell:
+    with live(f"replaying {input}", quiet=quiet or json) as tell:
         found = replay(
             input,
             columns,

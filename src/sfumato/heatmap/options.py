@@ -95,6 +95,14 @@ def is_private(options: HeatmapOptions) -> bool:
     return isinstance(bounds, str) and bounds == PRIVATE
 
 
+def outer_name(options: HeatmapOptions) -> str:
+    """What the public area in which private bounds are found was given as."""
+    outer = options.get("outer")
+    if outer is None or (isinstance(outer, str) and not outer):
+        return str(options.get("image") or options.get("bounds_file") or "")
+    return outer if isinstance(outer, str) else ",".join(f"{number:g}" for number in outer)
+
+
 def area_of(area: Area | Sequence[float] | None, options: HeatmapOptions) -> Area:
     """The area, by value or in words; where bounds are private, the outer one."""
     if isinstance(area, Area):

@@ -32,6 +32,7 @@ from sfumato.heatmap.options import (
     Rows,
     area_of,
     is_private,
+    outer_name,
     read_files,
     rows_of,
     write_options,
@@ -79,6 +80,7 @@ class ReleasePlan:
     outputs: OutputPlan
     title: str
     note: str
+    outer: str
     result: PlannedRelease
 
     def run(
@@ -115,7 +117,7 @@ class ReleasePlan:
 
         if self.bounds_epsilon:
             # Where people are is asked of all groups together.
-            say("finding the area inside the outer bounds")
+            say(f"finding the area inside {self.outer}")
             area = find_area(summed, area, ledger=budget, epsilon=self.bounds_epsilon)
         say(described(area))
         named = self.rows.source if isinstance(self.rows.source, str | Path) else "rows"
@@ -338,6 +340,7 @@ def plan_release(
         targets,
         title,
         note,
+        outer_name(options),
         planned,
     )
 

@@ -123,8 +123,8 @@ class ReleaseResult:
             "entry": self.entry.to_json(),
             "left": encode(self.left),
             "area": list(self.area),
-            "ledger": self.ledger,
             "written": list(self.written),
+            "ledger": self.ledger,
         }
 
     @classmethod
@@ -264,8 +264,8 @@ class HotspotsResult:
             "distance": self.distance,
             "lower": self.lower,
             "gap": self.gap,
-            "k": self.k,
             **({} if self.marks is None else {"marks": [asdict(mark) for mark in self.marks]}),
+            "k": self.k,
         }
 
     @classmethod

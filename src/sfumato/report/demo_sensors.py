@@ -108,7 +108,7 @@ def _read(
     file: Path, site: Site, *, sources: int, epsilon: str, rng: np.random.Generator
 ) -> tuple[FloatArray, Snapshot]:
     from sfumato.privacy import ApproxDP, Ledger
-    from sfumato.sensing import plan, release_readings, synthetic_sources, unit_of
+    from sfumato.sensing import plan, release_snapshot, synthetic_sources, unit_of
 
     truth = synthetic_sources(site.operator.space, sources, rng=rng)
     file.unlink(missing_ok=True)
@@ -122,7 +122,7 @@ def _read(
         model="local",
     )
     readings = site.operator.readings(truth)
-    return truth, release_readings(
+    return truth, release_snapshot(
         readings, site, plan(site, promise), ledger=book, note="the demo's readings"
     )
 

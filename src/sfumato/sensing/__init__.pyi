@@ -1,10 +1,10 @@
 from .diagnostics.conditioning import Conditioning, conditioning
-from .diagnostics.field import Field, fit_field
+from .diagnostics.field import fit_field
 from .diagnostics.field_sensors import FaultySensor, remove_offset, suspects
+from .diagnostics.fitted_field import Field
 from .diagnostics.misfit import Misfit, misfit
 from .diagnostics.mixing import Mixing
 from .diagnostics.resolution import Resolution, resolution
-from .files import read_json
 from .model.operators.graph_diffusion import GraphDiffusion, graph_diffusion
 from .model.operators.heat_line import HeatLine, heat_line
 from .model.operators.heat_plane import HeatPlane, heat_plane
@@ -14,7 +14,9 @@ from .model.operators.registry import register_operator
 from .model.sensitivity import Sensitivity, per_sensor_loss, sensitivity
 from .model.sensors import Sensors
 from .model.site import Site, read_site
-from .pipeline.recover import check_recovery, recover_sources
+from .pipeline.check import check_recovery
+from .pipeline.recover import recover_sources
+from .pipeline.release import release_readings
 from .planning.design import Curve, Design, error_curve
 from .planning.forecast import ErrorForecast, ErrorRatio, RecoveryForecast, Scene, forecast_recovery
 from .planning.limits import (
@@ -27,7 +29,7 @@ from .planning.limits import (
     two_point_lower_bound,
 )
 from .planning.papers_bounds import PapersBounds, papers_bounds
-from .planning.papers_tables import Asymptotic, tables
+from .planning.papers_tables import Asymptotic
 from .planning.placement import Placement, PlacementGain, place_sensors, simulated_gain
 from .planning.ratio import Ratio
 from .planning.requirement import Requirement, required
@@ -38,12 +40,12 @@ from .recovery.community import CommunityAnswer, communities, community_of
 from .recovery.distance import emd_of
 from .recovery.estimate import Estimate
 from .recovery.estimators.bayes_median import bayes_median
-from .recovery.estimators.bregman import BregmanPath, bregman
 from .recovery.estimators.credible import bands, community_beliefs
 from .recovery.estimators.least_mass import recover
 from .recovery.estimators.mixture import Mixture, mixture
 from .recovery.estimators.off_grid import OffGrid, off_grid
-from .recovery.estimators.posterior import SourcePosterior, posterior
+from .recovery.estimators.posterior import posterior
+from .recovery.estimators.source_posterior import SourcePosterior
 from .recovery.verify import Check, check
 from .release.keys import (
     Device,
@@ -59,7 +61,7 @@ from .release.readings import (
     Snapshot,
     plan,
     read_readings,
-    release_readings,
+    release_snapshot,
     unseal_snapshot,
 )
 from .release.rounds import RoundsCost, RoundsNoise, cost_after, noise_for
@@ -75,7 +77,6 @@ from .whisper.spread import Spread, whisper_cascade, whisper_spread
 __all__ = [
     "Answer",
     "Asymptotic",
-    "BregmanPath",
     "Check",
     "CommunityAnswer",
     "Conditioning",
@@ -127,7 +128,6 @@ __all__ = [
     "bands",
     "bayes_median",
     "block_graph",
-    "bregman",
     "check",
     "check_recovery",
     "combine",
@@ -159,7 +159,6 @@ __all__ = [
     "plan_noise",
     "posterior",
     "private_recovery_bound",
-    "read_json",
     "read_master_key",
     "read_readings",
     "read_recovery",
@@ -170,6 +169,7 @@ __all__ = [
     "recovery_lower_bound",
     "register_operator",
     "release_readings",
+    "release_snapshot",
     "remove_offset",
     "required",
     "resolution",
@@ -179,7 +179,6 @@ __all__ = [
     "suspects",
     "synthetic_site",
     "synthetic_sources",
-    "tables",
     "track",
     "two_point_lower_bound",
     "unit_of",

@@ -9,7 +9,7 @@ from .clusters import (
 from .codec import register_space, space_from_json
 from .graph import Graph
 from .grid import MAX_LEVELS, Grid
-from .hashes import hashed, mixed
+from .hashes import hashed
 from .line import Line
 from .points import Points
 from .space import Space
@@ -31,7 +31,6 @@ __all__ = [
     "hashed",
     "kmeans",
     "leading_eigenvectors",
-    "mixed",
     "numbered_by_first",
     "part_of",
     "register_space",

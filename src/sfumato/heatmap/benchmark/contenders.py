@@ -17,24 +17,10 @@ from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput
 from sfumato.heatmap.benchmark.places import digest, exact_counts
 from sfumato.heatmap.methods.protocol import MapMethod
-from sfumato.heatmap.methods.registry import method_named, registered_methods
+from sfumato.heatmap.methods.registry import registered_methods
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import REHEARSAL, KeyedNoise, Ledger
 from sfumato.records import CellSums, guard_sums
-
-# The order in tables, and the per cent of the cells that the top method keeps.
-ORDER = (
-    "zoom",
-    "pyramid",
-    "privtree",
-    "adaptive",
-    "hierarchy",
-    "coarse",
-    "laplace",
-    "top",
-    "gaussian",
-)
-TOP = "0.01"
 
 
 class Contender(Protocol):
@@ -145,8 +131,7 @@ def standard_methods(users: int) -> dict[str, MapMethod[Any]]:
     >>> list(standard_methods(200))[:3]
     ['zoom', 'pyramid', 'privtree']
     """
-    names = [*ORDER, *(name for name in registered_methods() if name not in ORDER)]
-    return {name: method_named(name, flags={"users": users, "top": TOP}) for name in names}
+    return {name: one.make(flags={"users": users}) for name, one in registered_methods().items()}
 
 
 def known_noise(*words: object) -> KeyedNoise:

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 
 # Points of a table, and bins of a share: a bin is at most 12 / 20 of a standard deviation wide.
 POINTS, BINS = 20, 20
@@ -22,7 +22,7 @@ LEAST = 1e-9  # users: no cell has less
 TOTALS = 400  # points of the posterior of a whole map: 25 a deviation
 
 
-@njit
+@inner
 def likelihood(n, x, kinds, values, scales, low, high, table, filled):
     """The logarithm of how likely the counts of node n and below it are, if its mass is x."""
     found = 0.0
@@ -43,31 +43,40 @@ def likelihood(n, x, kinds, values, scales, low, high, table, filled):
 
 
 @njit
-def totals(root, tree, tables):
-    """The posterior of the mass of a root, as points and weights; all masses were as likely before."""
+def _totals(root, tree, tables, points, weights):
     guess, spread, kinds, values, scales = tree[2:]
     low, high, table, filled = tables
     begin = max(0.0, guess[root] - 8 * spread[root])
     end = max(0.0, guess[root]) + 8 * spread[root]
-    points, weights = np.empty(TOTALS), np.empty(TOTALS)
-    top = -np.inf
-    for at in range(TOTALS):
-        points[at] = max(begin + (end - begin) * at / (TOTALS - 1), LEAST)
+    top, whole, mean = -np.inf, 0.0, 0.0
+    for at in range(points.size):
+        points[at] = max(begin + (end - begin) * at / (points.size - 1), LEAST)
         weights[at] = likelihood(root, points[at], kinds, values, scales, low, high, table, filled)
         top = max(top, weights[at])
-    weights = np.exp(weights - top)
-    return points, weights / weights.sum()
+    for at in range(points.size):
+        weights[at] = math.exp(weights[at] - top)
+        whole += weights[at]
+    for at in range(points.size):
+        weights[at] /= whole
+        mean += points[at] * weights[at]
+    return mean
 
 
-@njit
+def totals(root, tree, tables):
+    """The posterior of the mass of a root, as points and weights; all masses were as likely before."""
+    points, weights = np.empty(TOTALS), np.empty(TOTALS)
+    _totals(root, tree, tables, points, weights)
+    return points, weights
+
+
 def expect_totals(roots, tree, tables, mass):
     """The expected mass of each root."""
+    points, weights = np.empty(TOTALS), np.empty(TOTALS)
     for root in range(roots):
-        points, weights = totals(root, tree, tables)
-        mass[root] = np.sum(points * weights)
+        mass[root] = _totals(root, tree, tables, points, weights)
 
 
-@njit
+@inner
 def window(m, a, b, guess, spread):
     """Where the share of the first child can lie, given the mass m of the parent: six deviations around."""
     weight = 1 / spread[a] ** 2 + 1 / spread[b] ** 2
@@ -88,28 +97,28 @@ def window(m, a, b, guess, spread):
     return begin, end
 
 
-@njit
+@inner
 def logit(t):
     """Kept where the tables are."""
     t = min(max(t, 1e-9), 1 - 1e-9)
     return math.log(t / (1 - t))
 
 
-@njit
+@inner
 def spot(center):
     """Between which two centers of the tables a center lies, and how far along."""
     place = min(max((logit(center) + 3.5) / 0.5, 0.0), 13.999999)
     return int(place), place - int(place)
 
 
-@njit
+@inner
 def along(t):
     """Between which two logits of the tables a share lies, and how far along."""
     place = min(max((logit(t) + 18.0) / 0.1, 0.0), 359.999)
     return int(place), place - int(place)
 
 
-@njit
+@inner
 def blend(table, c, more, k, r):
     """An entry of a table between centers and logits."""
     one = table[c, k] * (1 - r) + table[c, k + 1] * r
@@ -117,7 +126,7 @@ def blend(table, c, more, k, r):
     return one * (1 - more) + two * more
 
 
-@njit
+@inner
 def weigh(begin, end, center, below, part, means, weights):
     """The prior weight of each bin between begin and end, and the mean share in it."""
     c, more = spot(center)
@@ -145,7 +154,7 @@ def weigh(begin, end, center, below, part, means, weights):
         before, before_part = now, now_part
 
 
-@njit
+@inner
 def class_of(mass, masses):
     """Which mixture of shapes a mass has."""
     found = 0
@@ -154,11 +163,11 @@ def class_of(mass, masses):
     return found
 
 
-@njit
+@inner
 def split(m, n, tree, tables, below, part, logs, means, weights):
-    """The bins of the share of n's first child, when n has mass m: means, prior weights, log likelihoods.
+    """The bins of the share of n's first child, when n has mass m: their means and posterior weights.
 
-    Returns the largest of the logarithms among bins that have weight.
+    Weights are up to a factor, whose logarithm comes first; then their total and the mean share.
     """
     first, center, guess, spread, kinds, values, scales = tree
     low, high, table, filled = tables
@@ -174,96 +183,103 @@ def split(m, n, tree, tables, below, part, logs, means, weights):
                 a, x, kinds, values, scales, low, high, table, filled
             ) + likelihood(b, m - x, kinds, values, scales, low, high, table, filled)
             top = max(top, logs[q])
-    return top
-
-
-@njit
-def settle(top, logs, means, weights):
-    """Turn prior weights of bins into posterior ones, up to a factor; their total, and the mean share."""
     total, share = 0.0, 0.0
     for q in range(weights.size):
         if weights[q] > 0:
             weights[q] *= math.exp(logs[q] - top)
             total += weights[q]
             share += weights[q] * means[q]
-    return total, share / total if total > 0 else 0.5
+    return top, total, share / total if total > 0 else 0.5
 
 
 @njit
-def upward(tree, tables, below, part, masses, bins):
-    """Fill the tables of all nodes with children, from the last to the root."""
+def _integrate(nodes, mass, which, tree, tables, below, part, space, logs, shares):
     first, kinds, values, scales = tree[0], tree[4], tree[5], tree[6]
     low, high, table, filled = tables
-    logs, means, weights = np.empty(bins), np.empty(bins), np.empty(bins)
-    for n in range(first.size - 1, -1, -1):
-        if first[n] < 0:
+    for at in range(nodes.size):
+        n, m = nodes[at], mass[at]
+        if m < LEAST:
+            a = first[n]
+            nothing = likelihood(a, 0.0, kinds, values, scales, low, high, table, filled)
+            logs[at] = nothing + likelihood(
+                a + 1, 0.0, kinds, values, scales, low, high, table, filled
+            )
             continue
-        for k in range(table.shape[1]):
-            m = low[n] + (high[n] - low[n]) * (k / (table.shape[1] - 1)) ** 2
-            if m < LEAST:
-                nothing = likelihood(first[n], 0.0, kinds, values, scales, low, high, table, filled)
-                table[n, k] = nothing + likelihood(
-                    first[n] + 1, 0.0, kinds, values, scales, low, high, table, filled
-                )
-                continue
-            size = class_of(m, masses)
-            top = split(m, n, tree, tables, below[size], part[size], logs, means, weights)
-            total, _ = settle(top, logs, means, weights)
-            table[n, k] = top + math.log(max(total, 1e-300))
-        filled[n] = True
+        size = which[at]
+        top, total, shares[at] = split(
+            m, n, tree, tables, below[size], part[size], space[0], space[1], space[2]
+        )
+        logs[at] = top + math.log(max(total, 1e-300))
 
 
-@njit
+def integrate(nodes, mass, which, tree, tables, below, part, bins):
+    """How likely what is below each of some nodes is, if it has this mass and its share this mixture.
+
+    Logarithms, and the mean share of the first child.
+    """
+    logs, shares = np.empty(nodes.size), np.empty(nodes.size)
+    space = np.empty((3, bins))
+    _integrate(nodes, mass, which, tree, tables, below, part, space, logs, shares)
+    return logs, shares
+
+
+def generations(first):
+    """The nodes that have children, those of one depth at a time, from the roots down."""
+    born = np.zeros(first.size, dtype=np.bool_)
+    born[first[first >= 0]] = born[first[first >= 0] + 1] = True
+    now = np.flatnonzero(~born)
+    while now.size:
+        now = now[first[now] >= 0]
+        yield now
+        now = np.concatenate([first[now], first[now] + 1])
+
+
+def upward(tree, tables, below, part, masses, bins):
+    """Fill the tables of all nodes with children, from the last to the root."""
+    low, high, table, filled = tables
+    points = table.shape[1]
+    for nodes in reversed(list(generations(tree[0]))):
+        mass = (
+            low[nodes, None] + (high - low)[nodes, None] * (np.arange(points) / (points - 1)) ** 2
+        )
+        which = np.searchsorted(masses, mass.ravel())
+        many = np.repeat(nodes, points)
+        logs, _ = integrate(many, mass.ravel(), which, tree, tables, below, part, bins)
+        table[nodes] = logs.reshape(mass.shape)
+        filled[nodes] = True
+
+
 def expect(tree, tables, below, part, masses, mass, bins):
     """Each node's expected mass given its parent's, from mass[0] down."""
-    first = tree[0]
-    logs, means, weights = np.empty(bins), np.empty(bins), np.empty(bins)
-    for n in range(first.size):
-        if first[n] < 0:
-            continue
-        m = max(mass[n], LEAST)
-        size = class_of(m, masses)
-        top = split(m, n, tree, tables, below[size], part[size], logs, means, weights)
-        _, share = settle(top, logs, means, weights)
-        mass[first[n]], mass[first[n] + 1] = m * share, m * (1 - share)
+    for nodes in generations(tree[0]):
+        m = np.maximum(mass[nodes], LEAST)
+        which = np.searchsorted(masses, m)
+        _, share = integrate(nodes, m, which, tree, tables, below, part, bins)
+        mass[tree[0][nodes]], mass[tree[0][nodes] + 1] = m * share, m * (1 - share)
 
 
-@njit
 def evidence(tree, tables, below, part, mass, found, bins):
     """How likely what is below each split is under every shape alone; `below` and `part` are by shape."""
-    first = tree[0]
-    logs, means, weights = np.empty(bins), np.empty(bins), np.empty(bins)
-    for n in range(first.size):
-        if first[n] < 0:
-            continue
-        m = max(mass[n], LEAST)
-        for shape in range(below.shape[0]):
-            top = split(m, n, tree, tables, below[shape], part[shape], logs, means, weights)
-            total, _ = settle(top, logs, means, weights)
-            found[n, shape] = top + math.log(max(total, 1e-300))
+    nodes, shapes = np.flatnonzero(tree[0] >= 0), below.shape[0]
+    m = np.repeat(np.maximum(mass[nodes], LEAST), shapes)
+    which = np.tile(np.arange(shapes), nodes.size)
+    logs, _ = integrate(np.repeat(nodes, shapes), m, which, tree, tables, below, part, bins)
+    found[nodes] = logs.reshape(-1, shapes)
 
 
-@njit
 def uniform(seed, draw, at):
-    """A number in (0, 1) that depends on nothing but its arguments: the finalizer of splitmix64."""
-    x = (
-        np.uint64(seed)
-        + np.uint64(draw) * np.uint64(0x9E3779B97F4A7C15)
-        + np.uint64(at) * np.uint64(0xD1B54A32D192ED03)
-    )
+    """Numbers in (0, 1) that depend on nothing but the arguments: the finalizer of splitmix64."""
+    start = np.uint64((seed + draw * 0x9E3779B97F4A7C15) % 2**64)
+    x = start + at.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x = x ^ (x >> np.uint64(31))
-    return (float(x >> np.uint64(11)) + 0.5) / 9007199254740992.0
+    return ((x >> np.uint64(11)).astype(np.float64) + 0.5) / 9007199254740992.0
 
 
-@njit
 def uniforms(seed, draw, size):
     """So many of them."""
-    found = np.empty(size)
-    for at in range(size):
-        found[at] = uniform(seed, draw, at)
-    return found
+    return uniform(seed, draw, np.arange(size))
 
 
 @njit
@@ -276,15 +292,14 @@ def descend(tree, tables, below, part, masses, uniforms, mass, mean):
             continue
         m = max(mass[n], LEAST)
         size = class_of(m, masses)
-        top = split(m, n, tree, tables, below[size], part[size], logs, means, weights)
-        total, share = settle(top, logs, means, weights)
+        _, total, share = split(m, n, tree, tables, below[size], part[size], logs, means, weights)
         mean[first[n]] += m * share
         mean[first[n] + 1] += m * (1 - share)
         chosen = pick(uniforms[n] * total, m, n, tree, below[size], weights, share)
         mass[first[n]], mass[first[n] + 1] = m * chosen, m * (1 - chosen)
 
 
-@njit
+@inner
 def pick(left, m, n, tree, below, weights, share):
     """The share where the weights of the bins reach `left`; within a bin, as the prior lies there."""
     first, center, guess, spread = tree[:4]
@@ -303,7 +318,7 @@ def pick(left, m, n, tree, below, weights, share):
     return share
 
 
-@njit
+@inner
 def weight_below(t, center, below):
     """The distribution function of a share."""
     if t <= 0 or t >= 1:
@@ -313,40 +328,42 @@ def weight_below(t, center, below):
     return blend(below, c, more, k, r)
 
 
-@njit
 def agree(first, mean):
     """Scale the means of children so that they add up to their parent's, from the root down."""
-    for n in range(first.size):
-        if first[n] >= 0:
-            total = mean[first[n]] + mean[first[n] + 1]
-            factor = mean[n] / total if total > 0 else 0.0
-            mean[first[n]] *= factor
-            mean[first[n] + 1] *= factor
+    for nodes in generations(first):
+        a = first[nodes]
+        total = mean[a] + mean[a + 1]
+        factor = np.where(total > 0, mean[nodes] / np.where(total > 0, total, 1.0), 0.0)
+        mean[a] *= factor
+        mean[a + 1] *= factor
 
 
 @njit
-def scatter(mass, centers, below, masses, seed, draw, level, out):
-    """Split each cell's mass into quarters by shares of the prior; three centers a cell, one a halving."""
+def _scatter(mass, centers, below, masses, uniforms, out):
     for cell in range(mass.size):
         m = max(mass[cell], LEAST)
-        half = prior_share(
-            m, centers[cell, 0], below, masses, uniform(seed, draw, (level << 40) + 4 * cell)
-        )
+        half = prior_share(m, centers[cell, 0], below, masses, uniforms[0, cell])
         for side in range(2):
             part = m * half if side == 0 else m * (1 - half)
-            u = uniform(seed, draw, (level << 40) + 4 * cell + 1 + side)
+            u = uniforms[1 + side, cell]
             share = prior_share(part, centers[cell, 1 + side], below, masses, u)
             out[4 * cell + 2 * side] = part * share
             out[4 * cell + 2 * side + 1] = part * (1 - share)
 
 
-@njit
+def scatter(mass, centers, below, masses, seed, draw, level, out):
+    """Split each cell's mass into quarters by shares of the prior; three centers a cell, one a halving."""
+    at = (level << 40) + 4 * np.arange(mass.size) + np.arange(3)[:, None]
+    _scatter(mass, centers, below, masses, uniform(seed, draw, at), out)
+
+
+@inner
 def prior_share(m, center, below, masses, u):
     """The share up to which the prior has u of its weight."""
     return share_at(u, center, below[class_of(m, masses)])
 
 
-@njit
+@inner
 def share_at(u, center, below):
     """Where the distribution function of a share reaches u, searched in halves."""
     c, more = spot(center)

@@ -83,6 +83,10 @@ class MapPosterior(Protocol):
     def maps(self, count: int, level: int) -> FloatArray:
         """So many maps of a level [draw, row, column]."""
 
+    def __hash__(self) -> int:
+        """By identity: what was worked out of it once need not be again."""
+        return object.__hash__(self)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapBand:

@@ -1,5 +1,16 @@
+from .check import check_recovery
 from .inputs import true_sources
-from .recover import RecoveryOptions, check_recovery, recover_sources
+from .payer import Windows
+from .plan import plan_placement, plan_sensors
+from .recover import RecoveryOptions, recover_sources
+from .release import (
+    make_device_key,
+    make_master_key,
+    price_release,
+    release_readings,
+    unseal_readings,
+)
+from .site import describe_site, open_ledger, simulate_site
 from .track import track_sources
 from .whisper import (
     SimulatedWhisper,
@@ -14,12 +25,23 @@ __all__ = [
     "RecoveryOptions",
     "SimulatedWhisper",
     "WhisperCost",
+    "Windows",
     "check_recovery",
+    "describe_site",
     "find_whisper",
+    "make_device_key",
+    "make_master_key",
+    "open_ledger",
+    "plan_placement",
+    "plan_sensors",
+    "price_release",
     "recover_sources",
+    "release_readings",
     "release_whisper",
+    "simulate_site",
     "simulate_whisper",
     "track_sources",
     "true_sources",
+    "unseal_readings",
     "whisper_cost",
 ]

@@ -13,13 +13,14 @@ import numpy as np
 from sfumato._types import IntArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
+from sfumato.files import column_of, read_rows
 from sfumato.privacy import Ledger, Loss, Noise, RandomisedResponse, ReplaceUser
 from sfumato.privacy.accounting import encode
 from sfumato.sensing._chance import generator
 from sfumato.sensing.planning.synthetic import block_graph
 from sfumato.sensing.recovery.community import communities as find_communities
 from sfumato.sensing.results.whisper import WhisperCommunity, WhisperResult, WhisperStart
-from sfumato.sensing.tables import column, read_graph, read_rows
+from sfumato.sensing.tables import read_graph
 from sfumato.sensing.whisper.answers import (
     SILENT,
     UNIT,
@@ -162,7 +163,7 @@ def find_whisper(
     )
     began = start
     if start.endswith(".csv") and start not in told.names:
-        began = str(column(read_rows(Path(start)), "node", Path(start))[0])
+        began = str(column_of(read_rows(Path(start)), "node", Path(start))[0])
     if began and began not in told.names:
         raise InvalidParameter(f"there is no node {began!r}; nothing was computed")
     if not 0 < share < 1:
@@ -179,7 +180,7 @@ def find_whisper(
         told.graph, told.answers, epsilon=told.epsilon, spread=spread, labels=labels
     )
     chosen = found.smallest(share)
-    beliefs = [] if found.community is None else found.community.shares
+    beliefs = () if found.community is None else found.community.shares.tolist()
     return WhisperResult(
         told.statement,
         int((told.answers >= 0).sum()),
@@ -305,7 +306,9 @@ def _heard(
         path, where = Path(answers), str(answers)
         rows = read_rows(path)
         given = list(
-            zip(map(str, column(rows, "node", path)), column(rows, "heard", path), strict=True)
+            zip(
+                map(str, column_of(rows, "node", path)), column_of(rows, "heard", path), strict=True
+            )
         )
     else:
         where = "the answers"

@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
 from sfumato.spaces import Graph, Grid, Line

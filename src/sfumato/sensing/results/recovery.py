@@ -13,8 +13,7 @@ import numpy as np
 
 from sfumato._validate import read_only
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
-from sfumato.files import write_file
-from sfumato.sensing.files import read_json
+from sfumato.files import read_json, write_file
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.recovery.answer import Answer, CredibleRegion, place_of
 from sfumato.sensing.recovery.certificate import Recovery
@@ -188,7 +187,7 @@ class RecoveryResult:
 
     def _repr_html_(self) -> str:
         from sfumato.sensing.render.figure import draw_recovery
-        from sfumato.sensing.render.html import page_of
+        from sfumato.sensing.render.text import page_of
 
         return page_of(str(self), draw_recovery(self))
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidInput, SfumatoError
-from sfumato.files import write_file
+from sfumato.files import read_json, write_file
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.sensing.diagnostics.field_sensors import FaultySensor
-from sfumato.sensing.files import read_json
 from sfumato.sensing.tracking.rounds import Track
 
 FORMAT = "sfumato-track/1"
@@ -156,7 +155,7 @@ class TrackResult:
 
     def _repr_html_(self) -> str:
         from sfumato.sensing.render.figure import draw_track, is_drawable
-        from sfumato.sensing.render.html import page_of
+        from sfumato.sensing.render.text import page_of
 
         drawn = self.track is not None and is_drawable(self.track.operator.space)
         return page_of(str(self), draw_track(self) if drawn else None)

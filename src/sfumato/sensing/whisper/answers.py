@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sfumato._types import IntArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import write_file
+from sfumato.files import read_json, write_file
 from sfumato.privacy import (
     Bound,
     Ledger,
@@ -29,7 +29,6 @@ from sfumato.privacy import (
     read_release,
 )
 from sfumato.privacy.accounting import Model
-from sfumato.sensing.files import read_json
 from sfumato.spaces import Graph
 
 UNIT = "node"

@@ -1,7 +1,6 @@
+from .heat_scene import scene_of
 from .least_mass import recover
 from .min_radius import recover_min_radius
-from .off_grid import scene_of
-from .posterior import SourcePosterior
 from .posterior_cells import MOST_CELLS, runs_needed
 from .registry import (
     Estimator,
@@ -11,6 +10,7 @@ from .registry import (
     register_estimator,
     unregister_estimator,
 )
+from .source_posterior import SourcePosterior
 
 __all__ = [
     "MOST_CELLS",

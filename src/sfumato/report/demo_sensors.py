@@ -37,7 +37,7 @@ def keep_others(out: Path) -> None:
         file = out / name
         if file.exists() and Ledger(file).header.source != source:
             raise InvalidInput(
-                f"{file} accounts for another source and is kept; choose another --out"
+                f"{file} accounts for another source and is kept; choose another `out`"
             )
 
 

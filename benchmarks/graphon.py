@@ -23,15 +23,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from sfumato.graphon import (
-    BlockGraphon,
-    Blocks,
-    Network,
-    estimation_error,
-    from_labels,
-    least_squares,
-    sample_graph,
-)
+from sfumato.graphon import BlockGraphon, Blocks, Network, sample_graph
+from sfumato.graphon.estimation import estimation_error, from_labels, least_squares
 
 PYTHON = os.environ.get("SFUMATO_GRASPOLOGIC", "/tmp/grasp/bin/python")  # noqa: S108 - a place to look
 LIMIT = 600.0

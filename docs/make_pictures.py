@@ -25,14 +25,8 @@ from sfumato.figures import (
     palette,
     shades,
 )
-from sfumato.heatmap import (
-    HeatmapRelease,
-    Method,
-    PyramidMethod,
-    ZoomMethod,
-    check_ins,
-    rehearse_exactly,
-)
+from sfumato.heatmap import HeatmapRelease, PyramidMethod, ZoomMethod, check_ins, rehearse_exactly
+from sfumato.heatmap.methods import Method
 from sfumato.privacy import ApproxDP, KeyedNoise, MovedMass
 from sfumato.records import Columns
 from sfumato.sensing import (

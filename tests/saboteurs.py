@@ -265,11 +265,11 @@ def _users_by_collation() -> None:
 
 def _rows_wherever_lines_begin() -> None:
     """DuckDB's own reader, which looks for the beginning of a row in the middle of a file."""
-    from sfumato.records import sources
+    from sfumato.records.engines.duckdb import DuckDBEngine, duckdb_engine
     from sfumato.records.quiet import quietly
 
-    def parallel(database: Any, files: Any) -> Any:
-        names = files.text.names
+    def parallel(self: Any, files: Any, *, connection: Any) -> Any:
+        database, names = duckdb_engine(), files.text.names
         places = {f"c{place}": name for place, name in enumerate(names)}
 
         def read() -> Any:
@@ -281,7 +281,7 @@ def _rows_wherever_lines_begin() -> None:
 
         return quietly(read, "unreadable")
 
-    plant(sources, "_duckdb_files", parallel)
+    plant(DuckDBEngine, "read_files", parallel)
 
 
 def _numbers_as_they_are_written() -> None:

@@ -20,6 +20,7 @@ DOORS: dict[str, set[str]] = {
     "errors": set(),
     "_types": set(),
     "_validate": set(),
+    "_compiled": set(),
     "spaces": set(),
     "files": {"spaces"},
     "privacy": {"files"},  # a release is saved
@@ -37,7 +38,7 @@ DOORS: dict[str, set[str]] = {
 }
 FRONT_DOORS = {"cli", "web"}
 # What every room may import, and what nobody needs a door for.
-OPEN = {"sfumato.errors", "sfumato._types", "sfumato._validate"}
+OPEN = {"sfumato.errors", "sfumato._types", "sfumato._validate", "sfumato._compiled"}
 BANNED_NAMES = {"utils", "common", "helpers", "core"}
 
 
@@ -71,7 +72,7 @@ def wrong_doors(source: str, path: tuple[str, ...], *, is_package: bool = False)
         if target[0] != "sfumato" or target == ("sfumato", "__version__"):
             continue
         other, name = target[1] if len(target) > 1 else "", ".".join(target)
-        if other in {room, "errors", "_types", "_validate"}:
+        if other in {room, "errors", "_types", "_validate", "_compiled"}:
             continue
         if other not in DOORS:  # the house itself, or a name it re-exports: a way round the table
             if room not in FRONT_DOORS:

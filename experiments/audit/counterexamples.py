@@ -7,10 +7,11 @@ import math
 
 import numpy as np
 from experiments.audit.protocol import worst
+from experiments.audit.theorems import majority_error
 from experiments.sensors.points import Part, Point, Table, exact_point
 from scipy import stats
 
-from sfumato.audit.property_testing import THIRD, majority_error
+from sfumato.audit.property_testing import THIRD
 from sfumato.privacy.accounting import max_divergence
 
 EPSILON = 0.5

@@ -93,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"{len(left)} of {len(wanted)} parts are left; run it again")
         return
     found = SelfTest(tuple(levels(wanted, done)), tuple(catch_all(generator("level", "catches"))))
-    print("\n".join(found.lines()))
+    print(found)
     if given.page is not None:
         given.page.write_text(page(found, given.audits), encoding="utf-8")
     if not found.passed:

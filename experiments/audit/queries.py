@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from experiments.audit.protocol import IntArray, accepted, draw, generator, spread
+from experiments.audit.theorems import blind_pair
 from experiments.sensors.points import Part, Picture, Point, Table, exact_point, picture
 
 from sfumato.audit.property_testing import (
     approx_samples,
     approx_test,
-    blind_pair,
     distinguishing_bound,
     identity_samples,
     identity_test,

@@ -18,6 +18,7 @@ from experiments.audit.protocol import (
     spread,
     worst,
 )
+from experiments.audit.theorems import majority_error, poissonized_samples, poissonized_test
 from experiments.sensors.points import Part, Point, Table, share
 
 from sfumato.audit.property_testing import (
@@ -27,9 +28,6 @@ from sfumato.audit.property_testing import (
     boundary_pair,
     identity_samples,
     identity_test,
-    majority_error,
-    poissonized_samples,
-    poissonized_test,
     random_plan,
     specified_pure_samples,
     specified_pure_test,

@@ -8,21 +8,17 @@ import numpy as np
 from experiments.graphon.protocol import apart, contrasted, generator, mean_point, packed
 from experiments.sensors.points import Part, Point, Table, exact_point, picture, share
 
-from sfumato.graphon import (
-    BlockGraphon,
+from sfumato.graphon import BlockGraphon, Network, Sampled, estimation_rate, sample_graph
+from sfumato.graphon.estimation import (
     Estimate,
-    Network,
-    Sampled,
-    attained_rate,
     constant,
-    estimation_rate,
     from_labels,
     guarded_fit,
     least_squares,
-    sample_graph,
     spectral,
     usvt,
 )
+from sfumato.graphon.limits import attained_rate
 
 
 def run(*, quick: bool) -> Part:

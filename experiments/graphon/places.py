@@ -8,7 +8,8 @@ import numpy as np
 from experiments.sensors.points import Part, Picture, Point, exact_point
 
 from sfumato.figures import phase_picture
-from sfumato.graphon import REGIMES, divergence_bound, error_floor, packing, phases, signal
+from sfumato.graphon import error_floor
+from sfumato.graphon.limits import REGIMES, divergence_bound, packing, phases, signal
 
 NODES = 1000
 CONTRAST = 0.8

@@ -13,12 +13,12 @@ from sfumato.graphon import (
     TRACY_WIDOM,
     BlockGraphon,
     blocks_in,
-    estimation_error,
     noise_edge,
-    release_blocks,
+    private_blocks,
     sample_graph,
     square,
 )
+from sfumato.graphon.estimation import estimation_error
 from sfumato.privacy import FlippedEdge, KeyedNoise, Ledger, PureDP
 
 FOUR = BlockGraphon(np.full((4, 4), 0.02) + 0.18 * np.eye(4))
@@ -64,7 +64,7 @@ def _split(n: int, epsilon: float, graphs: int) -> list[Point]:
         for part in SHARES:
             ledger = Ledger.rehearsal(PureDP(4), unit="edge", neighbors=FlippedEdge())
             key = generator("split", n, number, epsilon, part).bytes(32)
-            out = release_blocks(
+            out = private_blocks(
                 drawn.network,
                 4,
                 epsilon=str(epsilon),

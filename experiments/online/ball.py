@@ -37,7 +37,7 @@ def run(*, quick: bool) -> Part:
         )
         most = losses @ center + np.linalg.norm(losses, axis=1)
         bound = gaussian_regret_bound(
-            sigma, best_loss=best, ahead=sigma * unit, longest=1.0, most=float(most.sum())
+            sigma, best_loss=best, ahead=sigma * unit, longest=1.0, max_total=float(most.sum())
         )
         closed = gaussian_first_order_bound(
             best, unit_ahead=unit, longest=1.0, rounds=rounds, largest=float(most.max())

@@ -17,15 +17,9 @@ from scipy import optimize, special
 from sfumato._types import FloatArray
 from sfumato._validate import require
 from sfumato.errors import InvalidInput
-<<<<<<< HEAD:src/sfumato/online/ball.py
-from sfumato.online.regrets import regret_bound
-from sfumato.online.simplex import totals_before
+from sfumato.online import regret_bound, totals_before
 from sfumato.privacy import gaussian_sigma
 from sfumato.privacy.accounting import gaussian_delta
-=======
-from sfumato.online import regret_bound, totals_before
-from sfumato.privacy import gaussian_delta, gaussian_sigma
->>>>>>> networks:experiments/online/ball_leader.py
 
 
 def expected_direction(losses: npt.ArrayLike, sigma: float) -> FloatArray:
@@ -111,18 +105,18 @@ def leader_bound(losses: npt.ArrayLike, *, center: npt.ArrayLike, radius: float)
 
 
 def gaussian_regret_bound(
-    sigma: float, *, best_loss: float, ahead: float, longest: float, most: float
+    sigma: float, *, best_loss: float, ahead: float, longest: float, max_total: float
 ) -> float:
     """The most regret of a perturbed leader with Gaussian noise, on any set of plays.
 
     The least over epsilon of `regret_bound` with the exact delta of the noise [balle18, thm. 8]. No
-    loss is longer than `longest` in l2; `most` is the sum over all rounds of the largest loss a
+    loss is longer than `longest` in l2; `max_total` is the sum over all rounds of the largest loss a
     play can have.
     """
 
     def at(epsilon: float) -> float:
         delta = gaussian_delta(epsilon, sigma=sigma, sensitivity=longest)
-        return regret_bound(epsilon, best_loss=best_loss, ahead=ahead, forgiven=delta * most)
+        return regret_bound(epsilon, best_loss=best_loss, ahead=ahead, forgiven=delta * max_total)
 
     # Every epsilon gives a bound; the search need not be exact.
     found = optimize.minimize_scalar(

@@ -100,7 +100,7 @@ def measured(losses: FloatArray) -> Iterator[tuple[str, str, float]]:
     sigma = tuned_sigma(best, unit_ahead=unit, longest=longest, rounds=rounds)
     lost = regret(losses, play(losses, perturbed_leader(Gaussian(sigma))))
     bound = gaussian_regret_bound(
-        sigma, best_loss=best, ahead=sigma * unit, longest=longest, most=float(rounds)
+        sigma, best_loss=best, ahead=sigma * unit, longest=longest, max_total=float(rounds)
     )
     yield "regret", "gaussian", lost
     yield "ratio", "gaussian", lost / bound

@@ -23,10 +23,10 @@ from tests.audit.twins import (
 from sfumato.audit.assertion import assert_claim
 from sfumato.audit.boxes.box import FunctionBox, Pair
 from sfumato.audit.claims import implied
-from sfumato.audit.results import Verdict
 from sfumato.audit.sequential.power import excluded_epsilon
+from sfumato.audit.verdict import Verdict
 from sfumato.graphon import FlippedDyads
-from sfumato.heatmap import PrivateBounds, Pyramid, Zoom
+from sfumato.heatmap.methods import PrivateBounds, Pyramid, Zoom
 from sfumato.heatmap.methods.baselines import (
     AdaptiveGrid,
     FlatGaussian,

@@ -22,7 +22,7 @@ def half_the_noise_in_the_table() -> None:
     def smaller(law: Any) -> Any:
         return sampler(LaplaceLaw(law.scale / 2) if isinstance(law, LaplaceLaw) else law)
 
-    room("privacy.keyed").sampler = smaller
+    room("privacy.noise.keyed").sampler = smaller
 
 
 def gaussian_noise_of_doubles() -> None:
@@ -31,7 +31,7 @@ def gaussian_noise_of_doubles() -> None:
     def unrounded(self: Any, values: Any, noise: Any) -> Any:
         return values + rng.normal(0.0, float(self.sigma), values.size)
 
-    room("privacy.mechanisms").RoundedGaussian.sample = unrounded
+    room("privacy").RoundedGaussian.sample = unrounded
 
 
 def replacement_counted_once() -> None:
@@ -45,7 +45,7 @@ def replacement_counted_once() -> None:
         bound = Bound(neighbors or AddRemoveUser(), size, l1=1, unit=unit)
         return guard(open_for_release(true), bound, source=source)
 
-    room("privacy").histogram = room("privacy.guarded").histogram = once
+    room("privacy").histogram = room("privacy.ledger.guarded").histogram = once
 
 
 def cells_chosen_by_exact_counts() -> None:
@@ -54,16 +54,16 @@ def cells_chosen_by_exact_counts() -> None:
     def exactly(self: Any, values: Any, noise: Any) -> Any:
         return ExactChoice(self).sample(values, noise)
 
-    room("heatmap.pyramid").Pyramid.sample = exactly
+    room("heatmap.methods.pyramid").Pyramid.sample = exactly
 
 
 def bets_on_the_runs_that_chose_the_event() -> None:
     """The auditor's runs are fresh, but what it bets on are those that it has already learnt from."""
-    runs = room("audit.runs").Runs
+    runs = room("audit.boxes.runs").Runs
     true = runs.draw
 
-    def again(self: Any, wanted: int, *, seconds: float) -> Any:
-        fresh = true(self, wanted, seconds=seconds)
+    def again(self: Any, max_runs: int, *, seconds: float) -> Any:
+        fresh = true(self, max_runs, seconds=seconds)
         size = len(fresh[0])
         # The later runs choose events, the earlier ones only what may be an event.
         return tuple(rows[-size:] for rows in self.rows) if len(self.rows[0]) >= size else fresh
@@ -87,12 +87,12 @@ def second_sample_taken_for_the_truth() -> None:
         allowed = min(1.0, math.exp(epsilon) * k2 / n2 + delta)
         return float(stats.binom.sf(k1 - 1, n1, allowed))
 
-    room("audit.ratio").p_value = sure
+    room("audit.fixed.ratio").p_value = sure
 
 
 def refuted_as_soon_as_the_bet_is_won() -> None:
     """Fresh runs are made, and whatever they show is taken for a confirmation."""
-    room("audit.confirm").Confirmation.holds = True
+    room("audit.sequential.confirm").Confirmation.holds = True
 
 
 def certificate_of_the_claim_itself() -> None:
@@ -101,4 +101,4 @@ def certificate_of_the_claim_itself() -> None:
     def silent(claim: Any, proximity: float, **_: Any) -> Any:
         return claim.loss
 
-    room("audit.certify").really_certified = silent
+    room("audit.certify").certified_loss = silent

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.audit.allowance import allowed_deltas
-from sfumato.audit.claims import implied
+from sfumato.audit.claims import allowed_deltas, implied
 from sfumato.audit.property_testing.limits import boundary_pair
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, AddRemoveUser, ApproxDP, Claim, GaussianDP, PureDP, RandomPureDP

@@ -16,7 +16,7 @@ from sfumato._types import FloatArray
 from sfumato.audit.claims import EpsilonDelta
 from sfumato.audit.sequential.bankroll import Bankroll
 from sfumato.audit.sequential.betting import best_wager, fair, growth_rates, prices
-from sfumato.audit.sequential.power import excluded_epsilon, least_pairs
+from sfumato.audit.sequential.power import excluded_epsilon, required_pairs
 
 chances = st.floats(1e-6, 1.0)
 laws = st.tuples(chances, chances, chances).map(lambda one: np.array(one) / sum(one))
@@ -173,7 +173,7 @@ def test_nothing_is_bet_where_no_runs_could_tell(delta: float) -> None:
         statement = EpsilonDelta(epsilon, delta)
         assert best_wager(statement, sure, never).growth(sure, never) <= 0
         assert fair(statement, sure * 50, never).growth(sure, never) <= 0
-        assert least_pairs(statement, 1.0, 0.0, 1.0) == math.inf
+        assert required_pairs(statement, 1.0, 0.0, 1.0) == math.inf
     for epsilon in (0.0, 1.0, 30.0, 100.0, 150.0):
         wager = best_wager(EpsilonDelta(epsilon, delta), sure, never)
         assert np.isfinite(wager.growth(sure, never))
@@ -202,5 +202,5 @@ def test_fewer_runs_exclude_less() -> None:
     assert excluded_epsilon(statement, 10, math.log(100), 0.1) == math.inf
     assert excluded_epsilon(EpsilonDelta(1.0, 0.2), 10**9, math.log(100), 0.1) == math.inf
     # A total violation at epsilon 1 multiplies wealth by 1 / (1 - 1 / e) with each pair of runs.
-    sure = least_pairs(statement, 1.0, 0.0, math.log(100))
+    sure = required_pairs(statement, 1.0, 0.0, math.log(100))
     assert sure == pytest.approx(2 * math.log(100) / -math.log1p(-math.exp(-1)), rel=1e-3)

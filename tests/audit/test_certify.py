@@ -15,10 +15,11 @@ from scipy import stats
 from tests.chance import LEVEL
 
 from sfumato.audit.boxes.box import FunctionBox, Outputs, Pair, SampleBox
-from sfumato.audit.property_testing.certificate import certify, really_certified
+from sfumato.audit.claims import certified_loss
+from sfumato.audit.property_testing.certificate import certify
 from sfumato.audit.property_testing.limits import boundary_pair
 from sfumato.audit.property_testing.testers import approx_samples, approx_test
-from sfumato.audit.results import Verdict
+from sfumato.audit.verdict import Verdict
 from sfumato.errors import InvalidInput, InvalidParameter, NotComparable, Unverifiable
 from sfumato.privacy import (
     ZCDP,
@@ -144,16 +145,18 @@ def test_too_small_a_budget_runs_nothing(rng: np.random.Generator) -> None:
 
     asked: dict[str, Any] = {"proximity": 0.1, "outputs": 2, "pairs": [PAIR]}
     found = certify(FunctionBox(never, "never"), approx(1, 0), **asked, budget=1000)
-    assert (found.kind, found.runs, found.needed) == (
+    assert (found.kind, found.runs, found.required_runs) == (
         "INCONCLUSIVE",
         0,
         2 * approx_samples(2, 1, proximity=0.1, error=0.01),
     )
     assert "nothing was run" in found.notes[-1]
     box = LawBox(boundary_pair(0.1, 0.0), rng)
-    assert found.needed is not None
-    assert certify(box, approx(1, 0), **asked, budget=found.needed).kind == "CERTIFIED"
-    assert certify(box, approx(1, 0), **asked, budget=found.needed - 1).kind == "INCONCLUSIVE"
+    assert found.required_runs is not None
+    assert certify(box, approx(1, 0), **asked, budget=found.required_runs).kind == "CERTIFIED"
+    assert (
+        certify(box, approx(1, 0), **asked, budget=found.required_runs - 1).kind == "INCONCLUSIVE"
+    )
 
 
 @pytest.mark.unit
@@ -223,9 +226,9 @@ def test_approximate_claims_take_fewer_runs_from_stated_laws(rng: np.random.Gene
             "specification": lambda data, law=law: law,
         }
         found = certify(box, approx(0.1, 0.01), **asked, **seen, budget=1, confidence=2 / 3)
-        assert blind.needed is not None
-        assert found.needed is not None
-        assert found.needed <= blind.needed / fewer
+        assert blind.required_runs is not None
+        assert found.required_runs is not None
+        assert found.required_runs <= blind.required_runs / fewer
     assert certify(box, approx(0.1, 0.01), **asked, **seen, confidence=1 - 1e-7).kind == "CERTIFIED"
     strange = LawBox([law, np.append(0.9 * law, 0.1)], rng)
     found = certify(strange, approx(0.1, 0.2), **asked, **seen, confidence=1 - 1e-7)
@@ -269,8 +272,10 @@ def test_random_data_are_certified_up_to_a_share(rng: np.random.Generator) -> No
         **{**asked, "budget": 10},
     )
     assert plain.kind == "INCONCLUSIVE"
-    assert plain.needed is not None
-    assert kinds[0.9].runs < kinds[0.0].runs <= plain.needed, "it stops when the answer is known"
+    assert plain.required_runs is not None
+    assert kinds[0.9].runs < kinds[0.0].runs <= plain.required_runs, (
+        "it stops when the answer is known"
+    )
 
 
 @pytest.mark.statistical
@@ -380,7 +385,7 @@ def test_a_majority_decides_where_repetition_is_cheaper(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Algorithm 5 alone: most of some tests must agree; swapped pairs change nothing."""
-    module = sys.modules["sfumato.audit.property_testing.certificate"]
+    module = sys.modules["sfumato.audit.property_testing.pair_tester"]
     monkeypatch.setattr(module, "approx_samples", lambda *given, **more: 10**12)
     laws, far = boundary_pair(0.5, 0.0), boundary_pair(0.5, 0.2)
     asked: dict[str, Any] = {
@@ -460,7 +465,7 @@ def test_a_certificate_that_would_say_nothing_is_refused(rng: np.random.Generato
         (RandomApproxDP(1, 0, "0.2"), 0.2, RandomApproxDP(1, "0.1", "0.25")),
     ],
 )  # fmt: skip
-def test_what_is_really_certified_has_the_proximity_in_it(
+def test_what_is_certified_loss_has_the_proximity_in_it(
     loss: Any, share: float | None, kept: Any
 ) -> None:
-    assert really_certified(Claim(loss, AddRemoveUser()), 0.1, share=share, slack=0.05) == kept
+    assert certified_loss(Claim(loss, AddRemoveUser()), 0.1, gamma=share, slack=0.05) == kept

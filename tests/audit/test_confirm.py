@@ -18,11 +18,11 @@ from tests.chance import LEVEL
 from sfumato._types import FloatArray
 from sfumato.audit.assertion import assert_private
 from sfumato.audit.boxes.box import Box, FunctionBox, Pair, SampleBox
-from sfumato.audit.replayed import enough_runs, replay
-from sfumato.audit.results import Verdict
+from sfumato.audit.replay import enough_runs, replay
 from sfumato.audit.sequential.bet import Budget
 from sfumato.audit.sequential.confirm import ALIKE, Confirmation, in_blocks, in_order
 from sfumato.audit.sequential.refutation import refute
+from sfumato.audit.verdict import Verdict
 from sfumato.errors import InvalidInput
 from sfumato.privacy import AddRemoveUser, Claim, PureDP
 
@@ -112,7 +112,7 @@ class _Won(room.Bet):  # type: ignore[misc]
     def settle(self, trial: Any, bets: Any, rows: tuple[FloatArray, FloatArray]) -> None:
         super().settle(trial, bets, rows)
         if any(bet.plan.wager is not None for bet in bets):
-            self.bankroll.best = max(self.bankroll.best, self.needed)
+            self.bankroll.best = max(self.bankroll.best, self.target)
 
 
 @pytest.mark.statistical
@@ -217,9 +217,9 @@ def test_too_few_runs_to_confirm_are_said_with_how_many_are_needed() -> None:
     assert found.evidence[1] >= 1e9
     assert found.kind == "INCONCLUSIVE"
     assert found.notes == ("the bet was won, but there are too few runs left to confirm it",)
-    assert found.needed is not None
+    assert found.required_runs is not None
     enough = refute(
-        box, ONE, pairs=STEP, confidence=1 - 1e-9, budget=Budget(180 + found.needed, None)
+        box, ONE, pairs=STEP, confidence=1 - 1e-9, budget=Budget(180 + found.required_runs, None)
     )
     assert enough.kind == "REFUTED"
 

@@ -9,7 +9,8 @@ from numpy.random import Generator
 from sfumato._types import FloatArray
 from sfumato.audit.boxes.samples import encoder_of
 from sfumato.audit.fixed.features import Features, learn_alike, learn_features
-from sfumato.audit.fixed.scorers import Logistic, fit_scorers
+from sfumato.audit.fixed.fitting import fit_scorers
+from sfumato.audit.fixed.scorers import Logistic
 
 SHARES = (0.1, 0.5, 0.9)
 

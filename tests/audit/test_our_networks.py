@@ -12,7 +12,7 @@ from tests.audit.ours import breach
 
 from sfumato.audit.assertion import assert_claim
 from sfumato.audit.boxes.box import FunctionBox, Pair
-from sfumato.graphon import Network, release_blocks
+from sfumato.graphon import Network, private_blocks
 from sfumato.privacy import Claim, FlippedEdge, KeyedNoise, Ledger, Noise, PureDP
 from sfumato.privacy.mechanisms import DiscreteLaplace
 
@@ -36,7 +36,7 @@ def released(noise: Noise) -> Any:
         rows = np.full((runs, 13), -99)
         for row in rows:
             ledger = Ledger.rehearsal(PureDP(EPSILON), unit="edge", neighbors=FlippedEdge())
-            found = release_blocks(
+            found = private_blocks(
                 Network(4, np.array(edges, dtype=np.int64).reshape(-1, 2)), 2,
                 epsilon=EPSILON, ledger=ledger, noise=noise, labels_share=Fraction(1, 2),
             )  # fmt: skip

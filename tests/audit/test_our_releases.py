@@ -21,16 +21,8 @@ from tests.audit.flat_rows import listed, many, maps, one_by_one, scattered, sha
 from tests.audit.ours import CHOSEN, EMPTY, FAST, OURS, Ours, Pairs, Rows, audited, refuted
 
 from sfumato.audit.boxes.box import Pair
-from sfumato.heatmap import (
-    HeatmapRelease,
-    Method,
-    PrivateBounds,
-    PyramidMethod,
-    find_area,
-    price,
-    release,
-    release_each,
-)
+from sfumato.heatmap import HeatmapRelease, PyramidMethod, price, release, release_heatmap
+from sfumato.heatmap.methods import Method, PrivateBounds, find_area
 from sfumato.heatmap.methods import baselines as rivals
 from sfumato.heatmap.methods.baselines import (
     AdaptiveGridMethod,
@@ -263,7 +255,7 @@ def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> Any:
         return summed(rows, columns, area, source, unit, None if groups is None else tuple(groups))
 
-    monkeypatch.setattr(MAKING, "open_table", lambda source, columns: source)
+    monkeypatch.setattr(MAKING, "open_table", lambda source, **_: source)
     monkeypatch.setattr(MAKING, "sum_cells", sum_cells)
 
 
@@ -277,7 +269,9 @@ def tables_released(
             "ledger": Ledger.rehearsal(PureDP(epsilon)), "epsilon": epsilon, "method": method
         }  # fmt: skip
         if groups:
-            return list(release_each(rows, COLUMNS, AREA, groups=DAYS, **settings).values())
+            return list(
+                release_heatmap(rows, COLUMNS, AREA, groups=DAYS, **settings).by_group.values()
+            )
         return [release(rows, replace(COLUMNS, by=None), AREA, **settings)]
 
     def draw(rows: Any, runs: int) -> Rows:

@@ -55,7 +55,7 @@ def readings(
         ledger = Ledger.rehearsal(
             plan.cost, unit=sensing.unit_of(site.sensors), neighbors=site.neighbors
         )
-        return sensing.release_readings(
+        return sensing.release_snapshot(
             values, site, plan, ledger=ledger, device=device, public=True
         )
 

@@ -19,9 +19,9 @@ from tests.chance import LEVEL
 from sfumato._types import FloatArray
 from sfumato.audit.boxes.box import Box, FunctionBox, Pair, SampleBox
 from sfumato.audit.boxes.pairs import Histograms, Numbers, Queries
-from sfumato.audit.results import Verdict
 from sfumato.audit.sequential.bet import Budget, Look
 from sfumato.audit.sequential.refutation import refute
+from sfumato.audit.verdict import Verdict
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import (
     ZCDP,
@@ -190,9 +190,9 @@ def test_what_is_excluded_would_have_been_caught(rng: Generator) -> None:
 def test_too_few_runs_are_inconclusive_and_say_how_many_are_missing(rng: Generator) -> None:
     found = audited(response(1.0, rng), claim_of(1.0), runs=20)
     assert found.kind == "INCONCLUSIVE"
-    assert found.needed is not None
+    assert found.required_runs is not None
     assert found.runs == 20
-    enough = audited(response(1.0, rng), claim_of(1.0), runs=20 + found.needed)
+    enough = audited(response(1.0, rng), claim_of(1.0), runs=20 + found.required_runs)
     assert enough.kind == "NOT_REFUTED"
     nothing = audited(response(1.0, rng), claim_of(1.0), runs=0)
     assert (nothing.kind, nothing.runs) == ("INCONCLUSIVE", 0)
@@ -204,11 +204,11 @@ def test_as_many_runs_as_were_missing_are_enough_for_several_pairs(rng: Generato
     box = FunctionBox(lambda data, runs: np.rint(data.max() + rng.laplace(0, 1, runs)), "max")
     found = audited(box, claim_of(1.0), runs=100, pairs=Queries(5))
     assert (found.kind, found.runs) == ("INCONCLUSIVE", 100)
-    assert found.needed is not None
-    for runs in (100 + found.needed, 100 + 2 * found.needed):
+    assert found.required_runs is not None
+    for runs in (100 + found.required_runs, 100 + 2 * found.required_runs):
         assert audited(box, claim_of(1.0), runs=runs, pairs=Queries(5)).kind == "NOT_REFUTED"
-    short = audited(box, claim_of(1.0), runs=98 + found.needed, pairs=Queries(5))
-    assert (short.kind, short.needed) == ("INCONCLUSIVE", 2)
+    short = audited(box, claim_of(1.0), runs=98 + found.required_runs, pairs=Queries(5))
+    assert (short.kind, short.required_runs) == ("INCONCLUSIVE", 2)
 
 
 @pytest.mark.unit
@@ -218,7 +218,7 @@ def test_as_many_runs_as_were_missing_are_enough_for_several_pairs(rng: Generato
 def test_of_a_claim_that_no_runs_can_refute_nothing_is_run(loss: Any) -> None:
     box = FunctionBox(lambda data: pytest.fail("it was run"), "untouched")
     found = audited(box, Claim(loss, AddRemoveUser()))
-    assert (found.kind, found.runs, found.needed) == ("INCONCLUSIVE", 0, None)
+    assert (found.kind, found.runs, found.required_runs) == ("INCONCLUSIVE", 0, None)
     assert found.notes == ("no runs can refute an epsilon above 150: nothing was run",)
 
 
@@ -314,7 +314,7 @@ def test_a_slow_box_is_shown_and_stopped_in_time(
     """By a clock that only the box moves on: 20 ms a run, and 0.6 s for all."""
     looks: list[Look] = []
     clock = [0.0]
-    for name in ("bet", "runs", "refute"):
+    for name in ("sequential.bet", "boxes.runs", "sequential.refutation"):
         module = import_module(f"sfumato.audit.{name}")
         monkeypatch.setattr(module, "time", mock.Mock(monotonic=lambda: clock[0]))
 
@@ -330,7 +330,7 @@ def test_a_slow_box_is_shown_and_stopped_in_time(
     assert found.seconds == clock[0]
     assert len(looks) >= 2
     assert looks[-1].runs == found.runs
-    assert looks[-1].needed == pytest.approx(1e6)
+    assert looks[-1].target == pytest.approx(1e6)
 
 
 @pytest.mark.unit
@@ -382,7 +382,7 @@ def test_what_cannot_be_audited_is_said_before_anything_is_run() -> None:
 def test_fresh_runs_keep_to_the_time_too(rng: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """20 ms a run and 12 s: a leak is caught in a few runs, and confirmed in no more time again."""
     clock = [0.0]
-    for name in ("bet", "runs", "refute"):
+    for name in ("sequential.bet", "boxes.runs", "sequential.refutation"):
         module = import_module(f"sfumato.audit.{name}")
         monkeypatch.setattr(module, "time", mock.Mock(monotonic=lambda: clock[0]))
 

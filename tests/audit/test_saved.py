@@ -18,14 +18,16 @@ from sfumato._types import FloatArray
 from sfumato.audit.boxes.box import FunctionBox, Pair
 from sfumato.audit.boxes.samples import Encoder, encoder_of
 from sfumato.audit.claims import EpsilonDelta
-from sfumato.audit.fixed.bound import LowerBound, lower_bound
-from sfumato.audit.fixed.delta_profile import DeltaBand
+from sfumato.audit.codec import can_replay, read_verdict
+from sfumato.audit.fixed.bound import lower_bound
 from sfumato.audit.fixed.events import Candidate
-from sfumato.audit.fixed.scorers import Sign, fit_scorers
+from sfumato.audit.fixed.fitting import fit_scorers
+from sfumato.audit.fixed.scorers import Sign
+from sfumato.audit.packing import pack, unpack
 from sfumato.audit.property_testing.certificate import certify
-from sfumato.audit.replayed import enough_runs, replay
-from sfumato.audit.results import Event, Kind, Replay, Verdict, Witness
-from sfumato.audit.saved import SavedVerdict, can_replay, pack, read_verdict, unpack
+from sfumato.audit.replay import enough_runs, replay
+from sfumato.audit.results import AuditResult
+from sfumato.audit.verdict import DeltaBand, Event, Kind, LowerBound, Replay, Verdict, Witness
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import (
     ZCDP,
@@ -51,8 +53,8 @@ def through(value: Any) -> Any:
     return unpack(json.loads(json.dumps(pack(value), allow_nan=False)))
 
 
-def reread(saved: SavedVerdict) -> SavedVerdict:
-    return SavedVerdict.from_json(json.loads(json.dumps(saved.to_json(), allow_nan=False)))
+def reread(saved: AuditResult) -> AuditResult:
+    return AuditResult.from_json(json.loads(json.dumps(saved.to_json(), allow_nan=False)))
 
 
 def outputs(rng: np.random.Generator, kind: str, shift: float, size: int) -> Any:
@@ -135,7 +137,7 @@ def test_every_event_comes_back_to_the_bit(kind: str, rng: np.random.Generator) 
 def test_a_lower_bound_comes_back_and_counts_alike(kind: str, rng: np.random.Generator) -> None:
     box = FunctionBox(lambda data, runs: outputs(rng, kind, data, runs), "box")
     found = lower_bound(box, Pair(0.0, 1.5), runs=4000)
-    saved = SavedVerdict(verdict(rng, "NOT_REFUTED"), "box", bound=found)
+    saved = AuditResult(verdict(rng, "NOT_REFUTED"), "box", bound=found)
     again = reread(saved).bound
     assert isinstance(again, LowerBound)
     assert (again.epsilon, again.delta, again.runs) == (found.epsilon, found.delta, found.runs)
@@ -189,23 +191,25 @@ def test_arrays_keep_their_bits_and_types(array: Any) -> None:
 def test_every_claim_comes_back(loss: Any, rng: np.random.Generator) -> None:
     for neighbors in (AddRemoveUser(), ReplaceUser(), MovedMass("1/3", "line")):
         claim = Claim(loss, neighbors)
-        assert reread(SavedVerdict(verdict(rng, claim=claim), "x")).verdict.claim == claim
+        assert reread(AuditResult(verdict(rng, claim=claim), "x")).verdict.claim == claim
 
 
 @pytest.mark.parametrize("kind", ["REFUTED", "NOT_REFUTED", "CERTIFIED", "INCONCLUSIVE"])
 def test_a_verdict_comes_back_from_its_file(
     kind: Kind, rng: np.random.Generator, tmp_path: Path
 ) -> None:
-    found = replace(verdict(rng, kind), excluded=math.inf, needed=7, proximity=0.01, gamma=0.05)
+    found = replace(
+        verdict(rng, kind), excluded=math.inf, required_runs=7, proximity=0.01, gamma=0.05
+    )
     band = DeltaBand((0.0, 1.0), (0.4, 0.0), (0.5, 1.0), 0.95, 200_000, ())
     confirmed = Replay(EpsilonDelta(1.0, 0.25), (7, 3), 1000, 0.002, 0.01)
     found = replace(found, confirmed=confirmed, certified=RandomApproxDP(1, "0.02", "0.06"))
-    saved = SavedVerdict(found, "module:function", band=band)
+    saved = AuditResult(found, "module:function", band=band)
     saved.write(tmp_path / "v.json")
     again = read_verdict(tmp_path / "v.json")
     assert again.to_json() == saved.to_json()
     assert (again.target, again.band, again.version) == ("module:function", band, saved.version)
-    for name in ("kind", "claim", "confidence", "runs", "seconds", "evidence", "excluded", "needed",
+    for name in ("kind", "claim", "confidence", "runs", "seconds", "evidence", "excluded", "required_runs",
                  "proximity", "gamma", "certified", "confirmed", "notes"):  # fmt: skip
         assert getattr(again.verdict, name) == getattr(found, name)
     assert np.array_equal(np.asarray(again.verdict.wealth), np.asarray(found.wealth))
@@ -224,7 +228,7 @@ def test_an_event_of_another_kind_is_saved_in_words_only(rng: np.random.Generato
     assert found.kind == "REFUTED"
     assert found.witness is not None
     assert not can_replay(found.witness.event)
-    again = reread(SavedVerdict(found, "leaky")).verdict.witness
+    again = reread(AuditResult(found, "leaky")).verdict.witness
     assert again is not None
     assert again.event.words == found.witness.event.words
     with pytest.raises(InvalidInput, match="saved in words only"):
@@ -247,17 +251,18 @@ def test_what_cannot_be_written_is_refused() -> None:
 
 
 def whole(rng: np.random.Generator) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(SavedVerdict(verdict(rng), "x").to_json()))
+    found: dict[str, Any] = json.loads(json.dumps(AuditResult(verdict(rng), "x").to_json()))
     return found
 
 
 def test_every_missing_part_is_named(rng: np.random.Generator) -> None:
     data = whole(rng)
-    SavedVerdict.from_json(data)
-    for name in data:
+    AuditResult.from_json(data)
+    # Files of before November 2026 do not have these two.
+    for name in data.keys() - {"total_runs", "diagnostics"}:
         part = {key: value for key, value in data.items() if key != name}
         with pytest.raises(InvalidInput, match=name if name != "format" else "its format is not"):
-            SavedVerdict.from_json(part)
+            AuditResult.from_json(part)
 
 
 def damaged(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -304,7 +309,7 @@ def test_a_damaged_verdict_is_refused_in_one_sentence(
     path: str, value: Any, sentence: str, rng: np.random.Generator
 ) -> None:
     with pytest.raises(InvalidInput, match=sentence) as caught:
-        SavedVerdict.from_json(damaged(whole(rng), path, value))
+        AuditResult.from_json(damaged(whole(rng), path, value))
     assert str(caught.value).startswith("not a whole verdict: ")
 
 

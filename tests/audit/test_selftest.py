@@ -31,9 +31,8 @@ from sfumato.audit.catalogue.self_test import (
     private_specimens,
     selftest,
 )
-from sfumato.audit.fixed.bound import LowerBound
-from sfumato.audit.fixed.delta_profile import DeltaBand
-from sfumato.audit.results import Verdict
+from sfumato.audit.render.words import selftest_lines
+from sfumato.audit.verdict import DeltaBand, LowerBound, Verdict
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting import hockey_stick
 
@@ -122,10 +121,10 @@ def test_specimens_have_the_laws_by_which_the_auditor_is_judged(
 @pytest.mark.unit
 def test_limits_of_error_rates_by_hand() -> None:
     none, all_ = Level("fixed", "a", 100, 0), Level("fixed", "a", 100, 100)
-    assert none.upper == pytest.approx(1 - 0.05 ** (1 / 100))
+    assert none.max_rate == pytest.approx(1 - 0.05 ** (1 / 100))
     assert none.shown
     assert not none.above(0.5)
-    assert all_.upper == 1
+    assert all_.max_rate == 1
     assert all_.above(1e-9)
     # 6 of 6 have the chance 0.05**6 = 1.6e-8.
     assert Level("band", "a", 6, 6).above(1.6e-8)
@@ -160,14 +159,14 @@ def test_lines_say_all_of_it() -> None:
     found = SelfTest(
         (Level("fixed", "Laplace", 200, 3),), (Catch("b", True, 1234), Catch("c", False, 9))
     )
-    lines = list(found.lines())
+    lines = selftest_lines(found)
     assert lines[0].split() == [
         "mechanism", "test", "audits", "errors", "95%", "upper", "limit", "nominal", "at", "most", "nominal",
     ]  # fmt: skip
     assert lines[1].split() == ["Laplace", "fixed", "200", "3", "3.83%", "5%", "yes"]
     assert lines[2:4] == ["b, broken: caught after 1,234 runs", "c, broken: NOT caught in 9 runs"]
     assert lines[-1] == "FAILED: do not rely on this auditor"
-    assert list(SelfTest(found.levels, found.catches[:1]).lines())[-1] == "passed"
+    assert selftest_lines(SelfTest(found.levels, found.catches[:1]))[-1] == "passed"
 
 
 # --- bad auditors
@@ -228,7 +227,7 @@ def test_this_auditor_passes(rng: np.random.Generator, monkeypatch: pytest.Monke
         monkeypatch.setitem(RUNS, test, 120)  # it is the way through all of it that is tested
     told: list[tuple[str, int]] = []
     found = selftest(audits=6, rng=rng, watch=lambda name, done: told.append((name, done)))
-    assert found.passed, "\n".join(found.lines())
+    assert found.passed, str(found)
     assert told[0] == ("Laplace", 6)
     assert told[-1] == ("RapporOnce", 24 * 6)
     assert {one.test for one in found.levels} == set(TESTS)

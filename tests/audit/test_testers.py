@@ -9,25 +9,22 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
+from experiments.audit.theorems import majority_error, poissonized_samples, poissonized_test
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from tests.chance import LEVEL
 
 from sfumato.audit.property_testing.limits import boundary_pair
+from sfumato.audit.property_testing.repetition import amplified, random_plan
 from sfumato.audit.property_testing.testers import (
     THIRD,
-    amplified,
     approx_samples,
     approx_test,
     excess,
     identity_samples,
     identity_test,
     laws_are_private,
-    majority_error,
-    poissonized_samples,
-    poissonized_test,
-    random_plan,
     specified_approx_samples,
     specified_approx_test,
     specified_pure_samples,
@@ -110,28 +107,6 @@ def test_approximate_privacy_is_decided_at_its_boundary(
     counts = [rng.multinomial(samples, law, TRIALS) for law in far]
     fewer = [rng.multinomial(samples // 10, law, TRIALS) for law in far]
     assert_often(1 - rate(decide, *counts), rival=1 - rate(decide, *fewer))
-
-
-@pytest.mark.statistical
-def test_the_poissonized_test_decides_too(rng: np.random.Generator) -> None:
-    """Printed, it divides by the number drawn and looks at one order; its one order is the rival."""
-    epsilon, delta, proximity = 0.5, 0.01, 0.1
-    mean = poissonized_samples(2, epsilon, proximity=proximity)
-    private = boundary_pair(epsilon, delta)
-    first, second = printed_pair(epsilon, delta)
-    assert hockey_stick(second, first, epsilon=epsilon) == pytest.approx(delta)
-    assert hockey_stick(first, second, epsilon=epsilon) > delta + proximity
-
-    def decide(x: IntArray, y: IntArray) -> bool:
-        return poissonized_test(x, y, rate=mean, outputs=2, epsilon=epsilon, delta=delta).accepted
-
-    def one_order(x: IntArray, y: IntArray) -> bool:
-        return float(np.maximum(y - math.exp(epsilon) * x, 0).sum() / mean) < delta + proximity / 2
-
-    counts = [rng.poisson(mean * law, (TRIALS, 2)) for law in private]
-    assert_often(rate(decide, *counts), rival=0.5)
-    counts = [rng.poisson(mean * law, (TRIALS, 2)) for law in (first, second)]
-    assert_often(1 - rate(decide, *counts), rival=1 - rate(one_order, *counts))
 
 
 def printed_pair(epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
@@ -327,15 +302,6 @@ def test_pure_samples_grow_with_one_over_the_least_mass() -> None:
 # --- Algorithm 3 and repetition
 
 
-@pytest.mark.unit
-def test_a_majority_by_hand() -> None:
-    """Of three, each wrong with 1/3: 3 (1/9)(2/3) + 1/27 = 7/27."""
-    assert majority_error(3, 1 / 3) == pytest.approx(7 / 27)
-    assert majority_error(1, 0.2) == pytest.approx(0.2)
-    with pytest.raises(InvalidParameter, match="repeats must be odd, got 4; nothing was tested"):
-        majority_error(4, 0.2)
-
-
 @pytest.mark.property
 @given(st.floats(1e-9, 0.49), st.floats(0.1, 4))
 def test_repetition_keeps_the_error_and_is_never_dearer(error: float, power: float) -> None:
@@ -451,7 +417,7 @@ def test_both_errors_of_a_random_plan_are_kept(gamma: float, slack: float, error
         (lambda: excess([-1, 2], [1, 0], 1), "counts must be a list of whole numbers"),
         (lambda: identity_samples(4, 0), "distance must be above 0"),
         (lambda: identity_test([1, 0], [1.0, 0.0]), "at least 2 samples"),
-        (lambda: specified_pure_samples(4, 0, proximity=0.1), "least_mass must be above 0"),
+        (lambda: specified_pure_samples(4, 0, proximity=0.1), "min_mass must be above 0"),
         (
             lambda: random_plan(lambda e: 1, gamma=0.5, slack=0.6),
             "slack must be above 0 and at most 1 - gamma",
@@ -461,3 +427,25 @@ def test_both_errors_of_a_random_plan_are_kept(gamma: float, slack: float, error
 def test_what_is_refused(call: Callable[[], object], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         call()
+
+
+@pytest.mark.statistical
+def test_the_poissonized_test_decides_too(rng: np.random.Generator) -> None:
+    """Printed, it divides by the number drawn and looks at one order; its one order is the rival."""
+    epsilon, delta, proximity = 0.5, 0.01, 0.1
+    mean = poissonized_samples(2, epsilon, proximity=proximity)
+    private = boundary_pair(epsilon, delta)
+    first, second = printed_pair(epsilon, delta)
+    assert hockey_stick(second, first, epsilon=epsilon) == pytest.approx(delta)
+    assert hockey_stick(first, second, epsilon=epsilon) > delta + proximity
+
+    def decide(x: IntArray, y: IntArray) -> bool:
+        return poissonized_test(x, y, rate=mean, outputs=2, epsilon=epsilon, delta=delta).accepted
+
+    def one_order(x: IntArray, y: IntArray) -> bool:
+        return float(np.maximum(y - math.exp(epsilon) * x, 0).sum() / mean) < delta + proximity / 2
+
+    counts = [rng.poisson(mean * law, (TRIALS, 2)) for law in private]
+    assert_often(rate(decide, *counts), rival=0.5)
+    counts = [rng.poisson(mean * law, (TRIALS, 2)) for law in (first, second)]
+    assert_often(1 - rate(decide, *counts), rival=1 - rate(one_order, *counts))

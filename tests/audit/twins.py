@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.heatmap import Pyramid, Zoom, ZoomTree
+from sfumato.heatmap.methods import Pyramid, Zoom, ZoomTree
 from sfumato.heatmap.methods.baselines import AdaptiveGrid
 from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree
 from sfumato.heatmap.methods.pyramid import _largest

@@ -17,18 +17,21 @@ import numpy as np
 import pytest
 from tests.cli.audit_runs import FEW, LOG3, MANY, PAIR, answer, ended, mechanisms, run
 
+from sfumato.audit import pacing, pipeline
 from sfumato.audit.boxes.box import FunctionBox, Pair
+from sfumato.audit.boxes.given import shown
 from sfumato.audit.boxes.samples import Encoder
+from sfumato.audit.boxes.targets import rounded
 from sfumato.audit.claims import EpsilonDelta
-from sfumato.audit.results import Event, Verdict, Witness
-from sfumato.audit.saved import SavedVerdict, read_verdict
-from sfumato.audit.sequential.bet import Budget, Look
-from sfumato.cli import audit_further, audit_live
-from sfumato.cli.audit_boxes import rounded
-from sfumato.cli.audit_further import Further
-from sfumato.cli.audit_live import betting
-from sfumato.cli.audit_options import MOST, Relation, budget_of, claim_of
-from sfumato.cli.audit_words import look_line, low_bits_lines, shown, told, witness_lines
+from sfumato.audit.codec import read_verdict
+from sfumato.audit.pacing import Pace
+from sfumato.audit.render.words import look_line, low_bits_lines, result_lines, witness_lines
+from sfumato.audit.results import AuditResult
+from sfumato.audit.sequential.bet import MAX_RUNS, Budget, Look
+from sfumato.audit.verdict import Event, Verdict, Witness
+from sfumato.cli import audit_live
+from sfumato.cli.audit_live import watching
+from sfumato.cli.audit_options import Relation, claim_of, flag
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import (
     ZCDP,
@@ -77,16 +80,16 @@ def test_other_claims_are_refused(text: str) -> None:
 
 
 def test_budgets() -> None:
-    assert budget_of("60s") == Budget(MOST, 60.0)
-    assert budget_of("1.5m") == Budget(MOST, 90.0)
-    assert budget_of("2h,500") == budget_of("500, 2h") == Budget(500, 7200.0)
-    assert budget_of("200000") == Budget(200_000, None)
+    assert Budget.parse("60s") == Budget(MAX_RUNS, 60.0)
+    assert Budget.parse("1.5m") == Budget(MAX_RUNS, 90.0)
+    assert Budget.parse("2h,500") == Budget.parse("500, 2h") == Budget(500, 7200.0)
+    assert Budget.parse("200000") == Budget(200_000, None)
     for text in ("", "60", "0", "0s", "-3", "1d", "5s,6s", "5,6", "s"):
         if text == "60":
-            assert budget_of(text) == Budget(60, None)
+            assert Budget.parse(text) == Budget(60, None)
             continue
         with pytest.raises(InvalidParameter, match="a budget is a time"):
-            budget_of(text)
+            Budget.parse(text)
 
 
 # verdicts
@@ -253,17 +256,17 @@ def test_an_output_that_never_changes_is_inconclusive() -> None:
 def test_what_follows_a_bet_keeps_to_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 ms a run, and a second for two parts, half of each for computing: at most 12 runs, not 1,000."""
     clock = [0.0]
-    monkeypatch.setattr(audit_further, "time", mock.Mock(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(pacing, "time", mock.Mock(monotonic=lambda: clock[0]))
 
     def slow(data: Any) -> int:
         clock[0] += 0.02
         return 0
 
-    after = Further(FunctionBox(slow, "slow"), Budget(10**6, 1.0), 0.0)
+    after = Pace(FunctionBox(slow, "slow"), Budget(10**6, 1.0), 0.0)
     assert after.runs(Pair(0, 1), 10**6, parts=2) == 12
     clock[0] = 1.0
     assert after.runs(Pair(0, 1), 10**6, parts=1) == 0
-    fast = Further(FunctionBox(slow, "slow"), Budget(10**6, None), 0.0)
+    fast = Pace(FunctionBox(slow, "slow"), Budget(10**6, None), 0.0)
     assert fast.runs(Pair(0, 1), 400, parts=1) == 400
 
 
@@ -337,7 +340,7 @@ def test_who_interrupts_is_told_where_it_stood(monkeypatch: pytest.MonkeyPatch) 
         watch(Look(2222, 1.0, 1.5, 2.0, 100.0, "one up", "it is 3"))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["sfumato.audit.sequential.refutation"], "refute", stub)
+    monkeypatch.setattr(pipeline, "refute", stub)
     result = run("run", "mech:slow", "--claim", "epsilon=1", *PAIR, "--quiet")
     assert (result.exit_code, result.stdout) == (130, "")
     said = "interrupted after 2,222 runs: wealth 1.5 of 100; not refuted so far"
@@ -348,8 +351,8 @@ def test_who_interrupts_what_follows_keeps_the_verdict(monkeypatch: pytest.Monke
     def stub(*_: Any, **__: Any) -> Verdict:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["sfumato.audit.sequential.refutation"], "refute", low)
-    monkeypatch.setattr("sfumato.cli.audit.further", stub)
+    monkeypatch.setattr(pipeline, "refute", low)
+    monkeypatch.setattr(pipeline, "worst_pair", stub)
     told = ended(1, "run", "mech:leak", "--claim", "epsilon=1", *PAIR, *FEW, "--out", "w.json")
     assert told.startswith("REFUTED: mech:leak")
     assert "interrupted after the bet: what follows it was not run to its end" in told
@@ -403,6 +406,11 @@ def test_a_witness_of_low_bits_says_what_it_is() -> None:
     (line,) = low_bits_lines(replace(found, event=event))
     assert "[mironov12]" in line
     assert "docs/explain/noise.md" in line
+    assert "; round_bits looks past it" in line
+    assert (
+        "; --round BITS looks past it"
+        in low_bits_lines(replace(found, event=event), option=flag)[0]
+    )
 
 
 # words
@@ -452,22 +460,23 @@ def test_a_live_line_lives_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -
         def isatty(self) -> bool:
             return True
 
-    box = FunctionBox(lambda data: data, "mech:slow")
     look = Look(2222, 0.0, 1.0, 1.0, 100.0, "one up", "it is 3")
-    begun = "betting against the claim about mech:slow\n"
-    for screen, hush, every, said in (
-        (io.StringIO(), False, 5.0, begun),
-        (io.StringIO(), False, 0.0, f"{begun}{look_line(look)}\n"),
+    begun = "betting against the claim about mech:slow"
+    for screen, quiet, every, said in (
+        (io.StringIO(), False, 5.0, f"{begun}\n"),
+        (io.StringIO(), False, 0.0, f"{begun}\n{look_line(look)}\n"),
         (io.StringIO(), True, 0.0, ""),
         (Terminal(), True, 0.0, ""),
     ):
         monkeypatch.setattr(audit_live, "EVERY", every)
-        with mock.patch.object(sys, "stderr", screen), betting(box, hush=hush) as watch:
+        with mock.patch.object(sys, "stderr", screen), watching(quiet=quiet) as watch:
+            watch(begun)
             watch(look)
         assert screen.getvalue() == said
     screen = Terminal()
     monkeypatch.setenv("COLUMNS", "200")
-    with mock.patch.object(sys, "stderr", screen), betting(box, hush=False) as watch:
+    with mock.patch.object(sys, "stderr", screen), watching(quiet=False) as watch:
+        watch(begun)
         watch(look)
     assert "2,222 runs  0 s  wealth 1 of 100 (most 1)  one up: it is 3" in screen.getvalue()
 
@@ -479,12 +488,10 @@ def test_every_kind_has_its_exit_code_and_first_word(
     kind: Any, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = Verdict(kind, Claim(PureDP(1), AddRemoveUser()), 0.99, 100, 1.0, proximity=0.1)
-    monkeypatch.setattr(
-        sys.modules["sfumato.audit.sequential.refutation"], "refute", lambda *args, **asked: found
-    )
+    monkeypatch.setattr(pipeline, "refute", lambda *args, **asked: found)
     said = ended(code, "run", "mech:slow", "--claim", "epsilon=1", *PAIR)
     assert said.startswith(kind.replace("_", " "))
-    assert told(SavedVerdict(found, "mech:slow"))[0] == said.splitlines()[0]
+    assert result_lines(AuditResult(found, "mech:slow"))[0] == said.splitlines()[0]
 
 
 # the report
@@ -495,7 +502,7 @@ def test_the_report_is_whole_and_fetches_nothing() -> None:
     ended(1, "run", "mech:response", *asked)
     page = Path("r.html").read_text()
     for words in ("epsilon 0.2", "REFUTED", "mech:response", "3000", "0 and 1", "Verifying privacy is as",
-                  " UTC", "Witness", "Wealth", "DeltaBand", "numpy", "sfumato audit replay"):  # fmt: skip
+                  " UTC", "Witness", "Wealth", "Band of delta", "numpy", "sfumato audit replay"):  # fmt: skip
         assert words in page, words
     sources = re.findall(r'(?i)\b(?:src|href|srcset|action|poster)\s*=\s*"?([^"\s>]*)', page)
     assert len(sources) == 3

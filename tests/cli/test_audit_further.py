@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import inspect
 import shlex
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
 from tests.cli.audit_runs import FEW, MANY, PAIR, answer, ended, mechanisms, run
 
+import sfumato.audit as house
 from sfumato.audit import Budget
-from sfumato.audit.claims import EpsilonDelta
+from sfumato.audit.catalogue.self_test import Catch, Level, SelfTest
 from sfumato.audit.property_testing.certificate import CONFIDENCE
 from sfumato.audit.property_testing.limits import (
     distinguishing_bound,
     queries_with_specification,
     queries_without_information,
 )
-from sfumato.cli import audit, audit_plan
-from sfumato.cli.audit_options import budget_of
-from sfumato.privacy import (
-    ApproxDP,
-    PureDP,
-    RandomApproxDP,
-)
+from sfumato.cli import audit
+from sfumato.privacy import ApproxDP, PureDP, RandomApproxDP
 
 pytestmark = pytest.mark.unit
 
@@ -164,7 +157,7 @@ def test_a_plan_says_how_many_runs() -> None:
     blind = distinguishing_bound(1.0, 1e-3, proximity=0.01, error=1 - 0.99)
     assert found["verifiable"]
     assert (found["least"], found["enough"], found["total"]) == (
-        max(wanted.least, blind), wanted.enough, wanted.total,
+        max(wanted.min_runs, blind), wanted.enough_runs, wanted.total,
     )  # fmt: skip
     told = ended(0, "plan", "--claim", "epsilon=1,delta=1e-3", "--outputs", "16")
     assert f"no test does with fewer than {found['least']:,} runs of each input" in told
@@ -175,17 +168,17 @@ def test_a_plan_says_how_many_runs() -> None:
 
 def test_options_have_the_defaults_of_the_functions() -> None:
     """They are written out in the options, which are read before anything slow is loaded."""
-    for command in (audit_plan.plan, audit.run):
+    for command in (audit.plan, audit.run):
         assert inspect.signature(command).parameters["confidence"].default == CONFIDENCE
-    assert budget_of(inspect.signature(audit.run).parameters["budget"].default) == Budget()
+    assert Budget.parse(inspect.signature(audit.run).parameters["budget"].default) == Budget()
 
 
 def test_a_plan_with_stated_laws() -> None:
     found = answer(0, "plan", "--claim", "epsilon=1", "--outputs", "16", "--specification", "0.01")
     wanted = queries_with_specification(
-        PureDP(1), outputs=16, proximity=0.1, least_mass=0.01, error=1 - 0.99
+        PureDP(1), outputs=16, proximity=0.1, min_mass=0.01, error=1 - 0.99
     )
-    assert (found["enough"], found["proximity"]) == (wanted.enough, 0.1)
+    assert (found["enough"], found["proximity"]) == (wanted.enough_runs, 0.1)
 
 
 def test_a_plan_with_random_data() -> None:
@@ -250,36 +243,39 @@ def test_a_plan_for_an_epsilon_beyond_all_runs_says_so(words: tuple[str, ...]) -
 # the selftest
 
 
-@dataclass(frozen=True)
-class _Selftest:
-    passed: bool
-    levels: tuple[EpsilonDelta, ...] = (EpsilonDelta(1.0, 0.5),)
-    catches: tuple[EpsilonDelta, ...] = ()
-
-    def lines(self) -> tuple[str, ...]:
-        return ("level: 3 of 1,000",)
-
-
-@pytest.mark.parametrize(("passed", "code"), [(True, 0), (False, 1)])
+@pytest.mark.parametrize(("caught", "code"), [(True, 0), (False, 1)])
 def test_the_selftest_ends_as_it_found(
-    passed: bool, code: int, monkeypatch: pytest.MonkeyPatch
+    caught: bool, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: dict[str, Any] = {}
 
-    def stub(**words: Any) -> _Selftest:
+    def stub(**words: Any) -> SelfTest:
         asked.update(words)
-        return _Selftest(passed)
+        level = Level("fixed", "Laplace", words["audits"], 0)
+        return SelfTest((level,), (Catch("HalfNoise", caught, 200),))
 
-    monkeypatch.setitem(sys.modules, "sfumato.audit.catalogue.self_test", mock.Mock(selftest=stub))
-    assert answer(code, "selftest", "--audits", "60", "--seed", "1") == {
-        "passed": passed,
-        "levels": [{"epsilon": 1.0, "delta": 0.5}],
-        "catches": [],
-        "said": ["level: 3 of 1,000"],
-    }
+    monkeypatch.setattr(house, "selftest", stub)
+    found = answer(code, "selftest", "--audits", "60", "--seed", "1")
     assert asked["audits"] == 60
     assert asked["rng"].random() == np.random.default_rng(1).random()
+    said = found.pop("said")
+    assert found == {
+        "passed": caught,
+        "levels": [
+            {
+                "test": "fixed",
+                "mechanism": "Laplace",
+                "audits": 60,
+                "errors": 0,
+                "nominal": pytest.approx(0.05),
+            }
+        ],
+        "catches": [{"mechanism": "HalfNoise", "caught": caught, "runs": 200}],
+    }
+    word = "caught after 200 runs" if caught else "NOT caught in 200 runs"
+    assert f"HalfNoise, broken: {word}" in said
+    assert said[-1] == ("passed" if caught else "FAILED: do not rely on this auditor")
     told = ended(code, "selftest")
     assert asked["audits"] == 40
-    assert told.startswith("level: 3 of 1,000")
-    assert ("40 audits are too few to say" in told) == passed
+    assert told.startswith("mechanism  test ")
+    assert ("40 audits are too few to say; give --audits 100" in told) == caught

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,7 +12,9 @@ import pytest
 from tests.cli.audit_runs import PAIR, ended, mechanisms, run
 from typer import Exit
 
-from sfumato.audit.results import Verdict
+import sfumato.audit as house
+from sfumato.audit import pipeline
+from sfumato.audit.verdict import Verdict
 from sfumato.cli.console import no_verdict_by_accident
 from sfumato.errors import SfumatoError
 
@@ -125,7 +125,7 @@ def test_errors_are_the_houses(monkeypatch: pytest.MonkeyPatch) -> None:
     def stub(*_: Any, **__: Any) -> Verdict:
         raise SfumatoError("no verdict today")
 
-    monkeypatch.setattr(sys.modules["sfumato.audit.sequential.refutation"], "refute", stub)
+    monkeypatch.setattr(pipeline, "refute", stub)
     result = run("run", "mech:slow", *GOOD, "--quiet")
     assert (result.exit_code, result.stderr) == (4, "sfumato: no verdict today\n")
 
@@ -166,14 +166,9 @@ def test_what_nobody_foresaw_ends_in_4(command: str, monkeypatch: pytest.MonkeyP
     def stub(*_: Any, **__: Any) -> Verdict:
         raise RuntimeError("two lines\nof surprise")
 
-    for place in (
-        "refute.refute",
-        "limits.queries_without_information",
-        "saved.read_verdict",
-        "selftest.selftest",
-    ):
-        module, name = place.split(".")
-        monkeypatch.setattr(import_module(f"sfumato.audit.{module}"), name, stub)
+    for name in ("refute", "queries_without_information", "read_verdict"):
+        monkeypatch.setattr(pipeline, name, stub)
+    monkeypatch.setattr(house, "selftest", stub)
     given = {"run": ("mech:slow", *GOOD, "--quiet"), "plan": ("--claim", "epsilon=1,delta=0.1"),
              "replay": ("v.json", "mech:slow"), "selftest": ("--quiet",)}  # fmt: skip
     result = run(command, *given[command])

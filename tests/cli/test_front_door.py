@@ -20,9 +20,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import sfumato
-from sfumato.cli import demo
 from sfumato.cli.main import app
 from sfumato.heatmap import read_heatmap
+from sfumato.heatmap.benchmark import demo_city
 from sfumato.privacy import Ledger, PureDP
 from sfumato.privacy.ledger import Spent
 
@@ -184,11 +184,11 @@ def test_a_mistake_ends_without_a_traceback(words: list[str], code: int) -> None
 def test_an_unforeseen_error_shows_no_values() -> None:
     """S16: a traceback may show our lines, never what the variables in them hold."""
     script = (
-        "import sfumato.cli.demo as demo\n"
-        "def made_up(users, family, bounds):\n"
+        "import sfumato.heatmap.benchmark.demo_city as demo\n"
+        "def made_up(users, **where):\n"
         "    secret = 987_654_321 * 1000\n"
         "    raise RuntimeError('unforeseen')\n"
-        "demo.made_up = made_up\n"
+        "demo.check_ins = made_up\n"
         "from sfumato.cli.main import main\n"
         "main()"
     )
@@ -342,7 +342,7 @@ def test_the_demo_pays_exactly_for_what_it_releases(shown: Shown) -> None:
     assert statement.spent == Spent(epsilon=Fraction(1))
     assert statement.left == PureDP(0)
     assert [entry.number for entry in statement.entries] == [made.receipt.entry.number] == [1]
-    assert made.area.grid.levels == demo.LEVELS
+    assert made.area.grid.levels == demo_city.LEVELS
     assert not made.receipt.rehearsal
     result = run("ledger", "verify", str(out / "city.ledger"), "--against", str(out / "map.json"))
     assert result.exit_code == 0, result.stderr
@@ -418,8 +418,8 @@ def test_the_demo_needs_a_budget(epsilon: str) -> None:
 
 def crowd(people: int) -> Callable[..., Any]:
     """A city whose people all stand on one spot."""
-    west, south, _, _ = demo.BOUNDS
-    return lambda *_: pa.table(
+    west, south, _, _ = demo_city.BOUNDS
+    return lambda *_, **__: pa.table(
         {
             "user": np.arange(people),
             "lon": np.full(people, west + 0.03),
@@ -432,7 +432,7 @@ def test_the_demo_writes_no_private_value(monkeypatch: pytest.MonkeyPatch) -> No
     """S15, S16: two cities, the same words; a count is in no output and in no byte of the ledger."""
     outputs = []
     for out, people in (("one", 1), ("all", 123_457)):
-        monkeypatch.setattr(demo, "made_up", crowd(people))
+        monkeypatch.setattr(demo_city, "check_ins", crowd(people))
         result = run("demo", "--out", out, "--json")
         assert result.exit_code == 0, result.stderr
         page = re.sub(r'base64,[^"]*', "", Path(out, "report.html").read_text())

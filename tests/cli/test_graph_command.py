@@ -11,16 +11,12 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 from tests.cli.sense_runs import alone
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
-from sfumato.cli.graph_files import read_edges, read_nodes
 from sfumato.cli.main import app
-from sfumato.errors import InvalidInput
 from sfumato.figures import sheet
 from sfumato.graphon import BlockGraphon, Network, sample_graph
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
@@ -71,54 +67,6 @@ def answer(*words: str) -> Any:
     result = run(*words, "--json")
     assert (result.exit_code, result.stderr) == (0, ""), result.output
     return json.loads(result.stdout)
-
-
-# edge lists
-
-
-def test_an_edge_list_may_be_any_of_the_usual_files() -> None:
-    edges = [("ann", "bob"), ("bob", "cy"), ("cy", "bob"), ("cy", "cy"), ("ann", "bob")]
-    table("a.csv", edges)
-    table("b.csv", edges, header="source,target")
-    Path("c.tsv").write_text(
-        "from\tto\n" + "\n".join("\t".join(e) for e in edges), encoding="utf-8"
-    )
-    Path("d.txt").write_text(
-        "# people\n% more\n\n" + "\n".join(" ".join(e) for e in edges), encoding="utf-8"
-    )
-    Path("e.json").write_text(json.dumps([{"u": u, "v": v} for u, v in edges]), encoding="utf-8")
-    Path("h.json").write_text(json.dumps(edges), encoding="utf-8")
-    parquet.write_table(
-        pa.table({"u": [u for u, _ in edges], "v": [v for _, v in edges]}), "f.parquet"
-    )
-    for path in sorted(Path().iterdir()):
-        found = read_edges(path)
-        assert found.names == ("ann", "bob", "cy"), path
-        assert found.network == Network(3, [(0, 1), (1, 2)]), path
-        assert (found.loops, found.repeats) == (1, 2), path
-    table("g.csv", edges, header="x,y")
-    assert read_edges(Path("g.csv"), ends=("x", "y")).names == ("ann", "bob", "cy")
-    with pytest.raises(
-        InvalidInput, match=r"no columns u,v or .* in its first line: name yours by --columns"
-    ):
-        read_edges(Path("g.csv"))
-
-
-def test_nodes_are_those_of_the_list_alone() -> None:
-    table("edges.csv", [("b", "a")])
-    table("nodes.csv", [("a",), ("b",), ("c",)], header="node")
-    found = read_edges(Path("edges.csv"), nodes=Path("nodes.csv"))
-    assert (found.names, found.network) == (("a", "b", "c"), Network(3, [(0, 1)]))
-    parquet.write_table(pa.table({"node": [3, 1]}), "nodes.parquet")
-    assert read_nodes(Path("nodes.parquet")) == ["3", "1"]
-    table("nodes.csv", [("a",)], header="node")
-    with pytest.raises(
-        InvalidInput, match=r"edge 1 of edges.csv has a node that nodes.csv has not"
-    ):
-        read_edges(Path("edges.csv"), nodes=Path("nodes.csv"))
-    table("nodes.csv", [("a",), ("b",), ("a",)], header="node")
-    with pytest.raises(InvalidInput, match="names a node twice"):
-        read_edges(Path("edges.csv"), nodes=Path("nodes.csv"))
 
 
 # blocks

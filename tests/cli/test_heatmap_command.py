@@ -198,7 +198,9 @@ def test_a_release_in_json() -> None:
     result = run(*words("rows.parquet", "--out", "map.csv", "--json", epsilon="1/3"))
     assert (result.exit_code, result.stderr) == (0, "")
     found = json.loads(result.stdout)
-    assert list(found) == ["statement", "method", "parameters", "entry", "left", "area", "written"]
+    assert list(found) == [
+        "statement", "method", "parameters", "entry", "left", "area", "written", "ledger"
+    ]  # fmt: skip
     (entry,) = Ledger("city.ledger").statement().entries
     assert found["entry"] == entry.to_json()
     assert found["entry"]["cost"] == {"kind": "PureDP", "epsilon": "1/3"}
@@ -212,7 +214,7 @@ def test_the_other_commands_in_json() -> None:
     drawn = json.loads(run("heatmap", "draw", "map.json", "--out", "map.csv", "--json").stdout)
     assert drawn == {"statement": read_heatmap("map.json").statement, "written": ["map.csv"]}
     spots = json.loads(run("heatmap", "hotspots", "map.json", "-k", "2", "--json").stdout)
-    assert list(spots) == ["statement", "hotspots", "distance", "lower", "gap", "marks"]
+    assert list(spots) == ["statement", "hotspots", "distance", "lower", "gap", "marks", "k"]
     assert [list(spot) for spot in spots["hotspots"]] == [["x", "y", "share", "real"]] * 2
     shares = sorted(spot["share"] for spot in spots["hotspots"])
     assert shares == pytest.approx([0.25, 0.75], abs=0.05)
@@ -255,10 +257,16 @@ def test_a_dry_run_reads_nothing_and_charges_nothing() -> None:
         "11.26E, cells of 602 x 602 m; nothing was read or charged\n"
     )
     result = run(*words("nowhere.parquet", "--out", "map.png", "--dry-run", "--json"))
-    assert json.loads(result.stdout) == {
+    found = json.loads(result.stdout)
+    grid = found.pop("grid")
+    assert grid[:2] == pytest.approx([11.2, 43.74], abs=0.05)
+    assert found == {
         "cost": {"kind": "PureDP", "epsilon": "1"},
         "left": {"kind": "PureDP", "epsilon": "100000"},
         "area": [11.2, 43.74, 11.32, 43.81],
+        "kind": "degrees",
+        "levels": 4,
+        "ledger": "city.ledger",
     }
     assert listing() == before
 

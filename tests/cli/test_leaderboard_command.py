@@ -15,9 +15,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
-from sfumato.cli.map_options import Way
 from sfumato.heatmap import check_ins
 from sfumato.heatmap.benchmark import standard_methods
+from sfumato.heatmap.methods import registered_methods
 
 pytestmark = pytest.mark.unit
 
@@ -211,4 +211,4 @@ def test_a_page_that_exists_is_kept() -> None:
 
 
 def test_every_way_of_the_command_line_is_compared() -> None:
-    assert set(standard_methods(200)) == {way.value for way in Way}
+    assert set(standard_methods(200)) == set(registered_methods())

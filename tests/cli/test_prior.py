@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
-from sfumato.heatmap import HeatmapRelease, Prior, read_heatmap, read_prior
+from sfumato.heatmap import HeatmapRelease, read_heatmap, read_prior
+from sfumato.heatmap.inference import Prior
 from sfumato.privacy import Ledger, PureDP
 
 pytestmark = pytest.mark.unit

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from tests.cli.sense_runs import TOLD, alone, answer, clear, done, refused, rows, table
 
-from sfumato.cli.sense_answer import _tells, seed_of
-from sfumato.cli.sense_told import heaps_of, sure_of
 from sfumato.figures import sheet
 from sfumato.sensing import heat_line, read_recovery, read_site
+from sfumato.sensing._chance import seed_of
+from sfumato.sensing.recovery.answer import Answer, CredibleRegion
 from sfumato.sensing.recovery.estimate import Estimate
+from sfumato.sensing.recovery.estimators.off_grid import distinguishes
+from sfumato.sensing.render.recovery import cluster_lines, region_lines
 from sfumato.spaces import Graph, Grid, Line
 
 pytestmark = pytest.mark.unit
@@ -214,14 +216,15 @@ def test_an_error_of_a_quarter_of_the_line_or_of_all_mass_is_too_wide(
     found: Any = SimpleNamespace(
         place_errors=np.array([[0.1], [place]]), mass_errors=np.array([0.1, mass])
     )
-    assert _tells(found, 2.0, np.array([4.0])) == tells
+    assert distinguishes(found, 2.0, np.array([4.0])) == tells
 
 
 def test_a_band_is_said_to_hold_with_no_more_than_it_does() -> None:
-    band = {"x": 0.4, "radius": 0.1, "probability": 0.917}
-    found: Any = SimpleNamespace(to_json=lambda site: {"bands": [band]})
-    saved: Any = SimpleNamespace(site=None)
-    assert sure_of(saved, found) == ["  a source within 0.1 of 0.4 with 91 %"]
+    operator = heat_line(sources=10, sensors=2, diffusion_time=0.1)
+    band = CredibleRegion(np.array([0.4]), 0.1, 0.917)
+    found = Answer("mine", Estimate(operator, np.empty((0, 1)), np.empty(0)), (band,))
+    saved: Any = SimpleNamespace(site=SimpleNamespace(operator=operator))
+    assert region_lines(saved, found) == ["  a source within 0.1 of 0.4 with 91 %"]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +247,7 @@ def test_mass_is_told_by_its_largest_heaps(
     at = np.reshape(places, (len(masses), -1)) if masses else np.empty((0, 1))
     given = SimpleNamespace(estimate=Estimate(operator, at, np.array(masses, dtype=float)))  # type: ignore[arg-type]
     saved: Any = SimpleNamespace(site=SimpleNamespace(operator=operator, cell=str))
-    assert heaps_of(saved, given) == ([] if said is None else [f"its mass: {said}"])  # type: ignore[arg-type]
+    assert cluster_lines(saved, given) == ([] if said is None else [f"its mass: {said}"])  # type: ignore[arg-type]
 
 
 def test_the_physics_of_a_fine_site_is_tested_too() -> None:

@@ -31,7 +31,6 @@ from tests.cli.sense_runs import (
     table,
 )
 
-from sfumato.cli import sense
 from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass, SwappedCells
 from sfumato.privacy.accounting import rho_within
 from sfumato.sensing import (
@@ -45,6 +44,7 @@ from sfumato.sensing import (
     read_site,
     unit_of,
 )
+from sfumato.sensing.pipeline import payer
 from sfumato.spaces import Graph, Grid, Line, Points
 
 pytestmark = pytest.mark.unit
@@ -396,11 +396,11 @@ def test_equal_shares_use_the_whole_budget(budget: list[str]) -> None:
 
 def test_windows_renew_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     hall()
-    _moment = sense._moment
+    _moment = payer._moment
 
     def at(hour: int) -> None:
         now = datetime(2026, 11, 16, hour, 30, tzinfo=UTC)
-        monkeypatch.setattr(sense, "_moment", lambda time: _moment(time) if time else now)
+        monkeypatch.setattr(payer, "_moment", lambda time: _moment(time) if time else now)
 
     def words(out: str) -> list[str]:
         return [

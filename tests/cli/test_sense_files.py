@@ -12,18 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.sense_runs import alone, table
 
-from sfumato.cli.sense_files import (
-    column,
-    numbers,
-    read_graph,
-    read_rows,
-    read_sensors,
-    read_snapshots,
-    read_sources,
-)
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import column_of as column
+from sfumato.files import numbers_of as numbers
+from sfumato.files import read_rows
 from sfumato.privacy import MovedMass
 from sfumato.sensing import Sensors, Site, graph_diffusion, heat_line
+from sfumato.sensing.tables import read_graph, read_sensors, read_snapshots, read_sources
 from sfumato.spaces import Graph
 
 pytestmark = pytest.mark.unit

@@ -45,7 +45,7 @@ def test_sensors_are_placed_as_the_library_places_them() -> None:
     )
     assert told["chosen"] == list(wanted.names)
     assert (told["sigma"], told["uniform_sigma"]) == (wanted.sigma, wanted.uniform_sigma)
-    assert (told["error"], told["said"]) == (wanted.error, wanted.said)
+    assert (told["error"], told["said"]) == (wanted.error, wanted.message)
     assert told["error"] <= told["uniform_error"]
     ratio = told["gain"]["ratio"]
     assert ratio["low"] <= ratio["value"] <= ratio["high"]

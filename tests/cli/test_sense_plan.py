@@ -13,8 +13,7 @@ import pytest
 from tests.cli.sense_runs import VALUES, alone, answer, done, entries, hall, refused, table
 
 from sfumato.cli import sense_plan
-from sfumato.figures import recovery_forecast as figure
-from sfumato.figures.recovery_forecast import draw_recovery_forecast
+from sfumato.figures.recovery.forecast_panels import draw_recovery_forecast
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
 from sfumato.privacy.accounting.codec import encode
 from sfumato.sensing import Site, heat_line, linear, plan, read_site, resolution
@@ -130,10 +129,10 @@ def test_how_far_it_is_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
 
     @contextmanager
-    def recorded(message: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-        yield lambda more: told.append(f"{message}: {more}")
+    def recorded(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+        yield told.append
 
-    monkeypatch.setattr(sense_plan, "working", recorded)
+    monkeypatch.setattr(sense_plan, "watching", recorded)
     small: dict[str, Any] = {"TIMES": (-1, 0), "SOME": (0, 1), "COSTS": (0,), "COUNTS": (1,)}
     with (
         mock.patch.multiple(designs, error_of=by_law, **small),
@@ -237,8 +236,8 @@ def test_what_a_release_of_a_share_can_draw_a_plan_can_too() -> None:
 def test_a_page_holds_what_json_says() -> None:
     small: dict[str, Any] = {"TIMES": (-1, 0), "SOME": (0, 1), "COSTS": (0,), "COUNTS": (1,)}
     with mock.patch.multiple(designs, error_of=by_law, **small):
-        with mock.patch.object(
-            figure, "draw_recovery_forecast", wraps=draw_recovery_forecast
+        with mock.patch(
+            "sfumato.figures.draw_recovery_forecast", wraps=draw_recovery_forecast, create=True
         ) as draw:
             told = answer("plan", *QUICK, "--trials", "2", "--seed", "1", "--out", "plan.html")
             (drawn,) = draw.call_args.args

@@ -10,10 +10,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from sfumato.cli import sense_forecast, sense_plan_page
-from sfumato.cli.console import working
-from sfumato.cli.sense_need import needs
-from sfumato.cli.sense_words import aligned, listed, up
+from sfumato.cli.sense_options import watching
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass
 from sfumato.sensing import Site, heat_line
 from sfumato.sensing.planning.design import Curve, Design
@@ -21,6 +18,11 @@ from sfumato.sensing.planning.forecast import ErrorForecast, ErrorRatio, Recover
 from sfumato.sensing.planning.papers_bounds import papers_bounds
 from sfumato.sensing.planning.requirement import Requirement
 from sfumato.sensing.release.rounds import cost_after
+from sfumato.sensing.render.plan import extent, forecast_lines, paper_lines
+from sfumato.sensing.render.plan_curves import curve_tables
+from sfumato.sensing.render.plan_required import required_lines
+from sfumato.sensing.render.words import aligned, listed, up
+from sfumato.sensing.results.plan import curves_json, forecast_json, required_json
 from sfumato.spaces import Line
 
 pytestmark = pytest.mark.unit
@@ -55,7 +57,8 @@ DESIGN = Design(Site("line", LINE, MovedMass("1/100", "line")), ZCDP(8))
 def test_which_is_better_is_said_with_its_doubt(ratio: ErrorRatio | None, sentence: str) -> None:
     one = ErrorForecast("least mass", 1.0, 0.5, 2.0, 1.0, 400)
     other = ErrorForecast("bayes median", 1.0, 0.5, 2.0, 1.0, 150)  # the intervals overlap
-    told, lines = sense_forecast.forecast(DESIGN, RecoveryForecast(one, other, 9.0, ratio=ratio))
+    foreseen = RecoveryForecast(one, other, 9.0, ratio=ratio)
+    told, lines = forecast_json(DESIGN, foreseen), forecast_lines(DESIGN, foreseen)
     assert lines[-1] == sentence
     if ratio is None:
         assert told["forecast"]["ratio"] is None
@@ -109,7 +112,7 @@ def test_the_best_time_is_named_only_if_chance_lets_it(
         nobody,
         np.full(3, nothing),
     )
-    told = sense_plan_page.curves(DESIGN, [curve])["best_time"]
+    told = curves_json(DESIGN, [curve])["best_time"]
     assert told["said"] == f"for the Bayes median, {sentence}"
     assert told["estimator"] == "bayes median"
     assert told["better_than_no_reading"] is (nothing > 2)
@@ -122,9 +125,7 @@ def test_a_bound_of_no_number_is_not_printed() -> None:
     assert found.noisy is not None
     assert found.private is not None
     for own in (replace(found.private, bracket=float("inf")), found.private):
-        told = replace(found, private=own)
-        with mock.patch("sfumato.sensing.planning.papers_bounds.papers_bounds", return_value=told):
-            _, (line, *_) = sense_forecast.bounds(design)
+        line, *_ = paper_lines(replace(found, private=own))
         assert "no number" not in line
         assert ("at their own noise" in line) is (own.bracket < float("inf"))
 
@@ -136,8 +137,9 @@ def test_a_terminal_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setenv("COLUMNS", "120")
     for screen, shown in ((Terminal(), True), (io.StringIO(), False)):
-        with mock.patch.object(sys, "stderr", screen), working("sensors", quiet=False) as tell:
-            tell("4 of 9")
+        with mock.patch.object(sys, "stderr", screen), watching(quiet=False) as tell:
+            tell("sensors")
+            tell("sensors: 4 of 9")
         assert ("sensors: 4 of 9" in screen.getvalue()) is shown
         assert "sensors" in screen.getvalue()
 
@@ -168,7 +170,8 @@ def test_a_need_that_chance_decides_is_no_number_to_buy_by(
     found = Requirement(
         "sensors", 1.0, "bayes median", 16.3, few, lots, (2.0, 96.0), 24.0, error, 12.0, means
     )
-    told, lines = needs(DESIGN, [found], even=9.0, total=DESIGN.loss, readings=None)
+    told = required_json(DESIGN, [found])
+    lines = required_lines(DESIGN, [found], even=9.0, total=DESIGN.loss, readings=None)
     assert sentence in lines[0]
     assert lines[1].endswith(
         "with 24 sensors; 12 sensors come within a tenth of it, up to chance: more buy little"
@@ -183,7 +186,7 @@ def test_a_need_that_chance_decides_is_no_number_to_buy_by(
     )
     assert [one["value"] for one in told["needed"]["sensors"]["means"]] == [12.0, 24.0, 48.0]
     assert told["needed"]["sensors"]["within_a_tenth"] == 12.0
-    _, lines = needs(DESIGN, [found], even=0.9, total=DESIGN.loss, readings=None)
+    lines = required_lines(DESIGN, [found], even=0.9, total=DESIGN.loss, readings=None)
     assert (
         lines[0]
         == "without any reading the mean error is 0.9: what is wanted takes no sensor at all"
@@ -196,7 +199,7 @@ def test_a_cost_of_shared_readings_is_told_in_the_terms_asked_for() -> None:
     found = Requirement(
         "cost", 1.0, "bayes median", 0.01, 0.005, 0.02, (0.001, 0.1), 0.1, error, 0.1, {0.1: error}
     )
-    _, lines = needs(DESIGN, [found], even=9.0, total=ApproxDP(4, "1e-5"), readings=24)
+    lines = required_lines(DESIGN, [found], even=9.0, total=ApproxDP(4, "1e-5"), readings=24)
     together = cost_after(ZCDP("0.01"), [24], delta="1e-5")[0].epsilon
     assert lines[1].startswith("that is of each reading; together, 24 readings cost epsilon ")
     assert float(lines[1].split()[-4]) == pytest.approx(together, rel=0.01)
@@ -206,18 +209,18 @@ def test_trials_without_an_answer_are_told_wherever_a_mean_is() -> None:
     one = ErrorForecast("least mass", 1.0, 0.5, 2.0, 1.0, 400, failed=3)
     other = ErrorForecast("bayes median", 1.0, 0.5, 2.0, 1.0, 150)
     ratio = ErrorRatio("least mass", 0.9, 0.8, 0.95, 147)
-    _, lines = sense_forecast.forecast(DESIGN, RecoveryForecast(one, other, 9.0, ratio=ratio))
+    lines = forecast_lines(DESIGN, RecoveryForecast(one, other, 9.0, ratio=ratio))
     table = {line.rpartition("  ")[0].strip(): line.split()[-1] for line in lines[1:5]}
     assert list(table.values()) == ["trials", "397", "150", "9"]  # those that the means are of
     said = "3 of 400 trials of the least mass (R) had no proven answer and are left out"
     assert lines[5] == said
-    _, lines = sense_forecast.forecast(DESIGN, RecoveryForecast(replace(one, failed=0), other, 9.0))
+    lines = forecast_lines(DESIGN, RecoveryForecast(replace(one, failed=0), other, 9.0))
     assert not any("left out" in line for line in lines)
 
     found = Requirement(
         "sensors", 1.0, "least mass", 16.3, None, None, (2.0, 96.0), 24.0, one, 24.0, {24.0: one}
     )
-    _, lines = needs(DESIGN, [found], even=9.0, total=DESIGN.loss, readings=None)
+    lines = required_lines(DESIGN, [found], even=9.0, total=DESIGN.loss, readings=None)
     assert lines[-2:] == ["tried, with mean errors: 24 sensors 1 (0.5 to 2, 397 trials)", said]
 
     nobody = (None, None)
@@ -235,7 +238,7 @@ def test_trials_without_an_answer_are_told_wherever_a_mean_is() -> None:
         nobody,
         np.ones(3),
     )
-    lines = sense_plan_page.tables(DESIGN, [curve])
+    lines = curve_tables(DESIGN, [curve])
     assert lines[1:] == [
         "1 of 6 trials of the least mass (R) had no proven answer and is left out",
         "",
@@ -251,8 +254,8 @@ def test_a_line_that_begins_elsewhere_is_said_to() -> None:
         sources=Line.at(np.linspace(100, 200, 21)), sensors=[120.0, 180.0], diffusion_time=50
     )
     design = Design(Site("far", far, MovedMass(1, "line")), ZCDP(8))
-    assert sense_forecast.extent(design) == "; the line goes from 100 to 200"
-    assert sense_forecast.extent(DESIGN) == "; the line goes to 1"
+    assert extent(design) == "; the line goes from 100 to 200"
+    assert extent(DESIGN) == "; the line goes to 1"
 
 
 def test_numbers_and_lists_as_people_read_them() -> None:

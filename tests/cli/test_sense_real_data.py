@@ -37,7 +37,7 @@ def all_the_way(*more: str, rho: str) -> Any:
     )  # fmt: skip
     assert len(entries("paid.ledger")) == 1
     found = answer("recover", "r.json", "--out", "rec.json", "--estimator", "least", *more)
-    assert found["status"] == read_recovery("rec.json").recovery.status
+    assert found["status"] == read_recovery("rec.json").certificate.status
     checked = answer("check", "rec.json", "--ledger", "paid.ledger", "--readings", "r.json")
     assert (checked["holds"], checked["paid"]) == (True, True)
     return found

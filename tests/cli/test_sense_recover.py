@@ -81,7 +81,7 @@ def test_every_time_is_paid_for_and_all_can_be_averaged() -> None:
     assert mean["sigma"] == pytest.approx(one["sigma"] / 2, rel=1e-12)
     assert mean["statement"] == f"4 readings, each {one['statement']}"
     snapshots = read_readings("r.json").snapshots
-    assert read_recovery("mean.json").recovery.readings == pytest.approx(
+    assert read_recovery("mean.json").certificate.readings == pytest.approx(
         np.mean([s.numbers() for s in snapshots], axis=0), rel=1e-14
     )
     for name in ("one.json", "mean.json"):

@@ -12,12 +12,16 @@ import numpy as np
 import pytest
 from tests.cli.sense_runs import HALL, TOLD, alone, answer, done, hall, refused, table
 
-from sfumato.cli.sense_track import cost_of, dearest, losses_of, one_too_many, uneven
+from sfumato.cli.sense_recover import in_flags
 from sfumato.figures import sheet
 from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx, gaussian_sigma
 from sfumato.privacy.accounting.codec import encode
 from sfumato.privacy.accounting.numbers import exact, plain
 from sfumato.sensing import cost_after, read_readings, read_site
+from sfumato.sensing.pipeline.track import uneven
+from sfumato.sensing.render.track import one_too_many
+from sfumato.sensing.results import TrackResult
+from sfumato.sensing.tracking.cost import cost_of, dearest, losses_of
 
 pytestmark = pytest.mark.unit
 
@@ -268,19 +272,23 @@ def test_a_second_source_that_is_not_there_is_doubted(monkeypatch: pytest.Monkey
     assert answer("track", "r.json")["fewer"] is None
 
 
+def doubts(fewer: float | None, masses: int, *, mixed: bool = True) -> list[str]:
+    found = TrackResult("here", (), (1.0,) * masses, 0.1, None, mixed, fewer, 2.0, None, "")
+    return [in_flags(line) for line in one_too_many(found)]
+
+
 def test_doubts_are_told_by_how_likely_one_fewer_is() -> None:
-    mixed: dict[str, Any] = {"mixed": True, "upper": 2.0}
-    assert one_too_many({"fewer": None, "masses": [1], **mixed}) == []
-    assert one_too_many({"fewer": 0.01, "masses": [1, 1], **mixed}) == []
-    assert one_too_many({"fewer": 0.5, "masses": [1, 1], **mixed}) == [
+    assert doubts(None, 1) == []
+    assert doubts(0.01, 2) == []
+    assert doubts(0.5, 2) == [
         "if a source may have any mass up to 2, with 1 source the readings are about 0.5 times as likely as "
         "with 2: the weakest source may not be there"
     ]
-    assert one_too_many({"fewer": 12.34, "masses": [1, 1, 1], **mixed}) == [
+    assert doubts(12.34, 3) == [
         "if a source may have any mass up to 2, with 2 sources the readings are about 12 times as likely as "
         "with 3: 2 sources explain them better, try --count 2"
     ]
-    assert one_too_many({"fewer": 12.34, "masses": [1, 1, 1], **mixed, "mixed": False}) == []
+    assert doubts(12.34, 3, mixed=False) == []
 
 
 def row_of_rounds(*, drift: float) -> list[str]:

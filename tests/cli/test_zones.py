@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
 from sfumato.heatmap import HeatmapRelease, Tiles, read_heatmap
+from sfumato.heatmap.inference import MapPosterior
 
 pytestmark = pytest.mark.unit
 
@@ -80,7 +81,7 @@ def test_a_plain_table_says_what_is_known() -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Doubled:
+class Doubled(MapPosterior):
     """Half of the draws are the map, half of them twice the map."""
 
     tiles: Tiles
@@ -95,7 +96,7 @@ def test_with_draws_there_are_intervals(monkeypatch: pytest.MonkeyPatch) -> None
         saved = read_heatmap(path)
         return replace(saved, posterior=Doubled(saved.tiles))
 
-    monkeypatch.setattr("sfumato.heatmap.read_heatmap", sure)
+    monkeypatch.setattr("sfumato.heatmap.saved_maps.read_heatmap", sure)
     lines = run("map.json", "zones.geojson", "--coverage", "0.8").stdout.splitlines()
     assert lines == [
         "zone         users  share    80% interval",

@@ -96,7 +96,7 @@ def test_every_bound_holds_on_a_ball(dimension: int, rng: np.random.Generator) -
         )
         largest = losses @ center + RADIUS * np.linalg.norm(losses, axis=1)
         bound = gaussian_regret_bound(
-            sigma, best_loss=best, ahead=ahead, longest=1.0, most=float(largest.sum())
+            sigma, best_loss=best, ahead=ahead, longest=1.0, max_total=float(largest.sum())
         )
         assert early <= ahead
         assert early <= lost <= bound
@@ -135,7 +135,7 @@ def test_gaussian_noise_keeps_its_bound_on_the_simplex(name: str, rng: np.random
     sigma = tuned_sigma(best, unit_ahead=unit, longest=longest, rounds=rounds)
     lost = regret(losses, play(losses, perturbed_leader(Gaussian(sigma))))
     bound = gaussian_regret_bound(
-        sigma, best_loss=best, ahead=sigma * unit, longest=longest, most=float(rounds)
+        sigma, best_loss=best, ahead=sigma * unit, longest=longest, max_total=float(rounds)
     )
     closed = gaussian_first_order_bound(
         best, unit_ahead=unit, longest=longest, rounds=rounds, largest=1.0

@@ -12,15 +12,16 @@ from PIL import Image
 
 from sfumato.errors import InvalidParameter
 from sfumato.figures import (
-    beliefs,
     draw_graph_recovery,
     draw_line_recovery,
     draw_plane_recovery,
     sheet,
 )
-from sfumato.figures import network as network_module
-from sfumato.figures.beliefs import SURE, at_least, band_label
-from sfumato.figures.track import draw_line_track, draw_plane_track
+from sfumato.figures.recovery import beliefs
+from sfumato.figures.recovery import network as network_module
+from sfumato.figures.recovery.beliefs import at_least, band_label
+from sfumato.figures.recovery.track import draw_line_track, draw_plane_track
+from sfumato.figures.style import SURE
 from sfumato.spaces import Graph, Grid, Line
 
 pytestmark = pytest.mark.unit

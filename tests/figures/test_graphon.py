@@ -10,7 +10,7 @@ import pytest
 from sfumato.errors import InvalidParameter
 from sfumato.figures import sheet
 from sfumato.figures.graphon import _ink, _places, blocks_picture, phase_picture
-from sfumato.figures.heatmap import INK, PAPER
+from sfumato.figures.style import INK, PAPER
 
 pytestmark = pytest.mark.unit
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.figures import graph_layout
-from sfumato.figures.network import community_outlines
+from sfumato.figures.recovery.communities import community_outlines
 from sfumato.spaces import Graph
 
 pytestmark = pytest.mark.unit

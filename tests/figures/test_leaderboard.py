@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures.leaderboard import COLUMNS, draw_small_maps
+from sfumato.figures.maps import COLUMNS, draw_small_maps
 
 pytestmark = pytest.mark.unit
 

@@ -9,9 +9,8 @@ import pytest
 
 from sfumato.errors import InvalidParameter
 from sfumato.figures import online, sheet
-from sfumato.figures.heatmap import GREY
-from sfumato.figures.intervals import STYLES
 from sfumato.figures.online import MOST, _window, regret_picture
+from sfumato.figures.style import GREY, STYLES
 
 pytestmark = pytest.mark.unit
 

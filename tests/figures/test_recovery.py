@@ -27,11 +27,11 @@ from sfumato.figures import (
     draw_line_recovery,
     draw_plane_recovery,
     intervals,
-    network,
-    recovery,
     sheet,
 )
-from sfumato.figures.recovery import gather, stretches
+from sfumato.figures.recovery import line as line_module
+from sfumato.figures.recovery import network, plane
+from sfumato.figures.recovery.line import gather, stretches
 from sfumato.spaces import Graph, Grid, Line, Points
 
 pytestmark = pytest.mark.unit
@@ -248,7 +248,7 @@ def test_words_do_not_overlap_and_legends_do_not_cover_data(
         figures.append(figure)
         return sheet.png(figure)
 
-    for module in (recovery, network, intervals):
+    for module in (line_module, plane, network, intervals):
         monkeypatch.setattr(module, "png", keep)
     CROWDED[name]()
     [figure] = figures
@@ -365,7 +365,7 @@ def test_no_band_lies_where_no_sensor_is(monkeypatch: pytest.MonkeyPatch) -> Non
         figures.append(figure)
         return b""
 
-    monkeypatch.setattr(recovery, "png", keep)
+    monkeypatch.setattr(line_module, "png", keep)
     line_picture(sensors=APART[::-1], readings=np.ones(9), fitted=np.ones(9))
     line_picture(sensors=[0.1, 0.1, 0.5, 0.9], readings=np.ones(4), fitted=np.ones(4))
     gaps, even = ([line for axis in figure.axes for line in axis.lines] for figure in figures)

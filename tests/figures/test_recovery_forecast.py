@@ -9,9 +9,10 @@ import pytest
 from PIL import Image
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures.heatmap import GREY
 from sfumato.figures.intervals import Series
-from sfumato.figures.recovery_forecast import Panel, draw_placement, draw_recovery_forecast
+from sfumato.figures.recovery.forecast_panels import Panel, draw_recovery_forecast
+from sfumato.figures.recovery.placement import draw_placement
+from sfumato.figures.style import GREY
 
 pytestmark = pytest.mark.unit
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures.spectrum import draw_conditioning
+from sfumato.figures.recovery.spectrum import draw_conditioning
 
 pytestmark = pytest.mark.unit
 

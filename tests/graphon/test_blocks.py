@@ -11,12 +11,12 @@ from scipy import sparse
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.graphon.blocks import Blocks, _reason
-from sfumato.graphon.holdout import Gain
-from sfumato.graphon.limits import estimation_rate
+from sfumato.graphon.estimation.holdout import Gain
+from sfumato.graphon.limits.bounds import estimation_rate
+from sfumato.graphon.limits.thresholds import even_like
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network, private_network
 from sfumato.graphon.sample import sample_graph
-from sfumato.graphon.thresholds import even_like
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
 from sfumato.sensing import graph_diffusion
 

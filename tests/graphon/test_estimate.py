@@ -9,7 +9,7 @@ import pytest
 
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.estimate import (
+from sfumato.graphon.estimation.estimators import (
     Estimate,
     block_counts,
     constant,

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from sfumato.errors import InvalidParameter
 from sfumato.graphon.assignment import twice_permuted_distance
 from sfumato.graphon.cut_distance import distance
-from sfumato.graphon.limits import (
+from sfumato.graphon.limits.bounds import (
     attained_rate,
     contiguity_floor,
     divergence_bound,

@@ -16,17 +16,17 @@ from tests.chance import LEVEL, assert_share
 from sfumato._types import IntArray
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 from sfumato.graphon import release
-from sfumato.graphon.estimate import block_counts
+from sfumato.graphon.estimation.estimators import block_counts
+from sfumato.graphon.flipped_dyads import FlippedDyads
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.release import (
-    FlippedDyads,
     _reason,
     blocks_in,
     estimate_from_counts,
     guard_dyads,
     noise_edge,
-    release_blocks,
+    private_blocks,
     response_signal,
     square,
 )
@@ -157,7 +157,7 @@ def test_one_edge_moves_each_guarded_vector_by_one(rng: np.random.Generator) -> 
 def test_epsilon_is_paid_to_the_last_part(rng: np.random.Generator) -> None:
     network = sample_graph(FOUR, 60, rng).network
     paying = ledger(3)
-    out = release_blocks(network, 2, epsilon="1.3", ledger=paying)
+    out = private_blocks(network, 2, epsilon="1.3", ledger=paying)
     costs = [one.guarantee.loss for one in out.releases]
     assert costs == [PureDP(Fraction(13, 10) * Fraction(19, 20)), PureDP(Fraction(13, 10) / 20)]
     assert paying.statement().left == PureDP("1.7")
@@ -166,7 +166,7 @@ def test_epsilon_is_paid_to_the_last_part(rng: np.random.Generator) -> None:
         "discrete-laplace/1",
     ]
     with pytest.raises(BudgetExceeded, match="nothing was released"):
-        release_blocks(
+        private_blocks(
             network, 2, epsilon="1.75", ledger=paying
         )  # the first part alone could be paid
     assert paying.statement().left == PureDP("1.7")
@@ -180,18 +180,18 @@ def test_a_ledger_of_another_relation_or_unit_refuses(rng: np.random.Generator) 
         Ledger.rehearsal(PureDP(9), unit="edge"),
     ):
         with pytest.raises(LedgerMismatch, match="nothing was charged"):
-            release_blocks(network, 2, epsilon=1, ledger=wrong)
+            private_blocks(network, 2, epsilon=1, ledger=wrong)
         assert wrong.statement().left == PureDP(9)
     for k, share in ((0, Fraction(1, 2)), (21, Fraction(1, 2)), (2, Fraction(1))):
         with pytest.raises(InvalidParameter):
-            release_blocks(network, k, epsilon=1, ledger=ledger(), labels_share=share)
+            private_blocks(network, k, epsilon=1, ledger=ledger(), labels_share=share)
 
 
 @pytest.mark.unit
 def test_all_that_is_said_is_arithmetic_on_the_releases(rng: np.random.Generator) -> None:
     """Whoever has the two releases can compute the rest: so the rest costs nothing."""
     network = sample_graph(FOUR, 200, rng).network
-    out = release_blocks(network, 4, epsilon=3, ledger=ledger())
+    out = private_blocks(network, 4, epsilon=3, ledger=ledger())
     told, counted = out.releases
     seen = blocks_in(told.value, 200, 4)
     again = estimate_from_counts(seen.labels, counted.value)
@@ -209,7 +209,7 @@ def test_blocks_are_found_at_two_and_not_at_a_half(rng: np.random.Generator) -> 
     """Study section 5: accuracies .28 at 1/2, .88 at 1.5, .99 at 2, 1 at 3; by now better, or said."""
     drawn = sample_graph(FOUR, 800, rng)
     found = {
-        epsilon: release_blocks(drawn.network, 4, epsilon=epsilon, ledger=ledger())
+        epsilon: private_blocks(drawn.network, 4, epsilon=epsilon, ledger=ledger())
         for epsilon in ("0.5", "1.5", "2", "3")
     }
     assert found["0.5"].hopeless
@@ -230,10 +230,10 @@ def test_blocks_are_found_at_two_and_not_at_a_half(rng: np.random.Generator) -> 
 @pytest.mark.statistical
 def test_the_number_of_blocks_can_be_read_off_the_release(rng: np.random.Generator) -> None:
     drawn = sample_graph(FOUR, 500, rng)
-    out = release_blocks(drawn.network, None, epsilon=4, ledger=ledger())
+    out = private_blocks(drawn.network, None, epsilon=4, ledger=ledger())
     assert out.estimate.graphon.k == 4
     assert accuracy(out.estimate.labels, drawn.labels) > 0.99
-    one = release_blocks(drawn.network, 1, epsilon=1, ledger=ledger())
+    one = private_blocks(drawn.network, 1, epsilon=1, ledger=ledger())
     assert (one.hopeless, one.estimate.graphon.k) == (False, 1)
     assert one.estimate.graphon.density == pytest.approx(drawn.network.density, rel=0.01)
 
@@ -293,7 +293,7 @@ def test_uneven_blocks_stand_out_further_than_even_ones_can(rng: np.random.Gener
     drawn = sample_graph(BlockGraphon([[1, 0], [0, 0]]), 800, rng, labels=labels)
     assert drawn.network.density == pytest.approx(0.065, abs=0.001)
     assert response_signal(800, 2, density=0.065, epsilon=0.475) < 1
-    out = release_blocks(drawn.network, 2, epsilon="0.5", ledger=ledger())
+    out = private_blocks(drawn.network, 2, epsilon="0.5", ledger=ledger())
     assert not out.hopeless
     assert accuracy(out.estimate.labels, labels) > 0.99
 
@@ -317,7 +317,7 @@ def test_two_blocks_have_two_directions_where_degrees_differ(
 @pytest.mark.parametrize("joined", [[], [(0, 1)], np.column_stack(np.triu_indices(100, 1))])
 def test_no_edge_one_or_all_are_released_as_any_others(epsilon: int, joined: npt.ArrayLike) -> None:
     paying, network = ledger(), Network(100, joined)
-    out = release_blocks(network, None, epsilon=epsilon, ledger=paying)
+    out = private_blocks(network, None, epsilon=epsilon, ledger=paying)
     assert paying.statement().left == PureDP(100 - epsilon)
     # 4,950 dyads, Laplace noise of scale 20 at epsilon 1: 30 scales are passed once in 10**13
     # times.
@@ -332,7 +332,7 @@ def test_nothing_is_charged_if_memory_is_short(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(release, "_fits", short)
     paying = ledger()
     with pytest.raises(MemoryError):
-        release_blocks(Network(10, [(0, 1)]), 2, epsilon=1, ledger=paying)
+        private_blocks(Network(10, [(0, 1)]), 2, epsilon=1, ledger=paying)
     assert paying.statement().left == PureDP(100)
 
 

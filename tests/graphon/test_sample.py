@@ -10,7 +10,7 @@ from scipy import stats
 from tests.chance import assert_law, assert_share
 
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.estimate import block_counts
+from sfumato.graphon.estimation.estimators import block_counts
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.sample import bernoulli_cells, sample_graph, triangle_pairs
 

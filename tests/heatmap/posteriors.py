@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.heatmap.inference import MapPosterior
+
 FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class Given(MapPosterior):
     """The very maps that are given [draw, row, column], at their own level or a coarser one."""
 
     drawn: FloatArray
@@ -24,7 +26,7 @@ class Given:
 
 
 @dataclass(frozen=True, eq=False)
-class Broken:
+class Broken(MapPosterior):
     """A posterior that cannot be drawn from."""
 
     def maps(self, count: int, level: int) -> FloatArray:

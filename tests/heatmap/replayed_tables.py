@@ -13,7 +13,8 @@ from tests.records.plain import plain_sums
 from tests.records.storages import GROUPS, NAMES, PERSONS, Row
 from tests.replay import Run, record, violations
 
-from sfumato.heatmap import find_area, release, release_each, release_periods, release_sums
+from sfumato.heatmap import release, release_heatmap, release_sums
+from sfumato.heatmap.methods import find_area
 from sfumato.heatmap.methods.baselines import FlatMethod
 from sfumato.privacy import Ledger, PureDP
 from sfumato.records import Columns, Periods, open_table, sum_cells
@@ -53,12 +54,12 @@ def run(source: Any, shape: str, ledger: Ledger, **options: Any) -> Run:
         table = open_table(source, columns=columns, **options)
         common: dict[str, Any] = {"ledger": ledger, "epsilon": 1, "method": FLAT}
         if shape == "groups":
-            return release_each(table, columns, AREA, groups=GROUPS, **common)
+            return release_heatmap(table, columns, AREA, groups=GROUPS, **common).by_group
         if shape in ("days", "mass in every day"):
             bare = Columns("user", "x", "y")
-            return release_periods(
-                table, bare, AREA, periods=DAYS if shape == "days" else EVERY_DAY, **common
-            )
+            return release_heatmap(
+                table, bare, AREA, groups=DAYS if shape == "days" else EVERY_DAY, **common
+            ).by_group
         if shape == "private bounds":
             header = ledger.header
 

@@ -10,7 +10,7 @@ import pytest
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.benchmark.synthetic_city import MOST_VISITS, Family, _within, check_ins
+from sfumato.heatmap.benchmark.synthetic_city import MAX_VISITS, Family, _within, check_ins
 
 FAMILIES: tuple[Family, ...] = ("town", "street", "gaze")
 NEW_YORK = (-74.3, 40.5, -73.7, 40.9)
@@ -58,7 +58,7 @@ def test_visits_have_a_heavy_tail(rng: np.random.Generator) -> None:
     """1 + floor(3 X) visits, P(X > x) = (1 + x)**-1.2: more than 30 with probability (1 + 10)**-1.2."""
     visits = np.bincount(check_ins(200_000, rng=rng)["user"].to_numpy())
     assert visits.min() == 1
-    assert visits.max() == MOST_VISITS
+    assert visits.max() == MAX_VISITS
     share = 11**-1.2
     assert_share(int((visits > 30).sum()), visits.size, share, rivals=[0.9 * share, 1.1 * share])
 

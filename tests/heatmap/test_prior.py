@@ -18,13 +18,13 @@ from tests.heatmap.export.maps import CITY, PACIFIC, SCENE, heatmap, town
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures.heatmap import Words
 from sfumato.heatmap.analysis.metrics import kl
+from sfumato.heatmap.charging import release_sums
 from sfumato.heatmap.export import read_heatmap
 from sfumato.heatmap.export.geotiff import geotiff, tags
 from sfumato.heatmap.export.page import html
 from sfumato.heatmap.export.picture import drawn, png
 from sfumato.heatmap.inference import prior as priors
 from sfumato.heatmap.inference.prior import EVEN, Declared, Prior, Raster, read_prior, sharpened
-from sfumato.heatmap.pipeline import release_sums
 from sfumato.heatmap.tiles import Tiles, dense_tiles
 from sfumato.privacy import REHEARSAL, KeyedNoise, Ledger, PureDP
 from sfumato.records import guard_sums
@@ -419,6 +419,7 @@ def test_a_prior_moves_mass_within_the_cells_that_zoom_counted(
     halves = sharp.image(8).reshape(256, 128, 2).sum(axis=(0, 1))
     assert halves[0] > 0.85
     assert map_.posterior is not None
-    counted = map_.posterior.counts  # type: ignore[attr-defined]
+    counted = map_.posterior.counts
+    assert counted is not None
     coarse = int(counted.levels.min())
     assert sharp.image(coarse) == pytest.approx(map_.image(coarse), abs=1e-9)

@@ -21,16 +21,8 @@ from tests.heatmap.baselines.towns import sums_of, town
 from tests.records.plain import opened
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap import (
-    PrivateBounds,
-    Pyramid,
-    PyramidMethod,
-    Zoom,
-    ZoomMethod,
-    ZoomTree,
-    check_ins,
-    release,
-)
+from sfumato.heatmap import PyramidMethod, ZoomMethod, check_ins, release
+from sfumato.heatmap.methods import PrivateBounds, Pyramid, Zoom, ZoomTree
 from sfumato.heatmap.methods import baselines as rivals
 from sfumato.heatmap.methods.baselines import (
     AdaptiveGrid,

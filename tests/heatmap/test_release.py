@@ -27,7 +27,7 @@ from sfumato.heatmap import (
     rehearse,
     rehearse_exactly,
     release,
-    release_each,
+    release_heatmap,
 )
 from sfumato.heatmap.methods import baselines as rivals
 from sfumato.privacy import KeyedNoise, Ledger, PureDP
@@ -179,14 +179,14 @@ def test_groups_share_a_user_and_one_charge(tmp_path: Path) -> None:
             "y": [10.0, 500.0, 500.0, 500.0],
         }
     )
-    maps = release_each(
+    maps = release_heatmap(
         table,
         Columns("who", "x", "y", by="image"),
         area_of_image(800, 600, 5),
         groups=["cat", "dog", "fish"],
         ledger=ledger,
         epsilon=10**6,
-    )
+    ).by_group
     assert list(maps) == ["cat", "dog", "fish"]
     assert len(ledger.statement().entries) == 1
     # Observer a has a third of a user's mass on the cat; two thirds and observer b are on the dog.

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
-from sfumato.heatmap import PyramidMethod, price, release, release_periods
+from sfumato.heatmap import PyramidMethod, price, release, release_heatmap
+from sfumato.heatmap.charging import release_sums
 from sfumato.heatmap.methods import baselines as rivals
-from sfumato.heatmap.pipeline import release_sums
 from sfumato.privacy import UNITS, Ledger, PureDP
 from sfumato.privacy.ledger.guarded import open_for_release
 from sfumato.records import Columns, Periods, open_table, sum_cells
@@ -58,7 +58,9 @@ TABLE = visits(
 @pytest.mark.unit
 def test_all_frames_share_a_user_and_one_charge(tmp_path: Path) -> None:
     ledger = ledger_of(tmp_path)
-    maps = release_periods(TABLE, COLUMNS, AREA, periods=days(3), ledger=ledger, epsilon=10**6)
+    maps = release_heatmap(
+        TABLE, COLUMNS, AREA, groups=days(3), ledger=ledger, epsilon=10**6
+    ).by_group
     assert list(maps) == ["2026-01-05", "2026-01-06", "2026-01-07"]
     (entry,) = ledger.statement().entries
     assert entry.cost == PureDP(10**6)
@@ -84,7 +86,9 @@ def test_mass_per_period_costs_epsilon_for_each_or_once_for_each_user_day(
     unit: str, cost: int, tmp_path: Path
 ) -> None:
     ledger, periods = ledger_of(tmp_path, unit), days(3, mass_per_period=True)
-    maps = release_periods(TABLE, COLUMNS, AREA, periods=periods, ledger=ledger, epsilon=10**6)
+    maps = release_heatmap(
+        TABLE, COLUMNS, AREA, groups=periods, ledger=ledger, epsilon=10**6
+    ).by_group
     (entry,) = ledger.statement().entries
     assert entry.cost == PureDP(cost)
     assert f"epsilon {cost:.0e} for each {unit} " in maps["2026-01-05"].statement
@@ -97,7 +101,7 @@ def test_each_frame_has_the_noise_of_one_map_at_epsilon(method: Any, tmp_path: P
     ledger, periods = ledger_of(tmp_path), days(3, mass_per_period=True)
     asked: dict[str, Any] = {"ledger": ledger, "epsilon": 1, "method": method}
     one = release(TABLE, COLUMNS, AREA, **asked).receipt.entry
-    several = release_periods(TABLE, COLUMNS, AREA, periods=periods, **asked)
+    several = release_heatmap(TABLE, COLUMNS, AREA, groups=periods, **asked).by_group
     assert several["2026-01-05"].receipt.entry.parameters == one.parameters
 
 
@@ -190,7 +194,7 @@ def test_a_mistake_costs_nothing(
 ) -> None:
     ledger = ledger_of(tmp_path, unit, 100)
     with pytest.raises(kind, match=words):
-        release_periods(TABLE, COLUMNS, AREA, periods=periods, ledger=ledger, epsilon=1)
+        release_heatmap(TABLE, COLUMNS, AREA, groups=periods, ledger=ledger, epsilon=1)
     assert not ledger.statement().entries
 
 
@@ -205,7 +209,9 @@ def test_empty_and_full_tables_leave_the_same_traces(tmp_path: Path) -> None:
     traces = []
     for number, table in enumerate([visits(), TABLE]):
         ledger = ledger_of(tmp_path, f"user{number}")
-        maps = release_periods(table, COLUMNS, AREA, periods=days(2), ledger=ledger, epsilon=1)
+        maps = release_heatmap(
+            table, COLUMNS, AREA, groups=days(2), ledger=ledger, epsilon=1
+        ).by_group
         told = [one.to_json() for one in maps.values()]
         for one in told:
             for name in ("tiles", "counts", "entry", "ledger", "statement", "plainly", "guarantee"):

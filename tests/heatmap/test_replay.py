@@ -49,7 +49,7 @@ from tests.records.storages import (
 )
 from tests.replay import Run, record, violations
 
-from sfumato.heatmap import release_periods
+from sfumato.heatmap import release_heatmap
 from sfumato.privacy import UNITS
 from sfumato.records import Columns, Engine, open_table, sum_cells
 from sfumato.records.engines import connected
@@ -349,11 +349,11 @@ def test_a_ledger_of_days_has_one_clock(day: int, folder: Path) -> None:
         def released() -> None:
             for zone in ("Europe/Rome", "America/Lima"):
                 periods = replace(EVERY_DAY, time_zone=zone)
-                release_periods(
+                release_heatmap(
                     as_table(rows),
                     columns,
                     AREA,
-                    periods=periods,
+                    groups=periods,
                     ledger=ledger,
                     epsilon=1,
                     method=FLAT,

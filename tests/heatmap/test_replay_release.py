@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from sfumato.cli.main import app
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap import replay_lines, replay_release
+from sfumato.heatmap import as_text, replay_release
 from sfumato.records import Columns
 from sfumato.spaces import area_of_plane
 
@@ -60,7 +60,7 @@ def test_every_user_moves_one_mass(kind: str, tmp_path: Path, rng: np.random.Gen
     assert {one.user for one in found.neighbors} == {"a\r\nb", "A", "a", "1", 'q"q'}
     # Users in one place move a whole mass; a third of one is no whole number of units.
     assert {round(one.l1, 4) for one in found.neighbors} == {1.0}
-    assert replay_lines(found)[0].startswith("HELD by duckdb: 5 of 5 users taken out of ")
+    assert as_text(found).splitlines()[0].startswith("HELD by duckdb: 5 of 5 users taken out of ")
 
 
 @pytest.mark.fault
@@ -72,8 +72,10 @@ def test_a_reader_that_splits_a_user_is_found(
     assert not found.held
     assert found.worst is not None
     assert (found.worst.user, found.worst.l1) == ("1", 3.0)
-    assert replay_lines(found)[0].endswith(
-        "moved by at most 3 of the 1 that is paid for: without '1'"
+    assert (
+        as_text(found)
+        .splitlines()[0]
+        .endswith("moved by at most 3 of the 1 that is paid for: without '1'")
     )
 
 
@@ -92,7 +94,7 @@ def test_a_reader_that_takes_two_users_for_one_is_found(
     assert not found.held
     assert found.worst is not None
     assert (found.worst.l1, found.worst.raised) == (1.0, 0.5)
-    assert "others' cells rose by 0.5: without" in replay_lines(found)[0]
+    assert "others' cells rose by 0.5: without" in as_text(found).splitlines()[0]
 
 
 @pytest.mark.unit
@@ -112,10 +114,10 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path, rng: np.random.Gener
     elsewhere = area_of_plane((10.0, 10.0, 12.0, 12.0), 2)
     nobody = replay_release(path, COLUMNS, elsewhere, public=True, rng=rng)
     assert not nobody.compared
-    assert replay_lines(nobody)[0].endswith("so nothing was compared; is it the area?")
+    assert as_text(nobody).splitlines()[0].endswith("so nothing was compared; is it the area?")
     none = write_csv(tmp_path / "none.csv", [])
     found = replay_release(str(none), COLUMNS, AREA, public=True, rng=rng)
-    assert replay_lines(found) == [f"{none} has no users to take out; nothing was compared"]
+    assert as_text(found) == f"{none} has no users to take out; nothing was compared"
 
 
 @pytest.mark.unit

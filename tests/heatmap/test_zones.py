@@ -23,7 +23,7 @@ from sfumato.heatmap.analysis.zones import (
     totals_geojson,
     zone_totals,
 )
-from sfumato.heatmap.inference.uncertainty import DRAWS
+from sfumato.heatmap.inference.uncertainty import DRAWS, MapPosterior
 from sfumato.heatmap.results import HeatmapRelease
 from sfumato.heatmap.tiles import inside
 from sfumato.spaces import Area, area_in_degrees
@@ -52,7 +52,7 @@ def busy(area: Area, rng: np.random.Generator) -> HeatmapRelease:
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
+class Scaled(MapPosterior):
     """Draws of a map's own picture, each times a number."""
 
     release: HeatmapRelease

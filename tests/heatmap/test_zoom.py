@@ -13,8 +13,9 @@ from tests.audit.twins import ExactPrices
 from tests.heatmap.baselines.towns import release, sums_of, town
 
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.heatmap import PyramidMethod, Zoom, ZoomMethod, ZoomTree, compare
+from sfumato.heatmap import PyramidMethod, ZoomMethod, compare
 from sfumato.heatmap.analysis.blur import smooth
+from sfumato.heatmap.methods import Zoom, ZoomTree
 from sfumato.heatmap.methods.zoom import PARTS, PricedLevel, _Budget, dearest_path
 from sfumato.heatmap.tiles import public_tiles
 from sfumato.privacy import UNITS, AddRemoveUser, Bound, KeyedNoise, ReplaceUser

@@ -118,7 +118,7 @@ def test_regret_is_at_most_the_bound_whatever_comes(
 ) -> None:
     made: Chooser[int] = Chooser(range(len(rows[0])), noise)
     # What is refused has no regret; differences of 1e-319 are.
-    assume(all(np.ptp(row) == 0 or unit * np.ptp(row) >= 2 * module.LEAST for row in rows))
+    assume(all(np.ptp(row) == 0 or unit * np.ptp(row) >= 2 * module.MIN_RANGE for row in rows))
     for row in rows:
         rate, now = made.rate, np.array(list(made.probabilities.values()))
         made.observe(unit * np.array(row))

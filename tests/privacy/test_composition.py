@@ -32,6 +32,7 @@ from sfumato.privacy.accounting import (
     advanced,
     as_zcdp,
     consequence,
+    conversion,
     gaussian_delta,
     group,
     parallel,
@@ -257,3 +258,19 @@ def test_a_consequence_in_numbers() -> None:
     assert consequence(PureDP(50), "1/2") == pytest.approx((0, 1), abs=1e-20)
     with pytest.raises(InvalidParameter, match="must lie in"):
         consequence(PureDP(1), 2)
+
+
+@pytest.mark.reference
+def test_the_search_for_an_order_is_that_of_scipy(rng: np.random.Generator) -> None:
+    from scipy.optimize import minimize_scalar
+
+    for _ in range(200):
+        rho, delta = 10 ** rng.uniform(-8, 4), 10 ** rng.uniform(-30, -1)
+        low = float(rng.uniform(-12, 20))
+
+        def objective(x: float, rho: float = rho, delta: float = delta) -> float:
+            return float(rho * (1 + 2.0**x) + conversion._overhead(1 + 2.0**x, delta))
+
+        high = low + float(rng.choice([0.5, 4]))
+        found = minimize_scalar(objective, bounds=(low, high), method="bounded")
+        assert conversion.minimum_between(objective, low, high) == found.x

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter, NoiseExhausted, Unguarded
 from sfumato.privacy import GaussianLaw, KeyedNoise, LaplaceLaw, RoundedGaussianLaw
-from sfumato.privacy.noise import Law, keyed, keyed_draws
+from sfumato.privacy.noise import Law, keyed, keyed_draws, lookup
 from sfumato.privacy.noise.keyed import COUNTERS, derive_key, keystream
 from sfumato.privacy.noise.tables import MOST_DISTANCE, Sampler, erf_at, sampler
 
@@ -92,20 +92,26 @@ def slow_draw(built: Sampler, blocks: list[int]) -> int:
 
 @pytest.mark.reference
 @pytest.mark.parametrize("law", LAWS, ids=str)
-def test_the_compiled_search_equals_big_integers(law: Law, key: bytes) -> None:
+def test_both_searches_equal_big_integers(
+    law: Law, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     built, epoch, size = sampler(law), bytes(12), 2000
     raw = keystream(derive_key(key, law), epoch, first=0, blocks=size * len(built.tables))
     blocks = [int.from_bytes(raw[i : i + 16], "big") for i in range(0, len(raw), 16)]
     n = len(built.tables)
     slow = [slow_draw(built, blocks[i * n : i * n + n]) for i in range(size)]
-    assert keyed_draws(key, epoch, law, first=0, size=size).tolist() == slow
+    for many in (0, 2**62):  # compiled, and by NumPy
+        monkeypatch.setattr(lookup, "MANY", many)
+        assert keyed_draws(key, epoch, law, first=0, size=size).tolist() == slow
 
 
 @pytest.mark.reference
 @pytest.mark.parametrize(
     "law", [LaplaceLaw(1000.5), GaussianLaw(2**16), RoundedGaussianLaw(4)], ids=str
 )
-def test_ties_with_a_threshold_are_searched_exactly(law: Law) -> None:
+def test_ties_with_a_threshold_are_searched_exactly(
+    law: Law, monkeypatch: pytest.MonkeyPatch
+) -> None:
     built = sampler(law)
     rest, raw, slow = (1 << 127) - 1, b"", []
     for sign in (0, 1):
@@ -117,9 +123,9 @@ def test_ties_with_a_threshold_are_searched_exactly(law: Law) -> None:
                     blocks.append(sign << 127 | min(max(threshold + near, 0), rest))
                 raw += b"".join(b.to_bytes(16, "big") for b in blocks)
                 slow.append(slow_draw(built, blocks))
-    from sfumato.privacy.noise.lookup import look_up
-
-    assert look_up(raw, built).tolist() == slow
+    for many in (0, 2**62):
+        monkeypatch.setattr(lookup, "MANY", many)
+        assert lookup.look_up(raw, built).tolist() == slow
 
 
 TWIN = r"""
@@ -413,14 +419,16 @@ def test_the_keyed_module_holds_no_float_and_no_branch_on_values() -> None:
     import ast
     import inspect
 
-    from sfumato.privacy.noise import lookup
-
-    tree = ast.parse(inspect.getsource(lookup._compiled))
-    branches = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
-    names = {
-        name.id for node in branches for name in ast.walk(node.test) if isinstance(name, ast.Name)
-    }
-    assert names <= {"signed", "j"}
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
-    assert [ast.unparse(node.test) for node in loops] == ["step > 0"]
+    for search in (lookup._compiled, lookup._by_columns):
+        tree = ast.parse(inspect.getsource(search))
+        branches = [node for node in ast.walk(tree) if isinstance(node, ast.If | ast.IfExp)]
+        names = {
+            name.id
+            for node in branches
+            for name in ast.walk(node.test)
+            if isinstance(name, ast.Name)
+        }
+        assert names <= {"signed", "j"}
+        loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
+        assert [ast.unparse(node.test) for node in loops] == ["step > 0"]
     assert "float" not in inspect.getsource(keyed)

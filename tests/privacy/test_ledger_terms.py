@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch
 from sfumato.graphon import Blocks
-from sfumato.heatmap import find_area, release, release_each, release_periods
+from sfumato.heatmap import release, release_heatmap
+from sfumato.heatmap.charging import release_sums
 from sfumato.heatmap.methods import baselines as rivals
-from sfumato.heatmap.pipeline import release_sums
+from sfumato.heatmap.methods import find_area
 from sfumato.privacy import (
     REHEARSAL,
     UNITS,
@@ -166,27 +167,38 @@ MAPS: dict[str, Any] = {
     "weights": lambda ledger: release(
         BOTH, Columns("user", "x", "y", weight="x", step=0.1), AREA, ledger=ledger, epsilon=1
     ),
-    "groups": lambda ledger: release_each(
-        BOTH, Columns("user", "x", "y", by="image"), AREA, groups=["one"], ledger=ledger, epsilon=1
+    "groups": lambda ledger: (
+        release_heatmap(
+            BOTH,
+            Columns("user", "x", "y", by="image"),
+            AREA,
+            groups=["one"],
+            ledger=ledger,
+            epsilon=1,
+        ).by_group
     ),
     "a row for a user": lambda ledger: release(
         BOTH, Columns(None, "x", "y", one_row_one_user=True), AREA, ledger=ledger, epsilon=1
     ),
-    "other periods": lambda ledger: release_periods(
-        BOTH,
-        COLUMNS,
-        AREA,
-        periods=Periods("t", "week", MONDAY, MONDAY + timedelta(days=7), mass_per_period=True),
-        ledger=ledger,
-        epsilon=1,
+    "other periods": lambda ledger: (
+        release_heatmap(
+            BOTH,
+            COLUMNS,
+            AREA,
+            groups=Periods("t", "week", MONDAY, MONDAY + timedelta(days=7), mass_per_period=True),
+            ledger=ledger,
+            epsilon=1,
+        ).by_group
     ),
-    "a shared mass": lambda ledger: release_periods(
-        BOTH,
-        COLUMNS,
-        AREA,
-        periods=Periods("t", "day", MONDAY, MONDAY + timedelta(days=7)),
-        ledger=ledger,
-        epsilon=1,
+    "a shared mass": lambda ledger: (
+        release_heatmap(
+            BOTH,
+            COLUMNS,
+            AREA,
+            groups=Periods("t", "day", MONDAY, MONDAY + timedelta(days=7)),
+            ledger=ledger,
+            epsilon=1,
+        ).by_group
     ),
     "private bounds": lambda ledger: find_area(
         lambda area: sum_cells(
@@ -217,15 +229,15 @@ def test_a_ledger_of_user_days_pays_for_days_alone(name: str, days: Ledger) -> N
 @pytest.mark.unit
 def test_the_first_charge_binds_the_clock(days: Ledger, tmp_path: Path) -> None:
     def film(periods: Periods) -> Any:
-        made = release_periods(
+        made = release_heatmap(
             BOTH,
             COLUMNS,
             AREA,
-            periods=periods,
+            groups=periods,
             ledger=Ledger(days.path),
             epsilon=1,
             method=rivals.FlatMethod(),
-        )
+        ).by_group
         return next(iter(made.values()))
 
     rome = film(by_day(zone="Europe/Rome"))
@@ -335,10 +347,12 @@ def test_a_local_ledger_pays_for_nothing_that_was_gathered(local: Ledger, tmp_pa
     asked: dict[str, Any] = {"ledger": local, "epsilon": 1}
     gathered: list[Callable[[], Any]] = [
         lambda: release(BOTH, COLUMNS, AREA, **asked),
-        lambda: release_each(
-            BOTH, Columns("user", "x", "y", by="image"), AREA, groups=["one"], **asked
+        lambda: (
+            release_heatmap(
+                BOTH, Columns("user", "x", "y", by="image"), AREA, groups=["one"], **asked
+            ).by_group
         ),
-        lambda: release_periods(BOTH, COLUMNS, AREA, periods=film, **asked),
+        lambda: release_heatmap(BOTH, COLUMNS, AREA, groups=film, **asked).by_group,
         lambda: find_area(
             lambda area: sum_cells(open_table(BOTH), COLUMNS, area, source="city"), AREA, **asked
         ),

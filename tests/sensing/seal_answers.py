@@ -23,7 +23,7 @@ from sfumato.sensing.model.site import Site
 from sfumato.sensing.release.keys import Device, MasterKey, write_device_key
 from sfumato.sensing.release.noise_plan import unit_of
 from sfumato.sensing.release.readings import _in_sources as in_sources
-from sfumato.sensing.release.readings import plan, quantise, release_readings
+from sfumato.sensing.release.readings import plan, quantise, release_snapshot
 from sfumato.spaces import Graph, Grid
 
 MASTER = bytes(range(32))
@@ -76,7 +76,7 @@ def made(site: Site, loss: ZCDP | ApproxDP, given: dict[str, Any], folder: Path)
         device = Device(folder / "d.key")
     # The second snapshot of a start, so that draws begin later than at 0.
     for _ in range(2):
-        snapshot = release_readings(
+        snapshot = release_snapshot(
             given["values"],
             site,
             noise,

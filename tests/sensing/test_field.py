@@ -135,7 +135,7 @@ def test_rounds_show_what_one_cannot_off_drifting_and_dead(rng: np.random.Genera
             "loose": "does not go along",
             "dead": "reads nothing but noise",
         }[kind]
-        assert found.said.startswith(f"sensor '20' {word}")
+        assert found.message.startswith(f"sensor '20' {word}")
     assert not suspects(HALL, off[0], sigma=SIGMA)
     assert not suspects(
         HALL, drift[8:16], sigma=SIGMA
@@ -280,7 +280,7 @@ def test_a_field_with_everything_wrong_is_mended(rng: np.random.Generator) -> No
         assert abs(found.offset - 0.2) < 0.15  # its deviation is 0.02 over 30 draws
         assert str(dead) not in found.operator.sensors.names
         assert len(found.readings) == found.operator.shape[0] == 50 - len(found.suspects)
-        assert any("promise of privacy was weaker" in line for line in found.said)
+        assert any("promise of privacy was weaker" in line for line in found.messages)
         before += _distance(HALL, y, f)
         after += _distance(found.operator, found.readings, f)
     assert after < before / 2  # 0.0075 against 0.052 in 30 draws
@@ -314,14 +314,16 @@ def test_without_sources_no_time_is_told_and_a_graph_has_a_rate(rng: np.random.G
     found = fit_field(HALL, np.zeros(50), sigma=SIGMA, times=[0.02, 0.03])
     assert (found.sources, found.time, found.interval) == (0, None, None)
     assert found.operator.diffusion_time == 0.05  # type: ignore[union-attr]
-    assert found.said[1] == (
+    assert found.messages[1] == (
         "no source stands out from the noise, so the diffusion time cannot be told; the stated 0.05 stays"
     )
     # Times below the stated one that cannot be told are no reason to doubt the promise.
-    assert not any("weaker" in line or "0 sources" in line for line in found.said)
+    assert not any("weaker" in line or "0 sources" in line for line in found.messages)
     graph, _ = block_graph([15, 15], inside=0.4, across=0.05, rng=rng)
     y = graph_diffusion(graph, 0.3).columns([4])[:, 0] + 0.01 * rng.standard_normal(30)
-    said = fit_field(graph_diffusion(graph, 1.0), y, sigma=0.01, times=[0.28, 0.32], sources=1).said
+    said = fit_field(
+        graph_diffusion(graph, 1.0), y, sigma=0.01, times=[0.28, 0.32], sources=1
+    ).messages
     assert said[1].startswith("the rate is 0.28 to ")
     assert "the end of the rates tried" in said[2]
     assert not any("diffusion time" in line for line in said)
@@ -339,7 +341,7 @@ def test_an_offset_has_the_error_of_least_squares(offset: float) -> None:
     assert found.offset_error == pytest.approx(
         np.linalg.inv(columns.T @ columns)[1, 1] ** 0.5, rel=1e-9
     )
-    assert found.said[1].startswith(f"all readings share an offset of {found.offset:.3g} ± ")
+    assert found.messages[1].startswith(f"all readings share an offset of {found.offset:.3g} ± ")
     known = SIGMA / (50 + (SIGMA / offset) ** 2) ** 0.5  # sources of which all were known
     assert found.offset_error > 1.1 * known
     empty = fit_field(HALL, np.full(50, 0.2), sigma=SIGMA, offset=offset)

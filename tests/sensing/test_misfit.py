@@ -52,7 +52,7 @@ def test_wrong_physics_is_seen_and_right_physics_is_not(rng: np.random.Generator
             ("quiet", exact + noise / 2),
             ("dead", dead + noise),
         ):
-            seen[name] += misfit(HALL, y, sigma=SIGMA).said != ""
+            seen[name] += misfit(HALL, y, sigma=SIGMA).message != ""
     # By chance at most 0.001 each: four of 50 in 2e-7 of all runs.
     assert seen["well"] <= 3
     assert min(seen["sharp"], seen["unit"]) == 50
@@ -62,11 +62,11 @@ def test_wrong_physics_is_seen_and_right_physics_is_not(rng: np.random.Generator
 @pytest.mark.unit
 def test_the_warning_says_where_to_look() -> None:
     sharp = heat_line(sources=100, sensors=50, diffusion_time=0.0125)
-    assert "diffusion time" in misfit(HALL, sharp.columns([40])[:, 0], sigma=SIGMA).said
-    assert "promise of privacy" in misfit(HALL, HALL.columns([40])[:, 0], sigma=SIGMA).said
-    assert "sensors" in misfit(HALL, 10.0 * (np.arange(50) % 2), sigma=SIGMA).said
+    assert "diffusion time" in misfit(HALL, sharp.columns([40])[:, 0], sigma=SIGMA).message
+    assert "promise of privacy" in misfit(HALL, HALL.columns([40])[:, 0], sigma=SIGMA).message
+    assert "sensors" in misfit(HALL, 10.0 * (np.arange(50) % 2), sigma=SIGMA).message
     fine = misfit(linear(np.eye(2), Line(2)), [0.5, 0.5], sigma=0.1)
-    assert (fine.said, fine.degrees, fine.outside, fine.inside) == ("", 0, 1.0, 1.0)
+    assert (fine.message, fine.degrees, fine.outside, fine.inside) == ("", 0, 1.0, 1.0)
 
 
 @pytest.mark.unit
@@ -110,7 +110,7 @@ def test_the_least_square_is_that_of_another_solver_and_never_above(
 @pytest.mark.unit
 def test_a_chance_that_doubles_cannot_hold_is_not_called_0() -> None:
     graph = Graph([(i, i + 1) for i in range(99)])
-    assert misfit(graph_diffusion(graph, 0.5), np.full(100, 50.0), sigma=0.1).said == (
+    assert misfit(graph_diffusion(graph, 0.5), np.full(100, 50.0), sigma=0.1).message == (
         "the readings do not fit the stated physics (p below 1e-300): look at the rate, the unit, the "
         "largest mass of a source, and single sensors"
     )
@@ -127,10 +127,10 @@ def test_large_sites_are_tested(rng: np.random.Generator) -> None:
         y = operator.readings(np.isin(np.arange(n), rng.choice(n, count, replace=False)) * 1.0)
         y += SIGMA * rng.standard_normal(m)
         found = misfit(operator, y, sigma=SIGMA)
-        assert (found.said, found.inside > 1e-3) == ("", True)
+        assert (found.message, found.inside > 1e-3) == ("", True)
         # Another unit, and sources so small that all cells together are too few.
-        assert "do not fit" in misfit(operator, 40 * y, sigma=SIGMA).said
-        assert "do not fit" in misfit(operator, y, sigma=SIGMA, upper=1e-7).said
+        assert "do not fit" in misfit(operator, 40 * y, sigma=SIGMA).message
+        assert "do not fit" in misfit(operator, y, sigma=SIGMA, upper=1e-7).message
 
 
 @pytest.mark.reference
@@ -151,7 +151,7 @@ def test_a_large_site_warns_where_a_full_search_does(
                     soon = misfit(operator, y, sigma=SIGMA, upper=upper)
                 assert (soon.p_value < 1e-3) == (full.p_value < 1e-3)
                 assert soon.square <= full.square + 1e-3
-                warned += full.said != ""
+                warned += full.message != ""
     assert 5 <= warned <= 35  # both happen
 
 
@@ -162,7 +162,7 @@ def test_what_was_not_found_out_is_said(
     monkeypatch.setattr(MODULE, "LARGE", 0)
     monkeypatch.setattr(MODULE, "FEW_ROUNDS", 1)
     y = HALL.readings(synthetic_sources(HALL.space, 3, rng=rng)) + SIGMA * rng.standard_normal(50)
-    assert misfit(HALL, y, sigma=SIGMA).said == (
+    assert misfit(HALL, y, sigma=SIGMA).message == (
         "whether sources explain the readings was not found out: 100 cells and 50 sensors are too many to "
         "search"
     )
@@ -204,7 +204,7 @@ def test_less_noise_in_some_sensors_is_no_misfit_where_it_was_said(
     trials, warned, rival = 100, 0, 0
     for _ in range(trials):
         y = line.columns([int(rng.integers(100))])[:, 0] + sigmas * rng.standard_normal(100)
-        warned += bool(misfit(line, y, sigma=0.4, least_sigma=0.1).said)
-        rival += bool(misfit(line, y, sigma=0.4).said)
+        warned += bool(misfit(line, y, sigma=0.4, least_sigma=0.1).message)
+        rival += bool(misfit(line, y, sigma=0.4).message)
     assert warned == 0
     assert_share(rival, trials, 0.53, rivals=[0.05])

@@ -160,7 +160,7 @@ def test_it_is_the_same_in_any_order_and_tells_how_it_goes(rng: np.random.Genera
     assert found.operator.sensors.names == found.names
     everything = place_sensors(one, 12, loss=LOSS, neighbors=NEIGHBORS)
     assert everything.chosen.tolist() == everything.uniform.tolist() == list(range(12))
-    assert "gains nothing" in everything.said
+    assert "gains nothing" in everything.message
 
 
 @pytest.mark.unit
@@ -306,7 +306,7 @@ def test_every_recovery_has_an_error() -> None:
 @pytest.mark.unit
 def test_sets_without_an_error_gain_nothing() -> None:
     exact = replace(loud_end(), error=0.0, uniform_error=0.0)
-    assert "gains nothing" in exact.said
+    assert "gains nothing" in exact.message
 
 
 @pytest.mark.unit

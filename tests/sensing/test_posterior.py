@@ -20,8 +20,9 @@ from sfumato.sensing.recovery.distance import emd_of
 from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
 from sfumato.sensing.recovery.estimators.bayes_median import bayes_median, median_shares
 from sfumato.sensing.recovery.estimators.least_mass import recover
-from sfumato.sensing.recovery.estimators.posterior import MOVES, SourcePosterior, posterior
+from sfumato.sensing.recovery.estimators.posterior import MOVES, posterior
 from sfumato.sensing.recovery.estimators.posterior_kernel import anneal, draw_mass, log_mean
+from sfumato.sensing.recovery.estimators.source_posterior import SourcePosterior
 from sfumato.spaces import Graph, Grid, Line
 
 RUNS, PARTICLES = 40, 200
@@ -301,9 +302,9 @@ def test_halves_that_disagree_are_told(rng: np.random.Generator) -> None:
     same = judge(line, np.vstack([here, rng.integers(0, 6, (200, 1))]), np.ones((400, 1)), **common)
     other = judge(line, np.vstack([here, there]), np.ones((400, 1)), **common)
     assert same.mixed
-    assert "did NOT mix" not in same.said
+    assert "did NOT mix" not in same.message
     assert not other.mixed
-    assert "did NOT mix" in other.said
+    assert "did NOT mix" in other.message
 
 
 @pytest.mark.unit
@@ -325,10 +326,10 @@ def test_more_sources_than_believed_are_believed_in(rng: np.random.Generator) ->
     truth[rng.choice(100, 20, replace=False)] = 1
     y = line.readings(truth) + 0.066 * rng.standard_normal(50)
     found = posterior(line, y, sigma=0.066, rng=rng)
-    assert (found.most, found.said) == (24, "")
+    assert (found.most, found.message) == (24, "")
     assert found.counts[18:].sum() > 0.9
     rival = posterior(line, y, sigma=0.066, rng=rng, most=12)
-    assert "no 12 sources of mass 1 or less explain the readings" in rival.said
+    assert "no 12 sources of mass 1 or less explain the readings" in rival.message
     least = emd_of(recover(line, y, sigma=0.066), truth)
     assert emd_of(bayes_median(found), truth) < least < emd_of(bayes_median(rival), truth)
 

@@ -60,7 +60,7 @@ def test_a_fine_plane_is_looked_at_closer_where_a_source_is(rng: np.random.Gener
     cell = int(rng.integers(4**7))
     read = plane.columns([cell])[:, 0] + 5 * rng.standard_normal(900)
     beliefs = posterior(plane, read, sigma=5.0, rng=rng)
-    assert (beliefs.reach, beliefs.widened, beliefs.said) == (0, 1, "")
+    assert (beliefs.reach, beliefs.widened, beliefs.message) == (0, 1, "")
     assert beliefs.counts[1] > 0.99
     (band,) = bands(beliefs)
     np.testing.assert_array_equal(band.place, Grid(7).centers(np.array([cell])).ravel())
@@ -126,7 +126,7 @@ def test_a_faint_source_beside_a_clear_one_is_found_on_fine_lines_too(
         read = line.readings(truth) + sigma * rng.standard_normal(50)
         beliefs = posterior(line, read, sigma=sigma, rng=rng)
         assert beliefs.near([0.7], 0.05) > 0.99
-        assert beliefs.said == ""
+        assert beliefs.message == ""
         assert beliefs.looked_at.size < 1500
 
 

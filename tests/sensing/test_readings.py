@@ -53,7 +53,7 @@ from sfumato.sensing.release.readings import (
     plan,
     quantise,
     read_readings,
-    release_readings,
+    release_snapshot,
     unseal_snapshot,
 )
 from sfumato.sensing.release.seal import law_of
@@ -190,7 +190,7 @@ def test_a_time_that_is_no_line_of_text_is_not_charged(
     time: Any, site: Site, noise: NoisePlan, book: Ledger
 ) -> None:
     with pytest.raises(InvalidParameter, match="nothing was charged"):
-        release_readings([1, 2, 3], site, noise, ledger=book, time=time)
+        release_snapshot([1, 2, 3], site, noise, ledger=book, time=time)
     assert not book.statement().entries
 
 
@@ -198,7 +198,7 @@ def test_a_time_that_is_no_line_of_text_is_not_charged(
 def test_coordinates_beyond_three_have_numbers(tmp_path: Path, book: Ledger) -> None:
     places = Sensors([[1, 2, 3, 4], [5, 6, 7, 8]])
     deep = synthetic_site("deep", linear(np.eye(2), Line(2), sensors=places), MovedMass(1, "line"))
-    paid = release_readings(
+    paid = release_snapshot(
         [1, 2], deep, plan(deep, LOSS), ledger=ledger_of(deep, tmp_path / "deep.ledger")
     )
     assert Readings(deep, (paid,)).table().splitlines()[0] == "sensor,x1,x2,x3,x4,value,sigma"
@@ -291,7 +291,7 @@ def test_far_readings_are_clipped_not_wrapped() -> None:
 def test_a_release_says_what_was_promised_and_for_which_sensors(
     site: Site, noise: NoisePlan, book: Ledger
 ) -> None:
-    snapshot = release_readings([1.0, 2.0, 3.0], site, noise, ledger=book)
+    snapshot = release_snapshot([1.0, 2.0, 3.0], site, noise, ledger=book)
     said = str(snapshot.guarantee)
     assert site.sensors.digest[:16] in said
     assert "read jointly by 3 sensors" in said
@@ -307,7 +307,7 @@ def test_a_release_says_what_was_promised_and_for_which_sensors(
 def test_a_device_releases_its_own_readings_and_pays_for_all(
     site: Site, noise: NoisePlan, book: Ledger
 ) -> None:
-    snapshot = release_readings({"c": 3.0, "a": 1.0}, site, noise, ledger=book)
+    snapshot = release_snapshot({"c": 3.0, "a": 1.0}, site, noise, ledger=book)
     assert snapshot.names == ("a", "c")
     assert snapshot.numbers().shape == (2,)
     assert book.statement().spent.epsilon == 1
@@ -325,7 +325,7 @@ def test_readings_have_the_noise_that_was_planned(
     values = np.linspace(-1, 1, 2000)
     drawn = np.concatenate(
         [
-            release_readings(values, wide, made, ledger=book).release.value
+            release_snapshot(values, wide, made, ledger=book).release.value
             - quantise(values, made.exponent)
             for _ in range(10)
         ]
@@ -359,7 +359,7 @@ def test_bad_readings_get_one_sentence_and_no_charge(
     values: Any, message: str, site: Site, noise: NoisePlan, book: Ledger
 ) -> None:
     with pytest.raises(InvalidParameter, match=message) as refusal:
-        release_readings(values, site, noise, ledger=book)
+        release_snapshot(values, site, noise, ledger=book)
     assert "nothing was charged" in str(refusal.value)
     assert not book.statement().entries
 
@@ -380,17 +380,17 @@ def test_ledgers_and_plans_of_others_are_refused(
     fine = replace(site, step=Fraction(1, 2))
     for other in (moved, hot, fine, replace(site, neighbors=MovedMass("1/5", "line"))):
         with pytest.raises(InvalidParameter, match="another site"):
-            release_readings([1, 2, 3], other, noise, ledger=book)
+            release_snapshot([1, 2, 3], other, noise, ledger=book)
     with pytest.raises(LedgerMismatch, match="accounts for the source 'hall'"):
-        release_readings([1, 2, 3], replace(site, name="clinic"), noise, ledger=book)
+        release_snapshot([1, 2, 3], replace(site, name="clinic"), noise, ledger=book)
     free = Ledger.rehearsal(LOSS, unit=unit_of(site.sensors), neighbors=site.neighbors)
     with pytest.raises(LedgerMismatch, match="accounts for the source REHEARSAL"):
-        release_readings([1, 2, 3], site, noise, ledger=free)
+        release_snapshot([1, 2, 3], site, noise, ledger=free)
     with pytest.raises(LedgerMismatch, match="nothing was charged"):
-        release_readings([1, 2, 3], moved, plan(moved, LOSS), ledger=book)
+        release_snapshot([1, 2, 3], moved, plan(moved, LOSS), ledger=book)
     poor = ledger_of(site, tmp_path / "poor.ledger", ApproxDP("1/2", "1e-4"))
     with pytest.raises(BudgetExceeded, match="nothing was released"):
-        release_readings([1, 2, 3], site, noise, ledger=poor)
+        release_snapshot([1, 2, 3], site, noise, ledger=poor)
 
 
 # --- sealing
@@ -408,7 +408,7 @@ def test_unsealing_is_exact(values: list[float], rho: str, tmp_path_factory: Any
     master = MasterKey(bytes(range(32)))
     write_device_key(folder / "d.key", master, "gateway")
     book = ledger_of(site, folder / "l.ledger")
-    snapshot = release_readings(values, site, made, ledger=book, device=Device(folder / "d.key"))
+    snapshot = release_snapshot(values, site, made, ledger=book, device=Device(folder / "d.key"))
     back = unseal_snapshot(
         Snapshot.from_json(json.loads(json.dumps(snapshot.to_json()))), site, master
     )
@@ -420,7 +420,7 @@ def test_unsealing_is_exact(values: list[float], rho: str, tmp_path_factory: Any
 
 
 def sealed(site: Site, noise: NoisePlan, book: Ledger, device: Device) -> Snapshot:
-    return release_readings([1.0, 2.0, 3.0], site, noise, ledger=book, device=device)
+    return release_snapshot([1.0, 2.0, 3.0], site, noise, ledger=book, device=device)
 
 
 @pytest.mark.unit
@@ -500,10 +500,10 @@ def test_the_law_of_the_noise_is_read_from_the_entry(
     site: Site, noise: NoisePlan, book: Ledger
 ) -> None:
     assert law_of(
-        release_readings([1, 2, 3], site, noise, ledger=book).release
+        release_snapshot([1, 2, 3], site, noise, ledger=book).release
     ) == RoundedGaussianLaw(noise.mechanism.sigma)
     made = plan(site, ZCDP("1/100"))
-    found = release_readings([1, 2, 3], site, made, ledger=book)
+    found = release_snapshot([1, 2, 3], site, made, ledger=book)
     assert law_of(found.release) == GaussianLaw(made.mechanism.sigma)
     for wrong in ({}, {"sigma": "x"}, {"sigma": None}):
         entry = replace(found.release.entry, parameters=wrong)
@@ -525,8 +525,8 @@ def test_readings_come_back_from_their_file(
     site: Site, noise: NoisePlan, book: Ledger, device: Device, tmp_path: Path
 ) -> None:
     snapshots = (
-        release_readings([1.0, 2.0, 3.0], site, noise, ledger=book, device=device, time="09:00"),
-        release_readings({"b": 2.0}, site, noise, ledger=book, time="10:00"),
+        release_snapshot([1.0, 2.0, 3.0], site, noise, ledger=book, device=device, time="09:00"),
+        release_snapshot({"b": 2.0}, site, noise, ledger=book, time="10:00"),
     )
     Readings(site, snapshots).write(tmp_path / "r.json")
     again = read_readings(tmp_path / "r.json")
@@ -553,7 +553,7 @@ def test_readings_come_back_from_their_file(
 def test_a_file_that_is_not_whole_is_refused(
     missing: str, site: Site, noise: NoisePlan, book: Ledger, tmp_path: Path
 ) -> None:
-    whole = Readings(site, (release_readings([1, 2, 3], site, noise, ledger=book),)).to_json()
+    whole = Readings(site, (release_snapshot([1, 2, 3], site, noise, ledger=book),)).to_json()
     path = tmp_path / "r.json"
     path.write_text(json.dumps({name: value for name, value in whole.items() if name != missing}))
     with pytest.raises(InvalidInput, match="not a whole file of readings"):

@@ -20,13 +20,18 @@ from sfumato.sensing.model.operators.kinds import Operator
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.planning.synthetic import block_graph, synthetic_sources
-from sfumato.sensing.recovery.answer import Answer, nearest_cells, on_cells
+from sfumato.sensing.recovery.answer import (
+    Answer,
+    CredibleRegion,
+    SourceBeliefs,
+    nearest_cells,
+    on_cells,
+)
 from sfumato.sensing.recovery.distance import emd_of
 from sfumato.sensing.recovery.estimate import Estimate, places_of
-from sfumato.sensing.recovery.estimators.credible import CredibleRegion
 from sfumato.sensing.recovery.estimators.least_mass import recover
-from sfumato.sensing.recovery.saved import FORMAT, SavedRecovery, read_recovery
 from sfumato.sensing.recovery.verify import check
+from sfumato.sensing.results.recovery import FORMAT, RecoveryResult, read_recovery
 from sfumato.spaces import Graph, Grid, Line, Points
 
 PLACES = [(0.1, 0.2), (0.8, 0.3), (0.4, 0.9), (0.6, 0.6)]
@@ -51,7 +56,7 @@ def operator_of(kind: str) -> Operator:
 KINDS = ["line", "grid", "points", "graph", "matrix"]
 
 
-def saved_of(kind: str, *, status: str = "optimal") -> SavedRecovery:
+def saved_of(kind: str, *, status: str = "optimal") -> RecoveryResult:
     operator = operator_of(kind)
     names = tuple("abcd") if kind == "graph" else None
     site = Site("here", operator, MovedMass(1, operator.space.metric), cells=names)
@@ -67,7 +72,7 @@ def saved_of(kind: str, *, status: str = "optimal") -> SavedRecovery:
         case _:
             found = recover(operator, exact, radius=size / 7, upper=0.01)
     assert found.status == status
-    return SavedRecovery(site, site.sensors.names, found, 0.1, "promised", True, "noon")
+    return RecoveryResult(site, site.sensors.names, found, 0.1, "promised", True, "noon")
 
 
 @pytest.mark.unit
@@ -79,9 +84,11 @@ def test_a_saved_recovery_is_the_same_recovery(kind: str, status: str, tmp_path:
     again = read_recovery(tmp_path / "rec.json")
     assert again.to_json() == saved.to_json()
     for name in ("readings", "estimate", "dual"):
-        assert np.array_equal(getattr(again.recovery, name), getattr(saved.recovery, name)), name
+        assert np.array_equal(getattr(again.certificate, name), getattr(saved.certificate, name)), (
+            name
+        )
     for name in ("radius", "upper", "status", "objective", "gap"):
-        assert getattr(again.recovery, name) == getattr(saved.recovery, name), name
+        assert getattr(again.certificate, name) == getattr(saved.certificate, name), name
     assert (again.names, again.sigma, again.statement, again.rehearsal, again.time) == (
         saved.names,
         0.1,
@@ -89,8 +96,8 @@ def test_a_saved_recovery_is_the_same_recovery(kind: str, status: str, tmp_path:
         True,
         "noon",
     )
-    assert check(again.recovery) == check(saved.recovery)
-    assert check(again.recovery).holds
+    assert check(again.certificate) == check(saved.certificate)
+    assert check(again.certificate).holds
     json.loads(
         (tmp_path / "rec.json").read_text(), parse_constant=pytest.fail
     )  # no NaN, no Infinity
@@ -110,8 +117,8 @@ def test_sources_say_where_they_are() -> None:
         saved = saved_of(kind)
         rows = saved.sources()
         assert sum(row["share"] for row in rows) == pytest.approx(1, abs=1e-12)
-        assert [row["mass"] for row in rows] == saved.recovery.estimate[
-            saved.recovery.support
+        assert [row["mass"] for row in rows] == saved.certificate.estimate[
+            saved.certificate.support
         ].tolist()
     line = max(saved_of("line").sources(), key=lambda row: row["mass"])
     assert (line["cell"], line["x"]) == (1, 0.25)
@@ -124,21 +131,21 @@ def test_tables_have_a_header_even_of_nothing() -> None:
     assert saved_of("graph", status="zero").table() == "cell,name,mass,share\n"
     head, *lines = saved_of("points").table().splitlines()
     assert head == "cell,x,y,mass,share"
-    assert len(lines) == len(saved_of("points").recovery.support)
+    assert len(lines) == len(saved_of("points").certificate.support)
 
 
 @pytest.mark.unit
 def test_a_recovery_from_some_sensors_is_checked_with_those(tmp_path: Path) -> None:
     site = saved_of("line").site
-    some = replace(
-        site.operator, sensors=Sensors(site.sensors.positions[[4, 1, 2]], ["4", "1", "2"])
-    )
+    some = site.operator.take(np.array([4, 1, 2]))
     found = recover(some, some.readings([0, 1, 0, 0]), radius=0.1)
-    SavedRecovery(site, ("4", "1", "2"), found, None, "").write(tmp_path / "part.json")
+    RecoveryResult(site, ("4", "1", "2"), found, None, "").write(tmp_path / "part.json")
     again = read_recovery(tmp_path / "part.json")
     assert (again.names, again.sigma) == (("4", "1", "2"), None)
-    assert np.array_equal(again.recovery.operator.columns([0, 1, 2, 3]), some.columns([0, 1, 2, 3]))
-    assert check(again.recovery).holds
+    assert np.array_equal(
+        again.certificate.operator.columns([0, 1, 2, 3]), some.columns([0, 1, 2, 3])
+    )
+    assert check(again.certificate).holds
 
 
 @pytest.mark.unit
@@ -224,13 +231,13 @@ def test_the_error_is_the_mean_distance_mass_must_move() -> None:
         saved = saved_of(kind)
         estimate = np.zeros(4)
         estimate[1] = 0.5  # of mass 0.5 there, 3 here: only shares count
-        off = replace(saved.recovery, estimate=estimate, objective=0.5)
+        off = replace(saved.certificate, estimate=estimate, objective=0.5)
         truth = np.zeros(4)
         truth[3] = 3
         assert emd_of(off, truth) == pytest.approx({"line": 0.65}.get(kind, moved), rel=1e-12)
     for status in ("zero", "infeasible"):
         with pytest.raises(InvalidParameter, match=f"the status is {status}"):
-            emd_of(saved_of("line", status=status).recovery, [0, 1, 0, 0])
+            emd_of(saved_of("line", status=status).certificate, [0, 1, 0, 0])
 
 
 @pytest.mark.unit
@@ -244,7 +251,7 @@ def test_between_points_mass_moves_by_the_metric_of_the_space() -> None:
 # answers
 
 
-def answered(kind: str) -> SavedRecovery:
+def answered(kind: str) -> RecoveryResult:
     """With an answer between the cells where there is a between, a band, and something of its own."""
     saved = saved_of(kind)
     space = saved.site.operator.space
@@ -253,9 +260,10 @@ def answered(kind: str) -> SavedRecovery:
         places = places + 0.01
     answer = Answer(
         "bayes-median",
-        Estimate(saved.recovery.operator, places, np.array([0.5, 1.5])),
+        Estimate(saved.certificate.operator, places, np.array([0.5, 1.5])),
         (CredibleRegion(places[0], 0.25, 0.93),),
-        {"counts": {"2": 1.0}, "mixing": {"mixed": True}},
+        SourceBeliefs(0.9, {2: 1.0}, (1.0, 2.0), 0.5, 12, "", True, 1.01, "the draws mixed"),
+        details={"own": [1, 2]},
     )
     return replace(saved, answer=answer)
 
@@ -270,11 +278,12 @@ def test_an_answer_is_saved_with_the_recovery(kind: str, tmp_path: Path) -> None
     assert again.answer is not None
     assert saved.answer is not None
     assert np.array_equal(again.answer.estimate.places, saved.answer.estimate.places)
-    assert again.answer.bands is not None
-    assert again.answer.bands[0].radius == 0.25
-    assert again.answer.told == saved.answer.told
+    assert again.answer.regions is not None
+    assert again.answer.regions[0].radius == 0.25
+    assert again.answer.beliefs == saved.answer.beliefs
+    assert again.answer.details == {"own": [1, 2]}
     # R and its proof are what they were, and the table is the answer's.
-    assert check(again.recovery) == check(saved_of(kind).recovery)
+    assert check(again.certificate) == check(saved_of(kind).certificate)
     assert again.sources() == saved_of(kind).sources()
     head, *lines = again.table().splitlines()
     assert head == saved_of(kind).table().splitlines()[0]
@@ -289,7 +298,7 @@ def test_a_file_from_before_answers_is_read(tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text(json.dumps(data))
     again = read_recovery(tmp_path / "old.json")
     assert again.answer is None
-    assert check(again.recovery).holds
+    assert check(again.certificate).holds
 
 
 @pytest.mark.unit

@@ -21,7 +21,7 @@ from sfumato.sensing import (
     Snapshot,
     heat_line,
     plan,
-    release_readings,
+    release_snapshot,
     synthetic_site,
     unit_of,
 )
@@ -46,7 +46,7 @@ def book(folder: Path, site: Site) -> Ledger:
 
 
 def sent(values: Any, site: Site, folder: Path) -> Snapshot:
-    return release_readings(values, site, plan(site, LOSS), ledger=book(folder, site))
+    return release_snapshot(values, site, plan(site, LOSS), ledger=book(folder, site))
 
 
 @pytest.mark.unit
@@ -55,7 +55,7 @@ def test_a_site_that_never_said_its_unit_releases_nothing(tmp_path: Path) -> Non
     with pytest.raises(
         InvalidParameter, match=r"^site 'hall' does not say what its sensors read: .*charged$"
     ):
-        release_readings([22.1, 24.0, 31.2], UNTOLD, plan(UNTOLD, LOSS), ledger=ledger)
+        release_snapshot([22.1, 24.0, 31.2], UNTOLD, plan(UNTOLD, LOSS), ledger=ledger)
     assert not ledger.statement().entries
 
 
@@ -138,7 +138,7 @@ def test_a_short_type_is_refused_unless_the_step_covers_it(short: Any, tmp_path:
             with pytest.raises(
                 InvalidParameter, match=f"of type {np.dtype(short)} are rounded.*nothing was ch"
             ):
-                release_readings(given, site, plan(site, LOSS), ledger=ledger)
+                release_snapshot(given, site, plan(site, LOSS), ledger=ledger)
         assert not ledger.statement().entries
     told = replace(CELSIUS, step=apart)
     assert sent(values, told, tmp_path).numbers().shape == (3,)

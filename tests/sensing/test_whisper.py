@@ -19,7 +19,7 @@ from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter, Ledge
 from sfumato.privacy import AddRemoveUser, Ledger, Neighbors, PureDP, ReplaceUser
 from sfumato.privacy.accounting import group
 from sfumato.sensing.planning.synthetic import block_graph
-from sfumato.sensing.whisper.network import (
+from sfumato.sensing.whisper import (
     Spread,
     WhisperAnswers,
     merged_answers,
@@ -392,7 +392,7 @@ def test_answers_of_files_are_merged_by_name() -> None:
     one = file("abc", 2, bit=1)
     other = file("cba", 2, bit=0)
     both = merged_answers([("one", one), ("other", other)])
-    assert both.said.tolist() == [0, -1, 1]
+    assert both.answers.tolist() == [0, -1, 1]
     assert both.receipts == (one.receipts[0], other.receipts[0])
     assert both.statement == one.statement == str(one.receipts[0].guarantee)
     # As many edges, and the same numbers, but of other nodes.

@@ -15,7 +15,7 @@ from sfumato.sensing.model.operators.build import heat_line
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.planning.synthetic import synthetic_site
 from sfumato.sensing.release.noise_plan import NoisePlan
-from sfumato.sensing.release.readings import plan, release_readings
+from sfumato.sensing.release.readings import plan, release_snapshot
 from sfumato.sensing.release.windows import describe_window, parse_window, window_ledger, window_of
 
 pytestmark = pytest.mark.unit
@@ -78,14 +78,14 @@ def test_a_spent_window_refuses_and_the_next_one_pays(
     assert isinstance(noise.cost, ZCDP)
     fits = int(rho_within(1, "1e-6") / noise.cost.rho)
     for _ in range(fits):
-        release_readings(np.zeros(5), site, noise, ledger=ledger(tmp_path, site), window=during)
+        release_snapshot(np.zeros(5), site, noise, ledger=ledger(tmp_path, site), window=during)
     with pytest.raises(BudgetExceeded, match="nothing was released"):
-        release_readings(np.zeros(5), site, noise, ledger=ledger(tmp_path, site), window=during)
+        release_snapshot(np.zeros(5), site, noise, ledger=ledger(tmp_path, site), window=during)
     assert len(book.statement().entries) == fits > 10
     assert not statement.entries
     tomorrow = ledger(tmp_path, site, NOON + DAY)
     later = describe_window(window_of(NOON + DAY, DAY), DAY)
-    snapshot = release_readings(np.zeros(5), site, noise, ledger=tomorrow, window=later)
+    snapshot = release_snapshot(np.zeros(5), site, noise, ledger=tomorrow, window=later)
     assert "within 1d from 2026-11-17T00:00Z" in str(snapshot.guarantee)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "20261116T0000Z-1d.ledger",
@@ -97,11 +97,11 @@ def test_the_ledger_of_another_window_is_refused(
     tmp_path: Path, site: Site, noise: NoisePlan
 ) -> None:
     with pytest.raises(LedgerMismatch, match="nothing was charged"):
-        release_readings(
+        release_snapshot(
             np.zeros(5), site, noise, ledger=ledger(tmp_path, site), window="within 1d from another"
         )
     with pytest.raises(LedgerMismatch, match="nothing was charged"):
-        release_readings(np.zeros(5), site, noise, ledger=ledger(tmp_path, site))
+        release_snapshot(np.zeros(5), site, noise, ledger=ledger(tmp_path, site))
     assert not ledger(tmp_path, site).statement().entries
 
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.spaces.laws import assert_metric, assert_neighbors, shortest_walks
 
 from sfumato.errors import InvalidParameter
-from sfumato.spaces import Line, Points
-from sfumato.spaces.points import Norm
+from sfumato.spaces import Line, Norm, Points
 
 # Integers below 2**40 add without rounding, so walking distances are tested with ==.
 places = st.integers(1, 3).flatmap(

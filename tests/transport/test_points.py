@@ -10,8 +10,7 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.spaces import Grid, Points
-from sfumato.spaces.points import Norm
+from sfumato.spaces import Grid, Norm, Points
 from sfumato.transport import Plan, emd, emd_euclidean
 
 
@@ -74,7 +73,7 @@ def test_cells_of_a_grid_as_points_are_as_far_apart(rng: np.random.Generator) ->
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("space", [None, [0.0, 1.0], "line"])
+@pytest.mark.parametrize("space", [3, [0.0, 1.0], "line"])
 def test_what_is_no_space_gets_one_sentence(space: object) -> None:
     with pytest.raises(
         InvalidParameter, match="a distance needs a Line, Grid, Graph or Points, got "

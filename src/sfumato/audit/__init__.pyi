@@ -1,29 +1,24 @@
-from .allowance import allowed_deltas
 from .assertion import assert_claim, assert_private
-from .boxes.box import Box, CommandBox, FunctionBox, Pair, SampleBox, function_box, read_samples
+from .boxes.box import Box, CommandBox, FunctionBox, Pair, SampleBox
 from .boxes.pairs import Histograms, Inputs, Lists, Numbers, Queries
-from .catalogue.entries import Specimen, all_specimens
 from .catalogue.self_test import SelfTest, selftest
-from .claims import EpsilonDelta, above, implied
-from .fixed.bound import LowerBound, lower_bound
-from .fixed.delta_profile import DeltaBand, profile
+from .claims import EpsilonDelta, allowed_deltas, implied, is_random, parse_claim
+from .codec import read_verdict
+from .fixed.bound import lower_bound
+from .fixed.delta_profile import profile
+from .pipeline import CertificateOptions, audit_claim, plan_audit, replay_verdict
 from .property_testing.certificate import certify
-from .property_testing.limits import (
-    RunsNeeded,
-    distinguishing_bound,
-    parameter_distance,
-    queries_with_specification,
-    queries_without_information,
-)
-from .replayed import enough_runs, replay
-from .results import Event, Replay, Verdict, Witness
-from .saved import SavedVerdict, can_replay, read_verdict
+from .results import AuditPlan, AuditResult, ReplayResult
 from .sequential.bet import Budget, Look
 from .sequential.refutation import refute
+from .verdict import DeltaBand, Event, LowerBound, Replay, Verdict, Witness
 
 __all__ = [
+    "AuditPlan",
+    "AuditResult",
     "Box",
     "Budget",
+    "CertificateOptions",
     "CommandBox",
     "DeltaBand",
     "EpsilonDelta",
@@ -38,32 +33,24 @@ __all__ = [
     "Pair",
     "Queries",
     "Replay",
-    "RunsNeeded",
+    "ReplayResult",
     "SampleBox",
-    "SavedVerdict",
     "SelfTest",
-    "Specimen",
     "Verdict",
     "Witness",
-    "above",
-    "all_specimens",
     "allowed_deltas",
     "assert_claim",
     "assert_private",
-    "can_replay",
+    "audit_claim",
     "certify",
-    "distinguishing_bound",
-    "enough_runs",
-    "function_box",
     "implied",
+    "is_random",
     "lower_bound",
-    "parameter_distance",
+    "parse_claim",
+    "plan_audit",
     "profile",
-    "queries_with_specification",
-    "queries_without_information",
-    "read_samples",
     "read_verdict",
     "refute",
-    "replay",
+    "replay_verdict",
     "selftest",
 ]

@@ -1,130 +1,223 @@
-"""Verdicts: what an audit says, with what confidence, and what it would take to say more."""
+"""Results of audits, as a user gets them: an audit, a replay, a plan; each to JSON and back, and in words."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from sfumato._types import FloatArray
-from sfumato.audit.boxes.box import Pair
-from sfumato.audit.boxes.samples import Encoder
-from sfumato.audit.claims import EpsilonDelta
-from sfumato.audit.fixed.ratio import NUISANCE
-from sfumato.privacy import ApproxDP, Claim, PureDP, RandomApproxDP, RandomPureDP
-
-Certified = PureDP | ApproxDP | RandomPureDP | RandomApproxDP
-Kind = Literal["REFUTED", "NOT_REFUTED", "CERTIFIED", "INCONCLUSIVE"]
+from sfumato import __version__
+from sfumato.audit.claims import MAX_EPSILON, is_random, traits_of
+from sfumato.audit.verdict import DeltaBand, Kind, LowerBound, Replay, Verdict, Witness
+from sfumato.files import write_file
+from sfumato.privacy import Claim
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """A set of outputs: in words, and as a test of encoded rows."""
+class AuditResult:
+    """What an audit of one mechanism found: the verdict, which is final, and what was asked besides.
 
-    words: str
-    contains: Callable[[FloatArray], npt.NDArray[np.bool_]] = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """Why a claim is refuted: an event that one input reaches too often, with the counts that show it.
-
-    `pair.first` reaches it in `hits[0]` of `runs[0]` runs, `pair.second` in `hits[1]` of `runs[1]`;
-    the claim allows P(first) <= e**epsilon P(second) + delta.
+    Attributes:
+        verdict: Refuted, not refuted, certified or inconclusive, with the witness.
+        target: The name of what was audited.
+        bound: A lower bound of epsilon on the worst pair, where it was asked for and there was time.
+        band: Delta at several epsilons on the worst pair, likewise.
+        total_runs: All runs made, also those after the verdict and those that measured the speed.
+        diagnostics: What could not be done, one sentence each.
+        version: Of sfumato.
     """
 
-    pair: Pair
-    event: Event
-    statement: EpsilonDelta
-    hits: tuple[int, int]
-    runs: tuple[int, int]
-    encoder: Encoder
+    verdict: Verdict
+    target: str
+    bound: LowerBound | None = None
+    band: DeltaBand | None = None
+    total_runs: int = 0
+    diagnostics: tuple[str, ...] = ()
+    version: str = __version__
 
     @property
-    def excess(self) -> float:
-        """By how many standard deviations, about, the event was reached too often."""
-        return _excess(self.statement, self.hits, self.runs[0])
+    def kind(self) -> Kind:
+        """The verdict in one word."""
+        return self.verdict.kind
+
+    @property
+    def witness(self) -> Witness | None:
+        """What `replay_verdict` runs again: the verdict's witness, else that of the bound."""
+        return self.verdict.witness or (None if self.bound is None else self.bound.witness)
+
+    @property
+    def can_replay(self) -> bool:
+        """Whether the witness can be run again: its event is data, not only words."""
+        from sfumato.audit.codec import can_replay
+
+        return self.witness is not None and can_replay(self.witness.event)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, as a saved file has it; doubles are kept to the bit."""
+        from sfumato.audit.codec import encode_result
+
+        return encode_result(self)
+
+    def summary(self) -> dict[str, Any]:
+        """`to_json` without what only a replay reads: the event as data, and the path of the bet."""
+        found = self.to_json()
+        del found["wealth"]
+        for one in (found["witness"], (found["bound"] or {}).get("witness")):
+            if one is not None:
+                del one["event"]["test"]
+        return found
+
+    @staticmethod
+    def from_json(data: Any) -> AuditResult:
+        """The result that a JSON object states; nothing is recomputed or believed.
+
+        Raises:
+            InvalidInput: If it is not a whole verdict.
+        """
+        from sfumato.audit.codec import decode_result
+
+        return decode_result(data)
+
+    def write(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Save as .json, for `replay_verdict`; a new file, unless told otherwise."""
+        text = json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n"
+        write_file(path, text, overwrite=overwrite)
+
+    def __str__(self) -> str:
+        """The result in words, one sentence a line."""
+        from sfumato.audit.render.words import result_lines
+
+        return "\n".join(result_lines(self))
+
+    def _repr_html_(self) -> str:
+        """The result for a notebook: words, counts and pictures."""
+        from sfumato.audit.render.page import sections_html
+        from sfumato.audit.render.report import result_sections
+
+        return sections_html(result_sections(self))
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """How often fresh runs of both inputs reached the event of a witness, and what that says.
+class ReplayResult:
+    """What fresh runs of a saved witness say.
 
-    Were the statement true, a p-value at most p would come with chance at most p, for the level it
-    was asked for: the event was fixed before these runs, so nothing is to be corrected for.
+    Attributes:
+        replay: The counts and the exact test.
+        witness: The witness with these counts.
+        target: What was run.
+        audited: What the verdict is of.
     """
 
-    statement: EpsilonDelta
-    hits: tuple[int, int]
-    runs: int
-    p_value: float
-    level: float
+    replay: Replay
+    witness: Witness
+    target: str
+    audited: str
 
     @property
     def refuted(self) -> bool:
         """Whether these runs alone refute the statement."""
-        return self.p_value <= self.level
+        return self.replay.refuted
 
-    @property
-    def allowed(self) -> float:
-        """How many hits of the first input the statement allows, given those of the second."""
-        return _allowed(self.statement, self.hits[1], self.runs)
+    def to_json(self) -> dict[str, Any]:
+        """The test, the witness and the names, as JSON."""
+        from sfumato.audit.codec import encode_witness
 
-    @property
-    def excess(self) -> float:
-        """By how many standard deviations, about, the event was reached too often."""
-        return _excess(self.statement, self.hits, self.runs)
+        names = {"target": self.target, "audited": self.audited}
+        return {**self.replay.to_json(), **names, "witness": encode_witness(self.witness)}
 
-    @property
-    def said(self) -> str:
-        """The p-value in words; a twentieth of the level, spent on the unknown probability, is its least."""
-        least = self.p_value <= 1.001 * NUISANCE * self.level
-        return f"p-value {'at most ' if least else ''}{self.p_value:.2g}"
+    @staticmethod
+    def from_json(data: Any) -> ReplayResult:
+        """The result that a JSON object states.
+
+        Raises:
+            InvalidInput: If it states none.
+        """
+        from sfumato.audit.codec import decode_witness, whole
+
+        with whole("replay"):
+            return ReplayResult(
+                Replay.from_json(data),
+                decode_witness(data["witness"]),
+                str(data["target"]),
+                str(data["audited"]),
+            )
+
+    def __str__(self) -> str:
+        """The result in words, one sentence a line."""
+        from sfumato.audit.render.words import replay_lines
+
+        return "\n".join(replay_lines(self))
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What an audit found, for good. `confidence` covers all pairs, both directions and all looks.
+class AuditPlan:
+    """How many runs verify a claim up to a proximity, or why none do.
 
-    `evidence` is an e-value (sequential) or a p-value, named; `confirmed` what fresh runs of the
-    witness showed; `runs` those before them; `excluded` is, of a claim that was not refuted, the
-    smallest epsilon that would have been caught; `needed` the samples still missing when
-    inconclusive; `certified` the loss that a certificate is really of, the claim's with the
-    proximity in it.
+    Attributes:
+        claim: What is to be verified.
+        outputs: How many outputs the mechanism has.
+        proximity: How far off the claim may be and still be accepted.
+        confidence: Of a certificate.
+        weight: How much of a proximity in gamma counts as one in delta.
+        min_mass: The least mass that stated laws give an output; None where none are stated.
+        unverifiable: Why no number of runs verifies it; empty where some do.
+        min_runs: Runs of each input without which no test decides it; 0 if unverifiable.
+        enough_runs: Runs of each input with which ours does; 0 if unverifiable.
+        pairs: Pairs of inputs that are tested.
+        reasons: The theorems behind the two numbers.
+        instead_runs: Runs in all that certify the same epsilon with a small delta, where a pure claim
+            cannot be verified; else None.
     """
 
-    kind: Kind
     claim: Claim
+    outputs: int
+    proximity: float
     confidence: float
-    runs: int
-    seconds: float
-    evidence: tuple[str, float] | None = None
-    witness: Witness | None = None
-    confirmed: Replay | None = None
-    excluded: float | None = None
-    needed: int | None = None
-    pairs: tuple[Pair, ...] = ()
-    proximity: float | None = None
-    gamma: float | None = None
-    certified: Certified | None = None
-    wealth: FloatArray | None = field(default=None, repr=False, compare=False)
-    notes: tuple[str, ...] = ()
+    weight: float = 1.0
+    min_mass: float | None = None
+    unverifiable: str = ""
+    min_runs: int = 0
+    enough_runs: int = 0
+    pairs: int = 0
+    reasons: tuple[str, ...] = ()
+    instead_runs: int | None = None
 
-    def __bool__(self) -> bool:
-        """A verdict is not a yes or no."""
-        raise TypeError("a verdict is one of four words; compare its kind")
+    @property
+    def verifiable(self) -> bool:
+        """Whether any number of runs verifies the claim."""
+        return not self.unverifiable
 
+    @property
+    def refutable(self) -> bool:
+        """Whether runs on a pair of inputs may refute the claim."""
+        tested = traits_of(self.claim.loss).tested
+        return not is_random(self.claim) and (tested is None or tested.epsilon <= MAX_EPSILON)
 
-def _allowed(statement: EpsilonDelta, hits: int, runs: int) -> float:
-    grown = math.exp(min(statement.epsilon, 600.0))
-    return min(float(runs), grown * hits + statement.delta * runs)
+    @property
+    def total_runs(self) -> int:
+        """Runs that are enough, of all pairs and both inputs."""
+        return 2 * self.pairs * self.enough_runs
 
+    def to_json(self) -> dict[str, Any]:
+        """The plan as JSON."""
+        from sfumato.audit.codec import encode_plan
 
-def _excess(statement: EpsilonDelta, hits: tuple[int, int], runs: int) -> float:
-    grown = math.exp(min(statement.epsilon, 300.0))
-    over = hits[0] - _allowed(statement, hits[1], runs)
-    return over / math.sqrt(1 + hits[0] + grown**2 * hits[1])
+        return encode_plan(self)
+
+    @staticmethod
+    def from_json(data: Any) -> AuditPlan:
+        """The plan that a JSON object states.
+
+        Raises:
+            InvalidInput: If it states none.
+        """
+        from sfumato.audit.codec import decode_plan
+
+        return decode_plan(data)
+
+    def __str__(self) -> str:
+        """The plan in words, one sentence a line."""
+        from sfumato.audit.render.words import plan_lines
+
+        return "\n".join(plan_lines(self))

@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
-from collections.abc import Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli import audit_door, audit_plan
-from sfumato.cli.audit_further import Certificate, Further, further
-from sfumato.cli.audit_live import betting, live
+from sfumato.cli import audit_door
+from sfumato.cli.audit_live import aside, live, watching
 from sfumato.cli.audit_options import (
+    BandOption,
+    BudgetOption,
     ClaimOption,
     CommandOption,
+    DataOption,
+    InputsOption,
+    MinMassOption,
+    OutputsOption,
+    PairOption,
+    PairsOption,
+    PlanProximityOption,
+    ProximityOption,
     Relation,
     RelationOption,
     RoundOption,
+    RunsOption,
+    Samples,
     SamplesOption,
+    SpecificationOption,
     TargetArgument,
     WeightOption,
-    box_of,
-    budget_of,
+    certificate_of,
     claim_of,
-    pairs_of,
+    flag,
+    inputs_of,
+    mechanism_of,
+    plan_commands,
 )
-from sfumato.cli.audit_outputs import result_of, write_audit_report
-from sfumato.cli.audit_words import replay_lines, told
 from sfumato.cli.chance import chance
 from sfumato.cli.console import (
     DONE,
@@ -46,20 +55,13 @@ from sfumato.cli.console import (
     working,
 )
 from sfumato.cli.sense_outputs import check_outputs
-from sfumato.errors import InvalidInput, InvalidParameter, Unverifiable
+from sfumato.errors import Unverifiable
 from sfumato.files import check_writable
 
 if TYPE_CHECKING:
-    from sfumato.audit import Verdict
-    from sfumato.audit.boxes import Box, Inputs, Pair
-    from sfumato.audit.sequential import Budget
-    from sfumato.privacy import Claim
+    from sfumato.audit import AuditResult
 
 EXITS = {"REFUTED": FAILED, "NOT_REFUTED": DONE, "CERTIFIED": DONE, "INCONCLUSIVE": INCONCLUSIVE}
-
-CUT_SHORT = "interrupted after the bet: what follows it was not run to its end"
-FEW_AUDITS = 60
-"""Fewer audits of each mechanism without any error are too few to show its level."""
 
 app = typer.Typer(
     help="Audit a privacy claim: run the mechanism as a black box and try to refute what is claimed. Inputs "
@@ -68,7 +70,39 @@ app = typer.Typer(
     "5 inconclusive, 130 interrupted.",
     no_args_is_help=True,
 )
-app.command("plan")(audit_plan.plan)
+
+
+@app.command()
+@no_verdict_by_accident
+@sentences
+def plan(
+    claim: ClaimOption,
+    outputs: Annotated[int, typer.Option(help="How many outputs the mechanism has.", min=2)] = 2,
+    proximity: PlanProximityOption = None,
+    specification: MinMassOption = None,
+    weight: WeightOption = 1.0,
+    confidence: Annotated[float, typer.Option(help="With what confidence, above 1/2.")] = 0.99,
+    json: Json = False,
+) -> None:
+    """How many runs decide a claim, whatever the test, and how many do with ours; or why none do.
+
+    Nothing is run.
+    """
+    from sfumato.audit import plan_audit
+    from sfumato.audit.render import plan_lines
+
+    found = plan_audit(
+        claim_of(claim),
+        outputs=outputs,
+        proximity=proximity,
+        min_mass=specification,
+        weight=weight,
+        confidence=confidence,
+    )
+    lines = plan_lines(found) + plan_commands(found, claim)
+    show({**found.to_json(), "said": lines}, "\n".join(lines), json=json)
+
+
 app.command("replay-release")(audit_door.replay_release)
 
 
@@ -80,71 +114,25 @@ def run(
     target: TargetArgument = "",
     command: CommandOption = "",
     samples: SamplesOption = None,
-    inputs: Annotated[
-        str,
-        typer.Option(
-            help="Form of the data, whose usual neighbors are tried and varied: numbers, queries:10, "
-            "histogram:5, list:20; the last two also as histogram-replace, list-replace.",
-            show_default=False,
-        ),
-    ] = "",
-    pair: Annotated[
-        list[str] | None,
-        typer.Option(help="Two neighbors, as a JSON list: '[0, 1]'.", show_default=False),
-    ] = None,
-    pairs: Annotated[
-        Path | None, typer.Option(help="A .json file with a list of pairs.", show_default=False)
-    ] = None,
+    inputs: InputsOption = "",
+    pair: PairOption = None,
+    pairs: PairsOption = None,
     relation: RelationOption = Relation.added,
-    budget: Annotated[
-        str,
-        typer.Option(
-            help="How long the bet takes at most: 60s, 200000 (runs), or both; fresh runs that confirm it "
-            "take no longer again, nor does what follows."
-        ),
-    ] = "60s,1000000",
+    budget: BudgetOption = "60s,1000000",
     confidence: Annotated[
         float, typer.Option(help="With what confidence, over all pairs, directions and looks.")
     ] = 0.99,
     bound: Annotated[
         bool, typer.Option("--bound", help="Also a lower bound of epsilon, on the worst pair.")
     ] = False,
-    band: Annotated[
-        bool | None,
-        typer.Option(
-            "--band/--no-band",
-            help="Also delta at every epsilon; in a report anyway, except of a --command.",
-        ),
-    ] = None,
+    band: BandOption = None,
     certify: Annotated[
         bool, typer.Option("--certify", help="Certify up to --proximity instead, with --outputs.")
     ] = False,
-    proximity: Annotated[
-        float | None,
-        typer.Option(
-            help="How far off a claim may be: in delta, or epsilon if it is pure, and in gamma if it has one."
-        ),
-    ] = None,
-    outputs: Annotated[
-        str,
-        typer.Option(
-            help="How many outputs there are; or all of them, as JSON.", show_default=False
-        ),
-    ] = "",
-    specification: Annotated[
-        str,
-        typer.Option(
-            help="module:function that states the masses of --outputs on an input.",
-            show_default=False,
-        ),
-    ] = "",
-    data: Annotated[
-        str,
-        typer.Option(
-            help="module:function that draws a random pair of neighbors with a NumPy generator.",
-            show_default=False,
-        ),
-    ] = "",
+    proximity: ProximityOption = None,
+    outputs: OutputsOption = "",
+    specification: SpecificationOption = "",
+    data: DataOption = "",
     weight: WeightOption = 1.0,
     report: Annotated[
         Path | None, typer.Option(help="A report: .html.", show_default=False)
@@ -168,61 +156,59 @@ def run(
     it. Exit 0 not refuted or certified, 1 refuted, 4 any failure, 5 inconclusive. Only the inputs
     that you name or that are made up are used, so nothing is charged.
     """
-    from sfumato.audit import SavedVerdict, can_replay
-    from sfumato.audit.boxes import require_relation
-    from sfumato.cli.audit_boxes import aside, prepared, total_runs
+    from sfumato.audit import Budget, audit_claim
+    from sfumato.audit.render import result_lines
 
-    hush = quiet or json
     reads = [pairs, *(samples or ())]
     check_outputs([report] if report else [], {".html"}, reads=reads, overwrite=overwrite)
     check_outputs([out] if out else [], {".json"}, reads=reads, overwrite=overwrite)
-    claimed, limit = claim_of(claim, relation), budget_of(budget)
-    asked = Certificate(proximity, outputs, specification, data, confidence, weight)
-    asked.check(certify, claimed)
+    claimed = claim_of(claim, relation)
+    limit = Budget.parse(budget)
+    certificate = certificate_of(
+        claimed,
+        certify=certify,
+        proximity=proximity,
+        outputs=outputs,
+        specification=specification,
+        data=data,
+        weight=weight,
+    )
     for path in filter(None, (report, out)):
         check_writable(path, overwrite=overwrite, lost="nothing was run")
-    with aside():
-        box = prepared(box_of(target, command, samples), bits)
-        tried = [] if data else pairs_of(box, inputs, pair or [], pairs)
-        require_relation(tried, claimed)
-        if certify:
-            try:
-                with working(f"testing {box.name}", quiet=hush):
-                    saved = SavedVerdict(asked.verdict(box, claimed, tried, limit), box.name)
-            except Unverifiable as problem:  # nobody's mistake: neither yes nor no
-                fail(str(problem), code=INCONCLUSIVE, json=json)
-        else:
-            found = _refuted(box, claimed, tried, limit, confidence, hush=hush, json=json)
-            saved = SavedVerdict(found, box.name)
-            with_band = (report is not None and not command) if band is None else band
-            after = Further(box, limit, time.monotonic())
-            try:
-                saved = further(saved, after, tried, bound=bound, band=with_band, hush=hush)
-            except KeyboardInterrupt:  # the bet is over, and its verdict is worth having
-                notes = (*saved.verdict.notes, CUT_SHORT)
-                saved = replace(saved, verdict=replace(saved.verdict, notes=notes))
-    found = saved.verdict
-    lines = told(saved)
-    if total_runs(box) > found.runs:
-        lines.append(
-            f"{total_runs(box):,} runs in all, with those that followed and those to see how fast"
-        )
-    if out is not None and found.witness is not None and can_replay(found.witness.event):
+    given = {"samples": samples is not None, "data": bool(data)}
+    try:
+        with aside(), watching(quiet=quiet or json, json=json) as watch:
+            result = audit_claim(
+                mechanism_of(target, command, samples),
+                claimed,
+                inputs=inputs_of(inputs, pair or [], pairs, **given),
+                confidence=confidence,
+                budget=limit,
+                bound=bound,
+                band=(report is not None and not command) if band is None else band,
+                certify=certificate,
+                round_bits=bits,
+                rng=chance() if data else None,
+                watch=watch,
+            )
+    except Unverifiable as problem:  # nobody's mistake: neither yes nor no
+        fail(str(problem), code=INCONCLUSIVE, json=json)
+    for message in result.diagnostics:
+        say(message, quiet=quiet or json)
+    lines = result_lines(result, option=flag)
+    if out is not None and result.verdict.witness is not None and result.can_replay:
         rest = "" if bits is None else f" --round {bits}"
         words = f"{shlex.quote(str(out))} {_spelled(target, command, samples)}{rest}"
         lines.append(f"again, on fresh runs: sfumato audit replay {words}")
-    # Said first: a verdict is not lost with a file that cannot be written.
-    show(result_of(saved, lines), "\n".join(lines), json=json)
+    # Shown first: a verdict is not lost with a file that cannot be written.
+    show({**result.summary(), "said": lines}, "\n".join(lines), json=json)
     sys.stdout.flush()
     if out is not None:
-        saved.write(out, overwrite=overwrite)
+        result.write(out, overwrite=overwrite)
     if report is not None:
-        with working("drawing the report", quiet=hush):
-            command_line = ["sfumato", *sys.argv[1:]]
-            write_audit_report(
-                report, saved, command=command_line, budget=budget, overwrite=overwrite
-            )
-    raise typer.Exit(EXITS[found.kind])
+        with working("drawing the report", quiet=quiet or json):
+            write_audit_report(report, result, budget=budget, overwrite=overwrite)
+    raise typer.Exit(EXITS[result.kind])
 
 
 @app.command()
@@ -235,15 +221,7 @@ def replay(
     target: TargetArgument = "",
     command: CommandOption = "",
     samples: SamplesOption = None,
-    runs: Annotated[
-        int | None,
-        typer.Option(
-            help="Runs of either input; if not given, as many as show the witness again at this confidence, "
-            "all but once in a thousand times.",
-            min=1,
-            max=10_000_000,
-        ),
-    ] = None,
+    runs: RunsOption = None,
     confidence: Annotated[float, typer.Option(help="With what confidence.")] = 0.99,
     bits: RoundOption = None,
     json: Json = False,
@@ -254,53 +232,21 @@ def replay(
     Nothing that the file names is run: say again what to run. Exit 1 refuted again, 5 if these runs
     do not.
     """
-    from sfumato.audit import can_replay, enough_runs, read_verdict
-    from sfumato.audit import replay as run_again
-    from sfumato.audit.boxes import SampleBox
-    from sfumato.cli.audit_boxes import aside, prepared
+    from sfumato.audit import replay_verdict
+    from sfumato.audit.render import replay_lines
 
-    saved = read_verdict(file)
-    witness = saved.verdict.witness or (saved.bound.witness if saved.bound else None)
-    if witness is None:
-        raise InvalidInput(f"{file} is {saved.verdict.kind} and has no witness; nothing was run")
-    if not can_replay(witness.event):
-        raise InvalidInput(
-            f"the event of {file} was saved in words only and cannot be tested again; nothing was run"
+    with aside(), watching(quiet=quiet or json, json=json) as watch:
+        result = replay_verdict(
+            file,
+            mechanism_of(target, command, samples),
+            runs=runs,
+            confidence=confidence,
+            round_bits=bits,
+            watch=watch,
         )
-    if not 0 < confidence < 1:
-        raise InvalidParameter(
-            f"confidence must be between 0 and 1, got {confidence}; nothing was run"
-        )
-    with aside():
-        box = prepared(box_of(target, command, samples), bits)
-    if isinstance(box, SampleBox) and box.name == saved.target:
-        raise InvalidInput(
-            f"fresh runs are needed, got {box.name}, the files that the verdict is of; nothing was tested"
-        )
-    if box.name != saved.target:
-        say(f"the verdict is of {saved.target}, this runs {box.name}", quiet=quiet or json)
-    if runs is None:
-        seen = saved.verdict.confirmed if witness is saved.verdict.witness else None
-        runs = enough_runs(witness, seen, level=1 - confidence)
-        runs = min(runs, len(box.first), len(box.second)) if isinstance(box, SampleBox) else runs
-    with (
-        aside(),
-        working(f"running {box.name} {runs:,} times on either input", quiet=quiet or json),
-    ):
-        found = run_again(witness, box, runs=runs, level=1 - confidence)
-    lines = replay_lines(found, replace(witness, hits=found.hits, runs=(runs, runs)))
-    result = {
-        "refuted": found.refuted,
-        "p_value": found.p_value,
-        "level": found.level,
-        "hits": list(found.hits),
-        "runs": found.runs,
-        "epsilon": found.statement.epsilon,
-        "delta": found.statement.delta,
-        "said": lines,
-    }
-    show(result, "\n".join(lines), json=json)
-    raise typer.Exit(FAILED if found.refuted else INCONCLUSIVE)
+    lines = replay_lines(result)
+    show({**result.to_json(), "said": lines}, "\n".join(lines), json=json)
+    raise typer.Exit(FAILED if result.refuted else INCONCLUSIVE)
 
 
 @app.command()
@@ -318,44 +264,31 @@ def selftest(
 
     On mechanisms of the catalogue. Exit 0 if it keeps its level and catches them, else 1.
     """
-    from sfumato.audit.catalogue import selftest as check_itself
+    from sfumato.audit import selftest as check_auditor
+    from sfumato.audit.render import selftest_lines
 
-    with live(f"auditing the catalogue, {audits} times each", hush=quiet or json) as tell:
+    with live(f"auditing the catalogue, {audits} times each", quiet=quiet or json) as tell:
         watch = None if tell is None else lambda name, done: tell(f"{name}: {done:,} audits")
-        found = check_itself(audits=audits, rng=chance(seed), watch=watch)
-    lines = list(found.lines())
-    if found.passed and audits < FEW_AUDITS:
-        lines[-1] += (
-            f": nothing speaks against it, but {audits} audits are too few to say; give --audits 100"
-        )
-    rows = {
-        "levels": [asdict(one) for one in found.levels],
-        "catches": [asdict(one) for one in found.catches],
-    }
-    show({"passed": found.passed, **rows, "said": lines}, "\n".join(lines), json=json)
+        found = check_auditor(audits=audits, rng=chance(seed), watch=watch)
+    lines = selftest_lines(found, option=flag)
+    show({**found.to_json(), "said": lines}, "\n".join(lines), json=json)
     raise typer.Exit(DONE if found.passed else FAILED)
 
 
-def _refuted(
-    box: Box,
-    claim: Claim,
-    tried: Sequence[Pair] | Inputs,
-    limit: Budget,
-    confidence: float,
-    *,
-    hush: bool,
-    json: bool,
-) -> Verdict:
-    from sfumato.audit.boxes import SampleBox
-    from sfumato.audit.sequential import refute
+def write_audit_report(path: Path, result: AuditResult, *, budget: str, overwrite: bool) -> None:
+    """Write the report of an audit as one HTML file."""
+    from sfumato.audit.render import report_sections
+    from sfumato.report import Section, write_report
 
-    if isinstance(box, SampleBox):
-        limit = replace(limit, runs=min(limit.runs, 2 * min(len(box.first), len(box.second))))
-    with betting(box, hush=hush, json=json) as watch:
-        return refute(box, claim, pairs=tried, confidence=confidence, budget=limit, watch=watch)
+    found = report_sections(result, command=["sfumato", *sys.argv[1:]], budget=budget)
+    sections = [
+        Section(one.heading, one.text, one.table, one.picture, one.description) for one in found
+    ]
+    title = f"Privacy audit of {result.target}"
+    write_report(path, title, sections=sections, overwrite=overwrite)
 
 
-def _spelled(target: str, command: str, samples: tuple[Path, Path] | None) -> str:
+def _spelled(target: str, command: str, samples: Samples | None) -> str:
     if samples is not None:
         return "--samples OTHER FILES"
     return target or f"--command {shlex.quote(command)}"

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.area import Bounds, BoundsFile, Cells, Image, Levels, Plane, Shape, named_area
 from sfumato.cli.audit_live import live
 from sfumato.cli.chance import chance
 from sfumato.cli.console import (
@@ -19,18 +18,33 @@ from sfumato.cli.console import (
     sentences,
     show,
 )
-from sfumato.cli.groups import By, From, PerPeriod, Time, To, Values, Zone, named_groups
-from sfumato.cli.map_options import (
+from sfumato.cli.heatmap_options import (
+    Bounds,
+    BoundsFile,
+    By,
+    Cells,
     Delimiter,
     Engine,
     EngineOption,
+    From,
+    Image,
+    Levels,
+    PerPeriod,
+    Plane,
+    Shape,
+    Time,
+    To,
     User,
+    Values,
     Weight,
     WeightCap,
     WeightStep,
     X,
     Y,
+    Zone,
+    named_area,
     named_columns,
+    named_groups,
 )
 
 
@@ -86,7 +100,7 @@ def replay_release(
     mass. Exit 0 if all held, 1 if one did not, 5 if nobody taken out had been counted. Never run it
     on private rows.
     """
-    from sfumato.heatmap import replay_lines
+    from sfumato.heatmap import as_text
     from sfumato.heatmap import replay_release as replay
 
     columns = named_columns(user, x, y, weight, weight_step, weight_cap, "" if time else by, False)
@@ -94,7 +108,7 @@ def replay_release(
     groups = named_groups(
         by, values, time=time, start=start, end=end, zone=time_zone, per_period=mass_per_period
     )
-    with live(f"replaying {input}", hush=quiet or json) as tell:
+    with live(f"replaying {input}", quiet=quiet or json) as tell:
         found = replay(
             input,
             columns,
@@ -102,10 +116,10 @@ def replay_release(
             public=public,
             rng=chance(seed),
             neighbors=neighbors,
-            groups=groups if by else None,
+            groups=groups,
             engine=engine.value,
             delimiter=delimiter,
             watch=None if tell is None else lambda who: tell(f"without {who}"),
         )
-    show(found.to_json(), "\n".join(replay_lines(found)), json=json)
+    show(found.to_json(), as_text(found), json=json)
     raise typer.Exit(INCONCLUSIVE if not found.compared else DONE if found.held else FAILED)

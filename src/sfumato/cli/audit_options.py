@@ -1,31 +1,22 @@
-"""What is audited, and on what: claims, targets, pairs and budgets as a command line spells them."""
+"""Options of `sfumato audit`, and the typed values that they state."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import sys
-from collections.abc import Callable, Sequence
+import shlex
 from enum import StrEnum
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.audit_words import FILES, shown
-from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from sfumato.audit.boxes import Box, Inputs, Pair
-    from sfumato.audit.sequential import Budget
+    from sfumato.audit import AuditPlan, Box, CertificateOptions, Inputs, Pair
     from sfumato.privacy import Claim
 
-SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-MOST = 20_000_000
-"""Runs, where only time is limited: the outputs of so many fit in memory."""
-SHORT = 40
+Samples = tuple[Path, Path]
 
 
 class Relation(StrEnum):
@@ -82,65 +73,102 @@ RoundOption = Annotated[
         show_default=False,
     ),
 ]
+OutputsOption = Annotated[
+    str,
+    typer.Option(help="How many outputs there are; or all of them, as JSON.", show_default=False),
+]
+InputsOption = Annotated[
+    str,
+    typer.Option(
+        help="Form of the data, whose usual neighbors are tried and varied: numbers, queries:10, "
+        "histogram:5, list:20; the last two also as histogram-replace, list-replace.",
+        show_default=False,
+    ),
+]
+PairOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Two neighbors, as a JSON list: '[0, 1]'.", show_default=False),
+]
+PairsOption = Annotated[
+    Path | None, typer.Option(help="A .json file with a list of pairs.", show_default=False)
+]
+BudgetOption = Annotated[
+    str,
+    typer.Option(
+        help="How long the bet takes at most: 60s, 200000 (runs), or both; fresh runs that confirm it "
+        "take no longer again, nor does what follows."
+    ),
+]
+BandOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--band/--no-band",
+        help="Also delta at every epsilon; in a report anyway, except of a --command.",
+    ),
+]
+ProximityOption = Annotated[
+    float | None,
+    typer.Option(
+        help="How far off a claim may be: in delta, or epsilon if it is pure, and in gamma if it has one."
+    ),
+]
+SpecificationOption = Annotated[
+    str,
+    typer.Option(
+        help="module:function that states the masses of --outputs on an input.",
+        show_default=False,
+    ),
+]
+DataOption = Annotated[
+    str,
+    typer.Option(
+        help="module:function that draws a random pair of neighbors with a NumPy generator.",
+        show_default=False,
+    ),
+]
+PlanProximityOption = Annotated[
+    float | None,
+    typer.Option(
+        help="How far off a claim may be and still be accepted: in delta, 0.01 if not given; in epsilon "
+        "if it is pure, 0.1.",
+        show_default=False,
+    ),
+]
+MinMassOption = Annotated[
+    float | None,
+    typer.Option(
+        "--specification",
+        help="The laws of all outputs are stated, truly or not; the least stated mass of one of them.",
+        show_default=False,
+    ),
+]
+RunsOption = Annotated[
+    int | None,
+    typer.Option(
+        help="Runs of either input; if not given, as many as show the witness again at this confidence, "
+        "all but once in a thousand times.",
+        min=1,
+        max=10_000_000,
+    ),
+]
 
 
-def claim_of(text: str, relation: Relation) -> Claim:
+def flag(parameter: str) -> str:
+    """The option that sets a parameter of the library."""
+    return "--round BITS" if parameter == "round_bits" else f"--{parameter.replace('_', '-')}"
+
+
+def claim_of(text: str, relation: Relation = Relation.added) -> Claim:
     """The claim that a text states."""
-    from sfumato.privacy import (
-        ZCDP,
-        AddRemoveUser,
-        ApproxDP,
-        Claim,
-        GaussianDP,
-        PureDP,
-        RandomApproxDP,
-        RandomPureDP,
-        ReplaceUser,
-    )
+    from sfumato.audit import parse_claim
+    from sfumato.privacy import AddRemoveUser, ReplaceUser
 
-    kinds: dict[frozenset[str], Callable[..., Any]] = {
-        frozenset(["epsilon"]): PureDP,
-        frozenset(["epsilon", "delta"]): ApproxDP,
-        frozenset(["rho"]): ZCDP,
-        frozenset(["mu"]): GaussianDP,
-        frozenset(["epsilon", "gamma"]): RandomPureDP,
-        frozenset(["epsilon", "delta", "gamma"]): RandomApproxDP,
-    }
-    parts = [part.partition("=") for part in text.split(",")]
-    numbers = {name.strip(): value.strip() for name, _, value in parts}
-    kind = kinds.get(frozenset(numbers))
-    if kind is None or len(numbers) < len(parts):
-        raise InvalidParameter(
-            "a claim is epsilon=, epsilon=,delta=, rho= or mu=, perhaps with gamma= after an epsilon, got "
-            f"{text!r}; nothing was run"
-        )
-    return Claim(kind(**numbers), AddRemoveUser() if relation is Relation.added else ReplaceUser())
+    return parse_claim(text, AddRemoveUser() if relation is Relation.added else ReplaceUser())
 
 
-def budget_of(text: str) -> Budget:
-    """How long an audit may take: 60s, 200000 runs, or both as 60s,200000."""
-    from sfumato.audit.sequential import Budget
-
-    runs: int | None = None
-    seconds: float | None = None
-    for part in text.split(","):
-        time = re.fullmatch(r"\s*(\d+(?:\.\d+)?)([smh])\s*", part)
-        count = re.fullmatch(r"\s*([1-9]\d*)\s*", part)
-        if time and seconds is None and float(time[1]) > 0:
-            seconds = float(time[1]) * SECONDS[time[2]]
-        elif count and runs is None:
-            runs = int(count[1])
-        else:
-            raise InvalidParameter(
-                "a budget is a time such as 60s or 5m, a number of runs, or both as 60s,200000, got "
-                f"{text!r}; nothing was run"
-            )
-    return Budget(MOST if runs is None else runs, seconds)
-
-
-def box_of(target: str, command: str, samples: tuple[Path, Path] | None) -> Box:
+def mechanism_of(target: str, command: str, samples: Samples | None) -> Box:
     """What is to be run."""
-    from sfumato.audit.boxes import CommandBox, FunctionBox, function_box, read_samples
+    from sfumato.audit.boxes import command_box, sample_box, target_box
 
     if sum(map(bool, (target, command, samples))) != 1:
         raise InvalidParameter(
@@ -148,131 +176,107 @@ def box_of(target: str, command: str, samples: tuple[Path, Path] | None) -> Box:
             "nothing was run"
         )
     if samples is not None:
-        found = read_samples(*samples)
-        if not (found.first and found.second):
-            raise InvalidInput(
-                f"{samples[0] if not found.first else samples[1]} holds no output; nothing was run"
-            )
-        return found
-    if command:
-        if "{data}" not in command:
-            raise InvalidParameter(
-                f"a command says where {{data}} goes, got {command!r}; nothing was run"
-            )
-        return CommandBox(command, command)
-    if (module := target.partition(":")[0]).endswith(".py"):
-        name = module.removesuffix(".py").replace("/", ".") + target.removeprefix(module)
-        raise InvalidParameter(
-            f"a target is module:function, got {target!r}; try {name}; nothing was run"
-        )
-    with_function = loaded(function_box, target)
-    return FunctionBox(careful(with_function.function, target), target)
+        return sample_box(*samples)
+    return command_box(command) if command else target_box(target)
 
 
-def loaded(load: Callable[[str], Any], target: str) -> Any:
-    """What a module:function names, in the current folder too; what its module raises is one sentence."""
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        return load(target)
-    except SfumatoError:
-        raise
-    except Exception as problem:
-        raise InvalidInput(
-            f"cannot load {target}: {type(problem).__name__}: {problem}; nothing was run"
-        ) from problem
+def inputs_of(
+    inputs: str, pair: list[str], pairs: Path | None, *, samples: bool, data: bool
+) -> Inputs | list[Pair] | None:
+    """The inputs that are given, in exactly one way; none with samples or with random data."""
+    from sfumato.audit.boxes import inputs_of as form_of
+    from sfumato.audit.boxes import parse_pair, read_pairs
 
-
-def careful(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function, whose own mistakes end the audit in one sentence; its signature stays to be seen."""
-
-    @wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except SfumatoError:
-            raise
-        except Exception as problem:
-            raise InvalidInput(
-                f"{name} failed on {_given(args)}: {type(problem).__name__}: {problem}; nothing was concluded"
-            ) from problem
-
-    return run
-
-
-def _given(args: tuple[Any, ...]) -> str:
-    """The first argument in words: an input, or a generator, of which there is nothing to see."""
-    one = args[0] if args else None
-    return "a generator" if type(one).__name__ == "Generator" else f"the input {shown(one)}"
-
-
-def pairs_of(
-    box: Box, inputs: str, pair: Sequence[str], file: Path | None
-) -> Sequence[Pair] | Inputs:
-    """The inputs to try: a form of data, or pairs as they are given."""
-    from sfumato.audit.boxes import Pair, SampleBox, inputs_of
-
-    if isinstance(box, SampleBox):
-        if inputs or pair or file:
-            raise InvalidParameter(
-                "--samples are of one pair already, without others; nothing was run"
-            )
-        return [Pair(0, 1, FILES)]
-    if sum(map(bool, (inputs, pair, file))) != 1:
+    if samples and (inputs or pair or pairs):
+        raise InvalidParameter("--samples are of one pair already, without others; nothing was run")
+    if samples or data:
+        return None
+    if sum(map(bool, (inputs, pair, pairs))) != 1:
         raise InvalidParameter(
             "say on which neighbors to run it: --inputs numbers, queries:10, histogram:5 or list:20 for a "
             "form of data, --pair '[A, B]', or --pairs FILE, and one of them; inputs that are no neighbors "
             "would refute a true claim, so none are guessed; nothing was run"
         )
+    if pairs is not None:
+        return read_pairs(pairs)
     if inputs:
-        return inputs_of(inputs)
-    if file is not None:
-        return _read_pairs(file)
-    return [_read_pair(text, number) for number, text in enumerate(pair, 1)]
+        return form_of(inputs)
+    return [parse_pair(text, number) for number, text in enumerate(pair, 1)]
 
 
-def _read_pair(text: str, number: int) -> Pair:
-    try:
-        first, second = json.loads(text)
-    except (TypeError, ValueError):
+def certificate_of(
+    claim: Claim,
+    *,
+    certify: bool,
+    proximity: float | None,
+    outputs: str,
+    specification: str,
+    data: str,
+    weight: float,
+) -> CertificateOptions | None:
+    """What is to be certified, if anything; options that do not go together are refused."""
+    from sfumato.audit import CertificateOptions, is_random
+
+    if not certify and is_random(claim):
         raise InvalidParameter(
-            f"a pair is a JSON list of two inputs, e.g. '[0, 1]' or '[[1, 0], [1, 1]]', got {text!r}; "
+            "a claim with gamma is about random data: no pair refutes it; give --certify and --data; "
             "nothing was run"
-        ) from None
-    return _named(first, second, number)
-
-
-def _named(first: Any, second: Any, number: int) -> Pair:
-    """A pair called by its inputs, where these are short."""
-    from sfumato.audit.boxes import Pair
-
-    name = f"{json.dumps(first)} and {json.dumps(second)}"
-    return Pair(first, second, name if len(name) <= SHORT else f"pair {number}")
-
-
-def _read_pairs(path: Path) -> list[Pair]:
-    from sfumato.audit.boxes import Pair
-
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise InvalidInput(f"cannot read {path}: {problem.strerror}") from None
-    except (ValueError, RecursionError):
-        raise InvalidInput(f"{path} is no JSON; nothing was run") from None
-    found: list[Pair] = []
-    for number, one in enumerate(data if isinstance(data, list) else [], 1):
-        match one:
-            case [first, second]:
-                found.append(_named(first, second, number))
-            case {"first": first, "second": second}:
-                named = _named(first, second, number)
-                found.append(Pair(first, second, str(one.get("name", named.name))))
-            case _:
-                found.clear()
-                break
-    if not found:
-        raise InvalidInput(
-            f'{path} must be a list of [first, second] or {{"name", "first", "second"}}; nothing was run'
         )
-    return found
+    if certify and (proximity is None or not outputs):
+        raise InvalidParameter(
+            "--certify needs --proximity, how far off the claim may be, and --outputs, how many there "
+            "are; nothing was run"
+        )
+    if not certify and (proximity is not None or outputs or specification or data):
+        raise InvalidParameter(
+            "--proximity, --outputs, --specification and --data go with --certify; nothing was run"
+        )
+    if weight != 1 and not data:
+        raise InvalidParameter(
+            f"--weight is of a gamma, and goes with --data, got {weight:g}; nothing was run"
+        )
+    if proximity is None:
+        return None
+    return CertificateOptions(
+        proximity, _outputs(outputs), specification or None, data or None, weight
+    )
+
+
+def plan_commands(plan: AuditPlan, claim: str) -> list[str]:
+    """The commands that do what was planned, or try to refute the claim; capitals are to be filled in."""
+    from sfumato.audit import Budget, is_random
+    from sfumato.audit.property_testing import CONFIDENCE
+    from sfumato.audit.render import MANY_RUNS
+
+    begin, lines = f"sfumato audit run MODULE:FUNCTION --claim {shlex.quote(claim)}", []
+    if plan.verifiable and plan.total_runs <= MANY_RUNS:
+        stated = "'[ALL, OF, THEM]' --specification MODULE:FUNCTION"
+        words = f"--certify --proximity {plan.proximity:g} --outputs "
+        words += str(plan.outputs) if plan.min_mass is None else stated
+        if plan.confidence != CONFIDENCE:
+            words += f" --confidence {plan.confidence:g}"
+        if plan.weight != 1:
+            words += f" --weight {plan.weight:g}"
+        if plan.total_runs > Budget().runs:  # what `audit run` allows if none is given
+            words += f" --budget {plan.total_runs}"
+        given = "--data MODULE:FUNCTION" if is_random(plan.claim) else "--inputs FORM"
+        lines.append(f"to do it: {begin} {words} {given}")
+    if not plan.refutable:
+        return lines
+    return [
+        *lines,
+        f"to try to refute it: {begin} --inputs FORM",
+        "(FORM is numbers, queries:10, histogram:5 or list:20; --pair '[A, B]' gives inputs of your own)",
+    ]
+
+
+def _outputs(text: str) -> int | list[Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if isinstance(found, list) or type(found) is int:
+        return found
+    raise InvalidParameter(
+        f"--outputs is a number, or a list as JSON, got {text!r}; nothing was run"
+    )

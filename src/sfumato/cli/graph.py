@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Literal, ParamSpec, TypeVar
 
 import typer
 
-from sfumato.cli import graph_limits, graph_simulate
+from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
-from sfumato.cli.graph_files import (
-    Columns,
-    Edges,
-    Overwrite,
-    ends_of,
-    number_of,
-    read_blocks,
-    read_edges,
-    read_words,
-    signals_line,
-    write_blocks,
-    write_labels,
-)
 from sfumato.cli.sense_outputs import check_outputs
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import InvalidParameter
 from sfumato.files import check_writable, write_file
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from sfumato.graphon import BlockGraphon, Blocks
-    from sfumato.privacy import Ledger
 
 app = typer.Typer(
     help="Blocks of a network (groups of nodes that are joined alike), and the limits of what a network can "
@@ -40,11 +24,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-app.command("limits")(graph_limits.limits)
-app.command("simulate")(graph_simulate.simulate)
-
-SHOWN = 12
-"""Blocks whose matrix is printed; more are in --out."""
+P = ParamSpec("P")
+R = TypeVar("R")
 
 EdgesArgument = Annotated[
     Path,
@@ -54,10 +35,33 @@ EdgesArgument = Annotated[
         show_default=False,
     ),
 ]
+Columns = Annotated[
+    str,
+    typer.Option(
+        help="Columns of the two ends of an edge, with a comma; else u,v, source,target, from,to or src,dst.",
+        show_default=False,
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+
+
+def flags(command: Callable[P, R]) -> Callable[P, R]:
+    """A command whose mistakes name its options where the library names parameters."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except InvalidParameter as problem:
+            named = re.sub(r"`([a-z]+)`", r"--\1", str(problem))
+            raise InvalidParameter(named) from problem
+
+    return run
 
 
 @app.command()
 @sentences
+@flags
 def blocks(
     edges: EdgesArgument,
     k: Annotated[str, typer.Option(help="How many blocks; auto finds the number.")] = "auto",
@@ -103,42 +107,45 @@ def blocks(
     --ledger nobody can tell from the answer whether two given nodes are joined; nothing else of the
     edges is printed.
     """
-    from sfumato.graphon import Blocks
+    from sfumato.graphon import find_blocks, release_blocks, render_blocks
 
-    hush = quiet or json
-    reads = [edges, nodes, ledger]
+    quiet = quiet or json
     for path, suffix in ((plot, ".png"), (labels, ".csv"), (out, ".json")):
-        check_outputs([path] if path else [], {suffix}, reads=reads, overwrite=overwrite)
-    private = bool(epsilon) or ledger is not None
-    if private and nodes is None:
-        raise InvalidParameter(
-            "with --epsilon say which nodes there are by --nodes: who has an edge is private; nothing was "
-            "read"
+        check_outputs(
+            [path] if path else [], {suffix}, reads=[edges, nodes, ledger], overwrite=overwrite
         )
-    for file in filter(None, (plot, labels, out)):
-        check_writable(file, overwrite=overwrite, lost="nothing was run")
-    found = Blocks(
-        number_of(k), epsilon=epsilon or None, ledger=None if ledger is None else _pays(ledger)
-    )
-    given = read_edges(edges, ends=ends_of(columns), nodes=nodes, private=private)
-    if not private:
-        say(read_words(given), quiet=hush)
-    with working(f"looking for {'blocks' if k == 'auto' else f'{k} blocks'}", quiet=hush):
-        found.fit(given.network)
-    result = _result(found, given)
+    for path in filter(None, (plot, labels, out)):
+        check_writable(path, overwrite=overwrite, lost="nothing was run")
+    if bool(epsilon) != (ledger is not None):
+        missing = "ledger" if epsilon else "epsilon"
+        raise InvalidParameter(
+            f"private blocks need both --epsilon and --ledger, got no {missing}; nothing was read"
+        )
+    number, ends = _number(k), _ends(columns)
+    with _steps(quiet=quiet) as watch:
+        if epsilon and ledger is not None:
+            found = release_blocks(
+                edges, number, epsilon=epsilon, ledger=ledger, nodes=nodes, columns=ends, watch=watch
+            )  # fmt: skip
+        else:
+            found = find_blocks(edges, number, nodes=nodes, columns=ends, watch=watch)
     # Said first: what was paid for is not lost with a file that cannot be written.
-    show(result, _table(found, _words(found, given, result, private=private)), json=json)
+    show(found.to_json(), render_blocks(found), json=json)
     sys.stdout.flush()
-    written = _written(out, labels, found, given, result, overwrite=overwrite)
+    if out is not None:
+        found.write(out, overwrite=overwrite)
+    if labels is not None:
+        found.write_labels(labels, overwrite=overwrite)
     if plot is not None:
-        write_file(plot, _picture(found, edges.name), overwrite=overwrite)
-        written.append(str(plot))
-    if written:
-        say(f"written: {', '.join(written)}", quiet=hush)
+        picture = found.picture(caption=f"{edges.name}: {found.reason}")
+        write_file(plot, picture, overwrite=overwrite)
+    if written := [str(path) for path in (out, labels, plot) if path is not None]:
+        say(f"written: {', '.join(written)}", quiet=quiet)
 
 
 @app.command()
 @sentences
+@flags
 def distance(
     a: Annotated[
         Path,
@@ -156,155 +163,125 @@ def distance(
     best matching of nodes, between proven bounds. Edge lists are replaced by the blocks found in
     them; how far those are from the truth is not in the bounds.
     """
-    from sfumato.graphon import distance as between
+    from sfumato.graphon import compare_networks, render_comparison
 
-    hush = quiet or json
-    one, other = (_graphon(path, number_of(k), ends_of(columns), hush=hush) for path in (a, b))
-    with working("matching blocks", quiet=hush):
-        found = between(one, other)
-    result = {
-        "lower": found.lower,
-        "upper": found.upper,
-        "exact": found.exact,
-        "proved_by": found.witness.name,
-        "coupling": found.coupling.tolist(),
-        "blocks": [one.k, other.k],
-        "densities": [one.density, other.density],
-    }
-    text = (
-        f"distance {found.upper:.4g}, exactly"
-        if found.exact
-        else f"distance between {found.lower:.4g} and {found.upper:.4g}"
-    )
-    text += f" (delta_2 of {one.k} and {other.k} blocks as found; densities "
-    text += f"{one.density:.4g} and {other.density:.4g})"
-    show(result, "\n".join([text, *_matched(found.coupling)]), json=json)
+    with _steps(quiet=quiet or json) as watch:
+        found = compare_networks(a, b, _number(k), columns=_ends(columns), watch=watch)
+    show(found.to_json(), "\n".join(render_comparison(found)), json=json)
 
 
-def _result(found: Blocks, given: Edges) -> dict[str, Any]:
-    from sfumato.graphon import signals
+@app.command()
+@sentences
+@flags
+def limits(
+    graph: Annotated[
+        Path | None,
+        typer.Argument(
+            help="An edge list, or blocks of `graph blocks --out`, whose nodes, blocks and chances are taken "
+            "where they are not given.",
+            show_default=False,
+        ),
+    ] = None,
+    n: Annotated[int | None, typer.Option("--n", help="Nodes.", min=2, show_default=False)] = None,
+    k: Annotated[int | None, typer.Option("--k", help="Blocks.", min=2, show_default=False)] = None,
+    rho: Annotated[
+        float | None,
+        typer.Option(
+            "--rho", help="The largest chance of an edge: that within blocks.", show_default=False
+        ),
+    ] = None,
+    between: Annotated[
+        float | None,
+        typer.Option(
+            help="The chance of an edge between blocks, as a share of --rho; 0.2 if not known.",
+            min=0,
+            max=1,
+            show_default=False,
+        ),
+    ] = None,
+    columns: Columns = "",
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the phase diagram: .png.", show_default=False)
+    ] = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a network of n nodes can tell about k blocks: before anyone collects it, or of one you have.
 
-    return {
-        "nodes": given.network.size,
-        "k": found.k_,
-        "detectable": found.detectable_,
-        "hopeless": found.hopeless_,
-        "reason": found.reason_,
-        "shares": found.shares_.tolist(),
-        "matrix": found.matrix_.tolist(),
-        "density": found.density_,
-        "signals": signals(found.graphon_, given.network.size).tolist(),
-        "rate": found.rate_,
-        "labels": dict(zip(given.names, found.labels_.tolist(), strict=True)),
-        "guarantee": [str(release.guarantee) for release in found.releases_],
-        "entries": [release.entry.number for release in found.releases_],
-    }
+    Blocks of even size, an edge within one with chance rho and between two with a share of that.
+    """
+    from sfumato.graphon import network_limits, render_limits
 
-
-def _pays(path: Path) -> Ledger:
-    """The ledger that pays for edges; one for users is refused with the line that makes the right one."""
-    from sfumato.errors import LedgerMismatch
-    from sfumato.privacy import FlippedEdge, Ledger
-
-    line = f"sfumato ledger create {path} --epsilon 3 --unit edge --neighbors flipped-edge --source NAME"
-    if not path.exists():
-        raise InvalidInput(f"there is no ledger {path}; make one with: {line}; nothing was read")
-    ledger = Ledger(path)
-    if not isinstance(ledger.header.neighbors, FlippedEdge) or ledger.header.unit != "edge":
-        raise LedgerMismatch(
-            f"{path} accounts for '{ledger.header.neighbors}' per {ledger.header.unit}, and edges need one "
-            f"made like: {line}; nothing was read"
+    check_outputs([plot] if plot else [], {".png"}, reads=[graph], overwrite=overwrite)
+    with _steps(quiet=quiet or json) as watch:
+        found = network_limits(
+            graph, n=n, k=k, rho=rho, between=between, columns=_ends(columns), watch=watch
         )
-    return ledger
+    show(found.to_json(), "\n".join(render_limits(found)), json=json)
+    if plot is not None:
+        write_file(plot, found.picture(), overwrite=overwrite)
+        say(f"written: {plot}", quiet=quiet or json)
 
 
-def _words(found: Blocks, given: Edges, result: dict[str, Any], *, private: bool) -> list[str]:
-    n = given.network.size
-    counted = f"{found.k_} block{'s' * (found.k_ > 1)} of {n:,} nodes"
-    lines = [f"{counted}: {found.reason_}"]
-    if result["signals"]:
-        lines.append(signals_line(result["signals"]))
-    lines.append(f"density {result['density']:.3g}")
-    if found.rate_ > 0:
-        lines[-1] += f"; nobody's error is below {found.rate_:.3g}, up to a constant"
-    if private:
-        paid = " and ".join(str(release.guarantee.loss) for release in found.releases_)
-        lines.append(f"paid {paid}: {found.releases_[0].guarantee.neighbors}")
-    return lines
+@app.command()
+@sentences
+@flags
+def simulate(
+    folder: Annotated[Path, typer.Argument(help="A new folder for the files.", show_default=False)],
+    n: Annotated[int, typer.Option("--n", help="Nodes.", min=2)] = 600,
+    k: Annotated[int, typer.Option("--k", help="Blocks, of about even size.", min=1)] = 3,
+    rho: Annotated[
+        float, typer.Option("--rho", help="The chance of an edge within a block.")
+    ] = 0.1,
+    between: Annotated[
+        float,
+        typer.Option(
+            help="The chance of an edge between blocks, as a share of --rho.", min=0, max=1
+        ),
+    ] = 0.2,
+    seed: Annotated[int | None, typer.Option(help="The same network again.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make up a network of even blocks: to try everything on, or to see what one like yours would tell."""
+    from sfumato.graphon import simulate_network, write_network
+
+    drawn = simulate_network(n, k, rho=rho, between=between, rng=chance(seed))
+    paths = write_network(drawn, folder).to_json()
+    say(f"made up {n:,} nodes and {len(drawn.network.edges):,} edges", quiet=quiet or json)
+    show(paths, "\n".join(paths.values()), json=json)
 
 
-def _table(found: Blocks, lines: Sequence[str]) -> Any:
-    from rich.console import Group
-    from rich.text import Text
+@contextmanager
+def _steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Say each step when it begins; on a terminal a clock runs beside it until the next."""
+    with ExitStack() as stack:
 
-    texts = [Text(line) for line in lines]
-    return Group(*texts) if found.k_ > SHOWN else Group(*texts, _matrix(found))
+        def watch(step: str) -> None:
+            stack.close()
+            stack.enter_context(working(step, quiet=quiet))
 
-
-def _matrix(found: Blocks) -> Table:
-    import numpy as np
-    from rich.table import Table
-
-    table = Table(title="chance of an edge", title_justify="left", box=None)
-    table.add_column("block", justify="right")
-    table.add_column("nodes", justify="right")
-    for block in range(found.k_):
-        table.add_column(str(block), justify="right")
-    sizes = np.bincount(found.labels_, minlength=found.k_)
-    for block, (size, row) in enumerate(zip(sizes.tolist(), found.matrix_.tolist(), strict=True)):
-        table.add_row(str(block), f"{size:,}", *(f"{chance:.3g}" for chance in row))
-    return table
+        yield watch
 
 
-def _written(
-    out: Path | None,
-    labels: Path | None,
-    found: Blocks,
-    given: Edges,
-    result: dict[str, Any],
-    *,
-    overwrite: bool,
-) -> list[str]:
-    written = []
-    if out is not None:
-        write_blocks(out, result, overwrite=overwrite)
-        written.append(str(out))
-    if labels is not None:
-        write_labels(labels, given.names, found.labels_.tolist(), overwrite=overwrite)
-        written.append(str(labels))
-    return written
+def _ends(columns: str) -> tuple[str, str] | None:
+    """The two columns that were named; None where none were."""
+    if not columns:
+        return None
+    names = tuple(name.strip() for name in columns.split(","))
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise InvalidParameter(
+            f"--columns must be two names with a comma, got {columns!r}; nothing was read"
+        )
+    return names[0], names[1]
 
 
-def _picture(found: Blocks, name: str) -> bytes:
-    from sfumato.figures import blocks_picture
-
-    names = [str(block) for block in range(found.k_)]
-    return blocks_picture(
-        found.matrix_, found.shares_, names=names, caption=f"{name}: {found.reason_}"
-    )
-
-
-def _graphon(path: Path, k: Any, ends: tuple[str, str] | None, *, hush: bool) -> BlockGraphon:
-    from sfumato.graphon import Blocks
-
-    if (kept := read_blocks(path)) is not None:
-        return kept.graphon
-    if path.suffix == ".json" and not path.exists():
-        raise InvalidInput(f"cannot read {path}: there is no such file; nothing was compared")
-    given = read_edges(path, ends=ends)
-    with working(f"looking for blocks in {path}: {read_words(given)}", quiet=hush):
-        return Blocks(k).fit(given.network).graphon_
-
-
-def _matched(coupling: Any) -> list[str]:
-    """Which blocks are matched, the largest shares first."""
-    pairs = [
-        (float(share), i, j)
-        for i, row in enumerate(coupling)
-        for j, share in enumerate(row)
-        if share > 5e-3
-    ]
-    lines = [
-        f"block {i} with block {j}: {share:.1%} of the nodes" for share, i, j in sorted(pairs)[::-1]
-    ]
-    return lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"and {len(lines) - SHOWN} more"]
+def _number(k: str) -> int | Literal["auto"]:
+    if k == "auto":
+        return "auto"
+    if not k.isdecimal() or int(k) < 1:
+        raise InvalidParameter(
+            f"--k must be auto or a whole number from 1, got {k!r}; nothing was read"
+        )
+    return int(k)

@@ -1,92 +1,67 @@
-"""`sfumato heatmap`: from rows of (user, place) to a private map, its rehearsal, and drawing it again."""
+"""`sfumato heatmap`: from rows of (user, place) to a private map, and what can be done with it."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from sfumato.cli import demo, film, heatmap_plan, saved_map, zones
-from sfumato.cli.area import (
-    Bounds,
-    BoundsFile,
-    Cells,
-    Image,
-    Levels,
-    Outer,
-    Plane,
-    Shape,
-    described,
-    named_area,
-)
-from sfumato.cli.console import Json, Quiet, say, sentences, show, working
-from sfumato.cli.groups import (
-    By,
-    From,
-    PerPeriod,
-    Time,
-    To,
-    Values,
-    Zone,
-    files_of,
-    films_among,
-    masses_in,
-    named_groups,
-    names_of,
-    with_time,
-)
-from sfumato.cli.map_options import (
+from sfumato.cli import demo, heatmap_plan
+from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.heatmap_options import (
     H3,
     Alone,
+    Bounds,
+    BoundsFile,
+    BoundsShare,
+    By,
+    Cells,
     Connection,
     Delimiter,
     Delta,
     Engine,
     EngineOption,
     Epsilon,
+    From,
+    Image,
     Input,
+    Levels,
     MethodOption,
+    MethodSettings,
     Out,
+    Outer,
     Over,
     Overwrite,
+    PerPeriod,
+    Plane,
+    PriorFile,
+    Public,
+    SavedMap,
+    Shape,
+    Time,
     Title,
+    To,
     Top,
     User,
     Users,
-    Way,
+    Values,
     Weight,
     WeightCap,
     WeightStep,
     Width,
     X,
     Y,
-    keep_apart,
-    named_columns,
+    Zone,
+    aloud,
+    named_groups,
     named_method,
-    write_maps,
+    watching,
 )
-from sfumato.cli.prior import PriorFile, declared_prior, sharpened_maps
-from sfumato.errors import BudgetExceeded, InvalidParameter
-
-if TYPE_CHECKING:
-    from sfumato.heatmap import HeatmapRelease
-    from sfumato.privacy import Guarded
-    from sfumato.records import CellSums
-    from sfumato.spaces import Area
-
-BLUR = 0.02  # of the map's side: what forecasts and the leaderboard look through
 
 app = typer.Typer(
     help="Private heatmaps: rows of (user, place) in, a private map out.", no_args_is_help=True
 )
-app.command("draw")(saved_map.draw)
-app.command("hotspots")(saved_map.hotspots)
-app.command("film")(film.film)
-app.command("totals")(zones.totals)
-app.command("plan")(heatmap_plan.plan)
-app.command("city")(demo.city)
 
 
 @app.command()
@@ -103,18 +78,12 @@ def release(
     bounds_file: BoundsFile = None,
     image: Image = None,
     outer: Outer = "",
-    bounds_share: Annotated[
-        str,
-        typer.Option(
-            help="Share of epsilon that --bounds private may spend.",
-            rich_help_panel="Area",
-            show_envvar=False,
-        ),
-    ] = "1/10",
+    bounds_share: BoundsShare = "1/10",
     plane: Plane = False,
     cells: Cells = Shape.square,
     levels: Levels = 8,
-    method: MethodOption = Way.zoom,
+    method: MethodOption = "zoom",
+    method_option: MethodSettings = None,
     width: Width = 20,
     delta: Delta = "1e-6",
     users: Users = 200,
@@ -154,118 +123,50 @@ def release(
     The ledger pays first. Nothing printed or written depends on the rows, except through what was
     paid for.
     """
-    from fractions import Fraction
+    from sfumato.heatmap import as_text, plan_release
 
-    from sfumato.heatmap import area_prices, check_outputs, find_area, price, release_sums
-    from sfumato.privacy import Ledger, PureDP, compose
-    from sfumato.privacy.accounting import encode, exact
-    from sfumato.privacy.ledger import at_most
-    from sfumato.records import bound_of_groups, open_table, sum_cells
-
-    hush = quiet or json
-    cost = exact(epsilon, name="epsilon")
-    if not cost > 0:
-        raise InvalidParameter(f"epsilon must be above 0, got {epsilon}; nothing was charged")
-    if not note.isprintable():
-        raise InvalidParameter("a note must be printable on one line; nothing was charged")
     groups = named_groups(
         by, values, time=time, start=start, end=end, zone=time_zone, per_period=mass_per_period
     )
-    films, names = films_among(out, groups), names_of(groups)
-    targets = {name: files_of([path for path in out if path not in films], name) for name in names}
-    private = bounds == "private"
-    columns = with_time(
-        named_columns(
-            user, x, y, weight, weight_step, weight_cap, "" if time else by, one_row_one_user
-        ),
-        groups,
-        private_area=private,
-    )
-    way = named_method(method, width=width, delta=delta, users=users, top=top)
-    area = named_area(
-        outer if private else bounds, bounds_file, image, plane=plane, cells=cells, levels=levels
-    )
-    if private and over is not None:
-        raise InvalidParameter(
-            "an image lies under the area it shows, not one found in it: --over does not go "
-            "with --bounds private; nothing was charged"
-        )
-    files = [*films, *(path for paths in targets.values() for path in paths)]
-    check_outputs(files, area, over=over, h3_resolution=h3_resolution, overwrite=overwrite)
-    keep_apart(files, [ledger, image, over, bounds_file, prior], input)
-    public = declared_prior(prior, area, rows=input)
-    budget = Ledger(ledger)
-    spent_on_bounds = cost * exact(bounds_share, name="bounds share") if private else Fraction(0)
-    if private and not 0 < spent_on_bounds < cost:
-        raise InvalidParameter(
-            f"the bounds share must lie in (0, 1), got {bounds_share}; nothing was charged"
-        )
-    bound = bound_of_groups(area.grid, groups, unit=budget.header.unit)
-    masses = masses_in(bound)
-    costs = [price(way, cost - spent_on_bounds, area, groups=len(names), masses=masses)]
-    if private:
-        costs = [*area_prices(spent_on_bounds), *costs]
-    try:
-        budget.afford(*costs, bound=bound)
-    except BudgetExceeded as problem:
-        if masses == 1:
-            raise
-        raise BudgetExceeded(f"epsilon {epsilon} in each of {masses} periods: {problem}") from None
-    if dry_run:
-        left, whole = budget.statement().left, compose(costs)
-        frames = {"frames": len(names)} if time else {}
-        many = f" for {len(names)} frames" if time else ""
-        show(
-            {"cost": encode(whole), "left": encode(left), "area": list(area.bounds), **frames},
-            f"would cost {whole}{many}; {at_most(left)} left in {ledger}; {described(area)}; nothing was "
-            "read or charged",
-            json=json,
-        )
-        return
-
-    table = open_table(
+    planned = plan_release(
         input,
-        engine=engine.value,
-        connection=connection or None,
-        delimiter=delimiter,
-        columns=columns,
-    )
-
-    def summed(where: Area) -> Guarded[CellSums]:
-        return sum_cells(
-            table,
-            columns,
-            where,
-            source=budget.header.source,
-            unit=budget.header.unit,
-            groups=groups if by else None,
-        )
-
-    if private:
-        # Where people are is asked of all groups together.
-        with working(f"finding the area inside {outer or image or bounds_file}", quiet=hush):
-            area = find_area(summed, area, ledger=budget, epsilon=spent_on_bounds)
-    say(described(area), quiet=hush)
-    with working(f"counting {input} with {engine.value}", quiet=hush):
-        guarded = summed(area)
-    say(f"releasing by {way.name} from {ledger}", quiet=hush)
-    maps = release_sums(
-        guarded,
-        area,
-        ledger=budget,
-        epsilon=cost - spent_on_bounds,
-        method=way,
+        ledger=ledger,
+        epsilon=epsilon,
+        method=named_method(method, method_option, width=width, delta=delta, users=users, top=top),
         groups=groups,
-        area_cost=PureDP(spent_on_bounds) if private else None,
-        columns=columns,
+        prior=prior,
+        outputs=out,
         title=title,
         note=note,
+        user=user,
+        x=x,
+        y=y,
+        weight=weight,
+        weight_step=weight_step,
+        weight_cap=weight_cap,
+        by="" if time else by,
+        one_row_one_user=one_row_one_user,
+        engine=engine.value,
+        connection=connection,
+        delimiter=delimiter,
+        bounds=bounds,
+        outer=outer,
+        bounds_share=bounds_share,
+        bounds_file=bounds_file,
+        image=image,
+        plane=plane,
+        cells=cells.value,
+        levels=levels,
+        over=over,
+        h3_resolution=h3_resolution,
+        overwrite=overwrite,
     )
-    maps = sharpened_maps(maps, public)
-    written = write_maps(
-        maps, targets, films, over=over, h3_resolution=h3_resolution, overwrite=overwrite, hush=hush
-    )
-    _finish(maps[0], written, budget, json=json)
+    if dry_run:
+        show(planned.result.to_json(), as_text(planned.result), json=json)
+        return
+    with watching(quiet=quiet or json) as watch:
+        result = planned.run(watch=watch, warn=aloud)
+    show(result.to_json(), as_text(result), json=json)
 
 
 @app.command()
@@ -274,10 +175,7 @@ def rehearse(
     input: Input,  # noqa: A002
     epsilon: Epsilon,
     out: Out,
-    public: Annotated[
-        bool,
-        typer.Option("--public", help="The rows are public or made up; exact errors may be shown."),
-    ] = False,
+    public: Public = False,
     user: User = "",
     x: X = "lon",
     y: Y = "lat",
@@ -287,7 +185,8 @@ def rehearse(
     plane: Plane = False,
     cells: Cells = Shape.square,
     levels: Levels = 8,
-    method: MethodOption = Way.zoom,
+    method: MethodOption = "zoom",
+    method_option: MethodSettings = None,
     width: Width = 20,
     delta: Delta = "1e-6",
     users: Users = 200,
@@ -310,77 +209,150 @@ def rehearse(
 
     Never run it on private data: the errors it prints are exact numbers about the rows.
     """
-    from sfumato.heatmap import check_outputs, compare, rehearse_exactly, smooth
-    from sfumato.records import open_table
+    from sfumato.heatmap import as_text, rehearse_heatmap
 
-    hush = quiet or json
-    columns = named_columns(user, x, y, weight, weight_step, weight_cap, "", one_row_one_user)
-    area = named_area(bounds, bounds_file, image, plane=plane, cells=cells, levels=levels)
-    check_outputs(out, area, over=over, h3_resolution=h3_resolution, overwrite=overwrite)
-    keep_apart(out, [image, over, bounds_file, prior], input)
-    followed = declared_prior(prior, area, rows=input)
-    say(f"rehearsing on {input}", quiet=hush)
-    table = open_table(
-        input,
-        engine=engine.value,
-        connection=connection or None,
-        delimiter=delimiter,
-        columns=columns,
-    )
-    way = named_method(method, width=width, delta=delta, users=users, top=top)
-    rehearsed, truth = rehearse_exactly(
-        table, columns, area, public=public, epsilon=epsilon, method=way
-    )
-    (rehearsed,) = sharpened_maps((rehearsed,), followed)
-    errors = asdict(compare(smooth(truth, BLUR), rehearsed.image(sigma=BLUR), area))
-    sharp = asdict(compare(truth, rehearsed.image(), area))
-    written = write_maps(
-        (rehearsed,),
-        {"": out},
-        over=over,
-        h3_resolution=h3_resolution,
-        overwrite=overwrite,
-        hush=hush,
-    )
-    result = {
-        "rehearsal": True,
-        "statement": rehearsed.statement,
-        "written": written,
-        "blur": BLUR,
-        **errors,
-        "without_blur": sharp,
-    }
-    show(result, _error_lines(errors, sharp), json=json)
+    with watching(quiet=quiet or json) as watch:
+        result = rehearse_heatmap(
+            input,
+            public=public,
+            epsilon=epsilon,
+            method=named_method(
+                method, method_option, width=width, delta=delta, users=users, top=top
+            ),
+            prior=prior,
+            outputs=out,
+            user=user,
+            x=x,
+            y=y,
+            weight=weight,
+            weight_step=weight_step,
+            weight_cap=weight_cap,
+            one_row_one_user=one_row_one_user,
+            engine=engine.value,
+            connection=connection,
+            delimiter=delimiter,
+            bounds=bounds,
+            bounds_file=bounds_file,
+            image=image,
+            plane=plane,
+            cells=cells.value,
+            levels=levels,
+            over=over,
+            h3_resolution=h3_resolution,
+            overwrite=overwrite,
+            watch=watch,
+            warn=aloud,
+        )
+    show(result.to_json(), as_text(result), json=json)
 
 
-def _finish(one: HeatmapRelease, written: list[str], ledger: Any, *, json: bool) -> None:
-    from sfumato.privacy.accounting import encode
-    from sfumato.privacy.ledger import at_most
+@app.command()
+@sentences
+def draw(
+    file: SavedMap,
+    out: Out,
+    over: Over = None,
+    h3_resolution: H3 = None,
+    title: Title = "",
+    prior: PriorFile = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a saved map in other formats: it is paid for, so this costs nothing."""
+    from sfumato.heatmap import as_text, draw_map
 
-    left = ledger.statement().left
-    result = {
-        "statement": one.statement,
-        "method": one.method,
-        "parameters": one.parameters,
-        "entry": one.receipt.entry.to_json(),
-        "left": encode(left),
-        "area": list(one.area.bounds),
-        "written": written,
-    }
-    show(result, f"{one.statement}\nleft in {ledger.path}: {at_most(left)}", json=json)
+    with watching(quiet=quiet or json) as watch:
+        result = draw_map(
+            file,
+            out,
+            title=title,
+            prior=prior,
+            over=over,
+            h3_resolution=h3_resolution,
+            overwrite=overwrite,
+            watch=watch,
+            warn=aloud,
+        )
+    show(result.to_json(), as_text(result), json=json)
 
 
-def _error_lines(errors: dict[str, Any], sharp: dict[str, Any]) -> str:
-    lines = [
-        f"seen through a blur of {100 * BLUR:g}% of the map's side, as plan forecasts it:",
-        f"similarity {errors['similarity']:.3f} and correlation {errors['pearson']:.3f}: 1 is a perfect map",
-        f"divergence (kl) {errors['kl']:.3f}: 0 is a perfect map",
-        f"earth mover's distance {errors['emd']:.4f} of the map's side: 0 is a perfect map",
-    ]
-    if errors["emd_metres"] is not None:
-        lines.append(f"on average, mass is {errors['emd_metres']:,.0f} m off")
-    lines.append(
-        f"cell by cell, without a blur: similarity {sharp['similarity']:.3f}, correlation "
-        f"{sharp['pearson']:.3f}, divergence {sharp['kl']:.3f}"
-    )
-    return "\n".join(lines)
+@app.command()
+@sentences
+def hotspots(
+    file: SavedMap,
+    count: Annotated[int, typer.Option("-k", help="How many places.", min=1)] = 5,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The k places that best stand for a saved map (k-median), and the share of mass near each.
+
+    How far the mass is from them on average is said beside what no k places can be below.
+
+    Where the map knows how sure it is, "real" is said of those within a ring of its picture: there
+    is over twice the map's average in every ring, all at once with a chance of 95%.
+    """
+    from sfumato.heatmap import as_text, map_hotspots
+
+    result = map_hotspots(file, count)
+    say(result.remark, quiet=quiet or json)
+    show(result.to_json(), as_text(result), json=json)
+
+
+@app.command()
+@sentences
+def film(
+    files: Annotated[
+        list[Path], typer.Argument(help="Maps of one release, saved as .json.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="The page that plays them, .html.", show_default=False)],
+    title: Title = "",
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Write saved maps of periods as one page that plays them in order: it costs nothing."""
+    from sfumato.heatmap import as_text, map_timelapse
+
+    result = map_timelapse(files, out, title=title, overwrite=overwrite)
+    show(result.to_json(), as_text(result), json=json)
+
+
+@app.command()
+@sentences
+def totals(
+    file: SavedMap,
+    zones: Annotated[Path, typer.Argument(help="A GeoJSON file of polygons.", show_default=False)],
+    name: Annotated[str, typer.Option(help="The property that names a zone.")] = "name",
+    coverage: Annotated[
+        float,
+        typer.Option(help="The part of zones with users whose interval should hold, at most 0.95."),
+    ] = 0.9,
+    out: Annotated[
+        Path | None, typer.Option(help="A file to write: .csv or .geojson.", show_default=False)
+    ] = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """How many people a saved map has in each zone: districts, parks, areas of interest.
+
+    People are estimated mass: each has mass 1, shared over all the places they were at. Zones may
+    overlap; polygons of one name are one zone. The map is paid for, so this costs nothing.
+    """
+    from sfumato.heatmap import as_text, map_totals
+
+    with watching(quiet=quiet or json) as watch:
+        result = map_totals(
+            file,
+            zones,
+            name=name,
+            coverage=coverage,
+            output=out,
+            overwrite=overwrite,
+            watch=watch,
+        )
+    show(result.to_json(), as_text(result), json=json)
+
+
+app.command("plan")(heatmap_plan.plan)
+app.command("city")(demo.city)

@@ -8,9 +8,15 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.area import Levels, Plane, Shape, named_area
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.map_options import MethodOption, Overwrite, Way
+from sfumato.cli.heatmap_options import (
+    Levels,
+    MethodOption,
+    Overwrite,
+    Plane,
+    Shape,
+    named_area,
+)
 
 
 class Data(StrEnum):
@@ -48,7 +54,7 @@ def plan(
     blur: Annotated[
         float, typer.Option(help="The filter the map is seen through, in sides of it.")
     ] = 0.02,
-    method: MethodOption = Way.zoom,
+    method: MethodOption = "zoom",
     bounds: Annotated[
         str,
         typer.Option(
@@ -86,7 +92,7 @@ def plan(
         kind=kind.value,
         levels=levels,
         blur=blur,
-        method=method.value,
+        method=method,
         area=area,
     )
     if out is not None:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.area import four_numbers
-from sfumato.cli.audit_boxes import aside
-from sfumato.cli.audit_options import loaded
+from sfumato.cli.audit_live import aside
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
-from sfumato.cli.map_options import Overwrite, X, Y, keep_apart
+from sfumato.cli.heatmap_options import Overwrite, X, Y, four_numbers, keep_apart
 from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -141,10 +139,10 @@ def _steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 def _user_methods(targets: Sequence[str]) -> list[UserMethod]:
     """What each module:function names."""
-    from sfumato.audit.boxes import function_box
+    from sfumato.audit.boxes import load_function
     from sfumato.heatmap.benchmark import UserMethod
 
-    return [UserMethod(target, loaded(function_box, target).function) for target in targets]
+    return [UserMethod(target, load_function(target)) for target in targets]
 
 
 def _numbers(text: str) -> list[float]:

@@ -1,41 +1,34 @@
-"""`sfumato sense plan`: the noise, what to expect, and what would do better, before anything is read."""
+"""`sfumato sense plan|place`: the noise, what to expect, what would do better, before anything is read."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.cli.chance import chance
-from sfumato.cli.console import Json, Quiet, say, sentences, show, working
-from sfumato.cli.sense_imagined import (
+from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.heatmap_options import four_numbers
+from sfumato.cli.sense_options import (
+    CalibrationOption,
+    Calibrations,
     CellsOption,
-    Imagined,
+    Delta,
+    Epsilon,
     LengthOption,
     RadiusOption,
+    Rho,
     SensorsOption,
     TimeOption,
     Where,
-    imagined,
-)
-from sfumato.cli.sense_outputs import check_outputs
-from sfumato.cli.sense_site import (
-    CalibrationOption,
-    Calibrations,
-    Rho,
-    planned_noise,
-    reading_loss,
+    needed_loss,
+    synthetic,
+    watching,
 )
 from sfumato.errors import InvalidParameter
-from sfumato.files import write_file
-
-if TYPE_CHECKING:
-    from sfumato.privacy import ZCDP, ApproxDP
-    from sfumato.sensing import NoisePlan, Site
-    from sfumato.sensing.planning import Curve, Design, RecoveryForecast
+from sfumato.files import check_outputs, write_file
 
 
 class Masses(StrEnum):
@@ -138,188 +131,159 @@ def plan(
     With a SITE that takes --sources, --want, --curves or --out; without one it is always done. What
     another T, more sensors, more epsilon or more sources would change takes --curves or --out.
     """
-    from sfumato.cli import sense_forecast as words
-    from sfumato.cli import sense_plan_page as pages
-    from sfumato.cli.sense_cost import after_readings
-    from sfumato.cli.sense_words import many, plain
-    from sfumato.sensing import conditioning, read_site
-    from sfumato.sensing.planning import Design
+    from sfumato.sensing.pipeline import plan_sensors
+    from sfumato.sensing.render import page_sections, picture, plan_text, spectrum
 
     check_outputs([plot] if plot else [], {".png"}, reads=[site])
     check_outputs([out] if out else [], {".html", ".png"}, reads=[site])
-    if trials == 1:
+    options = synthetic(on, sensors, cells, diffusion_time, radius, length)
+    if site is not None and options.given:
         raise InvalidParameter(
-            "a mean with an interval needs two trials, got 1; nothing was planned"
+            f"a site says its own {options.given[0]}; leave one out; nothing was planned"
         )
-    rng = chance(seed)
-    made_up = Imagined(on, sensors, cells, diffusion_time, radius, length)
-    if site is None:
-        found = imagined(made_up, kind="planned", rng=rng, undone="nothing was planned")
-    elif made_up.given:
-        raise InvalidParameter(
-            f"a site says its own {made_up.given[0]}; leave one out; nothing was planned"
+    quietly = quiet or json
+    with watching(quiet=quietly) as watch:
+        result = plan_sensors(
+            options if site is None else site,
+            needed_loss(epsilon, delta or ("1e-6" if readings is None else "1e-5"), rho),
+            readings=readings,
+            calibration=calibration.value,
+            sources=sources,
+            masses=masses.value,
+            trials=trials,
+            target=want,
+            curves=curves or out is not None,
+            rng=chance(seed),
+            watch=watch,
         )
-    else:
-        found = read_site(site)
-    more = want is not None or curves or out is not None
-    if trials == 0 and more:
-        raise InvalidParameter(
-            "--want, --curves and --out simulate, --trials 0 does not; nothing was planned"
-        )
-    if want is not None and not 0 < want < float("inf"):
-        raise InvalidParameter(
-            f"a wanted error is positive and finite, got {want}; nothing was planned"
-        )
-    hush = quiet or json
-    with working(f"looking at {many(len(found.sensors), 'sensor')}", quiet=hush):
-        total = reading_loss(epsilon, delta or ("1e-6" if readings is None else "1e-5"), rho)
-        loss = _each(total, readings, calibration)
-        design = Design(found, loss, sources or 1, masses.value, calibration.value)
-        planned = planned_noise(found, loss, calibration)
-        physics = conditioning(found.operator)
-        result, lines = words.noise(
-            design, planned, physics, total=total, readings=readings, details=details
-        )
-        assumed = made_up.assumed(found) if site is None else []
-        lines = [lines[0], *assumed, *lines[1:]]
-        head = 2 + len(assumed)
-        rest: list[str] = []
-        for part, told in (
-            words.resolution_of(design, planned, readings),
-            after_readings(design, planned, total, readings),
-        ):
-            result |= part
-            rest += told
-        part, papers = words.bounds(design)
-        result |= part
     if plot is not None:
-        write_file(plot, _spectrum(found, planned, physics))
-    if trials != 0 and (site is None or sources is not None or more):
-        begin = perf_counter()
-        part, told, foreseen = _simulated(design, rng, trials, readings=readings, quiet=hush)
-        seconds = perf_counter() - begin
-        result |= part
-        lines = lines[:head] + told + lines[head:]
-        if want is not None:
-            part, needs = _needs(
-                design, want, foreseen, rng, trials, shared=(total, readings), quiet=hush
-            )
-            result |= part
-            head += len(told)
-            lines = lines[:head] + needs + lines[head:]
-        lines += rest
-        if curves or out is not None:
-            drawn = _curves(design, foreseen, rng, trials, quiet=hush)
-            part = pages.curves(design, drawn)
-            if out is not None:
-                pages.write_page(out, design, lines + papers, drawn, result, foreseen, part)
-                say(f"wrote {out}", quiet=hush)
-            result |= part
-            lines += pages.tables(design, drawn) if curves else []
-            lines += [part["best_time"]["said"]] if "best_time" in part else []
-            lines += papers
+        write_file(plot, spectrum(result))
+    if out is not None:
+        if out.suffix == ".png":
+            write_file(out, picture(result))
         else:
-            lines += [*papers, pages.not_shown(design, foreseen, seconds)]
-    else:
-        lines += rest + papers
-        lines += ["--sources 1 forecasts how far off answers will be"] if trials != 0 else []
-    show(plain(result), "\n".join(lines), json=json)
+            from sfumato.report import Section, write_report
+
+            sections = [Section(*part) for part in page_sections(result, details=details)]
+            title = f"Plan: {result.design.site.name}"
+            write_report(out, title, sections=sections, overwrite=False)
+        say(f"wrote {out}", quiet=quietly)
+    show(result.to_json(), plan_text(result, details=details, tables=curves), json=json)
 
 
-def _each(
-    total: ZCDP | ApproxDP, readings: int | None, calibration: Calibrations
-) -> ZCDP | ApproxDP:
-    """What one reading may cost: all, or the share of it that a ledger lets so many readings have."""
-    from sfumato.sensing.release import share_of
+@sentences
+def place(
+    count: Annotated[
+        int, typer.Option(help="How many sensors there will be.", min=1, show_default=False)
+    ],
+    candidates: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Places that could have a sensor: table of sensor, x, perhaps y.",
+            show_default=False,
+        ),
+    ] = None,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of CANDIDATES: the sensors of this site, on a graph or by a matrix too.",
+            show_default=False,
+        ),
+    ] = None,
+    diffusion_time: Annotated[
+        float | None, typer.Option(help="T = diffusivity times time.", show_default=False)
+    ] = None,
+    epsilon: Epsilon = "",
+    delta: Delta = "1e-6",
+    rho: Rho = "",
+    line: Annotated[
+        int | None, typer.Option(help="Sources on a line of so many cells.", min=2)
+    ] = None,
+    length: Annotated[float | None, typer.Option(help="Length of the line (1).")] = None,
+    grid: Annotated[
+        int | None,
+        typer.Option(help="Sources in a plane: 2**GRID by 2**GRID cells of --bounds.", min=1),
+    ] = None,
+    bounds: Annotated[str, typer.Option(help="The plane's west,south,east,north (0,0,1,1).")] = "",
+    radius: Annotated[
+        str, typer.Option(help="How far mass may move without anybody telling.")
+    ] = "",
+    swapped: Annotated[
+        str,
+        typer.Option(
+            help="Instead of --radius: two adjacent cells, each up to this, may be swapped."
+        ),
+    ] = "",
+    mass: Annotated[float, typer.Option(help="The mass of a source.")] = 1.0,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Simulate so many recoveries from both sets: the gain.", min=2),
+    ] = None,
+    sources: Annotated[
+        int, typer.Option(help="How many sources to simulate; places are chosen for one.", min=1)
+    ] = 1,
+    seed: Annotated[int | None, typer.Option(help="The same simulation again.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A new .csv table of the chosen, for `sense site --sensors`."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw candidates and the chosen: a .png file.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Choose which of many possible places should have a sensor; nothing is read or charged.
 
-    if readings is None:
-        return total
-    if calibration is Calibrations.papers:
+    Noise grows with how much all sensors tell together, so the best places are not simply the most,
+    nor those spread out evenly, which are shown beside them. They are chosen for the place of one
+    source, wherever it is; for several they mostly help too, but less: --trials with --sources says
+    how much.
+    """
+    from sfumato.sensing import read_site
+    from sfumato.sensing.pipeline import plan_placement
+    from sfumato.sensing.render import placement_picture, placement_table, placement_text
+
+    check_outputs([out] if out else [], {".csv"}, reads=[candidates, site])
+    check_outputs([plot] if plot else [], {".png"}, reads=[candidates, site])
+    loss = needed_loss(epsilon, delta, rho)
+    described: dict[str, Any] = {
+        "line": line,
+        "length": length,
+        "grid": grid,
+        "bounds": bounds or None,
+        "diffusion_time": diffusion_time,
+        "radius": radius or None,
+        "swapped": swapped or None,
+    }
+    given = [name for name, value in described.items() if value is not None]
+    if (site is None) == (candidates is None):
         raise InvalidParameter(
-            "the papers' calibration is of a single reading, got --readings; nothing was planned"
+            "say where sensors could be: a table of candidates or --site, got "
+            f"{'neither' if site is None else 'both'}; nothing was placed"
         )
-    return share_of(total, readings)
-
-
-def _simulated(
-    design: Design, rng: Any, trials: int | None, *, readings: int | None, quiet: bool
-) -> tuple[dict[str, Any], list[str], RecoveryForecast]:
-    from sfumato.cli import sense_forecast as words
-    from sfumato.sensing.planning import MOST, forecast_recovery
-
-    with working(f"simulating up to {trials or MOST} recoveries", quiet=quiet) as tell:
-        foreseen = forecast_recovery(design.scene, rng=rng, most=trials or MOST, progress=tell)
-    return *words.forecast(design, foreseen, readings=readings), foreseen
-
-
-def _needs(
-    design: Design,
-    want: float,
-    foreseen: RecoveryForecast,
-    rng: Any,
-    trials: int | None,
-    *,
-    shared: tuple[ZCDP | ApproxDP, int | None],
-    quiet: bool,
-) -> tuple[dict[str, Any], list[str]]:
-    from sfumato.cli import sense_forecast as words
-    from sfumato.cli.sense_need import needs as told_of
-    from sfumato.sensing.model.operators import Matrix
-    from sfumato.sensing.planning import WANTED_TRIALS, required
-
-    needs = []
-    for axis in ("cost",) if isinstance(design.site.operator, Matrix) else ("sensors", "cost"):
-        name = words.axis_name(design, "cost" if axis == "cost" else "sensors")
-        with working(
-            f"simulating what a mean error of {want:g} takes: {name}", quiet=quiet
-        ) as tell:
-            needs.append(
-                required(
-                    design,
-                    "cost" if axis == "cost" else "sensors",
-                    want,
-                    rng=rng,
-                    estimator=foreseen.best.estimator,
-                    trials=min(trials or WANTED_TRIALS, WANTED_TRIALS),
-                    progress=tell,
-                )
-            )
-    return told_of(design, needs, even=foreseen.even, total=shared[0], readings=shared[1])
-
-
-def _curves(
-    design: Design, foreseen: RecoveryForecast, rng: Any, trials: int | None, *, quiet: bool
-) -> list[Curve]:
-    """How the error moves with all that can be changed."""
-    from sfumato.cli import sense_forecast as words
-    from sfumato.sensing.planning import AXES, ESTIMATORS, error_curve, values_on
-
-    usable = ESTIMATORS if foreseen.bayes is not None else ESTIMATORS[:1]
-    found = []
-    for number, axis in enumerate(AXES, 1):
-        if values_on(design, axis):
-            doing = f"simulating errors against {words.axis_name(design, axis)} ({number} of {len(AXES)})"
-            with working(doing, quiet=quiet) as tell:
-                found.append(
-                    error_curve(
-                        design,
-                        axis,
-                        rng=rng,
-                        trials=trials,
-                        estimators=usable,
-                        best_by=foreseen.best.estimator,
-                        progress=tell,
-                    )
-                )
-    return found
-
-
-def _spectrum(site: Site, planned: NoisePlan, physics: Any) -> bytes:
-    from sfumato.figures import draw_conditioning
-
-    return draw_conditioning(
-        physics.singular_values,
-        caption=f"{site.name}: {len(site.sensors)} sensors, {site.operator.space.size} cells",
-        noise=planned.sigma,
-        complete=physics.complete,
-    )
+    if site is not None and given:
+        raise InvalidParameter(
+            f"a site says its own --{given[0].replace('_', '-')}; leave one out; nothing was placed"
+        )
+    described["bounds"] = four_numbers(bounds) if bounds else None
+    quietly = quiet or json
+    with watching(quiet=quietly) as watch:
+        result = plan_placement(
+            read_site(site) if site is not None else candidates or Path(),
+            count,
+            loss,
+            mass=mass,
+            trials=trials,
+            sources=sources,
+            rng=chance(seed),
+            watch=watch,
+            **described,
+        )
+    # Both are made before either is written.
+    made = [] if out is None else [(out, placement_table(result))]
+    made += [] if plot is None else [(plot, placement_picture(result))]
+    for path, data in made:
+        write_file(path, data)
+        say(f"wrote {path}", quiet=quietly)
+    show(result.to_json(), placement_text(result), json=json)

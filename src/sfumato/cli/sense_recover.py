@@ -2,34 +2,88 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 import typer
 
 from sfumato.cli.console import FAILED, Json, Quiet, fail, sentences, show, working
-from sfumato.cli.sense_answer import Asked, Estimator, Given, Unknown, field_told, give, limit
-from sfumato.cli.sense_draw import draw
-from sfumato.cli.sense_files import read_sigma, read_sources
-from sfumato.cli.sense_noisy import made_from, read_noisy
 from sfumato.cli.sense_outputs import check_outputs
-from sfumato.cli.sense_told import told
-from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
+from sfumato.errors import InvalidParameter, SfumatoError
 from sfumato.files import write_file
 
-if TYPE_CHECKING:
-    from sfumato._types import FloatArray, IntArray
-    from sfumato.sensing import Recovery, SavedRecovery, Site
+P = ParamSpec("P")
+R = TypeVar("R")
 
-_REMARKS = {
-    "optimal": "",
-    "zero": "the readings are within the radius of no sources at all: nothing can be told from them",
-    "infeasible": "no sources in the box explain the readings within the radius (this is proved): the site "
-    "does not fit (--fit may find out why), or --radius or --upper is too small",
+FLAGS = {
+    "max_mass": "--upper",
+    "max_sources": "--most",
+    "noise": "--sigma",
+    "leave_out_faulty": "--without-suspects",
 }
+"""Parameters of pipelines whose options are called otherwise; others have the parameter's own name."""
+OPTIONS = re.compile(
+    r"`(max_mass|max_sources|noise|site|time|average|count|fit|radius|estimator|ledger|readings|share|rate"
+    r"|strength|leave_out_faulty|largest_part)`"
+)
+
+
+class Unknown(StrEnum):
+    """What is not known of the field, and is to be estimated together with the sources."""
+
+    offset = "offset"
+    time = "time"
+    sensors = "sensors"
+
+
+def in_flags(text: str) -> str:
+    """A message of the library with options of the command line for its parameters.
+
+    >>> in_flags("give a larger `max_mass`, or choose with `time`")
+    'give a larger --upper, or choose with --time'
+    """
+    return OPTIONS.sub(lambda found: FLAGS.get(found[1], f"--{found[1].replace('_', '-')}"), text)
+
+
+def options_named(command: Callable[P, R]) -> Callable[P, R]:
+    """A command whose errors name options, not parameters."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except SfumatoError as error:
+            raise type(error)(in_flags(str(error))) from error
+
+    return run
+
+
+@contextmanager
+def watching(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """What a pipeline calls when its work begins: the sentence is shown, with a clock on a terminal."""
+    with ExitStack() as stack:
+
+        def watch(message: str) -> None:
+            stack.enter_context(working(message, quiet=quiet))
+
+        yield watch
+
+
+def shown(lines: list[Any]) -> Any:
+    """Lines and tables of a renderer, for the console."""
+    from rich.console import Group
+    from rich.markup import escape
+
+    return Group(*(escape(in_flags(one)) if isinstance(one, str) else one for one in lines))
 
 
 @sentences
+@options_named
 def recover(
     files: Annotated[
         list[Path],
@@ -50,12 +104,14 @@ def recover(
         Path | None, typer.Option(help="Draw it: a .png file.", show_default=False)
     ] = None,
     estimator: Annotated[
-        Estimator,
+        str,
         typer.Option(
-            help="Who answers: the Bayes rule for earth mover's distance, the least mass, least squares "
-            "between cells, or a mixture of known width."
+            help="Who answers: bayes-median (the Bayes rule for earth mover's distance), least (the least "
+            "mass), off-grid (least squares between cells), mixture (of known width), or one that a "
+            "package of yours has registered.",
+            metavar="NAME",
         ),
-    ] = Estimator.bayes_median,
+    ] = "bayes-median",
     count: Annotated[
         int | None,
         typer.Option(help="How many sources there are: for a mixture, off-grid, or --fit.", min=1),
@@ -123,85 +179,52 @@ def recover(
     explains the readings within their noise, is always computed with a proof, which `sense check`
     checks again; the answer of another --estimator stands beside it, and has no proof.
     """
-    from sfumato.sensing import recover as solve
-    from sfumato.sensing.model import part_of_site
+    from sfumato.sensing.pipeline import recover_sources, true_sources
+    from sfumato.sensing.render import draw_recovery, recovery_lines
 
-    hush = quiet or json
+    silent = quiet or json
     inputs = [*files, site, sources, layout]
     check_outputs(out or [], {".json", ".csv"}, reads=inputs, overwrite=overwrite)
     check_outputs([plot] if plot else [], {".png"}, reads=inputs, overwrite=overwrite)
-    asked = Asked(
-        estimator,
-        upper=upper,
-        most=most,
-        count=count,
-        seed=seed,
-        fit=tuple(fit or ()),
-        radius=radius,
-    )
-    _both(files, site=site, noise=sigma is not None or bool(radius))
-    try:
-        read = read_noisy(files, site=site, sigma=sigma, time=time, average=average)
-    except InvalidInput:
-        _no_site(files)
-        raise
-    truth = None if sources is None else read_sources(sources, read.site)
-    with working(f"recovering from {len(read.names)} readings", quiet=hush):
-        operator = part_of_site(read.site, read.names)
-        found = solve(operator, read.values, upper=upper, **limit(radius, read.sigma))
-        labels = _labels(found, communities)
-        given = give(found, read, asked, labels=labels)
-    saved = read.saved(found, given.answer)
-    result = _result(saved, given, truth, read.site, labels)
+    with watching(quiet=silent) as watch:
+        result = recover_sources(
+            files,
+            site=site,
+            noise=sigma,
+            estimator=estimator,
+            max_mass=upper,
+            max_sources=most,
+            count=count,
+            seed=seed,
+            fit=[one.value for one in fit or ()],
+            time=time,
+            average=average,
+            radius=_radius(radius),
+            sources=sources,
+            communities=communities,
+            watch=watch,
+        )
     for path in out or []:
-        saved.write(path, overwrite=overwrite)
+        result.write(path, overwrite=overwrite)
     if plot is not None:
-        picture = draw(saved, truth, layout=layout, labels=labels, given=given)
+        truth = None if sources is None else true_sources(sources, result.site)
+        picture = draw_recovery(result, sources=truth, layout=layout)
         write_file(plot, picture, overwrite=overwrite)
-    show(result, told(saved, result, remarks=_remarks(found, given)), json=json)
+    show(result.summary(), shown(recovery_lines(result)), json=json)
 
 
-def _remarks(found: Recovery, given: Given) -> list[str]:
-    """What must be known of a result, printed with it: not to be hushed."""
-    field, doubts = given.field, given.misfit
-    return [
-        *([_REMARKS[found.status]] if field is None and found.status != "optimal" else []),
-        *given.remarks,
-        *(() if field is None else field.said),
-        *([doubts.said] if field is None and doubts is not None and doubts.said else []),
-    ]
-
-
-def _result(
-    saved: SavedRecovery,
-    given: Given,
-    truth: FloatArray | None,
-    site: Site,
-    labels: IntArray | None,
-) -> dict[str, Any]:
-    """What --json prints: the saved recovery without what only a check needs, and what else was found."""
-    from sfumato.sensing import emd_of
-
-    result = {**saved.to_json(), "site": site.name}
-    del result["dual"], result["readings"]
-    result["expected_noise"] = (
-        None if saved.sigma is None else saved.sigma * len(saved.names) ** 0.5
-    )
-    if truth is not None:
-        if saved.recovery.status == "optimal":
-            result["emd"] = emd_of(saved.recovery, truth)
-        if given.answer is not None and given.answer.estimate.masses.any():
-            result["answer"]["emd"] = emd_of(given.answer.estimate, truth)
-    result["remarks"] = list(given.remarks)
-    doubts = given.misfit
-    result["misfit"] = None if doubts is None else {"p_value": doubts.p_value, "said": doubts.said}
-    result["field"] = None if given.field is None else field_told(given.field)
-    if labels is not None and saved.recovery.status == "optimal":
-        result["community"] = _community(saved, labels)
-    return result
+def _radius(text: str) -> float | Literal["papers"] | None:
+    """A number, 'papers', or nothing."""
+    if text in ("", "papers"):
+        return "papers" if text else None
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter(f"--radius is a number or 'papers', got {text!r}") from None
 
 
 @sentences
+@options_named
 def check(
     file: Annotated[Path, typer.Argument(help="A recovery (.json).", show_default=False)],
     ledger: Annotated[
@@ -217,93 +240,11 @@ def check(
     json: Json = False,
 ) -> None:
     """Check a recovery again, independently: its proof, and who paid for its readings; exit 1 if not."""
-    from sfumato.privacy import Ledger
-    from sfumato.sensing import check as verify
-    from sfumato.sensing import read_readings, read_recovery
+    from sfumato.sensing.pipeline import check_recovery
 
     if bool(ledger) != bool(readings):
         raise InvalidParameter("--ledger and --readings go together; nothing was checked")
-    saved = read_recovery(file)
-    found = verify(saved.recovery)
-    result: dict[str, Any] = {
-        "holds": found.holds,
-        "status": saved.recovery.status,
-        "objective": found.objective,
-        "bound": found.bound,
-        "gap": found.gap,
-        "residual": found.residual,
-        "radius": saved.recovery.radius,
-        "why": found.why,
-    }
-    result = {
-        name: None if value != value or value in (float("inf"), -float("inf")) else value
-        for name, value in result.items()
-    }
-    if not found.holds:
-        fail(f"{file}: {found.why}", code=FAILED, json=json)
-    text = f"{file}: {saved.recovery.status}, {found.why}"
-    if ledger and readings:
-        books = {book.header.id: book for book in map(Ledger, ledger)}
-        read = [read_readings(path) for path in readings]
-        if not made_from(saved, read):
-            fail(f"{file} was not made from these readings", code=FAILED, json=json)
-        for path, one in zip(readings, read, strict=True):
-            try:
-                for snapshot in one.snapshots:
-                    # One that is of none of them is told so by the first.
-                    books.get(snapshot.release.ledger, next(iter(books.values()))).check(
-                        snapshot.release
-                    )
-            except LedgerMismatch as problem:
-                fail(f"{path}: {problem}", code=FAILED, json=json)
-        result["paid"] = True
-        paid = " and ".join(map(str, ledger))
-        text += f"; releases of these sensors were paid for in {paid} (no receipt vouches for their values)"
-    show(result, text, json=json)
-
-
-def _labels(found: Recovery, count: int) -> IntArray | None:
-    """The communities of a graph, if one asks for several."""
-    from sfumato.sensing import communities
-    from sfumato.spaces import Graph
-
-    space = found.operator.space
-    if not isinstance(space, Graph) or found.status == "zero" or count < 2:
-        return None
-    return communities(space, count=count)
-
-
-def _community(saved: SavedRecovery, labels: IntArray) -> dict[str, Any]:
-    """The community that holds most of R's mass."""
-    from sfumato.sensing import community_of
-
-    answer = community_of(saved.recovery.estimate, labels)
-    return {
-        "label": int(answer.label),
-        "nodes": int((labels == answer.label).sum()),
-        "members": [saved.site.cell(int(node)) for node in (labels == answer.label).nonzero()[0]],
-        "shares": [float(share) for share in answer.shares],
-    }
-
-
-def _both(files: list[Path], *, site: Path | None, noise: bool) -> None:
-    """Ask for all that a table of readings lacks at once, not for one thing after the other."""
-    if site is not None or noise or len(files) != 1 or files[0].suffix == ".json":
-        return
-    if read_sigma(files[0]) is None:
-        raise InvalidParameter("readings in a .csv need --site and --sigma; nothing was recovered")
-
-
-def _no_site(files: list[Path]) -> None:
-    """Say so where a file that is not of readings is a site."""
-    from sfumato.sensing import read_site
-
-    for path in files:
-        try:
-            read_site(path)
-        except InvalidInput:
-            continue
-        raise InvalidInput(
-            f"{path} is a site, not readings of one: give noisy readings, as `sense release` writes them, or "
-            f"a .csv with --site {path} and --sigma; nothing was recovered"
-        )
+    result = check_recovery(file, readings=readings or None, ledgers=ledger or ())
+    if not result.holds:
+        fail(result.message, code=FAILED, json=json)
+    show(result.to_json(), result.message, json=json)

@@ -1,37 +1,32 @@
-"""`sfumato sense track`: sources followed through several rounds of readings, and what all rounds cost."""
+"""`sfumato sense track|whisper`: sources followed through rounds, and where a whisper began."""
 
 from __future__ import annotations
 
-import json as json_
-from collections.abc import Sequence
-from dataclasses import asdict
-from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated
 
 import typer
 
-from sfumato.cli.chance import chance
-from sfumato.cli.console import Json, Quiet, sentences, show, working
-from sfumato.cli.sense_answer import seed_of
-from sfumato.cli.sense_noisy import Noisy, in_time, joined, moments_of
-from sfumato.cli.sense_outputs import check_outputs
-from sfumato.errors import InvalidInput, InvalidParameter, NotComparable
-from sfumato.files import write_file
+from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.sense_outputs import check_outputs, keep_paid
+from sfumato.cli.sense_recover import options_named, shown, watching
+from sfumato.errors import InvalidInput
+from sfumato.files import write_file, write_table
 
-if TYPE_CHECKING:
-    from sfumato.privacy import Loss
-    from sfumato.sensing import Readings, Site, Track
-
-FORMAT = "sfumato-track/1"
-DELTA = "1e-6"  # at which a rho is told as an epsilon
-ROWS = 40
-UNEVEN = 1.5  # times the shortest gap between rounds: longer ones are told
-DOUBT = 0.1  # with one source fewer, readings as many times as likely: from here on it is told
+whisper = typer.Typer(
+    help="Whisper networks: who heard it, told through noise; in which community did it begin?",
+    no_args_is_help=True,
+)
+GraphFile = Annotated[
+    Path, typer.Option(help="Who talks to whom, public: edge list u, v.", show_default=False)
+]
+LargestPart = Annotated[
+    bool, typer.Option("--largest-part", help="Keep the largest connected part of the graph.")
+]
 
 
 @sentences
+@options_named
 def track(
     files: Annotated[
         list[Path],
@@ -77,273 +72,194 @@ def track(
     Costs nothing beyond what the rounds have cost; that is added up from their receipts, because
     whoever is followed is in all of them.
     """
-    import numpy as np
+    from sfumato.sensing.pipeline import track_sources
+    from sfumato.sensing.render import draw_track, track_lines
 
-    from sfumato.sensing import read_readings, suspects
-    from sfumato.sensing import track as follow
-    from sfumato.sensing.diagnostics import rows_without
-    from sfumato.sensing.model import part_of_site
-    from sfumato.sensing.model.operators import part_of
-
-    hush = quiet or json
     check_outputs([out] if out else [], {".json"}, reads=files, overwrite=overwrite)
     check_outputs([plot] if plot else [], {".png"}, reads=files, overwrite=overwrite)
-    read = [read_readings(path) for path in files]
-    rounds = in_order(read)
-    site = rounds[0].site
-    if plot is not None:
-        _drawable(site)
-    values = np.array([one.values for one in rounds])
-    sigmas = [one.sigma or 0.0 for one in rounds]
-    rng = chance(seed_of(values) if seed is None else seed)
-    with working(f"looking for a path through {len(rounds)} rounds", quiet=hush):
-        operator = part_of_site(site, rounds[0].names)
-        bad = suspects(operator, values, sigma=sigmas, upper=upper)
-        if bad and without_suspects:
-            rows = rows_without(operator, bad)
-            operator, values = part_of(operator, rows), values[:, rows]
-        found = follow(
-            operator, values, sigma=sigmas, speed=speed, upper=upper, count=count, rng=rng
+    with watching(quiet=quiet or json) as watch:
+        result = track_sources(
+            files,
+            count=count,
+            speed=speed,
+            max_mass=upper,
+            seed=seed,
+            leave_out_faulty=without_suspects,
+            watch=watch,
         )
-    result = _result(found, rounds, losses_of(read), upper=upper)
-    done = (
-        "and was left out" if without_suspects else "and was used all the same: --without-suspects"
-    )
-    result |= {
-        "suspects": [asdict(one) for one in bad],
-        "left_out": without_suspects,
-        "remarks": [*(f"{one.said} {done}" for one in bad), *uneven([one.time for one in rounds])],
-    }
+    picture = None if plot is None else draw_track(result)
     if out is not None:
-        write_file(out, json_.dumps(result, indent=1) + "\n", overwrite=overwrite)
+        result.write(out, overwrite=overwrite)
+    if plot is not None and picture is not None:
+        write_file(plot, picture, overwrite=overwrite)
+    show(result.to_json(), shown(track_lines(result)), json=json)
+
+
+@whisper.command()
+@sentences
+@options_named
+def release(
+    answers: Annotated[
+        Path,
+        typer.Argument(
+            help="Exact answers: a table with node, heard (yes or no).", show_default=False
+        ),
+    ],
+    graph: GraphFile,
+    ledger: Annotated[
+        Path,
+        typer.Option(
+            help="The ledger that pays: `ledger create --unit node --neighbors replace`.",
+            show_default=False,
+        ),
+    ],
+    epsilon: Annotated[
+        str, typer.Option(help="What one answer of each node costs.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="A new .json file.", show_default=False)],
+    largest_part: LargestPart = False,
+    note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Check everything but the answers, say the cost, read nothing."
+        ),
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Release who has heard: pay, then flip each answer with a chance that epsilon sets.
+
+    The promise is for each node's own answer; those of others tell about it too. It is not that
+    nobody learns where it began: another start changes the answers of many. Whoever runs this reads
+    everybody's exact answers, the central model; a ledger of --model local is for a node that
+    releases its own row alone.
+    """
+    from sfumato.sensing.pipeline import release_whisper, whisper_cost
+    from sfumato.sensing.render import percent
+
+    check_outputs([out], {".json"}, reads=[answers, graph, ledger])
+    planned = whisper_cost(graph, epsilon=epsilon, ledger=ledger, largest_part=largest_part)
+    if dry_run:
+        often = f"each answer flipped with {percent(planned.flipped)}"
+        text = f"would cost {planned.cost} for each node, {often}; nothing was read or charged"
+        show(planned.to_json(), text, json=json)
+        return
+    paid = release_whisper(
+        answers, graph, epsilon=epsilon, ledger=ledger, largest_part=largest_part, note=note
+    )
+    keep_paid(paid.write, [out], receipt=paid.receipts[0].entry.hash, what="answers")
+    count = int((paid.answers >= 0).sum())
+    say(f"released {count} answers, {paid.statement}", quiet=quiet or json)
+    result = {
+        "written": str(out),
+        "answers": count,
+        "statement": paid.statement,
+        "flipped": planned.flipped,
+    }
+    show(result, str(out), json=json)
+
+
+@whisper.command()
+@sentences
+@options_named
+def locate(
+    said: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Answers with noise (.json), as `whisper release` wrote them: one file of all nodes, or "
+            "several of one graph and one epsilon, in the local model one of each node.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="A .json file with the probability of every node.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it: a .png file.", show_default=False)
+    ] = None,
+    communities: Annotated[int, typer.Option(help="Of how many communities.", min=1)] = 2,
+    share: Annotated[
+        float, typer.Option(help="The set of nodes named holds the start with this.")
+    ] = 0.9,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="How far it spreads, with --strength; otherwise averaged over 15."),
+    ] = None,
+    strength: Annotated[
+        float | None, typer.Option(help="How many people the start tells, on average.")
+    ] = None,
+    start: Annotated[
+        str,
+        typer.Option(
+            help="The true start of a simulation: a node's name, or the start.csv of `whisper simulate`.",
+            show_default=False,
+        ),
+    ] = "",
+    layout: Annotated[
+        Path | None, typer.Option(help="Where to draw the nodes: table of node, x, y.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files of --out and --plot.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say where it began: how likely each community and each node is; it costs nothing more."""
+    from sfumato.sensing.pipeline import find_whisper
+    from sfumato.sensing.render import draw_whisper, whisper_text
+
+    check_outputs([out] if out else [], {".json"}, reads=[*said, layout], overwrite=overwrite)
+    check_outputs([plot] if plot else [], {".png"}, reads=[*said, layout], overwrite=overwrite)
+    with watching(quiet=quiet or json) as watch:
+        result = find_whisper(
+            said,
+            communities=communities,
+            share=share,
+            rate=rate,
+            strength=strength,
+            start=start,
+            watch=watch,
+        )
+    if out is not None:
+        result.write(out, overwrite=overwrite)
     if plot is not None:
-        write_file(plot, _draw(found, rounds, result), overwrite=overwrite)
-    show(result, _told(result), json=json)
+        write_file(plot, draw_whisper(result, layout=layout), overwrite=overwrite)
+    show(result.summary(), whisper_text(result), json=json)
 
 
-def in_order(read: list[Readings]) -> list[Noisy]:
-    """One round for each time, in the order of the times: as dates, as numbers, or as they come.
+@whisper.command()
+@sentences
+@options_named
+def simulate(
+    folder: Annotated[Path, typer.Argument(help="A new folder for the files.", show_default=False)],
+    nodes: Annotated[int, typer.Option(help="Nodes, in two communities.", min=4)] = 200,
+    graph: Annotated[
+        Path | None,
+        typer.Option(help="Instead: make up a whisper on this graph of your own: u, v."),
+    ] = None,
+    mouth_to_mouth: Annotated[
+        float | None,
+        typer.Option(
+            help="It runs along edges, each with this chance; otherwise as the model has it."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same whisper again.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make up a network and a whisper that began somewhere in it: to try everything on."""
+    from sfumato.sensing.pipeline import simulate_whisper
 
-    Readings without a time are rounds in the order of the files.
-    """
-    times = list(dict.fromkeys(snapshot.time for one in read for snapshot in one.snapshots))
-    if times == [""]:
-        if any(len(one.snapshots) > 1 for one in read):
-            raise InvalidInput("a file has several readings without a time; nothing was followed")
-        _differ(read)
-        rounds = [joined([one], time="", average=False) for one in read]
-    else:
-        if "" in times:
-            raise InvalidInput("some readings have a time and some have none; nothing was followed")
-        rounds = [joined(read, time=time, average=False) for time in in_time(times)]
-    if any(one.names != rounds[0].names for one in rounds):
-        raise InvalidInput("other sensors were read at other times; nothing was followed")
-    if len(rounds) < 2:
-        raise InvalidInput(
-            "one round is no track: give readings of several times; `sense recover` is for one"
-        )
-    return rounds
-
-
-def _differ(read: list[Readings]) -> None:
-    """Refuse readings of other sites, and the same reading twice."""
-    if any(other.site.to_json() != read[0].site.to_json() for other in read[1:]):
-        raise InvalidInput("the files are of different sites; nothing was followed")
-    receipts = [
-        (one.release.ledger, one.release.entry.hash) for other in read for one in other.snapshots
-    ]
-    if len(set(receipts)) < len(receipts):
-        raise InvalidInput("a reading is there twice, with the same receipt; nothing was followed")
-
-
-def losses_of(read: list[Readings]) -> list[Loss | None]:
-    """What each round cost, by its receipts; None where they do not say one number.
-
-    Devices that read at one time share one promise, so a time costs what its dearest receipt says.
-    """
-    times: dict[str, list[Loss]] = {}
-    for number, snapshot in enumerate(snapshot for one in read for snapshot in one.snapshots):
-        times.setdefault(snapshot.time or str(number), []).append(snapshot.guarantee.loss)
-    return [dearest(losses) for losses in times.values()]
-
-
-def dearest(losses: list[Loss]) -> Loss | None:
-    """The loss of the least noise among those of one time: more noise costs no more than it.
-
-    An epsilon with a delta is compared by the deviation it takes: neither number alone says which
-    is dearer. None for losses of different kinds, and for such as no Gaussian noise has.
-    """
-    from sfumato.privacy import ZCDP, ApproxDP, gaussian_sigma
-
-    different = list(dict.fromkeys(losses))
-    if len(different) == 1:
-        return different[0]
-    if len({type(loss) for loss in different}) > 1:
-        return None
-
-    def noise(loss: Loss) -> float | Fraction:
-        if isinstance(loss, ApproxDP):
-            return gaussian_sigma(loss.epsilon, loss.delta)
-        return -(loss.rho if isinstance(loss, ZCDP) else loss.epsilon)
-
+    made = simulate_whisper(graph, nodes=nodes, mouth_to_mouth=mouth_to_mouth, seed=seed)
     try:
-        return min(different, key=noise)
-    except InvalidParameter:  # an epsilon or a delta of 0
-        return None
-
-
-def cost_of(losses: Sequence[Loss | None]) -> tuple[Loss | None, str]:
-    """What all rounds cost one source that was there all the time: as ledgers add it up, and in words.
-
-    Rounds that all cost the same have a tighter statement too, which the words end with, rounded
-    up.
-    """
-    from sfumato.privacy import ZCDP, ApproxDP, compose
-    from sfumato.privacy.accounting import exact, plain
-    from sfumato.sensing import cost_after
-
-    head = f"{len(losses)} rounds together, for a source that was there in all: "
-    known = [loss for loss in losses if loss is not None]
-    if len(known) < len(losses):
-        return None, f"{head}devices of one round promised in ways that one number does not bound"
-    try:
-        whole = compose(known)
-    except (NotComparable, InvalidParameter):  # of different kinds, or with deltas that add up to 1
-        return None, f"{head}their costs do not add up to a promise"
-    words = str(whole)
-    same = known[0]
-    if isinstance(same, ZCDP | ApproxDP) and all(loss == same for loss in known):
-        delta = same.delta if isinstance(same, ApproxDP) else exact(DELTA)
-        (row,) = cost_after(same, [len(known)], delta=delta)
-        words += f"; it is at most epsilon {plain(Fraction(row.epsilon))} at delta {plain(delta)}"
-    return whole, head + words
-
-
-def _result(
-    found: Track, rounds: list[Noisy], losses: list[Loss | None], *, upper: float
-) -> dict[str, Any]:
-    from sfumato.privacy.accounting import encode
-    from sfumato.sensing.recovery import place_of
-
-    site = rounds[0].site
-    cost, statement = cost_of(losses)
-    path = []
-    for number, one in enumerate(rounds):
-        estimate = found.estimate(number)
-        sources = [
-            {"cell": int(cell), **place_of(site, place), "radius": float(radius)}
-            for cell, place, radius in zip(
-                found.cells[number], estimate.places, found.radii[number], strict=True
-            )
-        ]
-        path.append({"round": number + 1, "time": one.time, "sources": sources})
-    return {
-        "format": FORMAT,
-        "site": site.name,
-        "rehearsal": any(one.rehearsal for one in rounds),
-        "rounds": path,
-        "probability": 0.9,
-        "masses": found.masses.tolist(),
-        "speed": found.speed,
-        "rhat": found.rhat,
-        "mixed": found.mixed,
-        "fewer": found.fewer,
-        "upper": upper,
-        "cost": None if cost is None else encode(cost),
-        "statement": statement,
-    }
-
-
-def _told(result: dict[str, Any]) -> Any:
-    from rich.console import Group
-    from rich.markup import escape
-    from rich.table import Table
-
-    count = len(result["masses"])
-    masses = ", ".join(f"{mass:.3g}" for mass in result["masses"])
-    head = (
-        f"{result['site']}: {len(result['rounds'])} rounds, {count} source{'s' * (count > 1)} of mass "
-        f"{masses}, moving about {result['speed']:.3g} in a round"
-    )
-    titles = [f"source {k + 1}" if count > 1 else "source" for k in range(count)]
-    table = Table(
-        "round", "time", *(column for title in titles for column in (title, "within, 90 %"))
-    )
-    for row in result["rounds"][:ROWS]:
-        cells: list[str] = []
-        for one in row["sources"]:
-            coordinates = ", ".join(f"{one[axis]:.4g}" for axis in "xyz" if axis in one)
-            cells += [escape(one.get("name", coordinates)), f"{one['radius']:.3g}"]
-        table.add_row(str(row["round"]), escape(row["time"]), *cells)
-    more = len(result["rounds"]) - ROWS
-    rest = [f"and {more} more rounds"] if more > 0 else []
-    doubts = (
-        [] if result["mixed"] else ["the draws did NOT mix: this is one of several tracks that fit"]
-    )
-    doubts += map(escape, result["remarks"])
-    return Group(escape(head), table, *rest, *doubts, *one_too_many(result), result["statement"])
-
-
-def uneven(times: list[str]) -> list[str]:
-    """That rounds are not evenly spaced, where their times say so: a step is a step to the track."""
-    moments = moments_of(times) if all(times) else None
-    gaps = (
-        []
-        if moments is None
-        else [moments[after] - moments[before] for before, after in pairwise(times)]
-    )
-    if not gaps or max(gaps) <= UNEVEN * min(gaps):
-        return []
-    return ["rounds are not evenly spaced in time, and every step counts as one all the same"]
-
-
-def one_too_many(result: dict[str, Any]) -> list[str]:
-    """Whether the readings would rather have one source fewer, if they might: a sentence, or none.
-
-    None either where the draws did not mix, since the number is made from them.
-    """
-    times, count = result["fewer"], len(result["masses"]) - 1
-    if times is None or times < DOUBT or not result["mixed"]:
-        return []
-    few = f"{count} source{'s' * (count > 1)}"
-    said = (
-        f"if a source may have any mass up to {result['upper']:g}, with {few} the readings are about "
-        f"{times:.2g} times as likely as with {count + 1}"
-    )
-    if times < 1:
-        return [f"{said}: the weakest source may not be there"]
-    return [f"{said}: {few} explain{'s' * (count == 1)} them better, try --count {count}"]
-
-
-def _drawable(site: Site) -> None:
-    from sfumato.spaces import Graph, Points
-
-    space = site.operator.space
-    if isinstance(space, Graph) or (isinstance(space, Points) and space.positions.shape[1] != 2):
-        raise InvalidParameter(
-            "a track is drawn on a line or in a plane; on a graph it is a table; nothing was drawn"
-        )
-
-
-def _draw(found: Track, rounds: list[Noisy], result: dict[str, Any]) -> bytes:
-    import numpy as np
-
-    from sfumato.figures import draw_line_track, draw_plane_track
-    from sfumato.spaces import Line
-
-    space = found.operator.space
-    places = np.array([found.estimate(number).places for number in range(len(rounds))])
-    common: dict[str, Any] = {
-        "caption": f"{result['site']}: {result['statement']}"
-        + ("" if found.mixed else "\nTHE DRAWS DID NOT MIX: this is one of several tracks that fit")
-        + "".join(f"\n{remark}" for remark in result["remarks"]),
-        "rehearsal": result["rehearsal"],
-    }
-    if isinstance(space, Line):
-        times = [one.time for one in rounds]
-        limits = (float(space.positions[0]), float(space.positions[-1]))
-        return draw_line_track(places[:, :, 0], found.radii, times=times, limits=limits, **common)
-    norm: Literal["l1", "euclidean"] = "l1" if space.metric.endswith("l1") else "euclidean"
-    return draw_plane_track(
-        places, found.radii, sensors=found.operator.sensors.positions, norm=norm, **common
-    )
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise InvalidInput(f"{folder} exists already and is kept; choose a new folder") from None
+    files = {}
+    for name, (header, rows) in made.tables().items():
+        files[name] = str(folder / f"{name}.csv")
+        write_table(files[name], header, rows)
+    heard = f"{int(made.heard.sum())} of {made.graph.size} nodes"
+    say(f"made up a whisper that {heard} have heard", quiet=quiet or json)
+    show(files, "\n".join(files.values()), json=json)

@@ -1,20 +1,22 @@
 from .audit import draw_band, draw_wealth, draw_witness
-from .beliefs import at_least
 from .flows import Arrows, arrows, flow_field
 from .forecast import Highlight, draw_forecast
 from .graphon import blocks_picture, phase_picture
-from .heatmap import TOPS, Frame, Words, draw_heatmap, palette, round_number, shades
+from .heatmap import Frame, Words, draw_heatmap
 from .intervals import Series, draw_intervals
-from .layout import graph_layout
-from .leaderboard import draw_small_maps
-from .maps import draw_maps
-from .network import draw_graph_recovery
+from .maps import draw_maps, draw_small_maps
 from .online import regret_picture
 from .overlay import Overlay
-from .recovery import draw_line_recovery, draw_plane_recovery
-from .recovery_forecast import Panel, draw_placement, draw_recovery_forecast
-from .spectrum import draw_conditioning
-from .track import draw_line_track, draw_plane_track
+from .recovery.beliefs import at_least
+from .recovery.forecast_panels import Panel, draw_recovery_forecast
+from .recovery.layout import graph_layout
+from .recovery.line import draw_line_recovery
+from .recovery.network import draw_graph_recovery
+from .recovery.placement import draw_placement
+from .recovery.plane import draw_plane_recovery
+from .recovery.spectrum import draw_conditioning
+from .recovery.track import draw_line_track, draw_plane_track
+from .style import TOPS, palette, round_number, shades
 
 __all__ = [
     "TOPS",

@@ -11,14 +11,11 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.heatmap import GREY, INK, PAPER
 from sfumato.figures.intervals import log_marks
 from sfumato.figures.sheet import (
-    FOUND,
     LEFT,
-    READ,
     RIGHT,
-    TRUE,
+    grid_lines,
     heading,
     key,
     panel,
@@ -27,6 +24,7 @@ from sfumato.figures.sheet import (
     sheet,
     vector,
 )
+from sfumato.figures.style import FONT_LABEL, FONT_NOTE, FOUND, GREY, INK, PAPER, READ, TRUE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +127,7 @@ def draw_witness(
             color=ink, elinewidth=1.4, capsize=4, capthick=1.4, marker="", zorder=4,
         )  # fmt: skip
         axis.text(
-            0, at + 0.22, name, fontsize=8.5, color=ink, va="bottom", ha="left", zorder=6,
+            0, at + 0.22, name, fontsize=FONT_NOTE, color=ink, va="bottom", ha="left", zorder=6,
             transform=axis.get_yaxis_transform(), parse_math=False,
             bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1},
         )  # fmt: skip
@@ -141,7 +139,7 @@ def draw_witness(
     axis.spines["left"].set_visible(False)
     axis.set_xlim(0, top * 1.04 or 1.0)
     plain_numbers(axis, "x")
-    axis.set_xlabel("share of runs that reach the event", fontsize=9, color=INK)
+    axis.set_xlabel("share of runs that reach the event", fontsize=FONT_LABEL, color=INK)
     heading(axis, title or "the event that breaks the claim")
     return png(figure)
 
@@ -232,8 +230,7 @@ def _thousands(axis: Axes) -> None:
 
 
 def _labels(axis: Axes, x: str, y: str) -> None:
-    axis.grid(color="#5f6b7a", alpha=0.18, linewidth=0.5)
-    axis.set_axisbelow(True)
-    axis.set_xlabel(x, fontsize=9, color=INK, parse_math=False)
-    axis.set_ylabel(y, fontsize=9, color=INK, parse_math=False)
+    grid_lines(axis)
+    axis.set_xlabel(x, fontsize=FONT_LABEL, color=INK, parse_math=False)
+    axis.set_ylabel(y, fontsize=FONT_LABEL, color=INK, parse_math=False)
     axis.yaxis.set_label_coords(-0.6 / (WIDE - LEFT - RIGHT), 0.5)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
+from sfumato.figures.style import ARROW, FONT_LABEL, FONT_NOTE, FONT_PANEL, MAP, MOVES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,24 +72,24 @@ def flow_field(
     figure = Figure(figsize=(13.2, 5.75), layout="constrained")
     FigureCanvasAgg(figure)
     left, middle, right = figure.subplots(1, 3)
-    _map(left, before, title=names[0], colors="magma_r", scale=(0, top), unit=unit)
+    _map(left, before, title=names[0], colors=MAP, scale=(0, top), unit=unit)
     _map(
         middle,
         after - before,
         title="what moves",
-        colors="PuOr",
+        colors=MOVES,
         scale=(-top, top),
         unit=f"{unit}: - leave, + arrive",
     )
-    _map(right, after, title=names[1], colors="magma_r", scale=(0, top), unit=unit)
+    _map(right, after, title=names[1], colors=MAP, scale=(0, top), unit=unit)
     _draw(middle, flow, full)
     said = f"{float(f'{full:.3g}'):,g}"
     middle.set_xlabel(
-        f"longest arrow: a mass of {said} passes; half as long: a quarter of it", fontsize=8.5
+        f"longest arrow: a mass of {said} passes; half as long: a quarter of it", fontsize=FONT_NOTE
     )
     for other in (left, right):
-        other.set_xlabel(" ", fontsize=8.5)
-    figure.supxlabel(caption, fontsize=9, wrap=True, parse_math=False)
+        other.set_xlabel(" ", fontsize=FONT_NOTE)
+    figure.supxlabel(caption, fontsize=FONT_LABEL, wrap=True, parse_math=False)
     out = io.BytesIO()
     # No date and no version in the file: the same values give the same bytes.
     figure.savefig(out, format="png", dpi=110, metadata={"Software": None})
@@ -139,7 +140,7 @@ def _map(
     drawn = axis.imshow(
         values, origin="lower", cmap=colors, vmin=scale[0], vmax=scale[1], interpolation="nearest"
     )
-    axis.set_title(title, fontsize=11, parse_math=False)
+    axis.set_title(title, fontsize=FONT_PANEL, parse_math=False)
     axis.set_xticks([])
     axis.set_yticks([])
     bar = axis.figure.colorbar(
@@ -159,7 +160,7 @@ def _draw(axis: Axes, flow: Arrows, full: float) -> None:
     }  # fmt: skip
     axis.quiver(
         flow.x[shown], flow.y[shown], flow.east[shown] * along, flow.north[shown] * along,
-        color="#1a1a1a", edgecolor="white", linewidth=0.4, **style,
+        color=ARROW, edgecolor="white", linewidth=0.4, **style,
     )  # fmt: skip
 
 

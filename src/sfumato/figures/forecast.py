@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures.heatmap import GREY, INK
 from sfumato.figures.intervals import Series, log_marks
 from sfumato.figures.sheet import (
-    FOUND,
     LEFT,
     RIGHT,
-    TRUE,
+    grid_lines,
     heading,
     number,
     panel,
@@ -22,6 +20,7 @@ from sfumato.figures.sheet import (
     png,
     sheet,
 )
+from sfumato.figures.style import FONT_KEY, FOUND, GREY, INK, TRUE
 
 WIDE, HIGH = 8.0, 2.0  # inches: of the sheet, and of a panel
 BETWEEN, ABOVE, BELOW = 0.7, 0.36, 0.5
@@ -70,8 +69,7 @@ def draw_forecast(
         axis.set_xticks([], minor=True)
         axis.set_ylim(bottom=0)
         plain_numbers(axis, "y")
-        axis.grid(color="#5f6b7a", alpha=0.18, linewidth=0.5)
-        axis.set_axisbelow(True)
-        axis.set_xlabel(x_label, fontsize=8, color=INK, parse_math=False)
+        grid_lines(axis)
+        axis.set_xlabel(x_label, fontsize=FONT_KEY, color=INK, parse_math=False)
         heading(axis, one.name)
     return png(figure)

@@ -10,19 +10,17 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.heatmap import GREY, INK, PAPER
-from sfumato.figures.sheet import (
-    LEFT,
-    RIGHT,
+from sfumato.figures.sheet import LEFT, RIGHT, color_bar, heading, number, panel, png, sheet, vector
+from sfumato.figures.style import (
+    FONT_KEY,
+    FONT_LABEL,
+    FONT_NOTE,
+    GREY,
+    INK,
+    PAPER,
+    REGIMES,
     TRUE,
     blues,
-    color_bar,
-    heading,
-    number,
-    panel,
-    png,
-    sheet,
-    vector,
 )
 
 if TYPE_CHECKING:
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
 
 WIDE, HIGH = 8.0, 3.9
 SIDE = 4.6  # inches of the square of blocks
-# From nothing to everything, also in grey: lighter is less.
-SHADES = ("#f1f3f4", "#fde7b0", "#9cc9ea", "#3b7fc4")
 LEAST = 0.03  # of the side: a name takes as much; those of narrower blocks are moved apart while there is room
 LETTER = 0.016  # of the side: the width of a letter of a name
 NUMBER = 0.075  # of the side: narrower cells have no room for a number
@@ -86,7 +82,7 @@ def blocks_picture(
     for block, at in _places(sizes, LEAST).items():
         axis.plot([-0.022, 0], [at, middles[block]], color=GREY, linewidth=0.5, clip_on=False)
         axis.text(
-            -0.028, at, f"{labels[block]}  ({sizes[block]:.0%})", ha="right", va="center", fontsize=8.5,
+            -0.028, at, f"{labels[block]}  ({sizes[block]:.0%})", ha="right", va="center", fontsize=FONT_NOTE,
             color=INK, parse_math=False,
         )  # fmt: skip
     for block, at in _places(sizes, LETTER * (1 + max(map(len, labels)))).items():
@@ -97,7 +93,7 @@ def blocks_picture(
             labels[block],
             ha="center",
             va="bottom",
-            fontsize=8.5,
+            fontsize=FONT_NOTE,
             color=INK,
             parse_math=False,
         )
@@ -144,13 +140,13 @@ def phase_picture(
             "a diagram has at least two densities and two numbers of blocks, above 0, and a regime for each "
             f"two of them, got {x.size}, {y.size} and shape {found.shape}; nothing was drawn"
         )
-    if not 1 <= len(names) <= len(SHADES) or found.min() < 0 or found.max() >= len(names):
+    if not 1 <= len(names) <= len(REGIMES) or found.min() < 0 or found.max() >= len(names):
         raise InvalidParameter(
-            f"regimes are places in 1 to {len(SHADES)} names, got {len(names)} names; nothing was drawn"
+            f"regimes are places in 1 to {len(REGIMES)} names, got {len(names)} names; nothing was drawn"
         )
     figure, foot = sheet(WIDE, HIGH + 1.5, caption)
     axis = panel(figure, (LEFT, foot + 0.55, WIDE - LEFT - RIGHT, HIGH))
-    shades = ListedColormap(SHADES[: len(names)])
+    shades = ListedColormap(REGIMES[: len(names)])
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.pcolormesh(
@@ -170,8 +166,8 @@ def phase_picture(
             clip_on=False, linestyle="none", label="your network",
         )  # fmt: skip
     _marks(axis, y)
-    axis.set_xlabel("largest chance of an edge", fontsize=9, color=INK)
-    axis.set_ylabel("blocks", fontsize=9, color=INK)
+    axis.set_xlabel("largest chance of an edge", fontsize=FONT_LABEL, color=INK)
+    axis.set_ylabel("blocks", fontsize=FONT_LABEL, color=INK)
     _shades_key(axis, names)
     heading(axis, title or "can a large network like this tell you anything?", lift=0.52)
     return png(figure)
@@ -230,14 +226,14 @@ def _shades_key(axis: Axes, names: Sequence[str]) -> None:
 
     handles, labels = axis.get_legend_handles_labels()
     patches = [
-        Patch(facecolor=SHADES[at], edgecolor=GREY, linewidth=0.5) for at in range(len(names))
+        Patch(facecolor=REGIMES[at], edgecolor=GREY, linewidth=0.5) for at in range(len(names))
     ]
     for some, words, lift in ((patches, list(names), 0.24), (handles, labels, 0.02)):
         if not some:
             continue
         drawn = axis.legend(
             some, words, loc="lower left", bbox_to_anchor=(-0.01, 1 + lift / HIGH), ncols=4, frameon=False,
-            fontsize=8, handlelength=1.6, handletextpad=0.5, columnspacing=1.3, borderaxespad=0.1,
+            fontsize=FONT_KEY, handlelength=1.6, handletextpad=0.5, columnspacing=1.3, borderaxespad=0.1,
             labelcolor=INK,
         )  # fmt: skip
         for text in drawn.get_texts():

@@ -9,26 +9,40 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures.overlay import ROW, Overlay, draw_overlay, explain
+from sfumato.figures.style import (
+    ALARM,
+    DPI,
+    FONT_KEY,
+    FONT_NOTE,
+    FONT_SMALL,
+    FONT_TICK,
+    FONT_TITLE,
+    FRAME,
+    GREY,
+    INK,
+    LETTERS,
+    LINE,
+    LINES,
+    PAPER,
+    Pixels,
+    glow,
+    palette,
+    round_number,
+    shades,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Pixels = npt.NDArray[np.uint8]
-
 # The sheet in inches: it is 8 wide, whatever is drawn, and letters keep their size on it.
-SHEET, LEFT, RIGHT, HEAD, TICKS, LEGEND, LINE = 8.0, 0.62, 0.38, 0.86, 0.34, 0.74, 0.155
+SHEET, LEFT, RIGHT, HEAD, TICKS, LEGEND = 8.0, 0.62, 0.38, 0.86, 0.34, 0.74
 TALLEST = 8.0
-DPI = 200
-TOPS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # of color scales: little of the scale is left unused
-LETTERS = 16.8  # to an inch of small print
 WORDS = 5.2  # inches that words need at least
-INK, GREY, PAPER = "#1f2328", "#6a7078", "#ffffff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +126,7 @@ def draw_heatmap(
     if words.stamp:
         axis.text(
             0.5, 0.5, words.stamp, transform=axis.transAxes, ha="center", va="center", rotation=28,
-            fontsize=min(10 * wide, 20 * high) / dpi, fontweight="bold", color="#b3261e", alpha=0.16,
+            fontsize=min(10 * wide, 20 * high) / dpi, fontweight="bold", color=ALARM, alpha=0.16,
             parse_math=False, clip_on=True,
         )  # fmt: skip
     _head(figure, words, x=edge / SHEET, letters=letters)
@@ -126,64 +140,15 @@ def draw_heatmap(
     return out.getvalue()
 
 
-def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
-    """How dark each value is drawn, from 0 (paper) to 1: the root of value / top, paler below the floor.
-
-    The root shows small places beside large ones. Below the floor, where values tell little, they
-    fade in proportion into the paper, so that what may well be noise does not look like a place.
-
-    >>> shades(np.array([0.0, 1.0, 4.0, 9.0]), top=4, floor=2)
-    array([0.  , 0.25, 1.  , 1.  ])
-    """
-    clear = np.clip(values, 0, None)
-    shade: FloatArray = np.sqrt(np.minimum(clear, top) / top)
-    return (
-        shade * (np.minimum(clear, floor) / floor) if 0 < floor < math.inf else shade * (floor <= 0)
-    )
-
-
-def palette(dark: bool = False) -> Pixels:
-    """256 colors from paper to ink: magma, whose lightness changes evenly, blended into the paper."""
-    from matplotlib import colormaps
-
-    steps = np.linspace(0, 1, 256)
-    if dark:
-        colors, paper = colormaps["magma"](0.1 + 0.9 * steps)[:, :3], np.array([20, 22, 26]) / 255
-    else:
-        colors, paper = colormaps["magma_r"](0.9 * steps)[:, :3], np.ones(3)
-    blend = np.clip(steps / 0.14, 0, 1)[:, None]
-    return np.asarray(np.round(255 * (paper * (1 - blend) + colors * blend)), dtype=np.uint8)
-
-
-def round_number(value: float, steps: tuple[float, ...] = (1, 2, 5)) -> float:
-    """The least of these steps times a power of ten that is at least the value: for scales and ticks.
-
-    >>> round_number(0.013), round_number(2.0), round_number(700), round_number(3.3, TOPS)
-    (0.02, 2.0, 1000.0, 4.0)
-    """
-    power = math.floor(math.log10(value))
-    # Through text, so that 2e-4 is the double 0.0002.
-    found = [float(f"{step}e{power + more}") for more in (0, 1) for step in steps]
-    return next(number for number in found if number >= value * (1 - 1e-9))
-
-
 def lay_over(image: Pixels, shade: FloatArray) -> Pixels:
     """An image with heat on it: the stronger the shade, the less of the image shines through.
 
     Both are [row, column] of one shape, row 0 at the top; where the shade is 0 the image is left as
     it is.
     """
-    colors = _glow()[np.round(255 * shade).astype(np.int64)].astype(np.float64)
+    colors = glow()[np.round(255 * shade).astype(np.int64)].astype(np.float64)
     cover = np.minimum(1.6 * shade, 0.8)[..., None]
     return np.asarray(np.round(image * (1 - cover) + colors * cover), dtype=np.uint8)
-
-
-def _glow() -> Pixels:
-    from matplotlib import colormaps
-
-    return np.asarray(
-        np.round(255 * colormaps["inferno"](np.linspace(0.3, 1, 256))[:, :3]), dtype=np.uint8
-    )
 
 
 def _size(frame: Frame, under: Pixels | None) -> tuple[int, int, float]:
@@ -211,7 +176,7 @@ def _map(
     axis.set_ylim(*((high_y, low_y) if frame.downward else (low_y, high_y)))
     for spine in axis.spines.values():
         spine.set_linewidth(0.6)
-        spine.set_color("#9aa0a6")
+        spine.set_color(FRAME)
     if under is not None:
         heat = shades(_resampled(values, frame, size), top=shade[0], floor=shade[1])
         axis.imshow(
@@ -268,8 +233,8 @@ def _places(axis: Axes, frame: Frame) -> None:
     ):
         marks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
         put(marks, [degrees(mark, letters, step=step) for mark in marks])
-    axis.tick_params(labelsize=7, colors=GREY, length=2.5, width=0.5, pad=2.5)
-    axis.grid(color="#5f6b7a", alpha=0.18, linewidth=0.5)
+    axis.tick_params(labelsize=FONT_TICK, colors=GREY, length=2.5, width=0.5, pad=2.5)
+    axis.grid(color=LINES, alpha=0.18, linewidth=0.5)
 
 
 def degrees(value: float, letters: str, *, step: float) -> str:
@@ -314,7 +279,7 @@ def _scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
     )
     said = f"{length / 1000:,g} km" if length >= 1000 else f"{length:g} m"
     axis.text(
-        x + wide, y + thick + 0.04 / high, said, ha="right", va="bottom", fontsize=7.5, color=INK,
+        x + wide, y + thick + 0.04 / high, said, ha="right", va="bottom", fontsize=FONT_SMALL, color=INK,
         path_effects=[withStroke(linewidth=2, foreground="white", alpha=0.85)], **style,
     )  # fmt: skip
 
@@ -323,11 +288,11 @@ def _head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
     height = figure.get_size_inches()[1]
     figure.text(
         x, 1 - 0.36 / height, textwrap.shorten(words.title, letters // 2, placeholder=" …"), va="baseline",
-        fontsize=15, fontweight="bold", color=INK, parse_math=False,
+        fontsize=FONT_TITLE, fontweight="bold", color=INK, parse_math=False,
     )  # fmt: skip
     figure.text(
         x, 1 - 0.61 / height, textwrap.shorten(words.subtitle, letters * 7 // 8, placeholder=" …"), ha="left",
-        va="baseline", fontsize=8.5, color=GREY, parse_math=False,
+        va="baseline", fontsize=FONT_NOTE, color=GREY, parse_math=False,
     )  # fmt: skip
 
 
@@ -355,12 +320,19 @@ def _legend(
     marks = [0, 0.05, 0.25, 0.5, 1]
     axis.set_xticks([math.sqrt(mark) for mark in marks], [percent(mark * top) for mark in marks])
     axis.set_yticks([])
-    axis.tick_params(labelsize=7, colors=INK, length=2, width=0.5, pad=2)
+    axis.tick_params(labelsize=FONT_TICK, colors=INK, length=2, width=0.5, pad=2)
     for spine in axis.spines.values():
         spine.set_linewidth(0.5)
-        spine.set_color("#9aa0a6")
+        spine.set_color(FRAME)
     axis.text(
-        0, 1.7, said, transform=axis.transAxes, fontsize=8, color=INK, va="bottom", parse_math=False
+        0,
+        1.7,
+        said,
+        transform=axis.transAxes,
+        fontsize=FONT_KEY,
+        color=INK,
+        va="bottom",
+        parse_math=False,
     )
     if floor > 0:
         at = math.sqrt(min(floor / top, 1))
@@ -369,7 +341,7 @@ def _legend(
         axis.set_ylim(0, 1)
         axis.annotate(
             "below the mark: may be noise" if floor < top else "all of it may be noise", (at, 1),
-            xytext=(1.06, 0.5), textcoords="axes fraction", fontsize=7, color=GREY, va="center",
+            xytext=(1.06, 0.5), textcoords="axes fraction", fontsize=FONT_TICK, color=GREY, va="center",
         )  # fmt: skip
 
 
@@ -390,6 +362,6 @@ def _foot(figure: Figure, lines: list[str], *, x: float) -> None:
     height = figure.get_size_inches()[1]
     for number, line in enumerate(reversed(lines)):
         figure.text(
-            x, (0.16 + LINE * number) / height, line, fontsize=7.5, color=GREY, va="baseline",
+            x, (0.16 + LINE * number) / height, line, fontsize=FONT_SMALL, color=GREY, va="baseline",
             parse_math=False,
         )  # fmt: skip

@@ -11,10 +11,10 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.heatmap import GREY, INK
 from sfumato.figures.sheet import (
     LEFT,
     RIGHT,
+    grid_lines,
     heading,
     key,
     number,
@@ -24,6 +24,7 @@ from sfumato.figures.sheet import (
     sheet,
     vector,
 )
+from sfumato.figures.style import FONT_LABEL, GREY, INK, STYLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,11 +32,6 @@ if TYPE_CHECKING:
 Scale = Literal["linear", "log"]
 
 WIDE, HIGH = 8.0, 3.6
-# Told apart by shape and by lightness too, for those who see few colors.
-STYLES = (
-    ("#1565c0", "o"), ("#c62828", "s"), ("#2e7d32", "^"), ("#8e24aa", "D"), ("#ef8f00", "v"),
-    ("#00838f", "P"), ("#6d4c41", "X"), ("#455a64", "*"),
-)  # fmt: skip
 APART = 3.0  # points between series at one x, so that their intervals do not cover each other
 
 
@@ -122,10 +118,9 @@ def draw_intervals(
             plain_numbers(axis, name)
         else:
             _log_numbers(axis, name)
-    axis.grid(color="#5f6b7a", alpha=0.18, linewidth=0.5)
-    axis.set_axisbelow(True)
-    axis.set_xlabel(x_label, fontsize=9, color=INK, parse_math=False)
-    axis.set_ylabel(y_label, fontsize=9, color=INK, parse_math=False)
+    grid_lines(axis)
+    axis.set_xlabel(x_label, fontsize=FONT_LABEL, color=INK, parse_math=False)
+    axis.set_ylabel(y_label, fontsize=FONT_LABEL, color=INK, parse_math=False)
     axis.yaxis.set_label_coords(-0.6 / (WIDE - LEFT - RIGHT), 0.5)
     key(axis, columns=columns, order=names + [slope_name(slope) for slope in slopes])
     if title:

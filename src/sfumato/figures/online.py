@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.heatmap import GREY, INK
-from sfumato.figures.intervals import STYLES
 from sfumato.figures.sheet import (
     LEFT,
     RIGHT,
+    grid_lines,
     heading,
     key,
     panel,
@@ -24,6 +23,7 @@ from sfumato.figures.sheet import (
     stamp,
     vector,
 )
+from sfumato.figures.style import FONT_LABEL, GREY, INK, STYLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,11 +91,10 @@ def regret_picture(
     axis.set_ylim(*_window(lines, limits))
     plain_numbers(axis)
     _thousands(axis)
-    axis.grid(color="#5f6b7a", alpha=0.18, linewidth=0.5)
-    axis.set_axisbelow(True)
-    axis.set_xlabel("rounds", fontsize=9, color=INK)
+    grid_lines(axis)
+    axis.set_xlabel("rounds", fontsize=FONT_LABEL, color=INK)
     _make_room(axis)
-    axis.set_ylabel("regret", fontsize=9, color=INK)
+    axis.set_ylabel("regret", fontsize=FONT_LABEL, color=INK)
     key(axis, columns=COLUMNS)
     heading(axis, title or "regret against bound")
     if rehearsal:

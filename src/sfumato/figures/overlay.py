@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato._types import BoolArray, FloatArray
+from sfumato.figures.style import FONT_SMALL, FRAME, INK, LINES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,6 @@ Box = tuple[float, float, float, float]
 
 # Inches: between lines of the hatch, of a line of words, and of the swatch before it.
 GAP, ROW, SWATCH = 0.07, 0.19, 0.26
-INK, HATCH = "#1f2328", "#5f6b7a"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
     halo = [withStroke(linewidth=1.1, foreground="white", alpha=0.55), Normal()] if over else []
     lines = LineCollection(
         list(segments),
-        colors=INK if over else HATCH,
+        colors=INK if over else LINES,
         linewidths=0.4,
         alpha=0.55,
         zorder=3,
@@ -116,8 +116,8 @@ def explain(figure: Figure, overlay: Overlay, *, left: float, top: float) -> Non
     for number, said in enumerate((overlay.hatch_says, overlay.rings_say)):
         y = top - ROW * (number + 0.5)
         figure.text(
-            (left + SWATCH + 0.07) / width, y / height, said, fontsize=7.5, color=INK, va="center_baseline",
-            parse_math=False,
+            (left + SWATCH + 0.07) / width, y / height, said, fontsize=FONT_SMALL, color=INK,
+            va="center_baseline", parse_math=False,
         )  # fmt: skip
         if number:
             ring = Circle(
@@ -127,7 +127,7 @@ def explain(figure: Figure, overlay: Overlay, *, left: float, top: float) -> Non
             figure.add_artist(ring)
             continue
         box = Rectangle(
-            (left, y - tall / 2), SWATCH, tall, fill=False, edgecolor="#9aa0a6", linewidth=0.5
+            (left, y - tall / 2), SWATCH, tall, fill=False, edgecolor=FRAME, linewidth=0.5
         )
         box.set_transform(inches)
         figure.add_artist(box)
@@ -135,7 +135,7 @@ def explain(figure: Figure, overlay: Overlay, *, left: float, top: float) -> Non
             ends = (max(start, 0.0), min(start + tall, SWATCH))
             line = Line2D(
                 [left + end for end in ends], [y - tall / 2 + end - start for end in ends],
-                color=HATCH, linewidth=0.45, alpha=0.8,
+                color=LINES, linewidth=0.45, alpha=0.8,
             )  # fmt: skip
             line.set_transform(inches)
             figure.add_artist(line)

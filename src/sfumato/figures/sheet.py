@@ -12,7 +12,23 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.heatmap import GREY, INK, LETTERS, LINE, PAPER
+from sfumato.figures.style import (
+    ALARM,
+    DPI,
+    FONT_HEADING,
+    FONT_KEY,
+    FONT_PANEL,
+    FONT_SMALL,
+    FONT_TICK,
+    FRAME,
+    GREY,
+    INK,
+    LETTERS,
+    LINE,
+    LINES,
+    PAPER,
+    TRUE,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,14 +36,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-DPI = 200
 LEFT, RIGHT = 0.78, 0.3  # inches
-# One color for one thing in every picture of sensors: found, true (known in simulations only), and
-# read.
-FOUND, TRUE, READ = "#1565c0", "#c62828", "#3c4043"
-FAINT = (
-    1 / 200
-)  # of the top of a scale: smaller masses are not drawn, solvers leave some that are rounding
+# Of the top of a scale: smaller masses are not drawn, solvers leave some that are rounding.
+FAINT = 1 / 200
 
 
 def sheet(width: float, height: float, caption: str) -> tuple[Figure, float]:
@@ -44,7 +55,7 @@ def sheet(width: float, height: float, caption: str) -> tuple[Figure, float]:
     FigureCanvasAgg(figure)
     for number, line in enumerate(reversed(lines)):
         figure.text(
-            LEFT / width, (0.16 + LINE * number) / tall, line, fontsize=7.5, color=GREY, va="baseline",
+            LEFT / width, (0.16 + LINE * number) / tall, line, fontsize=FONT_SMALL, color=GREY, va="baseline",
             parse_math=False,
         )  # fmt: skip
     return figure, foot
@@ -63,8 +74,8 @@ def panel(
         axis.spines[side].set_visible(False)
     for side in ("bottom", "left"):
         axis.spines[side].set_linewidth(0.6)
-        axis.spines[side].set_color("#9aa0a6")
-    axis.tick_params(labelsize=8, colors=INK, length=3, width=0.6)
+        axis.spines[side].set_color(FRAME)
+    axis.tick_params(labelsize=FONT_KEY, colors=INK, length=3, width=0.6)
     return axis
 
 
@@ -78,8 +89,8 @@ def heading(axis: Axes, title: str, *, lift: float = 0.06) -> None:
     """What a panel shows, at its top left; `lift` is inches above the panel."""
     height = inches(axis)[1]
     axis.text(
-        0, 1 + lift / height, title, transform=axis.transAxes, fontsize=10, fontweight="bold", color=INK,
-        va="bottom", parse_math=False,
+        0, 1 + lift / height, title, transform=axis.transAxes, fontsize=FONT_HEADING, fontweight="bold",
+        color=INK, va="bottom", parse_math=False,
     )  # fmt: skip
 
 
@@ -93,11 +104,17 @@ def key(axis: Axes, *, columns: int = 4, order: Sequence[str] | None = None) -> 
     height = inches(axis)[1]
     drawn = axis.legend(
         handles, labels, loc="lower right", bbox_to_anchor=(1.01, 1 + 0.02 / height), ncols=columns,
-        frameon=False, fontsize=8, handlelength=1.9, handletextpad=0.5, columnspacing=1.3,
+        frameon=False, fontsize=FONT_KEY, handlelength=1.9, handletextpad=0.5, columnspacing=1.3,
         borderaxespad=0.1, labelcolor=INK,
     )  # fmt: skip
     for text in drawn.get_texts():
         text.set_parse_math(False)
+
+
+def grid_lines(axis: Axes) -> None:
+    """Faint lines at the numbers of a panel, behind what is drawn."""
+    axis.grid(color=LINES, alpha=0.18, linewidth=0.5)
+    axis.set_axisbelow(True)
 
 
 def plain_numbers(axis: Axes, which: str = "both", *, most: int = 10) -> None:
@@ -146,17 +163,9 @@ def color_bar(
     )
     bar = figure.colorbar(ScalarMappable(scale, colors), cax=strip, orientation="horizontal")
     cast(Any, bar.outline).set_linewidth(0.5)
-    bar.set_label(label, fontsize=8, color=INK, labelpad=2, parse_math=False)
+    bar.set_label(label, fontsize=FONT_KEY, color=INK, labelpad=2, parse_math=False)
     plain_numbers(strip, "x", most=max(2, int(1.6 * part[1] * place.width * width)))
-    strip.tick_params(labelsize=7, colors=INK, length=2, width=0.5, pad=2)
-
-
-def blues() -> Colormap:
-    """Colors of masses. Even the palest is not paper: where nothing was found there is nothing."""
-    from matplotlib import colormaps
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap(colormaps["Blues"](np.linspace(0.25, 1, 192)))
+    strip.tick_params(labelsize=FONT_TICK, colors=INK, length=2, width=0.5, pad=2)
 
 
 def dots(
@@ -174,13 +183,6 @@ def dots(
     axis.scatter(
         at[:, 0], at[:, 1], s=size, c=fill, edgecolors=edge, linewidths=width, zorder=order, **rest
     )
-
-
-def warm() -> Colormap:
-    """Colors of readings."""
-    from matplotlib import colormaps
-
-    return colormaps["YlOrBr"]
 
 
 def crosses(axis: Axes, at: FloatArray) -> None:
@@ -207,15 +209,15 @@ def stamp(axis: Axes) -> None:
     axis.text(
         0.5, 0.5, "REHEARSAL", transform=axis.transAxes, ha="center", va="center",
         rotation=min(28.0, 28.0 * high / wide * 1.6), fontsize=min(9 * wide, 22 * high), fontweight="bold",
-        color="#b3261e", alpha=0.16, zorder=20,
+        color=ALARM, alpha=0.16, zorder=20,
     )  # fmt: skip
 
 
 def remark_on(axis: Axes, words: str) -> None:
     """Write in the middle of a panel why it shows nothing, so that nobody takes it for an empty place."""
     axis.text(
-        0.5, 0.55, words, transform=axis.transAxes, ha="center", va="center", fontsize=11, color="#b3261e",
-        fontweight="bold", zorder=21, bbox={"facecolor": "white", "edgecolor": "#b3261e", "pad": 6},
+        0.5, 0.55, words, transform=axis.transAxes, ha="center", va="center", fontsize=FONT_PANEL, color=ALARM,
+        fontweight="bold", zorder=21, bbox={"facecolor": "white", "edgecolor": ALARM, "pad": 6},
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from .atomic import (
     whole_file,
     write_file,
 )
-from .edge_lists import EdgeList, read_edge_list, read_nodes
+from .edge_lists import EdgeList, number_edges, read_edge_list, read_nodes, usual_ends
 from .geojson import (
     MOST_BYTES,
     MOST_POSITIONS,
@@ -24,6 +24,7 @@ from .geojson import (
 )
 from .json_codec import decoding, parse_json, read_json, write_json
 from .leftovers import scratch_folder
+from .outputs import check_outputs, keep_paid
 from .tables import Rows, column_of, has_column, numbers_of, read_rows, unique_names, write_table
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Polygon",
     "Rows",
     "bounds_of",
+    "check_outputs",
     "check_writable",
     "column_of",
     "decoding",
@@ -42,6 +44,8 @@ __all__ = [
     "drafts_beside",
     "features_of",
     "has_column",
+    "keep_paid",
+    "number_edges",
     "number_of",
     "numbers_of",
     "parse_json",
@@ -57,6 +61,7 @@ __all__ = [
     "scratch_folder",
     "sync_folder",
     "unique_names",
+    "usual_ends",
     "whole_file",
     "write_file",
     "write_json",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,17 +90,65 @@ def read_edge_list(
                 f"{path} has a row that is no pair of nodes; nothing was charged"
             ) from None
         raise
+    source = str(nodes) if isinstance(nodes, str | Path) else "the list of nodes"
+    found, rows = _numbered(listed, public, what=str(path), source=source, private=private)
+    kept = {
+        name: read_only(np.array(numbers_of(table, name, path))[rows])
+        for name in values
+        if table and has_column(table, name)
+    }
+    return replace(found, values=kept)
+
+
+def number_edges(
+    pairs: Iterable[tuple[Any, Any]],
+    *,
+    nodes: Sequence[str] | None = None,
+    what: str = "the list",
+    private: bool = False,
+) -> EdgeList:
+    """Number the nodes of pairs of names; loops, and edges given again or the other way, are left out.
+
+    Args:
+        pairs: The two ends of each edge, taken as text.
+        nodes: All nodes; an edge to any other is refused. By default those that have an edge.
+        what: What the pairs are, for messages.
+        private: Whether the edges are private: messages then do not say which row is wrong.
+
+    Returns:
+        The edges, with the names of the nodes.
+
+    Raises:
+        InvalidInput: A node is given twice, or an edge has a node outside `nodes`.
+
+    Example:
+        >>> number_edges([("b", "a"), ("a", "b"), ("a", "c")]).edges.tolist()
+        [[0, 1], [1, 2]]
+
+    """
+    names = None if nodes is None else [str(name) for name in nodes]
+    return _numbered(pairs, names, what=what, source="the list of nodes", private=private)[0]
+
+
+def _numbered(
+    listed: Iterable[tuple[Any, Any]],
+    public: list[str] | None,
+    *,
+    what: str,
+    source: str,
+    private: bool,
+) -> tuple[EdgeList, list[int]]:
+    """The edges, and the first row that has each."""
     pairs = [(str(u), str(v)) for u, v in listed]
     names = unique_names(name for pair in pairs for name in pair) if public is None else public
     number = {name: place for place, name in enumerate(names)}
-    source = nodes if isinstance(nodes, str | Path) else "the list of nodes"
     if len(number) < len(names):
         raise InvalidInput(f"{source} names a node twice; nothing was read further")
     first_row: dict[tuple[int, int], int] = {}
     loops = 0
     for row, pair in enumerate(pairs):
         if not (pair[0] in number and pair[1] in number):
-            which = f"{path} has an edge to" if private else f"edge {row + 1} of {path} has"
+            which = f"{what} has an edge to" if private else f"edge {row + 1} of {what} has"
             raise InvalidInput(f"{which} a node that {source} has not; nothing was charged")
         u, v = sorted((number[pair[0]], number[pair[1]]))
         if u == v:
@@ -108,18 +156,30 @@ def read_edge_list(
         else:
             first_row.setdefault((u, v), row)
     edges = sorted(first_row)
-    rows = [first_row[edge] for edge in edges]
-    return EdgeList(
+    found = EdgeList(
         tuple(names),
         read_only(np.array(edges, dtype=np.int64).reshape(-1, 2)),
         loops,
         len(pairs) - loops - len(edges),
-        {
-            name: read_only(np.array(numbers_of(table, name, path))[rows])
-            for name in values
-            if table and has_column(table, name)
-        },
     )
+    return found, [first_row[edge] for edge in edges]
+
+
+def usual_ends(names: Iterable[str], ends: tuple[str, str] | None = None) -> tuple[str, str] | None:
+    """The columns of a table that hold the two ends of an edge.
+
+    Args:
+        names: All columns.
+        ends: The two columns, if they are known; by default the first that are there of u,v,
+            source,target, from,to and src,dst.
+
+    Returns:
+        The two columns, or None if they are not there.
+
+    """
+    there = set(names)
+    pairs = ENDS if ends is None else (ends,)
+    return next((pair for pair in pairs if there.issuperset(pair)), None)
 
 
 def read_nodes(path: str | Path) -> list[str]:
@@ -213,16 +273,15 @@ def _lines(path: Path) -> list[str]:
 
 def _chosen(names: Iterable[str], ends: tuple[str, str] | None, path: Path) -> tuple[str, str]:
     """The columns of the two ends: those named, or the first usual ones that are there."""
-    there = set(names)
-    found = [pair for pair in (ENDS if ends is None else (ends,)) if there.issuperset(pair)]
-    if not found:
+    found = usual_ends(names, ends)
+    if found is None:
         # Names of columns are not repeated: a table without a header has an edge in its first line.
         usual = " or ".join(",".join(pair) for pair in (ENDS if ends is None else (ends,)))
         hint = "" if ends else ": name yours by --columns"
         raise InvalidInput(
             f"{path} has no columns {usual} in its first line{hint}; nothing was charged"
         )
-    return found[0]
+    return found
 
 
 def _parquet(path: Path) -> Any:

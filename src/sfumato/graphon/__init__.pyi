@@ -1,77 +1,66 @@
 from .assignment import permuted_distance, twice_permuted_distance
 from .blocks import Blocks
 from .cut_distance import Distance, distance
-from .estimate import (
-    Estimate,
-    constant,
-    estimation_error,
-    from_labels,
-    least_squares,
-    spectral,
-    usvt,
-)
-from .holdout import guarded_fit
-from .limits import (
-    attained_rate,
-    contiguity_floor,
-    divergence_bound,
-    error_floor,
-    estimation_rate,
-    packing,
-)
+from .flipped_dyads import FlippedDyads
+from .limits import detectability, error_floor, estimation_rate, signals
 from .model import BlockGraphon
 from .network import Network, as_network
+from .pipeline import (
+    compare_networks,
+    find_blocks,
+    network_limits,
+    release_blocks,
+    simulate_network,
+    write_network,
+)
 from .release import (
     TRACY_WIDOM,
-    FlippedDyads,
     PrivateBlocks,
     blocks_in,
     noise_edge,
-    release_blocks,
+    private_blocks,
     response_signal,
     square,
 )
+from .render import render_blocks, render_comparison, render_limits
+from .results import BlocksResult, NetworkComparison, NetworkFiles, NetworkLimits, read_blocks
 from .sample import Sampled, sample_graph
-from .thresholds import REGIMES, Detectability, detectability, even_like, phases, signal, signals
 
 __all__ = [
-    "REGIMES",
     "TRACY_WIDOM",
     "BlockGraphon",
     "Blocks",
-    "Detectability",
+    "BlocksResult",
     "Distance",
-    "Estimate",
     "FlippedDyads",
     "Network",
+    "NetworkComparison",
+    "NetworkFiles",
+    "NetworkLimits",
     "PrivateBlocks",
     "Sampled",
     "as_network",
-    "attained_rate",
     "blocks_in",
-    "constant",
-    "contiguity_floor",
+    "compare_networks",
     "detectability",
     "distance",
-    "divergence_bound",
     "error_floor",
-    "estimation_error",
     "estimation_rate",
-    "even_like",
-    "from_labels",
-    "guarded_fit",
-    "least_squares",
+    "find_blocks",
+    "network_limits",
     "noise_edge",
-    "packing",
     "permuted_distance",
-    "phases",
+    "private_blocks",
+    "read_blocks",
     "release_blocks",
+    "render_blocks",
+    "render_comparison",
+    "render_limits",
     "response_signal",
     "sample_graph",
-    "signal",
     "signals",
-    "spectral",
+    "simulate_network",
     "square",
     "twice_permuted_distance",
-    "usvt",
+    "write_network",
 ]

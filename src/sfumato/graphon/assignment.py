@@ -51,10 +51,23 @@ def twice_permuted_distance(a: BlockGraphon, b: BlockGraphon, *, nodes: int = NO
     assignment; with some placed, so is a lower bound: each other row costs at least what sorting
     leaves.
 
-    >>> a, b = BlockGraphon([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), BlockGraphon(np.eye(3))
-    >>> found = twice_permuted_distance(a, b)
-    >>> round(found.upper * 3**0.5, 9), found.exact
-    (1.0, True)
+    Args:
+        a: A block graphon with even shares.
+        b: Another with as many blocks.
+        nodes: How many nodes the search opens before it settles for an interval.
+
+    Returns:
+        The interval of delta-double-hat, and the permutations that attain its upper end.
+
+    Raises:
+        InvalidInput: Shares are not even, or there are not as many blocks on both sides.
+
+    Example:
+        >>> a, b = BlockGraphon([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), BlockGraphon(np.eye(3))
+        >>> found = twice_permuted_distance(a, b)
+        >>> round(found.upper * 3**0.5, 9), found.exact
+        (1.0, True)
+
     """
     _even(a, b)
     return twice_permuted(a.matrix, b.matrix, nodes=nodes)
@@ -65,9 +78,22 @@ def permuted_distance(a: BlockGraphon, b: BlockGraphon, *, nodes: int = NODES) -
 
     delta-hat [mcmillan18, (4.8)], a quadratic assignment, by the bound of [gilmore62].
 
-    >>> a, b = BlockGraphon([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), BlockGraphon(np.eye(3))
-    >>> permuted_distance(a, b).upper
-    1.0
+    Args:
+        a: A block graphon with even shares.
+        b: Another with as many blocks.
+        nodes: How many nodes the search opens before it settles for an interval.
+
+    Returns:
+        The interval of delta-hat, and the permutation that attains its upper end.
+
+    Raises:
+        InvalidInput: Shares are not even, or there are not as many blocks on both sides.
+
+    Example:
+        >>> a, b = BlockGraphon([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), BlockGraphon(np.eye(3))
+        >>> permuted_distance(a, b).upper
+        1.0
+
     """
     _even(a, b)
     return permuted(a.matrix, b.matrix, nodes=nodes)

@@ -12,30 +12,32 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.estimate import Estimate, block_pairs
-from sfumato.graphon.holdout import Gain, guarded_fit
-from sfumato.graphon.limits import estimation_rate
+from sfumato.graphon.estimation.estimators import Estimate, block_pairs
+from sfumato.graphon.estimation.holdout import Gain, guarded_fit
+from sfumato.graphon.limits.bounds import estimation_rate
+from sfumato.graphon.limits.thresholds import even_like
 from sfumato.graphon.model import BlockGraphon
-from sfumato.graphon.network import Network, as_network, node_names, private_network
-from sfumato.graphon.release import release_blocks
-from sfumato.graphon.thresholds import even_like
+from sfumato.graphon.network import Network
+from sfumato.graphon.release import private_blocks
+from sfumato.graphon.sources import Nodes, named_network
 from sfumato.privacy import Ledger, Noise, PureDP, Release
 from sfumato.spaces import Graph
 
-MOST_WHOLE = 3000  # nodes of which all pairs are given weights
+MAX_COMPLETE = 3000  # nodes of which all pairs are given weights
 
 
 class Blocks:
     """Groups of nodes that are joined alike, and how often nodes of each two groups are joined.
 
-    `Blocks().fit(graph)` takes a `Graph`, a scipy sparse or 0-1 matrix, a networkx graph, or pairs
-    of nodes. It chooses the number of blocks itself unless k says it, and gives one block where
-    there is nothing to be found: blocks are believed only if they foretell edges that were kept
-    from them. Pure chance passes at most once in 20 times. After `fit`:
+    `Blocks().fit(graph)` takes a path to an edge list, a table of edges, a `Graph`, a scipy sparse or
+    0-1 matrix, a networkx graph, or pairs of nodes. It chooses the number of blocks itself unless k
+    says it, and gives one block where there is nothing to be found: blocks are believed only if they
+    foretell edges that were kept from them. Pure chance passes at most once in 20 times.
+    After `fit`:
 
         labels_      the block of each node, 0 to k_ - 1, in the order of nodes_
-        nodes_       the nodes: those of a networkx graph in its own order, otherwise, and whenever `fit` was
-                     given `nodes`, the numbers 0 to n - 1
+        nodes_       the nodes: names in files and tables, those of a networkx graph in its own order; in
+                     other graphs, and if `fit` was told how many, the numbers 0 to n - 1
         matrix_      the chance that nodes of each two blocks are joined
         shares_      the share of the nodes in each block
         density_     the share of all pairs of nodes that are joined; a private one as far as was released
@@ -114,19 +116,33 @@ class Blocks:
             "" if self.detectable_ or self.k == 1 else ", nothing to be found"
         )
 
-    def fit(self, graph: object, *, nodes: int | None = None, noise: Noise | None = None) -> Blocks:
-        """Find the blocks of a graph; the same object is given back, with what was found.
+    def fit(self, graph: object, *, nodes: Nodes = None, noise: Noise | None = None) -> Blocks:
+        """Find the blocks of a graph.
 
-        `nodes` says how many nodes there are, numbered from 0: the nodes of a networkx graph must
-        then be such numbers, and labels_ follow the numbers; without it they follow `list(graph)`.
-        Private fits need it for pairs of nodes and networkx graphs: who is there must not be read
-        off the edges. `noise` is for rehearsals of private fits; the system's is used without it.
+        Args:
+            graph: A path to an edge list, a pandas or polars table of edges, a networkx graph, a
+                scipy sparse or 0-1 matrix, pairs of node numbers, a `Network` or a `Graph`.
+            nodes: How many nodes there are, numbered from 0: the nodes of a networkx graph must then
+                be such numbers, and labels_ follow the numbers; without it they follow
+                `list(graph)`. For files and tables also the names of all nodes, or a file that lists
+                them. Private fits need it for all but matrices and `Network`s: who is there must not
+                be read off the edges.
+            noise: For rehearsals of private fits; the system's is used without it.
+
+        Returns:
+            The same object, with what was found.
+
+        Raises:
+            InvalidInput: The graph cannot be read, is directed, or has loops or repeated edges.
+            InvalidParameter: k is above the number of nodes, or a private fit has no `nodes`.
+            BudgetExceeded: The ledger has less left than epsilon; nothing was released.
+
         """
-        read = as_network if self.epsilon is None else private_network
-        network = read(graph, nodes=nodes)
+        given = named_network(graph, nodes=nodes, private=self.epsilon is not None)
+        network, self.nodes_ = given.network, given.names
         k = None if isinstance(self.k, str) else whole("k", self.k, low=1, high=network.size)
         if self.epsilon is not None and self.ledger is not None:
-            found = release_blocks(
+            found = private_blocks(
                 network, k, epsilon=self.epsilon, ledger=self.ledger, noise=noise
             )
             self._keep(
@@ -134,20 +150,19 @@ class Blocks:
             )
             counted = float(found.releases[-1].value.sum())
             self.density_ = min(1.0, max(0.0, counted / max(network.dyads, 1)))
-            self.nodes_ = node_names(graph, network.size, nodes=network.size)
             self.hopeless_, self.reason_ = found.hopeless, found.reason
             self.strengths_, self.releases_, self.gains_ = found.strengths, found.releases, ()
             return self
         salt = 0 if self.rng is None else int(self.rng.integers(1, 2**40))
         estimate, choice = guarded_fit(network, k, salt=salt)
         self._keep(estimate, k, detectable=choice.detectable)
-        self.density_, self.nodes_ = network.density, node_names(graph, network.size, nodes=nodes)
+        self.density_ = network.density
         self.hopeless_, self.reason_ = False, _reason(choice.gains, choice.k, chosen=k is None)
         self.strengths_, self.releases_, self.gains_ = (), (), choice.gains
         return self
 
     def fit_predict(
-        self, graph: object, *, nodes: int | None = None, noise: Noise | None = None
+        self, graph: object, *, nodes: Nodes = None, noise: Noise | None = None
     ) -> IntArray:
         """The block of each node: labels_ after `fit`."""
         return self.fit(graph, nodes=nodes, noise=noise).labels_
@@ -197,9 +212,9 @@ class Blocks:
         self._fitted("weights", "computed")
         n = self.labels_.size
         if edges is None:
-            if not 2 <= n <= MOST_WHOLE:
+            if not 2 <= n <= MAX_COMPLETE:
                 raise InvalidParameter(
-                    f"all pairs are given weights for 2 to {MOST_WHOLE} nodes, got {n}: say which edges; "
+                    f"all pairs are given weights for 2 to {MAX_COMPLETE} nodes, got {n}: say which edges; "
                     "nothing was computed"
                 )
             graph = Graph(np.column_stack(np.triu_indices(n, 1)), nodes=n)

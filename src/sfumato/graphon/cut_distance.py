@@ -84,21 +84,31 @@ def distance(a: BlockGraphon, b: BlockGraphon) -> Distance:
     nearly so for any k if one is positive and the other negative, and wherever a lower bound
     happens to be met.
 
-    >>> a, b = BlockGraphon([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), BlockGraphon(np.eye(3))
-    >>> found = distance(a, b)
-    >>> round(found.upper, 9) == round(5**0.5 / 3, 9), found.exact
-    (True, True)
-    >>> halves = BlockGraphon([[0.5, 0.1], [0.1, 0.5]])
-    >>> thirds = BlockGraphon([[0.5, 0.5, 0.1], [0.5, 0.5, 0.1], [0.1, 0.1, 0.5]], [0.25, 0.25, 0.5])
-    >>> distance(halves, thirds).upper
-    0.0
+    Args:
+        a: A block graphon.
+        b: Another; the numbers of blocks may differ.
+
+    Returns:
+        The interval that delta_2 lies in, a coupling that attains its upper end, and what proves
+        the lower.
+
+    Example:
+        >>> a, b = BlockGraphon([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), BlockGraphon(np.eye(3))
+        >>> found = distance(a, b)
+        >>> round(found.upper, 9) == round(5**0.5 / 3, 9), found.exact
+        (True, True)
+        >>> halves = BlockGraphon([[0.5, 0.1], [0.1, 0.5]])
+        >>> thirds = BlockGraphon([[0.5, 0.5, 0.1], [0.5, 0.5, 0.1], [0.1, 0.1, 0.5]], [0.25, 0.25, 0.5])
+        >>> distance(halves, thirds).upper
+        0.0
+
     """
     scale = norm(a) + norm(b)
     (degrees, by_degrees), (rows, by_rows) = _degrees(a, b), _rows(a, b)
     witnesses = [_spectrum(a, b), degrees, rows]
     starts = [_product(a, b), by_degrees, by_rows]
     sign_a, sign_b = definiteness(a), definiteness(b)
-    even = _evenly(a, b, most=SEARCHED_DEFINITE if sign_a * sign_b > 0 else SEARCHED)
+    even = _evenly(a, b, max_parts=SEARCHED_DEFINITE if sign_a * sign_b > 0 else SEARCHED)
     apart, together = None, None
     if even is not None:
         apart, together = _searched(a, b, even, definite=sign_a * sign_b > 0)
@@ -222,13 +232,14 @@ def _rows(a: BlockGraphon, b: BlockGraphon) -> tuple[Witness, FloatArray]:
 Even = tuple[IntArray, IntArray]
 
 
-def _evenly(a: BlockGraphon, b: BlockGraphon, *, most: int) -> Even | None:
+def _evenly(a: BlockGraphon, b: BlockGraphon, *, max_parts: int) -> Even | None:
     """Blocks of both, each cut into as many as its share is of 1/N: the same graphons with N even blocks."""
     parts = [
-        [Fraction(float(share)).limit_denominator(most) for share in one.shares] for one in (a, b)
+        [Fraction(float(share)).limit_denominator(max_parts) for share in one.shares]
+        for one in (a, b)
     ]
     pieces = math.lcm(*(part.denominator for both in parts for part in both))
-    if pieces > most or any(sum(both) != 1 for both in parts):
+    if pieces > max_parts or any(sum(both) != 1 for both in parts):
         return None
     for one, both in zip((a, b), parts, strict=True):
         if np.abs(one.shares - np.array([float(part) for part in both])).max() > 1e-15 * one.k:

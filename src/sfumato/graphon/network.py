@@ -1,4 +1,4 @@
-"""Who is joined to whom: one light type for networks, and the door through which others come in."""
+"""Who is joined to whom: one light type for networks, made from graphs, matrices and pairs of nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.spaces import Graph
 
 # Pairs of nodes are numbered in int64, and samplers add up dozens of such numbers.
-MOST_NODES = 2**29
+MAX_NODES = 2**29
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -36,7 +36,7 @@ class Network:
     edges: IntArray
 
     def __init__(self, size: int, edges: npt.ArrayLike) -> None:
-        nodes = whole("size", size, low=1, high=MOST_NODES)
+        nodes = whole("size", size, low=1, high=MAX_NODES)
         ends = _pairs(edges)
         low, high = np.minimum(ends[:, 0], ends[:, 1]), np.maximum(ends[:, 0], ends[:, 1])
         if ends.size and (low.min() < 0 or high.max() >= nodes):
@@ -138,9 +138,24 @@ def as_network(graph: object, *, nodes: int | None = None) -> Network:
     Pairs of nodes may come with `nodes` if the last have no edge. Loops, edges given twice and
     matrices that are not symmetric are refused.
 
-    >>> as_network([(0, 1), (1, 2)], nodes=4)
-    Network(size=4, edges=array([[0, 1],
-           [1, 2]]))
+    Args:
+        graph: A `Network` or `Graph`, a scipy sparse or square 0-1 matrix, a networkx graph, or
+            pairs of node numbers.
+        nodes: How many nodes there are, numbered from 0; by default as many as the graph has, and
+            for pairs up to the largest number.
+
+    Returns:
+        The network, undirected and each edge once.
+
+    Raises:
+        InvalidInput: The graph is directed, weighted, not symmetric, or has loops or repeated
+            edges.
+
+    Example:
+        >>> as_network([(0, 1), (1, 2)], nodes=4)
+        Network(size=4, edges=array([[0, 1],
+               [1, 2]]))
+
     """
     if isinstance(graph, Network | Graph):
         return _counted(
@@ -212,7 +227,7 @@ def _sized(graph: object) -> bool:
 
 def _by_number(graph: Networkx, nodes: int) -> Network:
     """A networkx graph whose nodes are their own numbers, those that it lacks being without an edge."""
-    size = whole("nodes", nodes, low=1, high=MOST_NODES)
+    size = whole("nodes", nodes, low=1, high=MAX_NODES)
     _undirected(graph)
     for node in graph.nodes:
         if not isinstance(node, int | np.integer) or not 0 <= node < size:

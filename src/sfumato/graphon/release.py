@@ -1,6 +1,6 @@
 """Blocks of a private network: nobody can tell from them whether two given nodes are joined.
 
-First every dyad is told truly or flipped, and blocks are found in the flipped network; then the
+First every dyad is reported truly or flipped, and blocks are found in the flipped network; then the
 edges between those blocks are counted in the true one, with discrete Laplace noise. The nodes are
 public, edges are not. Proof: docs/proofs/graphon-release.md
 """
@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter
-from sfumato.graphon.estimate import (
+from sfumato.graphon.estimation.estimators import (
     DENSE,
     Estimate,
     block_counts,
@@ -25,7 +24,8 @@ from sfumato.graphon.estimate import (
     block_pairs,
     refine,
 )
-from sfumato.graphon.holdout import MOST
+from sfumato.graphon.estimation.holdout import MAX_BLOCKS
+from sfumato.graphon.flipped_dyads import FlippedDyads
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
 from sfumato.graphon.sample import triangle_pairs
@@ -37,7 +37,6 @@ from sfumato.privacy import (
     Ledger,
     Noise,
     PureDP,
-    RandomisedResponse,
     Release,
     guard,
 )
@@ -50,11 +49,6 @@ UNIT = "edge"
 # what is hard (experiments/graphon/private.py).
 FOR_LABELS = Fraction(19, 20)
 
-WORD, WORDS = (
-    32,
-    10,
-)  # random bits of one dyad, and dyads of one draw: 320 bits, which all noise can give
-MOST_EPSILON = 20  # beyond it a flip would be rarer than a word of bits can say
 SPARSE = (
     1.5  # how far few edges push the noise, where 1 is the first term of its series and not enough
 )
@@ -62,65 +56,6 @@ SPARSE = (
 # Quantile 0.975 of the largest eigenvalue of a real symmetric matrix [tracy96]; the spectrum has
 # two ends.
 TRACY_WIDOM = 1.454
-
-
-@dataclass(frozen=True, slots=True, init=False)
-class FlippedDyads:
-    """Each dyad of a network, 1 if joined and 0 if not, is told truly or flipped [warner65].
-
-    The chance of a flip is 1 / (1 + e**epsilon), rounded up to a multiple of 2**-32: towards more
-    noise.
-
-    Privacy: PureDP(epsilon) for a flipped edge. Proof: docs/proofs/graphon-release.md
-    """
-
-    epsilon: Fraction
-    name: ClassVar[str] = "flipped-dyads/1"
-    additive: ClassVar[bool] = False
-
-    def __init__(self, epsilon: Fraction | int | str) -> None:
-        value = RandomisedResponse(epsilon).epsilon
-        if value > MOST_EPSILON:
-            raise InvalidParameter(
-                f"epsilon of flipped dyads must be at most {MOST_EPSILON}, got {epsilon}; nothing was charged"
-            )
-        object.__setattr__(self, "epsilon", value)
-
-    @property
-    def law(self) -> tuple[Fraction, Fraction]:
-        """Exact chances that a dyad is told truly and that it is flipped."""
-        return 1 - self.flip, self.flip
-
-    @property
-    def flip(self) -> Fraction:
-        """The chance of a flip, exactly; at least 1 / (1 + e**epsilon), at most a half."""
-        return Fraction(self._threshold, 2**WORD)
-
-    @property
-    def _threshold(self) -> int:
-        _, other = RandomisedResponse(self.epsilon).law
-        threshold: int = math.ceil(other * 2**WORD)
-        return threshold
-
-    def cost(self, bound: Bound) -> PureDP:
-        """Epsilon, since one step of the relation changes one dyad; any other relation is refused."""
-        if not isinstance(bound.neighbors, FlippedEdge) or bound.entries != 1:
-            raise InvalidParameter(
-                "flipped dyads hide one edge, so their neighbors are FlippedEdge and one entry changes, got: "
-                f"{bound.neighbors}, {bound.entries} entries; nothing was charged"
-            )
-        return PureDP(self.epsilon)
-
-    def draws(self, bound: Bound) -> int:
-        """One for ten dyads."""
-        return -(-bound.size // WORDS)
-
-    def sample(self, values: IntArray, noise: Noise) -> IntArray:
-        """One answer for every dyad; entries other than 0 and 1 become 0 first."""
-        draws = noise.uniform(2 ** (WORD * WORDS), -(-values.size // WORDS))
-        raw = b"".join(draw.to_bytes(WORD * WORDS // 8, "big") for draw in draws)
-        words = np.frombuffer(raw, dtype=">u4")[: values.size].astype(np.int64)
-        return (np.where(values == 1, 1, 0) ^ (words < self._threshold)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +75,7 @@ class PrivateBlocks:
     releases: tuple[Release[IntArray], ...]
 
 
-def release_blocks(
+def private_blocks(
     network: Network,
     k: int | None,
     *,
@@ -157,6 +92,23 @@ def release_blocks(
     most 6000 nodes.
 
     Privacy: PureDP(epsilon) for a flipped edge. Proof: docs/proofs/graphon-release.md
+
+    Args:
+        network: The network; 4 to 6000 nodes.
+        k: How many blocks, from 1; None finds the number in the release.
+        epsilon: The whole cost: above 0, of which `labels_share` is at most 20.
+        ledger: The ledger that pays.
+        noise: For rehearsals; the system's without it.
+        labels_share: The share of epsilon that flips the dyads, in (0, 1); the rest counts edges.
+
+    Returns:
+        The blocks, with both releases.
+
+    Raises:
+        InvalidParameter: A parameter is out of range; nothing was charged.
+        LedgerMismatch: The ledger is not one for edges; nothing was charged.
+        BudgetExceeded: The ledger has less left; nothing was charged.
+
     """
     n = whole("nodes", network.size, low=4, high=DENSE)
     if k is not None:
@@ -171,15 +123,15 @@ def release_blocks(
     ledger.afford(PureDP(flipping.epsilon), rest, bound=_one_edge(network.dyads))
     dyads = guard_dyads(network, ledger.header.source)
     _fits(n)
-    told = ledger.release(flipping, dyads, noise=noise, note="dyads")
-    seen = blocks_in(told.value, n, k)
+    flipped = ledger.release(flipping, dyads, noise=noise, note="dyads")
+    seen = blocks_in(flipped.value, n, k)
     counted = _release_counts(network, seen.labels, rest, ledger=ledger, noise=noise)
     return PrivateBlocks(
         estimate_from_counts(seen.labels, counted.value),
         hopeless=seen.directions == 0 and k != 1,
         reason=_reason(n, k, seen.directions, flip=float(flipping.flip), released=counted.value),
         strengths=seen.strengths,
-        releases=(told, counted),
+        releases=(flipped, counted),
     )
 
 
@@ -200,18 +152,27 @@ def blocks_in(dyads: IntArray, n: int, k: int | None) -> Seen:
     None there are as many as eigenvalues of the flipped network itself are above the noise, its
     mean being one of them: chances of k blocks have rank k unless some combination of them is
     nothing.
+
+    Args:
+        dyads: Released dyads, 0 or 1 each; pair i < j has the number j (j - 1) / 2 + i.
+        n: Nodes; there are n (n - 1) / 2 dyads.
+        k: How many blocks; None finds the number.
+
+    Returns:
+        The block of each node, the strengths of directions, and how many are above the noise.
+
     """
     flipped = square(dyads, n)
     mean = flipped.sum() / (n * (n - 1))
     centred: FloatArray = flipped - mean
     np.fill_diagonal(centred, 0)
     edge = noise_edge(flipped)
-    values, vectors = leading_eigenvectors(centred, min(MOST if k is None else k, n))
+    values, vectors = leading_eigenvectors(centred, min(MAX_BLOCKS if k is None else k, n))
     strengths = np.abs(values) / edge
     directions = int(np.count_nonzero(strengths > 1))
     blocks = 1 if directions == 0 or k is None else k
     if directions and k is None:
-        own, _ = leading_eigenvectors(centred + mean, min(MOST, n))
+        own, _ = leading_eigenvectors(centred + mean, min(MAX_BLOCKS, n))
         blocks = max(2, int(np.count_nonzero(np.abs(own) > edge)))
     labels = np.zeros(n, dtype=np.int64)
     if blocks > 1:
@@ -231,8 +192,22 @@ def response_signal(n: int, k: int, *, density: float, epsilon: float) -> float:
     may stand out further. To be asked before any data is read. The density is a guess, or comes
     from a release.
 
-    >>> [round(response_signal(800, 4, density=0.065, epsilon=e), 2) for e in (0.5, 1, 2)]
-    [0.92, 1.86, 3.74]
+    Args:
+        n: Nodes, at least 2.
+        k: Even blocks, from 1 to n.
+        density: The share of pairs that are joined, in [0, 1].
+        epsilon: What the flipping costs, at least 0.
+
+    Returns:
+        The signal at its clearest; below 1 even blocks stay hidden.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> [round(response_signal(800, 4, density=0.065, epsilon=e), 2) for e in (0.5, 1, 2)]
+        [0.92, 1.86, 3.74]
+
     """
     if not (n >= 2 and 1 <= k <= n and 0 <= density <= 1 and epsilon >= 0):
         raise InvalidParameter(
@@ -256,7 +231,16 @@ def guard_dyads(network: Network, source: Source) -> Guarded[IntArray]:
 
 
 def square(dyads: IntArray, n: int) -> FloatArray:
-    """The symmetric matrix with these dyads, 0 on the diagonal."""
+    """The symmetric matrix with these dyads, 0 on the diagonal.
+
+    Args:
+        dyads: One number for each pair of nodes; pair i < j has the number j (j - 1) / 2 + i.
+        n: Nodes.
+
+    Returns:
+        The matrix, n x n.
+
+    """
     i, j = triangle_pairs(np.arange(dyads.size))
     matrix = np.zeros((n, n))
     matrix[i, j] = matrix[j, i] = dyads
@@ -271,6 +255,13 @@ def noise_edge(flipped: FloatArray) -> float:
     largest degree d is above 2 n f, which is about its root [krivelevich03, thm. 1.1]. Where most
     are joined the pairs that are not count. Derivation, and how often it fails:
     docs/proofs/graphon-release.md
+
+    Args:
+        flipped: The symmetric 0-1 matrix of a flipped network, 0 on its diagonal.
+
+    Returns:
+        The eigenvalue, above 0; larger ones are real directions.
+
     """
     n = len(flipped)
     degrees = flipped.sum(axis=1)

@@ -12,7 +12,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter
 from sfumato.graphon.model import BlockGraphon
-from sfumato.graphon.network import MOST_NODES, Network
+from sfumato.graphon.network import MAX_NODES, Network
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,12 +33,26 @@ def sample_graph(
     one: from one edge to the next lies a geometric number of pairs, so the cost is that of the
     edges [batagelj05, alg. 1].
 
-    >>> cliques = BlockGraphon([[1.0, 0.0], [0.0, 1.0]])
-    >>> drawn = sample_graph(cliques, 5, np.random.default_rng(7), labels=[0, 1, 0, 1, 1])
-    >>> drawn.network.edges.tolist()
-    [[0, 2], [1, 3], [1, 4], [3, 4]]
+    Args:
+        graphon: The model.
+        n: How many nodes, at least 1.
+        rng: Where blocks and edges come from.
+        labels: The block of each node, if they are not to be drawn.
+
+    Returns:
+        The network and the block of each node.
+
+    Raises:
+        InvalidParameter: n is out of range, or labels are not n blocks of the model.
+
+    Example:
+        >>> cliques = BlockGraphon([[1.0, 0.0], [0.0, 1.0]])
+        >>> drawn = sample_graph(cliques, 5, np.random.default_rng(7), labels=[0, 1, 0, 1, 1])
+        >>> drawn.network.edges.tolist()
+        [[0, 2], [1, 3], [1, 4], [3, 4]]
+
     """
-    n = whole("n", n, low=1, high=MOST_NODES)
+    n = whole("n", n, low=1, high=MAX_NODES)
     chosen = (
         graphon.block(rng.random(n)) if labels is None else checked_labels(labels, n, graphon.k)
     )

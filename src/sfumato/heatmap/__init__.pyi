@@ -1,113 +1,81 @@
 from .analysis.blur import smooth
-from .analysis.forecasts import (
-    Expected,
-    Forecast,
-    Requirement,
-    forecast,
-    required_epsilon,
-    required_users,
-)
-from .analysis.metrics import Comparison, compare, emd_ground, emd_share, kl, pearson, similarity
-from .analysis.places import FoundHotspots, Hotspot, find_hotspots, hotspots
-from .analysis.replay import ReplayResult, replay_lines, replay_release
-from .analysis.zones import Zone, ZoneTotal, read_zones, totals_csv, totals_geojson, zone_totals
+from .analysis.forecasts import forecast
+from .analysis.metrics import compare
+from .analysis.replay import replay_release
+from .analysis.zones import read_zones
+from .areas import public_area
 from .benchmark.synthetic_city import check_ins
-from .export import SUFFIXES, check_outputs, read_heatmap, write, write_timelapse
-from .inference.counts import NoisyCounts
-from .inference.posterior import CountsPosterior
-from .inference.prior import Declared, Prior, read_prior, sharpened
-from .inference.tree_fit import objective, reconstruct
-from .inference.uncertainty import MapBand, Mark, Uncertainty
-from .methods.budget_split import split_epsilon
-from .methods.private_bounds import PrivateBounds, area_prices, find_area
-from .methods.protocol import Method, NoisyLevel, NoisyTree
-from .methods.pyramid import Pyramid, PyramidMethod
-from .methods.zoom import Zoom, ZoomMethod, ZoomTree
+from .charging import price, release_sums
+from .export.archive import read_heatmap
+from .export.formats import register_format
+from .export.timelapse import write_timelapse
+from .inference.prior import read_prior
+from .methods.protocol import MapMethod
+from .methods.pyramid import PyramidMethod
+from .methods.registry import register_method
+from .methods.zoom import ZoomMethod
 from .pipeline import (
-    price,
+    plan_release,
     rehearse,
     rehearse_exactly,
+    rehearse_heatmap,
     release,
-    release_each,
-    release_periods,
-    release_sums,
+    release_heatmap,
 )
 from .planning import plan_heatmap
 from .planning_results import HeatmapPlan
-from .render_plan import plan_caption, plan_picture
-from .results import FORMAT, HeatmapRelease
+from .private_map import FORMAT, HeatmapRelease
+from .render import as_text
+from .results import (
+    DrawResult,
+    HotspotsResult,
+    PlannedRelease,
+    RehearsalResult,
+    ReleaseResult,
+    TotalsResult,
+)
+from .saved_maps import draw_map, map_hotspots, map_timelapse, map_totals
 from .tiles import Tiles, public_tiles
 
 __all__ = [
     "FORMAT",
-    "SUFFIXES",
-    "Comparison",
-    "CountsPosterior",
-    "Declared",
-    "Expected",
-    "Forecast",
-    "FoundHotspots",
+    "DrawResult",
     "HeatmapPlan",
     "HeatmapRelease",
-    "Hotspot",
-    "MapBand",
-    "Mark",
-    "Method",
-    "NoisyCounts",
-    "NoisyLevel",
-    "NoisyTree",
-    "Prior",
-    "PrivateBounds",
-    "Pyramid",
+    "HotspotsResult",
+    "MapMethod",
+    "PlannedRelease",
     "PyramidMethod",
-    "ReplayResult",
-    "Requirement",
+    "RehearsalResult",
+    "ReleaseResult",
     "Tiles",
-    "Uncertainty",
-    "Zone",
-    "ZoneTotal",
-    "Zoom",
+    "TotalsResult",
     "ZoomMethod",
-    "ZoomTree",
-    "area_prices",
+    "as_text",
     "check_ins",
-    "check_outputs",
     "compare",
-    "emd_ground",
-    "emd_share",
-    "find_area",
-    "find_hotspots",
+    "draw_map",
     "forecast",
-    "hotspots",
-    "kl",
-    "objective",
-    "pearson",
-    "plan_caption",
+    "map_hotspots",
+    "map_timelapse",
+    "map_totals",
     "plan_heatmap",
-    "plan_picture",
+    "plan_release",
     "price",
+    "public_area",
     "public_tiles",
     "read_heatmap",
     "read_prior",
     "read_zones",
-    "reconstruct",
+    "register_format",
+    "register_method",
     "rehearse",
     "rehearse_exactly",
+    "rehearse_heatmap",
     "release",
-    "release_each",
-    "release_periods",
+    "release_heatmap",
     "release_sums",
-    "replay_lines",
     "replay_release",
-    "required_epsilon",
-    "required_users",
-    "sharpened",
-    "similarity",
     "smooth",
-    "split_epsilon",
-    "totals_csv",
-    "totals_geojson",
-    "write",
     "write_timelapse",
-    "zone_totals",
 ]

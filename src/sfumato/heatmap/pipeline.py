@@ -1,24 +1,48 @@
-"""From a table to private maps: sum, pay, sample, estimate; the ledger opens what was paid for."""
+"""From a table to private maps, as a user means it: plan, price, afford, read, release, sharpen, write.
+
+Every face of heatmaps (command, notebook, page) calls these functions and nothing deeper.
+"""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from sfumato._types import FloatArray
-from sfumato.errors import InvalidParameter, SfumatoError, SolverFailed
-from sfumato.heatmap.inference.bounded import inside_bounds
-from sfumato.heatmap.inference.posterior import FINEST, CountsPosterior
-from sfumato.heatmap.methods.protocol import Method
-from sfumato.heatmap.methods.pyramid import Pyramid, PyramidMethod
-from sfumato.heatmap.methods.zoom import ZoomMethod
-from sfumato.heatmap.results import HeatmapRelease
-from sfumato.heatmap.tiles import Tiles, dense_tiles, inside, public_tiles
-from sfumato.privacy import UNITS, Bound, Guarded, Ledger, Loss, Mechanism, Noise, PureDP, Release
-from sfumato.privacy.accounting import Number, exact, parameters
+from sfumato.errors import InvalidParameter
+from sfumato.heatmap.analysis.blur import smooth
+from sfumato.heatmap.analysis.metrics import compare
+from sfumato.heatmap.charging import (
+    DEFAULT,
+    Method,
+    Price,
+    check_affordable,
+    priced,
+    release_sums,
+)
+from sfumato.heatmap.inference.prior import Prior, declared_prior
+from sfumato.heatmap.methods.private_bounds import area_prices, find_area
+from sfumato.heatmap.methods.protocol import MapMethod
+from sfumato.heatmap.methods.registry import as_method
+from sfumato.heatmap.options import (
+    HeatmapOptions,
+    Rows,
+    area_of,
+    is_private,
+    outer_name,
+    read_files,
+    rows_of,
+    write_options,
+)
+from sfumato.heatmap.outputs import OutputPlan, Outputs, Watch, plan_outputs, warned, write_maps
+from sfumato.heatmap.render import described
+from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, RehearsalResult, ReleaseResult
+from sfumato.heatmap.tiles import public_tiles
+from sfumato.privacy import Guarded, Ledger, Noise, PureDP, compose
+from sfumato.privacy.accounting import Number, exact
 from sfumato.records import (
     CellSums,
     Columns,
@@ -32,9 +56,293 @@ from sfumato.records import (
 )
 from sfumato.spaces import Area
 
-# Some gigabytes of noise and a few minutes: what a machine can be asked for once a map is paid for.
-MOST_DRAWS = 2**25
-DEFAULT = ZoomMethod()
+BLUR = 0.02  # of the map's side: what forecasts and the leaderboard look through
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleasePlan:
+    """A release that was checked, priced and found affordable; no row was read.
+
+    Attributes:
+        result: What it would cost: what a dry run shows.
+
+    """
+
+    rows: Rows
+    area: Area
+    ledger: Ledger
+    epsilon: Fraction
+    bounds_epsilon: Fraction
+    method: MapMethod[Any]
+    price: Price
+    groups: Sequence[str] | Periods | None
+    prior: Prior | None
+    outputs: OutputPlan
+    title: str
+    note: str
+    outer: str
+    result: PlannedRelease
+
+    def run(
+        self, *, noise: Noise | None = None, watch: Watch | None = None, warn: Watch | None = None
+    ) -> ReleaseResult:
+        """Read, pay, sample, sharpen and write.
+
+        Args:
+            noise: Where the noise comes from; the system, if none is given.
+            watch: Told of each step.
+            warn: Told what went wrong after the charge; a warning of Python, if none is given.
+
+        Returns:
+            The maps, what is left, and the files that were written.
+
+        Raises:
+            SfumatoError: The rows could not be read (nothing was charged), or a file not written
+                (the map is paid for, and kept elsewhere).
+
+        """
+        say, area, budget = watch or (lambda _: None), self.area, self.ledger
+        table = _opened(self.rows)
+
+        def summed(where: Area) -> Guarded[CellSums]:
+            header = budget.header
+            return sum_cells(
+                table,
+                self.rows.columns,
+                where,
+                source=header.source,
+                unit=header.unit,
+                groups=self.groups,
+            )
+
+        if self.bounds_epsilon:
+            # Where people are is asked of all groups together.
+            say(f"finding the area inside {self.outer}")
+            area = find_area(summed, area, ledger=budget, epsilon=self.bounds_epsilon)
+        say(described(area))
+        named = self.rows.source if isinstance(self.rows.source, str | Path) else "rows"
+        say(f"counting {named} with {self.rows.engine}")
+        guarded = summed(area)
+        say(f"releasing by {self.method.name} from {budget.path}")
+        maps = release_sums(
+            guarded,
+            area,
+            ledger=budget,
+            epsilon=self.epsilon,
+            method=self.method,
+            groups=("",) if self.groups is None else self.groups,
+            noise=noise,
+            area_cost=PureDP(self.bounds_epsilon) if self.bounds_epsilon else None,
+            columns=self.rows.columns,
+            title=self.title,
+            note=self.note,
+            price=self.price,
+        )
+        maps = _sharpened(maps, self.prior, warn=warn)
+        written = write_maps(maps, self.outputs, watch=watch, warn=warn)
+        first = maps[0]
+        return ReleaseResult(
+            first.statement,
+            first.method,
+            first.parameters,
+            first.receipt.entry,
+            budget.statement().left,
+            first.area.bounds,
+            str(budget.path),
+            written,
+            maps,
+        )
+
+
+def release_heatmap(
+    source: Any,
+    columns: Columns | None = None,
+    area: Area | Sequence[float] | None = None,
+    *,
+    ledger: Ledger | str | Path,
+    epsilon: Number,
+    method: Method = DEFAULT,
+    groups: Sequence[str] | Periods | None = None,
+    prior: Prior | str | Path | None = None,
+    outputs: Outputs = (),
+    title: str = "",
+    note: str = "",
+    noise: Noise | None = None,
+    watch: Watch | None = None,
+    warn: Watch | None = None,
+    **options: Unpack[HeatmapOptions],
+) -> ReleaseResult:
+    """Release private maps of a table of (user, place): one, or one for each group or period.
+
+    Every user has mass 1 over all cells and maps, however many rows they have. All public checks
+    (outputs, prior, price, budget) come before any row is read; then the ledger charges epsilon,
+    and only then is anything sampled.
+
+    Privacy: epsilon (with the delta of the method, if it has one) for each `unit` of the ledger
+    added or removed; with mass per period epsilon for each period, unless the unit is that period.
+
+    Args:
+        source: A path or pattern (CSV, Parquet, JSON), FILE::TABLE, or an Arrow, pandas, Polars or
+            Ibis table.
+        columns: What its columns mean; or `user`, `x`, `y`, ... as keywords (see HeatmapOptions).
+        area: The public area, or its bounds (west, south, east, north); or `bounds`, `levels`, ...
+            as keywords.
+        ledger: The ledger that pays, or its path.
+        epsilon: What the maps may cost, above 0.
+        method: A method, or the name of one of `registered_methods`.
+        groups: The public values of the column `by`, or periods of time; None for one map.
+        prior: A file declared public that the maps follow within their tiles, for free.
+        outputs: Files to write; the suffix names the format, {by} the group. An .html without {by}
+            shows all periods.
+        title: What the maps are called, in pictures and pages.
+        note: A line for the ledger.
+        noise: Where the noise comes from; the system's randomness, if none is given.
+        watch: Told of each step.
+        warn: Told what went wrong after the charge; a warning of Python, if none is given.
+        **options: Further keywords: see HeatmapOptions.
+
+    Returns:
+        The maps, their cost, what is left, and the files that were written.
+
+    Raises:
+        BudgetExceeded: The ledger has not enough left; nothing was read or charged.
+        InvalidParameter: A parameter is out of range; nothing was charged.
+        InvalidInput: The rows, or a public file, could not be read; nothing was charged.
+
+    Example:
+        >>> import tempfile
+        >>> import pyarrow as pa
+        >>> from sfumato.privacy import Ledger, PureDP
+        >>> rows = pa.table({"user": ["ann", "bob"], "lon": [11.25, 11.3], "lat": [43.77, 43.78]})
+        >>> ledger = Ledger.create(
+        ...     f"{tempfile.mkdtemp()}/city.ledger", PureDP(1), unit="user", source="city"
+        ... )
+        >>> found = release_heatmap(
+        ...     rows, user="user", bounds=(11.2, 43.74, 11.32, 43.81), ledger=ledger, epsilon=1
+        ... )
+        >>> found.statement, str(found.left)
+        ('epsilon 1 for each user (one user added or removed), central model', 'epsilon 0')
+
+    """
+    plan = plan_release(
+        source,
+        columns,
+        area,
+        ledger=ledger,
+        epsilon=epsilon,
+        method=method,
+        groups=groups,
+        prior=prior,
+        outputs=outputs,
+        title=title,
+        note=note,
+        **options,
+    )
+    return plan.run(noise=noise, watch=watch, warn=warn)
+
+
+def plan_release(
+    source: Any,
+    columns: Columns | None = None,
+    area: Area | Sequence[float] | None = None,
+    *,
+    ledger: Ledger | str | Path,
+    epsilon: Number,
+    method: Method = DEFAULT,
+    groups: Sequence[str] | Periods | None = None,
+    prior: Prior | str | Path | None = None,
+    outputs: Outputs = (),
+    title: str = "",
+    note: str = "",
+    **options: Unpack[HeatmapOptions],
+) -> ReleasePlan:
+    """Check and price a release without reading a row: everything of `release_heatmap` but the data.
+
+    Args:
+        source: As for `release_heatmap`; it is not opened.
+        columns: As for `release_heatmap`.
+        area: As for `release_heatmap`.
+        ledger: The ledger that would pay, or its path.
+        epsilon: What the maps may cost, above 0.
+        method: A method, or its name.
+        groups: Public values of the column `by`, or periods.
+        prior: A file declared public.
+        outputs: Files that would be written.
+        title: What the maps are called.
+        note: A line for the ledger.
+        **options: See HeatmapOptions.
+
+    Returns:
+        The plan: `result` says what it costs, `run` carries it out.
+
+    Raises:
+        BudgetExceeded: The ledger has not enough left.
+        InvalidParameter: A parameter is out of range, or an output could not be written.
+        InvalidInput: A public file could not be read.
+
+    """
+    whole = exact(epsilon, name="epsilon")
+    if not whole > 0:
+        raise InvalidParameter(f"epsilon must be above 0, got {epsilon}; nothing was charged")
+    if not note.isprintable():
+        raise InvalidParameter("a note must be printable on one line; nothing was charged")
+    private = is_private(options)
+    targets = plan_outputs(
+        outputs, groups, options=write_options(options), overwrite=options.get("overwrite", False)
+    )
+    rows = rows_of(source, columns, options)
+    if isinstance(groups, Periods):
+        if groups.mass_per_period and private:
+            raise InvalidParameter(
+                "an area is found with one mass for each user: --mass-per-period does not go with --bounds "
+                "private; nothing was charged"
+            )
+        rows = replace(rows, columns=groups.in_table(rows.columns))
+    way = as_method(method)
+    where = area_of(area, options)
+    if private and options.get("over") is not None:
+        raise InvalidParameter(
+            "an image lies under the area it shows, not one found in it: --over does not go "
+            "with --bounds private; nothing was charged"
+        )
+    paid_by = ledger.path if isinstance(ledger, Ledger) else ledger
+    targets.check(where, others=[paid_by, *read_files(options, prior)], rows=source)
+    public = declared_prior(prior, where, rows=source)
+    budget = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    share = options.get("bounds_share", Fraction(1, 10))
+    on_bounds = whole * exact(share, name="bounds share") if private else Fraction(0)
+    if private and not 0 < on_bounds < whole:
+        raise InvalidParameter(
+            f"the bounds share must lie in (0, 1), got {share}; nothing was charged"
+        )
+    # What the ledger would refuse in the end, it refuses before any row is read.
+    bound = bound_of_groups(where.grid, groups, unit=budget.header.unit)
+    paid = priced(way, whole - on_bounds, bound, where)
+    costs = [*(area_prices(on_bounds) if private else ()), paid.loss]
+    check_affordable(budget, costs, bound, epsilon)
+    planned = PlannedRelease(
+        compose(costs),
+        budget.statement().left,
+        where,
+        str(budget.path),
+        groups.count if isinstance(groups, Periods) else None,
+    )
+    return ReleasePlan(
+        rows,
+        where,
+        budget,
+        whole - on_bounds,
+        on_bounds,
+        way,
+        paid,
+        groups,
+        public,
+        targets,
+        title,
+        note,
+        outer_name(options),
+        planned,
+    )
 
 
 def release(
@@ -44,96 +352,90 @@ def release(
     *,
     ledger: Ledger,
     epsilon: Number,
-    method: Method[Any] = DEFAULT,
+    method: Method = DEFAULT,
     note: str = "",
 ) -> HeatmapRelease:
-    """A private map of a table: everything `open_table` takes, or a table of Ibis.
+    """The one map of `release_heatmap` without groups.
 
-    Every user has mass 1 over all cells, however many rows they have. Reading comes first and costs
-    nothing; then the ledger charges epsilon, and only then is anything sampled.
+    Args:
+        source: Everything `open_table` takes.
+        columns: What its columns mean.
+        area: The public area.
+        ledger: The ledger that pays.
+        epsilon: What the map may cost, above 0.
+        method: A method, or its name.
+        note: A line for the ledger.
 
-    Privacy: epsilon (with the delta of the method, if it has one) for each `unit` of the ledger
-    added or removed.
+    Returns:
+        The map.
+
+    Raises:
+        BudgetExceeded: The ledger has not enough left; nothing was read or charged.
+        InvalidParameter: A parameter is out of range; nothing was charged.
+        InvalidInput: The rows could not be read; nothing was charged.
+
     """
-    return _released(source, columns, area, ledger, epsilon, method, None, note)[0]
+    found = release_heatmap(
+        source, columns, area, ledger=ledger, epsilon=epsilon, method=method, note=note
+    )
+    return found.maps[0]
 
 
-def release_each(
+def rehearse_heatmap(
     source: Any,
-    columns: Columns,
-    area: Area,
+    columns: Columns | None = None,
+    area: Area | Sequence[float] | None = None,
     *,
-    groups: Sequence[str],
-    ledger: Ledger,
+    public: bool,
     epsilon: Number,
-    method: Method[Any] = DEFAULT,
-    note: str = "",
-) -> dict[str, HeatmapRelease]:
-    """One private map for each public value of the column `by`, all of them together at one epsilon.
+    method: Method = DEFAULT,
+    prior: Prior | str | Path | None = None,
+    outputs: Outputs = (),
+    noise: Noise | None = None,
+    watch: Watch | None = None,
+    warn: Watch | None = None,
+    **options: Unpack[HeatmapOptions],
+) -> RehearsalResult:
+    """Try a release on PUBLIC or synthetic rows: a stamped map and its exact errors; no ledger pays.
 
-    A user's mass 1 is shared over all groups by where their rows lie, so the maps are one release.
+    Args:
+        source: As for `release_heatmap`; its rows must be public or made up.
+        columns: As for `release_heatmap`.
+        area: As for `release_heatmap`.
+        public: Must be True: exact numbers about the rows are returned.
+        epsilon: What a release would cost, above 0.
+        method: A method, or its name.
+        prior: A file declared public that the map follows.
+        outputs: Files to write.
+        noise: Noise of a known key gives the same map again.
+        watch: Told of each step.
+        warn: Told what went wrong after sampling.
+        **options: See HeatmapOptions; bounds cannot be private.
+
+    Returns:
+        The map, the exact picture, and the errors of the map.
+
+    Raises:
+        InvalidParameter: The rows were not said to be public, or a parameter is out of range.
+        InvalidInput: The rows, or a public file, could not be read.
+
     """
-    maps = _released(source, columns, area, ledger, epsilon, method, groups, note)
-    return dict(zip(groups, maps, strict=True))
-
-
-def release_periods(
-    source: Any,
-    columns: Columns,
-    area: Area,
-    *,
-    periods: Periods,
-    ledger: Ledger,
-    epsilon: Number,
-    method: Method[Any] = DEFAULT,
-    note: str = "",
-) -> dict[str, HeatmapRelease]:
-    """One private map for each period, in order, also for those in which nobody was: the frames of a film.
-
-    A user's mass 1 is shared over all cells and periods, so all maps together cost epsilon once.
-    With mass per period every map has the accuracy of epsilon, and they cost epsilon times the
-    number of periods: the sums of a user move by that many masses. A ledger whose unit is a
-    user-day (for days, and so on) is charged epsilon once, since a user-day has one of them; it
-    pays for nothing else, and by one clock only.
-    """
-    maps = _released(
-        source, periods.in_table(columns), area, ledger, epsilon, method, periods, note
+    rows, where = rows_of(source, columns, options), area_of(area, options)
+    targets = plan_outputs(
+        outputs, None, options=write_options(options), overwrite=options.get("overwrite", False)
     )
-    return dict(zip(periods.names, maps, strict=True))
-
-
-def _released(
-    source: Any,
-    columns: Columns,
-    area: Area,
-    ledger: Ledger,
-    epsilon: Number,
-    method: Method[Any],
-    groups: Sequence[str] | Periods | None,
-    note: str,
-) -> tuple[HeatmapRelease, ...]:
-    named = ("",) if groups is None else groups
-    # What the ledger would refuse in the end, it refuses before any row is read.
-    bound = bound_of_groups(area.grid, groups, unit=ledger.header.unit)
-    ledger.afford(_priced(method, exact(epsilon, name="epsilon"), bound, area)[1], bound=bound)
-    guarded = sum_cells(
-        open_table(source, columns=columns),
-        columns,
-        area,
-        source=ledger.header.source,
-        unit=ledger.header.unit,
-        groups=groups,
+    targets.check(where, others=read_files(options, prior), rows=source)
+    followed = declared_prior(prior, where, rows=source)
+    if watch is not None:
+        watch(f"rehearsing on {source if isinstance(source, str | Path) else 'rows'}")
+    rehearsed, truth = _rehearsed(
+        rows, where, public=public, epsilon=epsilon, method=as_method(method), noise=noise
     )
-    return release_sums(
-        guarded,
-        area,
-        ledger=ledger,
-        epsilon=epsilon,
-        method=method,
-        groups=named,
-        columns=columns,
-        note=note,
-    )
+    (rehearsed,) = _sharpened((rehearsed,), followed, warn=warn)
+    errors = compare(smooth(truth, BLUR), rehearsed.image(sigma=BLUR), where)
+    sharp = compare(truth, rehearsed.image(), where)
+    written = write_maps((rehearsed,), targets, watch=watch, warn=warn)
+    return RehearsalResult(rehearsed.statement, BLUR, errors, sharp, written, rehearsed, truth)
 
 
 def rehearse(
@@ -143,18 +445,31 @@ def rehearse(
     *,
     public: bool,
     epsilon: Number,
-    method: Method[Any] = DEFAULT,
+    method: Method = DEFAULT,
     noise: Noise | None = None,
 ) -> HeatmapRelease:
-    """What a release would look like, on public or made-up data only: marked, stamped, charged to nobody.
+    """The map of `rehearse_heatmap` alone: marked, stamped, charged to nobody.
 
-    `public` says aloud that the rows are. With `noise` of a known key the same map comes again; a
-    ledger of real data would refuse it.
+    Args:
+        source: Everything `open_table` takes; its rows must be public or made up.
+        columns: What its columns mean.
+        area: The public area.
+        public: Must be True.
+        epsilon: What a release would cost, above 0.
+        method: A method, or its name.
+        noise: Noise of a known key gives the same map again; a ledger of real data refuses it.
+
+    Returns:
+        The map.
+
+    Raises:
+        InvalidParameter: The rows were not said to be public, or a parameter is out of range.
+        InvalidInput: The rows could not be read.
+
     """
-    asked = rehearse_exactly(
+    return rehearse_exactly(
         source, columns, area, public=public, epsilon=epsilon, method=method, noise=noise
-    )
-    return asked[0]
+    )[0]
 
 
 def rehearse_exactly(
@@ -164,137 +479,86 @@ def rehearse_exactly(
     *,
     public: bool,
     epsilon: Number,
-    method: Method[Any] = DEFAULT,
+    method: Method = DEFAULT,
     noise: Noise | None = None,
 ) -> tuple[HeatmapRelease, FloatArray]:
-    """A rehearsal and beside it the exact picture, shares adding up to 1: for public or made-up data only."""
+    """A rehearsal and beside it the exact picture, shares adding up to 1; its errors are not measured.
+
+    Args:
+        source: Everything `open_table` takes; its rows must be public or made up.
+        columns: What its columns mean.
+        area: The public area.
+        public: Must be True.
+        epsilon: What a release would cost, above 0.
+        method: A method, or its name.
+        noise: Noise of a known key gives the same map again.
+
+    Returns:
+        The map, and the exact shares [row, column], row 0 at the lowest y.
+
+    Raises:
+        InvalidParameter: The rows were not said to be public, or a parameter is out of range.
+        InvalidInput: The rows could not be read.
+
+    """
+    way = as_method(method)
+    return _rehearsed(
+        Rows(source, columns), area, public=public, epsilon=epsilon, method=way, noise=noise
+    )
+
+
+def _rehearsed(
+    rows: Rows,
+    area: Area,
+    *,
+    public: bool,
+    epsilon: Number,
+    method: MapMethod[Any],
+    noise: Noise | None,
+) -> tuple[HeatmapRelease, FloatArray]:
     if not public:
         raise InvalidParameter(
             "a rehearsal shows exact numbers of its rows: it takes rows that are public or made up, said "
             "aloud by --public (public=True); nothing was read"
         )
-    ledger = Ledger.rehearsal(price(method, epsilon, area))
-    sums = sum_public_cells(open_table(source, columns=columns), columns, area)
-    guarded = guard_sums(sums, source=ledger.header.source)
+    paid = priced(method, exact(epsilon, name="epsilon"), bound_of_sums(area.grid, 1), area)
+    ledger = Ledger.rehearsal(paid.loss)
+    sums = sum_public_cells(_opened(rows), rows.columns, area)
     (rehearsed,) = release_sums(
-        guarded, area, ledger=ledger, epsilon=epsilon, method=method, noise=noise, columns=columns
+        guard_sums(sums, source=ledger.header.source),
+        area,
+        ledger=ledger,
+        epsilon=epsilon,
+        method=method,
+        noise=noise,
+        columns=rows.columns,
+        price=paid,
     )
     return rehearsed, public_tiles(sums).normalized().image()
 
 
-def release_sums(
-    guarded: Guarded[CellSums],
-    area: Area,
-    *,
-    ledger: Ledger,
-    epsilon: Number,
-    method: Method[Any] = DEFAULT,
-    groups: Sequence[str] | Periods = ("",),
-    noise: Noise | None = None,
-    area_cost: PureDP | None = None,
-    columns: Columns | None = None,
-    title: str = "",
-    note: str = "",
+def _sharpened(
+    maps: tuple[HeatmapRelease, ...], prior: Prior | None, *, warn: Watch | None
 ) -> tuple[HeatmapRelease, ...]:
-    """One private map for each group of guarded sums, as one release.
-
-    It costs at most epsilon for each mass of UNITS by which the sums can move: once, unless users
-    have mass per period. `area_cost` is what `find_area` was paid for the area, if it was asked,
-    and `columns` what was counted: the maps say so.
-    """
-    names = _names(groups)
-    if guarded.bound.size != len(names) * area.grid.size:
-        raise InvalidParameter(
-            f"sums of {len(names)} group(s) on {area.grid.side} x {area.grid.side} cells are wanted, "
-            f"got {guarded.bound.size} entries; nothing was charged"
-        )
-    meant = exact(epsilon, name="epsilon")
-    mechanism, cost = _priced(method, meant, guarded.bound, area)
-    pay = cost if isinstance(cost, PureDP) else None
-    receipt = ledger.release(mechanism, guarded, noise=noise, pay=pay, note=note)
-    # From here on everything is made of what was released: it costs nothing.
-    counted = {} if columns is None else parameters(columns)
+    """The maps, following the prior; whatever goes wrong, they are there as they were paid for."""
+    if prior is None:
+        return maps
     try:
-        made = _made(method, mechanism, receipt.value, area)
-    except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
-        raise _kept(receipt, problem) from problem
-    return tuple(
-        HeatmapRelease(
-            tiles=inside(tiles, area),
-            area=area,
-            method=method.name,
-            parameters=parameters(method),
-            receipt=receipt,
-            group=group,
-            area_cost=area_cost,
-            counted=counted
-            | ({"period": groups.told(number)} if isinstance(groups, Periods) else {}),
-            title=title,
-            posterior=known,
+        return tuple(one.sharpened(prior) for one in maps)
+    except (Exception, KeyboardInterrupt) as problem:
+        why = str(problem) or type(problem).__name__
+        (warn or warned)(
+            f"could not follow {prior.file} ({why}): the map is paid for, and written without it"
         )
-        for number, (group, (tiles, known)) in enumerate(zip(names, made, strict=True))
+        return maps
+
+
+def _opened(rows: Rows) -> Any:
+    """The table; its schema is known, its rows are not read."""
+    return open_table(
+        rows.source,
+        engine=rows.engine,
+        connection=rows.connection,
+        delimiter=rows.delimiter,
+        columns=rows.columns,
     )
-
-
-def _made(
-    method: Method[Any], mechanism: Mechanism[CellSums, Any], released: Any, area: Area
-) -> list[tuple[Tiles, CountsPosterior | None]]:
-    """The estimate of each map, and what else could have led to its counts where the method knows."""
-    if isinstance(method, ZoomMethod):
-        level = min(area.grid.levels, FINEST)
-        return [
-            (dense_tiles(area.grid, level, inside_bounds(one.means(level), one.counts, area)), one)
-            for one in method.posteriors(released)
-        ]
-    estimates = method.estimate(released, area.grid)
-    if (
-        isinstance(method, PyramidMethod)
-        and isinstance(mechanism, Pyramid)
-        and mechanism.first_level <= FINEST
-    ):
-        return list(zip(estimates, method.posteriors(released, mechanism), strict=True))
-    return [(tiles, None) for tiles in estimates]
-
-
-def _kept(receipt: Release[Any], problem: BaseException) -> SolverFailed:
-    """What was released is paid for: it is not lost with the map that could not be made of it."""
-    path = Path(tempfile.gettempdir()) / f"sfumato-paid-{receipt.entry.hash[:12]}.json"
-    try:
-        receipt.write(path)
-        kept = f"kept in {path}"
-    except (OSError, SfumatoError):
-        kept = "and could not be kept"
-    said = str(problem) or type(problem).__name__
-    return SolverFailed(f"no map could be made of its counts ({said}); they are paid for, {kept}")
-
-
-def _names(groups: Sequence[str] | Periods) -> tuple[str, ...]:
-    return groups.names if isinstance(groups, Periods) else tuple(groups)
-
-
-def price(
-    method: Method[Any], epsilon: Number, area: Area, *, groups: int = 1, masses: int = 1
-) -> Loss:
-    """What a release will be charged, known before any row is read: epsilon for each mass a unit can have."""
-    bound = bound_of_sums(area.grid, groups, masses=masses)
-    return _priced(method, exact(epsilon, name="epsilon"), bound, area)[1]
-
-
-def _priced(
-    method: Method[Any], epsilon: Fraction, bound: Bound, area: Area
-) -> tuple[Mechanism[CellSums, Any], Loss]:
-    """The mechanism and what is charged for it; refused when it could not be run after the charge."""
-    if not hasattr(method, "mechanism"):
-        raise InvalidParameter(
-            f"a method is a value like ZoomMethod(blur=0.02), got {method!r}; nothing was charged"
-        )
-    # Each mass of UNITS pays epsilon: the noise of every map is then that of one map at epsilon.
-    epsilon *= bound.required("l1", by="a map") / UNITS
-    mechanism = method.mechanism(epsilon, bound, area.grid)
-    if mechanism.draws(bound) > MOST_DRAWS:
-        raise InvalidParameter(
-            f"a map may draw at most {MOST_DRAWS} numbers, this one could {mechanism.draws(bound)}; ask for "
-            "fewer levels, maps or cells a level; nothing was charged"
-        )
-    cost = mechanism.cost(bound)
-    return mechanism, PureDP(epsilon) if isinstance(cost, PureDP) else cost

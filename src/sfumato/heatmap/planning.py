@@ -73,7 +73,9 @@ def plan_heatmap(
     _check(levels, blur, method, kind)
     cost = None if epsilon is None else float(exact(epsilon, name="epsilon"))
     aim = parse_target(target) if isinstance(target, str) else target
-    expected, points, by_users = None, (), ()
+    expected: Forecast | None = None
+    points: tuple[PlanPoint, ...] = ()
+    by_users: tuple[UsersRequirement, ...] = ()
     if users is not None and cost is not None:
         expected = forecast(users, cost, kind=kind)
     elif aim is None:
@@ -170,8 +172,9 @@ def _points(kind: Kind, users: float | None, epsilon: float | None) -> tuple[Pla
     )
     points = tuple(PlanPoint(n, one, _maybe(kind, n, one)) for n, one in pairs)
     known = tuple(point for point in points if point.forecast is not None)
-    # Where none of them can be forecast, the last one says why.
-    return known or (PlanPoint(*pairs[-1], forecast(*pairs[-1], kind=kind)),)
+    if not known:
+        forecast(*pairs[-1], kind=kind)  # none of them can be forecast: the last one says why
+    return known
 
 
 def _maybe(kind: Kind, users: float, epsilon: float) -> Forecast | None:

@@ -138,6 +138,19 @@ class HeatmapPlan:
             side_unit="m" if side is None else side["unit"],
         )
 
+    @property
+    def caption(self) -> str:
+        """What the picture shows, in a sentence."""
+        from sfumato.heatmap.render_plan import plan_caption
+
+        return plan_caption(self)
+
+    def picture(self) -> bytes:
+        """A PNG of all metrics along epsilon, or along users where only epsilon was given."""
+        from sfumato.heatmap.render_plan import plan_picture
+
+        return plan_picture(self)
+
     def __str__(self) -> str:
         from sfumato.heatmap.render_plan import plan_words
 

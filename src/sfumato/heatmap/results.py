@@ -1,244 +1,349 @@
-"""A private map: tiles, the guarantee they carry, and the ledger entry that paid for them."""
+"""What each verb of heatmaps returns, to and from JSON: the fields that `--json` prints are here.
+
+The map itself, and what a saved map.json holds, is in `private_map`.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sfumato._types import FloatArray
-from sfumato.errors import InvalidParameter
-from sfumato.heatmap.analysis.blur import smooth
-from sfumato.heatmap.analysis.places import FoundHotspots, Hotspot, find_hotspots, hotspots
-from sfumato.heatmap.analysis.zones import ZoneTotal, read_zones, zone_totals
-from sfumato.heatmap.inference.bounded import counted_tiles
-from sfumato.heatmap.inference.posterior import CountsPosterior
-from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
-from sfumato.heatmap.inference.uncertainty import (
-    COVERAGE,
-    SIGMA,
-    MapBand,
-    MapPosterior,
-    Mark,
-    Uncertainty,
-    uncertainty,
-)
-from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
-from sfumato.privacy import ZCDP, ApproxDP, Guarantee, PureDP, Release, compose
-from sfumato.privacy.accounting import encode, encode_guarantee
-from sfumato.spaces import Area
+from sfumato.heatmap.analysis.metrics import Comparison
+from sfumato.heatmap.analysis.places import Hotspot
+from sfumato.heatmap.analysis.zones import ZoneTotal
+from sfumato.heatmap.inference.uncertainty import Mark
+from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
+from sfumato.privacy import Loss
+from sfumato.privacy.accounting import decode_loss, encode
+from sfumato.privacy.ledger import Entry
+from sfumato.spaces import Area, Grid
 
-FORMAT = "sfumato-heatmap/1"
+__all__ = [
+    "FORMAT",
+    "DrawResult",
+    "HeatmapRelease",
+    "HotspotsResult",
+    "PlannedRelease",
+    "RehearsalResult",
+    "ReleaseResult",
+    "TotalsResult",
+]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class HeatmapRelease:
-    """What `release` gives back. Everything it holds was paid for; drawing and writing it cost nothing.
+@dataclass(frozen=True, slots=True)
+class PlannedRelease:
+    """What a release would cost, known before a row is read.
 
-    `tiles` hold mass in users as estimated; `receipt` the noisy counts they were made of, with
-    guarantee and ledger entry; `group` names the map when several share one release. `area_cost`
-    was paid besides, when the area itself was found in the data: whoever sees the map sees that
-    too. `counted` says which columns were counted, and how. `title` is for people. `posterior`
-    draws maps that could have led to what was released, for methods that have one; `known_marks`
-    are those of a map that was saved. `prior` says which public file the map follows within its
-    tiles, if it does.
+    Attributes:
+        cost: The whole price: of the maps, and of finding the area if it is private.
+        left: What the ledger has left now.
+        area: The public area; where bounds are private, the outer one.
+        ledger: The path of the ledger.
+        frames: How many periods there would be maps of; None for a release without periods.
+
     """
 
-    tiles: Tiles
+    cost: Loss
+    left: Loss
     area: Area
-    method: str
-    parameters: dict[str, Any]
-    receipt: Release[Any]
-    group: str = ""
-    area_cost: PureDP | None = None
-    counted: dict[str, Any] = field(default_factory=dict)
-    title: str = ""
-    posterior: MapPosterior | None = None
-    known_marks: tuple[Mark, ...] | None = None
-    prior: Declared | None = None
-
-    def __repr__(self) -> str:
-        return f"HeatmapRelease({self.name!r}, {self.method}, {self.statement})"
-
-    @property
-    def name(self) -> str:
-        """What the map is called: its title, or which of several it is, or what it is."""
-        if self.title or self.group:
-            which = f"{self.counted.get('by') or ''} {self.group}".strip()
-            return ": ".join(part for part in (self.title, which) if part)
-        return "Rehearsal of a heatmap" if self.receipt.rehearsal else "Private heatmap"
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised for the map and its area together."""
-        promised = self.receipt.guarantee
-        if self.area_cost is None:
-            return promised
-        return replace(promised, loss=compose([promised.loss, self.area_cost]))
-
-    @property
-    def statement(self) -> str:
-        """What was promised, in one sentence; a rehearsal says that it promises nothing."""
-        sentence = str(self.guarantee)
-        if self.area_cost is not None:
-            sentence += f": {self.receipt.guarantee.loss} for the map, {self.area_cost} for finding its area"
-        if self.counted.get("one_row_one_user"):
-            sentence += f"; each row taken for another {self.guarantee.unit}"
-        if self.receipt.rehearsal:
-            return f"REHEARSAL on public data, protects nobody: {sentence}"
-        return sentence
-
-    @property
-    def plainly(self) -> str:
-        """What the guarantee means for one person, in words."""
-        if self.receipt.rehearsal:
-            return "Nobody is protected by a rehearsal: its rows are public, or made up."
-        unit, loss = self.guarantee.unit, self.guarantee.loss
-        if isinstance(loss, ZCDP):
-            return (
-                f"How much can be learned from this map about any one {unit} is bounded by {loss}."
-            )
-        times = math.exp(min(float(loss.epsilon), 700.0))
-        except_for = (
-            f", up to a chance of {float(loss.delta):.1g}" if isinstance(loss, ApproxDP) else ""
-        )
-        return (
-            f"Whatever else somebody knows, nothing that follows from this map is more than {times:.3g} "
-            f"times as likely with any one {unit} in the data as without{except_for}."
-        )
-
-    @property
-    def shares(self) -> Tiles:
-        """The map with mass 1; where nothing is left of it, even within the bounds."""
-        shares = self.tiles.normalized()
-        return shares if self.tiles.total > 0 else inside(shares, self.area)
-
-    def image(self, level: int | None = None, *, sigma: float = 0.0) -> FloatArray:
-        """Shares of the whole, adding up to 1, as a picture of the grid [row, column], row 0 at the lowest y.
-
-        With `sigma` (in sides of the grid, e.g. 0.02) the heatmap of [ghazi23, sec. 2.3].
-        """
-        chosen = min(self.tiles.grid.levels, FINEST_IMAGE) if level is None else level
-        shares = self.shares.image(chosen)
-        return smooth(shares, sigma) if sigma else shares
-
-    def sharpened(self, prior: Prior) -> HeatmapRelease:
-        """The same map, following a file that its user declares public within each cell that was counted.
-
-        Guarantee and ledger entry stay what they were: this is post-processing, and free.
-        """
-        if self.prior is not None:
-            raise InvalidParameter(
-                f"a map follows one prior, this one has {self.prior}; nothing was drawn"
-            )
-        told, tiles, known = (
-            Declared(prior.file, prior.sha256, self.tiles.codes.size),
-            self.tiles,
-            self.posterior,
-        )
-        if self.method == "zoom" and isinstance(known, CountsPosterior):
-            # Its tiles are as fine as the picture; what it knows is what it counted.
-            tiles = inside(counted_tiles(tiles, known.counts), self.area)
-        return replace(self, tiles=sharpened(tiles, prior.weights(self.area)), prior=told)
-
-    def totals(
-        self, zones: str | Path | Mapping[str, Any], *, name: str = "name", coverage: float = 0.9
-    ) -> tuple[ZoneTotal, ...]:
-        """How many users are in each zone of a GeoJSON file, or of a mapping from names to polygons.
-
-        Each with an interval meant to hold the truth in `coverage` of the zones that have users,
-        for methods that can say so.
-        """
-        return zone_totals(self, read_zones(zones, name=name), coverage=coverage)
-
-    def hotspots(self, k: int) -> tuple[Hotspot, ...]:
-        """The k places that best stand for the map, and the share of mass that is nearest to each."""
-        return hotspots(self.shares, k)
-
-    def find_hotspots(self, k: int) -> FoundHotspots:
-        """The same places with a bound that proves how near to the best choice of k they are."""
-        return find_hotspots(self.shares, k)
-
-    def uncertainty(
-        self, level: int | None = None, *, sigma: float = SIGMA, coverage: float = COVERAGE
-    ) -> Uncertainty:
-        """How sure the blurred map is: its band, where it says nothing, and which places are real.
-
-        For methods whose release says what could have led to it: zoom and pyramid.
-        """
-        if self.posterior is None:
-            raise InvalidParameter(
-                f"a map's uncertainty needs method zoom or pyramid and its noisy counts; this one, by "
-                f"{self.method}, has none; nothing was drawn"
-            )
-        return uncertainty(self.posterior, self.area, level=level, sigma=sigma, coverage=coverage)
-
-    def band(
-        self, level: int | None = None, *, sigma: float = SIGMA, coverage: float = COVERAGE
-    ) -> MapBand:
-        """Between what each cell of the blurred map lies, with chance `coverage`."""
-        return self.uncertainty(level, sigma=sigma, coverage=coverage).band
-
-    def marks(self, *, sigma: float = SIGMA) -> tuple[Mark, ...]:
-        """The places that have over twice the map's average, all of them at once with chance 95 %."""
-        if self.posterior is None and self.known_marks is not None and sigma == SIGMA:
-            return self.known_marks
-        return self.uncertainty(sigma=sigma).marks
-
-    def write(
-        self,
-        path: str | Path,
-        *,
-        over: str | Path | None = None,
-        level: int | None = None,
-        h3_resolution: int | None = None,
-        overwrite: bool = False,
-    ) -> None:
-        """Save as what the suffix says: .png .tif .geojson .csv .h3.csv .h3.parquet .npz .html .json."""
-        from sfumato.heatmap.export import write
-
-        write(self, path, over=over, level=level, h3_resolution=h3_resolution, overwrite=overwrite)
-
-    def to_geodataframe(self, level: int | None = None) -> Any:
-        """The cells as a GeoDataFrame with geometry, share, users and level."""
-        from sfumato.heatmap.export import to_geodataframe
-
-        return to_geodataframe(self, level)
-
-    def _repr_html_(self) -> str:
-        from sfumato.heatmap.export import html_repr
-
-        return html_repr(self)
+    ledger: str
+    frames: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The report: guarantee, unit, neighbors, method, parameters, ledger entry, area, tiles, counts."""
-        known = self.posterior
+        """What `--dry-run --json` prints."""
         return {
-            "format": FORMAT,
-            "rehearsal": self.receipt.rehearsal,
-            "title": self.title,
+            "cost": encode(self.cost),
+            "left": encode(self.left),
+            "area": list(self.area.bounds),
+            "kind": self.area.kind,
+            "grid": list(self.area.grid.bounds),
+            "levels": self.area.grid.levels,
+            "ledger": self.ledger,
+            **({} if self.frames is None else {"frames": self.frames}),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PlannedRelease:
+        """What `to_json` gave."""
+        grid = Grid(data["levels"], _four(data["grid"]))
+        return cls(
+            decode_loss(data["cost"]),
+            decode_loss(data["left"]),
+            Area(grid, _four(data["area"]), data["kind"]),
+            data["ledger"],
+            data.get("frames"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseResult:
+    """What a release gave: its maps, what it cost, what is left, and which files were written.
+
+    Attributes:
+        statement: What is promised, in one sentence.
+        method: The name of the method.
+        parameters: The public parameters of the method.
+        entry: The ledger entry that paid for the maps.
+        left: What the ledger has left after it.
+        area: The bounds of the maps.
+        ledger: The path of the ledger.
+        written: The files that were written.
+        maps: One map for each group, in order; none in a result that was read from JSON.
+
+    """
+
+    statement: str
+    method: str
+    parameters: dict[str, Any]
+    entry: Entry
+    left: Loss
+    area: tuple[float, float, float, float]
+    ledger: str
+    written: tuple[str, ...] = ()
+    maps: tuple[HeatmapRelease, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def cost(self) -> Loss:
+        """What the maps cost, with finding their area if that was private."""
+        return self.maps[0].guarantee.loss if self.maps else self.entry.cost
+
+    @property
+    def by_group(self) -> dict[str, HeatmapRelease]:
+        """Each map by the name of its group or period."""
+        return {one.group: one for one in self.maps}
+
+    def to_json(self) -> dict[str, Any]:
+        """What `sfumato heatmap release --json` prints; maps are in the files it wrote."""
+        return {
             "statement": self.statement,
-            "plainly": self.plainly,
-            "guarantee": encode_guarantee(self.guarantee),
-            "map_cost": encode(self.receipt.guarantee.loss),
             "method": self.method,
             "parameters": self.parameters,
-            "counted": self.counted,
-            "group": self.group,
-            "prior": None if self.prior is None else self.prior.to_json(),
-            "area": {
-                "kind": self.area.kind,
-                "bounds": list(self.area.bounds),
-                "grid": list(self.area.grid.bounds),
-                "levels": self.area.grid.levels,
-                "cell_size": list(self.area.cell_size),
-                "unit": self.area.unit,
-                "cost": None if self.area_cost is None else encode(self.area_cost),
-            },
-            "ledger": self.receipt.ledger,
-            "entry": self.receipt.entry.to_json(),
-            "tiles": self.tiles.to_json(),
-            "counts": known.counts.to_json() if isinstance(known, CountsPosterior) else None,
+            "entry": self.entry.to_json(),
+            "left": encode(self.left),
+            "area": list(self.area),
+            "written": list(self.written),
+            "ledger": self.ledger,
         }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ReleaseResult:
+        """What `to_json` gave; without maps."""
+        return cls(
+            data["statement"],
+            data["method"],
+            dict(data["parameters"]),
+            Entry.from_json(data["entry"]),
+            decode_loss(data["left"]),
+            _four(data["area"]),
+            data["ledger"],
+            tuple(data["written"]),
+        )
+
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self.maps)
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalResult:
+    """What a rehearsal on public rows gave: a stamped map, and its exact errors.
+
+    Attributes:
+        statement: What a release would promise; a rehearsal promises nothing.
+        blur: The blur through which `errors` are measured, in sides of the map.
+        errors: The blurred map against the blurred truth.
+        without_blur: The map against the truth, cell by cell.
+        written: The files that were written.
+        map: The map; None in a result that was read from JSON.
+        truth: The exact shares [row, column], row 0 at the lowest y; None if read from JSON.
+
+    """
+
+    statement: str
+    blur: float
+    errors: Comparison
+    without_blur: Comparison
+    written: tuple[str, ...] = ()
+    map: HeatmapRelease | None = field(default=None, repr=False, compare=False)
+    truth: FloatArray | None = field(default=None, repr=False, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `sfumato heatmap rehearse --json` prints."""
+        return {
+            "rehearsal": True,
+            "statement": self.statement,
+            "written": list(self.written),
+            "blur": self.blur,
+            **asdict(self.errors),
+            "without_blur": asdict(self.without_blur),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RehearsalResult:
+        """What `to_json` gave; without the map."""
+        blurred = {name: data[name] for name in data["without_blur"]}
+        return cls(
+            data["statement"],
+            data["blur"],
+            Comparison(**blurred),
+            Comparison(**data["without_blur"]),
+            tuple(data["written"]),
+        )
+
+    def _repr_html_(self) -> str:
+        return "" if self.map is None else self.map._repr_html_()
+
+
+@dataclass(frozen=True, slots=True)
+class DrawResult:
+    """Files written of maps that were paid for already.
+
+    Attributes:
+        statement: What the maps promise.
+        written: The files.
+
+    """
+
+    statement: str
+    written: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """What `sfumato heatmap draw --json` and `film --json` print."""
+        return {"statement": self.statement, "written": list(self.written)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> DrawResult:
+        """What `to_json` gave."""
+        return cls(data["statement"], tuple(data["written"]))
+
+
+@dataclass(frozen=True, slots=True)
+class HotspotsResult:
+    """The places that best stand for a map, with a bound that proves how near to the best they are.
+
+    Attributes:
+        statement: What the map promises.
+        hotspots: The places, those with the largest share first.
+        distance: How far mass is from the nearest place on average, in sides of the map.
+        lower: What no choice of as many places can bring that below.
+        real: For each place, whether it lies in a ring of the map; None if the map has no rings.
+        marks: The rings; None if the method does not say how sure its map is.
+        k: How many places were asked for.
+
+    """
+
+    statement: str
+    hotspots: tuple[Hotspot, ...]
+    distance: float
+    lower: float
+    real: tuple[bool, ...] | None = None
+    marks: tuple[Mark, ...] | None = None
+    k: int = 0
+
+    @property
+    def remark(self) -> str:
+        """How near to the best choice of k places they are, in one sentence."""
+        from sfumato.heatmap.render import hotspots_remark
+
+        return hotspots_remark(self)
+
+    @property
+    def gap(self) -> float:
+        """The share of the distance that is not proved to be needed."""
+        return 1 - self.lower / self.distance if self.distance > 0 else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """What `sfumato heatmap hotspots --json` prints."""
+        rows = [asdict(spot) for spot in self.hotspots]
+        for row, sure in zip(rows, self.real or (), strict=False):
+            row["real"] = sure
+        return {
+            "statement": self.statement,
+            "hotspots": rows,
+            "distance": self.distance,
+            "lower": self.lower,
+            "gap": self.gap,
+            **({} if self.marks is None else {"marks": [asdict(mark) for mark in self.marks]}),
+            "k": self.k,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> HotspotsResult:
+        """What `to_json` gave."""
+        rows = data["hotspots"]
+        marks = data.get("marks")
+        return cls(
+            data["statement"],
+            tuple(Hotspot(row["x"], row["y"], row["share"]) for row in rows),
+            data["distance"],
+            data["lower"],
+            None if marks is None else tuple(row["real"] for row in rows),
+            None if marks is None else tuple(Mark(**mark) for mark in marks),
+            data["k"],
+        )
+
+    def _repr_html_(self) -> str:
+        from sfumato.heatmap.render import hotspots_html
+
+        return hotspots_html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class TotalsResult:
+    """How many people a map has in each of several zones.
+
+    Attributes:
+        statement: What the map promises.
+        coverage: The part of zones with users whose interval is meant to hold.
+        zones: A total for each zone.
+        unit: What is counted: the unit of the ledger, e.g. user.
+        method: The name of the map's method.
+        written: The files that were written.
+
+    """
+
+    statement: str
+    coverage: float
+    zones: tuple[ZoneTotal, ...]
+    unit: str = "user"
+    method: str = ""
+    written: tuple[str, ...] = ()
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether the map says how sure its totals are."""
+        return any(one.low is not None for one in self.zones)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `sfumato heatmap totals --json` prints."""
+        return {
+            "statement": self.statement,
+            "coverage": self.coverage,
+            "zones": [asdict(one) for one in self.zones],
+            "unit": self.unit,
+            "method": self.method,
+            "written": list(self.written),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TotalsResult:
+        """What `to_json` gave."""
+        return cls(
+            data["statement"],
+            data["coverage"],
+            tuple(ZoneTotal(**row) for row in data["zones"]),
+            data["unit"],
+            data["method"],
+            tuple(data["written"]),
+        )
+
+    def _repr_html_(self) -> str:
+        from sfumato.heatmap.render import totals_html
+
+        return totals_html(self)
+
+
+def _four(numbers: Any) -> tuple[float, float, float, float]:
+    west, south, east, north = (float(number) for number in numbers)
+    return west, south, east, north

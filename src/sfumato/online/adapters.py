@@ -78,7 +78,7 @@ class StreamMixture:
         self.chooser = _chooser(len(models), noise)
 
     def __repr__(self) -> str:
-        return _said(self, self.chooser)
+        return _summary(self, self.chooser)
 
     @property
     def weights(self) -> list[float]:
@@ -147,7 +147,7 @@ class BatchMixture:
         self.loss = loss
 
     def __repr__(self) -> str:
-        return _said(self, getattr(self, "chooser_", None))
+        return _summary(self, getattr(self, "chooser_", None))
 
     @property
     def weights_(self) -> list[float]:
@@ -167,14 +167,14 @@ class BatchMixture:
         """Weigh the models by what they predict for X before they see y, then let each learn it."""
         if not hasattr(self, "chooser_"):
             return self.fit(X, y)
-        truth, told = _vector("y", y), self._told(X)
-        if told.shape[1] != truth.size:
+        truth, predicted = _vector("y", y), self._predictions(X)
+        if predicted.shape[1] != truth.size:
             raise InvalidParameter(
-                f"there must be one y for each example, got {truth.size} for {told.shape[1]}; "
+                f"there must be one y for each example, got {truth.size} for {predicted.shape[1]}; "
                 "nothing was learnt"
             )
         loss = self.loss or squared
-        pairs = zip(truth.tolist(), told.T.tolist(), strict=True)
+        pairs = zip(truth.tolist(), predicted.T.tolist(), strict=True)
         losses = np.array(
             [[loss(true, one) for one in row] for true, row in pairs], dtype=np.float64
         )
@@ -184,18 +184,18 @@ class BatchMixture:
     def predict(self, X: Any) -> FloatArray:  # noqa: N803
         """The weighted mean of the models' predictions."""
         weights = np.array(self.weights_)
-        return np.asarray(weights @ self._told(X, "predicted"), dtype=np.float64)
+        return np.asarray(weights @ self._predictions(X, "predicted"), dtype=np.float64)
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """R**2 of the predictions, as scikit-learn's regressors: 1 is perfect, 0 what the mean of y gets."""
-        truth, told = _vector("y", y, "scored"), self.predict(X)
-        if truth.size != told.size or truth.size < 2:
+        truth, predicted = _vector("y", y, "scored"), self.predict(X)
+        if truth.size != predicted.size or truth.size < 2:
             raise InvalidParameter(
-                f"there must be one y for each example, and two at least, got {truth.size} for {told.size}; "
-                "nothing was scored"
+                "there must be one y for each example, and two at least, got "
+                f"{truth.size} for {predicted.size}; nothing was scored"
             )
         left, all_of_it = (
-            float(((truth - told) ** 2).sum()),
+            float(((truth - predicted) ** 2).sum()),
             float(((truth - truth.mean()) ** 2).sum()),
         )
         return 1 - left / all_of_it if all_of_it else float(left == 0)
@@ -216,7 +216,7 @@ class BatchMixture:
             setattr(self, name, value)
         return self
 
-    def _told(self, X: Any, undone: str = "learnt") -> FloatArray:  # noqa: N803
+    def _predictions(self, X: Any, undone: str = "learnt") -> FloatArray:  # noqa: N803
         """Predictions, models by examples."""
         rows = enumerate(model.predict(X) for model in self.models_)
         return np.stack(
@@ -250,7 +250,7 @@ def _require_models(models: Any, needs: tuple[str, str]) -> None:
             )
 
 
-def _said(mixture: StreamMixture | BatchMixture, chooser: Chooser[int] | None) -> str:
+def _summary(mixture: StreamMixture | BatchMixture, chooser: Chooser[int] | None) -> str:
     """What a mixture prints: its model that counts most, and how far it may be behind the best."""
     begun = (
         f"{type(mixture).__name__}({counted(len(mixture.models), 'model')}, noise={mixture.noise!r}"

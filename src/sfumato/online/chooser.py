@@ -52,7 +52,7 @@ Mark = tuple[int, float, float]
 FORMAT = "sfumato-chooser/1"
 POINTS = 2048  # of the path that is kept for the picture: then every second is dropped
 NEVER = 1e-150  # noise so large is taken never to come: a candidate that needs it has chance 0
-LEAST, MOST = (
+MIN_RANGE, MAX_RANGE = (
     1e-290,
     1e290,
 )  # how far losses of a round may differ, if they do; the bounds are then doubles
@@ -211,10 +211,11 @@ class Chooser(Generic[C]):
         before, now = self.state, self._chances
         low, totals = float(numbers.min()), np.array(before.losses)
         widest = float(numbers.max()) - low
-        if not (widest == 0 or LEAST <= widest <= MOST) or widest + float(totals.max()) > MOST:
+        usable = widest == 0 or MIN_RANGE <= widest <= MAX_RANGE
+        if not usable or widest + float(totals.max()) > MAX_RANGE:
             raise InvalidParameter(
-                f"losses must differ by 0 or by {LEAST} to {MOST}, and by no more than that in all, these "
-                f"by {widest:g}; nothing was learnt"
+                f"losses must differ by 0 or by {MIN_RANGE} to {MAX_RANGE}, and by no more than that in all, "
+                f"these by {widest:g}; nothing was learnt"
             )
         above = numbers - low
         totals += above
@@ -248,11 +249,11 @@ class Chooser(Generic[C]):
         )
         rounds, regret, bound = np.array(path).T
         name = f"{self.noise}, {counted(len(self.candidates), 'candidate')}"
-        said = (
+        text = (
             caption
             or "Regret on average over the dice, against the best single candidate until then."
         )
-        return regret_picture({name: regret}, {name: bound}, rounds=rounds, caption=said)
+        return regret_picture({name: regret}, {name: bound}, rounds=rounds, caption=text)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the dice, as JSON can hold it; candidates must be text or numbers for that."""
@@ -333,7 +334,7 @@ class Chooser(Generic[C]):
             numbers = told.astype(np.float64)
         except OverflowError:
             raise InvalidParameter(
-                f"losses must differ by at most {MOST}, got one that no double holds; nothing was learnt"
+                f"losses must differ by at most {MAX_RANGE}, got one that no double holds; nothing was learnt"
             ) from None
         except (TypeError, ValueError):
             raise InvalidParameter(

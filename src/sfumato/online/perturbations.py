@@ -34,8 +34,22 @@ def perturbation(name: str, epsilon: float, *, count: int) -> Perturbation:
     max(2, ln count), which gives them an expected maximum of order ln(count) / epsilon
     [abernethy15].
 
-    >>> perturbation("gumbel", 0.5, count=16)
-    Gumbel(scale=2.0)
+    Args:
+        name: The noise: "laplace", "gumbel", "frechet", "weibull", "pareto" or "exponential".
+        epsilon: The one-step privacy: above 0 and finite.
+        count: How many candidates, at least 1.
+
+    Returns:
+        The law of the noise.
+
+    Raises:
+        InvalidParameter: The name is unknown, gaussian (whose hazard has no bound), or epsilon is
+            out of range.
+
+    Example:
+        >>> perturbation("gumbel", 0.5, count=16)
+        Gumbel(scale=2.0)
+
     """
     require_positive("epsilon", epsilon)
     _require_count(count)
@@ -70,8 +84,20 @@ def excess(noise: Perturbation, count: int) -> float:
     E max - E Z, the regret bound of be-the-perturbed-leader; (12.1) of [mcmillan18] has E max,
     which is more for noise with a positive mean. Infinite where the mean is.
 
-    >>> excess(Gumbel(2.0), 16) == 2 * math.log(16)
-    True
+    Args:
+        noise: The law of each draw.
+        count: How many draws, at least 1.
+
+    Returns:
+        E max - E Z, in the unit of the noise; infinite where the mean is.
+
+    Raises:
+        InvalidParameter: count is below 1.
+
+    Example:
+        >>> excess(Gumbel(2.0), 16) == 2 * math.log(16)
+        True
+
     """
     _require_count(count)
     if not math.isfinite(noise.mean):

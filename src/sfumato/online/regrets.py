@@ -22,8 +22,20 @@ from sfumato.online.simplex import expected_play, totals_before
 def regret(losses: npt.ArrayLike, plays: npt.ArrayLike) -> float:
     """What was lost beyond the loss of the best single candidate, a row of losses and of plays each round.
 
-    >>> regret([[1.0, 0.0], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]])
-    0.5
+    Args:
+        losses: Losses, one row for each round and one column for each candidate; finite.
+        plays: Probabilities that were played, of the same shape.
+
+    Returns:
+        The regret, in the unit of losses; it may be negative.
+
+    Raises:
+        InvalidInput: The two are not tables of one shape.
+
+    Example:
+        >>> regret([[1.0, 0.0], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]])
+        0.5
+
     """
     suffered, played = (np.asarray(table, dtype=np.float64) for table in (losses, plays))
     if suffered.ndim != 2 or suffered.shape != played.shape:
@@ -35,7 +47,15 @@ def regret(losses: npt.ArrayLike, plays: npt.ArrayLike) -> float:
 
 
 def best_loss(losses: npt.ArrayLike) -> float:
-    """The total loss of the best single candidate: L* in every bound here."""
+    """The total loss of the best single candidate: L* in every bound here.
+
+    Args:
+        losses: Losses, one row for each round and one column for each candidate; finite.
+
+    Returns:
+        The least column sum.
+
+    """
     return float(np.sum(np.asarray(losses, dtype=np.float64), axis=0).min())
 
 
@@ -50,8 +70,23 @@ def regret_bound(
     sup <x, loss>. The last line but one of the proof of [mcmillan18, thm. 12.3]: less than the
     theorem, and without its epsilon <= 1.
 
-    >>> regret_bound(0.1, best_loss=100, ahead=30) < 2 * 0.1 * 100 + 3 * 30
-    True
+    Args:
+        epsilon: How far plays move in one round, at least 0.
+        best_loss: The total loss of the best candidate, at least 0; or the table of losses, whose
+            entries must lie in [0, 1].
+        ahead: The regret of playing a round ahead, at least 0.
+        forgiven: What delta allows in all rounds together.
+
+    Returns:
+        The most regret, in the unit of losses.
+
+    Raises:
+        InvalidParameter: A parameter is below 0, or losses are not in [0, 1].
+
+    Example:
+        >>> regret_bound(0.1, best_loss=100, ahead=30) < 2 * 0.1 * 100 + 3 * 30
+        True
+
     """
     require(epsilon >= 0, "epsilon must be at least 0", epsilon)
     require(ahead >= 0, "the regret ahead must be at least 0", ahead)
@@ -64,8 +99,22 @@ def tuned_epsilon(name: str, best_loss: npt.ArrayLike, *, count: int) -> float:
     When no loss is above 1. The minimum of (e**e - 1) L* + e**e B / e is where L* e**2 = B (1 - e):
     at 2 / (1 + sqrt(1 + 4 L* / B)), B the `excess` of the noise at epsilon 1. It is never above 1.
 
-    >>> tuned_epsilon("gumbel", 0.0, count=16)
-    1.0
+    Args:
+        name: The noise: "laplace", "gumbel", "frechet", "weibull", "pareto" or "exponential".
+        best_loss: The total loss of the best candidate, at least 0; or the table of losses, whose
+            entries must lie in [0, 1].
+        count: How many candidates, at least 2.
+
+    Returns:
+        The epsilon, above 0 and at most 1.
+
+    Raises:
+        InvalidParameter: The name is unknown, or losses are not in [0, 1].
+
+    Example:
+        >>> tuned_epsilon("gumbel", 0.0, count=16)
+        1.0
+
     """
     return 2 / (1 + math.sqrt(1 + 4 * _best(best_loss) / unit_excess(name, count=count)))
 
@@ -85,10 +134,24 @@ def first_order_bound(name: str, best_loss: npt.ArrayLike, *, count: int) -> flo
     When no loss is above 1. 2 sqrt(B L*) + 3 (e - 1) B: [mcmillan18, thm. 13.1] with its constants,
     for a best loss that is known.
 
-    >>> first_order_bound("gumbel", [[5.0, 0.0], [0.0, 5.0]], count=2)
-    Traceback (most recent call last):
-        ...
-    sfumato.errors.InvalidParameter: losses must be between 0 and 1, got some from 0 to 5; ...
+    Args:
+        name: The noise: "laplace", "gumbel", "frechet", "weibull", "pareto" or "exponential".
+        best_loss: The total loss of the best candidate, at least 0; or the table of losses, whose
+            entries must lie in [0, 1].
+        count: How many candidates, at least 2.
+
+    Returns:
+        The most regret, in the unit of losses.
+
+    Raises:
+        InvalidParameter: The name is unknown, or losses are not in [0, 1].
+
+    Example:
+        >>> first_order_bound("gumbel", [[5.0, 0.0], [0.0, 5.0]], count=2)
+        Traceback (most recent call last):
+            ...
+        sfumato.errors.InvalidParameter: losses must be between 0 and 1, got some from 0 to 5; ...
+
     """
     unit = unit_excess(name, count=count)
     return 2 * math.sqrt(unit * _best(best_loss)) + 3 * (math.e - 1) * unit
@@ -100,8 +163,21 @@ def hedge_rate(best_loss: npt.ArrayLike, *, count: int) -> float:
     sqrt(2 ln N / L*), and 1 for L* = 0. The formula of a bound, not the best rate in hindsight;
     without the ln(1 + ...) of [cesabianchi06, cor. 2.4], which loses more where L* is small.
 
-    >>> round(hedge_rate(100.0, count=16), 3)
-    0.235
+    Args:
+        best_loss: The total loss of the best candidate, at least 0; or the table of losses, whose
+            entries must lie in [0, 1].
+        count: How many candidates, at least 2.
+
+    Returns:
+        The rate, above 0.
+
+    Raises:
+        InvalidParameter: Losses are not in [0, 1].
+
+    Example:
+        >>> round(hedge_rate(100.0, count=16), 3)
+        0.235
+
     """
     best = _best(best_loss)
     return math.sqrt(2 * math.log(count) / best) if best > 0 else 1.0
@@ -112,6 +188,17 @@ def play_doubling(losses: npt.ArrayLike, name: str) -> FloatArray:
 
     Guesses are B, 4 B, 16 B, ...; each has its `tuned_epsilon` and counts losses from its own
     beginning. It plays on losses of any size; `doubling_bound` holds for those between 0 and 1.
+
+    Args:
+        losses: Losses, one row for each round and one column for each candidate; finite.
+        name: The noise: "laplace", "gumbel", "frechet", "weibull", "pareto" or "exponential".
+
+    Returns:
+        The plays, of the same shape.
+
+    Raises:
+        InvalidParameter: The name is unknown.
+
     """
     table = np.asarray(losses, dtype=np.float64)
     count = table.shape[1]
@@ -134,6 +221,19 @@ def doubling_bound(name: str, best_loss: npt.ArrayLike, *, count: int) -> float:
     The bounds of all guesses that can have been begun, each with a best loss of one more than the
     guess: of order sqrt(L* ln N) + ln N ln L*. The form of [mcmillan18, thm. 13.1] that needs not
     know L*.
+
+    Args:
+        name: The noise: "laplace", "gumbel", "frechet", "weibull", "pareto" or "exponential".
+        best_loss: The total loss of the best candidate, at least 0; or the table of losses, whose
+            entries must lie in [0, 1].
+        count: How many candidates, at least 2.
+
+    Returns:
+        The most regret, in the unit of losses.
+
+    Raises:
+        InvalidParameter: The name is unknown, or losses are not in [0, 1].
+
     """
     best = _best(best_loss)
     unit = guess = unit_excess(name, count=count)

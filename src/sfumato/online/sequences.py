@@ -24,6 +24,18 @@ def leader_killer(rounds: int, count: int, *, rng: np.random.Generator) -> Float
     """Losses that hit whoever leads: two candidates take turns, half a loss apart; the others always lose.
 
     The example of [mcmillan18, sec. 12.1] with losses instead of signs.
+
+    Args:
+        rounds: How many rounds, at least 1.
+        count: How many candidates, at least 2.
+        rng: Where chance comes from, if there is any.
+
+    Returns:
+        A table of losses in [0, 1], one row for each round.
+
+    Raises:
+        InvalidParameter: There are fewer rounds or candidates.
+
     """
     losses = _empty(rounds, count)
     losses[0, 0] = 0.5
@@ -41,12 +53,38 @@ def round_robin(rounds: int, count: int, *, rng: np.random.Generator) -> FloatAr
 
 
 def fair_coins(rounds: int, count: int, *, rng: np.random.Generator) -> FloatArray:
-    """Every candidate loses every other round, by chance."""
+    """Every candidate loses every other round, by chance.
+
+    Args:
+        rounds: How many rounds, at least 1.
+        count: How many candidates, at least 2.
+        rng: Where chance comes from, if there is any.
+
+    Returns:
+        A table of losses in [0, 1], one row for each round.
+
+    Raises:
+        InvalidParameter: There are fewer rounds or candidates.
+
+    """
     return (rng.random(_empty(rounds, count).shape) < 0.5).astype(np.float64)
 
 
 def one_good(rounds: int, count: int, *, rng: np.random.Generator) -> FloatArray:
-    """One candidate loses once in a hundred rounds, the others every other round."""
+    """One candidate loses once in a hundred rounds, the others every other round.
+
+    Args:
+        rounds: How many rounds, at least 1.
+        count: How many candidates, at least 2.
+        rng: Where chance comes from, if there is any.
+
+    Returns:
+        A table of losses in [0, 1], one row for each round.
+
+    Raises:
+        InvalidParameter: There are fewer rounds or candidates.
+
+    """
     chance = np.full(count, 0.5)
     chance[count // 2] = 0.01
     return (rng.random(_empty(rounds, count).shape) < chance).astype(np.float64)

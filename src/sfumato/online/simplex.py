@@ -29,8 +29,22 @@ def expected_play(losses: npt.ArrayLike, noise: Perturbation) -> FloatArray:
     P(i = argmin_j(L_j - Z_j)), the Z independent: the integral of f(x + L_i) times the product of
     F(x + L_j) over the others. With Gumbel noise this is Hedge [mcmillan18, sec. 11.2].
 
-    >>> expected_play([3.0, 3.0, 3.0, 1e6], Laplace(5.0)).round(12)
-    array([0.33333333, 0.33333333, 0.33333333, 0.        ])
+    Args:
+        losses: Total losses of the candidates: one row, or a table with a row for each play;
+            finite.
+        noise: The law of the noise that is taken off each loss.
+
+    Returns:
+        Probabilities of the same shape, each row adding up to 1.
+
+    Raises:
+        InvalidInput: Losses are not finite numbers.
+        SolverFailed: Probabilities could not be computed to 1e-9.
+
+    Example:
+        >>> expected_play([3.0, 3.0, 3.0, 1e6], Laplace(5.0)).round(12)
+        array([0.33333333, 0.33333333, 0.33333333, 0.        ])
+
     """
     rows = _rows(losses)
     gaps, back = np.unique(rows - rows.min(axis=1, keepdims=True), axis=0, return_inverse=True)
@@ -49,8 +63,22 @@ def expected_play(losses: npt.ArrayLike, noise: Perturbation) -> FloatArray:
 def hedge(losses: npt.ArrayLike, rate: float) -> FloatArray:
     """Exponential weights: each candidate in proportion to exp(-rate loss), row by row.
 
-    >>> hedge([0.0, 1e6], 1.0)
-    array([1., 0.])
+    Args:
+        losses: Total losses of the candidates: one row, or a table with a row for each play;
+            finite.
+        rate: The learning rate, in one over the unit of losses; above 0 and finite.
+
+    Returns:
+        Probabilities of the same shape, each row adding up to 1.
+
+    Raises:
+        InvalidParameter: The rate is not above 0 and finite.
+        InvalidInput: Losses are not finite numbers.
+
+    Example:
+        >>> hedge([0.0, 1e6], 1.0)
+        array([1., 0.])
+
     """
     if not (math.isfinite(rate) and rate > 0):
         raise InvalidParameter(f"rate must be above 0 and finite, got {rate}; nothing was played")
@@ -63,8 +91,20 @@ def hedge(losses: npt.ArrayLike, rate: float) -> FloatArray:
 def leader(losses: npt.ArrayLike) -> FloatArray:
     """The candidate with the least loss, or all of them alike where several have it, row by row.
 
-    >>> leader([[2.0, 1.0, 1.0]])
-    array([[0. , 0.5, 0.5]])
+    Args:
+        losses: Total losses of the candidates: one row, or a table with a row for each play;
+            finite.
+
+    Returns:
+        Probabilities of the same shape, each row adding up to 1.
+
+    Raises:
+        InvalidInput: Losses are not finite numbers.
+
+    Example:
+        >>> leader([[2.0, 1.0, 1.0]])
+        array([[0. , 0.5, 0.5]])
+
     """
     rows = _rows(losses)
     least = rows == rows.min(axis=1, keepdims=True)
@@ -73,32 +113,74 @@ def leader(losses: npt.ArrayLike) -> FloatArray:
 
 
 def perturbed_leader(noise: Perturbation) -> Rule:
-    """The rule that plays the expected perturbed leader."""
+    """The rule that plays the expected perturbed leader.
+
+    Args:
+        noise: The law of the noise.
+
+    Returns:
+        A rule for `play` and `lookahead_play`.
+
+    """
     return lambda losses: expected_play(losses, noise)
 
 
 def play(losses: npt.ArrayLike, rule: Rule) -> FloatArray:
     """What a rule plays in each round, knowing the losses of the rounds before (one row each).
 
-    >>> play([[1.0, 0.0], [0.0, 0.0]], leader)
-    array([[0.5, 0.5],
-           [0. , 1. ]])
+    Args:
+        losses: Losses, one row for each round and one column for each candidate; finite.
+        rule: Takes total losses to probabilities, row by row: `leader`, or what `perturbed_leader`
+            returns.
+
+    Returns:
+        The plays, of the same shape.
+
+    Raises:
+        InvalidInput: Losses are not finite numbers.
+
+    Example:
+        >>> play([[1.0, 0.0], [0.0, 0.0]], leader)
+        array([[0.5, 0.5],
+               [0. , 1. ]])
+
     """
     rows = _rows(losses)
     return rule(totals_before(rows))
 
 
 def totals_before(rows: FloatArray) -> FloatArray:
-    """The sum of all rows before each, from 0: sums less the row itself would lose what a large row hides."""
+    """The sum of all rows before each, from 0: sums less the row itself would lose what a large row hides.
+
+    Args:
+        rows: Losses, one row for each round.
+
+    Returns:
+        A table of the same shape, its first row 0.
+
+    """
     return np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows[:-1], axis=0)])
 
 
 def lookahead_play(losses: npt.ArrayLike, rule: Rule) -> FloatArray:
     """What a rule would play if it knew the losses of the round as well: "be the (perturbed) leader".
 
-    >>> lookahead_play([[1.0, 0.0], [0.0, 0.0]], leader)
-    array([[0., 1.],
-           [0., 1.]])
+    Args:
+        losses: Losses, one row for each round and one column for each candidate; finite.
+        rule: Takes total losses to probabilities, row by row: `leader`, or what `perturbed_leader`
+            returns.
+
+    Returns:
+        The plays, of the same shape.
+
+    Raises:
+        InvalidInput: Losses are not finite numbers.
+
+    Example:
+        >>> lookahead_play([[1.0, 0.0], [0.0, 0.0]], leader)
+        array([[0., 1.],
+               [0., 1.]])
+
     """
     return rule(np.cumsum(_rows(losses), axis=0))
 

@@ -22,7 +22,7 @@ from sfumato.privacy import GaussianLaw, Noise, Release, RoundedGaussianLaw, Sys
 from sfumato.privacy.accounting import exact
 from sfumato.privacy.ledger import lattice
 
-MOST_BITS = 20
+MAX_BITS = 20
 EVEN = 8.0  # from this sigma on even and odd noise are equally likely, to e**(-64 pi**2)
 REACH = 40.0  # sigmas beyond which a double holds nothing
 
@@ -67,14 +67,27 @@ def thin(release: Release[IntArray], *, bits: int = 1, noise: Noise | None = Non
     operating system if not given: one stream, never restarted, and not that of the release from its
     beginning, or w would be z and the second view the exact values. So noise that is `known` is for
     rehearsals only.
+
+    Args:
+        release: A release of discrete or rounded Gaussian noise, as `Ledger.release` returned it.
+        bits: How many of the lowest bits of both views are dropped, 0 to 20.
+        noise: Where the fresh noise comes from; the operating system by default.
+
+    Returns:
+        Both views, in the release's unit, and how far from independent they are.
+
+    Raises:
+        InvalidParameter: The release is not Gaussian, was processed, or noise is known and it is no
+            rehearsal.
+
     """
     if not isinstance(release, Release):
         raise InvalidParameter(
             f"only a release can be thinned, as `Ledger.release` returns it, got {type(release).__name__}; "
             "nothing was thinned"
         )
-    if type(bits) is not int or not 0 <= bits <= MOST_BITS:
-        raise InvalidParameter(f"bits must be 0 to {MOST_BITS}, got {bits}; nothing was thinned")
+    if type(bits) is not int or not 0 <= bits <= MAX_BITS:
+        raise InvalidParameter(f"bits must be 0 to {MAX_BITS}, got {bits}; nothing was thinned")
     if release.processed:
         raise InvalidParameter(
             "a release must be thinned as it came, this one was processed by `then`; nothing was thinned"

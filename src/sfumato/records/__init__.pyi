@@ -1,6 +1,8 @@
 from .aggregate import bound_of_groups, sum_cells, sum_public_cells
 from .cells import CellSums, bound_of_sums, guard_sums
 from .columns import Columns
+from .engines.protocol import RowEngine
+from .engines.registry import engine_names, register_engine
 from .numbers import as_double
 from .periods import Periods
 from .quiet import quietly
@@ -12,13 +14,16 @@ __all__ = [
     "Columns",
     "Engine",
     "Periods",
+    "RowEngine",
     "as_double",
     "bound_of_groups",
     "bound_of_sums",
+    "engine_names",
     "guard_sums",
     "neighbor_files",
     "open_table",
     "quietly",
+    "register_engine",
     "sum_cells",
     "sum_public_cells",
 ]

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import difflib
 import glob
-import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, assert_never, get_args
+from typing import Any, Literal, assert_never
 
 import ibis
-import ibis.expr.operations as ops
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.records import text_files, text_rows
+from sfumato.records import text_files
 from sfumato.records.columns import Columns
-from sfumato.records.engines import connected, duckdb_engine, polars_engine, spark_engine
+from sfumato.records.engines.databases import connected, declared, table_in, table_of_file
+from sfumato.records.engines.protocol import Files
+from sfumato.records.engines.registry import engine_named
 from sfumato.records.in_memory import arrow_table
 from sfumato.records.quiet import quietly
 from sfumato.records.text_rows import TextRows
 
-Engine = Literal["duckdb", "polars", "spark"]
+Engine = str
+"""The name of an engine: duckdb, polars, spark, or one that was registered."""
 Format = Literal["CSV", "JSON", "Parquet"]
 
 SUFFIXES: dict[str, Format] = {
@@ -38,22 +37,6 @@ SUFFIXES: dict[str, Format] = {
     ".pq": "Parquet",
 }
 MASTERS = ("local", "spark:", "yarn", "k8s:")
-_serial = itertools.count()
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Files of one format; text files as one reader reads them for every engine."""
-
-    source: str
-    paths: tuple[str, ...]
-    text: TextRows | None = None
-
-    @property
-    def unreadable(self) -> str:
-        """What is said if an engine cannot open them."""
-        kind = "Parquet" if self.text is None else self.text.format
-        return f"{self.source} could not be read as {kind}; nothing was read"
 
 
 def open_table(
@@ -72,77 +55,28 @@ def open_table(
     Spark cluster. JSON has one object per line and no schema: the keys of its first object are
     public and stand for one.
     """
-    if engine not in get_args(Engine):
-        raise InvalidParameter(
-            f"engine must be one of {get_args(Engine)}, got {engine!r}; nothing was read"
-        )
+    counter = engine_named(engine)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise InvalidParameter(
             f"a delimiter is one ASCII character, no quote and no line end, got {delimiter!r}; "
             "nothing was read"
         )
     if isinstance(source, ibis.expr.types.Table):
-        return _declared(source)
+        return declared(source)
     if isinstance(source, Path):
         source = str(source)
-    if connection is not None and engine != "spark" and not connection.startswith(MASTERS):
-        return _table_in(connected(connection), source, connection.partition("://")[0])
+    in_database = not counter.runs_elsewhere and not (connection or "").startswith(MASTERS)
+    if connection is not None and in_database:
+        return table_in(connected(connection), source, connection.partition("://")[0])
     if isinstance(source, str) and "::" in source:
-        return _table_of_file(source)
+        return table_of_file(source)
     if isinstance(source, str):
-        files = _files(source, delimiter, columns)
-        match engine:
-            case "duckdb":
-                return _duckdb_files(duckdb_engine(), files)
-            case "polars":
-                return _polars_files(polars_engine(), files)
-            case "spark":
-                return _spark_files(spark_engine(connection), files)
-            case _:
-                assert_never(engine)
-    return _in_memory(source, engine, connection, columns)
-
-
-def _table_in(database: Any, name: Any, where: str) -> Any:
-    """A table of a database, by its name or schema.name."""
-    if not isinstance(name, str):
-        raise InvalidParameter(
-            f"in {where} a table has a name, got {type(name).__name__}; nothing was read"
-        )
-    schema, _, table = name.rpartition(".")
-    missing = f"there is no table {name!r} in {where}; nothing was read"
-    if database.name == "sqlite":
-        quietly(lambda: _check_declared(database, table, schema or "main"), missing)
-    return quietly(lambda: database.table(table, database=schema or None), missing)
-
-
-def _declared(table: Any) -> Any:
-    """A table of Ibis as it is, unless the first row of SQLite has said what it holds."""
-    if table.get_backend().name == "sqlite":
-        for one in table.op().find(ops.DatabaseTable):
-            _check_declared(one.source, one.name, one.namespace.database or "main")
-    return table
-
-
-def _check_declared(database: Any, table: str, schema: str) -> None:
-    """Refuse columns of SQLite without a type: Ibis would take that of the first row."""
-    query = "select name from pragma_table_info(?, ?) where type = ''"
-    for (name,) in database.con.execute(query, (table, schema)).fetchall():
-        raise InvalidInput(
-            f"every column of a SQLite table must have a declared type, {name!r} of {table!r} has none; "
-            "nothing was read"
-        )
-
-
-def _table_of_file(source: str) -> Any:
-    file, _, table = source.rpartition("::")
-    path = Path(file)
-    if not path.is_file():
-        raise InvalidInput(f"there is no database {path}; nothing was read")
-    with path.open("rb") as opened:
-        sqlite = opened.read(16) == b"SQLite format 3\0"
-    database = connected(f"sqlite://{path}") if sqlite else duckdb_engine(path)
-    return _table_in(database, table, str(path))
+        return counter.read_files(_files(source, delimiter, columns), connection=connection)
+    rows = arrow_table(source, columns)
+    return quietly(
+        lambda: counter.hold_table(rows, connection=connection),
+        f"the table could not be handed to {engine}; nothing was read",
+    )
 
 
 def _files(source: str, delimiter: str, columns: Columns | None) -> Files:
@@ -255,113 +189,3 @@ def _check_header(
                 f"there is no column {name!r} among the {len(names)} of the first line of {source}; {hint} "
                 "nothing was read"
             )
-
-
-def _duckdb_files(database: Any, files: Files) -> Any:
-    """Parquet as DuckDB reads it; text as it comes, batch by batch."""
-    if files.text is None:
-        paths = [_plain(path) for path in files.paths]
-        # The same columns on every engine: none from the names of folders.
-        return quietly(
-            lambda: database.read_parquet(paths, hive_partitioning=False), files.unreadable
-        )
-    name = _name()
-
-    def register() -> Any:
-        database.con.register(name, files.text)
-        return database.table(name)
-
-    return quietly(register, files.unreadable)
-
-
-def _polars_files(database: Any, files: Files) -> Any:
-    """Parquet as Polars reads it, row group by row group; text in memory."""
-    import polars
-
-    def scan() -> Any:
-        rows = files.text
-        frame = (
-            polars.scan_parquet(list(files.paths), glob=False, hive_partitioning=False)
-            if rows is None
-            else polars.from_arrow(pa.Table.from_batches(rows.batches(), rows.schema)).lazy()  # type: ignore[union-attr]
-        )
-        return database.create_table(_name(), frame)
-
-    return quietly(scan, files.unreadable)
-
-
-def _spark_files(database: Any, files: Files) -> Any:
-    """Files as Spark reads them; its executors must be able to open the paths, text also with Python.
-
-    Spark does not look whether text in Parquet is UTF-8, which the other engines refuse.
-    """
-    session, rows = database._session, files.text
-
-    def read() -> Any:
-        from pyspark.sql import functions
-
-        if rows is not None:
-            return _spark_view(database, _spark_text(session, rows))
-        frame = session.read.parquet(*files.paths)
-        checked = {
-            name: functions.validate_utf8(name) for name, kind in frame.dtypes if kind == "string"
-        }
-        return _spark_view(database, frame.withColumns(checked) if checked else frame)
-
-    return quietly(read, files.unreadable)
-
-
-def _spark_text(session: Any, rows: TextRows) -> Any:
-    """Each file is read by one task: where a row begins is known from the beginning of its file only."""
-    from pyspark import cloudpickle
-    from pyspark.sql.types import DoubleType, StringType, StructField, StructType
-
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from rows.batches_of(rows.paths[number])
-
-    # Executors have Arrow, not sfumato.
-    cloudpickle.register_pickle_by_value(text_rows)  # type: ignore[no-untyped-call]
-    kinds = {name: DoubleType() if name in rows.numbers else StringType() for name in rows.wanted}
-    schema = StructType([StructField(name, kind) for name, kind in kinds.items()])
-    count = len(rows.paths)
-    return session.range(0, count, 1, count).mapInArrow(read, schema)
-
-
-def _spark_view(database: Any, frame: Any) -> Any:
-    name = _name()
-    frame.createOrReplaceTempView(name)
-    return database.table(name)
-
-
-def _in_memory(source: Any, engine: Engine, connection: str | None, columns: Columns | None) -> Any:
-    name, rows = _name(), arrow_table(source, columns)
-
-    def hold() -> Any:
-        match engine:
-            case "duckdb":
-                database = duckdb_engine()
-                database.con.register(name, rows)
-                return database.table(name)
-            case "polars":
-                database = polars_engine()
-                import polars
-
-                return database.create_table(name, polars.from_arrow(rows).lazy())  # type: ignore[union-attr]
-            case "spark":
-                database = spark_engine(connection)
-                return _spark_view(database, database._session.createDataFrame(rows))
-            case _:
-                assert_never(engine)
-
-    return quietly(hold, f"the table could not be handed to {engine}; nothing was read")
-
-
-def _plain(path: str) -> str:
-    """A path in which DuckDB sees no pattern."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
-
-
-def _name() -> str:
-    return f"sfumato_{next(_serial)}"

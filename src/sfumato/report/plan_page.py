@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sfumato.errors import InvalidParameter
 from sfumato.files import write_file
-from sfumato.heatmap import HeatmapPlan, plan_caption, plan_picture
+from sfumato.heatmap import HeatmapPlan
 from sfumato.report.page import Section, write_report
 
 SUFFIXES = (".html", ".png")
@@ -48,11 +48,11 @@ def write_plan(plan: HeatmapPlan, path: str | Path, *, overwrite: bool = False) 
         InvalidParameter: For another suffix, a missing or read-only folder, or a file that stays.
     """
     check_plan_path(path, overwrite=overwrite)
-    picture = plan_picture(plan)
+    picture = plan.picture()
     if Path(path).suffix.lower() == ".png":
         write_file(path, picture, overwrite=overwrite)
         return
-    caption, holds_for = plan_caption(plan), plan.holds_for
+    caption, holds_for = plan.caption, plan.holds_for
     write_report(
         path,
         "How good will the map be?",

@@ -1,3 +1,4 @@
+from ._apart import Norm
 from .area import DEGREE, Area, Bounds, area_in_degrees, area_of_image, area_of_plane, part_of
 from .clusters import (
     kmeans,
@@ -5,11 +6,12 @@ from .clusters import (
     numbered_by_first,
     regularised_laplacian,
 )
+from .codec import register_space, space_from_json
 from .graph import Graph
 from .grid import MAX_LEVELS, Grid
-from .hashes import hashed, mixed
+from .hashes import hashed
 from .line import Line
-from .points import Norm, Points
+from .points import Points
 from .space import Space
 
 __all__ = [
@@ -29,8 +31,9 @@ __all__ = [
     "hashed",
     "kmeans",
     "leading_eigenvectors",
-    "mixed",
     "numbered_by_first",
     "part_of",
+    "register_space",
     "regularised_laplacian",
+    "space_from_json",
 ]

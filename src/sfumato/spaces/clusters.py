@@ -31,18 +31,30 @@ def kmeans(points: FloatArray, k: int) -> IntArray:
     Of more than 4000 points the starts are compared on a hashed part, and the best one goes on with
     all.
 
-    >>> kmeans(np.array([[0.0], [0.1], [5.0], [5.1]]), 2).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
-    True
+    Args:
+        points: One row for each point; finite.
+        k: How many means, at least 1; fewer are used where points coincide.
+
+    Returns:
+        The mean of each point, 0 to k - 1.
+
+    Raises:
+        SolverFailed: Points are not all finite.
+
+    Example:
+        >>> kmeans(np.array([[0.0], [0.1], [5.0], [5.1]]), 2).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+        True
+
     """
     some = points
     if len(points) > TRIED:
         some = points[np.argsort(hashed(np.arange(len(points)), 99), kind="stable")[:TRIED]]
-    best, least = _Clusters(np.zeros(len(some), dtype=np.int64), some[:1], math.inf), math.inf
+    best, best_spread = _Clusters(np.zeros(len(some), dtype=np.int64), some[:1], math.inf), math.inf
     for start in range(RESTARTS):
         found = _lloyd(some, _spread_out(some, k, salt=100 + start))
-        if found.spread < least:
-            best, least = found, found.spread
-    if some is not points and math.isfinite(least):
+        if found.spread < best_spread:
+            best, best_spread = found, found.spread
+    if some is not points and math.isfinite(best_spread):
         best = _lloyd(points, best.means)
     if not math.isfinite(best.spread):
         raise SolverFailed("k-means found no finite spread; the points are not all numbers")
@@ -53,6 +65,13 @@ def regularised_laplacian(adjacency: sparse.csr_array[np.float64]) -> sparse.csr
     """The matrix A_ij / sqrt((d_i + tau) (d_j + tau)), d the degrees and tau their mean [qin13, sec. 2].
 
     Without tau a few nodes at the end of a chain can pass for a group of their own.
+
+    Args:
+        adjacency: The symmetric matrix with 1 for each edge.
+
+    Returns:
+        The scaled matrix, of the same shape.
+
     """
     degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64)
     scale = sparse.diags_array(1 / np.sqrt(degrees + max(float(degrees.mean()), 1e-12)))
@@ -70,6 +89,16 @@ def leading_eigenvectors(
 
     Loose by choice: k-means moves no point for a part in 10,000. The start is hashed, so the same
     matrix always gives the same answer.
+
+    Args:
+        matrix: A symmetric matrix, dense or sparse.
+        count: How many, from 1 to the number of rows.
+        order: Which are the largest: by size without sign, or by value.
+        tolerance: How accurate large matrices' eigenvalues are, relative.
+
+    Returns:
+        The eigenvalues, and as many columns of vectors, largest first.
+
     """
     n = int(matrix.shape[0])
     if n <= SMALL or count >= n - 1:
@@ -104,8 +133,16 @@ def leading_eigenvectors(
 def numbered_by_first(labels: IntArray) -> IntArray:
     """The same groups numbered in the order of their first member, so that equal partitions are equal arrays.
 
-    >>> numbered_by_first(np.array([7, 7, 2, 7, 5])).tolist()
-    [0, 0, 1, 0, 2]
+    Args:
+        labels: A number for the group of each member.
+
+    Returns:
+        Numbers from 0 in the order of first members.
+
+    Example:
+        >>> numbered_by_first(np.array([7, 7, 2, 7, 5])).tolist()
+        [0, 0, 1, 0, 2]
+
     """
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.int64)

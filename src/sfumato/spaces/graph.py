@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, real_array, whole
@@ -17,6 +15,7 @@ from sfumato.errors import InvalidParameter, MissingPackage
 
 if TYPE_CHECKING:
     import networkx
+    from scipy import sparse
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -39,6 +38,7 @@ class Graph:
     edges: IntArray
     lengths: FloatArray
     _matrix: sparse.csr_array[np.float64] = field(repr=False)
+    kind: ClassVar[str] = "graph"
 
     def __init__(
         self,
@@ -70,6 +70,8 @@ class Graph:
     @classmethod
     def from_sparse(cls, matrix: sparse.sparray | sparse.spmatrix) -> Graph:
         """A graph from a symmetric scipy sparse matrix whose stored entries are edge lengths."""
+        from scipy import sparse
+
         if not sparse.issparse(matrix):
             raise InvalidParameter(
                 f"matrix must be a scipy sparse matrix, got {type(matrix).__name__}; no graph was built"
@@ -174,7 +176,7 @@ class Graph:
     def distances_from(self, node: int) -> FloatArray:
         """How far every node is from one node, inf where there is no path; costs one Dijkstra."""
         node = whole("node", node, low=0, high=self.size - 1)
-        return np.asarray(csgraph.dijkstra(self._matrix, indices=[node])[0], dtype=np.float64)
+        return _dijkstra(self._matrix, indices=[node]).reshape(-1)
 
     def distances_from_each(self, nodes: npt.ArrayLike) -> FloatArray:
         """How far every node is from each of several: a row for each; costs one Dijkstra a row."""
@@ -182,7 +184,7 @@ class Graph:
             whole("node", node, low=0, high=self.size - 1)
             for node in np.asarray(nodes).ravel().tolist()
         ]
-        return np.asarray(csgraph.dijkstra(self._matrix, indices=chosen), dtype=np.float64)
+        return _dijkstra(self._matrix, indices=chosen)
 
     def distances_from_any(self, nodes: npt.ArrayLike) -> FloatArray:
         """How far every node is from the nearest of several; costs one Dijkstra for all of them."""
@@ -190,9 +192,7 @@ class Graph:
             whole("node", node, low=0, high=self.size - 1)
             for node in np.asarray(nodes).ravel().tolist()
         ]
-        return np.asarray(
-            csgraph.dijkstra(self._matrix, indices=chosen, min_only=True), dtype=np.float64
-        )
+        return _dijkstra(self._matrix, indices=chosen, min_only=True)
 
     def neighbors(self, i: int) -> IntArray:
         """The nodes that share an edge with node i, in increasing order.
@@ -205,6 +205,8 @@ class Graph:
 
     def components(self) -> IntArray:
         """A number for each node; two nodes have the same exactly when a path joins them. Node 0 has 0."""
+        from scipy.sparse import csgraph
+
         _, labels = csgraph.connected_components(self._matrix, directed=False)
         return np.asarray(labels, dtype=np.int64)
 
@@ -214,8 +216,41 @@ class Graph:
 
     def laplacian(self) -> sparse.csr_array[np.float64]:
         """Degrees minus adjacency: the L of the diffusion exp(-tau L) on the graph, lengths aside."""
+        from scipy import sparse
+
         adjacency = self.adjacency()
         return sparse.csr_array(sparse.diags_array(adjacency.sum(axis=1)) - adjacency)
+
+    def places(self, cells: IntArray) -> FloatArray:
+        """The numbers of some nodes as coordinates: [cells, 1]."""
+        return np.asarray(cells, dtype=np.float64).reshape(-1, 1)
+
+    def distances_between(self, places: FloatArray, others: FloatArray) -> FloatArray:
+        """How far each of some nodes [n, 1] is from each of others [m, 1]; one Dijkstra a node."""
+        nodes, inverse = np.unique(places[:, 0].astype(np.int64), return_inverse=True)
+        return self.distances_from_each(nodes)[inverse][:, others[:, 0].astype(np.int64)]
+
+    def nearest_cells(self, places: FloatArray) -> IntArray:
+        """The nodes that places [n, 1] are."""
+        return places[:, 0].astype(np.int64)
+
+    def describe(self) -> str:
+        """The graph in words."""
+        return f"a graph of {self.size} nodes and {len(self.edges)} edges, shortest paths"
+
+    def to_json(self) -> dict[str, Any]:
+        """Its nodes and edges, and their lengths unless all are 1."""
+        return {
+            "kind": self.kind,
+            "nodes": self.size,
+            "edges": self.edges.tolist(),
+            "lengths": None if (self.lengths == 1).all() else self.lengths.tolist(),
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> Graph:
+        """The graph a JSON object states."""
+        return Graph(data["edges"], data["lengths"], nodes=data["nodes"])
 
 
 def _checked_edges(edges: npt.ArrayLike) -> IntArray:
@@ -270,7 +305,15 @@ def _checked_lengths(lengths: npt.ArrayLike, count: int) -> FloatArray:
     return array
 
 
+def _dijkstra(matrix: sparse.csr_array[np.float64], **rest: Any) -> FloatArray:
+    from scipy.sparse import csgraph
+
+    return np.asarray(csgraph.dijkstra(matrix, **rest), dtype=np.float64)
+
+
 def _symmetric(ends: IntArray, values: FloatArray, size: int) -> sparse.csr_array[np.float64]:
+    from scipy import sparse
+
     low, high = ends.T
     rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
     matrix = sparse.csr_array(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import Scalar, whole
 from sfumato.errors import InvalidParameter
+from sfumato.spaces._apart import apart
 
 MAX_LEVELS = 16
 OUTSIDE = -1
@@ -41,6 +43,7 @@ class Grid:
 
     levels: int
     bounds: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0)
+    kind: ClassVar[str] = "grid"
 
     def __post_init__(self) -> None:
         levels = whole("levels", self.levels, low=0, high=MAX_LEVELS)
@@ -208,6 +211,41 @@ class Grid:
         values = np.empty(self.size, dtype=image.dtype)
         values[self.codes_of_image()] = image
         return values
+
+    def distances_from(self, i: int) -> FloatArray:
+        """How far every cell is from cell i, by code."""
+        columns, rows = self.decode(np.arange(self.size))
+        column, row = self.decode(whole("cell", i, low=0, high=self.size - 1))
+        wide, high = np.abs(columns - column), np.abs(rows - row)
+        return np.asarray(wide * self.cell_width + high * self.cell_height)
+
+    def places(self, cells: IntArray) -> FloatArray:
+        """The centers of some cells: [cells, 2]."""
+        return self.centers(cells).reshape(-1, 2)
+
+    def distances_between(self, places: FloatArray, others: FloatArray) -> FloatArray:
+        """How far each of some places [n, 2] is from each of others [m, 2], in l1."""
+        return apart(places, others, "l1")
+
+    def nearest_cells(self, places: FloatArray) -> IntArray:
+        """The cell that each place [n, 2] lies in; for one outside, the cell at the border nearest to it."""
+        west, south, east, north = self.bounds
+        return self.cells_of(places[:, 0].clip(west, east), places[:, 1].clip(south, north))
+
+    def describe(self) -> str:
+        """The grid in words."""
+        west, south, east, north = self.bounds
+        across = f"{east - west:g} wide and {north - south:g} high"
+        return f"a grid of {self.side} x {self.side} cells, {across}, l1 metric"
+
+    def to_json(self) -> dict[str, Any]:
+        """Its levels and bounds."""
+        return {"kind": self.kind, "levels": self.levels, "bounds": list(self.bounds)}
+
+    @staticmethod
+    def from_json(data: Any) -> Grid:
+        """The grid a JSON object states."""
+        return Grid(data["levels"], tuple(data["bounds"]))
 
     def _checked(self, name: str, values: npt.ArrayLike, end: int) -> IntArray:
         array = _integers(name, values)

@@ -26,8 +26,17 @@ def mixed(counters: IntArray, salt: int) -> npt.NDArray[np.uint64]:
 def hashed(counters: IntArray, salt: int) -> FloatArray:
     """The same as numbers in [0, 1), multiples of 2**-53.
 
-    >>> hashed(np.arange(3), 0).round(3).tolist() == hashed(np.arange(3), 0).round(3).tolist()
-    True
+    Args:
+        counters: Whole numbers.
+        salt: Which hash.
+
+    Returns:
+        A number in [0, 1) for each.
+
+    Example:
+        >>> hashed(np.arange(3), 0).round(3).tolist() == hashed(np.arange(3), 0).round(3).tolist()
+        True
+
     """
     return np.ldexp((mixed(counters, salt) >> np.uint64(11)).astype(np.float64), -53)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, real_array, whole
 from sfumato.errors import InvalidParameter
+from sfumato.spaces._apart import apart
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -27,6 +29,7 @@ class Line:
     """
 
     positions: FloatArray
+    kind: ClassVar[str] = "line"
 
     def __init__(self, n: int, length: float = 1.0) -> None:
         n = whole("n", n, low=1)
@@ -107,3 +110,47 @@ class Line:
         """The cells just before and just after cell i; an end of the line has one."""
         i = whole("cell", i, low=0, high=self.size - 1)
         return np.array([j for j in (i - 1, i + 1) if 0 <= j < self.size], dtype=np.int64)
+
+    def distances_from(self, i: int) -> FloatArray:
+        """How far every cell is from cell i."""
+        i = whole("cell", i, low=0, high=self.size - 1)
+        return np.asarray(np.abs(self.positions - self.positions[i]))
+
+    def places(self, cells: IntArray) -> FloatArray:
+        """The positions of some cells: [cells, 1]."""
+        return self.positions[cells].reshape(-1, 1)
+
+    def distances_between(self, places: FloatArray, others: FloatArray) -> FloatArray:
+        """How far each of some places [n, 1] is from each of others [m, 1].
+
+        >>> Line(10).distances_between(np.array([[0.25]]), np.array([[0.5], [1.0]]))
+        array([[0.25, 0.75]])
+        """
+        return apart(places, others, "l1")
+
+    def nearest_cells(self, places: FloatArray) -> IntArray:
+        """The cell that each place [n, 1] is nearest to; of two as near, the right one."""
+        if self.size == 1:
+            return np.zeros(len(places), dtype=np.int64)
+        right = np.searchsorted(self.positions, places[:, 0]).clip(1, self.size - 1)
+        nearer = places[:, 0] - self.positions[right - 1] < self.positions[right] - places[:, 0]
+        return np.asarray(right - nearer, dtype=np.int64)
+
+    def describe(self) -> str:
+        """The line in words."""
+        even = self == Line(self.size)
+        return f"a line of {self.size} cells" + (f", 1/{self.size} apart" if even else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """Its cells and length, or all positions where they are not even."""
+        last = float(self.positions[-1])
+        if last > 0 and Line(self.size, last) == self:
+            return {"kind": self.kind, "cells": self.size, "length": last}
+        return {"kind": self.kind, "positions": self.positions.tolist()}
+
+    @staticmethod
+    def from_json(data: Any) -> Line:
+        """The line a JSON object states."""
+        if "positions" in data:
+            return Line.at(data["positions"])
+        return Line(data["cells"], data["length"])

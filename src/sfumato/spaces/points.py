@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import distance as spatial
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, real_array, whole
 from sfumato.errors import InvalidParameter
-
-Norm = Literal["euclidean", "l1"]
-
-_SCIPY: dict[str, Literal["euclidean", "cityblock"]] = {"euclidean": "euclidean", "l1": "cityblock"}
+from sfumato.spaces._apart import Norm, apart
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -32,6 +28,7 @@ class Points:
 
     positions: FloatArray
     norm: Norm
+    kind: ClassVar[str] = "points"
 
     def __init__(self, positions: npt.ArrayLike, norm: Norm = "euclidean") -> None:
         array = real_array("positions", positions)
@@ -91,11 +88,34 @@ class Points:
     def distances_from(self, i: int) -> FloatArray:
         """How far every place is from place i."""
         i = whole("place", i, low=0, high=self.size - 1)
-        return np.asarray(
-            spatial.cdist(self.positions[i : i + 1], self.positions, _SCIPY[self.norm])[0]
-        )
+        return apart(self.positions[i : i + 1], self.positions, self.norm).reshape(-1)
 
     def neighbors(self, i: int) -> IntArray:
         """Every other place."""
         i = whole("place", i, low=0, high=self.size - 1)
         return np.delete(np.arange(self.size, dtype=np.int64), i)
+
+    def places(self, cells: IntArray) -> FloatArray:
+        """The positions of some places: [cells, coordinates]."""
+        return np.asarray(self.positions[cells])
+
+    def distances_between(self, places: FloatArray, others: FloatArray) -> FloatArray:
+        """How far each of some places is from each of others, by the norm."""
+        return apart(places, others, self.norm)
+
+    def nearest_cells(self, places: FloatArray) -> IntArray:
+        """The place of this space that each of some places is nearest to."""
+        return np.asarray(apart(places, self.positions, self.norm).argmin(axis=1), dtype=np.int64)
+
+    def describe(self) -> str:
+        """The places in words."""
+        return f"{self.size} points, {self.norm} distances"
+
+    def to_json(self) -> dict[str, Any]:
+        """All positions, and the norm."""
+        return {"kind": self.kind, "positions": self.positions.tolist(), "norm": self.norm}
+
+    @staticmethod
+    def from_json(data: Any) -> Points:
+        """The places a JSON object states."""
+        return Points(data["positions"], data["norm"])

@@ -1,16 +1,27 @@
 from .bounds import normalized_error, tree_bound
-from .distance import emd, emd_norm
+from .distance import emd, emd_norm, solve_on
+from .mass_files import Masses, read_masses
+from .pipeline import SpaceName, check_space_options, compare_masses
 from .points import emd_apart, emd_euclidean
-from .result import GridFlow, Plan, Transport
+from .render import render_emd
+from .results import EmdResult, GridFlow, Plan, Transport
 
 __all__ = [
+    "EmdResult",
     "GridFlow",
+    "Masses",
     "Plan",
+    "SpaceName",
     "Transport",
+    "check_space_options",
+    "compare_masses",
     "emd",
     "emd_apart",
     "emd_euclidean",
     "emd_norm",
     "normalized_error",
+    "read_masses",
+    "render_emd",
+    "solve_on",
     "tree_bound",
 ]

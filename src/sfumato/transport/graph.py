@@ -11,7 +11,7 @@ from sfumato._types import IntArray
 from sfumato.errors import InvalidInput, SolverFailed
 from sfumato.spaces import Graph
 from sfumato.transport.masses import LARGEST, SMALLEST, Difference, dot, to_units, weight
-from sfumato.transport.result import Transport
+from sfumato.transport.results import Transport
 
 
 def emd_graph(

@@ -10,7 +10,7 @@ from sfumato.errors import SolverFailed
 from sfumato.spaces import Graph, Grid
 from sfumato.transport.graph import emd_graph
 from sfumato.transport.masses import Difference, Excess, dot, to_units, weight
-from sfumato.transport.result import GridFlow, Transport
+from sfumato.transport.results import GridFlow, Transport
 
 
 def emd_grid(z: Difference, grid: Grid, *, flow: bool) -> Transport:

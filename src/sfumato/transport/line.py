@@ -7,7 +7,7 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.spaces import Line
 from sfumato.transport.masses import difference, same_masses, weighed
-from sfumato.transport.result import Transport
+from sfumato.transport.results import Transport
 
 
 def emd_line(p: FloatArray, q: FloatArray, line: Line, *, normalize: bool, flow: bool) -> Transport:

@@ -11,7 +11,7 @@ from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, SolverFailed
 from sfumato.spaces import Norm
 from sfumato.transport.masses import checked, difference
-from sfumato.transport.result import Plan, Transport
+from sfumato.transport.results import Plan, Transport
 
 LARGEST = 25_000_000  # pairs of points with excess and want: 200 MB of distances
 

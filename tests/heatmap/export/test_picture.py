@@ -14,9 +14,10 @@ from PIL import Image
 from tests.heatmap.export.maps import CITY, HOSTILE, PACIFIC, SCENE, heatmap, tile_at, town
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.figures.heatmap import shades
+from sfumato.figures.style import shades
 from sfumato.heatmap.export import html_repr, write
-from sfumato.heatmap.export.picture import drawn, noise_share, png, quickly_drawn
+from sfumato.heatmap.export.picture import drawn, png, quickly_drawn
+from sfumato.heatmap.inference import noise_share
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.privacy import UNITS
@@ -110,7 +111,7 @@ def test_the_noise_of_zoom_is_that_of_its_last_counts() -> None:
     release = replace(
         plain,
         receipt=replace(plain.receipt, entry=entry),
-        posterior=CountsPosterior(counts),
+        posterior=CountsPosterior(counts, mean_is_map=True),
         method="zoom",
     )
     assert noise_share(release) == pytest.approx(2 * 4 / 1000)

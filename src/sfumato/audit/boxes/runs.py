@@ -45,9 +45,9 @@ class Runs:
         """Pairs of runs made."""
         return len(self.rows[0]) + sum(len(first) for first, _ in self._parts)
 
-    def draw(self, wanted: int, *, seconds: float) -> tuple[FloatArray, FloatArray]:
-        """Further runs of either input: as many as wanted, or fewer where that would take long."""
-        size = min(wanted, STEEPEST * self._size or FIRST)
+    def draw(self, max_runs: int, *, seconds: float) -> tuple[FloatArray, FloatArray]:
+        """Further runs of either input: as many as allowed, or fewer where that would take long."""
+        size = min(max_runs, STEEPEST * self._size or FIRST)
         if self._size:
             each = self._seconds / self._size
             size = min(size, max(1, int(min(PATIENCE, seconds) / each))) if each > 0 else size

@@ -57,8 +57,10 @@ class Encoder:
             and not (self.words and self.width > 1)
         ):
             rows[:, :-1] = array
-            most = WHOLE if array.dtype.kind in "biu" else np.nextafter(WORD, 0)
-            left = np.flatnonzero(~((array >= -most) & (array <= most)).all(axis=1)).tolist()
+            max_number = WHOLE if array.dtype.kind in "biu" else np.nextafter(WORD, 0)
+            left = np.flatnonzero(
+                ~((array >= -max_number) & (array <= max_number)).all(axis=1)
+            ).tolist()
         for place in left:
             rows[place] = self._row(outputs[place])
         return rows
@@ -83,6 +85,12 @@ class Encoder:
 
 def encoder_of(outputs: Sequence[Any] | npt.NDArray[Any]) -> Encoder:
     """The encoder that suits these first outputs.
+
+    Args:
+        outputs: Of a box, at least one.
+
+    Returns:
+        The encoder.
 
     >>> encoder_of([1.5, 2.5]), encoder_of(["yes", "no"]), encoder_of([("yes", 1), ("no", 2)])
     (Encoder(width=1, words=False), Encoder(width=1, words=True), Encoder(width=2, words=False))

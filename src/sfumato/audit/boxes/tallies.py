@@ -16,7 +16,7 @@ from sfumato.audit.boxes.box import Box, Outputs, Pair
 from sfumato.audit.boxes.runs import Fresh, common_encoder, run_side
 from sfumato.audit.boxes.samples import Encoder, encoder_of
 from sfumato.audit.claims import EpsilonDelta
-from sfumato.audit.results import Event, Witness
+from sfumato.audit.verdict import Event, Witness
 from sfumato.errors import InvalidInput, InvalidParameter
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import stats
@@ -19,7 +19,7 @@ from sfumato.audit.fixed.delta_profile import profile
 from sfumato.audit.fixed.ratio import lower_limit, upper_limit
 from sfumato.audit.sequential.bet import Budget
 from sfumato.audit.sequential.refutation import refute
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy.accounting import hockey_stick, max_divergence
 
 Noise = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -69,7 +69,15 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How often one test was wrong about one mechanism: it may be so in a share `nominal` of audits."""
+    """How often one test was wrong about one mechanism: it may be so in a share `nominal` of audits.
+
+    Attributes:
+        test: fixed, sequential or band.
+        mechanism: Its name in the catalogue.
+        audits: How many.
+        errors: How many were wrong.
+        nominal: The share that may be.
+    """
 
     test: Test
     mechanism: str
@@ -78,14 +86,14 @@ class Level:
     nominal: float = 1 - CONFIDENCE
 
     @property
-    def upper(self) -> float:
+    def max_rate(self) -> float:
         """The error rate is at most this, with confidence SURE."""
         return upper_limit(self.errors, self.audits, level=1 - SURE)
 
     @property
     def shown(self) -> bool:
         """Whether these audits show that the error rate is at most nominal."""
-        return self.upper <= self.nominal
+        return self.max_rate <= self.nominal
 
     def above(self, level: float) -> bool:
         """Whether they show that it is more, unless with chance level."""
@@ -107,6 +115,10 @@ class SelfTest:
 
     It passes if no error rate is shown to be above nominal, which one that keeps its levels fails
     with chance at most ALARM, and if every broken mechanism was caught.
+
+    Attributes:
+        levels: Error rates of each test on each private mechanism.
+        catches: Whether each broken mechanism was caught.
     """
 
     levels: tuple[Level, ...]
@@ -152,41 +164,61 @@ class SelfTest:
         ]
         for one in self.levels:
             word = "yes" if one.shown else "no" if one in self.exceeded else "not shown"
-            rate, nominal = f"{one.upper:.2%}", f"{one.nominal:.0%}"
+            rate, nominal = f"{one.max_rate:.2%}", f"{one.nominal:.0%}"
             rows.append(
                 [one.mechanism, one.test, f"{one.audits:,}", str(one.errors), rate, nominal, word]
             )
         return rows
 
-    def lines(self) -> Iterator[str]:
-        """The same in words, for a terminal."""
-        rows = self.table()
-        widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-        for row in rows:
-            yield "  ".join(
-                cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-            ).rstrip()
-        for one in self.catches:
-            word = (
-                f"caught after {one.runs:,} runs"
-                if one.caught
-                else f"NOT caught in {one.runs:,} runs"
+    def to_json(self) -> dict[str, Any]:
+        """Whether it passed, and every row."""
+        return {
+            "passed": self.passed,
+            "levels": [asdict(one) for one in self.levels],
+            "catches": [asdict(one) for one in self.catches],
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> SelfTest:
+        """The self-test that a JSON object states; whether it passed is computed from its rows.
+
+        Raises:
+            InvalidInput: If it states none.
+        """
+        try:
+            return SelfTest(
+                tuple(Level(**one) for one in data["levels"]),
+                tuple(Catch(**one) for one in data["catches"]),
             )
-            yield f"{one.mechanism}, broken: {word}"
-        yield f"an error rate of {self.noticed:.0%} or more in one row would have been noticed"
-        yield "passed" if self.passed else "FAILED: do not rely on this auditor"
+        except (LookupError, TypeError) as problem:
+            raise InvalidInput(f"not a whole self-test: {problem}") from None
+
+    def __str__(self) -> str:
+        """The self-test in words, one sentence a line."""
+        from sfumato.audit.render.words import selftest_lines
+
+        return "\n".join(selftest_lines(self))
 
 
 def selftest(
     *, audits: int = 100, rng: np.random.Generator, watch: Callable[[str, int], None] | None = None
 ) -> SelfTest:
-    """How this auditor does on mechanisms of which everything is known, private ones and broken ones.
+    """Check the auditor itself: how often it refutes what is true, and whether it catches what is not.
 
     Each of eight private mechanisms is audited so many times by each of three tests. An error is a
     lower bound above the pair's epsilon (fixed), a refutation of that epsilon (sequential), or a
-    band that does not hold the whole profile of the pair (band). `watch` is told the mechanism and
-    how many audits are done. The generator draws what the specimens give out, but for our own
-    noise, which nobody can draw again.
+    band that does not hold the whole profile of the pair (band). Broken mechanisms are audited once.
+
+    Args:
+        audits: Of each private mechanism by each test, at least 1.
+        rng: Draws what the specimens give out, but for our own noise, which nobody can draw again.
+        watch: Is told the mechanism, and how many audits are done.
+
+    Returns:
+        Error rates and catches.
+
+    Raises:
+        InvalidParameter: If audits is below 1.
     """
     if audits < 1:
         raise InvalidParameter(f"audits must be at least 1, got {audits}; nothing was run")
@@ -202,7 +234,17 @@ def selftest(
 
 
 def errors(known: Known, test: Test, audits: int, rng: np.random.Generator) -> int:
-    """How many of so many audits are wrong."""
+    """How many of so many audits are wrong.
+
+    Args:
+        known: A private specimen with the truth about its pair.
+        test: fixed, sequential or band.
+        audits: At least 1.
+        rng: Shuffles the inputs.
+
+    Returns:
+        From 0 to audits.
+    """
     return sum(wrong(known, test, rng) for _ in range(audits))
 
 
@@ -228,7 +270,15 @@ def wrong(known: Known, test: Test, rng: np.random.Generator) -> bool:
 
 
 def catch_all(rng: np.random.Generator, names: Sequence[str] = CAUGHT) -> Iterator[Catch]:
-    """Audits of broken specimens, the pair known to be bad given, each within BUDGET runs."""
+    """Audits of broken specimens, the pair known to be bad given, each within BUDGET runs.
+
+    Args:
+        rng: Draws what the specimens give out.
+        names: Of the specimens to audit.
+
+    Returns:
+        One catch after another.
+    """
     for specimen in broken(EPSILON, rng):
         if specimen.name in names:
             verdict = refute(
@@ -242,7 +292,14 @@ def catch_all(rng: np.random.Generator, names: Sequence[str] = CAUGHT) -> Iterat
 
 
 def private_specimens(rng: np.random.Generator) -> tuple[Known, ...]:
-    """Eight mechanisms that keep their claim, with the whole truth about their pairs."""
+    """Eight mechanisms that keep their claim, with the whole truth about their pairs.
+
+    Args:
+        rng: Draws what the specimens give out.
+
+    Returns:
+        The specimens with their true epsilon and delta.
+    """
     named = {one.name: one for one in private(EPSILON, rng)}
     laplace = ("Laplace", "NoisyHist1", "OurLaplace")
     lawful = ("TruncGeom", "Response", "RNM1", "RNM2", "RapporOnce")

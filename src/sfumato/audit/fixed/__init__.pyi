@@ -1,11 +1,9 @@
-from .bound import LEAST_RUNS, LowerBound, lower_bound
-from .delta_profile import DeltaBand, profile
+from .bound import MIN_RUNS, lower_bound
+from .delta_profile import profile
 from .ratio import epsilon_lower_box, lower_limit, upper_limit
 
 __all__ = [
-    "LEAST_RUNS",
-    "DeltaBand",
-    "LowerBound",
+    "MIN_RUNS",
     "epsilon_lower_box",
     "lower_bound",
     "lower_limit",

@@ -16,28 +16,13 @@ from sfumato.audit.claims import EpsilonDelta
 from sfumato.audit.fixed.choice import choose_event
 from sfumato.audit.fixed.events import Candidate
 from sfumato.audit.fixed.ratio import epsilon_lower
-from sfumato.audit.results import Witness
+from sfumato.audit.verdict import LowerBound, Witness
 from sfumato.errors import InvalidParameter
 
 LEARN = 0.45
 """The share of the runs that chooses the event; the rest tests it."""
-LEAST_RUNS = 100
+MIN_RUNS = 100
 BATCH = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class LowerBound:
-    """No epsilon below this one holds at delta for the pair, unless the one test of the witness erred.
-
-    That happens with chance at most 1 - confidence, whichever event was chosen. `runs` counts both
-    inputs.
-    """
-
-    epsilon: float
-    delta: float
-    confidence: float
-    witness: Witness
-    runs: int
 
 
 def lower_bound(
@@ -55,6 +40,20 @@ def lower_bound(
     choice has not seen, test that one event exactly (`ratio`). The generator shuffles the order in
     which the two inputs are run, so that what drifts with time is not taken for a leak; nothing
     rests on it.
+
+    Args:
+        box: A box, or a function of the data: one output, or so many with a parameter `runs`.
+        pair: Two neighbors.
+        delta: From 0 to below 1.
+        runs: Of both inputs together, at least 100.
+        confidence: Between 0 and 1.
+        rng: Shuffles the order of the inputs; None for first, second.
+
+    Returns:
+        The bound with its witness.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range; nothing was run.
     """
     require_runs(runs, confidence)
     if not 0 <= delta < 1:
@@ -119,8 +118,8 @@ class Draw:
 
 def require_runs(runs: int, confidence: float) -> None:
     """Refuse what no audit can be made of, before anything is run."""
-    if runs < LEAST_RUNS:
-        raise InvalidParameter(f"runs must be at least {LEAST_RUNS}, got {runs}; nothing was run")
+    if runs < MIN_RUNS:
+        raise InvalidParameter(f"runs must be at least {MIN_RUNS}, got {runs}; nothing was run")
     if not 0 < float(confidence) < 1:
         raise InvalidParameter(
             f"confidence must be between 0 and 1, got {confidence}; nothing was run"

@@ -15,7 +15,8 @@ from scipy import linalg, stats
 
 from sfumato._types import FloatArray
 from sfumato.audit.fixed.events import Candidate
-from sfumato.audit.fixed.scorers import Column, Scorer, Sign, fit_scorers
+from sfumato.audit.fixed.fitting import fit_scorers
+from sfumato.audit.fixed.scorers import Column, Scorer, Sign
 from sfumato.errors import InvalidParameter
 
 FOLDS = 3

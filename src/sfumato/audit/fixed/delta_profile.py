@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,35 +17,17 @@ from sfumato.audit.claims import EpsilonDelta
 from sfumato.audit.fixed.bound import Draw, require_runs
 from sfumato.audit.fixed.choice import SIGNS
 from sfumato.audit.fixed.events import Candidate, shares, thresholds
+from sfumato.audit.fixed.fitting import fit_scorers
 from sfumato.audit.fixed.ratio import delta_lower
-from sfumato.audit.fixed.scorers import Scorer, fit_scorers
-from sfumato.audit.results import Witness
+from sfumato.audit.fixed.scorers import Scorer
+from sfumato.audit.verdict import DeltaBand, Witness
 from sfumato.errors import InvalidParameter
 
 TRAIN, SELECT = 0.1, 0.1
 """Shares of the runs that fit the scorers and choose the events; the rest tests them."""
 CAUTION = 3.0
 """Standard deviations taken off an event's promise, since the best of many has been lucky."""
-Curve = tuple[float, ...]
 Numbers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class DeltaBand:
-    """lower <= delta(epsilon) <= upper at all of the epsilons at once, with this confidence, for this pair.
-
-    delta(epsilon) is the least delta for which the pair is (epsilon, delta)-private, in both
-    orders. The upper end is valid whatever the outputs are, and below 1 only where few of them are
-    distinct: from continuous outputs no sample says anything from above. One witness for each
-    epsilon shows the lower end.
-    """
-
-    epsilons: Curve
-    lower: Curve
-    upper: Curve
-    confidence: float
-    runs: int
-    witnesses: tuple[Witness, ...]
 
 
 def profile(
@@ -65,6 +46,20 @@ def profile(
     but does not depend on the runs; its share in all of them is at most that of the best event, and
     differs from its mean by at most one deviation of Bernstein [boucheron13, thm. 2.10]. The number
     of outputs does not enter.
+
+    Args:
+        box: A box, or a function of the data: one output, or so many with a parameter `runs`.
+        pair: Two neighbors.
+        epsilons: From 0 to 700, in order.
+        runs: Of both inputs together, at least 100.
+        confidence: Between 0 and 1.
+        rng: Shuffles the order of the inputs; None for first, second.
+
+    Returns:
+        The band, which holds at all epsilons at once.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range; nothing was run.
     """
     require_runs(runs, confidence)
     grid = [float(epsilon) for epsilon in epsilons]
@@ -122,9 +117,9 @@ def numbered(first: FloatArray, second: FloatArray) -> tuple[Numbers, Numbers]:
 def delta_upper(first: Numbers, second: Numbers, *, epsilon: float, level: float) -> float:
     """A delta that holds in both orders, unless with chance level; from equally many outputs of each."""
     member = np.concatenate([first, second])
-    runs, most = len(first), int(member.max()) + 1
-    p = np.bincount(member[:runs], minlength=most) / runs
-    q = np.bincount(member[runs:], minlength=most) / runs
+    runs, outputs = len(first), int(member.max()) + 1
+    p = np.bincount(member[:runs], minlength=outputs) / runs
+    q = np.bincount(member[runs:], minlength=outputs) / runs
     ratio = math.exp(epsilon)
     best = max((p - ratio * q).clip(min=0).sum(), (q - ratio * p).clip(min=0).sum())
     low, high = float(best), 1.0

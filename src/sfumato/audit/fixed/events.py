@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.audit.fixed.scorers import Mask, Scorer, Sign, passes
-from sfumato.audit.results import Event
+from sfumato.audit.verdict import Event
 
 GRID = 200
 

@@ -137,7 +137,7 @@ def _learn(rows: FloatArray, shares: npt.ArrayLike, groups: list[list[int]]) -> 
     atoms = _atoms(rows)
     differences = _with_differences(rows)
     columns = _columns(rows, atoms, differences)
-    wanted = np.asarray(shares, dtype=np.float64)
+    levels = np.asarray(shares, dtype=np.float64)
     low, high, center, spread = np.empty((4, columns.shape[1]))
     cuts: list[FloatArray] = [np.empty(0)] * columns.shape[1]
     sizes = np.ones(columns.shape, dtype=np.bool_)
@@ -154,7 +154,7 @@ def _learn(rows: FloatArray, shares: npt.ArrayLike, groups: list[list[int]]) -> 
         clipped = held.clip(low[members[0]], high[members[0]])
         center[members], spread[members] = clipped.mean(), clipped.std() or 1.0
         for number in members:
-            cuts[number] = _cuts(held, wanted)
+            cuts[number] = _cuts(held, levels)
     everything = columns.shape[1] + sum(cut.size for cut in cuts) + len(atoms)
     found = Features(
         atoms, differences, low, high, center, spread, tuple(cuts), np.arange(everything)

@@ -30,6 +30,14 @@ TOLERANCE = 1 / 64
 def lower_limit(hits: int, runs: int, *, level: float) -> float:
     """A probability that the true one is below with chance at most level [clopper34].
 
+    Args:
+        hits: From 0 to runs.
+        runs: At least 1.
+        level: Between 0 and 1.
+
+    Returns:
+        The limit, from 0 to 1.
+
     >>> round(lower_limit(10, 10, level=0.05) ** 10, 9)
     0.05
     """
@@ -39,6 +47,14 @@ def lower_limit(hits: int, runs: int, *, level: float) -> float:
 def upper_limit(hits: int, runs: int, *, level: float) -> float:
     """A probability that the true one is above with chance at most level [clopper34].
 
+    Args:
+        hits: From 0 to runs.
+        runs: At least 1.
+        level: Between 0 and 1.
+
+    Returns:
+        The limit, from 0 to 1.
+
     >>> round((1 - upper_limit(0, 10, level=0.05)) ** 10, 9)
     0.05
     """
@@ -47,6 +63,20 @@ def upper_limit(hits: int, runs: int, *, level: float) -> float:
 
 def epsilon_lower_box(k1: int, n1: int, k2: int, n2: int, *, delta: float, level: float) -> float:
     """The least epsilon that a box around both probabilities leaves open; half of the level for each.
+
+    Args:
+        k1: Hits of the input that reaches the event too often.
+        n1: Its runs.
+        k2: Hits of the other input.
+        n2: Its runs.
+        delta: From 0 to below 1.
+        level: Between 0 and 1.
+
+    Returns:
+        The bound, at least 0.
+
+    Raises:
+        InvalidParameter: If counts or rates are out of range.
 
     >>> round(math.exp(epsilon_lower_box(10, 10, 0, 10, delta=0, level=0.1)), 3)
     2.863
@@ -119,10 +149,10 @@ def p_value(
     _check(k1, n1, k2, n2, delta, level)
     _check_epsilon(epsilon)
     critical, ratio = _critical(level), math.exp(min(epsilon, 700.0))
-    least = _score_ratio(k1, n1, k2, n2, delta, critical)
-    if least <= 0 or ratio * k2 / n2 + delta >= k1 / n1:
+    min_ratio = _score_ratio(k1, n1, k2, n2, delta, critical)
+    if min_ratio <= 0 or ratio * k2 / n2 + delta >= k1 / n1:
         return 1.0
-    test = _Test.of(k1, k2, _Order(least, delta, critical, n1, n2), level)
+    test = _Test.of(k1, k2, _Order(min_ratio, delta, critical, n1, n2), level)
     return min(1.0, test.tail(ratio, delta) + level * NUISANCE)
 
 
@@ -142,7 +172,7 @@ class _Order:
     n1: int
     n2: int
 
-    def least(self, k2: FloatArray) -> FloatArray:
+    def min_hits(self, k2: FloatArray) -> FloatArray:
         """The smallest k1 in the set for each k2; rounded down, which makes the set no smaller."""
         level, rate = self.ratio * k2 / self.n2, self.ratio / self.n2
         half = self.critical**2 * rate / 2
@@ -238,7 +268,7 @@ class _Test:
         blocks = int(min(BLOCKS, (end - begin).max()))
         cuts = np.floor(begin[:, None] + (end - begin)[:, None] * np.linspace(0, 1, blocks + 1))
         inside = np.diff(_at_least(cuts, n2, p2[:, None]), axis=1)
-        need = self.order.least(cuts[:, :-1])
+        need = self.order.min_hits(cuts[:, :-1])
         return np.asarray(
             (-inside * _at_least(need, n1, p1[:, None])).sum(axis=1) * (1 + 1e-9) + 2 * tiny
         )

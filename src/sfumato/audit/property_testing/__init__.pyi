@@ -1,7 +1,6 @@
 from .certificate import CONFIDENCE, certify
 from .limits import (
-    RunsNeeded,
-    blind_pair,
+    RequiredRuns,
     boundary_pair,
     distinguishing_bound,
     nearest_far_pair,
@@ -10,41 +9,40 @@ from .limits import (
     rare_output_bound,
     two_point_bound,
 )
+from .repetition import random_plan
 from .testers import (
     THIRD,
+    Decision,
     approx_samples,
     approx_test,
+    counts_of,
     identity_samples,
     identity_test,
-    majority_error,
-    poissonized_samples,
-    poissonized_test,
-    random_plan,
     specified_pure_samples,
     specified_pure_test,
+    spread_of,
 )
 
 __all__ = [
     "CONFIDENCE",
     "THIRD",
-    "RunsNeeded",
+    "Decision",
+    "RequiredRuns",
     "approx_samples",
     "approx_test",
-    "blind_pair",
     "boundary_pair",
     "certify",
+    "counts_of",
     "distinguishing_bound",
     "identity_samples",
     "identity_test",
-    "majority_error",
     "nearest_far_pair",
-    "poissonized_samples",
-    "poissonized_test",
     "queries_with_specification",
     "queries_without_information",
     "random_plan",
     "rare_output_bound",
     "specified_pure_samples",
     "specified_pure_test",
+    "spread_of",
     "two_point_bound",
 ]

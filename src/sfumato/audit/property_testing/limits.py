@@ -10,80 +10,93 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import assert_never
 
 import numpy as np
 
 from sfumato._types import FloatArray
-from sfumato.audit.claims import above
+from sfumato.audit.claims import (
+    Claimed,
+    above,
+    decidable_statement,
+    require_countable,
+    require_verifiable,
+    traits_of,
+)
+from sfumato.audit.property_testing.repetition import amplified, random_plan
 from sfumato.audit.property_testing.testers import (
     THIRD,
-    amplified,
     approx_samples,
-    random_plan,
     specified_approx_samples,
     specified_pure_samples,
 )
-from sfumato.audit.sequential.betting import MOST_EPSILON
 from sfumato.errors import InvalidParameter, NotComparable, Unverifiable
-from sfumato.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP, RandomApproxDP, RandomPureDP
 from sfumato.privacy.accounting import least_samples, renyi_divergence, total_variation
 
-Claimed = Loss | GaussianDP | RandomPureDP | RandomApproxDP
 Laws = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
-class RunsNeeded:
-    """How often a box must be run: `least` and `enough` on each input, on so many pairs of inputs.
+class RequiredRuns:
+    """How often a box must be run to decide a claim up to a proximity.
 
-    No test whatever decides the claim up to the proximity with fewer than `least`; ours does with
-    `enough`.
+    Attributes:
+        min_runs: No test whatever decides it with fewer runs of each input.
+        enough_runs: Ours does with so many runs of each input.
+        pairs: Pairs of inputs that are tested.
+        reasons: The theorems behind the two numbers.
     """
 
-    least: int
-    enough: int
+    min_runs: int
+    enough_runs: int
     pairs: int
     reasons: tuple[str, ...]
 
     @property
     def total(self) -> int:
         """Runs that are enough, of all pairs and both inputs."""
-        return 2 * self.pairs * self.enough
+        return 2 * self.pairs * self.enough_runs
 
 
 def queries_without_information(
     loss: Claimed, *, outputs: int, proximity: float, weight: float = 1.0, error: float = THIRD
-) -> RunsNeeded:
+) -> RequiredRuns:
     """How many runs decide a claim about a box of which nothing but the number of outputs is known.
 
     Raises `Unverifiable` where no number does. The proximity is in delta and, over the weight, in
     gamma.
 
-    >>> queries_without_information(ApproxDP(1, "1e-3"), outputs=16, proximity=0.01).enough
+    Args:
+        loss: What is claimed.
+        outputs: How many there are, at least 2.
+        proximity: Above 0.
+        weight: How much of a proximity in gamma counts as one in delta.
+        error: Between 0 and 1/2.
+
+    Returns:
+        How often the box must be run.
+
+    Raises:
+        Unverifiable: If no number of runs decides it.
+        NotComparable: If no test here does.
+
+    >>> from sfumato.privacy import ApproxDP
+    >>> queries_without_information(ApproxDP(1, "1e-3"), outputs=16, proximity=0.01).enough_runs
     1101860
     """
     require_verifiable(loss)
     require_countable(loss)
-    match loss:
-        case ApproxDP(epsilon, delta) | RandomApproxDP(epsilon, delta):
-            e, d = above(epsilon), above(delta)
-            least = max(
-                two_point_bound(e, d, proximity=proximity, error=error),
-                math.ceil(low_frequency_bound(outputs, e, d, proximity=proximity)),
-            )
-            reasons = (
-                "at least: thm. 10.7, corrected",
-                "enough: thm. 10.8, algorithm 4, both orders",
-            )
-        case _:
-            raise NotComparable(f"{loss} is verifiable without information by no test known here")
+    stated = decidable_statement(loss)
+    e = stated.epsilon
+    min_runs = max(
+        two_point_bound(e, stated.delta, proximity=proximity, error=error),
+        math.ceil(low_frequency_bound(outputs, e, stated.delta, proximity=proximity)),
+    )
+    reasons = ("at least: thm. 10.7, corrected", "enough: thm. 10.8, algorithm 4, both orders")
 
     def samples(one: float) -> int:
         return approx_samples(outputs, e, proximity=proximity, error=one)
 
-    return _queries(loss, samples, (least, reasons), slack=proximity / weight, error=error)
+    return _required(loss, samples, (min_runs, reasons), slack=proximity / weight, error=error)
 
 
 def queries_with_specification(
@@ -91,108 +104,59 @@ def queries_with_specification(
     *,
     outputs: int,
     proximity: float,
-    least_mass: float | None = None,
+    min_mass: float | None = None,
     weight: float = 1.0,
     error: float = THIRD,
-) -> RunsNeeded:
+) -> RequiredRuns:
     """How many runs decide a claim when the laws of all outputs are stated, truly or not.
 
     Pure claims need the least stated mass of an output, above 0; their proximity is in epsilon.
 
-    >>> queries_with_specification(PureDP(1), outputs=16, proximity=0.1, least_mass=0.01).enough
+    Args:
+        loss: What is claimed.
+        outputs: How many there are, at least 2.
+        proximity: Above 0.
+        min_mass: The least stated mass of an output.
+        weight: How much of a proximity in gamma counts as one in delta.
+        error: Between 0 and 1/2.
+
+    Returns:
+        How often the box must be run.
+
+    Raises:
+        Unverifiable: If a pure claim has an output without a stated mass.
+        NotComparable: If no test here decides it.
+
+    >>> from sfumato.privacy import PureDP
+    >>> queries_with_specification(PureDP(1), outputs=16, proximity=0.1, min_mass=0.01).enough_runs
     1710644
     """
     require_countable(loss)
-    match loss:
-        case ApproxDP(epsilon, delta) | RandomApproxDP(epsilon, delta):
-            e = above(epsilon)
-            least = two_point_bound(e, above(delta), proximity=proximity, error=error)
-            reasons = ("at least: thm. 10.7, corrected", "enough: prop. 10.10, algorithm 5, or 4")
-        case PureDP(epsilon) | RandomPureDP(epsilon):
-            e, mass = above(epsilon), least_mass or 0.0
-            if not 0 < mass <= 1 / outputs:
-                raise Unverifiable(
-                    "pure DP is verified from stated laws only if every output has a stated mass above 0 "
-                    f"[mcmillan18, thm. 10.11 and 10.12], at least {least_mass} of {outputs}; nothing was run"
-                )
-            least = rare_output_bound(outputs, e, mass, proximity=proximity, error=error)
-            reasons = ("at least: thm. 10.12, corrected", "enough: thm. 10.11, algorithm 6")
-        case ZCDP() | GaussianDP():
-            raise NotComparable(
-                f"{loss} is not verified from stated laws here; certify what it implies, as approximate DP"
-            )
-        case _:
-            assert_never(loss)
+    traits = traits_of(loss)
+    if traits.tested is None:
+        raise NotComparable(
+            f"{loss} is not verified from stated laws here; certify what it implies, as approximate DP"
+        )
+    e, mass = traits.tested.epsilon, min_mass or 0.0
+    if traits.pure and not 0 < mass <= 1 / outputs:
+        raise Unverifiable(
+            "pure DP is verified from stated laws only if every output has a stated mass above 0 "
+            f"[mcmillan18, thm. 10.11 and 10.12], at least {min_mass} of {outputs}; nothing was run"
+        )
+    if traits.pure:
+        min_runs = rare_output_bound(outputs, e, mass, proximity=proximity, error=error)
+        reasons = ("at least: thm. 10.12, corrected", "enough: thm. 10.11, algorithm 6")
+    else:
+        min_runs = two_point_bound(e, traits.tested.delta, proximity=proximity, error=error)
+        reasons = ("at least: thm. 10.7, corrected", "enough: prop. 10.10, algorithm 5, or 4")
 
     def samples(one: float) -> int:
-        if isinstance(loss, ApproxDP | RandomApproxDP):
-            blind = approx_samples(outputs, e, proximity=proximity, error=one)
-            return min(blind, specified_approx_samples(outputs, e, proximity=proximity, error=one))
-        return specified_pure_samples(outputs, mass, proximity=proximity, error=one)
+        if traits.pure:
+            return specified_pure_samples(outputs, mass, proximity=proximity, error=one)
+        blind = approx_samples(outputs, e, proximity=proximity, error=one)
+        return min(blind, specified_approx_samples(outputs, e, proximity=proximity, error=one))
 
-    return _queries(loss, samples, (least, reasons), slack=proximity / weight, error=error)
-
-
-def require_countable(loss: Claimed) -> None:
-    """Raise `Unverifiable` for an epsilon so large that the runs to verify it, e**epsilon, are endless."""
-    match loss:
-        case PureDP(epsilon) | ApproxDP(epsilon) | RandomPureDP(epsilon) | RandomApproxDP(epsilon):
-            if epsilon > MOST_EPSILON:
-                raise Unverifiable(
-                    f"{loss} is verified by no runs that can be made: they grow as e**epsilon, and an "
-                    f"epsilon above {MOST_EPSILON:g} promises nothing; nothing was run"
-                )
-        case _:
-            return
-
-
-def require_verifiable(loss: Claimed) -> None:
-    """Raise `Unverifiable` for claims that no number of runs decides when nothing is known of the box."""
-    match loss:
-        case PureDP() | RandomPureDP():
-            why = "an output too rare to be seen can decide its epsilon: thm. 10.5, `blind_pair`"
-        case ZCDP() | GaussianDP():
-            why = "an output too rare to be seen can make its parameter infinite: prop. 10.9, `unseen_pair`"
-        case ApproxDP() | RandomApproxDP():
-            return
-        case _:
-            assert_never(loss)
-    raise Unverifiable(
-        f"{loss} cannot be verified without information, by any number of runs, up to any proximity: {why} "
-        "[mcmillan18]; certify approximate DP, or state the laws; nothing was run"
-    )
-
-
-def blind_pair(epsilon: float, *, proximity: float, samples: int) -> tuple[Laws, Laws]:
-    """Two algorithms that so many samples of each input do not tell apart: one epsilon-DP, one far from it.
-
-    [mcmillan18, thm. 10.5]: A has masses e**(-t - epsilon) and e**-t on a rare output; B has e**(-2
-    t) for the second, so that its epsilon is t - epsilon. Their samples differ by at most r e**-t <
-    1/3.
-
-    >>> private, far = blind_pair(1.0, proximity=5.0, samples=10**6)
-    >>> float(private[1][0]) < 1 / (3 * 10**6)
-    True
-    """
-    _require(epsilon > 0, "epsilon must be above 0", epsilon)
-    _require(samples >= 1, "samples must be at least 1", samples)
-    # Above 2 epsilon + proximity, so that B is far; and at least ln 4, which is above ln(1 +
-    # e**-epsilon), so that A is epsilon-DP on the usual output.
-    rarity = max(math.log(4 * samples), 2 * epsilon + proximity + 1)
-    first, private, far = (_two(math.exp(-t)) for t in (rarity + epsilon, rarity, 2 * rarity))
-    return (first, private), (first, far)
-
-
-def unseen_pair(laws: Laws, *, samples: int) -> Laws:
-    """A pair that so many samples do not tell from the given one, though nothing bounds its loss.
-
-    [mcmillan18, prop. 10.9]: one output more, which only the first input has, of a mass below 1/(3
-    samples). Pure, concentrated and Gaussian DP then fail for every parameter, whatever the given
-    laws are.
-    """
-    _require(samples >= 1, "samples must be at least 1", samples)
-    rare = 1 / (4 * samples)
-    return np.append((1 - rare) * laws[0], rare), np.append(laws[1], 0.0)
+    return _required(loss, samples, (min_runs, reasons), slack=proximity / weight, error=error)
 
 
 def boundary_pair(epsilon: float, delta: float) -> Laws:
@@ -200,6 +164,13 @@ def boundary_pair(epsilon: float, delta: float) -> Laws:
 
     (p, 1 - p) and (1 - p, p), p = (e**epsilon + delta) / (1 + e**epsilon). The pair printed in the
     proof of [mcmillan18, thm. 10.7] is not private in the other order.
+
+    Args:
+        epsilon: At least 0.
+        delta: From 0 to below 1.
+
+    Returns:
+        Two laws on two outputs.
     """
     p = (math.exp(epsilon) + delta) / (1 + math.exp(epsilon))
     return np.array([p, 1 - p]), np.array([1 - p, p])
@@ -210,6 +181,14 @@ def nearest_far_pair(epsilon: float, delta: float, *, proximity: float) -> Laws:
 
     Each law moves in proportion to its weight in P(E) - e**epsilon Q(E): by proximity / s and
     e**epsilon times that, s = 1 + e**(2 epsilon). Masses below 0 say that there is none.
+
+    Args:
+        epsilon: At least 0.
+        delta: From 0 to below 1.
+        proximity: In delta, above 0.
+
+    Returns:
+        Two laws on two outputs.
     """
     first, second = boundary_pair(epsilon, delta)
     step = proximity / (1 + math.exp(2 * epsilon))
@@ -222,6 +201,15 @@ def two_point_bound(epsilon: float, delta: float, *, proximity: float, error: fl
     To tell `boundary_pair` from `nearest_far_pair`: s / proximity**2 up to p (1 - p) and a
     constant, by [tsybakov09, lem. 2.3]. [mcmillan18, thm. 10.7] has no s.
 
+    Args:
+        epsilon: At least 0.
+        delta: From 0 to below 1.
+        proximity: In delta, above 0.
+        error: Between 0 and 1/2.
+
+    Returns:
+        Samples of each input, at least 1.
+
     >>> two_point_bound(1.0, 0.01, proximity=0.01)
     7694
     """
@@ -232,18 +220,28 @@ def two_point_bound(epsilon: float, delta: float, *, proximity: float, error: fl
 
 
 def rare_output_bound(
-    outputs: int, epsilon: float, least_mass: float, *, proximity: float, error: float = THIRD
+    outputs: int, epsilon: float, min_mass: float, *, proximity: float, error: float = THIRD
 ) -> int:
     """Samples of each input without which no test decides pure DP from stated laws: of order 1/(b a**2).
 
-    Q0 has mass b = `least_mass` on an output where Q1 has e**epsilon b; in truth the first has
+    Q0 has mass b = `min_mass` on an output where Q1 has e**epsilon b; in truth the first has
     e**-proximity b. The other outputs make up for it; [mcmillan18, thm. 10.12] has them break the
     claim.
+
+    Args:
+        outputs: How many there are.
+        epsilon: At least 0.
+        min_mass: The least stated mass.
+        proximity: In epsilon, above 0.
+        error: Between 0 and 1/2.
+
+    Returns:
+        Samples of each input, at least 1.
     """
-    if least_mass * (math.exp(epsilon) + outputs - 1) > 1:
+    if min_mass * (math.exp(epsilon) + outputs - 1) > 1:
         return 1  # No stated laws with such masses are at the limit of the claim.
-    second = _two(math.exp(epsilon) * least_mass)
-    stated, true = _two(least_mass), _two(math.exp(-proximity) * least_mass)
+    second = _two(math.exp(epsilon) * min_mass)
+    stated, true = _two(min_mass), _two(math.exp(-proximity) * min_mass)
     return least_to_distinguish((stated, second), (true, second), error=error)
 
 
@@ -268,6 +266,18 @@ def distinguishing_bound(
     By [mcmillan18, thm. 10.2] a test must tell the inputs apart of every algorithm that is far. The
     hardest of those on two outputs is taken: about max(0.405, 0.118 / (1 - e**-epsilon)) / (delta +
     proximity).
+
+    Args:
+        epsilon: At least 0.
+        delta: From 0 to below 1.
+        proximity: In delta, above 0.
+        error: Between 0 and 1/2.
+
+    Returns:
+        Samples of each input.
+
+    Raises:
+        InvalidParameter: If delta + proximity is not between 0 and 1.
 
     >>> distinguishing_bound(0.1, 1e-6, proximity=0.001)
     1225
@@ -303,50 +313,22 @@ def least_to_distinguish(
     return least_samples(1 - overlap, affinity, error=error)
 
 
-def parameter_distance(
-    loss: Claimed, other: Claimed, *, weight: Fraction = Fraction(1)
-) -> Fraction:
-    """How far one claim is from another of its kind: what `proximity` measures.
-
-    |epsilon - epsilon'|, |delta - delta'| at the same epsilon, and with random data the larger of it and
-    weight |gamma - gamma'| [mcmillan18, table 9.2]. Printed with the smaller of the two: then a
-    claim that fails on all data is at distance 0 from every other, and nothing is ever far.
-
-    >>> parameter_distance(RandomPureDP(1, "0.1"), RandomPureDP("1.5", "0.2"), weight=Fraction(20))
-    Fraction(2, 1)
-    """
-    match loss, other:
-        case (PureDP(a), PureDP(b)) | (ZCDP(a), ZCDP(b)) | (GaussianDP(a), GaussianDP(b)):
-            return abs(a - b)
-        case ApproxDP(epsilon, a), ApproxDP(same, b) if epsilon == same:
-            return abs(a - b)
-        case RandomPureDP(a, gamma), RandomPureDP(b, other_gamma):
-            return max(abs(a - b), weight * abs(gamma - other_gamma))
-        case RandomApproxDP(epsilon, a, gamma), RandomApproxDP(same, b, other_gamma) if (
-            epsilon == same
-        ):
-            return max(abs(a - b), weight * abs(gamma - other_gamma))
-        case _:
-            raise NotComparable(
-                f"claims are compared with their like, delta at the same epsilon; got {loss} and {other}"
-            )
-
-
-def _queries(
+def _required(
     loss: Claimed,
     samples: Callable[[float], int],
     bound: tuple[int, tuple[str, ...]],
     *,
     slack: float,
     error: float,
-) -> RunsNeeded:
+) -> RequiredRuns:
     """With random data, as many pairs as algorithm 3 takes; otherwise one."""
-    least, reasons = bound
-    if isinstance(loss, RandomPureDP | RandomApproxDP):
-        plan = random_plan(samples, gamma=above(loss.gamma), slack=slack, error=error)
+    min_runs, reasons = bound
+    gamma = traits_of(loss).gamma
+    if gamma is not None:
+        plan = random_plan(samples, gamma=above(gamma), slack=slack, error=error)
         more = ("pairs: thm. 10.3, algorithm 3, exact tails",)
-        return RunsNeeded(least, plan.inner.total, plan.pairs, (*reasons, *more))
-    return RunsNeeded(least, amplified(samples, error).total, 1, reasons)
+        return RequiredRuns(min_runs, plan.inner.total, plan.pairs, (*reasons, *more))
+    return RequiredRuns(min_runs, amplified(samples, error).total, 1, reasons)
 
 
 def _two(mass: float) -> FloatArray:

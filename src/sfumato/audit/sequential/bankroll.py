@@ -32,15 +32,15 @@ class Bankroll:
             self._accounts + math.log1p(-RESHARED), self.now + math.log(RESHARED) + self._shares
         )
 
-    def settle(self, logs: FloatArray, needed: float) -> FloatArray:
-        """Wealth, as a logarithm, after each pair of runs, up to where it reaches what is needed.
+    def settle(self, logs: FloatArray, target: float) -> FloatArray:
+        """Wealth, as a logarithm, after each pair of runs, up to where it reaches the target.
 
         `logs` has a row for each account: the logarithms of what each pair of runs multiplies it
         by.
         """
         paths = self._accounts[:, np.newaxis] + np.cumsum(logs, axis=1)
         total = np.asarray(np.logaddexp.reduce(paths, axis=0))
-        reached = np.flatnonzero(total >= needed)
+        reached = np.flatnonzero(total >= target)
         end = int(reached[0]) + 1 if reached.size else total.size
         if end:
             self._accounts = paths[:, end - 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +17,8 @@ from sfumato.audit.boxes.runs import Runs, runs_left
 from sfumato.audit.boxes.samples import Encoder, spelled
 from sfumato.audit.claims import EpsilonDelta
 from sfumato.audit.fixed.features import keys_of
-from sfumato.audit.results import Witness
 from sfumato.audit.sequential.bankroll import Bankroll
-from sfumato.audit.sequential.power import least_pairs
+from sfumato.audit.sequential.power import required_pairs
 from sfumato.audit.sequential.stakes import (
     NOTHING,
     UNFITTED,
@@ -29,6 +29,7 @@ from sfumato.audit.sequential.stakes import (
     plan_rare,
     plan_sober,
 )
+from sfumato.audit.verdict import Witness
 from sfumato.errors import InvalidParameter
 
 WARM = 32
@@ -45,6 +46,9 @@ FLOOR = 1 / 2
 """Once half of a budget is spent no given pair is left with less than this of an equal share of the runs:
 what would have been caught is said of every pair."""
 POINTS = 2000
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+MAX_RUNS = 20_000_000
+"""Runs, where only time is limited: the outputs of so many fit in memory."""
 VARIED = 200_000
 """Runs after which pairs close to the best are tried too, or after a quarter of the budget; again after four
 times as many."""
@@ -54,10 +58,40 @@ MUCH = 12.0
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What an audit may use at most: runs of the mechanism, both inputs together, and time."""
+    """What an audit may use at most.
+
+    Attributes:
+        runs: Of the mechanism, both inputs together.
+        seconds: Time; None for as long as it takes.
+    """
 
     runs: int = 1_000_000
     seconds: float | None = 60.0
+
+    @staticmethod
+    def parse(text: str) -> Budget:
+        """A time such as 60s, 5m or 2h, a number of runs, or both as 60s,200000.
+
+        Where only a time is given, there are as many runs as fit in memory.
+
+        >>> Budget.parse("1.5m,500")
+        Budget(runs=500, seconds=90.0)
+        """
+        runs: int | None = None
+        seconds: float | None = None
+        for part in text.split(","):
+            time_ = re.fullmatch(r"\s*(\d+(?:\.\d+)?)([smh])\s*", part)
+            count = re.fullmatch(r"\s*([1-9]\d*)\s*", part)
+            if time_ and seconds is None and float(time_[1]) > 0:
+                seconds = float(time_[1]) * SECONDS[time_[2]]
+            elif count and runs is None:
+                runs = int(count[1])
+            else:
+                raise InvalidParameter(
+                    "a budget is a time such as 60s or 5m, a number of runs, or both as 60s,200000, got "
+                    f"{text!r}; nothing was run"
+                )
+        return Budget(MAX_RUNS if runs is None else runs, seconds)
 
     def __post_init__(self) -> None:
         """Refuse what allows nothing."""
@@ -71,13 +105,23 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a bet stands: wealth now, the largest so far, and what refutes the claim."""
+    """How a bet stands: wealth now, the largest so far, and the target that refutes the claim.
+
+    Attributes:
+        runs: Made so far, both inputs together.
+        seconds: Since the bet began.
+        wealth: Now; it began with 1.
+        best: The largest so far.
+        target: The wealth that refutes the claim.
+        pair: The name of the pair that is run.
+        event: What is bet on, in words.
+    """
 
     runs: int
     seconds: float
     wealth: float
     best: float
-    needed: float
+    target: float
     pair: str
     event: str
 
@@ -137,10 +181,10 @@ class _Placed:
 
 
 class Bet:
-    """A bet while it runs. It is won when its wealth reaches `needed`, and goes on if nothing comes of that.
+    """A bet while it runs. It is won when its wealth reaches `target`, and goes on if nothing comes of that.
 
     Of a true claim, with runs that are independent of each other, it is ever won with chance at
-    most e**-needed, `needed` as it was at first [ville39]; `go_on` only makes it harder.
+    most e**-target, `target` as it was at first [ville39]; `go_on` only makes it harder.
     """
 
     def __init__(
@@ -150,12 +194,12 @@ class Bet:
         *,
         pairs: tuple[Pair, ...],
         form: Inputs | None,
-        needed: float,
+        target: float,
         budget: Budget,
         watch: Callable[[Look], None] | None,
     ) -> None:
-        self.box, self.statements, self.form, self.needed = box, statements, form, needed
-        self.first_needed = needed
+        self.box, self.statements, self.form, self.target = box, statements, form, target
+        self.first_target = target
         self.budget, self.watch = budget, watch
         self.drawn = self.again = 0
         self.trials = [_Trial(Runs(box, pair)) for pair in pairs]
@@ -163,9 +207,11 @@ class Bet:
         # What bold bets, with their share of the bankroll, take to refute what always tells its
         # input.
         self.total = min(
-            least_pairs(one, 1.0, 0.0, needed - math.log(SHARES[0])) for one in statements
+            required_pairs(one, 1.0, 0.0, target - math.log(SHARES[0])) for one in statements
         )
-        self.least = math.ceil(self.total) if self.total <= self.pairs_in_all / self.given else 0
+        self.min_pairs = (
+            math.ceil(self.total) if self.total <= self.pairs_in_all / self.given else 0
+        )
         self.bankroll = Bankroll(SHARES)
         self.path: list[FloatArray] = [np.array([[0.0, 1.0]])]
         self.best: _Placed | None = None
@@ -216,8 +262,8 @@ class Bet:
 
     @property
     def won(self) -> bool:
-        """Whether wealth has reached what is needed."""
-        return self.bankroll.best >= self.needed
+        """Whether wealth has reached its target."""
+        return self.bankroll.best >= self.target
 
     @property
     def ripe(self) -> bool:
@@ -232,7 +278,7 @@ class Bet:
 
     def go_on(self) -> None:
         """Take up a bet that was won for nothing: it must double its wealth and its runs, on other events."""
-        self.needed, self.again = self.bankroll.best + math.log(2), 2 * self.drawn
+        self.target, self.again = self.bankroll.best + math.log(2), 2 * self.drawn
         self.best = None
 
     @property
@@ -243,14 +289,14 @@ class Bet:
     def next_batch(self) -> tuple[_Trial, int]:
         """The pair to run next, and how often, so that every given pair can still get its least."""
         trial = self.next_trial()
-        wanted = max(WARM, len(trial.runs) // GROWTH)
-        missing = {one: max(0, self.least - len(one.runs)) for one in self.trials[: self.given]}
-        if wanted - min(wanted, missing.get(trial, 0)) <= max(
+        size = max(WARM, len(trial.runs) // GROWTH)
+        missing = {one: max(0, self.min_pairs - len(one.runs)) for one in self.trials[: self.given]}
+        if size - min(size, missing.get(trial, 0)) <= max(
             0, self.pairs_left - sum(missing.values())
         ):
-            return trial, wanted
+            return trial, size
         behind = max(missing, key=lambda one: missing[one])
-        return (behind, min(wanted, missing[behind])) if missing[behind] else (trial, wanted)
+        return (behind, min(size, missing[behind])) if missing[behind] else (trial, size)
 
     def next_trial(self) -> _Trial:
         """The pair to run next: one that was hardly run, else so that runs fall with the rank of promise."""
@@ -276,13 +322,13 @@ class Bet:
         found = (pair for pair in self.form.vary(leader.runs.pair) if pair.name not in known)
         self.trials += [_Trial(Runs(self.box, pair)) for pair in found]
 
-    def batch(self, trial: _Trial, wanted: int) -> None:
+    def batch(self, trial: _Trial, size: int) -> None:
         """Runs of one pair with its plans as they are, then new plans from all of its runs."""
         self.bankroll.deal()
         bets = [_Placed(trial.runs.pair, plan) for plan in trial.plans]
-        goal = len(trial.runs) + wanted
+        goal = len(trial.runs) + size
         while len(trial.runs) < goal and not self.ripe and (left := self.pairs_left) > 0:
-            part = min(goal - len(trial.runs), max(1, wanted // PARTS), left)
+            part = min(goal - len(trial.runs), max(1, size // PARTS), left)
             self.settle(trial, bets, trial.runs.draw(part, seconds=self.seconds_left))
         for bet in bets:
             bet.encoder = trial.runs.encoder
@@ -305,7 +351,7 @@ class Bet:
         logs = np.zeros((len(SHARES), len(rows[0])))
         for account, bet in enumerate(bets):
             logs[account] = bet.settle(rows)
-        path = self.bankroll.settle(logs, self.needed if self.drawn >= self.again else math.inf)
+        path = self.bankroll.settle(logs, self.target if self.drawn >= self.again else math.inf)
         at = self.drawn + 2.0 * np.arange(1, path.size + 1)
         # A point for each of a few runs is more than anybody can see.
         kept = np.unique(np.append(np.arange(0, path.size, max(1, path.size // 20)), path.size - 1))
@@ -323,7 +369,7 @@ class Bet:
             self.seconds,
             math.exp(self.bankroll.now),
             math.exp(self.bankroll.best),
-            math.exp(self.needed),
+            math.exp(self.target),
             trial.runs.pair.name,
             event.event.words if event is not None and plan.wager is not None else "none yet",
         )

@@ -20,13 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray
-from sfumato.audit.claims import EpsilonDelta
+from sfumato.audit.claims import MAX_EPSILON, EpsilonDelta
 
-MOST_EPSILON = 150.0
-"""Beyond it nothing is bet: no runs show a chance below e**-150, and its powers would overflow."""
 HALVINGS = 45
 NEWTON = 60
-LEAST = 1e-12
+MIN_FACTOR = 1e-12
 """No factor is below it, so that logarithms stay finite; no wager is lost by it but by a hair."""
 TINY = 1e-300
 HAIR = 1 + 1e-9
@@ -57,12 +55,12 @@ def fair(statement: EpsilonDelta, first: FloatArray, second: FloatArray) -> Wage
     e^eps b <= m + e^eps n in every cell, A + B <= m + n + delta (k + l) for all laws that keep the
     statement: what one law has more than e^eps times the other is at most delta in all. The factors
     are divided by half of that, so whatever they were the wager is fair. Of an epsilon above
-    MOST_EPSILON no stricter one is tested in its place: nothing is bet.
+    MAX_EPSILON no stricter one is tested in its place: nothing is bet.
     """
-    if statement.epsilon > MOST_EPSILON:
+    if statement.epsilon > MAX_EPSILON:
         return Wager(statement, np.full(first.shape, 1 / HAIR), np.full(second.shape, 1 / HAIR))
     grown = math.exp(statement.epsilon)
-    a, b = np.maximum(first, LEAST), np.maximum(second, LEAST)
+    a, b = np.maximum(first, MIN_FACTOR), np.maximum(second, MIN_FACTOR)
     m, n = float(a[-1]), float(b[-1])
     scale = max(
         1.0,
@@ -89,8 +87,10 @@ def _near(
         priced = prices(statement, laws[0][[cell]], laws[1][[cell]])
         both = []
         for law, price in zip(laws, priced, strict=True):
-            rest = max(1 - float(price[0]), LEAST) / max(1 - float(law[cell]), LEAST)
-            both.append(np.where(np.arange(3) == cell, np.maximum(price[0], LEAST), law * rest))
+            rest = max(1 - float(price[0]), MIN_FACTOR) / max(1 - float(law[cell]), MIN_FACTOR)
+            both.append(
+                np.where(np.arange(3) == cell, np.maximum(price[0], MIN_FACTOR), law * rest)
+            )
         yield (both[0], both[1]) if cell == 0 else (both[1], both[0])
     if (found := _both_events(statement, law1, law2)) is not None:
         yield found
@@ -106,11 +106,14 @@ def _both_events(
     that steps divided by 1 + the Newton decrement stay inside and reach the minimum [boyd04, sec.
     9.6].
     """
-    if statement.epsilon > MOST_EPSILON or statement.delta >= 1:
+    if statement.epsilon > MAX_EPSILON or statement.delta >= 1:
         return None
     g, delta = math.exp(statement.epsilon), statement.delta
     room = 1 - delta
-    (pt, pb, pr), (qt, qb, qr) = np.maximum(law1, LEAST).tolist(), np.maximum(law2, LEAST).tolist()
+    (pt, pb, pr), (qt, qb, qr) = (
+        np.maximum(law1, MIN_FACTOR).tolist(),
+        np.maximum(law2, MIN_FACTOR).tolist(),
+    )
     u = v = room / (2 * (1 + g))
     for _ in range(NEWTON):
         p, q, rest1, rest2 = g * u + delta, g * v + delta, room - g * u - v, room - u - g * v
@@ -159,7 +162,7 @@ def prices(
     On the line p = e^eps q + delta, where the relative entropy is convex: by bisection, or where
     delta is 0 as the smaller root of 2 e^eps q^2 - (e^eps + 1 + more + e^eps less) q + more + less.
     """
-    grown, delta = math.exp(min(statement.epsilon, MOST_EPSILON)), statement.delta
+    grown, delta = math.exp(min(statement.epsilon, MAX_EPSILON)), statement.delta
     broken = more > grown * less + delta
     if delta == 0:
         middle, rest = grown + 1 + more + grown * less, more + less
@@ -185,6 +188,6 @@ def growth_rates(statement: EpsilonDelta, more: FloatArray, less: FloatArray) ->
 
 
 def _divergence(share: FloatArray, priced: FloatArray) -> FloatArray:
-    one = np.clip(share, LEAST, 1 - LEAST)
-    other = np.clip(priced, LEAST, 1 - LEAST)
+    one = np.clip(share, MIN_FACTOR, 1 - MIN_FACTOR)
+    other = np.clip(priced, MIN_FACTOR, 1 - MIN_FACTOR)
     return np.maximum(0.0, one * np.log(one / other) + (1 - one) * np.log((1 - one) / (1 - other)))

@@ -14,8 +14,8 @@ from sfumato._types import FloatArray
 from sfumato.audit.boxes.box import Box
 from sfumato.audit.boxes.runs import run_side
 from sfumato.audit.fixed.events import Candidate
-from sfumato.audit.replayed import judged
-from sfumato.audit.results import Replay, Witness
+from sfumato.audit.replay import judged
+from sfumato.audit.verdict import Replay, Witness
 
 BLOCKS = 16
 """Fresh runs are made in so many blocks of either input at each look, and which input goes first changes."""

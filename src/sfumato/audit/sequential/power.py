@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.audit.claims import EpsilonDelta
-from sfumato.audit.sequential.betting import LEAST, best_wager
+from sfumato.audit.sequential.betting import MIN_FACTOR, best_wager
 
 CAUGHT = 1.2815515655446004
 """Standard normal quantile of 90 %: the chance with which what is excluded would have been caught."""
@@ -18,11 +18,11 @@ LARGEST = 50.0
 """Epsilons beyond it are not told apart from no privacy at all."""
 
 
-def least_pairs(statement: EpsilonDelta, more: float, less: float, needed: float) -> float:
-    """Pairs of runs after which bets on an event with these chances have reached e**needed, with chance 90 %.
+def required_pairs(statement: EpsilonDelta, more: float, less: float, target: float) -> float:
+    """Pairs of runs after which bets on an event with these chances have reached e**target, with chance 90 %.
 
     Each pair of runs adds growth g to the logarithm of wealth, with variance v, so n g - z sqrt(n
-    v) = needed with z the quantile of 90 %; twice that many are needed, since half of them find the
+    v) = target with z the quantile of 90 %; twice that many are required, since half of them find the
     event.
     """
     law1, law2 = _law(more), _law(less)
@@ -32,12 +32,12 @@ def least_pairs(statement: EpsilonDelta, more: float, less: float, needed: float
         return math.inf
     variance = _variance(law1, np.log(wager.first)) + _variance(law2, np.log(wager.second))
     root = (
-        CAUGHT * math.sqrt(variance) + math.sqrt(CAUGHT**2 * variance + 4 * growth * needed)
+        CAUGHT * math.sqrt(variance) + math.sqrt(CAUGHT**2 * variance + 4 * growth * target)
     ) / (2 * growth)
     return root**2 / LEARNT
 
 
-def excluded_epsilon(statement: EpsilonDelta, pairs: int, needed: float, mass: float) -> float:
+def excluded_epsilon(statement: EpsilonDelta, pairs: int, target: float, mass: float) -> float:
     """The smallest epsilon at the statement's delta whose breach by an event of this mass would be caught.
 
     The input that reaches the event too often reaches it with chance `mass`, the other with
@@ -48,7 +48,7 @@ def excluded_epsilon(statement: EpsilonDelta, pairs: int, needed: float, mass: f
 
     def caught(epsilon: float) -> bool:
         less = (mass - statement.delta) * math.exp(-epsilon)
-        return least_pairs(statement, mass, less, needed) <= pairs
+        return required_pairs(statement, mass, less, target) <= pairs
 
     low, high = statement.epsilon, statement.epsilon + LARGEST
     if not caught(high):
@@ -60,8 +60,8 @@ def excluded_epsilon(statement: EpsilonDelta, pairs: int, needed: float, mass: f
 
 
 def _law(chance: float) -> FloatArray:
-    inside = min(max(chance, LEAST), 1 - 2 * LEAST)
-    return np.array([inside, LEAST, 1 - inside - LEAST])
+    inside = min(max(chance, MIN_FACTOR), 1 - 2 * MIN_FACTOR)
+    return np.array([inside, MIN_FACTOR, 1 - inside - MIN_FACTOR])
 
 
 def _variance(law: FloatArray, values: FloatArray) -> float:

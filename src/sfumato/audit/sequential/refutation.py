@@ -17,13 +17,12 @@ import numpy as np
 from sfumato.audit.boxes.box import Box, Pair, SampleBox
 from sfumato.audit.boxes.pairs import Inputs, require_relation
 from sfumato.audit.boxes.runs import as_box, as_pair
-from sfumato.audit.claims import implied
-from sfumato.audit.replayed import FEWEST, enough_runs
-from sfumato.audit.results import Verdict, Witness
+from sfumato.audit.claims import MAX_EPSILON, as_claim, implied
+from sfumato.audit.replay import MIN_RUNS, enough_runs
 from sfumato.audit.sequential.bet import SHARES, Bet, Budget, Look, thin
-from sfumato.audit.sequential.betting import MOST_EPSILON
 from sfumato.audit.sequential.confirm import Confirmation, confirm
 from sfumato.audit.sequential.power import excluded_epsilon
+from sfumato.audit.verdict import Verdict, Witness
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import Claim
 
@@ -35,7 +34,7 @@ ENOUGH = 3
 """So many times fresh runs are seen to depend on each other before the bet is given up."""
 STEPS = 4
 """From one look at fresh runs to the next there are so many times as many."""
-LEAST, HASTE = 64, 20
+MIN_LOOK, HASTE = 64, 20
 """The first look is after at least so many runs, and takes this part of the time, if that is limited."""
 UNCONFIRMED = (
     "NOT CONFIRMED: the bet was won as if runs were independent, but fresh runs of the same event {why}; "
@@ -78,12 +77,23 @@ def refute(
     confirmed. `Verdict.wealth` has a row of runs and wealth for each of at most 2,000 looks. A box
     may be a plain function of the data, a pair a tuple of two inputs. Where all outputs are the
     same nothing was tested, and the verdict is inconclusive.
+
+    Args:
+        box: A box, or a function of the data: one output, or so many with a parameter `runs`.
+        claim: What is claimed, and between which neighbors; or in words, `epsilon=1`.
+        pairs: Pairs of neighbors `[(first, second), ...]`, or a form such as `Queries(10)`.
+        confidence: Between 0 and 1.
+        budget: Of the bet; fresh runs take no more again.
+        watch: Is told how the bet stands.
+
+    Returns:
+        The verdict: REFUTED, NOT_REFUTED or INCONCLUSIVE.
+
+    Raises:
+        InvalidParameter: If what is asked for cannot be audited; nothing was run.
+        InvalidInput: If the box fails, or repeats its runs.
     """
-    if not isinstance(claim, Claim):
-        raise InvalidParameter(
-            f"a claim is a loss with a relation, as Claim(PureDP(1), AddRemoveUser()), got {claim!r}; "
-            "nothing was run"
-        )
+    claim = as_claim(claim)
     if not 0 < float(confidence) < 1:
         raise InvalidParameter(
             f"confidence must be between 0 and 1, got {confidence}; nothing was run"
@@ -98,12 +108,12 @@ def refute(
         raise InvalidParameter(
             "an audit takes at least one pair of inputs, got none; nothing was run"
         )
-    statements = tuple(one for one in implied(claim) if one.epsilon <= MOST_EPSILON)
+    statements = tuple(one for one in implied(claim) if one.epsilon <= MAX_EPSILON)
     if not statements:
-        note = f"no runs can refute an epsilon above {MOST_EPSILON:g}: nothing was run"
+        note = f"no runs can refute an epsilon above {MAX_EPSILON:g}: nothing was run"
         return Verdict("INCONCLUSIVE", claim, confidence, 0, 0.0, ("e-value", 1.0), notes=(note,))
-    needed = -math.log1p(-confidence)
-    bet = Bet(box, statements, pairs=given, form=form, needed=needed, budget=budget, watch=watch)
+    target = -math.log1p(-confidence)
+    bet = Bet(box, statements, pairs=given, form=form, target=target, budget=budget, watch=watch)
     tried = _Tried(bet, 1 - confidence)
     bet.run()
     while bet.won and not tried.confirms() and tried.again():
@@ -122,7 +132,7 @@ class _Tried:
     witness: Witness | None = None
     runs: int = 0
     seconds: float = 0.0
-    wanted: int = 0
+    required: int = 0
 
     def confirms(self) -> bool:
         """Whether fresh runs confirm the event that the bet was won on; of samples that is not asked."""
@@ -171,9 +181,12 @@ class _Tried:
         No event takes more than half of what is left for all. Where time is short the first look
         takes a small part of it.
         """
-        self.wanted = enough_runs(witness, level=self._level / STEPS)
+        self.required = enough_runs(witness, level=self._level / STEPS)
         short = math.inf if self.bet.budget.seconds is None else self._left // HASTE
-        last, look = min(-(-self._left // 2), self.wanted), int(min(FEWEST, max(LEAST, short)))
+        last, look = (
+            min(-(-self._left // 2), self.required),
+            int(min(MIN_RUNS, max(MIN_LOOK, short))),
+        )
         found = []
         while look < last:
             found.append(look)
@@ -195,20 +208,20 @@ def _verdict(bet: Bet, tried: _Tried, begun: Verdict) -> Verdict:
         return replace(
             found, kind="REFUTED", notes=_unchanging(bet, tried.witness) + (HELD,) * held
         )
-    if bet.bankroll.best >= bet.first_needed:
+    if bet.bankroll.best >= bet.first_target:
         return replace(found, kind="INCONCLUSIVE", **_unconfirmed(tried))
     made = [len(trial.runs) for trial in bet.trials[: bet.given]]
-    needed, total = bet.first_needed - math.log(SHARES[0]), bet.total
+    target, total = bet.first_target - math.log(SHARES[0]), bet.total
     if min(made) < total:
         missing = _missing(made, math.ceil(total), bet.drawn) if total < math.inf else None
         note = "so few runs of every pair would not have caught even outputs that tell the inputs apart always"
-        return replace(found, kind="INCONCLUSIVE", needed=missing, notes=(note,))
+        return replace(found, kind="INCONCLUSIVE", required_runs=missing, notes=(note,))
     if bet.constant:
         return replace(
             found, kind="INCONCLUSIVE", notes=(CONSTANT.format(output=bet.first_output),)
         )
     excluded = [
-        min((excluded_epsilon(one, min(made), needed, mass), one.delta) for one in bet.statements)
+        min((excluded_epsilon(one, min(made), target, mass), one.delta) for one in bet.statements)
         for mass in MASSES
     ]
     notes = tuple(
@@ -228,17 +241,17 @@ def _unconfirmed(tried: _Tried) -> dict[str, Any]:
     notes = (UNCONFIRMED.format(why=why, often=often),)
     last = tried.found[-1].replay if tried.found else None
     if not tried.dependent and (
-        last is None or (last.runs < tried.wanted and last.excess > PROMISING)
+        last is None or (last.runs < tried.required and last.excess > PROMISING)
     ):
         notes = ("the bet was won, but there are too few runs left to confirm it",)
-        return {"notes": notes, "needed": 2 * tried.wanted}
+        return {"notes": notes, "required_runs": 2 * tried.required}
     return {"notes": notes}
 
 
-def _missing(made: Sequence[int], least: int, drawn: int) -> int:
+def _missing(made: Sequence[int], min_runs: int, drawn: int) -> int:
     """Runs that a budget lacks to give every pair its least; those that others had are used anew."""
-    lacking = 2 * least * len(made) - drawn
-    return lacking if lacking > 0 else sum(2 * max(0, least - one) for one in made)
+    lacking = 2 * min_runs * len(made) - drawn
+    return lacking if lacking > 0 else sum(2 * max(0, min_runs - one) for one in made)
 
 
 def _unchanging(bet: Bet, witness: Witness) -> tuple[str, ...]:

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray
-from sfumato.audit.claims import EpsilonDelta
+from sfumato.audit.claims import MAX_EPSILON, EpsilonDelta
 from sfumato.audit.fixed.events import Candidate, shares, thresholds
 from sfumato.audit.fixed.features import Keys, keys_of, lowest_bits
-from sfumato.audit.fixed.scorers import Column, ColumnTable, RowTable, Scorer, Sign, fit_scorers
-from sfumato.audit.sequential.betting import MOST_EPSILON, Wager, best_wager, growth_rates
+from sfumato.audit.fixed.fitting import fit_scorers
+from sfumato.audit.fixed.scorers import Column, ColumnTable, RowTable, Scorer, Sign
+from sfumato.audit.sequential.betting import Wager, best_wager, growth_rates
 
 Cells = npt.NDArray[np.int64]
 
@@ -166,7 +167,7 @@ def plan_rare(rows1: FloatArray, rows2: FloatArray, statements: Sequence[Epsilon
     Nothing is lost on it as long as none of them comes. From the second time that an output is seen
     on, each further time multiplies wealth by nearly 1 + e**-epsilon, the most a claim allows.
     """
-    epsilon = min(min(one.epsilon for one in statements), MOST_EPSILON)
+    epsilon = min(min(one.epsilon for one in statements), MAX_EPSILON)
     keys1, keys2 = keys_of(rows1), keys_of(rows2)
     table = _one_sided(keys1, keys2, rows1, rows2)
     if table is None:
@@ -178,7 +179,7 @@ def plan_rare(rows1: FloatArray, rows2: FloatArray, statements: Sequence[Epsilon
     lower = Candidate(table, -1.0, -1, less, 0.0, less) if less else None
     best, growth = None, 0.0
     for statement in statements:
-        other = doubt * math.exp(-min(statement.epsilon, MOST_EPSILON))
+        other = doubt * math.exp(-min(statement.epsilon, MAX_EPSILON))
         law1, law2 = _law(more, less * other, size), _law(more * other, less, size)
         wager = best_wager(statement, law1, law2)
         if (found := wager.growth(law1, law2)) > growth:

@@ -14,8 +14,12 @@ from .forecasts import (
     required_epsilon,
     required_users,
 )
-from .metrics import compare, emd_share
+from .metrics import Comparison, compare, emd_ground, emd_share, kl, pearson, similarity
+from .places import FoundHotspots, Hotspot, find_hotspots, hotspots
 from .quality import GROWS, METRICS, Metric
+from .replay import ReplayResult, replay_release
+from .theory import packing_lower_bound
+from .zones import Zone, ZoneTotal, read_zones, totals_csv, totals_geojson, zone_totals
 
 __all__ = [
     "BLUR",
@@ -24,17 +28,35 @@ __all__ = [
     "LEVELS",
     "METRICS",
     "USUAL_USERS",
+    "Comparison",
     "Expected",
     "Forecast",
+    "FoundHotspots",
+    "Hotspot",
     "Kind",
     "Line",
     "Metric",
+    "ReplayResult",
     "Requirement",
+    "Zone",
+    "ZoneTotal",
     "compare",
+    "emd_ground",
     "emd_share",
+    "find_hotspots",
     "forecast",
     "forecast_table",
+    "hotspots",
+    "kl",
+    "packing_lower_bound",
+    "pearson",
+    "read_zones",
+    "replay_release",
     "required_epsilon",
     "required_users",
+    "similarity",
     "smooth",
+    "totals_csv",
+    "totals_geojson",
+    "zone_totals",
 ]

@@ -165,26 +165,3 @@ def _moved(user: str, one: CellSums, other: CellSums) -> Neighbor:
         float(share.max(initial=0)),
         float(rose.sum()),
     )
-
-
-def replay_lines(result: ReplayResult) -> list[str]:
-    """What a replay says, for people.
-
-    Args:
-        result: What `replay_release` found.
-
-    Returns:
-        One line with the verdict, and what it does not say.
-
-    """
-    worst = result.worst
-    if worst is None:
-        return [f"{result.source} has no users to take out; nothing was compared"]
-    tried = f"{len(result.neighbors)} of {result.users:,} users taken out of {result.source}, one at a time"
-    if not result.compared:
-        return [f"{tried}: none of them had been counted, so nothing was compared; is it the area?"]
-    moved = f"the sums moved by at most {worst.l1:.6g} of the {result.masses} that is paid for"
-    if result.held:
-        return [f"HELD by {result.engine}: {tried}; {moved}", "that nothing was found is no proof"]
-    others = f", and others' cells rose by {worst.raised:.6g}" if worst.raised else ""
-    return [f"BROKEN by {result.engine}: {tried}; {moved}{others}: without {worst.user!r}"]

@@ -6,6 +6,15 @@ from .contenders import (
     rehearse_sums,
     standard_methods,
 )
+from .demo_city import (
+    DEMO_LEDGER,
+    DEMO_MAPS,
+    DEMO_PEOPLE,
+    DEMO_ROWS,
+    DemoCity,
+    check_demo_folder,
+    release_demo_city,
+)
 from .leaderboard import (
     EPSILONS,
     LEVELS,
@@ -48,12 +57,16 @@ from .scoring import (
     tally,
     times,
 )
-from .synthetic_city import check_ins
+from .synthetic_city import CityFile, check_ins, write_city
 from .tables import aligned, markdown
 
 __all__ = [
     "BASE",
     "CITIZENS",
+    "DEMO_LEDGER",
+    "DEMO_MAPS",
+    "DEMO_PEOPLE",
+    "DEMO_ROWS",
     "EPSILONS",
     "FAMILIES",
     "HEADS",
@@ -61,7 +74,9 @@ __all__ = [
     "SIGMA",
     "SIGNS",
     "BuiltinMethod",
+    "CityFile",
     "Contender",
+    "DemoCity",
     "LeaderboardResult",
     "PairedComparison",
     "Place",
@@ -71,6 +86,7 @@ __all__ = [
     "about",
     "aligned",
     "best_means",
+    "check_demo_folder",
     "check_ins",
     "digest",
     "epsilons_of",
@@ -86,6 +102,7 @@ __all__ = [
     "paired_comparisons",
     "public_place",
     "rehearse_sums",
+    "release_demo_city",
     "run_leaderboard",
     "sample_caption",
     "sample_picture",
@@ -98,4 +115,5 @@ __all__ = [
     "tally_table",
     "times",
     "true_shares",
+    "write_city",
 ]

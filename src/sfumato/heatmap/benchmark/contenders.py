@@ -16,18 +16,8 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput
 from sfumato.heatmap.benchmark.places import digest, exact_counts
-from sfumato.heatmap.methods.baselines import (
-    AdaptiveGridMethod,
-    CoarseMethod,
-    FlatMethod,
-    GaussianMethod,
-    HierarchyMethod,
-    PrivTreeMethod,
-    TopMethod,
-)
 from sfumato.heatmap.methods.protocol import Method
-from sfumato.heatmap.methods.pyramid import PyramidMethod
-from sfumato.heatmap.methods.zoom import ZoomMethod
+from sfumato.heatmap.methods.registry import registered_methods
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import REHEARSAL, KeyedNoise, Ledger
 from sfumato.records import CellSums, guard_sums
@@ -130,25 +120,14 @@ class UserMethod:
 
 
 def standard_methods(users: int) -> dict[str, Method[Any]]:
-    """Every method of the house by its word on the command line, the default first.
+    """Every registered map method by its word on the command line, the default first.
 
     `users` is what the coarse method is told in public; no other is.
 
     >>> list(standard_methods(200))[-3:]
     ['laplace', 'top', 'gaussian']
     """
-    methods: list[Method[Any]] = [
-        ZoomMethod(),
-        PyramidMethod(),
-        PrivTreeMethod(),
-        AdaptiveGridMethod(),
-        HierarchyMethod(),
-        CoarseMethod(users=users),
-        FlatMethod(),
-        TopMethod(Fraction(1, 10_000)),
-        GaussianMethod(),
-    ]
-    return {method.name: method for method in methods}
+    return {name: one.make(flags={"users": users}) for name, one in registered_methods().items()}
 
 
 def known_noise(*words: object) -> KeyedNoise:

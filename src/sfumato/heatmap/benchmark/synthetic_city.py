@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
+from sfumato.files import whole_file
 from sfumato.spaces import Bounds
 
 Family = Literal["town", "street", "gaze"]
 
-MOST_VISITS = 200
+MAX_VISITS = 200
 START = 1_767_225_600  # 2026-01-01T00:00:00Z
 MONTH = 30 * 24 * 3600
 
@@ -75,6 +78,60 @@ def check_ins(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CityFile:
+    """A file of made-up check-ins: where it is, its rows, and how many people it has."""
+
+    written: str
+    rows: int
+    users: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> CityFile:
+        """The value that `to_json` wrote."""
+        return cls(data["written"], data["rows"], data["users"])
+
+
+def write_city(
+    path: str | Path,
+    *,
+    users: int = 2000,
+    family: Family = "town",
+    bounds: Bounds = (0.0, 0.0, 1.0, 1.0),
+    rng: np.random.Generator,
+) -> CityFile:
+    """Write check-ins of people who do not exist to a new Parquet file.
+
+    Args:
+        path: A .parquet file that is not there yet.
+        users: How many made-up people, at least 0.
+        family: "town" or "street" (columns user, lon, lat, time), or "gaze" (user, x, y, ms).
+        bounds: Where they are: west, south, east, north.
+        rng: Draws the city, the people and their visits.
+
+    Returns:
+        The file, its number of rows, and its number of people.
+
+    Raises:
+        InvalidParameter: For another suffix, a file that exists, or what `check_ins` refuses.
+    """
+    import pyarrow.parquet
+
+    file = Path(path)
+    if file.suffix != ".parquet" or file.exists():
+        raise InvalidParameter(
+            f"a city is written to a new .parquet file, got {file}; nothing was made"
+        )
+    table = check_ins(users, family=family, bounds=bounds, rng=rng)
+    with whole_file(file) as written:
+        pyarrow.parquet.write_table(table, written)
+    return CityFile(str(file), table.num_rows, users)
+
+
 def _town(rng: np.random.Generator) -> _Venues:
     """Districts of different weight and width, with venues in each."""
     districts = int(rng.integers(3, 8))
@@ -104,7 +161,7 @@ def _street(rng: np.random.Generator) -> _Venues:
 
 def _visits(users: int, venues: _Venues, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
     """Who goes where: everyone has a few favorites, liked unequally, and visits by a Pareto law."""
-    visits = 1 + np.minimum(MOST_VISITS - 1, rng.pareto(1.2, users) * 3).astype(np.int64)
+    visits = 1 + np.minimum(MAX_VISITS - 1, rng.pareto(1.2, users) * 3).astype(np.int64)
     favorites = 1 + rng.poisson(3.0, users)
     owner = np.repeat(np.arange(users), favorites)
     venue = rng.choice(len(venues.places), owner.size, p=venues.popularity)

@@ -1,16 +1,32 @@
 from .archive import read_heatmap
-from .formats import SUFFIXES, check_outputs, write
+from .formats import (
+    SUFFIXES,
+    MapFormat,
+    WriteOptions,
+    check_outputs,
+    keep_apart,
+    register_format,
+    registered_formats,
+    unregister_format,
+    write,
+)
 from .geojson import to_geodataframe
 from .picture import html_repr, image_size
 from .timelapse import write_timelapse
 
 __all__ = [
     "SUFFIXES",
+    "MapFormat",
+    "WriteOptions",
     "check_outputs",
     "html_repr",
     "image_size",
+    "keep_apart",
     "read_heatmap",
+    "register_format",
+    "registered_formats",
     "to_geodataframe",
+    "unregister_format",
     "write",
     "write_timelapse",
 ]

@@ -6,6 +6,7 @@ import io
 import json
 import math
 from dataclasses import asdict, astuple, fields, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.inference.prior import Declared
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, Mark
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
-from sfumato.privacy import PureDP, Release
+from sfumato.privacy import UNITS, PureDP, Release
 from sfumato.privacy.accounting import decode_guarantee, decode_loss
 from sfumato.privacy.ledger import Entry
 from sfumato.spaces import Area, Grid
@@ -112,7 +113,8 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
             title=str(data["title"]),
             prior=Declared.from_json(data.get("prior")),  # maps from before priors have none
             known_marks=_marks(data.get("uncertainty")),
-            posterior=_posterior(data.get("counts")),
+            posterior=_posterior(data),
+            noise_scale=_noise_scale(data),
         )
         if found.guarantee.loss != decode_loss(data["guarantee"]["loss"]):
             raise ValueError("its guarantee is not what was paid")
@@ -147,7 +149,29 @@ def _tiles(grid: Grid, data: Any) -> Tiles:
 
 def _posterior(data: Any) -> CountsPosterior | None:
     """What the counts of a saved map say; nothing for methods, and files, that have none."""
-    return None if data is None else CountsPosterior(NoisyCounts.from_json(data))
+    counts = data.get("counts")
+    if counts is None:
+        return None
+    # Files of before the key was there: zoom alone showed the mean of its posterior.
+    mean_is_map = data.get("mean_is_map", data["method"] == "zoom")
+    return CountsPosterior(NoisyCounts.from_json(counts), mean_is_map=bool(mean_is_map))
+
+
+def _noise_scale(data: Any) -> float:
+    """The scale of the noise of a saved map, in users."""
+    scale = float(data["noise_scale"]) if "noise_scale" in data else _old_noise_scale(data)
+    if not (math.isfinite(scale) and scale >= 0):
+        raise ValueError("its noise scale is no number of at least 0")
+    return scale
+
+
+def _old_noise_scale(data: Any) -> float:
+    """That of a file of before the key was there: from the parameters of its ledger entry."""
+    parameters = data["entry"]["parameters"]
+    names = ("scale", "scales", "leaf_scale", "second_scale", "sigma")
+    named = [parameters.get(name, "0") for name in names]
+    every = [one for value in named for one in (value if isinstance(value, list) else [value])]
+    return max(float(Fraction(str(one))) / UNITS for one in every)
 
 
 def _marks(data: Any) -> tuple[Mark, ...] | None:

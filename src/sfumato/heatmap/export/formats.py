@@ -1,12 +1,19 @@
-"""Write a map to a file: the suffix says how, and what would go wrong is said before anything is paid."""
+"""Write a map to a file: the suffix names the format, and refusals come before anything is paid.
+
+A package adds a format by an entry point of the group `sfumato.map_formats`, whose value is a
+`MapFormat`; a program by `register_format`.
+"""
 
 from __future__ import annotations
 
+import glob
+import importlib.metadata
 import importlib.util
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InvalidParameter, MissingPackage
 from sfumato.files import write_file
@@ -16,20 +23,182 @@ from sfumato.spaces import Area
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
 
-# What each suffix is, and the optional packages it takes.
-SUFFIXES: dict[str, tuple[str, tuple[str, ...]]] = {
-    ".png": ("picture with legend and guarantee", ()),
-    ".tif": ("Cloud Optimized GeoTIFF", ("rasterio",)),
-    ".tiff": ("Cloud Optimized GeoTIFF", ("rasterio",)),
-    ".geojson": ("polygons", ()),
-    ".csv": ("table of cells", ()),
-    ".h3.csv": ("table of H3 hexagons", ("h3",)),
-    ".h3.parquet": ("table of H3 hexagons", ("h3",)),
-    ".npz": ("NumPy arrays", ()),
-    ".html": ("page to pan and zoom, offline", ()),
-    ".json": ("report with all tiles", ()),
+GROUP = "sfumato.map_formats"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How a map is written.
+
+    Attributes:
+        level: Resolution of pictures and arrays, and the finest cell of tables; that of the map if
+            None.
+        over: The image under the heat of a map in pixels, for pictures.
+        h3_resolution: Resolution of H3 tables, 0 to 15; about the size of a cell if None.
+
+    """
+
+    level: int | None = None
+    over: str | Path | None = None
+    h3_resolution: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MapFormat:
+    """A way to write a map.
+
+    Attributes:
+        suffix: How the names of its files end, with the dot.
+        encode: The bytes of a file.
+        description: What it is, in a few words.
+        packages: Optional packages it needs.
+        degrees_only: Whether it takes maps in longitudes and latitudes only.
+        uncertainty: Whether it shows how sure the map is, for methods that know.
+        check: Refuses an area and options it could not write, before anything is charged.
+
+    """
+
+    suffix: str
+    encode: Callable[[HeatmapRelease, WriteOptions], bytes]
+    description: str = ""
+    packages: tuple[str, ...] = ()
+    degrees_only: bool = False
+    uncertainty: bool = False
+    check: Callable[[Area, WriteOptions], None] | None = None
+
+
+def _check_h3(area: Area, options: WriteOptions) -> None:
+    tables.check_h3(area, area.grid.levels, options.h3_resolution)
+
+
+_GEOTIFF = "Cloud Optimized GeoTIFF"
+_HEXAGONS = "table of H3 hexagons"
+_KNOWN: dict[str, MapFormat] = {
+    one.suffix: one
+    for one in (
+        MapFormat(
+            ".png",
+            lambda one, how: picture.png(one, over=how.over, level=how.level),
+            "picture with legend and guarantee",
+            uncertainty=True,
+        ),
+        *(
+            MapFormat(
+                suffix,
+                lambda one, how: geotiff.geotiff(one, how.level),
+                _GEOTIFF,
+                ("rasterio",),
+                uncertainty=True,
+            )
+            for suffix in (".tif", ".tiff")
+        ),
+        MapFormat(
+            ".geojson",
+            lambda one, how: geojson.geojson(one, how.level),
+            "polygons",
+            degrees_only=True,
+        ),
+        MapFormat(".csv", lambda one, how: tables.cell_table(one, how.level), "table of cells"),
+        MapFormat(
+            ".h3.csv",
+            lambda one, how: tables.h3_csv(one, how.level, resolution=how.h3_resolution),
+            _HEXAGONS,
+            ("h3",),
+            degrees_only=True,
+            check=_check_h3,
+        ),
+        MapFormat(
+            ".h3.parquet",
+            lambda one, how: tables.h3_parquet(one, how.level, resolution=how.h3_resolution),
+            _HEXAGONS,
+            ("h3",),
+            degrees_only=True,
+            uncertainty=True,
+            check=_check_h3,
+        ),
+        MapFormat(
+            ".npz", lambda one, how: archive.npz(one, how.level), "NumPy arrays", uncertainty=True
+        ),
+        MapFormat(
+            ".html",
+            lambda one, how: page.html(one, how.level),
+            "page to pan and zoom, offline",
+            uncertainty=True,
+        ),
+        MapFormat(
+            ".json",
+            lambda one, _: archive.report_json(one),
+            "report with all tiles",
+            uncertainty=True,
+        ),
+    )
 }
-DEGREES_ONLY = {".geojson", ".h3.csv", ".h3.parquet"}
+SUFFIXES: tuple[str, ...] = tuple(_KNOWN)
+
+
+def register_format(
+    suffix: str,
+    encode: Callable[[HeatmapRelease, WriteOptions], bytes],
+    *,
+    description: str = "",
+    packages: tuple[str, ...] = (),
+    degrees_only: bool = False,
+    uncertainty: bool = False,
+    check: Callable[[Area, WriteOptions], None] | None = None,
+) -> MapFormat:
+    """Make an output format known by the suffix of its files: to commands and to `write`.
+
+    Args:
+        suffix: How the names of its files end, with the dot, e.g. ".kml".
+        encode: Makes the bytes of a file of a map and the options of writing.
+        description: What it is, in a few words.
+        packages: Names of optional packages it needs.
+        degrees_only: Whether it takes maps in longitudes and latitudes only.
+        uncertainty: Whether it shows how sure the map is; that is then worked out before.
+        check: Raises InvalidParameter for an area and options it could not write.
+
+    Returns:
+        The format.
+
+    Raises:
+        InvalidParameter: The suffix has no dot, or there is a format of this suffix already.
+
+    """
+    if not suffix.startswith(".") or len(suffix) < 2 or suffix != suffix.lower():
+        raise InvalidParameter(f"a suffix is a dot and small letters, got {suffix!r}")
+    if suffix in _KNOWN:
+        raise InvalidParameter(f"there is a format {suffix} already; choose another suffix")
+    made = MapFormat(suffix, encode, description, packages, degrees_only, uncertainty, check)
+    _KNOWN[suffix] = made
+    return made
+
+
+def unregister_format(suffix: str) -> None:
+    """Forget a format that `register_format` made known.
+
+    Args:
+        suffix: How the names of its files end.
+
+    Raises:
+        InvalidParameter: There is no format of this suffix.
+
+    """
+    if _KNOWN.pop(suffix, None) is None:
+        raise InvalidParameter(f"there is no format {suffix}")
+
+
+def registered_formats() -> dict[str, MapFormat]:
+    """Every output format by suffix: of the package, registered, and of installed plugins.
+
+    Returns:
+        The formats, the package's first; a plugin does not replace a suffix that is taken.
+
+    """
+    plugins: dict[str, MapFormat] = {}
+    for one in importlib.metadata.entry_points(group=GROUP):
+        made: MapFormat = one.load()
+        plugins[made.suffix] = made
+    return _KNOWN | {suffix: one for suffix, one in plugins.items() if suffix not in _KNOWN}
 
 
 def write(
@@ -43,35 +212,27 @@ def write(
 ) -> None:
     """Save a map as what the suffix of the path says; the file is there whole, or not at all.
 
-    `level` is the resolution of pictures and arrays and the finest cell of tables; `over` is the
-    image under the heat of a map in pixels (.png); a .json is always whole.
+    Args:
+        release: The map.
+        path: Where to; its suffix is one of `registered_formats`.
+        over: The image under the heat of a map in pixels (.png).
+        level: Resolution of pictures and arrays, and the finest cell of tables; a .json is whole.
+        h3_resolution: Resolution of H3 tables, 0 to 15; about the size of a cell if None.
+        overwrite: Whether a file that exists is replaced.
+
+    Raises:
+        InvalidParameter: The file cannot be written so; nothing was written.
+        MissingPackage: The format needs a package that is not installed.
+
     """
     target = Path(path)
+    options = WriteOptions(level, over, h3_resolution)
     check_outputs(
         [target], release.area, over=over, h3_resolution=h3_resolution, overwrite=overwrite
     )
     if level is not None:
         release.area.grid.at_level(level)
-    match suffix_of(target):
-        case ".png":
-            data = picture.png(release, over=over, level=level)
-        case ".tif" | ".tiff":
-            data = geotiff.geotiff(release, level)
-        case ".geojson":
-            data = geojson.geojson(release, level)
-        case ".csv":
-            data = tables.cell_table(release, level)
-        case ".h3.csv":
-            data = tables.h3_csv(release, level, resolution=h3_resolution)
-        case ".h3.parquet":
-            data = tables.h3_parquet(release, level, resolution=h3_resolution)
-        case ".npz":
-            data = archive.npz(release, level)
-        case ".html":
-            data = page.html(release, level)
-        case _:
-            data = archive.report_json(release)
-    save(target, data, overwrite=overwrite)
+    save(target, format_of(target).encode(release, options), overwrite=overwrite)
 
 
 def check_outputs(
@@ -84,22 +245,35 @@ def check_outputs(
 ) -> None:
     """Refuse outputs that could not be written, before anything is read or charged.
 
-    That is an unknown suffix, one that does not go with the kind of area, a missing package or
-    folder, a file that exists already, the same file twice, an image that is none or not of the
-    area.
+    Args:
+        paths: The files, each with a known suffix.
+        area: The area of the map.
+        over: The image under the heat of a map in pixels.
+        h3_resolution: Resolution of H3 tables.
+        overwrite: Whether files that exist may be replaced.
+
+    Raises:
+        InvalidParameter: An unknown suffix, one that does not go with the kind of area, a missing
+            folder, a file that exists already, the same file twice, an image not of the area.
+        InvalidInput: The image cannot be read.
+        MissingPackage: A format needs a package that is not installed.
+
     """
     targets = [Path(path) for path in paths]
+    options = WriteOptions(over=over, h3_resolution=h3_resolution)
     for target in targets:
-        suffix = suffix_of(target)
-        if suffix in DEGREES_ONLY and area.kind != "degrees":
+        kind = format_of(target)
+        if kind.degrees_only and area.kind != "degrees":
             raise InvalidParameter(
-                f"{suffix} is for longitudes and latitudes, the map is in {area.kind}: {target}; "
+                f"{kind.suffix} is for longitudes and latitudes, the map is in {area.kind}: {target}; "
                 "write .csv instead; nothing was written"
             )
-        if any(importlib.util.find_spec(package) is None for package in SUFFIXES[suffix][1]):
-            raise MissingPackage(geojson.GEO)
-        if suffix.startswith(".h3"):
-            tables.check_h3(area, area.grid.levels, h3_resolution)
+        absent = [one for one in kind.packages if importlib.util.find_spec(one) is None]
+        if absent:
+            ours = kind.suffix in SUFFIXES
+            raise MissingPackage(geojson.GEO if ours else f"pip install {' '.join(absent)}")
+        if kind.check is not None:
+            kind.check(area, options)
         if not target.parent.is_dir():
             raise InvalidParameter(
                 f"the folder of {target} must exist, it does not; nothing was written"
@@ -118,14 +292,40 @@ def check_outputs(
         picture.check_image(over, area)
 
 
-def suffix_of(path: Path) -> str:
-    """The known suffix a file name ends in, the longest there is."""
-    fits = [suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)]
+def keep_apart(outputs: Iterable[Path], others: Iterable[str | Path | None], rows: Any) -> None:
+    """Refuse outputs that would replace what is read: the ledger, an image, the rows themselves.
+
+    Args:
+        outputs: Files that would be written.
+        others: Files that are read; those that are None are passed over.
+        rows: The source of the rows: a path or pattern, or a table in memory.
+
+    Raises:
+        InvalidParameter: An output is one of them, or lies in the folder of the rows.
+
+    """
+    read = [Path(one) for one in others if one]
+    folder = None
+    if isinstance(rows, str | Path):
+        read += [Path(rows), *map(Path, glob.glob(str(rows), recursive=True))]
+        folder = Path(rows).resolve()
+    places = {path.resolve() for path in read}
+    for path in outputs:
+        if path.resolve() in places or path.resolve().parent == folder:
+            raise InvalidParameter(
+                f"{path} must not replace the ledger, an image or rows that are read; nothing was charged"
+            )
+
+
+def format_of(path: Path) -> MapFormat:
+    """The format whose suffix a file name ends in, the longest there is."""
+    known = registered_formats()
+    fits = [suffix for suffix in known if path.name.lower().endswith(suffix)]
     if not fits:
         raise InvalidParameter(
-            f"the name of an output must end in one of {', '.join(SUFFIXES)}, got {path}; nothing was written"
+            f"the name of an output must end in one of {', '.join(known)}, got {path}; nothing was written"
         )
-    return max(fits, key=len)
+    return known[max(fits, key=len)]
 
 
 def save(path: Path, data: bytes, *, overwrite: bool) -> None:

@@ -21,11 +21,11 @@ from sfumato.heatmap.export.picture import (
     drawn,
     encoded,
     extent_of,
-    noise_share,
     overlay,
     plain_image,
 )
 from sfumato.heatmap.export.shapes import Cells, cells_of
+from sfumato.heatmap.inference.noise_floor import noise_share
 from sfumato.spaces import DEGREE
 
 if TYPE_CHECKING:

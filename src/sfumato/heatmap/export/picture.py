@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +15,8 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures import TOPS, Frame, Overlay, Words, draw_heatmap, palette, round_number, shades
-from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import CountsPosterior
-from sfumato.heatmap.inference.uncertainty import CONFIDENCE, TIMES
-from sfumato.privacy import UNITS, ZCDP
+from sfumato.heatmap.inference.noise_floor import picture_floor, quick_floor
+from sfumato.heatmap.inference.uncertainty import CONFIDENCE
 from sfumato.spaces import DEGREE, Area
 
 if TYPE_CHECKING:
@@ -49,23 +46,18 @@ def drawn(release: HeatmapRelease, level: int | None = None) -> Drawn:
     A map that knows how sure it is has its floor from that.
     """
     found = quickly_drawn(release, level)
-    return (
-        found
-        if release.posterior is None
-        else replace(found, floor=_own_floor(release, found.level))
-    )
+    return replace(found, floor=picture_floor(release, found.level, sigma=SIGMA))
 
 
 def quickly_drawn(release: HeatmapRelease, level: int | None = None) -> Drawn:
-    """The same with a floor from the width of the noise alone: for films of many maps."""
+    """The same with a floor from the width of the noise alone: for timelapses of many maps."""
     chosen = min(release.area.grid.levels, FINEST_PICTURE) if level is None else level
     whole = release.image(chosen, sigma=SIGMA)
     first_column, first_row, last_column, last_row = release.area.window(chosen)
     shares = whole[first_row:last_row, first_column:last_column]
     top = round_number(max(float(shares.max()), 1e-12), TOPS)
-    return Drawn(
-        chosen, shares, extent_of(release.area, chosen), top, _noise_floor(release, chosen)
-    )
+    floor = quick_floor(release, chosen, sigma=SIGMA)
+    return Drawn(chosen, shares, extent_of(release.area, chosen), top, floor)
 
 
 def extent_of(area: Area, level: int) -> tuple[float, float, float, float]:
@@ -137,80 +129,6 @@ def rings_said(found: Uncertainty) -> str:
             return f"ring: over twice the average inside it, {chance}"
         case _:
             return f"rings: over twice the average inside each, all of them at once {chance}"
-
-
-def noise_share(release: HeatmapRelease) -> float:
-    """The share below which a single cell may well be noise: that of twice the width of the noise, in users.
-
-    86 % of Laplace noise is below twice its scale. It is at least about 1 / epsilon users, or
-    1 / sqrt(2 rho), however the map was made [ghosh12]. A map of nobody has only noise.
-    """
-    loss = release.receipt.guarantee.loss
-    price: float = math.sqrt(2 * loss.rho) if isinstance(loss, ZCDP) else float(loss.epsilon)
-    users = release.tiles.total
-    if price <= 0 or users <= 0:
-        return math.inf
-    return 2 * max(1 / price, *_scales(release)) / users
-
-
-def _scales(release: HeatmapRelease) -> list[float]:
-    """Scales of the noise on counts, in users: all that the ledger's entry names, or the usual one of zoom.
-
-    Zoom pays for each count by itself; half of those that no finer one followed have at least that
-    scale.
-    """
-    parameters = release.receipt.entry.parameters
-    if "part_scale" in parameters and isinstance(release.posterior, CountsPosterior):
-        counts = release.posterior.counts
-        return [float(np.median(counts.scales[_last(counts)]))]
-    named = [
-        parameters.get(name, "0")
-        for name in ("scale", "scales", "leaf_scale", "second_scale", "sigma")
-    ]
-    every = [one for value in named for one in (value if isinstance(value, list) else [value])]
-    return [float(Fraction(str(one))) / UNITS for one in every]
-
-
-def _last(counts: NoisyCounts) -> npt.NDArray[np.bool_]:
-    """Which counts are of cells in which no finer one was counted."""
-    last = np.ones(counts.levels.size, dtype=np.bool_)
-    for level in range(counts.finest):
-        here, finer = counts.levels == level, counts.levels > level
-        above = counts.codes[finer] >> 2 * (counts.levels[finer] - level)
-        last[here] = ~np.isin(counts.codes[here], above)
-    return last
-
-
-def _noise_floor(release: HeatmapRelease, level: int) -> float:
-    """How high such noise stands in the picture: as one place, or on all cells of the map, if that is more.
-
-    A Gaussian over s cells peaks at 1 / (2 pi s^2).
-    """
-    blob: float = 2 * math.pi * (SIGMA * 2.0**level) ** 2
-    # A posterior shows, and a prior cuts, many more tiles than were counted, but neither adds
-    # noise.
-    if isinstance(release.posterior, CountsPosterior):
-        tiles = int(_last(release.posterior.counts).sum())
-    else:
-        tiles = release.tiles.codes.size if release.prior is None else release.prior.tiles
-    return noise_share(release) * max(1 / max(1.0, blob), min(1.0, tiles / 4.0**level))
-
-
-def _own_floor(release: HeatmapRelease, level: int) -> float:
-    """A map that knows how sure it is need not guess.
-
-    Of what it shows at places where there may be under half the average, 95 % is below its floor.
-    """
-    band = release.band()
-    first_column, first_row, last_column, last_row = release.area.window(band.level)
-    here = np.s_[first_row:last_row, first_column:last_column]
-    shown, low = release.image(band.level, sigma=SIGMA)[here], band.low[here]
-    doubtful = np.sort(shown[low <= 1 / (TIMES * low.size)])
-    if not doubtful.size:
-        return 0.0
-    held = np.cumsum(doubtful)
-    # A cell of a coarser picture has several of the band's.
-    return float(doubtful[np.searchsorted(held, 0.95 * held[-1])]) * 4.0 ** (band.level - level)
 
 
 def cell_said(release: HeatmapRelease, level: int) -> str:

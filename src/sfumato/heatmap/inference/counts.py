@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sfumato._types import FloatArray, IntArray
+from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.errors import InvalidInput
 
 
@@ -24,7 +23,7 @@ class NoisyCounts:
     codes: IntArray
     values: FloatArray
     scales: FloatArray
-    ceiling: npt.NDArray[np.bool_]
+    ceiling: BoolArray
     groups: int = 1
 
     def __post_init__(self) -> None:
@@ -50,6 +49,21 @@ class NoisyCounts:
     def finest(self) -> int:
         """The finest level that was counted."""
         return int(self.levels.max(initial=0))
+
+    @property
+    def last(self) -> BoolArray:
+        """Which counts are of cells in which no finer cell was counted."""
+        last = np.ones(self.levels.size, dtype=np.bool_)
+        for level in range(self.finest):
+            here, finer = self.levels == level, self.levels > level
+            above = self.codes[finer] >> 2 * (self.levels[finer] - level)
+            last[here] = ~np.isin(self.codes[here], above)
+        return last
+
+    @property
+    def usual_scale(self) -> float:
+        """The median scale of the last counts, in users: half of them have at least that noise."""
+        return float(np.median(self.scales[self.last]))
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists."""

@@ -18,6 +18,7 @@ from scipy.ndimage import gaussian_filter
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.inference import posterior_kernel as kernel
+from sfumato.heatmap.inference.bounded import counted_tiles
 from sfumato.heatmap.inference.cascade import (
     MASSES,
     Shares,
@@ -27,6 +28,7 @@ from sfumato.heatmap.inference.cascade import (
     usual_shares,
 )
 from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Grid
 
 # A cell's mass is expected to lie as a blur of its surroundings says: a Gaussian of 0.6 cells.
@@ -88,15 +90,29 @@ class _Tree:
 
 
 class CountsPosterior:
-    """What is known of a map after its noisy counts were released; worked out when it is first asked for."""
+    """What is known of a map after its noisy counts were released; worked out when first used.
 
-    def __init__(self, counts: NoisyCounts) -> None:
+    `mean_is_map` says that the map shown is the mean of this posterior: then mass below the counted
+    cells was spread by the prior, and `counted` gives it back to them.
+    """
+
+    def __init__(self, counts: NoisyCounts, *, mean_is_map: bool = False) -> None:
         if counts.finest > FINEST or counts.groups != 1:
             raise InvalidParameter(
                 f"counts of one map and of levels 0..{FINEST} have a posterior, got {counts.groups} maps and "
                 f"level {counts.finest}; none was made"
             )
         self.counts = counts
+        self.mean_is_map = mean_is_map
+
+    @property
+    def noise_scale(self) -> float | None:
+        """The usual scale of its last counts, in users, where each was paid for by itself."""
+        return self.counts.usual_scale if self.mean_is_map else None
+
+    def counted(self, tiles: Tiles) -> Tiles:
+        """The masses of the map on the finest cells that were counted."""
+        return counted_tiles(tiles, self.counts) if self.mean_is_map else tiles
 
     @cached_property
     def _fit(self) -> _Fit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import warnings
@@ -189,6 +190,40 @@ def sharpened(tiles: Tiles, weights: FloatArray, *, even: float = EVEN) -> Tiles
         np.concatenate([tiles.codes, some[filled].astype(np.int64)]),
         np.concatenate([masses, added[filled]]),
     )
+
+
+def declared_prior(
+    prior: Prior | str | Path | None, area: Area, *, rows: Any = None
+) -> Prior | None:
+    """The prior, refused before anything is charged if it is private or of no use.
+
+    That is one of the files of `rows`, one that cannot be read, or one without weight inside the
+    area.
+    """
+    if prior is None:
+        return None
+    if isinstance(prior, Prior):
+        prior.check(area)
+        return prior
+    path = Path(prior)
+    if isinstance(rows, str | Path):
+        text = str(rows)
+        private = [Path(text.partition("::")[0]), *map(Path, glob.glob(text, recursive=True))]
+        if any(_is_among(path, one) for one in private):
+            raise InvalidParameter(
+                f"a prior is public, {path} is the private table itself; nothing was charged"
+            )
+    found = read_prior(path)
+    found.check(area)
+    return found
+
+
+def _is_among(path: Path, rows: Path) -> bool:
+    """Whether a file is the table, under any name, or one of a folder of it."""
+    try:
+        return path.samefile(rows) or (rows.is_dir() and rows.resolve() in path.resolve().parents)
+    except OSError:  # one of them does not exist: reading it will say so
+        return False
 
 
 # -- reading

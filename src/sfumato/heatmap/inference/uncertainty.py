@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,8 @@ from sfumato._types import BoolArray, FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth, smooth_each
 from sfumato.heatmap.inference.bounded import hold_inside, last_counted, window
-from sfumato.heatmap.inference.posterior import CountsPosterior
+from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Area, Grid
 
 SmallFloats = npt.NDArray[np.float32]
@@ -46,17 +48,44 @@ REACH = 2.0
 MOST_MARKS = 30
 HEAVY = 0.9
 
+# What was worked out of a posterior lives as long as it does: as long as the map it belongs to.
+_KNOWN: WeakKeyDictionary[MapPosterior, dict[tuple[Area, int, float, float], Uncertainty]] = (
+    WeakKeyDictionary()
+)
+
 
 class MapPosterior(Protocol):
-    """Maps that could have led to what was released, in users [draw, row, column]; the same ones every time.
+    """Maps that could have led to what was released, in users; the same ones every time.
 
-    It is compared by identity, so that what was worked out once need not be again.
+    A class of one's own inherits from this one and has `maps`; it is compared by identity. The rest
+    has defaults for a posterior that was not made of noisy counts.
     """
 
-    def maps(self, count: int, level: int) -> FloatArray:
-        """So many maps of a level."""
+    @property
+    def counts(self) -> NoisyCounts | None:
+        """The noisy counts it was made of: a saved map keeps them."""
+        return None
 
-    def __hash__(self) -> int: ...
+    @property
+    def mean_is_map(self) -> bool:
+        """Whether the map shown is the mean of this posterior."""
+        return False
+
+    @property
+    def noise_scale(self) -> float | None:
+        """The usual scale of the noise on a count, in users; None where the method says it."""
+        return None
+
+    def counted(self, tiles: Tiles) -> Tiles:
+        """The masses of the map on the finest cells that were counted."""
+        return tiles
+
+    def maps(self, count: int, level: int) -> FloatArray:
+        """So many maps of a level [draw, row, column]."""
+
+    def __hash__(self) -> int:
+        """By identity: what was worked out of it once need not be again."""
+        return object.__hash__(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +164,7 @@ def uncertainty(
     sigma: float = SIGMA,
     coverage: float = COVERAGE,
 ) -> Uncertainty:
-    """All that is said of a map's uncertainty, from one set of draws; the same map is worked out once.
+    """All that is said of a map's uncertainty, from one set of draws; kept as long as the posterior.
 
     `level` is at most FINEST_DRAWS; `sigma` is the blur in sides of the grid.
     """
@@ -151,10 +180,13 @@ def uncertainty(
         raise InvalidParameter(
             f"coverage must lie in (0, {1 - 2 / (DRAWS + 1):.2f}], got {coverage}; nothing was drawn"
         )
-    return _worked_out(posterior, area, chosen, sigma, coverage)
+    known = _KNOWN.setdefault(posterior, {})
+    asked = (area, chosen, sigma, coverage)
+    if asked not in known:
+        known[asked] = _worked_out(posterior, area, chosen, sigma, coverage)
+    return known[asked]
 
 
-@lru_cache(maxsize=4)
 def _worked_out(
     posterior: MapPosterior, area: Area, level: int, sigma: float, coverage: float
 ) -> Uncertainty:
@@ -178,7 +210,7 @@ def maps_inside(posterior: MapPosterior, area: Area, level: int) -> FloatArray:
     maps = posterior.maps(DRAWS, level)
     grid = area.grid.at_level(level)
     leaves = np.arange(grid.size).reshape(grid.side, -1)
-    if isinstance(posterior, CountsPosterior):
+    if posterior.counts is not None:
         leaves = last_counted(posterior.counts, level)[grid.codes_of_image()]
     found = hold_inside(maps.reshape(len(maps), -1), leaves.ravel(), window(area, level).ravel())
     found = found.reshape(maps.shape)

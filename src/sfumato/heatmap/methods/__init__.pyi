@@ -1,10 +1,34 @@
-from .protocol import Method, NoisyTree
-from .pyramid import PyramidMethod
-from .zoom import ZoomMethod
+from .budget_split import split_epsilon
+from .private_bounds import PrivateBounds, area_prices, find_area
+from .protocol import MapEstimate, MapMethod, Method, NoisyLevel, NoisyTree
+from .pyramid import Pyramid, PyramidMethod
+from .registry import (
+    MethodEntry,
+    method_named,
+    register_method,
+    registered_methods,
+    unregister_method,
+)
+from .zoom import Zoom, ZoomMethod, ZoomTree
 
 __all__ = [
+    "MapEstimate",
+    "MapMethod",
     "Method",
+    "MethodEntry",
+    "NoisyLevel",
     "NoisyTree",
+    "PrivateBounds",
+    "Pyramid",
     "PyramidMethod",
+    "Zoom",
     "ZoomMethod",
+    "ZoomTree",
+    "area_prices",
+    "find_area",
+    "method_named",
+    "register_method",
+    "registered_methods",
+    "split_epsilon",
+    "unregister_method",
 ]

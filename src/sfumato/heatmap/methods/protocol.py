@@ -1,4 +1,4 @@
-"""What a way of making a map is: a mechanism that pays for noisy counts, and an estimate made of them."""
+"""What a map method is: a mechanism that pays for noisy counts, and an estimate made of them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,78 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.tiles import Tiles
-from sfumato.privacy import Bound, Mechanism
+from sfumato.heatmap.inference.uncertainty import MapPosterior
+from sfumato.heatmap.tiles import Tiles, inside
+from sfumato.privacy import UNITS, Bound, Mechanism
 from sfumato.records import CellSums
-from sfumato.spaces import Grid
+from sfumato.spaces import Area, Grid
 
 U = TypeVar("U")
 
 
-class Method(Protocol[U]):
-    """A frozen value with the public parameters of a method; `name` is its word on the command line."""
+@dataclass(frozen=True, slots=True, eq=False)
+class MapEstimate:
+    """One map made of what was released, and what is known of its noise.
+
+    Attributes:
+        tiles: Mass in users, none of it outside the bounds of the area.
+        posterior: Draws maps that could have led to what was released, for methods that can.
+        noise_scale: The usual scale of the noise on a count, in users; 0 where it is not known, or
+            where the posterior says it.
+
+    """
+
+    tiles: Tiles
+    posterior: MapPosterior | None = None
+    noise_scale: float = 0.0
+
+
+class MapMethod(Protocol[U]):
+    """A frozen value with the public parameters of a method; `name` is its word on the command line.
+
+    A method of one's own has `name`, `mechanism` and `estimate`. One that inherits from this class
+    may also say how much noise is on its counts (`noise_scale`), and give each map a posterior
+    (`maps`): pictures, bands and zone totals follow them. `register_method` makes it known by name.
+    """
 
     name: ClassVar[str]
 
     def mechanism(self, epsilon: Fraction, bound: Bound, grid: Grid) -> Mechanism[CellSums, U]:
-        """The mechanism that costs at most epsilon on sums with this bound."""
+        """The mechanism that costs at most epsilon on sums with this bound.
+
+        Of the grid it may use the number of levels only: where the bounds are found privately, they
+        are not known yet when the map is priced.
+        """
 
     def estimate(self, released: U, grid: Grid) -> tuple[Tiles, ...]:
         """One map for each group, from what was released alone: post-processing costs nothing."""
+
+    def noise_scale(self, mechanism: Any) -> Fraction:
+        """The usual scale of the noise on one count, in units of mass; 0 where it is not known."""
+        del mechanism
+        return Fraction(0)
+
+    def maps(self, released: U, mechanism: Any, area: Area) -> tuple[MapEstimate, ...]:
+        """The estimate of each group inside the bounds, and what else is known of it."""
+        # A method that does not inherit from this class has no noise_scale.
+        said = getattr(self, "noise_scale", None)
+        scale = float((said(mechanism) if said else 0) / UNITS)
+        return tuple(
+            MapEstimate(inside(tiles, area), noise_scale=scale)
+            for tiles in self.estimate(released, area.grid)
+        )
+
+
+Method = MapMethod
+
+
+def maps_of(
+    method: MapMethod[Any], released: Any, mechanism: Any, area: Area
+) -> tuple[MapEstimate, ...]:
+    """What a method makes of what was released, also where it does not inherit from MapMethod."""
+    make = getattr(type(method), "maps", MapMethod.maps)
+    found: tuple[MapEstimate, ...] = make(method, released, mechanism, area)
+    return found
 
 
 def check_level(level: int, bound: Bound, *, by: str) -> None:

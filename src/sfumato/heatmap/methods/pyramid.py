@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -15,11 +15,17 @@ from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import FINEST, CountsPosterior
 from sfumato.heatmap.inference.tree_fit import reconstruct
 from sfumato.heatmap.methods.budget_split import DECAY, checked_decay, first_level, split_epsilon
-from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree, check_level
+from sfumato.heatmap.methods.protocol import (
+    MapEstimate,
+    MapMethod,
+    NoisyLevel,
+    NoisyTree,
+    check_level,
+)
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP
 from sfumato.records import CellSums
-from sfumato.spaces import MAX_LEVELS, Grid
+from sfumato.spaces import MAX_LEVELS, Area, Grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,7 @@ def _largest(noisy: IntArray, groups: int, width: int) -> IntArray | slice:
 
 
 @dataclass(frozen=True, slots=True)
-class PyramidMethod:
+class PyramidMethod(MapMethod[NoisyTree]):
     """A map from a pyramid of `width` cells a level, budget falling by `decay` from its first level on.
 
     The defaults are those of [ghazi23, sec. 4].
@@ -156,11 +162,21 @@ class PyramidMethod:
         """The map of each group that fits the released counts best in l1."""
         return reconstruct(released, grid)
 
-    def posteriors(self, released: NoisyTree, mechanism: Pyramid) -> tuple[CountsPosterior, ...]:
-        """What each map could have been: of cells that were looked at and not kept, a ceiling is known."""
+    def noise_scale(self, mechanism: Pyramid) -> Fraction:
+        """That of the level with the most noise."""
+        return max(mechanism.scales)
+
+    def maps(self, released: NoisyTree, mechanism: Pyramid, area: Area) -> tuple[MapEstimate, ...]:
+        """The best fit of each map with its posterior, which has no level finer than FINEST.
+
+        Of cells that were looked at and not kept, the posterior knows a ceiling.
+        """
+        plain = MapMethod.maps(self, released, mechanism, area)
+        if mechanism.first_level > FINEST:
+            return plain
         return tuple(
-            CountsPosterior(_noisy_counts(released, mechanism, group))
-            for group in range(released.groups)
+            replace(one, posterior=CountsPosterior(_noisy_counts(released, mechanism, group)))
+            for group, one in enumerate(plain)
         )
 
 

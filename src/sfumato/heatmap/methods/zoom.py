@@ -13,14 +13,15 @@ import numpy as np
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
+from sfumato.heatmap.inference.bounded import inside_bounds
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import FINEST, CountsPosterior, rough_masses
-from sfumato.heatmap.methods.protocol import check_level
-from sfumato.heatmap.tiles import Tiles, dense_tiles
+from sfumato.heatmap.methods.protocol import MapEstimate, MapMethod, check_level
+from sfumato.heatmap.tiles import Tiles, dense_tiles, inside
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
 from sfumato.privacy.accounting import Number, exact
 from sfumato.records import CellSums
-from sfumato.spaces import MAX_LEVELS, Grid
+from sfumato.spaces import MAX_LEVELS, Area, Grid
 
 # A budget is spent in so many equal parts: few enough for a table of noise each, and fine enough.
 PARTS = 64
@@ -275,7 +276,7 @@ def dearest_path(tree: ZoomTree) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ZoomMethod:
+class ZoomMethod(MapMethod[ZoomTree]):
     """Zoom with the mean of its posterior as the map; detail finer than `blur` is not paid for.
 
     `blur` is the deviation of the filter the map will be seen through, in sides of the map: cells
@@ -322,6 +323,14 @@ class ZoomMethod:
             for group in range(released.groups)
         )
 
-    def posteriors(self, released: ZoomTree) -> tuple[CountsPosterior, ...]:
-        """What each map could have been."""
-        return tuple(CountsPosterior(released.counts(group)) for group in range(released.groups))
+    def maps(self, released: ZoomTree, mechanism: Zoom, area: Area) -> tuple[MapEstimate, ...]:
+        """The mean of each map's posterior inside the bounds, and the posterior."""
+        del mechanism
+        level = min(area.grid.levels, FINEST)
+        found = []
+        for group in range(released.groups):
+            one = CountsPosterior(released.counts(group), mean_is_map=True)
+            masses = inside_bounds(one.means(level), one.counts, area)
+            tiles = inside(dense_tiles(area.grid, level, masses), area)
+            found.append(MapEstimate(tiles, one))
+        return tuple(found)

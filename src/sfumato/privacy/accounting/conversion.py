@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, assert_never
 
@@ -105,10 +106,53 @@ def _overhead(order: Any, delta: Any) -> Any:
 def _best(objective: Any) -> float:
     """An order near the minimum of an objective; any order is valid, a poor one only costs tightness."""
     import numpy as np
-    from scipy.optimize import minimize_scalar
 
     exponents = np.linspace(-12, 24, 145)
     start = int(np.argmin([objective(1 + 2.0**x) for x in exponents]))
     low, high = exponents[max(start - 1, 0)], exponents[min(start + 1, exponents.size - 1)]
-    found = minimize_scalar(lambda x: objective(1 + 2.0**x), bounds=(low, high), method="bounded")
-    return float(1 + 2.0**found.x)
+    return float(1 + 2.0 ** minimum_between(lambda x: objective(1 + 2.0**x), low, high))
+
+
+def minimum_between(objective: Callable[[float], float], low: float, high: float) -> float:
+    """Where an objective is least between two places, to about 1e-5, by Brent's method.
+
+    The same steps, hence the same double, as `scipy.optimize.minimize_scalar` with bounds: devices
+    convert budgets too, and do not load SciPy.
+    """
+    shrink, root = 0.5 * (3.0 - math.sqrt(5.0)), math.sqrt(2.2e-16)
+    best = second = third = low + shrink * (high - low)
+    at_best = at_second = at_third = objective(best)
+    step = before = 0.0
+    for _ in range(499):
+        middle, near = 0.5 * (low + high), root * abs(best) + 1e-5 / 3.0
+        if abs(best - middle) <= 2.0 * near - 0.5 * (high - low):
+            break
+        parabolic = False
+        if abs(before) > near:
+            r = (best - second) * (at_best - at_third)
+            q = (best - third) * (at_best - at_second)
+            p = (best - third) * q - (best - second) * r
+            q = 2.0 * (q - r)
+            p, q = (-p if q > 0 else p), abs(q)
+            r, before = before, step
+            parabolic = abs(p) < abs(0.5 * q * r) and q * (low - best) < p < q * (high - best)
+            if parabolic:
+                step = p / q
+                if best + step - low < 2.0 * near or high - (best + step) < 2.0 * near:
+                    step = math.copysign(near, middle - best)
+        if not parabolic:  # a step of the golden section
+            before = (low if best >= middle else high) - best
+            step = shrink * before
+        place = best + math.copysign(max(abs(step), near), step)
+        value = objective(place)
+        if value <= at_best:
+            low, high = (best, high) if place >= best else (low, best)
+            third, at_third, second, at_second = second, at_second, best, at_best
+            best, at_best = place, value
+        else:
+            low, high = (place, high) if place < best else (low, place)
+            if value <= at_second or second == best:
+                third, at_third, second, at_second = second, at_second, place, value
+            elif value <= at_third or third in (best, second):
+                third, at_third = place, value
+    return best

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import mpmath
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
@@ -91,7 +89,7 @@ class GaussianLaw:
             # O(sigma**-4).
             x = (k + 0.5) / sigma
             density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
-            return np.asarray(special.ndtr(x) + x * density / (24 * sigma**2))
+            return np.asarray(_phi(x) + x * density / (24 * sigma**2))
         sums = _sums(self)
         reach = sums.size // 2
         return np.asarray(sums[np.clip(k, -reach, reach).astype(np.int64) + reach])
@@ -121,12 +119,12 @@ class RoundedGaussianLaw:
         x, sigma = np.abs(np.asarray(z, dtype=np.float64)), float(self.sigma)
         # By symmetry taken in the lower tail, where the difference of two small numbers keeps its
         # digits.
-        return np.asarray(special.ndtr(-(x - 0.5) / sigma) - special.ndtr(-(x + 0.5) / sigma))
+        return np.asarray(_phi(-(x - 0.5) / sigma) - _phi(-(x + 0.5) / sigma))
 
     def cdf(self, z: npt.ArrayLike) -> FloatArray:
         """P(Z <= z)."""
         return np.asarray(
-            special.ndtr((np.floor(np.asarray(z, dtype=np.float64)) + 0.5) / float(self.sigma))
+            _phi((np.floor(np.asarray(z, dtype=np.float64)) + 0.5) / float(self.sigma))
         )
 
     @property
@@ -149,9 +147,18 @@ def _sums(law: GaussianLaw) -> FloatArray:
     return np.clip(np.cumsum(law.pmf(np.arange(-reach, reach + 1))), 0, 1)
 
 
+def _phi(x: FloatArray) -> FloatArray:
+    """The standard normal distribution function; to draw noise nobody needs it, nor SciPy."""
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(x))
+
+
 @lru_cache(maxsize=256)
 def _theta(sigma: float) -> float:
     """The sum of exp(-k**2 / (2 sigma**2)) over all integers: a Jacobi theta function."""
+    import mpmath
+
     return (
         float(mpmath.jtheta(3, 0, mpmath.exp(-1 / (2 * mpmath.mpf(sigma) ** 2))))
         if sigma < 8

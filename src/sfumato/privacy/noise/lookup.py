@@ -1,4 +1,4 @@
-"""The compiled search behind keyed draws: fixed depth, no branch on the value."""
+"""The search behind keyed draws: fixed depth, no branch on the value; compiled where draws are many."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from sfumato.privacy.noise.tables import Sampler
 
 SIGN = np.uint64(63)
 REST = np.uint64(0x7FFFFFFFFFFFFFFF)
+MANY = 2**14  # blocks; a device asks for fewer, and does not load a compiler for them
 
 
 @lru_cache(maxsize=1)
 def _compiled() -> Callable[..., IntArray]:
-    # numba takes a third of a second to import: not before the first keyed draw.
+    # numba takes a third of a second to import, and 150 MB: not before it is worth it.
     from sfumato._compiled import njit
 
     @njit
@@ -78,7 +79,34 @@ def _layout(sampler: Sampler) -> tuple[Any, ...]:
     return (np.concatenate(highs), np.concatenate(lows), *integers, sampler.signed)
 
 
+def _by_columns(
+    words: Any, high: Any, low: Any, starts: Any, halves: Any, weights: Any, signed: bool
+) -> IntArray:
+    """The same search by NumPy, all draws in step: every one makes as many comparisons as any other."""
+    blocks = weights.size
+    total = np.zeros(words.shape[0] // blocks, dtype=np.int64)
+    sign, nonzero = total, total
+    for j in range(blocks):
+        negative = (words[j::blocks, 0] >> SIGN).astype(np.int64)
+        h, lo = words[j::blocks, 0] & REST, words[j::blocks, 1]
+        position = np.zeros(total.size, dtype=np.int64)
+        step = int(halves[j])
+        while step > 0:
+            probe = starts[j] + position + step - 1
+            t = high[probe]
+            position += step * ((t < h) | ((t == h) & (low[probe] <= lo)))
+            step >>= 1
+        if signed:
+            total += weights[j] * ((position ^ -negative) + negative)
+        elif j == 0:
+            sign, nonzero = negative, position
+        else:
+            total += weights[j] * position
+    return total if signed else nonzero * (((total + 1) ^ -sign) + sign)
+
+
 def look_up(raw: bytes, sampler: Sampler) -> IntArray:
     """Draws from 16-byte big-endian blocks, as many per draw as the sampler has tables."""
     words = np.frombuffer(raw, dtype=">u8").astype(np.uint64).reshape(-1, 2)
-    return _compiled()(words, *_layout(sampler))
+    search = _compiled() if words.shape[0] >= MANY else _by_columns
+    return search(words, *_layout(sampler))

@@ -15,10 +15,10 @@ from sfumato._types import FloatArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.field_kernel import box_masses
-from sfumato.sensing.model.operators.kinds import GraphDiffusion, Operator
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.compress import Range, range_of
 from sfumato.sensing.recovery.solver.operator_cache import afresh
-from sfumato.spaces import Graph
 
 DOUBTFUL = 1e-3
 """A p-value below which the physics is said not to fit."""
@@ -47,14 +47,14 @@ class Misfit:
     in the box: never too small, and mostly much too large, since sources bend to the noise as well.
     `square` is all that the best sources leave, outside and inside, in squares of sigma, or less
     where sensors times cells are more than 2**20: there the search ends as soon as it is clear
-    whether to warn. `said` is a warning, or that it did not become clear, or nothing.
+    whether to warn. `message` is a warning, or that it did not become clear, or nothing.
     """
 
     outside: float
     inside: float
     degrees: int
     square: float
-    said: str
+    message: str
 
     @property
     def p_value(self) -> float:
@@ -87,9 +87,9 @@ def misfit(
     more than 2**20, many sources may be more than the 8 rounds of the search there (100 steps on a
     graph) find: then it says so.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
-    >>> misfit(hall, np.where(np.arange(50) == 7, 2.0, 0.1), sigma=0.1).said  # doctest: +ELLIPSIS
+    >>> misfit(hall, np.where(np.arange(50) == 7, 2.0, 0.1), sigma=0.1).message  # doctest: +ELLIPSIS
     'the readings do not fit the stated physics (p = 2.4e-35): look at single sensors, ...'
     """
     readings, noise = checked_readings(operator, y, what="nothing was tested"), checked_sigma(sigma)
@@ -124,13 +124,13 @@ def misfit(
     else:
         least = square = least_square(operator, found, inner, upper=upper, close=CLOSE * noise**2)
     inside = tail(least)
-    said = _said(operator, outside, inside, quiet=quiet < loud)
-    if not said and large and not clear(least, square):
-        said = (
+    message = _message(operator, outside, inside, quiet=quiet < loud)
+    if not message and large and not clear(least, square):
+        message = (
             f"whether sources explain the readings was not found out: {operator.shape[1]} cells and "
             f"{len(readings)} sensors are too many to search"
         )
-    return Misfit(outside, inside, degrees, (rest + least) / noise**2, said)
+    return Misfit(outside, inside, degrees, (rest + least) / noise**2, message)
 
 
 def least_square(
@@ -270,11 +270,11 @@ def p_said(chance: float) -> str:
     return f"p = {chance:.1e}" if chance >= TINY else f"p below {TINY:.0e}"
 
 
-def _said(operator: Operator, outside: float, inside: float, *, quiet: bool) -> str:
+def _message(operator: Operator, outside: float, inside: float, *, quiet: bool) -> str:
     chance = min(1.0, 2 * min(outside, inside))
     if chance >= DOUBTFUL:
         return ""
-    time = "rate" if isinstance(operator.space, Graph) else "diffusion time"
+    time = operator.time_name
     if inside < outside:
         where = f"look at the {time}, the unit, the largest mass of a source, and single sensors"
     elif quiet:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.estimate import distances_between, places_of
 
 RHAT = 1.1  # halves worth 30 independent draws each are above it for one of ten statistics in 10 runs of 100
@@ -35,7 +35,7 @@ class Mixing:
         return self.rhat <= RHAT and self.law_gap <= LAW_GAP
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """One sentence."""
         found = f"R-hat {self.rhat:.3f} over two halves of {self.particles} draws"
         if self.mixed:

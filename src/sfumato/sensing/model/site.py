@@ -17,7 +17,7 @@ import numpy as np
 
 from sfumato import spaces
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
-from sfumato.files import write_file
+from sfumato.files import read_json, write_file
 from sfumato.privacy import MovedMass, SwappedCells
 from sfumato.privacy.accounting import (
     canonical,
@@ -27,7 +27,6 @@ from sfumato.privacy.accounting import (
     nonnegative,
     positive,
 )
-from sfumato.sensing.files import read_json
 from sfumato.sensing.model.operators.protocol import Operator, part_of
 from sfumato.sensing.model.operators.registry import operator_from_json
 from sfumato.sensing.model.sensors import Sensors
@@ -118,6 +117,18 @@ class Site:
     def sensors(self) -> Sensors:
         """The named set of sensors."""
         return self.operator.sensors
+
+    @property
+    def box(self) -> tuple[list[float], list[float]] | None:
+        """The lowest and highest coordinates of sources on a line or a grid; None elsewhere."""
+        space = self.operator.space
+        match space:
+            case spaces.Line():
+                return [min(0.0, float(space.positions[0]))], [float(space.positions[-1])]
+            case spaces.Grid():
+                return list(space.bounds[:2]), list(space.bounds[2:])
+            case _:
+                return None
 
     def cell(self, number: int) -> str:
         """The name of a cell, or its number."""

@@ -15,6 +15,14 @@ from .papers_tables import tables
 from .placement import Placement, place_sensors, simulated_gain
 from .ratio import Ratio
 from .requirement import WANTED_TRIALS, Requirement, required
+from .synthetic import (
+    Ground,
+    SyntheticOptions,
+    block_graph,
+    synthetic_even_site,
+    synthetic_site,
+    synthetic_sources,
+)
 
 __all__ = [
     "AXES",
@@ -26,12 +34,15 @@ __all__ = [
     "Curve",
     "Design",
     "ErrorForecast",
+    "Ground",
     "MadeUpMasses",
     "Placement",
     "Ratio",
     "RecoveryForecast",
     "Requirement",
     "Scene",
+    "SyntheticOptions",
+    "block_graph",
     "draw_lots",
     "error_curve",
     "error_of",
@@ -40,6 +51,9 @@ __all__ = [
     "place_sensors",
     "required",
     "simulated_gain",
+    "synthetic_even_site",
+    "synthetic_site",
+    "synthetic_sources",
     "tables",
     "values_on",
 ]

@@ -69,7 +69,7 @@ class Placement:
         return _part(self.candidates, self.neighbors, self.uniform)
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """The gain in a sentence."""
         gain = 1 - self.error / self.uniform_error if self.uniform_error > 0 else 0.0
         beside = f"{self.error:.3g} against {self.uniform_error:.3g} for sensors spread out evenly"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 
@@ -10,9 +12,84 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import MovedMass, SwappedCells
+from sfumato.privacy.accounting import Number, exact
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.places import even_nodes, even_places
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site
 from sfumato.spaces import Graph, Grid, Line, Points
+
+Ground = Literal["line", "plane", "graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticOptions:
+    """What a made-up site looks like; what is None is as usual.
+
+    Attributes:
+        on: A line (unless given), a plane, or a graph of two communities.
+        sensors: Sensors: 50, in the plane 49, on the graph one at every node.
+        cells: Cells of the line (100), nodes of the graph (200); the plane has 32 by 32.
+        diffusion_time: T: 0.05 of the length squared on the line, 0.01 in the plane; rate 0.5 on the graph.
+        radius: How far mass may move without anybody telling: 1/100 of the length, on the graph 1/8.
+        length: Length of the line (1).
+    """
+
+    on: Ground | None = None
+    sensors: int | None = None
+    cells: int | None = None
+    diffusion_time: float | None = None
+    radius: Number | None = None
+    length: float | None = None
+
+    @property
+    def given(self) -> list[str]:
+        """The options that were given, as the command line names them: a site has its own."""
+        names = ("on", "sensors", "cells", "length", "diffusion_time", "radius")
+        some = [name for name in names if getattr(self, name) is not None]
+        return [f"--{name.replace('_', '-')}" for name in some]
+
+
+def synthetic_even_site(
+    options: SyntheticOptions, *, kind: str, rng: np.random.Generator, undone: str
+) -> Site:
+    """An even site of some kind ("planned", "simulated"); `undone` ends messages about contradictions."""
+    on = options.on or "line"
+    if options.length is not None and on != "line":
+        raise InvalidParameter(f"--length is of a line, got a {on}; {undone}")
+    if options.cells is not None and on == "plane":
+        raise InvalidParameter(f"a plane has 32 by 32 cells, got --cells; {undone}")
+    length = 1.0 if options.length is None else options.length
+    count = options.sensors or (49 if on == "plane" else 50)  # 7 by 7
+    time = options.diffusion_time
+    operator: Operator
+    match on:
+        case "line":
+            operator = heat_line(
+                sources=options.cells or 100,
+                sensors=count,
+                # Heat spreads as the root of T: on a line twice as long, four times as much looks
+                # the same.
+                diffusion_time=0.05 * length**2 if time is None else time,
+                length=length,
+            )
+        case "plane":
+            places = even_places(count, np.zeros(2), np.ones(2))
+            operator = heat_plane(
+                sources=Grid(5), sensors=places, diffusion_time=0.01 if time is None else time
+            )
+        case "graph":
+            size = options.cells or 200
+            graph, _ = block_graph([size // 2, size - size // 2], inside=0.2, across=0.002, rng=rng)
+            nodes = even_nodes(size, options.sensors or size)
+            operator = graph_diffusion(graph, 0.5 if time is None else time, sensors=nodes)
+    # A hundredth of the line, whatever its length.
+    reach = options.radius
+    if reach is None:
+        reach = "1/8" if on == "graph" else str(exact(length) / 100)
+    return synthetic_site(f"{kind} {on}", operator, MovedMass(reach, operator.space.metric))
 
 
 def synthetic_site(name: str, operator: Operator, neighbors: MovedMass | SwappedCells) -> Site:

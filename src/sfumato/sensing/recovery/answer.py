@@ -1,4 +1,4 @@
-"""What an estimator answers, as it is shown and saved: sources, what it is sure of, how it got there."""
+"""What an estimator answers: sources, credible regions, and what it knows of its own quality."""
 
 from __future__ import annotations
 
@@ -11,27 +11,155 @@ import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
-from sfumato.sensing.recovery.estimators.credible import CredibleRegion
 from sfumato.spaces import Graph, Grid, Line
 
-_OWN = ("estimator", "sources", "bands")
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CredibleRegion:
+    """A source lies within `radius` of `place` with at least this probability; on a graph, of a node."""
+
+    place: FloatArray
+    radius: float
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBeliefs:
+    """What a posterior says of all sources together.
+
+    Attributes:
+        level: Probability of the interval `total` and of each credible region.
+        counts: Probability of each number of sources, without the rarest.
+        total: Interval of the total mass.
+        known: Probability that every source has the largest mass allowed.
+        max_sources: The most sources that were considered.
+        doubt: Why the answer may be wrong, or "".
+        mixed: Whether independent draws agree.
+        rhat: Their scale reduction, near 1 where they agree.
+        mixing_message: The same in a sentence.
+        communities: On a graph: the probability that each community holds most of the mass.
+    """
+
+    level: float
+    counts: Mapping[int, float]
+    total: tuple[float, float]
+    known: float
+    max_sources: int
+    doubt: str
+    mixed: bool
+    rhat: float
+    mixing_message: str
+    communities: tuple[float, ...] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys of a saved answer."""
+        data: dict[str, Any] = {
+            "level": self.level,
+            "counts": {str(count): chance for count, chance in self.counts.items()},
+            "total": list(self.total),
+            "known": self.known,
+            "most": self.max_sources,
+            "doubt": self.doubt,
+            "mixing": {"said": self.mixing_message, "rhat": self.rhat, "mixed": self.mixed},
+        }
+        if self.communities is not None:
+            data["communities"] = list(self.communities)
+        return data
+
+    @staticmethod
+    def from_json(data: Any) -> SourceBeliefs:
+        """The beliefs that a saved answer states."""
+        low, high = data["total"]
+        shares = data.get("communities")
+        return SourceBeliefs(
+            float(data["level"]),
+            {int(count): float(chance) for count, chance in data["counts"].items()},
+            (float(low), float(high)),
+            float(data["known"]),
+            int(data["most"]),
+            str(data.get("doubt") or ""),
+            bool(data["mixing"]["mixed"]),
+            float(data["mixing"]["rhat"]),
+            str(data["mixing"]["said"]),
+            None if shares is None else tuple(map(float, shares)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFit:
+    """How a fit of a few sources was chosen, and how sure its numbers are.
+
+    Attributes:
+        scores: The score of each number of sources that was tried; the least wins.
+        criterion: The formula of the score.
+        converged: Whether the fit came to rest.
+        at_max_mass: How many masses are held by the largest mass allowed.
+        place_errors: Standard errors of the coordinates, a row for each source; None if unknown.
+        mass_errors: Standard errors of the masses; None if unknown.
+        distinguishes: False where errors are too wide to tell the sources apart.
+    """
+
+    scores: Mapping[int, float]
+    criterion: str
+    converged: bool
+    at_max_mass: int
+    place_errors: tuple[tuple[float, ...], ...] | None = None
+    mass_errors: tuple[float, ...] | None = None
+    distinguishes: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys of a saved answer."""
+        return {
+            "scores": {str(count): score for count, score in self.scores.items()},
+            "criterion": self.criterion,
+            "place_errors": None
+            if self.place_errors is None
+            else [list(p) for p in self.place_errors],
+            "mass_errors": None if self.mass_errors is None else list(self.mass_errors),
+            "tells": self.distinguishes,
+            "converged": self.converged,
+            "at_upper": self.at_max_mass,
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> SourceFit:
+        """The fit that a saved answer states."""
+        places, masses = data.get("place_errors"), data.get("mass_errors")
+        return SourceFit(
+            {int(count): float(score) for count, score in data["scores"].items()},
+            str(data.get("criterion", "")),
+            bool(data["converged"]),
+            int(data.get("at_upper", 0)),
+            None if places is None else tuple(tuple(map(float, row)) for row in places),
+            None if masses is None else tuple(map(float, masses)),
+            bool(data.get("tells", True)),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """Where an estimator puts sources, with the bands it has, if it has any.
+    """Where an estimator puts sources. It has no proof: only the certificate of R has one.
 
-    `told` is what else belongs to this estimator, ready for JSON: probabilities of counts, standard
-    errors, scores, the field that was fitted. Nothing here has a proof: that is R's alone.
+    Attributes:
+        estimator: The name of the estimator.
+        estimate: Places and masses of the sources.
+        regions: Places that are sure to have a source near them; None if the estimator has none.
+        beliefs: What a posterior says of all sources; None for other estimators.
+        fit: How a fit was chosen; None for other estimators.
+        details: Anything else, ready for JSON, of estimators that others register.
+        expected: What the sensors would read of this answer without noise; not saved.
     """
 
     estimator: str
     estimate: Estimate
-    bands: tuple[CredibleRegion, ...] | None = None
-    told: Mapping[str, Any] = field(default_factory=dict)
+    regions: tuple[CredibleRegion, ...] | None = None
+    beliefs: SourceBeliefs | None = None
+    fit: SourceFit | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    expected: FloatArray | None = None
 
     def sources(self, site: Site) -> list[dict[str, Any]]:
         """The sources: nearest cell, name or coordinates, mass, and share of all mass."""
@@ -48,19 +176,22 @@ class Answer:
             for cell, place, mass in zip(cells, found.places, found.masses, strict=True)
         ]
 
+    def region_rows(self, site: Site) -> list[dict[str, Any]]:
+        """The credible regions: name or coordinates of the center, radius, probability."""
+        return [
+            {**place_of(site, one.place), "radius": one.radius, "probability": one.probability}
+            for one in self.regions or ()
+        ]
+
     def to_json(self, site: Site) -> dict[str, Any]:
         """Everything, as it is saved and printed."""
         data: dict[str, Any] = {"estimator": self.estimator, "sources": self.sources(site)}
-        if self.bands is not None:
-            data["bands"] = [
-                {
-                    **place_of(site, band.place),
-                    "radius": band.radius,
-                    "probability": band.probability,
-                }
-                for band in self.bands
-            ]
-        return {**data, **self.told}
+        if self.regions is not None:
+            data["bands"] = self.region_rows(site)
+        for part in (self.beliefs, self.fit):
+            if part is not None:
+                data |= part.to_json()
+        return {**data, **self.details}
 
     @staticmethod
     def from_json(data: Any, site: Site) -> Answer:
@@ -71,9 +202,9 @@ class Answer:
         width = places_of(site.operator.space, np.zeros(1, dtype=np.int64)).shape[1]
         places = np.array([_place(row, names, width) for row in rows]).reshape(-1, width)
         found = data.get("bands")
-        bands = None
+        regions = None
         if found is not None:
-            bands = tuple(
+            regions = tuple(
                 CredibleRegion(
                     read_only(_place(row, names, width)),
                     _number(row["radius"], low=0.0),
@@ -81,8 +212,19 @@ class Answer:
                 )
                 for row in found
             )
-        told = {name: value for name, value in data.items() if name not in _OWN}
-        return Answer(str(data["estimator"]), Estimate(site.operator, places, masses), bands, told)
+        beliefs = SourceBeliefs.from_json(data) if "mixing" in data else None
+        fit = SourceFit.from_json(data) if "scores" in data else None
+        known = {"estimator", "sources", "bands", "field", "emd"}
+        for part in (beliefs, fit):
+            known |= set() if part is None else set(part.to_json())
+        return Answer(
+            str(data["estimator"]),
+            Estimate(site.operator, places, masses),
+            regions,
+            beliefs,
+            fit,
+            {name: value for name, value in data.items() if name not in known},
+        )
 
 
 def place_of(site: Site, place: FloatArray) -> dict[str, Any]:

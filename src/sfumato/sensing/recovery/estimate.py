@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.spaces import Graph, Grid, Line, Points
 
 

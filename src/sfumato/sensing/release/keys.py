@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
-from sfumato.files import remove_drafts, write_file
+from sfumato.files import read_json, remove_drafts, write_file
 from sfumato.privacy import KeyedNoise
 from sfumato.privacy.noise import KEY_BYTES
-from sfumato.sensing.files import read_json
 
 MASTER_FORMAT = "sfumato-master-key/1"
 DEVICE_FORMAT = "sfumato-device-key/1"

@@ -17,12 +17,10 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
-from sfumato.files import write_file
+from sfumato.files import read_json, write_file
 from sfumato.privacy import REHEARSAL, ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
 from sfumato.privacy.accounting import double_above
 from sfumato.privacy.ledger import release_from_json
-from sfumato.sensing.files import read_json
-from sfumato.sensing.model.sensitivity import sensitivity
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.release.keys import Device, MasterKey
 from sfumato.sensing.release.noise_plan import LARGEST_READING, Calibration, NoisePlan, plan_noise
@@ -149,12 +147,14 @@ def read_readings(path: str | Path) -> Readings:
 
 def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analytic") -> NoisePlan:
     """How much noise the sensors of a site add so that one reading of all costs at most this loss."""
+    from sfumato.sensing.model.sensitivity import sensitivity
+
     found = sensitivity(site.operator, site.neighbors)
     made = plan_noise(site.sensors, found, loss, step=site.step_in_sources, calibration=calibration)
     return replace(made, site=site.digest)
 
 
-def release_readings(
+def release_snapshot(
     values: Mapping[str, float] | npt.ArrayLike,
     site: Site,
     noise_plan: NoisePlan,

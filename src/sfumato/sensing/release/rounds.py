@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import assert_never
 
 import numpy as np
@@ -176,3 +177,25 @@ def _epsilon(squared: Fraction, delta: Fraction) -> float:
     # The loss of a single sensor that moves so far; which neighbors move it makes no difference.
     alone = Sensitivity(far, np.array([far]), True, (0, 0), SwappedCells(1))
     return float(per_sensor_loss(alone, 1.0, delta)[0])
+
+
+def best_guess(plan: NoisePlan, readings: int = 1) -> float:
+    """How often the best guess between two neighbors is right, from so many readings: rounded by doubles only.
+
+    1/2 + half their distance in variation. Two Gaussians a distance d apart are told apart with probability
+    Phi(d / (2 sigma)), and no better. Of rho only a divergence is proved, Kullback and Leibler's, at most rho
+    [tsybakov09, lem. 2.5 and 2.6].
+    """
+    if not isinstance(plan.cost, ZCDP):
+        return NormalDist().cdf(float(plan.moved / plan.mechanism.sigma) / 2)
+    rho = float(plan.cost.rho) * readings
+    return 0.5 + 0.5 * min(math.sqrt(rho / 2), 1 - 0.5 * math.exp(-rho))
+
+
+def one_sensor_loss(plan: NoisePlan, delta: Number, readings: int = 1) -> float:
+    """The most that so many readings of one sensor alone would cost, as an epsilon; rounded up."""
+    if not isinstance(plan.cost, ZCDP):
+        return float(plan.per_sensor_loss(delta).max())
+    moved = Fraction(float(plan.per_sensor_moved.max())) / Fraction(2) ** plan.exponent
+    rho = (moved / plan.mechanism.sigma) ** 2 / 2 * readings
+    return float(double_above(as_approx(ZCDP(rho), delta).epsilon))

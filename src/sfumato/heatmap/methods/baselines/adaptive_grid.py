@@ -14,7 +14,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.methods.baselines.flat import FINEST_WHOLE
 from sfumato.heatmap.methods.baselines.privtree import maps_of_cells
-from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree, check_level
+from sfumato.heatmap.methods.protocol import MapMethod, NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
 from sfumato.privacy.accounting import Number, exact
@@ -124,7 +124,7 @@ class AdaptiveGrid:
 
 
 @dataclass(frozen=True, slots=True)
-class AdaptiveGridMethod:
+class AdaptiveGridMethod(MapMethod[NoisyTree]):
     """The adaptive grid: total_share of epsilon for the total, `alpha` of the rest for the first grid."""
 
     alpha: Fraction = Fraction(1, 2)
@@ -154,6 +154,10 @@ class AdaptiveGridMethod:
             coarse=self.coarse,
             fine=self.fine,
         )
+
+    def noise_scale(self, mechanism: AdaptiveGrid) -> Fraction:
+        """That of the cells of the second grid."""
+        return mechanism.second_scale
 
     def estimate(self, released: NoisyTree, grid: Grid) -> tuple[Tiles, ...]:
         """Both grids made consistent by least squares, then negative counts set to 0."""

@@ -15,14 +15,14 @@ from sfumato.heatmap.methods.baselines.flat import (
     whole_maps,
 )
 from sfumato.heatmap.methods.baselines.hierarchy import non_negative
-from sfumato.heatmap.methods.protocol import NoisyTree
+from sfumato.heatmap.methods.protocol import MapMethod, NoisyTree
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import UNITS, Bound
 from sfumato.spaces import Grid
 
 
 @dataclass(frozen=True, slots=True)
-class CoarseMethod:
+class CoarseMethod(MapMethod[NoisyTree]):
     """Laplace noise on the level with 2**level about sqrt(epsilon * users) [ghazi23, sec. 1.1].
 
     The sides 2**-level then balance the noise, 2**level / (epsilon users) in EMD up to a logarithm
@@ -41,6 +41,10 @@ class CoarseMethod:
         """Noise of scale l1 / epsilon, rounded up, on the level that fits."""
         level = coarse_level(epsilon, self.users, levels=grid.levels)
         return flat_laplace(epsilon, bound, level=level)
+
+    def noise_scale(self, mechanism: FlatLaplace) -> Fraction:
+        """That of every cell of the level."""
+        return mechanism.scale
 
     def estimate(self, released: NoisyTree, grid: Grid) -> tuple[Tiles, ...]:
         """A non-negative division from the top down of the sums of the noisy cells.

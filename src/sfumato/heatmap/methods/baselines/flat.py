@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree, check_level
+from sfumato.heatmap.methods.protocol import MapMethod, NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles, dense_tiles
 from sfumato.privacy import (
     UNITS,
@@ -157,7 +157,7 @@ def whole_maps(masses: FloatArray, grid: Grid, *, level: int, groups: int) -> tu
 
 
 @dataclass(frozen=True, slots=True)
-class FlatMethod:
+class FlatMethod(MapMethod[NoisyTree]):
     """The baseline: Laplace noise on every cell, negative cells set to 0 [ghazi23, sec. 4]."""
 
     name: ClassVar[str] = "laplace"
@@ -166,6 +166,10 @@ class FlatMethod:
         """Noise of scale l1 / epsilon, rounded up, on the finest level."""
         return flat_laplace(epsilon, bound, level=grid.levels)
 
+    def noise_scale(self, mechanism: FlatLaplace) -> Fraction:
+        """That of every cell."""
+        return mechanism.scale
+
     def estimate(self, released: NoisyTree, grid: Grid) -> tuple[Tiles, ...]:
         """Negative counts set to 0."""
         (level,) = released.levels
@@ -173,7 +177,7 @@ class FlatMethod:
 
 
 @dataclass(frozen=True, slots=True)
-class TopMethod:
+class TopMethod(MapMethod[NoisyTree]):
     """The baseline for sparse data: after the noise, only the top share of each map's cells is kept.
 
     At least one cell is [ghazi23, sec. 4]; the default is its figures' 0.01 %.
@@ -191,6 +195,10 @@ class TopMethod:
         """The noise of the plain baseline."""
         return flat_laplace(epsilon, bound, level=grid.levels)
 
+    def noise_scale(self, mechanism: FlatLaplace) -> Fraction:
+        """That of every cell."""
+        return mechanism.scale
+
     def estimate(self, released: NoisyTree, grid: Grid) -> tuple[Tiles, ...]:
         """The largest noisy counts of each map; ties go to the lower code."""
         (level,) = released.levels
@@ -202,7 +210,7 @@ class TopMethod:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianMethod:
+class GaussianMethod(MapMethod[NoisyTree]):
     """Gaussian noise on every cell within (epsilon, delta), negative cells set to 0 [ghazi23, footnote 8]."""
 
     delta: Fraction = Fraction(1, 10**6)
@@ -217,6 +225,10 @@ class GaussianMethod:
         """The least noise that keeps (epsilon, delta)."""
         level = whole_level(grid.levels)
         return FlatGaussian.within(ApproxDP(epsilon, self.delta), bound, level=level)
+
+    def noise_scale(self, mechanism: FlatGaussian) -> Fraction:
+        """The deviation of every cell."""
+        return mechanism.sigma
 
     def estimate(self, released: NoisyTree, grid: Grid) -> tuple[Tiles, ...]:
         """Negative counts set to 0."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.methods.baselines.flat import in_users
-from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree, check_level
+from sfumato.heatmap.methods.protocol import MapMethod, NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
 from sfumato.privacy.accounting import WORKING, Number, exact, real, up
@@ -120,7 +120,7 @@ def split_factor(levels: int) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivTreeMethod:
+class PrivTreeMethod(MapMethod[NoisyTree]):
     """PrivTree with `share` of epsilon for the shape of the tree and the rest for its leaves [zhang16]."""
 
     share: Fraction = Fraction(1, 2)
@@ -143,6 +143,10 @@ class PrivTreeMethod:
             leaf_scale=laplace_scale((1 - self.share) * epsilon, sensitivity=moved),
             most_leaves=self.most_leaves,
         )
+
+    def noise_scale(self, mechanism: PrivTree) -> Fraction:
+        """The larger of that of decisions and that of leaves."""
+        return max(mechanism.scale, mechanism.leaf_scale)
 
     def estimate(self, released: NoisyTree, grid: Grid) -> tuple[Tiles, ...]:
         """The leaves, negative counts set to 0, each spread evenly."""

@@ -1,14 +1,28 @@
+from .heat_scene import scene_of
 from .least_mass import recover
 from .min_radius import recover_min_radius
-from .off_grid import scene_of
-from .posterior import SourcePosterior
 from .posterior_cells import MOST_CELLS, runs_needed
+from .registry import (
+    Estimator,
+    RecoveryProblem,
+    estimator_named,
+    estimator_names,
+    register_estimator,
+    unregister_estimator,
+)
+from .source_posterior import SourcePosterior
 
 __all__ = [
     "MOST_CELLS",
+    "Estimator",
+    "RecoveryProblem",
     "SourcePosterior",
+    "estimator_named",
+    "estimator_names",
     "recover",
     "recover_min_radius",
+    "register_estimator",
     "runs_needed",
     "scene_of",
+    "unregister_estimator",
 ]

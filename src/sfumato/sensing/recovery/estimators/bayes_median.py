@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -10,13 +11,23 @@ from scipy.optimize import linprog
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import SolverFailed
+from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.recovery.answer import Answer, SourceBeliefs
 from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
-from sfumato.sensing.recovery.estimators.posterior import SourcePosterior
+from sfumato.sensing.recovery.estimators import posterior_cells
+from sfumato.sensing.recovery.estimators.credible import bands, community_beliefs
+from sfumato.sensing.recovery.estimators.posterior import posterior
+from sfumato.sensing.recovery.estimators.registry import RecoveryProblem
+from sfumato.sensing.recovery.estimators.source_posterior import SourcePosterior
 from sfumato.spaces import Line
 
 LEVELS = 200  # of mass: a line's answer is so many atoms of the same mass, fewer where they meet
 DRAWS, PLACES = 32, 80  # elsewhere: a linear program of so many draws and places
 LEAST_SHARE = 1e-6  # of all mass: less is rounding of the program
+LEVEL = 0.9  # probability of credible regions and of the interval of the total
+RARE = 1e-4  # counts less likely than this are left out
+MANY = 3  # so many sources or more, with
+ONE_PLACE = 0.95  # so much of their mass within half of the heat's width, may be one larger source
 
 
 def bayes_median(beliefs: SourcePosterior) -> Estimate:
@@ -123,3 +134,74 @@ def _spread_out(weights: FloatArray) -> IntArray:
     below = np.cumsum(weights)
     levels = (np.arange(DRAWS) + 0.5) / DRAWS * below[-1]
     return np.asarray(np.minimum(np.searchsorted(below, levels), weights.size - 1), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class BayesMedian:
+    """The Bayes rule for earth mover's distance, with credible regions from the same posterior."""
+
+    name: ClassVar[str] = "bayes-median"
+    options: ClassVar[frozenset[str]] = frozenset({"max_sources"})
+    needs_certificate: ClassVar[bool] = False
+
+    def unsuitable(self, operator: Operator, noise: float | None) -> str:
+        """A posterior needs the noise, and cells that are few or stand for others."""
+        if not noise:
+            return "needs the sigma of the noise"
+        if posterior_cells.runs_needed(operator) > posterior_cells.MOST_CELLS:
+            return (
+                f"takes at most {posterior_cells.MOST_CELLS} cells, here are {operator.space.size}"
+            )
+        return ""
+
+    def estimate(self, problem: RecoveryProblem) -> Answer:
+        """The median of a posterior, its credible regions, and what it says of all sources."""
+        beliefs = posterior(
+            problem.operator,
+            problem.readings,
+            sigma=problem.known_noise(f"`estimator` {self.name}"),
+            rng=problem.rng,
+            upper=problem.max_mass,
+            most=problem.max_sources,
+        )
+        told = SourceBeliefs(
+            LEVEL,
+            {count: float(p) for count, p in enumerate(beliefs.counts) if p >= RARE},
+            beliefs.total(LEVEL),
+            beliefs.known,
+            beliefs.most,
+            beliefs.message or _one_place(beliefs),
+            beliefs.mixing.mixed,
+            beliefs.mixing.rhat,
+            beliefs.mixing.message,
+            None
+            if problem.labels is None
+            else tuple(community_beliefs(beliefs, problem.labels).tolist()),
+        )
+        return Answer(
+            self.name,
+            bayes_median(beliefs),
+            bands(beliefs, level=LEVEL),
+            beliefs=told,
+            expected=problem.operator.readings(beliefs.expected),
+        )
+
+
+def _one_place(beliefs: SourcePosterior) -> str:
+    """That several sources are all at one place, as where one is larger than it may be; or ""."""
+    operator, count = beliefs.operator, int(beliefs.counts.argmax())
+    width = operator.kernel_width
+    if count < MANY or width is None:
+        return ""
+    cells = np.flatnonzero(beliefs.shares)
+    places = places_of(operator.space, cells)
+    near = distances_between(operator.space, places, places) <= width / 2
+    if (near @ beliefs.shares[cells]).max() < ONE_PLACE:
+        return ""
+    return (
+        f"{count} sources of {beliefs.upper:g} or less are all at one place: a single larger one may be "
+        "there, so look at the unit, or give a larger `max_mass`"
+    )
+
+
+ESTIMATOR = BayesMedian()

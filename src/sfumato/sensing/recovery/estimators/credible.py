@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,20 +10,12 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.recovery.answer import CredibleRegion
 from sfumato.sensing.recovery.estimate import distances_between, places_of
-from sfumato.sensing.recovery.estimators.posterior import SourcePosterior
+from sfumato.sensing.recovery.estimators.source_posterior import SourcePosterior
 
 PLACES = 200  # those with most of the expected mass are tried as centers
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CredibleRegion:
-    """A source lies within `radius` of `place` with at least this probability; on a graph, of a node."""
-
-    place: FloatArray
-    radius: float
-    probability: float
 
 
 def bands(beliefs: SourcePosterior, *, level: float = 0.9) -> tuple[CredibleRegion, ...]:

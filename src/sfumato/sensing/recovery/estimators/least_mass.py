@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,14 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato._validate import read_only, real_array
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.model.operators.build import linear
+from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.operators.protocol import Operator, is_operator
+from sfumato.sensing.recovery.answer import Answer
 from sfumato.sensing.recovery.certificate import Recovery
+from sfumato.sensing.recovery.estimate import Estimate, places_of
+from sfumato.sensing.recovery.estimators.registry import RecoveryProblem
 from sfumato.sensing.recovery.radius import default_radius, papers_radius
-from sfumato.sensing.recovery.solver.certify import FEASIBLE, Answer, certify, ray_margin
+from sfumato.sensing.recovery.solver.certify import FEASIBLE, Certified, certify, ray_margin
 from sfumato.sensing.recovery.solver.exchange import Problem, exchange, fits
 from sfumato.sensing.recovery.solver.norms import length
 from sfumato.sensing.recovery.solver.operator_cache import afresh
@@ -40,7 +44,7 @@ def recover(
     within a radius, or noise, of 0. An array, one row for each sensor, stands for the operator too:
     of cells on a line, unless `space` says where they are.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> truth = np.zeros(100)
     >>> truth[30] = 1
@@ -96,7 +100,7 @@ def _operator(
     return linear(given, Line(shape[1]) if space is None else space)
 
 
-def _flaw(problem: Problem, answer: Answer) -> str:
+def _flaw(problem: Problem, answer: Certified) -> str:
     """Why an answer may not be given, or nothing."""
     if not answer.miss <= problem.radius * (1 + FEASIBLE):
         return f"the estimate is {answer.miss:.17g} from the readings, outside the radius {problem.radius:.17g}"
@@ -106,7 +110,7 @@ def _flaw(problem: Problem, answer: Answer) -> str:
     return "" if abs(gap) <= allowed else f"its relative gap is {gap:.1e}, above {allowed:g}"
 
 
-def _optimal(problem: Problem, answer: Answer) -> Recovery:
+def _optimal(problem: Problem, answer: Certified) -> Recovery:
     f = np.zeros(problem.operator.space.size)
     f[answer.cells] = answer.values
     return Recovery(
@@ -210,3 +214,26 @@ def _number(name: str, value: float, rule: str, *, zero: bool) -> float:
             f"{name} must be {rule} and finite, got {value}; nothing was recovered"
         )
     return number
+
+
+@dataclass(frozen=True, slots=True)
+class LeastMass:
+    """R itself: the papers' estimator, the only one with a proof."""
+
+    name: ClassVar[str] = "least"
+    options: ClassVar[frozenset[str]] = frozenset()
+    needs_certificate: ClassVar[bool] = True
+
+    def unsuitable(self, operator: Operator, noise: float | None) -> str:  # noqa: ARG002
+        """It answers wherever R does."""
+        return ""
+
+    def estimate(self, problem: RecoveryProblem) -> Answer:
+        """The sources of the certificate."""
+        found = problem.certificate
+        places = places_of(found.operator.space, found.support)
+        estimate = Estimate(found.operator, places, found.estimate[found.support])
+        return Answer(self.name, estimate, expected=found.operator.readings(found.estimate))
+
+
+ESTIMATOR = LeastMass()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import SupportsIndex
+from typing import ClassVar, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,18 @@ from scipy.special import chdtri
 
 from sfumato._types import FloatArray
 from sfumato._validate import whole
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane
+from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.recovery.answer import Answer, SourceFit
 from sfumato.sensing.recovery.estimate import Estimate
-from sfumato.sensing.recovery.estimators.off_grid import TINY, Scene, candidates, one_more, scene_of
+from sfumato.sensing.recovery.estimators.heat_scene import (
+    CRITERION,
+    TINY,
+    Scene,
+    held_by,
+    scene_of,
+)
+from sfumato.sensing.recovery.estimators.off_grid import candidates, one_more
+from sfumato.sensing.recovery.estimators.registry import RecoveryProblem
 
 SHIFT = 10.0
 """What is added to every reading, in units of the noise: no reading is then below 0, but once in 1e23."""
@@ -78,7 +87,7 @@ class _State:
 
 
 def mixture(
-    operator: HeatLine | HeatPlane,
+    operator: Operator,
     y: npt.ArrayLike,
     *,
     sigma: float,
@@ -110,7 +119,7 @@ def mixture(
     start is poor, `off_grid` is better and faster, and with several sources too near to tell apart
     so is R.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.01)
     >>> truth = np.zeros(100)
     >>> truth[[30, 80]] = 0.5, 1
@@ -334,3 +343,45 @@ def _no_less(after: _State, before: _State) -> _State:
         )
     ]
     return _State(*pick)
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureEstimator:
+    """Components of known width, on a line or in a plane."""
+
+    name: ClassVar[str] = "mixture"
+    options: ClassVar[frozenset[str]] = frozenset({"count", "max_sources"})
+    needs_certificate: ClassVar[bool] = False
+
+    def unsuitable(self, operator: Operator, noise: float | None) -> str:  # noqa: ARG002
+        """What it cannot do it refuses itself: nobody asks for it by default."""
+        return ""
+
+    def estimate(self, problem: RecoveryProblem) -> Answer:
+        """The components of the likeliest mixture."""
+        noise = problem.known_noise(f"`estimator` {self.name}")
+        scene = scene_of(
+            problem.operator,
+            problem.readings,
+            sigma=noise,
+            upper=problem.max_mass,
+        )
+        limit = {} if problem.max_sources is None else {"most": problem.max_sources}
+        found = mixture(
+            scene.operator,
+            problem.readings,
+            sigma=noise,
+            count=problem.count,
+            upper=problem.max_mass,
+            **limit,
+        )
+        fit = SourceFit(
+            {count: float(score) for count, score in found.scores.items()},
+            CRITERION,
+            found.converged,
+            held_by(found.estimate, problem.max_mass),
+        )
+        return Answer(self.name, found.estimate, fit=fit, expected=scene.read(found.estimate))
+
+
+ESTIMATOR = MixtureEstimator()

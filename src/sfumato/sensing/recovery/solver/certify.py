@@ -9,7 +9,8 @@ import numpy as np
 from scipy.linalg import lapack
 
 from sfumato._types import FloatArray, IntArray, LongArray
-from sfumato.sensing.model.operators.kinds import GraphDiffusion, Operator
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.column_chunks import parts
 from sfumato.sensing.recovery.solver.exchange import Problem, Vertex
 from sfumato.sensing.recovery.solver.long_diffusion import diffuse_long
@@ -21,7 +22,7 @@ FEASIBLE = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Certified:
     """Sources, a dual vector, and what the two prove.
 
     `miss` is the distance to the readings, `bound` what the dual vector says no total is below.
@@ -40,7 +41,7 @@ class Answer:
         return max(self.objective - self.bound, 0.0)
 
 
-def certify(problem: Problem, vertex: Vertex) -> Answer:
+def certify(problem: Problem, vertex: Vertex) -> Certified:
     """The answer at a vertex, without compression: one more solution of its equations, then the proof."""
     upper, radius = problem.upper, problem.radius
     full = np.full(vertex.full.size, upper)
@@ -57,7 +58,7 @@ def certify(problem: Problem, vertex: Vertex) -> Answer:
         within -= 2 * (miss - radius)  # a tiny radius is overstepped by the rounding of the values
     objective = math.fsum(values.tolist())
     z, bound = _bound(problem, z, objective)
-    return Answer(cells, values, z, objective, miss, bound)
+    return Certified(cells, values, z, objective, miss, bound)
 
 
 def _polish(

@@ -1,0 +1,361 @@
+"""Options of the heatmap commands, and what they stand for: rows, area, method, groups and files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.console import say
+from sfumato.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sfumato.heatmap import MapMethod
+    from sfumato.records import Columns, Periods
+    from sfumato.spaces import Area
+
+
+class Engine(StrEnum):
+    """Who counts the rows."""
+
+    duckdb = "duckdb"
+    polars = "polars"
+    spark = "spark"
+
+
+class Shape(StrEnum):
+    """What cells look like: square on the ground, or as stretched as the bounds."""
+
+    square = "square"
+    stretched = "stretched"
+
+
+def _option(panel: str, help: str, *names: str, **more: Any) -> Any:  # noqa: A002 - typer's word
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_envvar=False, **more)
+
+
+Input = Annotated[
+    str,
+    typer.Argument(
+        help="CSV, Parquet or JSON file, a glob of them, file.duckdb::table, or a table of --connection.",
+        show_default=False,
+    ),
+]
+SavedMap = Annotated[Path, typer.Argument(help="A map saved as .json.", show_default=False)]
+Epsilon = Annotated[
+    str,
+    typer.Option(
+        help="What the map may cost: 1 is usual, less is more private.", show_default=False
+    ),
+]
+Public = Annotated[
+    bool,
+    typer.Option("--public", help="The rows are public or made up; exact errors may be shown."),
+]
+
+# -- rows
+User = Annotated[str, _option("Rows", "Column that says whose row it is.", show_default=False)]
+X = Annotated[str, _option("Rows", "Column of longitudes, or of x.")]
+Y = Annotated[str, _option("Rows", "Column of latitudes, or of y.")]
+Weight = Annotated[
+    str,
+    _option(
+        "Rows",
+        "Column of weights, e.g. fixation times; else every row counts 1.",
+        show_default=False,
+    ),
+]
+WeightStep = Annotated[
+    str, _option("Rows", "Public lattice of the weights, e.g. 0.001 for seconds.")
+]
+WeightCap = Annotated[int, _option("Rows", "Public cap on one row's weight, in steps.")]
+Alone = Annotated[
+    bool,
+    _option("Rows", "There is no user column: each row is somebody else.", "--one-row-one-user"),
+]
+EngineOption = Annotated[Engine, _option("Rows", "Who counts the rows.")]
+Connection = Annotated[
+    str,
+    _option(
+        "Rows", "Ibis or Spark address of a database; INPUT is a table in it.", show_default=False
+    ),
+]
+Delimiter = Annotated[str, _option("Rows", "Between the fields of a CSV file.")]
+By = Annotated[
+    str,
+    _option(
+        "Rows",
+        "Column of maps, e.g. image: one map for each value. With --time: hour, day, week or month.",
+    ),
+]
+Values = Annotated[
+    str,
+    _option("Rows", "The public values of --by, with commas; {by} in --out names the file."),
+]
+
+# -- time
+Time = Annotated[
+    str,
+    _option("Time", "Column of times: one map for each period of --by, also if nobody was there."),
+]
+From = Annotated[
+    str,
+    _option("Time", "When the first period begins, e.g. 2026-01-01 or 2026-01-01T06:00.", "--from"),
+]
+To = Annotated[str, _option("Time", "When the last period ends; not in it any more.", "--to")]
+Zone = Annotated[
+    str,
+    _option(
+        "Time",
+        "Whose clock the periods follow, e.g. Europe/Rome. Else times as written, or in UTC.",
+    ),
+]
+PerPeriod = Annotated[
+    bool,
+    _option(
+        "Time",
+        "Everyone has mass 1 in each period. Costs epsilon for each, unless the ledger protects "
+        "user-days (for days, and so on).",
+        "--mass-per-period",
+    ),
+]
+
+# -- area
+Bounds = Annotated[
+    str,
+    _option(
+        "Area",
+        "Public area: west,south,east,north; west above east crosses the antimeridian. "
+        "Or 'private', to find it inside --outer.",
+        show_default=False,
+    ),
+]
+BoundsFile = Annotated[
+    Path | None,
+    _option("Area", "Public area: the box around a GeoJSON file.", show_default=False),
+]
+Image = Annotated[
+    Path | None,
+    _option("Area", "Public area: the pixels of this image, for gaze.", show_default=False),
+]
+Outer = Annotated[str, _option("Area", "Public outer box of --bounds private.", show_default=False)]
+BoundsShare = Annotated[str, _option("Area", "Share of epsilon that --bounds private may spend.")]
+Plane = Annotated[bool, _option("Area", "Coordinates are not degrees but any units.", "--plane")]
+Cells = Annotated[Shape, _option("Area", "Square on the ground, or as stretched as the bounds.")]
+Levels = Annotated[int, _option("Area", "2**levels cells to a side.", min=0, max=16)]
+
+# -- method
+MethodOption = Annotated[
+    str,
+    _option(
+        "Method",
+        "How the map is made; zoom and pyramid also say how sure they are.",
+        metavar="[zoom|pyramid|laplace|top|gaussian|coarse|privtree|adaptive|hierarchy]",
+    ),
+]
+MethodSettings = Annotated[
+    list[str] | None,
+    _option(
+        "Method",
+        "A parameter of the method, name=value; again for more.",
+        "--method-option",
+        show_default=False,
+    ),
+]
+Width = Annotated[int, _option("Method", "Cells kept at each level, for the pyramid.")]
+Delta = Annotated[str, _option("Method", "Delta of the gaussian method.")]
+Users = Annotated[
+    int, _option("Method", "A public guess of the number of users, for the coarse method.")
+]
+Top = Annotated[str, _option("Method", "Per cent of the cells that the top method keeps.")]
+PriorFile = Annotated[
+    Path | None,
+    _option(
+        "Method",
+        "PUBLIC roads.geojson, prior.npy or saliency.png, which the map follows within its tiles, free. "
+        "You declare it public, and the map says so.",
+        "--prior",
+        show_default=False,
+    ),
+]
+
+# -- files
+Out = Annotated[
+    list[Path],
+    _option(
+        "Files",
+        "A file to write; again for more. By suffix: .png .tif .geojson .csv .h3.csv .h3.parquet .npz "
+        ".html .json",
+        show_default=False,
+    ),
+]
+Title = Annotated[
+    str, _option("Files", "What the map is called, in pictures and pages.", show_default=False)
+]
+H3 = Annotated[
+    int | None,
+    _option("Files", "Resolution of H3 tables; else about the size of a cell.", min=0, max=15),
+]
+Over = Annotated[
+    Path | None,
+    _option("Files", "Draw the map over this image, in .png files.", show_default=False),
+]
+Overwrite = Annotated[bool, _option("Files", "Replace files that exist.", "--overwrite")]
+
+PERIODS = ("hour", "day", "week", "month")
+
+
+def named_columns(
+    user: str, x: str, y: str, weight: str, step: str, cap: int, by: str, alone: bool
+) -> Columns:
+    """The columns the options name."""
+    from sfumato.privacy.accounting import exact
+    from sfumato.records import Columns
+
+    return Columns(
+        user or None,
+        x,
+        y,
+        weight=weight or None,
+        step=exact(step, name="weight step") if step else None,
+        cap=cap,
+        by=by or None,
+        one_row_one_user=alone,
+    )
+
+
+def named_method(name: str, settings: Sequence[str] | None = None, **flags: Any) -> MapMethod[Any]:
+    """The method of --method, with the flags that are its own and each --method-option."""
+    from sfumato.heatmap.methods import method_named
+
+    options = {}
+    for one in settings or ():
+        key, equals, value = one.partition("=")
+        if not equals:
+            raise InvalidParameter(
+                f"--method-option is name=value, got {one!r}; nothing was charged"
+            )
+        options[key.strip().replace("-", "_")] = value.strip()
+    return method_named(name, flags=flags, options=options)
+
+
+def named_area(
+    bounds: str,
+    bounds_file: Path | None,
+    image: Path | None,
+    *,
+    plane: bool,
+    cells: Shape,
+    levels: int,
+) -> Area:
+    """The area of the options; exactly one of them must be given."""
+    from sfumato.heatmap import public_area
+
+    return public_area(
+        bounds,
+        bounds_file=bounds_file,
+        image=image,
+        plane=plane,
+        cells=cells.value,
+        levels=levels,
+    )
+
+
+def four_numbers(text: str) -> tuple[float, float, float, float]:
+    """West, south, east, north as written with commas."""
+    try:
+        west, south, east, north = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidParameter(
+            f"bounds are four numbers west,south,east,north, got {text!r}; nothing was read"
+        ) from None
+    return west, south, east, north
+
+
+def keep_apart(outputs: list[Path], others: list[Path | None], rows: str) -> None:
+    """Refuse outputs that would replace what a command reads: the ledger, an image, the rows."""
+    from sfumato.heatmap.export import keep_apart
+
+    keep_apart(outputs, others, rows)
+
+
+def named_groups(
+    by: str, values: str, *, time: str, start: str, end: str, zone: str, per_period: bool
+) -> tuple[str, ...] | Periods | None:
+    """The groups the options name: none, values of a column, or periods."""
+    if not time:
+        if start or end or zone or per_period:
+            raise InvalidParameter(
+                "--from, --to, --time-zone and --mass-per-period are about a column of times: name it with "
+                "--time; nothing was charged"
+            )
+        return _values(by, values)
+    from sfumato.records import Periods
+
+    if values or not (start and end) or by not in PERIODS:
+        raise InvalidParameter(
+            "--time needs --by hour, day, week or month, --from and --to, and no --values; "
+            "nothing was charged"
+        )
+    return Periods(
+        time,
+        by,  # type: ignore[arg-type]  # one of PERIODS, as was asked above
+        _moment(start, "--from"),
+        _moment(end, "--to"),
+        time_zone=zone,
+        mass_per_period=per_period,
+    )
+
+
+def _moment(text: str, option: str) -> datetime:
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidParameter(
+            f"{option} must be a date or a time like 2026-01-31 or 2026-01-31T06:00, got {text!r}; "
+            "nothing was charged"
+        ) from None
+
+
+def _values(by: str, values: str) -> tuple[str, ...] | None:
+    if bool(by) != bool(values):
+        raise InvalidParameter(
+            "--by needs its public values in --values, and --values a column in --by; nothing was charged"
+        )
+    if not by:
+        return None
+    groups = tuple(value.strip() for value in values.split(","))
+    if len(set(groups)) < len(groups) or "" in groups:
+        raise InvalidParameter(
+            f"--values must differ and not be empty, got {values!r}; nothing was charged"
+        )
+    return groups
+
+
+def aloud(message: str) -> None:
+    """What must be seen, also when quiet: on stderr."""
+    say(message, quiet=False)
+
+
+@contextmanager
+def watching(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Say each step of a pipeline on stderr; on a terminal a clock runs beside the last one."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda message: say(message, quiet=quiet)
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    with Progress(SpinnerColumn(), TimeElapsedColumn(), console=console, transient=True) as clock:
+        clock.add_task("", total=None)
+        yield lambda message: console.print(message, markup=False, highlight=False)

@@ -1,0 +1,159 @@
+"""Options that several sensor commands share, and what is shown while they work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.console import say
+from sfumato.cli.ledger import budget_of
+from sfumato.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sfumato.privacy import ZCDP, ApproxDP
+    from sfumato.sensing.planning import Ground, SyntheticOptions
+
+SiteFile = Annotated[
+    Path,
+    typer.Argument(
+        help="The site, as `sense site` or `sense simulate` wrote it.", show_default=False
+    ),
+]
+Epsilon = Annotated[
+    str, typer.Option(help="What one reading of all sensors may cost.", show_default=False)
+]
+Delta = Annotated[str, typer.Option(help="And its delta.")]
+Rho = Annotated[
+    str,
+    typer.Option(
+        help="Its cost in rho of zCDP instead: better for many readings.", show_default=False
+    ),
+]
+
+
+class Calibrations(StrEnum):
+    """How wide the noise is."""
+
+    analytic = "analytic"
+    papers = "papers"
+
+
+CalibrationOption = Annotated[
+    Calibrations,
+    typer.Option(
+        help="The least noise that keeps the promise, or the papers' formula, to reproduce them."
+    ),
+]
+
+
+class Where(StrEnum):
+    """What a made-up site looks like."""
+
+    line = "line"
+    plane = "plane"
+    graph = "graph"
+
+
+SensorsOption = Annotated[
+    int | None,
+    typer.Option(
+        help="Sensors (50, in the plane 49); on the graph one at every node, or so many.", min=1
+    ),
+]
+CellsOption = Annotated[
+    int | None, typer.Option(help="Cells of the line (100), nodes of the graph (200).", min=2)
+]
+LengthOption = Annotated[float | None, typer.Option(help="Length of the line (1).", min=0)]
+TimeOption = Annotated[
+    float | None,
+    typer.Option(
+        help="T: 0.05 of the length squared on the line, 0.01 in the plane; rate on the graph: 0.5."
+    ),
+]
+RadiusOption = Annotated[
+    str,
+    typer.Option(
+        help="How far mass may move without anybody telling: 1/100 of the length, on the graph 1/8."
+    ),
+]
+
+
+def synthetic(
+    on: Where | None,
+    sensors: int | None,
+    cells: int | None,
+    diffusion_time: float | None,
+    radius: str,
+    length: float | None,
+) -> SyntheticOptions:
+    """The options of a made-up site."""
+    from sfumato.sensing.planning import SyntheticOptions
+
+    where: Ground | None = None if on is None else on.value
+    return SyntheticOptions(where, sensors, cells, diffusion_time, radius or None, length)
+
+
+def reading_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP | None:
+    """What one reading may cost, as asked for; None if nothing was."""
+    from sfumato.privacy import ZCDP, ApproxDP
+
+    if not epsilon and not rho:
+        return None
+    asked = budget_of(epsilon, "0" if rho else delta, rho)
+    if not isinstance(asked, ZCDP | ApproxDP):
+        raise InvalidParameter(
+            "sensors add Gaussian noise, which needs --delta above 0; nothing was planned"
+        )
+    return asked
+
+
+def needed_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP:
+    """What one reading may cost, which must be said."""
+    asked = reading_loss(epsilon, delta, rho)
+    if asked is None:
+        raise InvalidParameter(
+            "say what one reading costs: --epsilon with --delta, or --rho (or, to release, a --share of the "
+            "ledger); nothing was charged"
+        )
+    return asked
+
+
+@contextmanager
+def watching(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Show what a pipeline says it is doing; on a terminal a clock runs beside it.
+
+    A message "step: 4 of 9" after the message "step" is progress within it, and is shown on a terminal alone:
+    elsewhere each would be a line of its own.
+    """
+    if quiet or not sys.stderr.isatty():
+        last: list[str] = []
+
+        def line(message: str) -> None:
+            if not (last and message.startswith(f"{last[-1]}: ")):
+                last.append(message)
+                say(message, quiet=quiet)
+
+        yield line
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        steps: dict[str, int] = {}
+
+        def shown(message: str) -> None:
+            step = next((step for step in steps if message.startswith(f"{step}: ")), message)
+            if step not in steps:
+                for task in steps.values():
+                    progress.stop_task(task)  # type: ignore[arg-type]
+                steps[step] = int(progress.add_task(step, total=None))
+            progress.update(steps[step], description=message)  # type: ignore[arg-type]
+
+        yield shown

@@ -1,0 +1,118 @@
+"""The colors, letters and color scales of all pictures: to change how maps look, change this file alone."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato._types import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
+
+Pixels = npt.NDArray[np.uint8]
+
+DPI = 200
+# Sizes of letters in points, small print in letters to an inch, and the height of its lines in inches.
+FONT_TITLE, FONT_PANEL, FONT_HEADING, FONT_LABEL, FONT_NOTE = 15, 11, 10, 9, 8.5
+FONT_KEY, FONT_SMALL, FONT_TICK, FONT_TINY = 8, 7.5, 7, 6.5
+LETTERS, LINE = 16.8, 0.155
+
+INK, GREY, PAPER = "#1f2328", "#6a7078", "#ffffff"
+FRAME, LINES = "#9aa0a6", "#5f6b7a"  # around panels; grids and hatches
+ALARM = "#b3261e"  # stamps, and remarks on what is missing
+
+# Names of matplotlib's color maps: of maps by day and by night, of heat over an image, of what moves.
+MAP, MAP_AT_NIGHT, HEAT, MOVES = "magma_r", "magma", "inferno", "PuOr"
+NIGHT = (20, 22, 26)  # the paper of a dark page
+MASSES, READINGS = "Blues", "YlOrBr"
+ARROW = "#1a1a1a"
+
+# One color for one thing in every picture of sensors: found, true (known in simulations only), and read.
+FOUND, TRUE, READ = "#1565c0", "#c62828", "#3c4043"
+SURE = "#f2b01e"  # bands: no blue of masses, no red of true sources, no ring of a community
+POSSIBLE, LEVEL = "#b4b8be", "#b0b6bd"  # places without a mass; a value to compare with
+# Sources over time; none is the amber of bands in a plane or the red of true sources.
+PATHS = ("#1565c0", "#8e24aa", "#00838f", "#6d4c41", "#455a64", "#3949ab")
+# Communities; none is a blue of masses, a brown of readings or the red of sources.
+RINGS = ("#2e7d32", "#8e24aa", "#00acc1", "#ec407a", "#9e9d24", "#455a64")
+PLAIN, EDGES = "#7d838b", "#5f6670"  # nodes without a community, and edges
+# Singular values: seen, hidden, the line through them, lost to rounding, and noise.
+SEEN, HIDDEN, THROUGH, LOST, NOISE = "#7a1f5c", "#9a9a9a", "#b8b8b8", "#ececec", "#c2571a"
+# What a network can tell, from nothing to everything, also in grey: lighter is less.
+REGIMES = ("#f1f3f4", "#fde7b0", "#9cc9ea", "#3b7fc4")
+# Series, told apart by shape and by lightness too, for those who see few colors.
+STYLES = (
+    ("#1565c0", "o"), ("#c62828", "s"), ("#2e7d32", "^"), ("#8e24aa", "D"), ("#ef8f00", "v"),
+    ("#00838f", "P"), ("#6d4c41", "X"), ("#455a64", "*"),
+)  # fmt: skip
+
+TOPS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # of color scales: little of the scale is left unused
+
+
+def palette(dark: bool = False) -> Pixels:
+    """256 colors from paper to ink: magma, whose lightness changes evenly, blended into the paper."""
+    from matplotlib import colormaps
+
+    steps = np.linspace(0, 1, 256)
+    if dark:
+        colors, paper = colormaps[MAP_AT_NIGHT](0.1 + 0.9 * steps)[:, :3], np.array(NIGHT) / 255
+    else:
+        colors, paper = colormaps[MAP](0.9 * steps)[:, :3], np.ones(3)
+    blend = np.clip(steps / 0.14, 0, 1)[:, None]
+    return np.asarray(np.round(255 * (paper * (1 - blend) + colors * blend)), dtype=np.uint8)
+
+
+def glow() -> Pixels:
+    """256 colors of heat that is laid over an image."""
+    from matplotlib import colormaps
+
+    return np.asarray(
+        np.round(255 * colormaps[HEAT](np.linspace(0.3, 1, 256))[:, :3]), dtype=np.uint8
+    )
+
+
+def blues() -> Colormap:
+    """Colors of masses. Even the palest is not paper: where nothing was found there is nothing."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(colormaps[MASSES](np.linspace(0.25, 1, 192)))
+
+
+def warm() -> Colormap:
+    """Colors of readings."""
+    from matplotlib import colormaps
+
+    return colormaps[READINGS]
+
+
+def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
+    """How dark each value is drawn, from 0 (paper) to 1: the root of value / top, paler below the floor.
+
+    The root shows small places beside large ones. Below the floor, where values tell little, they
+    fade in proportion into the paper, so that what may well be noise does not look like a place.
+
+    >>> shades(np.array([0.0, 1.0, 4.0, 9.0]), top=4, floor=2)
+    array([0.  , 0.25, 1.  , 1.  ])
+    """
+    clear = np.clip(values, 0, None)
+    shade: FloatArray = np.sqrt(np.minimum(clear, top) / top)
+    return (
+        shade * (np.minimum(clear, floor) / floor) if 0 < floor < math.inf else shade * (floor <= 0)
+    )
+
+
+def round_number(value: float, steps: tuple[float, ...] = (1, 2, 5)) -> float:
+    """The least of these steps times a power of ten that is at least the value: for scales and ticks.
+
+    >>> round_number(0.013), round_number(2.0), round_number(700), round_number(3.3, TOPS)
+    (0.02, 2.0, 1000.0, 4.0)
+    """
+    power = math.floor(math.log10(value))
+    # Through text, so that 2e-4 is the double 0.0002.
+    found = [float(f"{step}e{power + more}") for more in (0, 1) for step in steps]
+    return next(number for number in found if number >= value * (1 - 1e-9))

@@ -1,0 +1,159 @@
+"""Price a release once, let the ledger charge it, and make maps of what it opened."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import BudgetExceeded, InvalidParameter, SfumatoError, SolverFailed
+from sfumato.heatmap.methods.protocol import MapEstimate, MapMethod, maps_of
+from sfumato.heatmap.methods.registry import as_method
+from sfumato.heatmap.outputs import group_names
+from sfumato.heatmap.private_map import HeatmapRelease
+from sfumato.privacy import (
+    UNITS,
+    Bound,
+    Guarded,
+    Ledger,
+    Loss,
+    Mechanism,
+    Noise,
+    PureDP,
+    Release,
+)
+from sfumato.privacy.accounting import Number, exact, parameters
+from sfumato.records import CellSums, Columns, Periods, bound_of_sums
+from sfumato.spaces import Area
+
+Method = str | MapMethod[Any]
+
+# Some gigabytes of noise and a few minutes: what a machine can be asked for once a map is paid for.
+MOST_DRAWS = 2**25
+DEFAULT = "zoom"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The mechanism of a map and what is charged for it: worked out once, before a row is read."""
+
+    mechanism: Mechanism[CellSums, Any]
+    loss: Loss
+
+
+def release_sums(
+    guarded: Guarded[CellSums],
+    area: Area,
+    *,
+    ledger: Ledger,
+    epsilon: Number,
+    method: Method = DEFAULT,
+    groups: Sequence[str] | Periods = ("",),
+    noise: Noise | None = None,
+    area_cost: PureDP | None = None,
+    columns: Columns | None = None,
+    title: str = "",
+    note: str = "",
+    price: Price | None = None,
+) -> tuple[HeatmapRelease, ...]:
+    """One private map for each group of guarded sums, as one release.
+
+    It costs at most epsilon for each mass of UNITS by which the sums can move: once, unless users
+    have mass per period. `area_cost` is what `find_area` was paid for the area, if it was asked,
+    and `columns` what was counted: the maps say so. `price` is what was planned, if it was.
+    """
+    names = group_names(groups)
+    if guarded.bound.size != len(names) * area.grid.size:
+        raise InvalidParameter(
+            f"sums of {len(names)} group(s) on {area.grid.side} x {area.grid.side} cells are wanted, "
+            f"got {guarded.bound.size} entries; nothing was charged"
+        )
+    way = as_method(method)
+    if price is None:
+        price = priced(way, exact(epsilon, name="epsilon"), guarded.bound, area)
+    pay = price.loss if isinstance(price.loss, PureDP) else None
+    receipt = ledger.release(price.mechanism, guarded, noise=noise, pay=pay, note=note)
+    # From here on everything is made of what was released: it costs nothing.
+    counted = {} if columns is None else parameters(columns)
+    try:
+        made: tuple[MapEstimate, ...] = maps_of(way, receipt.value, price.mechanism, area)
+    except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
+        raise _kept(receipt, problem) from problem
+    return tuple(
+        HeatmapRelease(
+            tiles=one.tiles,
+            area=area,
+            method=way.name,
+            parameters=parameters(way),
+            receipt=receipt,
+            group=group,
+            area_cost=area_cost,
+            counted=counted
+            | ({"period": groups.told(number)} if isinstance(groups, Periods) else {}),
+            title=title,
+            posterior=one.posterior,
+            noise_scale=one.noise_scale,
+        )
+        for number, (group, one) in enumerate(zip(names, made, strict=True))
+    )
+
+
+def price(method: Method, epsilon: Number, area: Area, *, groups: int = 1, masses: int = 1) -> Loss:
+    """What a release will be charged, known before any row is read: epsilon for each mass a unit has.
+
+    Args:
+        method: A method, or its name.
+        epsilon: What the maps may cost, above 0.
+        area: The public area.
+        groups: How many maps share the release.
+        masses: How many masses of 1 one unit of the ledger can have.
+
+    Returns:
+        The loss that is charged.
+
+    Raises:
+        InvalidParameter: A parameter is out of range, or the map would draw too many numbers.
+
+    """
+    bound = bound_of_sums(area.grid, groups, masses=masses)
+    return priced(as_method(method), exact(epsilon, name="epsilon"), bound, area).loss
+
+
+def priced(method: MapMethod[Any], epsilon: Fraction, bound: Bound, area: Area) -> Price:
+    """The mechanism and what is charged for it; refused when it could not be run after the charge."""
+    # Each mass of UNITS pays epsilon: the noise of every map is then that of one map at epsilon.
+    epsilon *= bound.required("l1", by="a map") / UNITS
+    mechanism = method.mechanism(epsilon, bound, area.grid)
+    if mechanism.draws(bound) > MOST_DRAWS:
+        raise InvalidParameter(
+            f"a map may draw at most {MOST_DRAWS} numbers, this one could {mechanism.draws(bound)}; ask for "
+            "fewer levels, maps or cells a level; nothing was charged"
+        )
+    cost = mechanism.cost(bound)
+    return Price(mechanism, PureDP(epsilon) if isinstance(cost, PureDP) else cost)
+
+
+def check_affordable(budget: Ledger, costs: list[Loss], bound: Bound, epsilon: Number) -> None:
+    """Refuse costs that the ledger would refuse, before any row is read."""
+    try:
+        budget.afford(*costs, bound=bound)
+    except BudgetExceeded as problem:
+        masses = int(bound.required("l1", by="a map") / UNITS)
+        if masses == 1:
+            raise
+        raise BudgetExceeded(f"epsilon {epsilon} in each of {masses} periods: {problem}") from None
+
+
+def _kept(receipt: Release[Any], problem: BaseException) -> SolverFailed:
+    """What was released is paid for: it is not lost with the map that could not be made of it."""
+    path = Path(tempfile.gettempdir()) / f"sfumato-paid-{receipt.entry.hash[:12]}.json"
+    try:
+        receipt.write(path)
+        kept = f"kept in {path}"
+    except (OSError, SfumatoError):
+        kept = "and could not be kept"
+    said = str(problem) or type(problem).__name__
+    return SolverFailed(f"no map could be made of its counts ({said}); they are paid for, {kept}")

@@ -1,0 +1,133 @@
+"""Options of heatmaps in words users have, and the typed values they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict
+
+from sfumato.heatmap.areas import BoundsLike, Cells, public_area
+from sfumato.heatmap.export.formats import WriteOptions
+from sfumato.privacy.accounting import Number, exact
+from sfumato.records import Columns, Engine
+from sfumato.spaces import Area
+
+PRIVATE = "private"
+
+
+class HeatmapOptions(TypedDict, total=False):
+    """Keywords of `release_heatmap`, `plan_release` and `rehearse_heatmap`, in words users have.
+
+    Rows: `user`, `x` ("lon"), `y` ("lat"), `weight`, `weight_step`, `weight_cap` (2**20), `by` and
+    `one_row_one_user` name columns and the public rules of counting them, as `records.Columns`
+    does; `engine` ("duckdb", "polars" or "spark"), `connection` and `delimiter` say how they are
+    read.
+
+    Area: `bounds` (west, south, east, north; or "private", to find them inside `outer` for
+    `bounds_share` of epsilon, 1/10), `bounds_file` (GeoJSON) or `image`; `plane`, `cells` ("square"
+    or "stretched") and `levels` (8).
+
+    Files: `over` (an image under pictures), `h3_resolution` and `overwrite`.
+    """
+
+    user: str | None
+    x: str
+    y: str
+    weight: str | None
+    weight_step: Number | None
+    weight_cap: int
+    by: str | None
+    one_row_one_user: bool
+    engine: Engine
+    connection: str | None
+    delimiter: str
+    bounds: BoundsLike | None
+    outer: BoundsLike | None
+    bounds_share: Number
+    bounds_file: str | Path | None
+    image: str | Path | None
+    plane: bool
+    cells: Cells
+    levels: int
+    over: str | Path | None
+    h3_resolution: int | None
+    overwrite: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows and how they are read."""
+
+    source: Any
+    columns: Columns
+    engine: Engine = "duckdb"
+    connection: str | None = None
+    delimiter: str = ","
+
+
+def rows_of(source: Any, columns: Columns | None, options: HeatmapOptions) -> Rows:
+    """The rows and their columns, by value or in words."""
+    if columns is None:
+        step = options.get("weight_step")
+        columns = Columns(
+            options.get("user") or None,
+            options.get("x", "lon"),
+            options.get("y", "lat"),
+            weight=options.get("weight") or None,
+            step=None if step is None or step == "" else exact(step, name="weight step"),
+            cap=options.get("weight_cap", 2**20),
+            by=options.get("by") or None,
+            one_row_one_user=options.get("one_row_one_user", False),
+        )
+    return Rows(
+        source,
+        columns,
+        options.get("engine", "duckdb"),
+        options.get("connection") or None,
+        options.get("delimiter", ","),
+    )
+
+
+def is_private(options: HeatmapOptions) -> bool:
+    """Whether the bounds are to be found in the data."""
+    bounds = options.get("bounds")
+    return isinstance(bounds, str) and bounds == PRIVATE
+
+
+def outer_name(options: HeatmapOptions) -> str:
+    """What the public area in which private bounds are found was given as."""
+    outer = options.get("outer")
+    if outer is None or (isinstance(outer, str) and not outer):
+        return str(options.get("image") or options.get("bounds_file") or "")
+    return outer if isinstance(outer, str) else ",".join(f"{number:g}" for number in outer)
+
+
+def area_of(area: Area | Sequence[float] | None, options: HeatmapOptions) -> Area:
+    """The area, by value or in words; where bounds are private, the outer one."""
+    if isinstance(area, Area):
+        return area
+    bounds = area if area is not None else options.get("bounds")
+    return public_area(
+        options.get("outer") if is_private(options) else bounds,
+        bounds_file=options.get("bounds_file"),
+        image=options.get("image"),
+        plane=options.get("plane", False),
+        cells=options.get("cells", "square"),
+        levels=options.get("levels", 8),
+    )
+
+
+def read_files(options: HeatmapOptions, prior: Any) -> list[str | Path | None]:
+    """The public files that are read, which no output may replace."""
+    return [
+        options.get("image"),
+        options.get("over"),
+        options.get("bounds_file"),
+        prior if isinstance(prior, str | Path) else None,
+    ]
+
+
+def write_options(options: HeatmapOptions) -> WriteOptions:
+    """How files are written."""
+    return WriteOptions(None, options.get("over"), options.get("h3_resolution"))

@@ -1,0 +1,203 @@
+"""The files of a release: which map goes where, and that what is paid for is kept whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.heatmap.export.formats import (
+    WriteOptions,
+    check_outputs,
+    format_of,
+    keep_apart,
+)
+from sfumato.heatmap.export.timelapse import write_timelapse
+from sfumato.heatmap.private_map import HeatmapRelease
+from sfumato.records import Periods
+from sfumato.spaces import Area
+
+Watch = Callable[[str], None]
+Outputs = str | Path | Iterable[str | Path]
+
+PLAIN = WriteOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPlan:
+    """Where each map of a release goes.
+
+    Attributes:
+        files: The files of each map, by the name of its group.
+        timelapses: Pages that show all periods one after the other.
+        options: How files are written.
+        overwrite: Whether files that exist are replaced.
+
+    """
+
+    files: dict[str, list[Path]] = field(default_factory=dict)
+    timelapses: tuple[Path, ...] = ()
+    options: WriteOptions = PLAIN
+    overwrite: bool = False
+
+    @property
+    def every(self) -> list[Path]:
+        """All files."""
+        return [*self.timelapses, *(path for paths in self.files.values() for path in paths)]
+
+    def check(self, area: Area, *, others: Iterable[str | Path | None], rows: Any) -> None:
+        """Refuse what could not be written, and what would replace a file that is read."""
+        check_outputs(
+            self.every,
+            area,
+            over=self.options.over,
+            h3_resolution=self.options.h3_resolution,
+            overwrite=self.overwrite,
+        )
+        keep_apart(self.every, others, rows)
+
+
+def plan_outputs(
+    outputs: Outputs,
+    groups: Sequence[str] | Periods | None,
+    *,
+    options: WriteOptions = PLAIN,
+    overwrite: bool = False,
+) -> OutputPlan:
+    """Where the maps of some groups go: {by} in a name stands for the group.
+
+    With periods, an .html without {by} in its name is a timelapse of all of them.
+    """
+    paths = [Path(outputs)] if isinstance(outputs, str | Path) else [Path(one) for one in outputs]
+    names = group_names(groups)
+    timelapses = [
+        path
+        for path in paths
+        if isinstance(groups, Periods)
+        and path.suffix.lower() == ".html"
+        and "{by}" not in path.name
+    ]
+    rest = [path for path in paths if path not in timelapses]
+    files = {name: _files_of(rest, name) for name in names}
+    return OutputPlan(files, tuple(timelapses), options, overwrite)
+
+
+def group_names(groups: Sequence[str] | Periods | None) -> tuple[str, ...]:
+    """What each map of a release is called; one without a name if there are no groups."""
+    if groups is None:
+        return ("",)
+    return groups.names if isinstance(groups, Periods) else tuple(groups)
+
+
+def _files_of(paths: list[Path], group: str) -> list[Path]:
+    if not group:
+        return paths
+    safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in group)
+    if any("{by}" not in path.name for path in paths):
+        raise InvalidParameter(
+            "with --by every --out needs {by} in its name, e.g. map-{by}.png (a film, one .html of all "
+            "periods, needs none); nothing was charged"
+        )
+    return [path.with_name(path.name.replace("{by}", safe)) for path in paths]
+
+
+def check_output(
+    path: Path, suffixes: Sequence[str], read: Iterable[str | Path], *, what: str, overwrite: bool
+) -> None:
+    """Refuse one file of a table that could not be written, or that would replace what is read."""
+    if path.suffix.lower() not in suffixes:
+        raise InvalidParameter(
+            f"{what} end in one of {', '.join(suffixes)}, got {path}; nothing was written"
+        )
+    if path.resolve() in {Path(one).resolve() for one in read}:
+        raise InvalidParameter(f"{path} must not replace the map or its zones; nothing was written")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InvalidParameter(
+            f"the folder of {path} must be there to write to; nothing was written"
+        )
+    if path.is_dir() or (os.path.lexists(path) and not overwrite):
+        raise InvalidParameter(f"{path} exists already and is kept; nothing was written")
+
+
+def write_maps(
+    maps: Sequence[HeatmapRelease],
+    plan: OutputPlan,
+    *,
+    watch: Watch | None = None,
+    warn: Watch | None = None,
+) -> tuple[str, ...]:
+    """Write each map to its files, and all to each timelapse; what is paid for is kept in any case."""
+    say, written = watch or _quiet, []
+    how = plan.options
+    work: list[tuple[Path, Callable[[], None]]] = [
+        (path, partial(_write, one, path, how, overwrite=plan.overwrite))
+        for one in maps
+        for path in plan.files.get(one.group, ())
+    ]
+    work += [
+        (path, partial(write_timelapse, maps, path, overwrite=plan.overwrite))
+        for path in plan.timelapses
+    ]
+    if work and any(one.posterior is not None for one in maps):
+        say("drawing, and working out how sure the map is")
+    for path, write in work:
+        try:
+            write()
+        except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
+            rescued = _rescued(maps, path, problem)
+            if isinstance(problem, Exception):
+                raise rescued from problem
+            (warn or warned)(str(rescued))
+            raise
+        say(f"wrote {path}")
+        written.append(str(path))
+    return tuple(written)
+
+
+def _write(one: HeatmapRelease, path: Path, how: WriteOptions, *, overwrite: bool) -> None:
+    if one.posterior is not None and format_of(path).uncertainty:
+        # Worked out here, once for all files of the map: writers only show it. Where it cannot be,
+        # the writer says so, or does without it.
+        with contextlib.suppress(Exception):
+            one.uncertainty()
+    one.write(
+        path, over=how.over, level=how.level, h3_resolution=how.h3_resolution, overwrite=overwrite
+    )
+
+
+def _rescued(maps: Sequence[HeatmapRelease], path: Path, problem: BaseException) -> InvalidInput:
+    """What was paid for is not lost with the file that could not be written."""
+    kept = []
+    for folder in (path.parent, Path(tempfile.gettempdir())):
+        try:
+            for number, one in enumerate(maps):
+                name = folder / f"{path.name}.{one.receipt.entry.hash[:12]}-{number}.json"
+                one.write(name)
+                kept.append(str(name))
+            break
+        except (OSError, SfumatoError):
+            kept = []
+    saved = (
+        f"kept in {', '.join(kept)}: draw it from there"
+        if kept
+        else "and it could not be kept anywhere"
+    )
+    return InvalidInput(
+        f"could not write {path} ({str(problem) or type(problem).__name__}); the map is paid for, {saved}"
+    )
+
+
+def warned(message: str) -> None:
+    """A message that must be seen, as a warning of Python."""
+    warnings.warn(message, stacklevel=3)
+
+
+def _quiet(_: str) -> None:
+    """Say nothing."""

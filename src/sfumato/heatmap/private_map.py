@@ -1,0 +1,246 @@
+"""A private map: tiles, the guarantee they carry, and the ledger entry that paid for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sfumato._types import FloatArray
+from sfumato.errors import InvalidParameter
+from sfumato.heatmap.analysis.blur import smooth
+from sfumato.heatmap.analysis.places import FoundHotspots, Hotspot, find_hotspots, hotspots
+from sfumato.heatmap.analysis.zones import ZoneTotal, read_zones, zone_totals
+from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
+from sfumato.heatmap.inference.uncertainty import (
+    COVERAGE,
+    SIGMA,
+    MapBand,
+    MapPosterior,
+    Mark,
+    Uncertainty,
+    uncertainty,
+)
+from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
+from sfumato.privacy import ZCDP, ApproxDP, Guarantee, PureDP, Release, compose
+from sfumato.privacy.accounting import encode, encode_guarantee
+from sfumato.spaces import Area
+
+FORMAT = "sfumato-heatmap/1"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HeatmapRelease:
+    """What `release` gives back. Everything it holds was paid for; drawing and writing it cost nothing.
+
+    `tiles` hold mass in users as estimated; `receipt` the noisy counts they were made of, with
+    guarantee and ledger entry; `group` names the map when several share one release. `area_cost`
+    was paid besides, when the area itself was found in the data: whoever sees the map sees that
+    too. `counted` says which columns were counted, and how. `title` is for people. `posterior`
+    draws maps that could have led to what was released, for methods that have one; `known_marks`
+    are those of a map that was saved. `prior` says which public file the map follows within its
+    tiles, if it does. `noise_scale` is the usual scale of the noise on a count, in users; 0 where
+    the method does not say.
+    """
+
+    tiles: Tiles
+    area: Area
+    method: str
+    parameters: dict[str, Any]
+    receipt: Release[Any]
+    group: str = ""
+    area_cost: PureDP | None = None
+    counted: dict[str, Any] = field(default_factory=dict)
+    title: str = ""
+    posterior: MapPosterior | None = None
+    known_marks: tuple[Mark, ...] | None = None
+    prior: Declared | None = None
+    noise_scale: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"HeatmapRelease({self.name!r}, {self.method}, {self.statement})"
+
+    @property
+    def name(self) -> str:
+        """What the map is called: its title, or which of several it is, or what it is."""
+        if self.title or self.group:
+            which = f"{self.counted.get('by') or ''} {self.group}".strip()
+            return ": ".join(part for part in (self.title, which) if part)
+        return "Rehearsal of a heatmap" if self.receipt.rehearsal else "Private heatmap"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised for the map and its area together."""
+        promised = self.receipt.guarantee
+        if self.area_cost is None:
+            return promised
+        return replace(promised, loss=compose([promised.loss, self.area_cost]))
+
+    @property
+    def statement(self) -> str:
+        """What was promised, in one sentence; a rehearsal says that it promises nothing."""
+        sentence = str(self.guarantee)
+        if self.area_cost is not None:
+            sentence += f": {self.receipt.guarantee.loss} for the map, {self.area_cost} for finding its area"
+        if self.counted.get("one_row_one_user"):
+            sentence += f"; each row taken for another {self.guarantee.unit}"
+        if self.receipt.rehearsal:
+            return f"REHEARSAL on public data, protects nobody: {sentence}"
+        return sentence
+
+    @property
+    def plainly(self) -> str:
+        """What the guarantee means for one person, in words."""
+        if self.receipt.rehearsal:
+            return "Nobody is protected by a rehearsal: its rows are public, or made up."
+        unit, loss = self.guarantee.unit, self.guarantee.loss
+        if isinstance(loss, ZCDP):
+            return (
+                f"How much can be learned from this map about any one {unit} is bounded by {loss}."
+            )
+        times = math.exp(min(float(loss.epsilon), 700.0))
+        except_for = (
+            f", up to a chance of {float(loss.delta):.1g}" if isinstance(loss, ApproxDP) else ""
+        )
+        return (
+            f"Whatever else somebody knows, nothing that follows from this map is more than {times:.3g} "
+            f"times as likely with any one {unit} in the data as without{except_for}."
+        )
+
+    @property
+    def shares(self) -> Tiles:
+        """The map with mass 1; where nothing is left of it, even within the bounds."""
+        shares = self.tiles.normalized()
+        return shares if self.tiles.total > 0 else inside(shares, self.area)
+
+    def image(self, level: int | None = None, *, sigma: float = 0.0) -> FloatArray:
+        """Shares of the whole, adding up to 1, as a picture of the grid [row, column], row 0 at the lowest y.
+
+        With `sigma` (in sides of the grid, e.g. 0.02) the heatmap of [ghazi23, sec. 2.3].
+        """
+        chosen = min(self.tiles.grid.levels, FINEST_IMAGE) if level is None else level
+        shares = self.shares.image(chosen)
+        return smooth(shares, sigma) if sigma else shares
+
+    def sharpened(self, prior: Prior) -> HeatmapRelease:
+        """The same map, following a file that its user declares public within each cell that was counted.
+
+        Guarantee and ledger entry stay what they were: this is post-processing, and free.
+        """
+        if self.prior is not None:
+            raise InvalidParameter(
+                f"a map follows one prior, this one has {self.prior}; nothing was drawn"
+            )
+        told, tiles, known = (
+            Declared(prior.file, prior.sha256, self.tiles.codes.size),
+            self.tiles,
+            self.posterior,
+        )
+        if known is not None and known.mean_is_map:
+            # Its tiles are as fine as the picture; what it knows is what it counted.
+            tiles = inside(known.counted(tiles), self.area)
+        return replace(self, tiles=sharpened(tiles, prior.weights(self.area)), prior=told)
+
+    def totals(
+        self, zones: str | Path | Mapping[str, Any], *, name: str = "name", coverage: float = 0.9
+    ) -> tuple[ZoneTotal, ...]:
+        """How many users are in each zone of a GeoJSON file, or of a mapping from names to polygons.
+
+        Each with an interval meant to hold the truth in `coverage` of the zones that have users,
+        for methods that can say so.
+        """
+        return zone_totals(self, read_zones(zones, name=name), coverage=coverage)
+
+    def hotspots(self, k: int) -> tuple[Hotspot, ...]:
+        """The k places that best stand for the map, and the share of mass that is nearest to each."""
+        return hotspots(self.shares, k)
+
+    def find_hotspots(self, k: int) -> FoundHotspots:
+        """The same places with a bound that proves how near to the best choice of k they are."""
+        return find_hotspots(self.shares, k)
+
+    def uncertainty(
+        self, level: int | None = None, *, sigma: float = SIGMA, coverage: float = COVERAGE
+    ) -> Uncertainty:
+        """How sure the blurred map is: its band, where it says nothing, and which places are real.
+
+        For methods whose release says what could have led to it: zoom and pyramid.
+        """
+        if self.posterior is None:
+            raise InvalidParameter(
+                f"a map's uncertainty needs method zoom or pyramid and its noisy counts; this one, by "
+                f"{self.method}, has none; nothing was drawn"
+            )
+        return uncertainty(self.posterior, self.area, level=level, sigma=sigma, coverage=coverage)
+
+    def band(
+        self, level: int | None = None, *, sigma: float = SIGMA, coverage: float = COVERAGE
+    ) -> MapBand:
+        """Between what each cell of the blurred map lies, with chance `coverage`."""
+        return self.uncertainty(level, sigma=sigma, coverage=coverage).band
+
+    def marks(self, *, sigma: float = SIGMA) -> tuple[Mark, ...]:
+        """The places that have over twice the map's average, all of them at once with chance 95 %."""
+        if self.posterior is None and self.known_marks is not None and sigma == SIGMA:
+            return self.known_marks
+        return self.uncertainty(sigma=sigma).marks
+
+    def write(
+        self,
+        path: str | Path,
+        *,
+        over: str | Path | None = None,
+        level: int | None = None,
+        h3_resolution: int | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Save as what the suffix says: .png .tif .geojson .csv .h3.csv .h3.parquet .npz .html .json."""
+        from sfumato.heatmap.export import write
+
+        write(self, path, over=over, level=level, h3_resolution=h3_resolution, overwrite=overwrite)
+
+    def to_geodataframe(self, level: int | None = None) -> Any:
+        """The cells as a GeoDataFrame with geometry, share, users and level."""
+        from sfumato.heatmap.export import to_geodataframe
+
+        return to_geodataframe(self, level)
+
+    def _repr_html_(self) -> str:
+        from sfumato.heatmap.export import html_repr
+
+        return html_repr(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report: guarantee, unit, neighbors, method, parameters, ledger entry, area, tiles, counts."""
+        known = self.posterior
+        return {
+            "format": FORMAT,
+            "rehearsal": self.receipt.rehearsal,
+            "title": self.title,
+            "statement": self.statement,
+            "plainly": self.plainly,
+            "guarantee": encode_guarantee(self.guarantee),
+            "map_cost": encode(self.receipt.guarantee.loss),
+            "method": self.method,
+            "parameters": self.parameters,
+            "counted": self.counted,
+            "group": self.group,
+            "prior": None if self.prior is None else self.prior.to_json(),
+            "area": {
+                "kind": self.area.kind,
+                "bounds": list(self.area.bounds),
+                "grid": list(self.area.grid.bounds),
+                "levels": self.area.grid.levels,
+                "cell_size": list(self.area.cell_size),
+                "unit": self.area.unit,
+                "cost": None if self.area_cost is None else encode(self.area_cost),
+            },
+            "ledger": self.receipt.ledger,
+            "entry": self.receipt.entry.to_json(),
+            "tiles": self.tiles.to_json(),
+            "noise_scale": self.noise_scale,
+            "mean_is_map": known is not None and known.mean_is_map,
+            "counts": None if known is None or known.counts is None else known.counts.to_json(),
+        }

@@ -1,0 +1,191 @@
+"""The words of heatmaps: every result as text and tables for people, made of its fields."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from html import escape
+from typing import Any
+
+from sfumato.heatmap.analysis.replay import ReplayResult
+from sfumato.heatmap.results import (
+    DrawResult,
+    HotspotsResult,
+    PlannedRelease,
+    RehearsalResult,
+    ReleaseResult,
+    TotalsResult,
+)
+from sfumato.privacy.ledger import at_most
+from sfumato.spaces import Area
+
+
+@singledispatch
+def as_text(result: Any) -> str:
+    """A result of a heatmap verb as lines for people.
+
+    Args:
+        result: What a function of the pipeline returned.
+
+    Returns:
+        The lines, without a line end after the last.
+
+    Raises:
+        TypeError: It is no such result.
+
+    """
+    raise TypeError(f"no words for {type(result).__name__}")
+
+
+@as_text.register
+def _release(result: ReleaseResult) -> str:
+    return f"{result.statement}\nleft in {result.ledger}: {at_most(result.left)}"
+
+
+@as_text.register
+def _planned(result: PlannedRelease) -> str:
+    many = "" if result.frames is None else f" for {result.frames} frames"
+    return (
+        f"would cost {result.cost}{many}; {at_most(result.left)} left in {result.ledger}; "
+        f"{described(result.area)}; nothing was read or charged"
+    )
+
+
+@as_text.register
+def _rehearsal(result: RehearsalResult) -> str:
+    errors, sharp = result.errors, result.without_blur
+    lines = [
+        f"seen through a blur of {100 * result.blur:g}% of the map's side, as plan forecasts it:",
+        f"similarity {errors.similarity:.3f} and correlation {errors.pearson:.3f}: 1 is a perfect map",
+        f"divergence (kl) {errors.kl:.3f}: 0 is a perfect map",
+        f"earth mover's distance {errors.emd:.4f} of the map's side: 0 is a perfect map",
+    ]
+    if errors.emd_metres is not None:
+        lines.append(f"on average, mass is {errors.emd_metres:,.0f} m off")
+    lines.append(
+        f"cell by cell, without a blur: similarity {sharp.similarity:.3f}, correlation "
+        f"{sharp.pearson:.3f}, divergence {sharp.kl:.3f}"
+    )
+    return "\n".join(lines)
+
+
+@as_text.register
+def _draw(result: DrawResult) -> str:
+    return "\n".join(result.written)
+
+
+@as_text.register
+def _hotspots(result: HotspotsResult) -> str:
+    real = result.real or (False,) * len(result.hotspots)
+    return "\n".join(
+        f"{spot.x:.6g}  {spot.y:.6g}  {spot.share:.1%}{'  real' if sure else ''}"
+        for spot, sure in zip(result.hotspots, real, strict=True)
+    )
+
+
+def hotspots_remark(result: HotspotsResult) -> str:
+    """How near to the best choice of k places the hotspots are."""
+    return (
+        f"mass is {result.distance:.3g} sides of the map from the nearest place on average; no choice of "
+        f"{result.k} brings it below {result.lower:.3g}, {result.gap:.1%} less"
+    )
+
+
+def hotspots_html(result: HotspotsResult) -> str:
+    """A table for notebooks."""
+    real = result.real or ("",) * len(result.hotspots)
+    rows = [
+        [f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", "real" if sure else ""]
+        for spot, sure in zip(result.hotspots, real, strict=True)
+    ]
+    return _table(["x", "y", "share", ""], rows, result.statement)
+
+
+@as_text.register
+def _totals(result: TotalsResult) -> str:
+    """The totals in lines of even columns; without intervals, why there are none."""
+    head, body = _totals_rows(result)
+    rows = [head, *body]
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    remarks = ["", *(one.remark for one in result.zones)]
+    lines = [
+        "  ".join(
+            [
+                row[0].ljust(wide[0]),
+                *(word.rjust(width) for word, width in zip(row[1:], wide[1:], strict=True)),
+            ]
+        )
+        + (f"  {remark}" if remark else "")
+        for row, remark in zip(rows, remarks, strict=True)
+    ]
+    if not result.has_intervals:
+        lines.append(
+            f"no intervals: the file does not say how sure this map, by {result.method}, is"
+        )
+    return "\n".join(lines)
+
+
+def totals_html(result: TotalsResult) -> str:
+    """A table for notebooks."""
+    head, rows = _totals_rows(result)
+    return _table(head, rows, result.statement)
+
+
+def _totals_rows(result: TotalsResult) -> tuple[list[str], list[list[str]]]:
+    head = ["zone", f"{result.unit}s", "share"]
+    if result.has_intervals:
+        head.append(f"{result.coverage:.0%} interval")
+    rows = []
+    for one in result.zones:
+        row = [one.name, f"{one.users:,.0f}", f"{one.share:.1%}"]
+        if one.low is not None and one.high is not None:
+            row.append(f"{one.low:,.0f} to {one.high:,.0f}")
+        rows.append(row)
+    return head, rows
+
+
+def _table(head: list[str], rows: list[list[str]], caption: str) -> str:
+    cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
+    names = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return (
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{names}</tr></thead>"
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+@as_text.register
+def _replay(result: ReplayResult) -> str:
+    worst = result.worst
+    if worst is None:
+        return f"{result.source} has no users to take out; nothing was compared"
+    tried = f"{len(result.neighbors)} of {result.users:,} users taken out of {result.source}, one at a time"
+    if not result.compared:
+        return f"{tried}: none of them had been counted, so nothing was compared; is it the area?"
+    moved = f"the sums moved by at most {worst.l1:.6g} of the {result.masses} that is paid for"
+    if result.held:
+        return f"HELD by {result.engine}: {tried}; {moved}\nthat nothing was found is no proof"
+    others = f", and others' cells rose by {worst.raised:.6g}" if worst.raised else ""
+    return f"BROKEN by {result.engine}: {tried}; {moved}{others}: without {worst.user!r}"
+
+
+def described(area: Area) -> str:
+    """An area in words, so that a slip is seen before it is paid for.
+
+    Args:
+        area: The area.
+
+    Returns:
+        Its size, its middle for degrees, and the size of its cells.
+
+    """
+    low_x, low_y, high_x, high_y = area.bounds
+    width, height = area.cell_size
+    across, up = (high_x - low_x) / area.grid.cell_width, (high_y - low_y) / area.grid.cell_height
+    if area.kind != "degrees":
+        size = f"{high_x - low_x:g} x {high_y - low_y:g} {area.unit}".strip()
+        return f"area of {size}, cells of {width:.3g} x {height:.3g}"
+    x, y = (low_x + high_x) / 2, (low_y + high_y) / 2
+    x -= 360 * (x > 180)
+    place = f"{abs(y):.2f}{'N' if y >= 0 else 'S'} {abs(x):.2f}{'E' if x >= 0 else 'W'}"
+    size = f"{across * width / 1000:,.3g} x {up * height / 1000:,.3g} km"
+    return f"area of {size} around {place}, cells of {width:,.3g} x {height:,.3g} m"

@@ -1,0 +1,176 @@
+"""What can be done with a map that is paid for, or with its saved .json: all of it is free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InvalidParameter
+from sfumato.files import write_file
+from sfumato.heatmap.analysis.zones import Zone, read_zones, totals_csv, totals_geojson, zone_totals
+from sfumato.heatmap.export.archive import read_heatmap
+from sfumato.heatmap.export.formats import WriteOptions
+from sfumato.heatmap.export.timelapse import write_timelapse
+from sfumato.heatmap.inference.prior import Prior, declared_prior
+from sfumato.heatmap.inference.uncertainty import in_a_ring
+from sfumato.heatmap.outputs import Outputs, Watch, check_output, plan_outputs, write_maps
+from sfumato.heatmap.results import DrawResult, HeatmapRelease, HotspotsResult, TotalsResult
+
+Map = HeatmapRelease | str | Path
+
+
+def draw_map(
+    saved: Map,
+    outputs: Outputs,
+    *,
+    title: str = "",
+    prior: Prior | str | Path | None = None,
+    over: str | Path | None = None,
+    h3_resolution: int | None = None,
+    overwrite: bool = False,
+    watch: Watch | None = None,
+    warn: Watch | None = None,
+) -> DrawResult:
+    """Write a map that is paid for in other formats: it costs nothing.
+
+    Args:
+        saved: A map, or the path of one saved as .json.
+        outputs: Files to write; the suffix names the format.
+        title: What the map is called from now on; as it was, if empty.
+        prior: A file declared public that the map follows within its tiles.
+        over: The image under pictures of a map in pixels.
+        h3_resolution: Resolution of H3 tables, 0 to 15.
+        overwrite: Whether files that exist are replaced.
+        watch: Told of each step.
+        warn: Told where the map is kept if writing is interrupted.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        InvalidParameter: An output could not be written; nothing was.
+        InvalidInput: The map or the prior could not be read.
+
+    """
+    one = _map(saved)
+    if title:
+        one = replace(one, title=title)
+    targets = plan_outputs(
+        outputs, None, options=WriteOptions(None, over, h3_resolution), overwrite=overwrite
+    )
+    targets = replace(targets, files={one.group: targets.files[""]})
+    targets.check(one.area, others=(), rows=None)
+    if isinstance(prior, str | Path) and Path(prior).resolve() in {
+        path.resolve() for path in targets.every
+    }:
+        raise InvalidParameter(
+            f"{prior} must not replace the prior it is drawn by; nothing was written"
+        )
+    if (public := declared_prior(prior, one.area)) is not None:
+        one = one.sharpened(public)
+    return DrawResult(one.statement, write_maps((one,), targets, watch=watch, warn=warn))
+
+
+def map_hotspots(saved: Map, k: int = 5) -> HotspotsResult:
+    """The k places that best stand for a map (k-median), and the share of mass near each.
+
+    Args:
+        saved: A map, or the path of one saved as .json.
+        k: How many places, at least 1.
+
+    Returns:
+        The places, how far mass is from them, and a bound on that. Where the map knows how sure it
+        is, `real` says which lie in a ring of its picture: there is over twice the map's average in
+        every ring, all at once with a chance of 95 %.
+
+    Raises:
+        InvalidParameter: k is below 1.
+        InvalidInput: The map could not be read.
+
+    """
+    one = _map(saved)
+    found = one.find_hotspots(k)
+    real = marks = None
+    if one.posterior is not None or one.known_marks is not None:
+        marks = one.marks()
+        grid = one.area.grid
+        real = tuple(in_a_ring(spot.x, spot.y, marks=marks, grid=grid) for spot in found.spots)
+    return HotspotsResult(one.statement, found.spots, found.distance, found.lower, real, marks, k)
+
+
+def map_totals(
+    saved: Map,
+    zones: str | Path | dict[str, Any] | Sequence[Zone],
+    *,
+    name: str = "name",
+    coverage: float = 0.9,
+    output: str | Path | None = None,
+    overwrite: bool = False,
+    watch: Watch | None = None,
+) -> TotalsResult:
+    """How many people a map has in each zone: districts, parks, areas of interest. It costs nothing.
+
+    Args:
+        saved: A map, or the path of one saved as .json.
+        zones: A GeoJSON file of polygons, a mapping from names to polygons, or zones.
+        name: The property of the file that names a zone; polygons of one name are one zone.
+        coverage: The part of zones with users whose interval should hold, at most 0.95.
+        output: A file to write, .csv or .geojson.
+        overwrite: Whether a file that exists is replaced.
+        watch: Told of the file.
+
+    Returns:
+        A total for each zone, with an interval for methods that know how sure their map is.
+
+    Raises:
+        InvalidParameter: The coverage is out of range, or the output could not be written.
+        InvalidInput: The map or the zones could not be read.
+
+    """
+    target = None if output is None else Path(output)
+    if target is not None:
+        read = [one for one in (saved, zones) if isinstance(one, str | Path)]
+        check_output(target, (".csv", ".geojson"), read, what="totals", overwrite=overwrite)
+    one = _map(saved)
+    places = read_zones(zones, name=name) if isinstance(zones, str | Path | dict) else tuple(zones)
+    found = zone_totals(one, places, coverage=coverage)
+    if target is not None:
+        as_table = target.suffix.lower() == ".csv"
+        data = totals_csv(found) if as_table else totals_geojson(one, places, found)
+        write_file(target, data, overwrite=overwrite)
+        if watch is not None:
+            watch(f"wrote {target}")
+    written = () if target is None else (str(target),)
+    return TotalsResult(one.statement, coverage, found, one.guarantee.unit, one.method, written)
+
+
+def map_timelapse(
+    saved: Iterable[Map], output: str | Path, *, title: str = "", overwrite: bool = False
+) -> DrawResult:
+    """Write maps of periods as one page that plays them in order: it costs nothing.
+
+    Args:
+        saved: Maps of one release, or paths of them saved as .json, in any order.
+        output: The page, .html.
+        title: What the page is called; as the maps are, if empty.
+        overwrite: Whether a file that exists is replaced.
+
+    Returns:
+        The file that was written.
+
+    Raises:
+        InvalidParameter: The maps are not of one release, or the page could not be written.
+        InvalidInput: A map could not be read.
+
+    """
+    maps = [_map(one) for one in saved]
+    maps = [replace(one, title=title) for one in maps] if title else maps
+    maps.sort(key=lambda one: one.counted.get("period", {}).get("start", one.group))
+    write_timelapse(maps, output, overwrite=overwrite)
+    return DrawResult(maps[0].statement, (str(output),))
+
+
+def _map(saved: Map) -> HeatmapRelease:
+    return read_heatmap(saved) if isinstance(saved, str | Path) else saved

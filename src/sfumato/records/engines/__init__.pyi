@@ -1,0 +1,19 @@
+from .databases import connected
+from .duckdb import duckdb_engine
+from .polars import polars_engine
+from .protocol import Files, RowEngine, table_name
+from .registry import engine_named, engine_names, register_engine
+from .spark import spark_engine
+
+__all__ = [
+    "Files",
+    "RowEngine",
+    "connected",
+    "duckdb_engine",
+    "engine_named",
+    "engine_names",
+    "polars_engine",
+    "register_engine",
+    "spark_engine",
+    "table_name",
+]

@@ -1,0 +1,88 @@
+"""DuckDB, in this process: quiet and within bounds."""
+
+from __future__ import annotations
+
+import weakref
+from pathlib import Path
+from typing import Any, ClassVar
+
+import ibis
+import pyarrow as pa
+
+from sfumato.errors import InvalidInput
+from sfumato.files import scratch_folder
+from sfumato.records.engines.protocol import Files, table_name
+from sfumato.records.quiet import quietly
+
+# DuckDB keeps its tables and hashes within this and spills the rest to disk; the process stays
+# below 4 GB.
+MEMORY = "2500MB"
+
+
+def duckdb_engine(database: Path | None = None) -> Any:
+    """A DuckDB of our own, in this process: bounded memory, files opened to be read only, no downloads."""
+    # What is spilled is private: a folder nobody else may enter, gone with the connection.
+    spill, remove = scratch_folder()
+
+    def connect() -> Any:
+        connection = ibis.duckdb.connect(
+            ":memory:" if database is None else str(database),
+            read_only=database is not None,
+            memory_limit=MEMORY,
+            temp_directory=str(spill),
+            # Sums do not depend on the order of rows, and keeping it costs memory.
+            preserve_insertion_order=False,
+            autoinstall_known_extensions=False,
+        )
+        # A bar that grows with the rows tells of them.
+        connection.raw_sql("set enable_progress_bar = false")
+        weakref.finalize(connection, remove)
+        return connection
+
+    what = (
+        "DuckDB could not be started"
+        if database is None
+        else f"{database} could not be opened as a DuckDB database"
+    )
+    try:
+        return quietly(connect, f"{what}; nothing was read")
+    except InvalidInput:
+        remove()
+        raise
+
+
+class DuckDBEngine:
+    """DuckDB, in this process."""
+
+    name: ClassVar[str] = "duckdb"
+    runs_elsewhere: ClassVar[bool] = False
+
+    def read_files(self, files: Files, *, connection: str | None) -> Any:
+        """Parquet as DuckDB reads it; text as it comes, batch by batch."""
+        del connection  # it runs in this process
+        database = duckdb_engine()
+        if files.text is None:
+            paths = [_plain(path) for path in files.paths]
+            # The same columns on every engine: none from the names of folders.
+            return quietly(
+                lambda: database.read_parquet(paths, hive_partitioning=False), files.unreadable
+            )
+        name = table_name()
+
+        def register() -> Any:
+            database.con.register(name, files.text)
+            return database.table(name)
+
+        return quietly(register, files.unreadable)
+
+    def hold_table(self, rows: pa.Table, *, connection: str | None) -> Any:
+        """A view of the rows where they are."""
+        del connection
+        name, database = table_name(), duckdb_engine()
+        database.con.register(name, rows)
+        return database.table(name)
+
+
+def _plain(path: str) -> str:
+    """A path in which DuckDB sees no pattern."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)

@@ -1,0 +1,47 @@
+from .check import check_recovery
+from .inputs import true_sources
+from .payer import Windows
+from .plan import plan_placement, plan_sensors
+from .recover import RecoveryOptions, recover_sources
+from .release import (
+    make_device_key,
+    make_master_key,
+    price_release,
+    release_readings,
+    unseal_readings,
+)
+from .site import describe_site, open_ledger, simulate_site
+from .track import track_sources
+from .whisper import (
+    SimulatedWhisper,
+    WhisperCost,
+    find_whisper,
+    release_whisper,
+    simulate_whisper,
+    whisper_cost,
+)
+
+__all__ = [
+    "RecoveryOptions",
+    "SimulatedWhisper",
+    "WhisperCost",
+    "Windows",
+    "check_recovery",
+    "describe_site",
+    "find_whisper",
+    "make_device_key",
+    "make_master_key",
+    "open_ledger",
+    "plan_placement",
+    "plan_sensors",
+    "price_release",
+    "recover_sources",
+    "release_readings",
+    "release_whisper",
+    "simulate_site",
+    "simulate_whisper",
+    "track_sources",
+    "true_sources",
+    "unseal_readings",
+    "whisper_cost",
+]

@@ -1,0 +1,362 @@
+"""Recover sources from noisy readings, and check a recovery: what `sense recover` and `sense check` do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from sfumato._types import FloatArray, IntArray
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.sensing._chance import generator, seed_of
+from sfumato.sensing.diagnostics.field import fit_field
+from sfumato.sensing.diagnostics.fitted_field import Field
+from sfumato.sensing.diagnostics.misfit import misfit
+from sfumato.sensing.model.site import Site, part_of_site, read_site
+from sfumato.sensing.pipeline.inputs import (
+    ReadingsInput,
+    SourcesInput,
+    merged,
+    true_sources,
+)
+from sfumato.sensing.recovery.answer import Answer
+from sfumato.sensing.recovery.certificate import Recovery
+from sfumato.sensing.recovery.community import communities as find_communities
+from sfumato.sensing.recovery.community import community_of
+from sfumato.sensing.recovery.distance import emd_of
+from sfumato.sensing.recovery.estimators.least_mass import recover
+from sfumato.sensing.recovery.estimators.registry import (
+    DEFAULT_ESTIMATOR,
+    Estimator,
+    RecoveryProblem,
+    estimator_named,
+    estimator_names,
+    required_noise,
+)
+from sfumato.sensing.recovery.merge import MergedReadings
+from sfumato.sensing.results.diagnostics import (
+    CommunityReport,
+    FieldReport,
+    MisfitReport,
+    RecoveryDiagnostics,
+)
+from sfumato.sensing.results.recovery import RecoveryResult
+from sfumato.sensing.tables import read_sigma
+from sfumato.spaces import Graph
+
+Unknown = Literal["offset", "time", "sensors"]
+Watch = Callable[[str], None]
+
+TIME_FACTOR, TIMES = (
+    8.0,
+    13,
+)  # diffusion times that are tried: so many, down to and up to this factor
+MAX_TESTED = (
+    1 << 17
+)  # cells up to which the physics is tested: 1.7 s there with 500 sensors, R up to 7 s
+PAPERS = "papers"
+LEAST = "least"
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryOptions:
+    """How to recover: the estimator and what it is told; refused at once where options do not go together.
+
+    Attributes:
+        estimator: The estimator that answers beside R.
+        max_mass: The largest mass that one source may have.
+        max_sources: The most sources to consider; None for the estimator's own limit.
+        count: The number of sources, where it is known.
+        seed: Seed of the estimator's draws; None for a hash of the readings.
+        fit: What is not known of the field and is estimated too.
+        radius: How far R may be from the readings; "papers" for sigma sqrt(m), None for the default.
+        communities: On a graph: how many communities to look for; 1 for none.
+    """
+
+    estimator: Estimator
+    max_mass: float = 1.0
+    max_sources: int | None = None
+    count: int | None = None
+    seed: int | None = None
+    fit: tuple[Unknown, ...] = ()
+    radius: float | Literal["papers"] | None = None
+    communities: int = 2
+
+    def __post_init__(self) -> None:
+        for one in self.fit:
+            if one not in get_args(Unknown):
+                raise InvalidParameter(
+                    f"`fit` takes offset, time or sensors, got {one!r}; nothing was recovered"
+                )
+        takes = self.estimator.options
+        if self.count is not None and "count" not in takes and not self.fit:
+            counting = [
+                n for n in sorted(estimator_names()) if "count" in estimator_named(n).options
+            ]
+            raise InvalidParameter(
+                f"`count` goes with `estimator` {' or '.join(counting)}, or `fit`; nothing was recovered"
+            )
+        if self.count is not None and self.max_sources is not None:
+            raise InvalidParameter(
+                "`count` says how many there are, `max_sources` how many at most: give one; "
+                "nothing was recovered"
+            )
+        if self.max_sources is not None and "max_sources" not in takes:
+            raise InvalidParameter(
+                f"`max_sources` goes with an estimator that counts sources, not with {self.estimator.name}; "
+                "nothing was recovered"
+            )
+
+    def limit(self, noise: float | None) -> dict[str, Any]:
+        """The radius of R as `recover` takes it: as asked, or as the noise says."""
+        if self.radius is not None and self.radius != PAPERS:
+            return {"radius": self.radius}
+        if noise is None:
+            raise InvalidParameter(
+                "readings in a .csv need `noise`, or a `radius`; nothing was recovered"
+            )
+        return {"sigma": noise, "radius": self.radius}
+
+
+def recover_sources(
+    readings: ReadingsInput,
+    *,
+    site: Site | str | Path | None = None,
+    noise: float | None = None,
+    estimator: str | Estimator = DEFAULT_ESTIMATOR,
+    max_mass: float = 1.0,
+    max_sources: int | None = None,
+    count: int | None = None,
+    seed: int | None = None,
+    fit: Sequence[Unknown] = (),
+    time: str = "",
+    average: bool = False,
+    radius: float | Literal["papers"] | None = None,
+    sources: SourcesInput | None = None,
+    communities: int = 2,
+    watch: Watch | None = None,
+) -> RecoveryResult:
+    """Recover roughly where sources are, how many, and how sure that is, from noisy readings.
+
+    Costs no privacy: it works on what was released. R, the least mass that explains the readings
+    within their noise, is always computed with a proof, which `check_recovery` checks again; the
+    answer of the chosen estimator stands beside it.
+
+    Args:
+        readings: A .json file that `sense release` wrote, `Readings`, or several of one site (one of
+            each device); or, with `site` and `noise`, a .csv file, a DataFrame with columns sensor and
+            value (perhaps time and sigma), a mapping by sensor, or one number for each sensor.
+        site: The site, or its file, for readings that do not hold their own.
+        noise: Standard deviation of the noise of one reading, in the unit of the site's operator, for
+            readings that do not say it.
+        estimator: "bayes-median" (the Bayes rule for earth mover's distance), "least" (R itself),
+            "off-grid" (least squares between cells), "mixture", or one that was registered.
+        max_mass: The largest mass of one source. Too large costs little, too small much.
+        max_sources: The most sources to consider; None means 12, or up to 64 where readings ask for
+            more, and 8 between cells.
+        count: The number of sources, for "mixture", "off-grid" or `fit`.
+        seed: Seed of the draws; None means a hash of the readings, so that the same readings always
+            have the same answer.
+        fit: What is not known and is estimated too: "offset" of all readings, the diffusion "time";
+            each looks for broken sensors first, "sensors" for these only.
+        time: Which time, where readings are of several.
+        average: Whether to average all times: for sources that stay, with less noise.
+        radius: How far R may be from the readings, or "papers" for sigma sqrt(m); None means what
+            noise that sources could make exceeds in 1 of 10 draws, and all that no source can make.
+        sources: True sources of a simulation, to measure errors: a table of cell and mass, a mapping,
+            or one mass for each cell.
+        communities: On a graph: say which of so many communities the source is in; 1 for none.
+        watch: Called with a sentence when the work begins.
+
+    Returns:
+        The certificate of R, the answer with its credible regions, and diagnostics.
+
+    Raises:
+        InvalidInput: If readings, site or sources cannot be read or do not fit together.
+        InvalidParameter: If options do not go together or are out of range.
+        SolverFailed: If no answer could be proved.
+
+    >>> from sfumato.privacy import MovedMass
+    >>> from sfumato.sensing import heat_line, synthetic_site
+    >>> line = heat_line(sources=20, sensors=8, diffusion_time=0.01)
+    >>> hall = synthetic_site("hall", line, MovedMass("1/10", "line"))
+    >>> found = recover_sources(line.columns([5])[:, 0], site=hall, noise=0.05, estimator="least")
+    >>> found.certificate.status, [one["cell"] for one in found.sources()]
+    ('optimal', [5])
+    """
+    chosen = estimator_named(estimator) if isinstance(estimator, str) else estimator
+    options = RecoveryOptions(
+        chosen, max_mass, max_sources, count, seed, tuple(fit), radius, communities
+    )
+    _complete(readings, site=site, known=noise is not None or radius is not None)
+    try:
+        read = merged(readings, site=site, noise=noise, time=time, average=average)
+    except InvalidInput:
+        _not_a_site(readings)
+        raise
+    truth = None if sources is None else true_sources(sources, read.site)
+    if watch is not None:
+        watch(f"recovering from {len(read.names)} readings")
+    return _recovered(read, options, truth)
+
+
+def _recovered(
+    read: MergedReadings, options: RecoveryOptions, truth: FloatArray | None
+) -> RecoveryResult:
+    """R, the field where it is to be fitted, the test of the physics, and the answer.
+
+    Where R says that nothing can be told there is no answer. Where R is infeasible there is one
+    only if a test finds that the physics fits, so that it was the noise: the default radius leaves
+    that 1 draw of 10.
+    """
+    stated = recover(
+        part_of_site(read.site, read.names),
+        read.values,
+        upper=options.max_mass,
+        **options.limit(read.noise),
+    )
+    labels = _labels(stated, options.communities)
+    found, noise, field = stated, read.noise, None
+    remarks: list[str] = []
+    if options.fit:
+        field = _fitted(stated, read, options)
+        noise = field.sigma
+        found = recover(
+            field.operator, field.readings, upper=options.max_mass, **options.limit(noise)
+        )
+    tested = None if field is None else MisfitReport.of(field.misfit)
+    if field is None and noise and found.operator.space.size <= MAX_TESTED:
+        tested = MisfitReport.of(
+            misfit(
+                found.operator, found.readings, sigma=noise, upper=options.max_mass,
+                least_sigma=read.min_noise,
+            )
+        )  # fmt: skip
+    estimator = options.estimator
+    why = estimator.unsuitable(found.operator, noise)
+    if why:
+        remarks.append(f"{estimator.name} {why}: the answer is the least mass")
+        estimator = estimator_named(LEAST)
+    by_noise = found.status == "infeasible" and tested is not None and not tested.message
+    answer: Answer | None = None
+    if found.status == "optimal" or (by_noise and not estimator.needs_certificate):
+        if field is not None:
+            remarks.insert(
+                0, "the answer takes the fitted field for known, so it is surer than it should be"
+            )
+        if by_noise:
+            remarks.append(
+                "a test finds that the physics fits, so it was the noise: here is an answer"
+            )
+        answer = estimator.estimate(_problem(found, noise, options, labels))
+    elif field is not None:
+        told = (
+            "nothing can be told" if found.status == "zero" else "no sources explain the readings"
+        )
+        remarks = [f"with the fitted field {told}"]
+    else:
+        remarks = []
+    solved = stated.status == "optimal"
+    diagnostics = RecoveryDiagnostics(
+        tuple(remarks),
+        tested,
+        None if field is None else FieldReport.of(field),
+        _community(stated, labels, read.site) if labels is not None and solved else None,
+        emd_of(stated, truth) if truth is not None and solved else None,
+        emd_of(answer.estimate, truth)
+        if truth is not None and answer is not None and answer.estimate.masses.any()
+        else None,
+    )
+    return RecoveryResult(
+        read.site,
+        read.names,
+        stated,
+        read.noise,
+        read.statement,
+        read.rehearsal,
+        read.time,
+        read.averaged,
+        answer,
+        diagnostics,
+        None if field is None else found,
+    )
+
+
+def _problem(
+    found: Recovery, noise: float | None, options: RecoveryOptions, labels: IntArray | None
+) -> RecoveryProblem:
+    return RecoveryProblem(
+        found.operator,
+        found.readings,
+        noise,
+        options.max_mass,
+        found,
+        generator(seed_of(found.readings) if options.seed is None else options.seed),
+        options.count if "count" in options.estimator.options else None,
+        options.max_sources,
+        labels,
+    )
+
+
+def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> Field:
+    required_noise(read.noise, "`fit`")
+    times = None
+    if "time" in options.fit:
+        stated = found.operator.time
+        if stated is None:
+            raise InvalidParameter("a matrix has no diffusion time to `fit`; nothing was recovered")
+        times = np.geomspace(stated / TIME_FACTOR, stated * TIME_FACTOR, TIMES).tolist()
+    return fit_field(
+        found.operator,
+        read.rounds,
+        sigma=read.noises,
+        upper=options.max_mass,
+        offset=math.inf if "offset" in options.fit else 0.0,
+        times=times,
+        sources=options.count,
+        least_sigma=read.min_noise,
+    )
+
+
+def _labels(found: Recovery, count: int) -> IntArray | None:
+    """The communities of a graph, if one asks for several."""
+    space = found.operator.space
+    if not isinstance(space, Graph) or found.status == "zero" or count < 2:
+        return None
+    return find_communities(space, count=count)
+
+
+def _community(found: Recovery, labels: IntArray, site: Site) -> CommunityReport:
+    best = community_of(found.estimate, labels)
+    members = tuple(site.cell(int(node)) for node in (labels == best.label).nonzero()[0])
+    return CommunityReport(int(best.label), members, tuple(map(float, best.shares)))
+
+
+def _complete(readings: Any, *, site: object, known: bool) -> None:
+    """Ask for all that a table of readings lacks at once, not for one thing after the other."""
+    paths = [readings] if isinstance(readings, str | Path) else readings
+    if site is not None or known or not isinstance(paths, list | tuple) or len(paths) != 1:
+        return
+    (path,) = paths
+    if not isinstance(path, str | Path) or Path(path).suffix == ".json":
+        return
+    if read_sigma(Path(path)) is None:
+        raise InvalidParameter("readings in a .csv need `site` and `noise`; nothing was recovered")
+
+
+def _not_a_site(readings: Any) -> None:
+    """Say so where a file that is not of readings is a site."""
+    paths = [readings] if isinstance(readings, str | Path) else readings
+    for path in paths if isinstance(paths, list | tuple) else ():
+        try:
+            read_site(path)
+        except (InvalidInput, TypeError):
+            continue
+        raise InvalidInput(
+            f"{path} is a site, not readings of one: give noisy readings, as `sense release` writes them, or "
+            f"a .csv with `site` {path} and `noise`; nothing was recovered"
+        )

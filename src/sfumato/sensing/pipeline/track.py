@@ -1,0 +1,155 @@
+"""Follow sources through several rounds of readings: what `sense track` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.errors import InvalidInput
+from sfumato.sensing._chance import generator, seed_of
+from sfumato.sensing.diagnostics.field_sensors import rows_without, suspects
+from sfumato.sensing.model.operators.protocol import part_of
+from sfumato.sensing.model.site import Site, part_of_site
+from sfumato.sensing.pipeline.inputs import Released, all_readings
+from sfumato.sensing.recovery.answer import place_of
+from sfumato.sensing.recovery.merge import MergedReadings, in_order, merge, moments_of
+from sfumato.sensing.release.readings import Readings
+from sfumato.sensing.results.track import TrackedRound, TrackedSource, TrackResult
+from sfumato.sensing.tracking.cost import cost_of, losses_of
+from sfumato.sensing.tracking.rounds import Track, track
+
+UNEVEN = 1.5  # times the shortest gap between rounds: longer ones are remarked on
+
+
+def track_sources(
+    readings: Released | Sequence[Released],
+    *,
+    site: Site | str | Path | None = None,
+    count: int = 1,
+    speed: float | None = None,
+    max_mass: float = 1.0,
+    seed: int | None = None,
+    leave_out_faulty: bool = False,
+    watch: Callable[[str], None] | None = None,
+) -> TrackResult:
+    """Follow sources that move: where each was in each round, and how sure that is.
+
+    Costs nothing beyond what the rounds have cost; that is added up from their receipts, because
+    whoever is followed is in all of them.
+
+    Args:
+        readings: Noisy readings of one site at several times: files of `sense release`, `Readings`,
+            or snapshots with their `site`.
+        site: The site, for snapshots.
+        count: How many sources there are; it is not learned.
+        speed: How far a source goes in a round, as a deviation in the unit of the space; None means
+            that it is learned.
+        max_mass: The largest mass of one source.
+        seed: Seed of the draws for several sources; None means a hash of the readings.
+        leave_out_faulty: Whether sensors that the others contradict are left out.
+        watch: Called with a sentence when the work begins.
+
+    Returns:
+        The track with 90 % radii, masses, speed, the cost of all rounds, and faulty sensors.
+
+    Raises:
+        InvalidInput: If readings cannot be read, are of different sites, or of one round only.
+        InvalidParameter: If a parameter is out of range.
+    """
+    read = all_readings(readings, site=site)
+    rounds = rounds_in_order(read)
+    ground = rounds[0].site
+    values = np.array([one.values for one in rounds])
+    noises = [one.noise or 0.0 for one in rounds]
+    rng = generator(seed_of(values) if seed is None else seed)
+    if watch is not None:
+        watch(f"looking for a path through {len(rounds)} rounds")
+    operator = part_of_site(ground, rounds[0].names)
+    faulty = suspects(operator, values, sigma=noises, upper=max_mass)
+    if faulty and leave_out_faulty:
+        rows = rows_without(operator, faulty)
+        operator, values = part_of(operator, rows), values[:, rows]
+    found = track(operator, values, sigma=noises, speed=speed, upper=max_mass, count=count, rng=rng)
+    done = (
+        "and was left out" if leave_out_faulty else "and was used all the same: `leave_out_faulty`"
+    )
+    cost, statement = cost_of(losses_of(read))
+    return TrackResult(
+        ground.name,
+        tuple(_round(found, one, number) for number, one in enumerate(rounds)),
+        tuple(found.masses.tolist()),
+        found.speed,
+        found.rhat,
+        found.mixed,
+        found.fewer,
+        max_mass,
+        cost,
+        statement,
+        faulty,
+        leave_out_faulty,
+        (*(f"{one.message} {done}" for one in faulty), *uneven([one.time for one in rounds])),
+        any(one.rehearsal for one in rounds),
+        found,
+    )
+
+
+def _round(found: Track, read: MergedReadings, number: int) -> TrackedRound:
+    places = found.estimate(number).places
+    return TrackedRound(
+        read.time,
+        tuple(
+            TrackedSource(int(cell), place_of(read.site, place), float(radius))
+            for cell, place, radius in zip(
+                found.cells[number], places, found.radii[number], strict=True
+            )
+        ),
+    )
+
+
+def rounds_in_order(read: list[Readings]) -> list[MergedReadings]:
+    """One round for each time, in the order of the times: as dates, as numbers, or as they come.
+
+    Readings without a time are rounds in the order of the files.
+    """
+    times = list(dict.fromkeys(snapshot.time for one in read for snapshot in one.snapshots))
+    if times == [""]:
+        if any(len(one.snapshots) > 1 for one in read):
+            raise InvalidInput("a file has several readings without a time; nothing was followed")
+        _all_different(read)
+        rounds = [merge([one]) for one in read]
+    else:
+        if "" in times:
+            raise InvalidInput("some readings have a time and some have none; nothing was followed")
+        rounds = [merge(read, time=time) for time in in_order(times)]
+    if any(one.names != rounds[0].names for one in rounds):
+        raise InvalidInput("other sensors were read at other times; nothing was followed")
+    if len(rounds) < 2:
+        raise InvalidInput(
+            "one round is no track: give readings of several times; `sense recover` is for one"
+        )
+    return rounds
+
+
+def _all_different(read: list[Readings]) -> None:
+    """Refuse readings of other sites, and the same reading twice."""
+    if any(other.site.to_json() != read[0].site.to_json() for other in read[1:]):
+        raise InvalidInput("the files are of different sites; nothing was followed")
+    receipts = [
+        (one.release.ledger, one.release.entry.hash) for other in read for one in other.snapshots
+    ]
+    if len(set(receipts)) < len(receipts):
+        raise InvalidInput("a reading is there twice, with the same receipt; nothing was followed")
+
+
+def uneven(times: list[str]) -> list[str]:
+    """That rounds are not evenly spaced, where their times say so: a step is a step to the track."""
+    moments = moments_of(times) if all(times) else None
+    if moments is None:
+        return []
+    gaps = [moments[after] - moments[before] for before, after in pairwise(times)]
+    if not gaps or max(gaps) <= UNEVEN * min(gaps):
+        return []
+    return ["rounds are not evenly spaced in time, and every step counts as one all the same"]

@@ -1,0 +1,337 @@
+"""Release who has heard a whisper, find where it began, simulate one: what `sense whisper` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato._types import IntArray
+from sfumato._validate import read_only
+from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
+from sfumato.files import column_of, read_rows
+from sfumato.privacy import Ledger, Loss, Noise, RandomisedResponse, ReplaceUser
+from sfumato.privacy.accounting import encode
+from sfumato.sensing._chance import generator
+from sfumato.sensing.planning.synthetic import block_graph
+from sfumato.sensing.recovery.community import communities as find_communities
+from sfumato.sensing.results.whisper import WhisperCommunity, WhisperResult, WhisperStart
+from sfumato.sensing.tables import read_graph
+from sfumato.sensing.whisper.answers import (
+    SILENT,
+    UNIT,
+    WhisperAnswers,
+    bound_of,
+    merged_answers,
+    read_whisper,
+    whisper_release,
+)
+from sfumato.sensing.whisper.posterior import whisper_posterior
+from sfumato.sensing.whisper.spread import Spread, whisper_cascade, whisper_spread
+from sfumato.spaces import Graph
+
+WORDS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class WhisperCost:
+    """What one answer of each node costs, and the chance with which each is flipped."""
+
+    cost: Loss
+    flipped: float
+
+    def to_json(self) -> dict[str, Any]:
+        """As `whisper release --dry-run --json` prints it."""
+        return {"cost": encode(self.cost), "flipped": self.flipped}
+
+
+def whisper_cost(
+    graph: Graph | str | Path,
+    *,
+    epsilon: Fraction | int | str,
+    ledger: Ledger | str | Path,
+    largest_part: bool = False,
+) -> WhisperCost:
+    """What a release of answers would cost; nothing is read or charged.
+
+    Args:
+        graph: Who talks to whom: a connected graph, or its edge list with columns u and v.
+        epsilon: What one answer of each node costs.
+        ledger: The ledger that would pay, of unit "node" and relation "replace".
+        largest_part: Whether to keep the largest connected part of the graph.
+
+    Returns:
+        The cost of the release, and how often answers are flipped.
+
+    Raises:
+        BudgetExceeded: If the ledger cannot pay.
+        InvalidInput: If the graph cannot be read or is in several parts.
+        LedgerMismatch: If the ledger accounts for something else.
+    """
+    net, _ = _connected(graph, largest_part=largest_part)
+    mechanism = RandomisedResponse(epsilon)
+    cost = mechanism.cost(bound_of(net.size))
+    _book(ledger).afford(cost)
+    return WhisperCost(cost, float(mechanism.law[1]))
+
+
+def release_whisper(
+    answers: Mapping[str, bool] | str | Path,
+    graph: Graph | str | Path,
+    *,
+    epsilon: Fraction | int | str,
+    ledger: Ledger | str | Path,
+    largest_part: bool = False,
+    note: str = "",
+    noise: Noise | None = None,
+) -> WhisperAnswers:
+    """Release who has heard: pay, then flip each answer with a chance that epsilon sets.
+
+    The promise is for each node's own answer; those of others tell about it too. It is not that
+    nobody learns where it began: another start changes the answers of many.
+
+    Args:
+        answers: Exact answers by node, or a table with columns node and heard (yes or no).
+        graph: Who talks to whom, public: a connected graph, whose nodes are named by their numbers,
+            or its edge list with columns u and v.
+        epsilon: What one answer of each node costs.
+        ledger: The ledger that pays, of unit "node" and relation "replace".
+        largest_part: Whether to keep the largest connected part of the graph, and its answers.
+        note: A line for the ledger.
+        noise: Where noise comes from; None means the operating system.
+
+    Returns:
+        The noisy answers with their receipt; they are paid for, so `write` them.
+
+    Raises:
+        BudgetExceeded: If the ledger cannot pay; nothing was read.
+        InvalidInput: If answers or graph cannot be read; nothing was charged.
+        LedgerMismatch: If the ledger accounts for something else.
+
+    Privacy: PureDP(epsilon) for each node's bit. Proof: docs/proofs/randomised-response.md
+    """
+    whisper_cost(graph, epsilon=epsilon, ledger=ledger, largest_part=largest_part)
+    net, names = _connected(graph, largest_part=largest_part)
+    heard = _heard(answers, names, others=largest_part)
+    who = [node for node, name in enumerate(names) if name in heard]
+    bits = [heard[names[node]] for node in who]
+    paid = whisper_release(bits, epsilon, ledger=_book(ledger), noise=noise, note=note)
+    said = np.full(len(names), SILENT, dtype=np.int64)
+    said[who] = paid.value
+    return WhisperAnswers(net, names, read_only(said), Fraction(epsilon), (paid,))
+
+
+def find_whisper(
+    answers: WhisperAnswers | str | Path | Sequence[WhisperAnswers | str | Path],
+    *,
+    communities: int = 2,
+    share: float = 0.9,
+    rate: float | None = None,
+    strength: float | None = None,
+    start: str = "",
+    watch: Callable[[str], None] | None = None,
+) -> WhisperResult:
+    """Where a whisper began: how likely each community and each node is; it costs no privacy.
+
+    Args:
+        answers: Answers with noise, or files of `whisper release`: of all nodes, or several of one
+            graph and one epsilon, in the local model one of each node.
+        communities: Of how many communities.
+        share: The probability with which the set of nodes that is named holds the start, in (0, 1).
+        rate: How far it spreads, with `strength`; None means averaged over 15 models.
+        strength: How many people the start tells, on average.
+        start: The true start of a simulation: a node's name, or a table with a column node.
+        watch: Called with a sentence when the work begins.
+
+    Returns:
+        Probabilities of communities and nodes, and the smallest set of nodes.
+
+    Raises:
+        InvalidInput: If files cannot be read or do not belong together.
+        InvalidParameter: If a parameter is out of range, or there is no such node.
+    """
+    given = [answers] if isinstance(answers, str | Path | WhisperAnswers) else list(answers)
+    told = merged_answers(
+        [
+            (str(one), read_whisper(one)) if isinstance(one, str | Path) else (f"part {n}", one)
+            for n, one in enumerate(given, 1)
+        ]
+    )
+    began = start
+    if start.endswith(".csv") and start not in told.names:
+        began = str(column_of(read_rows(Path(start)), "node", Path(start))[0])
+    if began and began not in told.names:
+        raise InvalidParameter(f"there is no node {began!r}; nothing was computed")
+    if not 0 < share < 1:
+        raise InvalidParameter(
+            f"`share` must lie between 0 and 1, got {share}; nothing was computed"
+        )
+    if (rate is None) != (strength is None):
+        raise InvalidParameter("`rate` and `strength` go together; nothing was computed")
+    spread = None if rate is None or strength is None else Spread(rate, strength)
+    if watch is not None:
+        watch(f"looking for the start among {told.graph.size} nodes")
+    labels = find_communities(told.graph, count=communities)
+    found = whisper_posterior(
+        told.graph, told.answers, epsilon=told.epsilon, spread=spread, labels=labels
+    )
+    chosen = found.smallest(share)
+    beliefs = () if found.community is None else found.community.shares.tolist()
+    return WhisperResult(
+        told.statement,
+        int((told.answers >= 0).sum()),
+        tuple(
+            WhisperCommunity(k, int((labels == k).sum()), float(p)) for k, p in enumerate(beliefs)
+        ),
+        share,
+        tuple(told.names[node] for node in chosen.tolist()),
+        dict(zip(told.names, found.nodes.tolist(), strict=True)),
+        None if not began else _start(told.names.index(began), told, found.nodes, labels, chosen),
+        any(receipt.rehearsal for receipt in told.receipts),
+        told,
+        found,
+        labels,
+    )
+
+
+def _start(
+    at: int, told: WhisperAnswers, nodes: Any, labels: IntArray, chosen: IntArray
+) -> WhisperStart:
+    return WhisperStart(
+        told.names[at],
+        float(nodes[at]),
+        1 + int((nodes > nodes[at]).sum()),
+        int(labels[at]),
+        bool(np.isin(at, chosen)),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedWhisper:
+    """A synthetic network and who in it has heard a whisper that began at `start`."""
+
+    graph: Graph
+    names: tuple[str, ...]
+    heard: IntArray
+    start: str
+
+    def tables(self) -> dict[str, tuple[list[str], list[tuple[str, ...]]]]:
+        """What `whisper simulate` writes: edges, answers and the start, each a header and rows."""
+        words = ("yes" if bit else "no" for bit in self.heard)
+        return {
+            "edges": (
+                ["u", "v"],
+                [(self.names[u], self.names[v]) for u, v in self.graph.edges.tolist()],
+            ),
+            "answers": (["node", "heard"], list(zip(self.names, words, strict=True))),
+            "start": (["node"], [(self.start,)]),
+        }
+
+
+def simulate_whisper(
+    graph: Graph | str | Path | None = None,
+    *,
+    nodes: int = 200,
+    mouth_to_mouth: float | None = None,
+    seed: int | None = None,
+) -> SimulatedWhisper:
+    """Make up a network and a whisper that began somewhere in it.
+
+    Args:
+        graph: A connected graph, or its edge list; None means two communities.
+        nodes: How many nodes the two communities have.
+        mouth_to_mouth: The chance with which it runs along each edge; None means that it spreads as
+            the model of `find_whisper` has it.
+        seed: Seed of the draws; None means another whisper each time.
+
+    Returns:
+        The network, who has heard, and where it began.
+    """
+    rng = generator(seed)
+    if graph is None:
+        half = nodes // 2
+        net, _ = block_graph(
+            [half, nodes - half], inside=min(1.0, 20 / half), across=0.4 / half, rng=rng
+        )
+        names = tuple(f"n{node}" for node in range(net.size))
+    else:
+        net, names = _connected(graph, largest_part=False)
+    start = int(rng.integers(net.size))
+    if mouth_to_mouth is None:
+        degree = 2 * len(net.edges) / net.size
+        heard = whisper_spread(net, start, spread=Spread(2 / degree, net.size / 4), rng=rng)
+    else:
+        heard = whisper_cascade(net, start, chance=mouth_to_mouth, rng=rng)
+    return SimulatedWhisper(net, names, heard, names[start])
+
+
+def _connected(graph: Graph | str | Path, *, largest_part: bool) -> tuple[Graph, tuple[str, ...]]:
+    """A graph along which a whisper can spread; one in parts is refused before anything is paid."""
+    if isinstance(graph, Graph):
+        net, names, where = graph, tuple(map(str, range(graph.size))), "whispers"
+    else:
+        where = str(graph)
+        net, names, _ = read_graph(Path(graph), largest_part=largest_part)
+    if net.components().any():
+        raise InvalidInput(
+            f"the graph of {where} is in several parts; `largest_part` keeps one; nothing was charged"
+        )
+    return net, names
+
+
+def _book(ledger: Ledger | str | Path) -> Ledger:
+    """A ledger that accounts for each node."""
+    if isinstance(ledger, str | Path) and not Path(ledger).exists():
+        raise InvalidInput(
+            f"there is no ledger at {ledger}; `sfumato ledger create` makes one; nothing was charged"
+        )
+    book = ledger if isinstance(ledger, Ledger) else Ledger(Path(ledger))
+    if book.header.unit != UNIT or book.header.neighbors != ReplaceUser():
+        raise LedgerMismatch(
+            f"{book.path} accounts for each {book.header.unit} ({book.header.neighbors}), answers need the "
+            f"unit {UNIT!r} and `--neighbors replace`; nothing was charged"
+        )
+    return book
+
+
+def _heard(
+    answers: Mapping[str, bool] | str | Path, names: tuple[str, ...], *, others: bool
+) -> dict[str, int]:
+    """Who has heard; what is no answer is refused by its row, and not quoted."""
+    if isinstance(answers, str | Path):
+        path, where = Path(answers), str(answers)
+        rows = read_rows(path)
+        given = list(
+            zip(
+                map(str, column_of(rows, "node", path)), column_of(rows, "heard", path), strict=True
+            )
+        )
+    else:
+        where = "the answers"
+        given = [(str(node), int(bit)) for node, bit in answers.items()]
+    known = set(names)
+    heard: dict[str, int] = {}
+    for row, (name, word) in enumerate(given, 1):
+        bit = WORDS.get(str(word).lower())
+        if bit is None:
+            raise InvalidInput(
+                f"heard in row {row} of {where} is neither yes nor no; nothing was charged"
+            )
+        if name not in known:
+            if others:  # of a part of the graph that was not kept
+                continue
+            raise InvalidInput(
+                f"row {row} of {where} is of no node of the graph; nothing was charged"
+            )
+        if name in heard:
+            raise InvalidInput(
+                f"row {row} of {where} is of a node that answered before; nothing was charged"
+            )
+        heard[name] = bit
+    if not heard:
+        raise InvalidInput(f"{where} has no answer of a node of the graph; nothing was charged")
+    return heard

@@ -1,0 +1,285 @@
+"""A plan of sensors in words: the noise, what to expect, and when to read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sfumato.privacy import ApproxDP
+from sfumato.sensing.model.operators.places import begin_of
+from sfumato.sensing.render.words import aligned, listed, many, short, up
+
+if TYPE_CHECKING:
+    from sfumato.sensing.planning.design import Axis, Curve, Design
+    from sfumato.sensing.planning.forecast import ErrorForecast, RecoveryForecast
+    from sfumato.sensing.planning.papers_bounds import PapersBounds
+    from sfumato.sensing.results.plan import SensorPlan
+
+NAMES = {"least mass": "least mass (R)", "bayes median": "Bayes median"}
+
+
+def plan_text(plan: SensorPlan, *, details: bool = False, tables: bool = False) -> str:
+    """The plan as a command prints it.
+
+    Args:
+        plan: The plan.
+        details: Whether to say what physics hides.
+        tables: Whether to print curves as tables.
+
+    Returns:
+        Lines of text.
+    """
+    from sfumato.sensing.render.plan_curves import curve_tables, not_shown
+
+    design, papers = plan.design, paper_lines(plan.papers)
+    lines = plan_lines(plan, details=details)
+    if plan.forecast is None:
+        hint = ["--sources 1 forecasts how far off answers will be"] if plan.simulates else []
+        return "\n".join([*lines, *papers, *hint])
+    if not plan.curves:
+        return "\n".join([*lines, *papers, not_shown(design, plan.forecast, plan.seconds)])
+    lines += curve_tables(design, plan.curves) if tables else []
+    times = [curve for curve in plan.curves if curve.axis == "diffusion time"]
+    lines += [best_time(design, curve) for curve in times]
+    return "\n".join([*lines, *papers])
+
+
+def plan_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
+    """All but curves and what the papers prove: the noise, what to expect, what readings cost."""
+    from sfumato.sensing.render.plan_costs import cost_lines
+    from sfumato.sensing.render.plan_required import required_lines
+
+    first, second, *more = noise_lines(plan, details=details)
+    lines = [first, *assumed_lines(plan), second]
+    if plan.forecast is not None:
+        lines += forecast_lines(plan.design, plan.forecast, readings=plan.readings)
+        if plan.required:
+            lines += required_lines(
+                plan.design,
+                plan.required,
+                even=plan.forecast.even,
+                total=plan.total,
+                readings=plan.readings,
+            )
+    return [*lines, *more, *resolution_lines(plan), *cost_lines(plan)]
+
+
+def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
+    """The noise, and what physics and noise hide: in one reading, or in all that share a cost."""
+    site, noise, count = plan.design.site, plan.noise, plan.readings or 1
+    kind = "" if noise.sensitivity.exact else " at most"
+    of = "one reading" if count == 1 else f"all {count:,} readings"
+    return [
+        f"{site.name}: {many(len(site.sensors), 'sensor')}, {site.operator.space.size} cells"
+        f"{_time(plan.design)}; {site.neighbors}",
+        f"readings move by{kind} {noise.sensitivity.l2:.4g} together, so each sensor adds noise of "
+        f"sigma {noise.sigma:.4g} for {noise.cost}",
+        f"who must guess between two equally likely places the radius apart, from {of}, is right at most "
+        f"{math.ceil(100 * plan.guess)}% of the time",
+        f"one source is read as up to {plan.peak:.4g} by a sensor",
+        f"one sensor alone would tell no more than epsilon {up(plan.one_sensor)} at delta "
+        f"{float(plan.delta):g} in {of}",
+        "where mass is, is hidden up to the radius; how much there is in all is not",
+        *(plan.physics.sentences if details else ["--details says what physics hides already"]),
+    ]
+
+
+def assumed_lines(plan: SensorPlan) -> list[str]:
+    """What was not given and is not known of any real place, though answers hang on it: a sentence."""
+    from sfumato.privacy import MovedMass
+
+    if plan.options is None:
+        return []
+    site, missing = plan.design.site, []
+    if plan.options.diffusion_time is None:
+        missing.append(
+            (f"{time_symbol(plan.design)} {site.operator.time or 0.0:.4g}", "--diffusion-time")
+        )
+    if plan.options.radius is None and isinstance(site.neighbors, MovedMass):
+        # Every made-up site has a radius.
+        missing.append((f"a radius of {float(site.neighbors.radius):.4g}", "--radius"))
+    if not missing:
+        return []
+    values, options = (" and ".join(part) for part in zip(*missing, strict=True))
+    return [f"assumed: {values}; what follows hangs on it, so give your own {options}"]
+
+
+def time_symbol(design: Design) -> str:
+    """What a diffusion time is called in a sentence: T, or the rate of a graph."""
+    return "rate" if design.site.operator.time_name == "rate" else "T"
+
+
+def _time(design: Design) -> str:
+    time = design.site.operator.time
+    return "" if time is None else f", {time_symbol(design)} {time:.4g}"
+
+
+def resolution_lines(plan: SensorPlan) -> list[str]:
+    """How far apart two sources must be to be seen as two, in one reading and in the mean of all."""
+    if plan.resolution is None:
+        return [f"what cannot be told apart was not looked for: {plan.no_resolution}"]
+    lines = [plan.resolution.said]
+    if plan.resolution_of_all is not None:
+        lines.append(
+            f"in the mean of {plan.readings or 1:,} readings {plan.resolution_of_all.said}"
+        )
+    return lines
+
+
+def paper_lines(found: PapersBounds) -> list[str]:
+    """What the papers prove of this setting, and what that is worth."""
+    if found.noisy is None:
+        return []
+    fails = [name for name, holds in found.noisy.hypotheses if not holds]
+    if fails:
+        lines = [f"the papers' bound says nothing here: it needs {fails[0]}"]
+    elif math.isinf(found.noisy.bracket):
+        lines = ["the papers' bound says nothing here: there is too much noise for it"]
+    else:
+        own = found.private
+        theirs = (
+            f", K times {short(own.bracket)} at their own noise"
+            if own is not None and own.applies and math.isfinite(own.bracket)
+            else ""
+        )
+        lines = [
+            f"the papers bound the error of the least mass by K times {short(found.noisy.bracket)} of the "
+            f"line at this noise{theirs}, for sources spread evenly and with a constant K that nobody has "
+            "computed"
+        ]
+    if found.lower is not None:
+        lines.append(
+            f"whoever estimates, however: the worst sources are missed by {found.lower:.2g} or more"
+        )
+    return lines
+
+
+def forecast_lines(
+    design: Design, foreseen: RecoveryForecast, *, readings: int | None = None
+) -> list[str]:
+    """What to expect, with its interval, beside what can be said without any reading."""
+    some = [one for one in (foreseen.least_mass, foreseen.bayes) if one is not None]
+    how = "all of mass 1" if design.masses == "known" else "of masses from 0.3 to 1"
+    rows = [
+        ["mean error", "", "95 % of later means", "trials"],
+        *(
+            [
+                NAMES[one.estimator],
+                short(one.mean),
+                interval(one),
+                str(one.answers),
+            ]
+            for one in some
+        ),
+        ["no reading at all", short(foreseen.even), "", ""],
+    ]
+    lines = [
+        f"simulated: {many(design.sources, 'source')} in random cells, {how}; errors are earth mover's "
+        f"distances in {unit(design)}{extent(design)}",
+        *aligned(rows),
+        *left_out(some),
+        _better(foreseen),
+    ]
+    if foreseen.best.low > foreseen.even:
+        lines.append("that is worse than to say, without any reading, that mass is spread evenly")
+    elif foreseen.useless:
+        lines.append("that is close to guessing: a reading tells hardly more than none")
+    if (readings or 1) > 1:
+        lines.append(
+            f"errors are those of one of {readings:,} readings; averaged over all, sources that stay are "
+            "found about as well as by one reading that costs all of it"
+        )
+    return lines
+
+
+def left_out(some: Sequence[ErrorForecast]) -> list[str]:
+    """What means are not of: a sentence for each estimator of which trials failed."""
+    lines = []
+    for name, called in NAMES.items():
+        own = [one for one in some if one.estimator == name]
+        failed, trials = sum(one.failed for one in own), sum(one.trials for one in own)
+        if failed:
+            lines.append(
+                f"{failed:,} of {many(trials, 'trial')} of the {called} had no proven answer and "
+                f"{'is' if failed == 1 else 'are'} left out"
+            )
+    return lines
+
+
+def _better(foreseen: RecoveryForecast) -> str:
+    ratio = foreseen.ratio
+    if foreseen.bayes is None:
+        return f"the Bayes median was not simulated: {foreseen.why_not}"
+    if ratio is None:
+        return "neither is better here: no trial was wrong"
+    if not math.isfinite(ratio.high):
+        return (
+            "neither is better here by more than chance: too few trials were wrong to compare them"
+        )
+    name = "Bayes median" if ratio.better == "bayes median" else "least mass"
+    said = f"{_percent(ratio.value)} of the other's error ({_percent(ratio.low)} to {_percent(ratio.high)})"
+    if ratio.sure:
+        return f"the {name} is better here: {said}"
+    return f"neither is better here by more than chance: the {name} has {said}"
+
+
+def _percent(share: float) -> str:
+    """In full percent; a share that is small but not nothing does not look like nothing."""
+    return f"{share:.0%}" if share == 0 or share >= 0.01 else "under 1%"
+
+
+def unit(design: Design) -> str:
+    """What distances are measured in, as far as a site knows it."""
+    from sfumato.spaces import Graph
+
+    match design.site.operator.space:
+        case Graph(lengths=lengths):
+            return "edges" if (lengths == 1).all() else "the unit of edges' lengths"
+        case _:
+            return "the unit of positions"
+
+
+def extent(design: Design) -> str:
+    """How far the site reaches, in that unit: so that nobody takes an error of 0.4 m for 0.4 of the line."""
+    from sfumato.spaces import Grid, Line
+
+    match design.site.operator.space:
+        case Line() as line:
+            begin = begin_of(line)
+            return f"; the line goes {f'from {begin:g} ' if begin else ''}to {float(line.positions[-1]):g}"
+        case Grid(bounds=(west, south, east, north)):
+            return f"; the plane is {east - west:g} by {north - south:g}"
+        case _:
+            return ""
+
+
+def axis_name(design: Design, axis: Axis) -> str:
+    """What an axis is called on this site."""
+    if axis == "cost":
+        return "epsilon" if isinstance(design.loss, ApproxDP) else "rho"
+    return design.site.operator.time_name if axis == "diffusion time" else axis
+
+
+def interval(one: ErrorForecast) -> str:
+    """The ends of an interval; where no trial was wrong there is none."""
+    return (
+        "no trial was wrong" if math.isinf(one.high) else f"{short(one.low)} to {short(one.high)}"
+    )
+
+
+def best_time(design: Design, curve: Curve) -> str:
+    """The best time to read, by the better estimator, as far as chance lets anybody say it."""
+    name, whose = time_symbol(design), f"for the {NAMES[curve.best_by]}, "
+    tried = f"{name} {curve.values[0]:.3g} to {curve.values[-1]:.3g}"
+    if not curve.helps:
+        return f"{whose}at none of the times tried, {tried}, is a reading better than none by more than chance"
+    if len(curve.as_good) == len(curve.values):
+        return f"{whose}no time of those tried, {tried}, is better to read at than another by more than chance"
+    if len(curve.as_good) > 1:
+        best = f"{name} {listed([f'{value:.3g}' for value in curve.as_good])} are equally good to read at"
+        best += f", within chance, with the least mean error at {curve.best:.3g}"
+    else:
+        end = {curve.values[0]: ", the first,", curve.values[-1]: ", the last,"}.get(curve.best, "")
+        best = f"{name} {curve.best:.3g}{end} is best to read at"
+    return f"{whose}of the times tried, {best}; planned is {design.time:.3g}"

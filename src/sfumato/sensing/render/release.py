@@ -1,0 +1,82 @@
+"""Sites, releases and keys in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sfumato.sensing.render.words import many
+
+if TYPE_CHECKING:
+    from sfumato.sensing.release.readings import Snapshot
+    from sfumato.sensing.results.release import (
+        LedgerResult,
+        ReleasePrice,
+        ReleaseResult,
+        SimulationResult,
+        SiteResult,
+        UnsealedResult,
+    )
+
+
+def site_remarks(result: SiteResult) -> list[str]:
+    """What was described, and what it cannot be used for yet."""
+    site, file = result.site, "" if result.file is None else f": {result.file}"
+    box = site.box
+    words = "" if box is None else " by ".join(f"{a:g} to {b:g}" for a, b in zip(*box, strict=True))
+    where = f" at {words}" if words else ""
+    cells = site.operator.space.size
+    lines = [f"a site of {len(site.sensors)} sensors and {cells} cells{where}{file}"]
+    if not site.unit:
+        lines.append(
+            "it can be planned with, not released from: that takes --unit and --per-source"
+        )
+    return lines
+
+
+def ledger_remark(result: LedgerResult) -> str:
+    """The budget, and for whom it is."""
+    header = result.ledger.header
+    return f"made {result.ledger.path} with {header.budget} for each {header.unit}"
+
+
+def simulation_remark(result: SimulationResult) -> str:
+    """How many sources were made up, and how many sensors read them."""
+    sources = many(int((result.sources > 0).sum()), "source")
+    return f"made up {sources} and what {many(len(result.site.sensors), 'sensor')} read of them"
+
+
+def price(result: ReleasePrice) -> str:
+    """What a release would cost."""
+    promise = f"{result.cost} for one reading of {result.sensors} sensors: sigma {result.sigma:.4g}"
+    return f"would cost {promise}; nothing was read or charged"
+
+
+def release_remark(result: ReleaseResult) -> str:
+    """What was released, and what is promised of it."""
+    one = "1 reading, " if len(result.readings.snapshots) == 1 else ""
+    return f"released {one}{result.statement}"
+
+
+def statement(released: Sequence[Snapshot]) -> str:
+    """What was promised: of several readings each, and all together for those of one ledger."""
+    from sfumato.privacy import ZCDP, as_approx, compose
+
+    one = str(released[0].guarantee)
+    if len(released) == 1:
+        return one
+    largest = max(
+        sum(snapshot.release.ledger == ledger for snapshot in released)
+        for ledger in {snapshot.release.ledger for snapshot in released}
+    )
+    whole = compose([released[0].guarantee.loss] * largest)
+    meant = ""
+    if isinstance(whole, ZCDP):  # rho means little to most people
+        meant = f" (epsilon {float(as_approx(whole, '1e-6').epsilon):.3g} at delta 1e-06)"
+    windows = "" if largest == len(released) else ", the most in one window"
+    return f"{len(released)} readings, each {one}; {largest} together {whole}{meant}{windows}"
+
+
+def unsealed(result: UnsealedResult) -> str:
+    """One line for each reading."""
+    return "\n".join(f"{time} {sensor} {value!r}".lstrip() for time, sensor, value in result.rows)

@@ -1,0 +1,5 @@
+"""What pipelines return: typed values that are saved, printed and drawn."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

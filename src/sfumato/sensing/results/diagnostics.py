@@ -1,0 +1,150 @@
+"""What is known of the quality of a recovery: the test of the physics, the fitted field, communities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sfumato.sensing.diagnostics.field_sensors import FaultySensor
+from sfumato.sensing.diagnostics.fitted_field import Field
+from sfumato.sensing.diagnostics.misfit import Misfit
+
+
+@dataclass(frozen=True, slots=True)
+class MisfitReport:
+    """Whether any sources explain the readings: the p-value of a test, and a warning or ""."""
+
+    p_value: float
+    message: str
+
+    @staticmethod
+    def of(found: Misfit) -> MisfitReport:
+        """What is kept of a test."""
+        return MisfitReport(found.p_value, found.message)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is saved and printed."""
+        return {"p_value": self.p_value, "said": self.message}
+
+    @staticmethod
+    def from_json(data: Any) -> MisfitReport:
+        """What a JSON object states."""
+        return MisfitReport(float(data["p_value"]), str(data["said"]))
+
+
+@dataclass(frozen=True, slots=True)
+class FieldReport:
+    """What was estimated of the field together with the sources.
+
+    Attributes:
+        messages: Sentences for a person.
+        offset: What is added to all readings, in their unit; 0 where it was not asked for.
+        offset_error: Its standard error; None where sources could have made any offset.
+        time: The diffusion time, or the rate on a graph; None where it could not be told.
+        time_is_below: A time that is too large whatever the sources are; None where none is.
+        interval: Where the time lies if sources are few.
+        faulty_sensors: Sensors that the others contradict; they were left out.
+    """
+
+    messages: tuple[str, ...]
+    offset: float
+    offset_error: float | None
+    time: float | None
+    time_is_below: float | None
+    interval: tuple[float, float] | None
+    faulty_sensors: tuple[FaultySensor, ...]
+
+    @staticmethod
+    def of(field: Field) -> FieldReport:
+        """What is kept of a fitted field."""
+        return FieldReport(
+            field.messages,
+            field.offset,
+            field.offset_error if math.isfinite(field.offset_error) else None,
+            field.time,
+            field.at_most,
+            field.interval,
+            field.suspects,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is saved and printed."""
+        return {
+            "said": list(self.messages),
+            "offset": self.offset,
+            "offset_error": self.offset_error,
+            "time": self.time,
+            "time_is_below": self.time_is_below,
+            "interval": None if self.interval is None else list(self.interval),
+            "suspects": [asdict(one) for one in self.faulty_sensors],
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> FieldReport:
+        """What a JSON object states."""
+        between = data["interval"]
+        return FieldReport(
+            tuple(map(str, data["said"])),
+            float(data["offset"]),
+            _maybe(data["offset_error"]),
+            _maybe(data["time"]),
+            _maybe(data["time_is_below"]),
+            None if between is None else (float(between[0]), float(between[1])),
+            tuple(FaultySensor(**one) for one in data["suspects"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityReport:
+    """The community of a graph that holds most of R's mass: its label, nodes, and every one's share."""
+
+    label: int
+    members: tuple[str, ...]
+    shares: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is saved and printed."""
+        return {
+            "label": self.label,
+            "nodes": len(self.members),
+            "members": list(self.members),
+            "shares": list(self.shares),
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> CommunityReport:
+        """What a JSON object states."""
+        return CommunityReport(
+            int(data["label"]), tuple(map(str, data["members"])), tuple(map(float, data["shares"]))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryDiagnostics:
+    """All that must be known of a recovery beside its sources.
+
+    Attributes:
+        remarks: Sentences about how the answer was made.
+        misfit: The test of the stated physics; None where the noise is unknown.
+        field: What was fitted of the field; None where nobody asked.
+        community: On a graph, the community that holds most of R's mass.
+        emd: Earth mover's distance of R to the true sources, where these were given.
+        answer_emd: The same of the answer.
+    """
+
+    remarks: tuple[str, ...] = ()
+    misfit: MisfitReport | None = None
+    field: FieldReport | None = None
+    community: CommunityReport | None = None
+    emd: float | None = None
+    answer_emd: float | None = None
+
+    @property
+    def faulty_sensors(self) -> tuple[FaultySensor, ...]:
+        """Sensors that the others contradict, where a field was fitted."""
+        return () if self.field is None else self.field.faulty_sensors
+
+
+def _maybe(value: Any) -> float | None:
+    return None if value is None else float(value)

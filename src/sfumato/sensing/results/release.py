@@ -1,0 +1,218 @@
+"""What describing a site, releasing readings and unsealing them return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sfumato.errors import InvalidInput
+from sfumato.privacy import ZCDP, ApproxDP, Ledger
+from sfumato.privacy.accounting import decode_loss, encode
+from sfumato.sensing.model.site import Site, read_site
+from sfumato.sensing.release.readings import Readings, read_readings
+
+if TYPE_CHECKING:
+    from sfumato._types import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class SiteResult:
+    """A site, and the file it was saved in, if any."""
+
+    site: Site
+    file: Path | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The file, and the hash of the set of sensors."""
+        return {
+            "site": None if self.file is None else str(self.file),
+            "set": self.site.sensors.digest,
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> SiteResult:
+        """The site that was saved in the file named."""
+        file = Path(data["site"])
+        site = read_site(file)
+        if site.sensors.digest != data["set"]:
+            raise InvalidInput(f"{file} has other sensors than were described")
+        return SiteResult(site, file)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerResult:
+    """A ledger that was made for a site."""
+
+    ledger: Ledger
+
+    def to_json(self) -> dict[str, Any]:
+        """The file, and what its header says: budget, unit, source, neighbors."""
+        return {"ledger": str(self.ledger.path), **self.ledger.header.to_json()}
+
+    @staticmethod
+    def from_json(data: Any) -> LedgerResult:
+        """The ledger in the file named."""
+        return LedgerResult(Ledger(data["ledger"]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulationResult:
+    """A site, made-up sources on it, and what its sensors read of them without noise."""
+
+    site: Site
+    sources: FloatArray
+    readings: FloatArray
+    folder: Path | None = None
+
+    FILES: ClassVar[tuple[str, ...]] = ("site.json", "readings.csv", "sources.csv")
+
+    def to_json(self) -> dict[str, Any]:
+        """The three files."""
+        return {
+            Path(name).stem: None if self.folder is None else str(self.folder / name)
+            for name in self.FILES
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> SimulationResult:
+        """The simulation that was saved in the files named."""
+        import numpy as np
+
+        from sfumato.sensing.tables import read_snapshots, read_sources
+
+        site = read_site(data["site"])
+        ((_, values),) = read_snapshots(data["readings"], site)
+        read = np.array([values[name] for name in site.sensors.names])
+        folder = Path(data["site"]).parent
+        return SimulationResult(site, read_sources(data["sources"], site), read, folder)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePrice:
+    """What one reading of all sensors would cost, and the noise it would get."""
+
+    cost: ZCDP | ApproxDP
+    sigma: float
+    unit: str
+    sensors: int = field(default=0, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Cost, deviation of the noise, and what is protected."""
+        return {"cost": encode(self.cost), "sigma": self.sigma, "unit": self.unit}
+
+    @staticmethod
+    def from_json(data: Any) -> ReleasePrice:
+        """The price that a JSON object states."""
+        cost = decode_loss(data["cost"])
+        if not isinstance(cost, ZCDP | ApproxDP):
+            raise InvalidInput(f"sensors add Gaussian noise, got {cost}")
+        return ReleasePrice(cost, float(data["sigma"]), str(data["unit"]))
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseResult:
+    """Readings that were released, the files they were written to, and the ledgers that paid.
+
+    Attributes:
+        readings: The site and the noisy snapshots.
+        sigma: Deviation of the noise on each reading, in the unit of the site's operator.
+        written: Files, .json or .csv.
+        ledgers: Files of the ledgers that paid.
+    """
+
+    readings: Readings
+    sigma: float
+    written: tuple[Path, ...] = ()
+    ledgers: tuple[str, ...] = ()
+
+    @property
+    def sealed(self) -> bool:
+        """Whether the holder of the master key can take the noise off."""
+        return all(snapshot.seal is not None for snapshot in self.readings.snapshots)
+
+    @property
+    def statement(self) -> str:
+        """What was promised, in a sentence."""
+        from sfumato.sensing.render.release import statement
+
+        return statement(self.readings.snapshots)
+
+    def to_json(self) -> dict[str, Any]:
+        """Files, number of readings, noise and promise; the readings themselves are in the files."""
+        return {
+            "written": [str(path) for path in self.written],
+            "readings": len(self.readings.snapshots),
+            "sigma": self.sigma,
+            "statement": self.statement,
+            "sealed": self.sealed,
+            "ledgers": list(self.ledgers),
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> ReleaseResult:
+        """The release whose readings are in the first .json file that it names."""
+        written = tuple(map(Path, data["written"]))
+        whole = [path for path in written if path.suffix == ".json"]
+        if not whole:
+            raise InvalidInput("the readings were written as .csv only, which has no promise in it")
+        ledgers = tuple(map(str, data["ledgers"]))
+        return ReleaseResult(read_readings(whole[0]), float(data["sigma"]), written, ledgers)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td>{escape(line)}</td></tr>" for line in self.readings.table().splitlines()[:11]
+        )
+        return f"<p>{escape(self.statement)}</p><table>{rows}</table>"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsealedResult:
+    """Readings without their noise: private, for the holder of the master key."""
+
+    rows: tuple[tuple[str, str, float], ...] = field(repr=False)
+    written: Path | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The readings, or the file they were written to."""
+        if self.written is not None:
+            return {"private": True, "written": str(self.written)}
+        names = ("time", "sensor", "value")
+        return {
+            "private": True,
+            "readings": [dict(zip(names, row, strict=True)) for row in self.rows],
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> UnsealedResult:
+        """The readings that a JSON object, or the file it names, states."""
+        if "written" not in data:
+            return UnsealedResult(
+                tuple((r["time"], r["sensor"], r["value"]) for r in data["readings"])
+            )
+        from sfumato.files import read_rows
+
+        file = Path(data["written"])
+        rows = tuple((row["time"], row["sensor"], float(row["value"])) for row in read_rows(file))
+        return UnsealedResult(rows, file)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyResult:
+    """A key file that was made: of a master key, or of a device under it."""
+
+    file: Path
+    id: str
+    device: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The file, the public id of the master key, and the device."""
+        device = {"device": self.device} if self.device else {}
+        return {"key": str(self.file), **device, "id": self.id}
+
+    @staticmethod
+    def from_json(data: Any) -> KeyResult:
+        """The key file that a JSON object names."""
+        return KeyResult(Path(data["key"]), str(data["id"]), str(data.get("device", "")))

@@ -1,0 +1,18 @@
+"""A distance in words."""
+
+from __future__ import annotations
+
+from sfumato.transport.results import EmdResult
+
+
+def render_emd(result: EmdResult) -> str:
+    """One line for a distance and its bounds.
+
+    Args:
+        result: What `compare_masses` found.
+
+    Returns:
+        The sentence that `sfumato emd` prints.
+
+    """
+    return f"{result.value} (at least {result.lower}, at most {result.upper})"

@@ -29,7 +29,17 @@ from sfumato.heatmap import HeatmapRelease, PyramidMethod, ZoomMethod, check_ins
 from sfumato.heatmap.methods import Method
 from sfumato.privacy import ApproxDP, KeyedNoise, MovedMass
 from sfumato.records import Columns
-from sfumato.sensing import NoisePlan, Operator, Site, bayes_median, graph_diffusion, heat_line, plan, posterior, recover
+from sfumato.sensing import (
+    NoisePlan,
+    Operator,
+    Site,
+    bayes_median,
+    graph_diffusion,
+    heat_line,
+    plan,
+    posterior,
+    recover,
+)
 from sfumato.sensing.planning import block_graph
 from sfumato.sensing.recovery.estimators import bands
 from sfumato.spaces import Area, Grid, area_in_degrees, area_of_plane

@@ -21,7 +21,8 @@ import cvxpy
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.sensing.model.operators import HeatLine, graph_diffusion, heat_line
+from sfumato.sensing import graph_diffusion, heat_line
+from sfumato.sensing.model.operators import HeatLine
 from sfumato.sensing.recovery import check, default_radius
 from sfumato.sensing.recovery.estimators import recover
 from sfumato.spaces import Graph

@@ -27,11 +27,8 @@ from experiments.sensors.protocol import generator
 
 from sfumato.privacy import MovedMass, SwappedCells, gaussian_sigma
 from sfumato.sensing import (
-    Estimate,
     Operator,
-    bands,
     bayes_median,
-    block_graph,
     emd_of,
     graph_diffusion,
     heat_line,
@@ -42,13 +39,22 @@ from sfumato.sensing import (
     sensitivity,
 )
 from sfumato.sensing.model.operators import even_places
-from sfumato.sensing.recovery import distances_between, places_of
-from sfumato.sensing.recovery.estimators import SourcePosterior, recover_min_radius
+from sfumato.sensing.planning import block_graph
+from sfumato.sensing.recovery import Estimate, distances_between, places_of
+from sfumato.sensing.recovery.estimators import (
+    RecoveryProblem,
+    SourcePosterior,
+    bands,
+    estimator_named,
+    estimator_names,
+    recover_min_radius,
+)
 from sfumato.spaces import Grid
 
 FloatArray = npt.NDArray[np.float64]
 
 Answer = Estimate | None
+HEAT_ONLY = {"off-grid", "mixture"}  # of ours: not on graphs
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +163,14 @@ def least(
     return Estimate(operator, places_of(operator.space, support), found.estimate[support])
 
 
+def others(name: str, problem: RecoveryProblem) -> Answer:
+    """An estimator that somebody has registered; none where it cannot answer."""
+    estimator = estimator_named(name)
+    if estimator.unsuitable(problem.operator, problem.noise):
+        return None
+    return estimator.estimate(problem).estimate
+
+
 def mean_answer(beliefs: SourcePosterior) -> Estimate:
     """The mean of the posterior, the other obvious rule."""
     cells = np.flatnonzero(beliefs.shares)
@@ -190,8 +204,8 @@ def run_trial(setting: Setting, trial: int) -> Trial:
     score("R, papers' radius", lambda: least(operator, y, sigma, setting.upper, papers=True))
     score("R", lambda: least(operator, y, sigma, setting.upper))
     if setting.on != "graph":
-        score("off-grid", lambda: off_grid(operator, y, sigma=sigma, upper=setting.upper).estimate)  # type: ignore[arg-type]
-        unknown = partial(mixture, operator, y, sigma=sigma, upper=setting.upper)  # type: ignore[arg-type]
+        score("off-grid", lambda: off_grid(operator, y, sigma=sigma, upper=setting.upper).estimate)
+        unknown = partial(mixture, operator, y, sigma=sigma, upper=setting.upper)
         score("mixture", lambda: unknown().estimate)
         score("mixture, count known", lambda: unknown(count=setting.sources).estimate)
     beliefs: list[SourcePosterior] = []
@@ -206,6 +220,19 @@ def run_trial(setting: Setting, trial: int) -> Trial:
 
         score(name, bayes)
     score("posterior mean", lambda: mean_answer(beliefs[0]))
+    for name in estimator_names():
+        if name not in {"least", *done.errors} and not (
+            setting.on == "graph" and name in HEAT_ONLY
+        ):
+            problem = RecoveryProblem(
+                operator,
+                y,
+                sigma,
+                setting.upper,
+                recover_min_radius(operator, y, sigma=sigma, upper=setting.upper),
+                generator(name, setting.name, trial),
+            )
+            score(name, partial(others, name, problem))
     cells = np.flatnonzero(truth)
     held = tuple(
         bool(

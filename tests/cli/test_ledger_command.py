@@ -334,6 +334,7 @@ def test_verify_says_that_the_chain_is_whole() -> None:
         "head": head,
         "whole": True,
         "releases": ["release.json"],
+        "receipts": 1,
     }
 
 

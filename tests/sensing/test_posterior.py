@@ -20,8 +20,9 @@ from sfumato.sensing.recovery.distance import emd_of
 from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
 from sfumato.sensing.recovery.estimators.bayes_median import bayes_median, median_shares
 from sfumato.sensing.recovery.estimators.least_mass import recover
-from sfumato.sensing.recovery.estimators.posterior import MOVES, SourcePosterior, posterior
+from sfumato.sensing.recovery.estimators.posterior import MOVES, posterior
 from sfumato.sensing.recovery.estimators.posterior_kernel import anneal, draw_mass, log_mean
+from sfumato.sensing.recovery.estimators.source_posterior import SourcePosterior
 from sfumato.spaces import Graph, Grid, Line
 
 RUNS, PARTICLES = 40, 200

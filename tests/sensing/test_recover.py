@@ -18,10 +18,12 @@ from tests.sensing.referees import clarabel_solver
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.model.operators.kinds import HeatLine, Operator
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import HeatLine, heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.certificate import Recovery
-from sfumato.sensing.recovery.estimators.bregman import bregman
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.recovery.radius import default_radius, papers_radius
 from sfumato.sensing.recovery.solver import certify, compress, exchange
@@ -253,15 +255,6 @@ def test_points_that_a_sample_does_not_span_are_found(monkeypatch: pytest.Monkey
     columns = again.columns(np.arange(80))
     left = columns - found.basis @ (found.basis.T @ columns)
     assert np.linalg.norm(left, axis=0).max() <= 1e-13 * np.linalg.norm(columns, axis=0).max()
-
-
-@pytest.mark.unit
-def test_bregman_refuses_matrices_it_cannot_form() -> None:
-    line = heat_line(sources=1_000_000, sensors=50, diffusion_time=0.05)
-    with pytest.raises(
-        InvalidParameter, match="forms the whole matrix, at most 33554432 entries, got 50"
-    ):
-        bregman(line, np.ones(50))
 
 
 @pytest.mark.unit

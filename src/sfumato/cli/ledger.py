@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.console import DONE, FAILED, Json, Quiet, fail, say, sentences, show
+from sfumato.cli.console import FAILED, Json, Quiet, fail, say, sentences, show
 from sfumato.errors import InvalidParameter, LedgerDamaged, LedgerMismatch
 
 if TYPE_CHECKING:
     from sfumato.privacy import Loss, Neighbors, Release
-    from sfumato.privacy.ledger import LedgerStatement
 
 app = typer.Typer(
     help="Make, show and verify privacy ledgers: who paid, how much is left.", no_args_is_help=True
@@ -79,7 +78,7 @@ def create(
     )
     say(f"made {file} with {budget} for each {unit} of {source}", quiet=quiet or json)
     if json:
-        show(_summary(file, ledger.statement()), None, json=True)
+        show({"ledger": str(file), **ledger.statement().to_json()}, None, json=True)
 
 
 @app.command("show")
@@ -87,9 +86,11 @@ def create(
 def show_(file: File, json: Json = False) -> None:
     """Show the budget, what is left, and every entry."""
     from sfumato.privacy import Ledger
+    from sfumato.privacy.ledger import render_statement
 
     statement = Ledger(file).statement()
-    show(_summary(file, statement), _table(file, statement), json=json)
+    table = None if json else render_statement(statement, file)
+    show({"ledger": str(file), **statement.to_json()}, table, json=json)
 
 
 @app.command()
@@ -112,31 +113,16 @@ def verify(
     releases and check against them. What a release promises is checked; its values were drawn after
     the entry, and cannot be.
     """
-    from sfumato.privacy import Ledger
+    from sfumato.privacy.ledger import render_check, verify_ledger
 
     published = list(dict.fromkeys([*(against or []), *(releases or [])]))
-    read = [(path, release) for path in published for release in _receipts(path)]
+    receipts = [(path, _receipts(path)) for path in published]
     try:
-        ledger = Ledger(file)
-        for path, release in read:
-            try:
-                ledger.check(release)
-            except LedgerMismatch as problem:
-                fail(f"{path}: {problem}", code=FAILED, json=json)
-        statement = ledger.statement()
-    except LedgerDamaged as problem:
+        found = verify_ledger(file, receipts)
+    except (LedgerDamaged, LedgerMismatch) as problem:
         fail(str(problem), code=FAILED, json=json)
-    result = {
-        "ledger": str(file),
-        "entries": len(statement.entries),
-        "head": statement.head,
-        "whole": True,
-    }
-    checked = f", {len(read)} release(s) paid for" if published else ""
-    text = f"{file}: chain of {len(statement.entries)} entries is whole{checked}, head {statement.head[:16]}"
     if not quiet or json:
-        show({**result, "releases": [str(path) for path in published]}, text, json=json)
-    raise typer.Exit(DONE)
+        show(found.to_json(), render_check(found), json=json)
 
 
 def _receipts(path: Path) -> list[Release[Any]]:
@@ -195,46 +181,3 @@ def _relation(name: Relation, *, radius: str, metric: str, upper: str) -> Neighb
             return SwappedCells(upper)
         case Relation.flipped_edge:
             return FlippedEdge()
-
-
-def _summary(file: Path, statement: LedgerStatement) -> dict[str, Any]:
-    from sfumato.privacy.accounting import encode, parameters
-
-    return {
-        "ledger": str(file),
-        **statement.header.to_json(),
-        "clock": None if statement.clock is None else statement.clock.to_json(),
-        "spent": parameters(statement.spent),
-        "left": encode(statement.left),
-        "head": statement.head,
-        "entries": [entry.to_json() for entry in statement.entries],
-    }
-
-
-def _table(file: Path, statement: LedgerStatement) -> Any:
-    from rich.console import Group
-    from rich.markup import escape
-    from rich.table import Table
-
-    from sfumato.privacy.ledger import at_most
-
-    header = statement.header
-    clock = "" if statement.clock is None else f" by the clock {escape(str(statement.clock))}"
-    lines = [
-        f"[bold]{escape(str(file))}[/bold]  {escape(str(header.source))}, per {escape(header.unit)}{clock}, "
-        f"{escape(str(header.neighbors))}, {header.model} model",
-        f"budget {header.budget}; spent {statement.spent}; [bold]left {at_most(statement.left)}[/bold]",
-    ]
-    if not statement.entries:
-        return Group(*lines, "no entries yet")
-    table = Table("#", "time (UTC)", "mechanism", "cost", "note", "hash")
-    for entry in statement.entries:
-        table.add_row(
-            str(entry.number),
-            entry.time[:19],
-            escape(entry.mechanism),
-            str(entry.cost) + (" (keyed)" if entry.computational is not None else ""),
-            escape(entry.note),
-            entry.hash[:12],
-        )
-    return Group(*lines, table)

@@ -2,7 +2,9 @@ from .budget import Spent, at_most
 from .guarded import REHEARSAL, UNITS, Bound, Guarded, Source, guard, histogram, lattice
 from .ledger import Ledger
 from .release import Entry, Release, read_release, release_from_json
+from .render import render_check, render_statement
 from .statement import LedgerStatement
+from .verify import LedgerCheck, verify_ledger
 
 __all__ = [
     "REHEARSAL",
@@ -11,6 +13,7 @@ __all__ = [
     "Entry",
     "Guarded",
     "Ledger",
+    "LedgerCheck",
     "LedgerStatement",
     "Release",
     "Source",
@@ -21,4 +24,7 @@ __all__ = [
     "lattice",
     "read_release",
     "release_from_json",
+    "render_check",
+    "render_statement",
+    "verify_ledger",
 ]

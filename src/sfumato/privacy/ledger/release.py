@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import write_file
+from sfumato.files import decoding, read_json, write_file
 from sfumato.privacy.accounting.codec import decode_guarantee, decode_loss, encode, encode_guarantee
 from sfumato.privacy.accounting.guarantee import Guarantee
 from sfumato.privacy.accounting.losses import Loss
@@ -169,7 +169,19 @@ def _inner(value: Any) -> Any:
 
 
 def release_from_json(data: Any) -> Release[Any]:
-    """The release that a JSON object states: integers as an array, any other value as plain JSON data."""
+    """The release that a JSON object states: integers as an array, any other value as plain JSON data.
+
+    Args:
+        data: What `Release.to_json` gave.
+
+    Returns:
+        The release.
+
+    Raises:
+        ValueError: A part is wrong.
+        KeyError: A part is missing.
+
+    """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT}")
     guarantee = decode_guarantee(data["guarantee"])
@@ -191,23 +203,21 @@ def release_from_json(data: Any) -> Release[Any]:
 
 
 def read_release(path: str | Path) -> Release[Any]:
-    """A release saved with `Release.write`."""
-    try:
-        return release_from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-    except OSError as problem:
-        raise InvalidInput(f"cannot read {path}: {problem.strerror}; nothing was checked") from None
-    except KeyError as problem:
-        raise InvalidInput(
-            f"{path} is not a whole release: it has no {problem}; nothing was checked"
-        ) from problem
-    except UnicodeDecodeError as problem:
-        raise InvalidInput(
-            f"{path} is not a whole release: it is no text; nothing was checked"
-        ) from problem
-    except (TypeError, ValueError, ArithmeticError, RecursionError) as problem:
-        raise InvalidInput(
-            f"{path} is not a whole release: {problem}; nothing was checked"
-        ) from problem
+    """Read a release that was saved with `Release.write`.
+
+    Args:
+        path: The JSON file.
+
+    Returns:
+        The release: integers as an array, any other value as plain JSON data.
+
+    Raises:
+        InvalidInput: The file cannot be read, or is not a whole release.
+
+    """
+    data = read_json(path, "a whole release", undone="nothing was checked")
+    with decoding("a whole release", path=path, undone="nothing was checked"):
+        return release_from_json(data)
 
 
 def _value(data: Any) -> Any:

@@ -9,10 +9,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.privacy.accounting.codec import canonical, decode_loss, decode_neighbors, encode
+from sfumato.files import decoding
+from sfumato.privacy.accounting.codec import (
+    canonical,
+    decode_loss,
+    decode_neighbors,
+    encode,
+    parameters,
+)
 from sfumato.privacy.accounting.guarantee import Guarantee, Model
 from sfumato.privacy.accounting.losses import Loss
 from sfumato.privacy.accounting.neighbors import AddRemoveUser, Neighbors
+from sfumato.privacy.accounting.numbers import exact
 from sfumato.privacy.accounting.units import Clock
 from sfumato.privacy.ledger.budget import Spent, left
 from sfumato.privacy.ledger.guarded import REHEARSAL, Source
@@ -69,7 +77,14 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatement:
-    """A ledger at one moment: its header, its entries, and what they add up to."""
+    """A ledger at one moment: its header, its entries, and what they add up to.
+
+    Attributes:
+        header: What the ledger accounts for, and its budget.
+        entries: Every charge, in order.
+        spent: What the entries add up to.
+        head: The last hash of the chain.
+    """
 
     header: Header
     entries: tuple[Entry, ...]
@@ -85,6 +100,48 @@ class LedgerStatement:
     def clock(self) -> Clock | None:
         """The clock that the first charge bound, if the unit names a period."""
         return self.entries[0].clock if self.entries else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, with exact numbers as text; `sfumato ledger show --json` adds the file."""
+        return {
+            **self.header.to_json(),
+            "clock": None if self.clock is None else self.clock.to_json(),
+            "spent": parameters(self.spent),
+            "left": encode(self.left),
+            "head": self.head,
+            "entries": [entry.to_json() for entry in self.entries],
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> LedgerStatement:
+        """The statement a JSON object makes; its chain is not checked, the file itself is not there.
+
+        Raises:
+            InvalidInput: The object is no whole statement, or does not add up.
+
+        """
+        with decoding("a whole statement of a ledger"):
+            found = LedgerStatement(
+                Header.from_json(data, in_memory=data["rehearsal"] is True),
+                tuple(Entry.from_json(one) for one in data["entries"]),
+                _spent(data["spent"]),
+                str(data["head"]),
+            )
+            if encode(found.left) != data["left"]:
+                raise ValueError("what is left is not the budget less what was spent")
+            return found
+
+    def _repr_html_(self) -> str:
+        """The statement as a table, for notebooks."""
+        from sfumato.privacy.ledger.render import statement_html
+
+        return statement_html(self)
+
+
+def _spent(data: Any) -> Spent:
+    account = data["account"]
+    epsilon, delta, rho = (exact(data[name]) for name in ("epsilon", "delta", "rho"))
+    return Spent(epsilon, delta, rho, None if account is None else exact(account))
 
 
 def new_header(

@@ -14,9 +14,11 @@ from scipy.sparse.linalg import LinearOperator, eigsh, svds
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
 from sfumato.privacy import MovedMass, SwappedCells
-from sfumato.sensing.model.changes import dense, pairs
+from sfumato.sensing.model.changes import pairs
 from sfumato.sensing.model.connectivity import Connectivity, connectivity, laplacian_values, start
-from sfumato.sensing.model.operators.kinds import CHUNK, GraphDiffusion, Matrix, Operator
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
+from sfumato.sensing.model.operators.matrix import Matrix
+from sfumato.sensing.model.operators.protocol import CHUNK, Operator
 from sfumato.sensing.model.sensitivity import sensitivity
 from sfumato.spaces import Graph, Grid, Line
 
@@ -115,7 +117,7 @@ class Conditioning:
 def conditioning(operator: Operator) -> Conditioning:
     """Say how ill-conditioned an operator is, and whether that makes it easy to keep private.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> found = conditioning(heat_line(sources=100, sensors=50, diffusion_time=0.05))
     >>> found.rank, found.coherence_speaks(1), found.isometry_speaks(1)
     (14, False, False)
@@ -184,12 +186,13 @@ def _spectrum(operator: Operator) -> tuple[FloatArray, bool]:
 
 def _blocks(operator: Operator) -> Iterator[FloatArray]:
     """All columns, some at a time."""
-    m, n = operator.shape
+    n = operator.space.size
     if isinstance(operator, Matrix):
-        yield dense(operator)
+        yield operator.dense()
         return
-    wide = n if isinstance(operator, GraphDiffusion) else m
-    for part in np.array_split(np.arange(n), max(1, math.ceil(max(m, wide) * n / CHUNK))):
+    for part in np.array_split(
+        np.arange(n), max(1, math.ceil(n * operator.column_entries / CHUNK))
+    ):
         yield operator.columns(part)
 
 
@@ -212,7 +215,7 @@ def _columns(operator: Operator) -> _Columns:
         return _Columns(
             _cosine(operator.columns(begin), operator.columns(end)), False, 0, None, False
         )
-    held = dense(operator) if isinstance(operator, Matrix) else None
+    held = operator.dense() if isinstance(operator, Matrix) else None
     norms, signed = np.zeros(0), False
 
     def pick(cells: IntArray) -> FloatArray:

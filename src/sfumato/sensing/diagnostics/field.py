@@ -23,9 +23,9 @@ from sfumato.sensing.diagnostics.field_sensors import (
     whitened,
 )
 from sfumato.sensing.diagnostics.field_sparse import Fit, few_sources
-from sfumato.sensing.diagnostics.misfit import Misfit, misfit
-from sfumato.sensing.model.operators.build import at_time, part_of, time_of
-from sfumato.sensing.model.operators.kinds import GraphDiffusion, Operator
+from sfumato.sensing.diagnostics.fitted_field import Field, messages_of
+from sfumato.sensing.diagnostics.misfit import misfit
+from sfumato.sensing.model.operators.protocol import Operator, part_of
 from sfumato.sensing.tracking.average import combine
 
 LARGE = 1 << 22
@@ -40,36 +40,6 @@ LEVEL = 0.01
 """Of the tests for bad sensors, all together; where the interval of the time is wrong it may be more."""
 REFINED = 3
 """Rounds in which times between those given are tried, near the best and near the ends of the interval."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Field:
-    """What to recover from, once the field is known: an operator, readings, and what was found on the way.
-
-    `operator` has the estimated time and no suspected sensors; `readings` are theirs, less the
-    offset, and `sigma` the deviation of their noise: of several rounds, of what `combine` makes of
-    them. `offset_error` is its standard error, masses being unknown but the found cells, the time
-    and the suspects taken for known: 0 where nobody asked, inf where the sources found could have
-    made any offset themselves. Sources that blend, or a wrong time, pass for an offset, so it is
-    too small then. `time` is the diffusion time, or the rate on a graph, None if nobody asked, or
-    if no source stands out from the noise: then the stated one stays. `interval` is where it lies
-    if there are no more than `sources` sources; `at_most` is one of the given times that is too
-    large whatever the sources are, with 95 %, the least such, or None where none is. `misfit` is of
-    what is left; `messages` are sentences for a person. All of it is made from what was released.
-    """
-
-    operator: Operator
-    readings: FloatArray
-    sigma: float
-    offset: float
-    offset_error: float
-    time: float | None
-    interval: tuple[float, float] | None
-    at_most: float | None
-    sources: int
-    suspects: tuple[FaultySensor, ...]
-    misfit: Misfit
-    messages: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +106,7 @@ def fit_field(
             f"upper must be positive and finite, got {upper}; no field was fitted"
         )
     check_reach(
-        operator if tried is None else at_time(operator, tried[-1])
+        operator if tried is None else operator.with_time(tried[-1])
     )  # a longer time reaches further
     if offset and rounds.shape[1] < 2:
         raise InvalidParameter(
@@ -146,13 +116,13 @@ def fit_field(
         operator, rounds, noises, *combine(rounds, noises), upper, offset, count, least_sigma
     )
     bad = _suspects(
-        scene, operator if tried is None else at_time(operator, tried[0]), once=tried is None
+        scene, operator if tried is None else operator.with_time(tried[0]), once=tried is None
     )
     scene = _without(scene, bad)
     profile = _profile(scene, tried)
     if tried is not None:
         # Directions of a time that is still likely are fewer, so more can be said of each sensor.
-        more = _suspects(scene, at_time(scene.operator, profile.interval[0]), once=False)
+        more = _suspects(scene, scene.operator.with_time(profile.interval[0]), once=False)
         if more and len(bad) + len(more) <= rounds.shape[1] / 4:
             bad, scene = bad + more, _without(scene, more)
             profile = _profile(scene, tried)
@@ -229,7 +199,7 @@ def _try(scene: _Scene, best: dict[float, list[Fit]], time: float) -> None:
         (other for other in best if other != time), key=lambda t: abs(math.log(t / time))
     )[:2]
     starts = tuple(fit.cells for other in near for fit in best[other])
-    found = _fits(scene, at_time(scene.operator, time), starts)
+    found = _fits(scene, scene.operator.with_time(time), starts)
     held = best.get(time, found)
     best[time] = [
         min((fits[min(k, len(fits) - 1)] for fits in (found, held)), key=lambda fit: fit.square)
@@ -288,7 +258,7 @@ def _field(
     told = (
         times is not None and profile.fit.cells.size > 0
     )  # without sources all times are the same
-    operator = at_time(scene.operator, profile.time) if told else scene.operator
+    operator = scene.operator.with_time(profile.time) if told else scene.operator
     explained = operator.columns(profile.fit.cells) @ profile.fit.masses
     offset = _offset(scene, scene.readings - explained)
     error = _offset_error(scene, operator.columns(profile.fit.cells))
@@ -313,7 +283,7 @@ def _field(
         left,
         (),
     )
-    return replace(field, messages=_messages(stated, scene, field, times))
+    return replace(field, messages=messages_of(stated, field, times, offset=scene.offset > 0))
 
 
 def _offset(scene: _Scene, left: FloatArray) -> float:
@@ -354,7 +324,7 @@ def _at_most(scene: _Scene, times: list[float]) -> float | None:
     """
     above = None
     for time in reversed(times):
-        given, readings = _tested(scene, at_time(scene.operator, time))
+        given, readings = _tested(scene, scene.operator.with_time(time))
         left = misfit(given, readings, sigma=scene.sigma, upper=scene.upper).square
         if chdtrc(readings.size, left) >= 0.05:
             break
@@ -381,53 +351,5 @@ def _times(operator: Operator, times: Sequence[float]) -> list[float]:
             f"times must be 2 or more different numbers between 1e-20 and 1e20, got {list(times)}; "
             "no field was fitted"
         )
-    at_time(operator, tried[0])  # refuses a matrix
+    operator.with_time(tried[0])  # refuses a matrix
     return tried
-
-
-def _messages(
-    stated: Operator, scene: _Scene, field: Field, times: list[float] | None
-) -> tuple[str, ...]:
-    said = [f"{suspect.message} and was left out" for suspect in field.suspects]
-    said += [] if said else ["no sensor is contradicted by the others"]
-    if len(field.suspects) >= len(stated.sensors) / 4:
-        said.append(
-            "a quarter of the sensors is suspected: look at the physics first, then at the sensors"
-        )
-    if scene.offset:
-        known = (
-            "the places of the sources"
-            if times is None
-            else "the places of the sources and the time"
-        )
-        said.append(
-            f"all readings share an offset of {field.offset:.3g} ± {field.offset_error:.2g} "
-            f"(a standard error, {known} taken for known: it may be more)"
-        )
-    told = time_of(stated) or 0.0
-    name = "rate" if isinstance(stated, GraphDiffusion) else "diffusion time"
-    if times is not None and field.interval is None:
-        said.append(
-            f"no source stands out from the noise, so the {name} cannot be told; the stated {told:.3g} stays"
-        )
-    if times is not None and field.interval is not None:
-        low, high = field.interval
-        few = "1 source" if field.sources == 1 else f"{field.sources} sources"
-        said.append(
-            f"the {name} is {low:.3g} to {high:.3g} if {few} made the readings, and {field.time:.3g} is taken"
-        )
-        if low <= times[0] or high >= times[-1]:
-            said.append(
-                f"that interval reaches the end of the {name}s tried, {times[0]:.3g} to {times[-1]:.3g}: "
-                "state another, or say how many sources there are"
-            )
-        if field.at_most is not None:
-            said.append(
-                f"whatever the sources are, the {name} is below {field.at_most:.3g}, with 95 %"
-            )
-        if high < told:
-            said.append(
-                f"it lies below the stated {told:.3g}, for which the noise was made: sources move readings "
-                "by more than was thought, so the promise of privacy was weaker than stated"
-            )
-    return tuple([*said, field.misfit.message] if field.misfit.message else said)

@@ -17,8 +17,8 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.misfit import checked_readings, p_said
-from sfumato.sensing.model.operators.build import linear
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane, Matrix, Operator
+from sfumato.sensing.model.operators.matrix import Matrix, linear
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.recovery.solver.compress import range_of
 from sfumato.sensing.tracking.average import checked_rounds, combine
@@ -105,7 +105,7 @@ def remove_offset(operator: Operator, y: npt.ArrayLike) -> tuple[Matrix, FloatAr
 
     It costs what a wide scene and an offset have in common: sources everywhere look like an offset.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> warm, cold = (remove_offset(hall, hall.columns([30])[:, 0] + ambient)[1] for ambient in (20.0, 0.0))
     >>> bool(abs(warm - cold).max() < 1e-12)
@@ -157,7 +157,7 @@ def suspects(
     is a direction of its own (a graph read at every node and a small rate) nothing is found. With
     `offset` all readings may share an unknown constant.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> read = hall.columns([30])[:, 0]
     >>> read[14] = 0.5
@@ -281,7 +281,7 @@ def _signal(operator: Operator, sigma: float, *, upper: float, offset: bool) -> 
     found = range_of(operator)
     if found.basis is None and m > MOST_READINGS:
         return np.eye(m)  # nobody looks for fewer, so nobody is suspected
-    smooth = isinstance(operator, HeatLine | HeatPlane) and n > SAMPLE
+    smooth = operator.kernel_width is not None and n > SAMPLE
     cells = np.linspace(0, n - 1, SAMPLE).astype(np.int64) if smooth else np.arange(n)
     columns = found.into(operator.columns(cells))
     _, _, directions = np.linalg.svd(columns, full_matrices=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.diagnostics.misfit import box_fit, least_square
-from sfumato.sensing.model.operators.build import linear
+from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.recovery.solver.compress import Range
 from sfumato.spaces import Line
 

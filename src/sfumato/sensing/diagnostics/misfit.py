@@ -15,10 +15,10 @@ from sfumato._types import FloatArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.field_kernel import box_masses
-from sfumato.sensing.model.operators.kinds import GraphDiffusion, Operator
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.compress import Range, range_of
 from sfumato.sensing.recovery.solver.operator_cache import afresh
-from sfumato.spaces import Graph
 
 DOUBTFUL = 1e-3
 """A p-value below which the physics is said not to fit."""
@@ -87,7 +87,7 @@ def misfit(
     more than 2**20, many sources may be more than the 8 rounds of the search there (100 steps on a
     graph) find: then it says so.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> misfit(hall, np.where(np.arange(50) == 7, 2.0, 0.1), sigma=0.1).message  # doctest: +ELLIPSIS
     'the readings do not fit the stated physics (p = 2.4e-35): look at single sensors, ...'
@@ -274,7 +274,7 @@ def _message(operator: Operator, outside: float, inside: float, *, quiet: bool) 
     chance = min(1.0, 2 * min(outside, inside))
     if chance >= DOUBTFUL:
         return ""
-    time = "rate" if isinstance(operator.space, Graph) else "diffusion time"
+    time = operator.time_name
     if inside < outside:
         where = f"look at the {time}, the unit, the largest mass of a source, and single sensors"
     elif quiet:

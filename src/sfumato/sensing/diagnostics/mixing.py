@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.estimate import distances_between, places_of
 
 RHAT = 1.1  # halves worth 30 independent draws each are above it for one of ten statistics in 10 runs of 100

@@ -10,9 +10,9 @@ from scipy.special import ndtri
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane, Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.estimate import distances_between, places_of
-from sfumato.spaces import Grid
+from sfumato.spaces import Grid, Line
 
 MOST_ENTRIES = 1 << 25  # sensors times cells, where all cells are tried
 SCAN, FINER, ROUNDS = (
@@ -94,7 +94,7 @@ def resolution(
     sources are on cells. The smallest separation is meant: if sensors leave gaps, a larger one may
     be told apart no longer.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> found = resolution(heat_line(sources=100, sensors=50, diffusion_time=0.05), sigma=0.06598)
     >>> round(found.separation, 3), round(found.best, 3), round(found.worst, 3)
     (0.161, 0.161, 0.228)
@@ -110,9 +110,7 @@ def resolution(
         )
     # Readings are linear in the mass, so a larger mass is a smaller noise.
     least = 2 * float(ndtri(confidence)) * sigma / mass
-    if isinstance(operator, HeatLine) or (
-        isinstance(operator, HeatPlane) and isinstance(operator.space, Grid)
-    ):
+    if operator.kernel_width is not None and isinstance(operator.space, Line | Grid):
         separation, best, worst = _between_cells(operator, least)
         return Resolution(separation, best, worst, (), sigma, mass, confidence)
     shares = _shares(operator, least)
@@ -123,7 +121,7 @@ def resolution(
     return Resolution(separation, best, worst, shares, sigma, mass, confidence)
 
 
-def gap(operator: HeatLine | HeatPlane, first: FloatArray, second: FloatArray) -> FloatArray:
+def gap(operator: Operator, first: FloatArray, second: FloatArray) -> FloatArray:
     """How far the readings of two unit sources are from those of any single source: a number for each pair.
 
     `first` and `second` are rows of coordinates, not only of cells. The single source is looked for
@@ -132,7 +130,7 @@ def gap(operator: HeatLine | HeatPlane, first: FloatArray, second: FloatArray) -
     """
     readings = _readings(operator, first) + _readings(operator, second)
     off = _nearest_single(operator, readings, (first + second) / 2)
-    peaks = np.linalg.norm(second - first, axis=1) > math.sqrt(8 * operator.diffusion_time)
+    peaks = np.linalg.norm(second - first, axis=1) > math.sqrt(8 * _time(operator))
     for start in (first, second) if peaks.any() else ():
         off[peaks] = np.minimum(
             off[peaks], _nearest_single(operator, readings[peaks], start[peaks])
@@ -140,18 +138,21 @@ def gap(operator: HeatLine | HeatPlane, first: FloatArray, second: FloatArray) -
     return off
 
 
-def _readings(operator: HeatLine | HeatPlane, places: FloatArray) -> FloatArray:
+def _time(operator: Operator) -> float:
+    """The diffusion time of heat that is known between cells."""
+    return operator.time or 0.0
+
+
+def _readings(operator: Operator, places: FloatArray) -> FloatArray:
     """What a unit at each place reads: places by sensors."""
-    time = operator.diffusion_time
+    time = _time(operator)
     squares = np.zeros((len(places), len(operator.sensors)))
     for axis in range(places.shape[1]):
         squares += (operator.sensors.positions[:, axis] - places[:, [axis]]) ** 2
     return np.asarray(np.exp(-squares / (4 * time)) / (4 * math.pi * time) ** (places.shape[1] / 2))
 
 
-def _nearest_single(
-    operator: HeatLine | HeatPlane, readings: FloatArray, start: FloatArray
-) -> FloatArray:
+def _nearest_single(operator: Operator, readings: FloatArray, start: FloatArray) -> FloatArray:
     """The distance of each row of readings from those of a single source near a start, of any mass."""
     low, high = _ends(operator)
     places, damping = start.copy(), np.full(len(start), 1e-3)
@@ -159,7 +160,7 @@ def _nearest_single(
     off = np.linalg.norm(rest, axis=1)
     for _ in range(ITERATIONS):
         ahead = operator.sensors.positions[np.newaxis] - places[:, np.newaxis]
-        slopes = unit[:, :, np.newaxis] * ahead / (2 * operator.diffusion_time)
+        slopes = unit[:, :, np.newaxis] * ahead / (2 * _time(operator))
         along = (
             np.einsum("ksd,ks->kd", slopes, unit)
             / np.maximum((unit**2).sum(axis=1), 1e-300)[:, np.newaxis]
@@ -190,7 +191,7 @@ def _nearest_single(
 
 
 def _fit(
-    operator: HeatLine | HeatPlane, readings: FloatArray, places: FloatArray
+    operator: Operator, readings: FloatArray, places: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The best mass at each place, what a unit there reads, and what is left of the readings."""
     unit = _readings(operator, places)
@@ -198,7 +199,7 @@ def _fit(
     return masses, unit, readings - masses[:, np.newaxis] * unit
 
 
-def _ends(operator: HeatLine | HeatPlane) -> tuple[FloatArray, FloatArray]:
+def _ends(operator: Operator) -> tuple[FloatArray, FloatArray]:
     """The corners of the box that all cells lie in."""
     space = operator.space
     places = (
@@ -211,7 +212,7 @@ def _corners(grid: Grid) -> FloatArray:
     return places_of(grid, grid.encode([0, grid.side - 1], [0, grid.side - 1]))
 
 
-def _between_cells(operator: HeatLine | HeatPlane, least: float) -> tuple[float, float, float]:
+def _between_cells(operator: Operator, least: float) -> tuple[float, float, float]:
     """The separation around the middle, that of the best place and that of the worst."""
     low, high = _ends(operator)
     axes = np.flatnonzero(high > low)
@@ -242,7 +243,7 @@ def _between_cells(operator: HeatLine | HeatPlane, least: float) -> tuple[float,
 
 
 def _separation(
-    operator: HeatLine | HeatPlane,
+    operator: Operator,
     origin: FloatArray,
     back: FloatArray,
     ahead: FloatArray,

@@ -1,5 +1,12 @@
-from .site import part_of_site
+from .sensitivity import Sensitivity, per_sensor_loss
+from .sensors import Sensors
+from .site import Site, part_of_site, read_site
 
 __all__ = [
+    "Sensitivity",
+    "Sensors",
+    "Site",
     "part_of_site",
+    "per_sensor_loss",
+    "read_site",
 ]

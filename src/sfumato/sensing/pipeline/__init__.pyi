@@ -1,7 +1,8 @@
+from .check import check_recovery
 from .inputs import true_sources
 from .payer import Windows
 from .plan import plan_placement, plan_sensors
-from .recover import RecoveryOptions, check_recovery, recover_sources
+from .recover import RecoveryOptions, recover_sources
 from .release import (
     make_device_key,
     make_master_key,

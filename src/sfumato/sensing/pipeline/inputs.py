@@ -182,8 +182,8 @@ def _frame(table: Any, site: Site, time: str) -> tuple[dict[str, float], float |
 
 
 def _column(table: Any, name: str) -> Iterable[Any]:
-    column = table[name]
-    return column.to_pylist() if hasattr(column, "to_pylist") else column
+    column: Any = table[name]
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
 
 
 def true_sources(sources: SourcesInput, site: Site) -> FloatArray:

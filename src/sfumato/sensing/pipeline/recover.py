@@ -11,17 +11,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
-from sfumato.privacy import Ledger
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing._chance import generator, seed_of
-from sfumato.sensing.diagnostics.field import Field, fit_field
+from sfumato.sensing.diagnostics.field import fit_field
+from sfumato.sensing.diagnostics.fitted_field import Field
 from sfumato.sensing.diagnostics.misfit import misfit
-from sfumato.sensing.model.operators.build import time_of
 from sfumato.sensing.model.site import Site, part_of_site, read_site
 from sfumato.sensing.pipeline.inputs import (
     ReadingsInput,
     SourcesInput,
-    all_readings,
     merged,
     true_sources,
 )
@@ -39,17 +37,14 @@ from sfumato.sensing.recovery.estimators.registry import (
     estimator_names,
     required_noise,
 )
-from sfumato.sensing.recovery.merge import MergedReadings, merge
-from sfumato.sensing.recovery.verify import check
-from sfumato.sensing.release.readings import Readings
-from sfumato.sensing.results.check import CheckResult
+from sfumato.sensing.recovery.merge import MergedReadings
 from sfumato.sensing.results.diagnostics import (
     CommunityReport,
     FieldReport,
     MisfitReport,
     RecoveryDiagnostics,
 )
-from sfumato.sensing.results.recovery import RecoveryResult, read_recovery
+from sfumato.sensing.results.recovery import RecoveryResult
 from sfumato.sensing.tables import read_sigma
 from sfumato.spaces import Graph
 
@@ -186,7 +181,8 @@ def recover_sources(
         SolverFailed: If no answer could be proved.
 
     >>> from sfumato.privacy import MovedMass
-    >>> from sfumato.sensing import heat_line, synthetic_site
+    >>> from sfumato.sensing import heat_line
+    >>> from sfumato.sensing.planning import synthetic_site
     >>> line = heat_line(sources=20, sensors=8, diffusion_time=0.01)
     >>> hall = synthetic_site("hall", line, MovedMass("1/10", "line"))
     >>> found = recover_sources(line.columns([5])[:, 0], site=hall, noise=0.05, estimator="least")
@@ -311,7 +307,7 @@ def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> 
     required_noise(read.noise, "`fit`")
     times = None
     if "time" in options.fit:
-        stated = time_of(found.operator)
+        stated = found.operator.time
         if stated is None:
             raise InvalidParameter("a matrix has no diffusion time to `fit`; nothing was recovered")
         times = np.geomspace(stated / TIME_FACTOR, stated * TIME_FACTOR, TIMES).tolist()
@@ -365,87 +361,3 @@ def _not_a_site(readings: Any) -> None:
             f"{path} is a site, not readings of one: give noisy readings, as `sense release` writes them, or "
             f"a .csv with `site` {path} and `noise`; nothing was recovered"
         )
-
-
-def check_recovery(
-    result: RecoveryResult | str | Path,
-    *,
-    readings: ReadingsInput | None = None,
-    ledgers: Sequence[Ledger | str | Path] = (),
-) -> CheckResult:
-    """Check a recovery again, independently of the solver: its proof, and who paid for its readings.
-
-    Args:
-        result: The recovery, or its .json file.
-        readings: The noisy readings it was made from, of one or several devices; with `ledgers`.
-        ledgers: The ledgers that paid for these readings.
-
-    Returns:
-        What the proof shows. `holds` is False where any part fails, and `why` says which.
-
-    Raises:
-        InvalidInput: If a file cannot be read.
-        InvalidParameter: If one of `readings` and `ledgers` is given without the other.
-    """
-    if bool(ledgers) != (readings is not None):
-        raise InvalidParameter("`ledger` and `readings` go together; nothing was checked")
-    name = str(result) if isinstance(result, str | Path) else "the recovery"
-    saved = read_recovery(result) if isinstance(result, str | Path) else result
-    found = check(saved.certificate)
-    told = CheckResult(
-        found.holds,
-        saved.certificate.status,
-        found.objective,
-        found.bound,
-        found.gap,
-        found.residual,
-        saved.certificate.radius,
-        found.why,
-        message=f"{name}: {saved.certificate.status + ', ' if found.holds else ''}{found.why}",
-    )
-    if not found.holds or readings is None:
-        return told
-    return _paid(told, saved, name, readings, ledgers)
-
-
-def _paid(
-    told: CheckResult,
-    saved: RecoveryResult,
-    name: str,
-    readings: ReadingsInput,
-    ledgers: Sequence[Ledger | str | Path],
-) -> CheckResult:
-    """Whether the readings are those of the recovery, and every one was paid for in these ledgers."""
-    books = [one if isinstance(one, Ledger) else Ledger(Path(one)) for one in ledgers]
-    known = {book.header.id: book for book in books}
-    files = [readings] if isinstance(readings, str | Path | Readings) else list(readings)  # type: ignore[arg-type]
-    read = all_readings(files)
-    if not made_from(saved, read):
-        return told.failed(f"{name} was not made from these readings")
-    for file, one in zip(files, read, strict=True):
-        for snapshot in one.snapshots:
-            # One that is of none of them is told so by the first.
-            book = known.get(snapshot.release.ledger, books[0])
-            try:
-                book.check(snapshot.release)
-            except LedgerMismatch as problem:
-                return told.failed(
-                    f"{file if isinstance(file, str | Path) else one.site.name}: {problem}"
-                )
-    return told.paid_in([str(book.path) for book in books])
-
-
-def made_from(saved: RecoveryResult, read: list[Readings]) -> bool:
-    """Whether these readings, merged as the recovery says, are those in it."""
-    try:
-        again = merge(read, time=saved.time, average=saved.averaged)
-    except (InvalidInput, InvalidParameter):  # no such time, or another number of them
-        return False
-    same_site = again.site.to_json() == saved.site.to_json()
-    if not same_site or again.names != saved.names:
-        return False
-    if not saved.averaged:
-        return np.array_equal(again.values, saved.certificate.readings)
-    # Sums in another order of the files differ in their last bits.
-    slack = 1e-12 * (saved.sigma or 0.0)
-    return np.allclose(again.values, saved.certificate.readings, rtol=1e-12, atol=slack)

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.sensing._chance import generator, seed_of
 from sfumato.sensing.diagnostics.field_sensors import rows_without, suspects
-from sfumato.sensing.model.operators.build import part_of
+from sfumato.sensing.model.operators.protocol import part_of
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import Released, all_readings
 from sfumato.sensing.recovery.answer import place_of

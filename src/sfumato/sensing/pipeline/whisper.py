@@ -180,7 +180,7 @@ def find_whisper(
         told.graph, told.answers, epsilon=told.epsilon, spread=spread, labels=labels
     )
     chosen = found.smallest(share)
-    beliefs = [] if found.community is None else found.community.shares
+    beliefs = () if found.community is None else found.community.shares.tolist()
     return WhisperResult(
         told.statement,
         int((told.answers >= 0).sum()),

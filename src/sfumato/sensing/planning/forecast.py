@@ -20,6 +20,7 @@ from sfumato.sensing.recovery.distance import emd_of, error_of_nothing
 from sfumato.sensing.recovery.estimators.bayes_median import bayes_median
 from sfumato.sensing.recovery.estimators.min_radius import recover_min_radius
 from sfumato.sensing.recovery.estimators.posterior import posterior
+from sfumato.sensing.recovery.estimators.registry import RecoveryProblem, estimator_named
 
 MadeUpMasses = Literal["known", "free"]
 Estimator = Literal["least mass", "bayes median"]
@@ -237,11 +238,11 @@ def draw_lots(
     ]
 
 
-def error_of(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+def error_of(scene: Scene, lot: Lot, estimator: Estimator | str) -> float:
     """How far one simulated answer is off: nan where the solver could not prove it.
 
     Least mass: infeasible draws are recovered at the smallest feasible radius, and an answer
-    without mass counts as mass spread evenly.
+    without mass counts as mass spread evenly. Other estimators are called by their registered name.
     """
     truth = sources_of(scene, lot)
     y = scene.operator.readings(truth) + scene.sigma * lot.noise[: len(scene.operator.sensors)]
@@ -251,6 +252,15 @@ def error_of(scene: Scene, lot: Lot, estimator: Estimator) -> float:
             beliefs = posterior(scene.operator, y, sigma=scene.sigma, rng=copy.deepcopy(lot.rng))
             return emd_of(bayes_median(beliefs), truth)
         found = recover_min_radius(scene.operator, y, sigma=scene.sigma)
+        if estimator not in ESTIMATORS:
+            chance = copy.deepcopy(lot.rng)
+            problem = RecoveryProblem(scene.operator, y, scene.sigma, 1.0, found, chance)
+            answer = estimator_named(estimator).estimate(problem).estimate
+            return (
+                emd_of(answer, truth)
+                if answer.masses.any()
+                else error_of_nothing(scene.operator, truth)
+            )
         return (
             emd_of(found, truth)
             if found.status == "optimal"

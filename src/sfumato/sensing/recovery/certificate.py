@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 
 Status = Literal["optimal", "infeasible", "zero"]
 

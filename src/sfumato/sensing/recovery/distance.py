@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.certificate import Recovery
 from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
 from sfumato.transport import emd, emd_apart

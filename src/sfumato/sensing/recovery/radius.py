@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from sfumato._types import FloatArray
-from sfumato.sensing.model.operators.kinds import GraphDiffusion, Matrix, Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.compress import range_of
 from sfumato.sensing.recovery.solver.operator_cache import afresh, kept
 
@@ -82,32 +82,10 @@ def _leading_directions(operator: Operator) -> tuple[FloatArray, FloatArray]:
     # Irrational steps: columns without structure, and no chance.
     block = np.sin(100 * np.outer(np.arange(1, n + 1), np.sqrt(np.arange(2, LEADING + 18))))
     for _ in range(4):
-        side = np.linalg.qr(_forward(operator, block))[0]
-        block = np.linalg.qr(_backward(operator, side))[0]
-    basis = np.linalg.qr(_forward(operator, block))[0]
-    rows = _backward(operator, basis).T
+        side = np.linalg.qr(operator.apply(block))[0]
+        block = np.linalg.qr(operator.apply_adjoint(side))[0]
+    basis = np.linalg.qr(operator.apply(block))[0]
+    rows = operator.apply_adjoint(basis).T
     inner, _, _ = np.linalg.svd(rows, full_matrices=False)
     reach = np.abs(inner.T @ rows).max(axis=1)
     return (basis @ inner)[:, :LEADING], reach[:LEADING]
-
-
-def _forward(operator: Operator, block: FloatArray) -> FloatArray:
-    match operator:
-        case GraphDiffusion():
-            return operator.diffuse(block)[operator.nodes]
-        case Matrix():
-            return np.asarray(operator.map @ block, dtype=np.float64)
-        case _:
-            return np.stack([operator.readings(column) for column in block.T], axis=1)
-
-
-def _backward(operator: Operator, block: FloatArray) -> FloatArray:
-    match operator:
-        case GraphDiffusion():
-            spread = np.zeros((operator.space.size, block.shape[1]))
-            np.add.at(spread, operator.nodes, block)
-            return operator.diffuse(spread)
-        case Matrix():
-            return np.asarray(operator.map.T @ block, dtype=np.float64)
-        case _:
-            return np.stack([operator.adjoint(column) for column in block.T], axis=1)

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray, LongArray
-from sfumato.sensing.model.operators.kinds import GraphDiffusion, Operator
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.certificate import Recovery
 
 LONG = np.longdouble
@@ -90,7 +91,7 @@ def check(recovery: Recovery) -> Check:
     For all others f'(M'z - 1)_+ is at most that total times the largest (M'z - 1)_+, which is taken
     where upper is so large that it is less.
 
-    >>> from sfumato.sensing.model.operators.build import linear
+    >>> from sfumato.sensing import linear
     >>> from sfumato.spaces import Line
     >>> one = linear([[1.0]], Line(1))
     >>> y, f, z = np.array([3.0]), np.array([2.0]), np.array([1.0])

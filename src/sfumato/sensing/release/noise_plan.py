@@ -5,17 +5,39 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, get_args
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from sfumato._types import FloatArray
+from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import ZCDP, ApproxDP, Bound, DiscreteGaussian, RoundedGaussian, gaussian_sigma
-from sfumato.privacy.accounting import Number, double_above, nonnegative, sqrt_above
+from sfumato.files import decoding, read_json, write_json
+from sfumato.privacy import (
+    ZCDP,
+    ApproxDP,
+    Bound,
+    DiscreteGaussian,
+    MovedMass,
+    RoundedGaussian,
+    SwappedCells,
+    gaussian_sigma,
+)
+from sfumato.privacy.accounting import (
+    Number,
+    decode_loss,
+    decode_neighbors,
+    double_above,
+    encode,
+    nonnegative,
+    sqrt_above,
+)
 from sfumato.privacy.noise import LARGEST_ROUNDED
 from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.model.sensors import Sensors
+
+FORMAT = "sfumato-noise-plan/1"
 
 Calibration = Literal["analytic", "papers"]
 
@@ -80,6 +102,72 @@ class NoisePlan:
             replace(self.sensitivity, per_sensor=self.per_sensor_moved), self.sigma, delta
         )
 
+    def to_json(self) -> dict[str, Any]:
+        """Everything, with exact numbers as text: what a device needs that cannot plan itself."""
+        moved = self.sensitivity
+        mechanism = self.mechanism
+        promise = mechanism.promise if isinstance(mechanism, RoundedGaussian) else None
+        return {
+            "format": FORMAT,
+            "site": self.site,
+            "sensors": {
+                "names": list(self.sensors.names),
+                "positions": self.sensors.positions.tolist(),
+            },
+            "sensitivity": {
+                "l2": moved.l2,
+                "per_sensor": moved.per_sensor.tolist(),
+                "exact": moved.exact,
+                "worst": None if moved.worst is None else list(moved.worst),
+                "place": None if moved.place is None else list(moved.place),
+                "neighbors": encode(moved.neighbors),
+            },
+            "step": str(self.step),
+            "exponent": self.exponent,
+            "mechanism": {
+                "name": mechanism.name,
+                "sigma": str(mechanism.sigma),
+                "promise": None if promise is None else encode(promise),
+            },
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> NoisePlan:
+        """The plan that a JSON object states; it is trusted as a site is, for noise follows from it."""
+        with decoding("a whole noise plan"):
+            if data.get("format") != FORMAT:
+                raise ValueError(f"its format is not {FORMAT}")
+            sensors = Sensors(data["sensors"]["positions"], data["sensors"]["names"])
+            moved = data["sensitivity"]
+            neighbors = decode_neighbors(moved["neighbors"])
+            if not isinstance(neighbors, MovedMass | SwappedCells):
+                raise ValueError(f"its relation is not of sources: {neighbors}")
+            worst, place = moved["worst"], moved["place"]
+            found = Sensitivity(
+                float(moved["l2"]),
+                read_only(np.array(moved["per_sensor"], dtype=np.float64)),
+                bool(moved["exact"]),
+                None if worst is None else (int(worst[0]), int(worst[1])),
+                neighbors,
+                None if place is None else tuple(map(float, place)),
+            )
+            if found.per_sensor.shape != (len(sensors),):
+                raise ValueError("its sensitivity is of other sensors")
+            made = NoisePlan(
+                sensors,
+                found,
+                nonnegative(data["step"], "step"),
+                int(data["exponent"]),
+                _mechanism_from(data["mechanism"]),
+                str(data["site"]),
+            )
+            made.cost  # noqa: B018  # noise that does not keep its promise is refused
+            return made
+
+    def write(self, path: str | Path) -> None:
+        """Save in a new .json file; a plan is never written over another."""
+        write_json(path, self.to_json())
+
     def bound(self, readings: int | None = None, *, window: str = "") -> Bound:
         """The bound of this many of the readings; some of them move no further than all together.
 
@@ -92,6 +180,34 @@ class NoisePlan:
             unit=unit_of(self.sensors, window=window),
             model="local",
         )
+
+
+def read_noise_plan(path: str | Path) -> NoisePlan:
+    """A noise plan from its file.
+
+    Args:
+        path: A .json file that `NoisePlan.write` made.
+
+    Returns:
+        The plan.
+
+    Raises:
+        InvalidInput: The file is not a whole plan, or its noise does not keep its promise.
+    """
+    return NoisePlan.from_json(read_json(path, "a whole noise plan"))
+
+
+def _mechanism_from(data: dict[str, Any]) -> RoundedGaussian | DiscreteGaussian:
+    match data["name"]:
+        case RoundedGaussian.name:
+            promise = None if data["promise"] is None else decode_loss(data["promise"])
+            if promise is not None and not isinstance(promise, ApproxDP):
+                raise ValueError(f"its promise is not epsilon and delta: {promise}")
+            return RoundedGaussian(data["sigma"], promise)
+        case DiscreteGaussian.name:
+            return DiscreteGaussian(data["sigma"])
+        case name:
+            raise ValueError(f"its noise is not Gaussian: {name}")
 
 
 def unit_of(sensors: Sensors, *, window: str = "") -> str:

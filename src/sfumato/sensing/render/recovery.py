@@ -11,7 +11,7 @@ from rich.table import Table
 from sfumato.figures import at_least
 from sfumato.sensing.recovery.answer import Answer, SourceBeliefs, SourceFit, place_of
 from sfumato.sensing.recovery.estimate import distances_between
-from sfumato.sensing.render.html import text_of
+from sfumato.sensing.render.text import text_of
 from sfumato.sensing.render.words import percent
 from sfumato.sensing.results.recovery import RecoveryResult
 from sfumato.spaces import Graph, Grid, Line

@@ -60,11 +60,10 @@ class CheckResult:
     @staticmethod
     def from_json(data: Any) -> CheckResult:
         """The result that a JSON object states; what was not finite is nan."""
-        numbers = [math.nan if data[name] is None else float(data[name]) for name in _NUMBERS]
-        return CheckResult(
-            bool(data["holds"]),
-            str(data["status"]),
-            *numbers,
-            str(data["why"]),
-            paid=data.get("paid"),
+        objective, bound, gap, residual, radius = (
+            math.nan if data[name] is None else float(data[name]) for name in _NUMBERS
         )
+        return CheckResult(
+            bool(data["holds"]), str(data["status"]), objective, bound, gap, residual, radius,
+            str(data["why"]), paid=data.get("paid"),
+        )  # fmt: skip

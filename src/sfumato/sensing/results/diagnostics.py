@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sfumato.sensing.diagnostics.field import Field
 from sfumato.sensing.diagnostics.field_sensors import FaultySensor
+from sfumato.sensing.diagnostics.fitted_field import Field
 from sfumato.sensing.diagnostics.misfit import Misfit
 
 

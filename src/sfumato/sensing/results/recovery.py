@@ -187,7 +187,7 @@ class RecoveryResult:
 
     def _repr_html_(self) -> str:
         from sfumato.sensing.render.figure import draw_recovery
-        from sfumato.sensing.render.html import page_of
+        from sfumato.sensing.render.text import page_of
 
         return page_of(str(self), draw_recovery(self))
 

@@ -155,7 +155,7 @@ class TrackResult:
 
     def _repr_html_(self) -> str:
         from sfumato.sensing.render.figure import draw_track, is_drawable
-        from sfumato.sensing.render.html import page_of
+        from sfumato.sensing.render.text import page_of
 
         drawn = self.track is not None and is_drawable(self.track.operator.space)
         return page_of(str(self), draw_track(self) if drawn else None)

@@ -138,6 +138,6 @@ class WhisperResult:
 
     def _repr_html_(self) -> str:
         from sfumato.sensing.render.figure import draw_whisper
-        from sfumato.sensing.render.html import page_of
+        from sfumato.sensing.render.text import page_of
 
         return page_of(str(self), None if self.posterior is None else draw_whisper(self))

@@ -15,7 +15,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.privacy.accounting import Number
 from sfumato.sensing.diagnostics import mixing
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
 from sfumato.sensing.release.rounds import RoundsCost, cost_after
 from sfumato.sensing.tracking.average import checked_rounds

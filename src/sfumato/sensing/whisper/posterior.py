@@ -19,7 +19,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, real_array, whole
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import RandomisedResponse
-from sfumato.sensing.model.operators.build import graph_diffusion
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
 from sfumato.sensing.recovery.community import CommunityAnswer, community_of
 from sfumato.sensing.whisper.answers import NO, SILENT, YES
 from sfumato.sensing.whisper.spread import Spread, unheard

@@ -9,7 +9,7 @@ import numpy as np
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.build import graph_diffusion
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
 from sfumato.spaces import Graph
 
 

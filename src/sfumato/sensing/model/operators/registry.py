@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from sfumato import spaces
@@ -11,6 +10,9 @@ from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensors import Sensors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from importlib.metadata import EntryPoint
+
     from sfumato.sensing.model.operators.protocol import SourceSpace
 
 GROUP = "sfumato.operators"
@@ -51,7 +53,7 @@ def operator_kinds() -> tuple[str, ...]:
     Returns:
         Our own kinds, those that were registered and those of installed packages, sorted.
     """
-    installed = {point.name for point in entry_points(group=GROUP)}
+    installed = {point.name for point in _installed()}
     return tuple(sorted({*OWN, *_registered, *installed}))
 
 
@@ -85,9 +87,15 @@ def _class_of(kind: str, space: SourceSpace) -> type[Operator]:
 
 def _registered_class(kind: str, space: SourceSpace) -> type[Operator]:
     if kind not in _registered and kind not in OWN:
-        for point in entry_points(group=GROUP):
+        for point in _installed():
             if point.name == kind:
                 return register_operator(point.load())
     if kind not in _registered:
         raise ValueError(f"no operator {kind!r} on {type(space).__name__}")
     return _registered[kind]
+
+
+def _installed() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return entry_points(group=GROUP)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,13 +11,14 @@ from scipy.optimize import linprog
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import SolverFailed
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane, Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import Answer, SourceBeliefs
 from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
 from sfumato.sensing.recovery.estimators import posterior_cells
 from sfumato.sensing.recovery.estimators.credible import bands, community_beliefs
-from sfumato.sensing.recovery.estimators.posterior import SourcePosterior, posterior
+from sfumato.sensing.recovery.estimators.posterior import posterior
 from sfumato.sensing.recovery.estimators.registry import RecoveryProblem
+from sfumato.sensing.recovery.estimators.source_posterior import SourcePosterior
 from sfumato.spaces import Line
 
 LEVELS = 200  # of mass: a line's answer is so many atoms of the same mass, fewer where they meet
@@ -190,11 +190,11 @@ class BayesMedian:
 def _one_place(beliefs: SourcePosterior) -> str:
     """That several sources are all at one place, as where one is larger than it may be; or ""."""
     operator, count = beliefs.operator, int(beliefs.counts.argmax())
-    if count < MANY or not isinstance(operator, HeatLine | HeatPlane):
+    width = operator.kernel_width
+    if count < MANY or width is None:
         return ""
     cells = np.flatnonzero(beliefs.shares)
     places = places_of(operator.space, cells)
-    width = math.sqrt(2 * operator.diffusion_time)
     near = distances_between(operator.space, places, places) <= width / 2
     if (near @ beliefs.shares[cells]).max() < ONE_PLACE:
         return ""

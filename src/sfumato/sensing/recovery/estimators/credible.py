@@ -10,10 +10,10 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import CredibleRegion
 from sfumato.sensing.recovery.estimate import distances_between, places_of
-from sfumato.sensing.recovery.estimators.posterior import SourcePosterior
+from sfumato.sensing.recovery.estimators.source_posterior import SourcePosterior
 
 PLACES = 200  # those with most of the expected mass are tried as centers
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato._validate import read_only, real_array
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.model.operators.build import linear
+from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.operators.protocol import Operator, is_operator
 from sfumato.sensing.recovery.answer import Answer
 from sfumato.sensing.recovery.certificate import Recovery
@@ -44,7 +44,7 @@ def recover(
     within a radius, or noise, of 0. An array, one row for each sensor, stands for the operator too:
     of cells on a line, unless `space` says where they are.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> truth = np.zeros(100)
     >>> truth[30] = 1

@@ -10,7 +10,7 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.errors import SolverFailed
 from sfumato.sensing.diagnostics.misfit import least_square
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.certificate import Recovery
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.recovery.solver.compress import range_of

@@ -11,18 +11,17 @@ from scipy.special import chdtri
 
 from sfumato._types import FloatArray
 from sfumato._validate import whole
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane, Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import Answer, SourceFit
 from sfumato.sensing.recovery.estimate import Estimate
-from sfumato.sensing.recovery.estimators.off_grid import (
+from sfumato.sensing.recovery.estimators.heat_scene import (
     CRITERION,
     TINY,
     Scene,
-    candidates,
     held_by,
-    one_more,
     scene_of,
 )
+from sfumato.sensing.recovery.estimators.off_grid import candidates, one_more
 from sfumato.sensing.recovery.estimators.registry import RecoveryProblem
 
 SHIFT = 10.0
@@ -88,7 +87,7 @@ class _State:
 
 
 def mixture(
-    operator: HeatLine | HeatPlane,
+    operator: Operator,
     y: npt.ArrayLike,
     *,
     sigma: float,
@@ -120,7 +119,7 @@ def mixture(
     start is poor, `off_grid` is better and faster, and with several sources too near to tell apart
     so is R.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.01)
     >>> truth = np.zeros(100)
     >>> truth[[30, 80]] = 0.5, 1
@@ -362,7 +361,7 @@ class MixtureEstimator:
         """The components of the likeliest mixture."""
         noise = problem.known_noise(f"`estimator` {self.name}")
         scene = scene_of(
-            problem.operator,  # type: ignore[arg-type]  # another is refused, in words
+            problem.operator,
             problem.readings,
             sigma=noise,
             upper=problem.max_mass,

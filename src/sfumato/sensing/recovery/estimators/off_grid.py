@@ -11,14 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray
-from sfumato._validate import read_only, real_array, whole
-from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane, Operator
+from sfumato._validate import read_only, whole
+from sfumato.errors import SolverFailed
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import Answer, SourceFit
 from sfumato.sensing.recovery.estimate import Estimate, places_of
+from sfumato.sensing.recovery.estimators.heat_scene import (
+    CRITERION,
+    TINY,
+    Scene,
+    held_by,
+    scene_of,
+)
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.recovery.estimators.registry import RecoveryProblem
-from sfumato.spaces import Grid, Line
 
 ROUNDS = 80
 """Steps of least squares after which a fit is taken as it is."""
@@ -29,12 +35,8 @@ PATIENCE = 2
 """Counts in a row without a lower score after which no larger one is tried."""
 LATTICE = {1: 256, 2: 48}
 """Most places along an axis at which a further source is looked for, by the number of axes."""
-TINY = float(np.finfo(float).tiny)
 WIDE = 0.25
 """Of a line or of a side of a plane: a larger error of a place tells nothing."""
-HELD = 1e-6
-"""The share of the largest mass within which a fitted one is held by it."""
-CRITERION = "chi-square + log(readings) for each coordinate and mass"
 CLUSTERS = 64
 """Places R's answer is brought down to at once, before pairs of them are merged one by one."""
 
@@ -59,57 +61,6 @@ class OffGrid:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scene:
-    """Readings and masses in units of the noise, and the box in which sources are looked for."""
-
-    operator: HeatLine | HeatPlane
-    readings: FloatArray
-    low: FloatArray
-    high: FloatArray
-    upper: float
-    sigma: float
-
-    @property
-    def axes(self) -> int:
-        """How many coordinates a place has."""
-        return self.low.size
-
-    @property
-    def width(self) -> float:
-        """The standard deviation of a unit's heat along an axis: sqrt(2T)."""
-        return math.sqrt(2 * self.operator.diffusion_time)
-
-    def heat(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Steps from places to sensors, and what a unit reads: batch by sensors by places (by axes)."""
-        time = self.operator.diffusion_time
-        steps = self.operator.sensors.positions[:, np.newaxis, :] - places[:, np.newaxis, :, :]
-        height = (4 * math.pi * time) ** (-self.axes / 2)
-        squares = sum(steps[..., axis] ** 2 for axis in range(self.axes))
-        return steps, np.exp(squares * (-1 / (4 * time))) * height
-
-    def chi_square(self, places: FloatArray, masses: FloatArray) -> FloatArray:
-        """How far readings are from what each of a batch of configurations reads, in units of the noise."""
-        rest = (self.heat(places)[1] @ masses[..., np.newaxis])[..., 0] - self.readings
-        return np.asarray((rest * rest).sum(axis=1))
-
-    def score(self, chi_square: float, count: int) -> float:
-        """The criterion that chooses a count: chi-square + log(m) for each coordinate and mass [schwarz78].
-
-        A number costs at least 2, since log(m) means nothing for a handful of readings.
-        """
-        return chi_square + max(2.0, math.log(self.readings.size)) * (self.axes + 1) * count
-
-    def estimate(self, places: FloatArray, masses: FloatArray) -> Estimate:
-        """An answer in the caller's units, in the order of the first coordinate."""
-        order = np.lexsort(places.T[::-1])
-        return Estimate(self.operator, places[order], masses[order] * self.sigma)
-
-    def read(self, estimate: Estimate) -> FloatArray:
-        """What the sensors read of an answer without noise, in the caller's units."""
-        return np.asarray(self.heat(estimate.places[np.newaxis])[1][0] @ estimate.masses)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Fit:
     """One configuration at rest, or not: places, masses in units of the noise, chi-square."""
 
@@ -120,7 +71,7 @@ class Fit:
 
 
 def off_grid(
-    operator: HeatLine | HeatPlane,
+    operator: Operator,
     y: npt.ArrayLike,
     *,
     sigma: float,
@@ -144,7 +95,7 @@ def off_grid(
     few or `upper` is what they have, since that tells how many there must be. A scene with more
     than `most` sources, or heavier ones than `upper`, is not explained: compare the score with m.
 
-    >>> from sfumato.sensing.model.operators.build import heat_line
+    >>> from sfumato.sensing import heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> truth = np.zeros(100)
     >>> truth[[30, 80]] = 0.5, 1
@@ -169,40 +120,6 @@ def off_grid(
         *_, fit = _count_up(scene, merged, most, patience=most)
         return _told(scene, fit, {most: scene.score(fit.chi_square, most)})
     return _answer(scene, _count_up(scene, merged, most), nothing)
-
-
-def scene_of(
-    operator: HeatLine | HeatPlane, y: npt.ArrayLike, *, sigma: float, upper: float
-) -> Scene:
-    """What a fit between cells starts from, checked, with the noise as the unit."""
-    if not isinstance(operator, HeatLine | HeatPlane):
-        raise InvalidParameter(
-            f"places between cells need heat on a line or in a plane, got {type(operator).__name__}; "
-            "nothing was recovered"
-        )
-    for name, value in (("sigma", sigma), ("upper", upper)):
-        if not 0 < value < math.inf:
-            raise InvalidParameter(
-                f"{name} must be positive and finite, got {value}; nothing was recovered"
-            )
-    readings, m = real_array("readings", y), operator.shape[0]
-    if readings.shape != (m,) or not np.isfinite(readings).all():
-        raise InvalidParameter(
-            f"readings must be one finite number for each of {m} sensors, got "
-            f"{'one that is not finite' if readings.shape == (m,) else f'shape {readings.shape}'}; "
-            "nothing was recovered"
-        )
-    low, high = _span(operator)
-    return Scene(operator, read_only(readings / sigma), low, high, upper / sigma, sigma)
-
-
-def _span(operator: HeatLine | HeatPlane) -> tuple[FloatArray, FloatArray]:
-    space = operator.space
-    if isinstance(space, Grid):
-        west, south, east, north = space.bounds
-        return np.array([west, south]), np.array([east, north])
-    places = space.positions[:, np.newaxis] if isinstance(space, Line) else space.positions
-    return places.min(axis=0), places.max(axis=0)
 
 
 def _merged(
@@ -389,7 +306,7 @@ class OffGridEstimator:
         """The likeliest places and masses, with standard errors."""
         noise = problem.known_noise(f"`estimator` {self.name}")
         scene = scene_of(
-            problem.operator,  # type: ignore[arg-type]  # another is refused, in words
+            problem.operator,
             problem.readings,
             sigma=noise,
             upper=problem.max_mass,
@@ -414,11 +331,6 @@ class OffGridEstimator:
             distinguishes(found, problem.max_mass, scene.high - scene.low),
         )
         return Answer(self.name, found.estimate, fit=fit, expected=scene.read(found.estimate))
-
-
-def held_by(estimate: Estimate, max_mass: float) -> int:
-    """How many masses a fit would have made larger had it been allowed to."""
-    return int((estimate.masses >= (1 - HELD) * max_mass).sum())
 
 
 def distinguishes(found: OffGrid, max_mass: float, extent: FloatArray) -> bool:

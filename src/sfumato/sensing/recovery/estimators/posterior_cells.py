@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane, Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.spaces import Grid, Line
 
@@ -84,17 +84,20 @@ def all_runs(operator: Operator) -> Runs:
 
 def runs_needed(operator: Operator) -> int:
     """How many runs there must be to begin with."""
-    match operator:
-        case HeatLine(space=Line() as line, diffusion_time=time):
-            wide = float(np.ptp(line.positions)) / math.sqrt(2 * time)
-            return min(line.size, max(ENOUGH_CELLS, math.ceil(wide)))
-        case HeatPlane(space=Grid() as grid, diffusion_time=time):
-            west, south, east, north = grid.bounds
-            side = max(east - west, north - south) / math.sqrt(2 * time)
+    space, width = operator.space, operator.kernel_width
+    if width is None:
+        return space.size
+    match space:
+        case Line():
+            wide = float(np.ptp(space.positions)) / width
+            return min(space.size, max(ENOUGH_CELLS, math.ceil(wide)))
+        case Grid():
+            west, south, east, north = space.bounds
+            side = max(east - west, north - south) / width
             level = math.ceil(math.log2(max(side, math.sqrt(ENOUGH_CODES))))
-            return int(4 ** min(grid.levels, level))
+            return int(4 ** min(space.levels, level))
         case _:
-            return operator.space.size
+            return space.size
 
 
 def closer(runs: Runs, shares: FloatArray) -> Runs | None:

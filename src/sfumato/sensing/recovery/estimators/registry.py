@@ -6,13 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Protocol
-
-import numpy as np
+from typing import Any, Protocol
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import Answer
 from sfumato.sensing.recovery.certificate import Recovery
 
@@ -37,7 +35,7 @@ class RecoveryProblem:
         noise: Standard deviation of the noise of each reading; None where it is unknown.
         max_mass: The largest mass that one source may have.
         certificate: R of the same readings, the least mass that explains them, with its proof.
-        rng: Randomness for estimators that draw.
+        rng: A NumPy generator, for estimators that draw.
         count: The number of sources, where the caller knows it.
         max_sources: The most sources to consider; None for the estimator's own limit.
         labels: On a graph, the community of each node, or None.
@@ -48,7 +46,7 @@ class RecoveryProblem:
     noise: float | None
     max_mass: float
     certificate: Recovery
-    rng: np.random.Generator
+    rng: Any
     count: int | None = None
     max_sources: int | None = None
     labels: IntArray | None = None

@@ -10,7 +10,8 @@ import numpy as np
 from scipy import linalg
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.kinds import GraphDiffusion, HeatLine, Operator
+from sfumato.sensing.model.operators.heat_line import HeatLine
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.compress import CUT, range_of
 from sfumato.sensing.recovery.solver.operator_cache import kept
 from sfumato.sensing.recovery.solver.price import most_promising
@@ -91,11 +92,7 @@ def _outside(basis: FloatArray, columns: FloatArray, left: FloatArray) -> FloatA
 
 def factored(operator: Operator, block: Block, places: IntArray) -> tuple[FloatArray, FloatArray]:
     """Columns of some cells as basis and triangle, from the block's span where new ones are dear."""
-    if (
-        isinstance(operator, GraphDiffusion)
-        and block.basis is not None
-        and range_of(operator).basis is None
-    ):
+    if operator.costly_columns and block.basis is not None and range_of(operator).basis is None:
         small, triangle = np.linalg.qr(block.rows[:, places])
         return block.basis @ small, triangle
     basis, triangle = np.linalg.qr(operator.columns(block.cells[places]))

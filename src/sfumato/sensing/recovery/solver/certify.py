@@ -9,7 +9,8 @@ import numpy as np
 from scipy.linalg import lapack
 
 from sfumato._types import FloatArray, IntArray, LongArray
-from sfumato.sensing.model.operators.kinds import GraphDiffusion, Operator
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.column_chunks import parts
 from sfumato.sensing.recovery.solver.exchange import Problem, Vertex
 from sfumato.sensing.recovery.solver.long_diffusion import diffuse_long

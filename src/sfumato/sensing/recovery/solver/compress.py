@@ -13,12 +13,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.kinds import (
-    GraphDiffusion,
-    HeatLine,
-    HeatPlane,
-    Operator,
-)
+from sfumato.sensing.model.operators.heat_line import HeatLine
+from sfumato.sensing.model.operators.heat_plane import HeatPlane
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.column_chunks import parts
 from sfumato.sensing.recovery.solver.operator_cache import kept
 from sfumato.spaces import Grid
@@ -60,12 +57,8 @@ def _find(operator: Operator) -> Range:
         case HeatPlane():
             return _points_range(operator)
         case _:
-            # exp(-rate L) is symmetric and positive: with every node sensed it has no kernel.
-            if (
-                m * n > LARGE
-                or m <= 2
-                or (isinstance(operator, GraphDiffusion) and operator.everywhere)
-            ):
+            # Symmetric and positive definite, as exp(-rate L) with every node sensed: it has no kernel.
+            if m * n > LARGE or m <= 2 or operator.symmetric:
                 return Range(None, min(m, n))
             return _basis(operator.columns(np.arange(n)), m)
 

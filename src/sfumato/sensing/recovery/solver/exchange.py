@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.block import Block, factored, first_block, wider
 from sfumato.sensing.recovery.solver.compress import range_of
 from sfumato.sensing.recovery.solver.crossover_kernel import (

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from sfumato._types import LongArray
-from sfumato.sensing.model.operators.kinds import GraphDiffusion
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
 from sfumato.sensing.recovery.solver.norms import LONG, LONG_EPS, length
 
 

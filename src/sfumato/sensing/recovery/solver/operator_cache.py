@@ -6,9 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-import numpy as np
-
-from sfumato.sensing.model.operators.kinds import Matrix, Operator
+from sfumato.sensing.model.operators.protocol import Operator
 
 T = TypeVar("T")
 
@@ -31,7 +29,7 @@ def kept(operator: Operator, name: str, make: Callable[[], T]) -> T:
 
 def afresh(operator: Operator) -> None:
     """Forget what was made for a map that only its owner knows: its data may have changed since."""
-    if isinstance(operator, Matrix) and not isinstance(operator.map, np.ndarray):
+    if not operator.constant:
         _KEPT.pop(id(operator), None)
 
 

@@ -13,13 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.kinds import (
-    GraphDiffusion,
-    HeatLine,
-    HeatPlane,
-    Matrix,
-    Operator,
-)
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
+from sfumato.sensing.model.operators.heat_line import HeatLine
+from sfumato.sensing.model.operators.heat_plane import HeatPlane
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.column_chunks import parts
 from sfumato.sensing.recovery.solver.line_price_kernel import (
     HALF,
@@ -110,7 +107,7 @@ def _priced_columns(operator: Operator, dual: FloatArray) -> tuple[FloatArray, F
     for part in parts(operator, np.arange(n)):
         columns = operator.columns(part)
         values[part] = dual @ columns
-        sizes[part] = absolute @ (np.abs(columns) if isinstance(operator, Matrix) else columns)
+        sizes[part] = absolute @ (columns if operator.nonnegative else np.abs(columns))
     return values, sizes
 
 
@@ -142,7 +139,7 @@ def most_promising(
     operator: Operator, values: FloatArray, level: float, known: IntArray
 ) -> IntArray:
     """Peaks of values above a level first, then the highest; fewer on a graph, whose columns are dear."""
-    most = 16 if isinstance(operator, GraphDiffusion) else 48
+    most = 16 if operator.costly_columns else 48
     over = values > level
     over[known] = False
     cells = np.flatnonzero(over)

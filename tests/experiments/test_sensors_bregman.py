@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from experiments.sensors.bregman import GAP, BregmanPath, _penalised, bregman
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
@@ -15,9 +16,9 @@ from tests.sensing.referees import clarabel_solution
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.model.operators.build import heat_line, linear
-from sfumato.sensing.model.operators.kinds import Operator
-from sfumato.sensing.recovery.estimators.bregman import GAP, BregmanPath, _penalised, bregman
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.spaces import Line
 
 
@@ -180,9 +181,7 @@ def test_stopping_at_the_radius_is_not_the_minimiser(rng: np.random.Generator) -
 @pytest.mark.unit
 def test_an_inner_problem_without_an_answer_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     # By its full name: the room hands out the function of the same name.
-    monkeypatch.setattr(
-        import_module("sfumato.sensing.recovery.estimators.bregman"), "INNER_STEPS", 3
-    )
+    monkeypatch.setattr(import_module("experiments.sensors.bregman"), "INNER_STEPS", 3)
     operator = heat_line(sources=50, sensors=20, diffusion_time=0.05)
     with pytest.raises(SolverFailed, match="no path was returned"):
         bregman(operator, operator.readings(np.eye(50)[20]))
@@ -205,3 +204,12 @@ def test_bad_input_gets_one_sentence(changes: dict[str, object], message: str) -
     given: dict[str, object] = {"readings": np.ones(5)} | changes
     with pytest.raises(InvalidParameter, match=message):
         bregman(operator, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.unit
+def test_bregman_refuses_matrices_it_cannot_form() -> None:
+    line = heat_line(sources=1_000_000, sensors=50, diffusion_time=0.05)
+    with pytest.raises(
+        InvalidParameter, match="forms the whole matrix, at most 33554432 entries, got 50"
+    ):
+        bregman(line, np.ones(50))

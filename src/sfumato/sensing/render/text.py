@@ -1,4 +1,4 @@
-"""Results in notebooks: their words, and a picture."""
+"""Results as plain text and in notebooks: lines, and a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bregman iteration, the papers' way to the sources: here for comparison, `recover` is what to use."""
+"""Bregman iteration, the papers' way to the sources: for comparison, `recover` is what to use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato._validate import read_only, real_array, whole
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.model.operators.kinds import CHUNK, Operator
+from sfumato.sensing.model.operators import CHUNK, Operator
 
 GAP = 1e-9
 """How much of its value an inner problem may be from its optimum, proved by a dual bound."""
@@ -66,9 +66,9 @@ def bregman(
     more steps, does not mend it. Unless given the weight is 10 / max(M'y), ten times what moves the
     first iterate.
 
-    >>> import sfumato.sensing.model.operators.build as build
+    >>> from sfumato.sensing import linear
     >>> from sfumato.spaces import Line
-    >>> bregman(build.linear([[2.0]], Line(1)), [1.0], weight=1, steps=3).iterates.ravel()
+    >>> bregman(linear([[2.0]], Line(1)), [1.0], weight=1, steps=3).iterates.ravel()
     array([0.25, 0.5 , 0.5 ])
     """
     y = real_array("readings", readings)

@@ -1,0 +1,124 @@
+"""What a posterior of sources is: weighted draws of how many there are, where, and how large."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato._types import FloatArray, IntArray
+from sfumato.sensing.diagnostics.misfit import p_said
+from sfumato.sensing.diagnostics.mixing import Mixing
+from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.recovery.estimate import distances_between, places_of
+
+CROWDED = 0.5  # probability of the most sources believed in, from which on more are
+WIDE = 1.5  # times the noise: from there on it is told
+UNEXPLAINED = 1e-3  # p-value below which no draw explains the readings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourcePosterior:
+    """Sources that could have led to the readings: so many draws of them, each with its weight.
+
+    `cells` and `masses` have one row for each draw; -1 and 0 fill the rows. `weights` total 1.
+    `known` is the probability that every source has mass `upper`, if that was to be learned.
+    `looked_at` are the cells where sources were looked for: all of them, or on fine lines and grids
+    some that stand for others, none of them farther away than `reach`. `fits` is the p-value of the
+    draw that fits best: where it is tiny nothing that is believed explains the readings, and `message`
+    says so. `widened` is by how much noise was taken to be larger than `sigma` because cells stand
+    for others. All of it was computed from released readings alone, so nothing in it costs privacy.
+    """
+
+    operator: Operator
+    readings: FloatArray
+    sigma: float
+    upper: float
+    cells: IntArray
+    masses: FloatArray
+    weights: FloatArray
+    known: float
+    mixing: Mixing
+    looked_at: IntArray
+    reach: float
+    widened: float
+    fits: float
+    most: int
+
+    @property
+    def counts(self) -> FloatArray:
+        """How likely there are 0, 1, 2 ... sources."""
+        return np.asarray(
+            np.bincount((self.cells >= 0).sum(axis=1), weights=self.weights), dtype=np.float64
+        )
+
+    @property
+    def shares(self) -> FloatArray:
+        """The mass expected in each cell, as a share of all mass."""
+        share = self.masses / self.masses.sum(axis=1, keepdims=True) * self.weights[:, np.newaxis]
+        held = self.cells >= 0
+        size = self.operator.space.size
+        return np.asarray(
+            np.bincount(self.cells[held], weights=share[held], minlength=size), dtype=np.float64
+        )
+
+    @property
+    def expected(self) -> FloatArray:
+        """The mass expected in each cell."""
+        held = self.cells >= 0
+        mass = (self.masses * self.weights[:, np.newaxis])[held]
+        size = self.operator.space.size
+        return np.asarray(
+            np.bincount(self.cells[held], weights=mass, minlength=size), dtype=np.float64
+        )
+
+    @property
+    def message(self) -> str:
+        """A warning where beliefs are wrong as far as the readings can tell, or nothing."""
+        if self.fits < UNEXPLAINED:
+            return (
+                f"no {self.most} sources of mass {self.upper:g} or less explain the readings "
+                f"({p_said(self.fits)}): do not rely on the answer; the least mass (R) asks for less"
+            )
+        if self.widened > WIDE:
+            return (
+                f"cells are so fine that noise was taken to be {self.widened:.2g} times larger: the answer "
+                "says less than the readings do; take coarser cells, or the least mass (R)"
+            )
+        if self.counts.size > self.most and self.counts[self.most] > CROWDED:
+            return f"there may be more than {self.most} sources, the most that are believed in"
+        return ""
+
+    def total(self, level: float = 0.9) -> tuple[float, float]:
+        """An interval that holds the total mass with this probability."""
+        return _interval(self.masses.sum(axis=1), self.weights, level)
+
+    def near(self, place: npt.ArrayLike, radius: float) -> float:
+        """How likely there is a source within a distance of a place (on a graph: of a node)."""
+        here = np.atleast_2d(np.asarray(place, dtype=np.float64))
+        return float(self.weights @ (self.nearest(here)[:, 0] <= radius))
+
+    def nearest(self, places: FloatArray) -> FloatArray:
+        """How far the nearest source is from each place: draws by places."""
+        space = self.operator.space
+        cells = np.unique(self.cells[self.cells >= 0])
+        apart = np.vstack(
+            [
+                distances_between(space, places, places_of(space, cells)).T,
+                np.full(len(places), np.inf),
+            ]
+        )
+        at = np.where(self.cells >= 0, np.searchsorted(cells, self.cells), len(cells))
+        return np.asarray(apart[at].min(axis=1))
+
+
+def _interval(values: FloatArray, weights: FloatArray, level: float) -> tuple[float, float]:
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    ends: Iterable[float] = ((1 - level) / 2, (1 + level) / 2)
+    low, high = (
+        values[order[min(int(np.searchsorted(below, end)), values.size - 1)]] for end in ends
+    )
+    return float(low), float(high)

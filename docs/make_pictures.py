@@ -33,7 +33,6 @@ from sfumato.sensing import (
     NoisePlan,
     Operator,
     Site,
-    bands,
     bayes_median,
     block_graph,
     graph_diffusion,
@@ -42,6 +41,7 @@ from sfumato.sensing import (
     posterior,
     recover,
 )
+from sfumato.sensing.recovery import bands
 from sfumato.spaces import Area, Grid, area_in_degrees, area_of_plane
 from sfumato.transport import GridFlow, emd
 

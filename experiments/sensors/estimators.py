@@ -29,7 +29,6 @@ from sfumato.privacy import MovedMass, SwappedCells, gaussian_sigma
 from sfumato.sensing import (
     Estimate,
     Operator,
-    bands,
     bayes_median,
     block_graph,
     emd_of,
@@ -42,7 +41,7 @@ from sfumato.sensing import (
     sensitivity,
 )
 from sfumato.sensing.model.operators import even_places
-from sfumato.sensing.recovery import distances_between, places_of
+from sfumato.sensing.recovery import bands, distances_between, places_of
 from sfumato.sensing.recovery.estimators import (
     RecoveryProblem,
     SourcePosterior,

@@ -73,7 +73,8 @@ def _corridor(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, A
 def _network(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, Any]]:
     from sfumato.privacy import MovedMass
     from sfumato.report import Section
-    from sfumato.sensing import block_graph, community_of, graph_diffusion, synthetic_site
+    from sfumato.sensing import block_graph, graph_diffusion, synthetic_site
+    from sfumato.sensing.recovery import community_of
 
     graph, labels = block_graph([100, 100], inside=0.2, across=0.002, rng=rng)
     site = synthetic_site(GRAPH, graph_diffusion(graph, 0.5), MovedMass("1/8", "graph"))

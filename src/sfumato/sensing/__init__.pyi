@@ -1,10 +1,7 @@
-from .diagnostics.conditioning import Conditioning, conditioning
+from .diagnostics.conditioning import conditioning
 from .diagnostics.field import fit_field
-from .diagnostics.field_sensors import FaultySensor, remove_offset, suspects
-from .diagnostics.fitted_field import Field
-from .diagnostics.misfit import Misfit, misfit
-from .diagnostics.mixing import Mixing
-from .diagnostics.resolution import Resolution, resolution
+from .diagnostics.misfit import misfit
+from .diagnostics.resolution import resolution
 from .model.operators.graph_diffusion import GraphDiffusion, graph_diffusion
 from .model.operators.heat_line import HeatLine, heat_line
 from .model.operators.heat_plane import HeatPlane, heat_plane
@@ -17,6 +14,8 @@ from .model.site import Site, read_site
 from .pipeline.check import check_recovery
 from .pipeline.recover import recover_sources
 from .pipeline.release import release_readings
+from .pipeline.track import track_sources
+from .pipeline.whisper import find_whisper, release_whisper
 from .planning.design import Curve, Design, error_curve
 from .planning.forecast import ErrorForecast, ErrorRatio, RecoveryForecast, Scene, forecast_recovery
 from .planning.limits import (
@@ -36,17 +35,15 @@ from .planning.requirement import Requirement, required
 from .planning.synthetic import block_graph, synthetic_site, synthetic_sources
 from .recovery.answer import Answer, CredibleRegion
 from .recovery.certificate import Recovery
-from .recovery.community import CommunityAnswer, communities, community_of
 from .recovery.distance import emd_of
 from .recovery.estimate import Estimate
 from .recovery.estimators.bayes_median import bayes_median
-from .recovery.estimators.credible import bands, community_beliefs
 from .recovery.estimators.least_mass import recover
-from .recovery.estimators.mixture import Mixture, mixture
-from .recovery.estimators.off_grid import OffGrid, off_grid
+from .recovery.estimators.mixture import mixture
+from .recovery.estimators.off_grid import off_grid
 from .recovery.estimators.posterior import posterior
-from .recovery.estimators.source_posterior import SourcePosterior
-from .recovery.verify import Check, check
+from .recovery.estimators.registry import Estimator, RecoveryProblem, register_estimator
+from .recovery.verify import check
 from .release.keys import (
     Device,
     MasterKey,
@@ -67,19 +64,15 @@ from .release.readings import (
 from .release.rounds import RoundsCost, RoundsNoise, cost_after, noise_for
 from .release.seal import Seal, Unsealed
 from .release.windows import describe_window, parse_window, window_ledger, window_of
+from .results.check import CheckResult
 from .results.recovery import RecoveryResult, read_recovery
-from .tracking.average import combine
-from .tracking.rounds import Track, track
-from .whisper.answers import whisper_release
-from .whisper.posterior import WhisperPosterior, start_loss, whisper_posterior
-from .whisper.spread import Spread, whisper_cascade, whisper_spread
+from .results.track import TrackResult, read_track
+from .results.whisper import WhisperResult
 
 __all__ = [
     "Answer",
     "Asymptotic",
-    "Check",
-    "CommunityAnswer",
-    "Conditioning",
+    "CheckResult",
     "CredibleRegion",
     "Curve",
     "Design",
@@ -87,19 +80,14 @@ __all__ = [
     "ErrorForecast",
     "ErrorRatio",
     "Estimate",
-    "FaultySensor",
-    "Field",
+    "Estimator",
     "GraphDiffusion",
     "HeatLine",
     "HeatPlane",
     "LowerBound",
     "MasterKey",
     "Matrix",
-    "Misfit",
-    "Mixing",
-    "Mixture",
     "NoisePlan",
-    "OffGrid",
     "Operator",
     "PapersBounds",
     "Placement",
@@ -109,9 +97,9 @@ __all__ = [
     "Recovery",
     "RecoveryBound",
     "RecoveryForecast",
+    "RecoveryProblem",
     "RecoveryResult",
     "Requirement",
-    "Resolution",
     "RoundsCost",
     "RoundsNoise",
     "Scene",
@@ -120,25 +108,19 @@ __all__ = [
     "Sensors",
     "Site",
     "Snapshot",
-    "SourcePosterior",
-    "Spread",
-    "Track",
+    "TrackResult",
     "Unsealed",
-    "WhisperPosterior",
-    "bands",
+    "WhisperResult",
     "bayes_median",
     "block_graph",
     "check",
     "check_recovery",
-    "combine",
-    "communities",
-    "community_beliefs",
-    "community_of",
     "conditioning",
     "cost_after",
     "describe_window",
     "emd_of",
     "error_curve",
+    "find_whisper",
     "fit_field",
     "forecast_recovery",
     "graph_diffusion",
@@ -163,30 +145,26 @@ __all__ = [
     "read_readings",
     "read_recovery",
     "read_site",
+    "read_track",
     "recover",
     "recover_sources",
     "recovery_bound",
     "recovery_lower_bound",
+    "register_estimator",
     "register_operator",
     "release_readings",
     "release_snapshot",
-    "remove_offset",
+    "release_whisper",
     "required",
     "resolution",
     "sensitivity",
     "simulated_gain",
-    "start_loss",
-    "suspects",
     "synthetic_site",
     "synthetic_sources",
-    "track",
+    "track_sources",
     "two_point_lower_bound",
     "unit_of",
     "unseal_snapshot",
-    "whisper_cascade",
-    "whisper_posterior",
-    "whisper_release",
-    "whisper_spread",
     "window_ledger",
     "window_of",
     "write_device_key",

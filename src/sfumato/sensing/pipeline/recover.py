@@ -37,7 +37,7 @@ from sfumato.sensing.recovery.estimators.registry import (
     estimator_names,
     required_noise,
 )
-from sfumato.sensing.recovery.merge import MergedReadings
+from sfumato.sensing.recovery.merging import MergedReadings
 from sfumato.sensing.results.diagnostics import (
     CommunityReport,
     FieldReport,

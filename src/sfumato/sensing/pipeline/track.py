@@ -15,7 +15,7 @@ from sfumato.sensing.model.operators.protocol import part_of
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import Released, all_readings
 from sfumato.sensing.recovery.answer import place_of
-from sfumato.sensing.recovery.merge import MergedReadings, in_order, merge, moments_of
+from sfumato.sensing.recovery.merging import MergedReadings, in_order, merge, moments_of
 from sfumato.sensing.release.readings import Readings
 from sfumato.sensing.results.track import TrackedRound, TrackedSource, TrackResult
 from sfumato.sensing.tracking.cost import cost_of, losses_of

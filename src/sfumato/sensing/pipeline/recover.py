@@ -216,7 +216,7 @@ def _recovered(
     stated = recover(
         part_of_site(read.site, read.names),
         read.values,
-        upper=options.max_mass,
+        max_mass=options.max_mass,
         **options.limit(read.noise),
     )
     labels = _labels(stated, options.communities)
@@ -226,13 +226,13 @@ def _recovered(
         field = _fitted(stated, read, options)
         noise = field.sigma
         found = recover(
-            field.operator, field.readings, upper=options.max_mass, **options.limit(noise)
+            field.operator, field.readings, max_mass=options.max_mass, **options.limit(noise)
         )
     tested = None if field is None else MisfitReport.of(field.misfit)
     if field is None and noise and found.operator.space.size <= MAX_TESTED:
         tested = MisfitReport.of(
             misfit(
-                found.operator, found.readings, sigma=noise, upper=options.max_mass,
+                found.operator, found.readings, sigma=noise, max_mass=options.max_mass,
                 least_sigma=read.min_noise,
             )
         )  # fmt: skip
@@ -314,7 +314,7 @@ def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> 
         found.operator,
         read.rounds,
         sigma=read.noises,
-        upper=options.max_mass,
+        max_mass=options.max_mass,
         offset=math.inf if "offset" in options.fit else 0.0,
         times=times,
         sources=options.count,

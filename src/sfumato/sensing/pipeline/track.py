@@ -68,11 +68,13 @@ def track_sources(
     if watch is not None:
         watch(f"looking for a path through {len(rounds)} rounds")
     operator = part_of_site(ground, rounds[0].names)
-    faulty = suspects(operator, values, sigma=noises, upper=max_mass)
+    faulty = suspects(operator, values, sigma=noises, max_mass=max_mass)
     if faulty and leave_out_faulty:
         rows = rows_without(operator, faulty)
         operator, values = part_of(operator, rows), values[:, rows]
-    found = track(operator, values, sigma=noises, speed=speed, upper=max_mass, count=count, rng=rng)
+    found = track(
+        operator, values, sigma=noises, speed=speed, max_mass=max_mass, count=count, rng=rng
+    )
     done = (
         "and was left out" if leave_out_faulty else "and was used all the same: `leave_out_faulty`"
     )

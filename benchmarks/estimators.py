@@ -30,7 +30,7 @@ from sfumato.sensing import (
     resolution,
 )
 from sfumato.sensing.model.operators import HeatLine, HeatPlane, even_places
-from sfumato.sensing.recovery import bands
+from sfumato.sensing.recovery.estimators import bands
 from sfumato.sensing.whisper import Spread, whisper_posterior, whisper_spread
 from sfumato.spaces import Graph, Grid
 

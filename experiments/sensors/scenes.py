@@ -19,9 +19,10 @@ from experiments.sensors.estimators import least, noise, scene
 from experiments.sensors.protocol import generator
 
 from sfumato.privacy import RandomisedResponse
-from sfumato.sensing import Estimate, block_graph, emd_of, fit_field, heat_line, misfit
-from sfumato.sensing.diagnostics import suspects
-from sfumato.sensing.recovery import community_of, places_of
+from sfumato.sensing import emd_of, heat_line, misfit
+from sfumato.sensing.diagnostics import fit_field, suspects
+from sfumato.sensing.planning import block_graph
+from sfumato.sensing.recovery import Estimate, community_of, places_of
 from sfumato.sensing.tracking import track
 from sfumato.sensing.whisper import Spread, whisper_cascade, whisper_posterior, whisper_spread
 

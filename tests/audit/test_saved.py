@@ -25,7 +25,7 @@ from sfumato.audit.fixed.fitting import fit_scorers
 from sfumato.audit.fixed.scorers import Sign
 from sfumato.audit.packing import pack, unpack
 from sfumato.audit.property_testing.certificate import certify
-from sfumato.audit.replayed import enough_runs, replay
+from sfumato.audit.replay import enough_runs, replay
 from sfumato.audit.results import AuditResult
 from sfumato.audit.verdict import DeltaBand, Event, Kind, LowerBound, Replay, Verdict, Witness
 from sfumato.errors import InvalidInput, InvalidParameter

@@ -168,6 +168,10 @@ def test_a_network_is_taken_in_any_form() -> None:
     assert find_blocks(odd, nodes=NODES, columns=("x", "y")).to_json() == expected
     with pytest.raises(ValueError, match="a table must have columns u,v or"):
         find_blocks(odd)
+    with pytest.raises(ValueError, match="the table has a row that is no pair of nodes"):
+        find_blocks(pd.DataFrame({"u": [0, 1, None], "v": [1, 2, 3]}))
+    gap = pd.DataFrame({"u": [0.0, 1.0], "v": ["a", "b"]})
+    assert set(find_blocks(gap, 1).labels) == {"0", "a", "1", "b"}
 
 
 @pytest.mark.parametrize("given", ["edges.csv", "table", "pairs"])

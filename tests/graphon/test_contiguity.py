@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from experiments.graphon.contiguity import contiguity_table
 
 from sfumato.errors import InvalidParameter
 from sfumato.graphon.limits.thresholds import (
@@ -17,7 +18,6 @@ from sfumato.graphon.limits.thresholds import (
     search_degree,
     signal,
     signals,
-    table,
 )
 from sfumato.graphon.model import BlockGraphon
 
@@ -62,7 +62,7 @@ def test_the_printed_condition_of_table_5_1_grows_with_n() -> None:
         ours.append((k - 1) * signal(int(n), k, within=p, between=q))
     assert printed[1] == pytest.approx(100 * printed[0])
     assert ours[0] == pytest.approx(ours[1])
-    row = table()[2]
+    row = contiguity_table()[2]
     values = {"n": 1000, "p": 0.003, "q": 0.001, "k": 5}
     left, right = row.follows.replace("^", "**").replace("log", "math.log").split(" < ")
     for words, number in ((left, ours[0]), (right, 4 * contiguity_threshold(5))):

@@ -45,6 +45,29 @@ def assert_private(
     again (`refute`). Passing does not prove it private: the verdict says what would have been
     caught. A test with so few runs that nothing could be, or of outputs that are all the same, is
     itself a failure.
+
+    Args:
+        function: A box, or a function of the data: one output, or so many with a parameter `runs`.
+        epsilon: What is claimed; exactly one of epsilon, rho and mu is given.
+        delta: Goes with epsilon; from 0 to below 1.
+        rho: Of zCDP.
+        mu: Of Gaussian DP.
+        pairs: Pairs of neighbors `[(first, second), ...]`, or a form such as `Queries(10)`.
+        flake: How often the test may fail although the function is private; above 0.
+        runs: Of both inputs, over all pairs.
+        seconds: At most; None for as long as it takes.
+        neighbors: Between which data sets; if None, one user added or removed.
+
+    Returns:
+        The verdict, which is NOT_REFUTED.
+
+    Raises:
+        AssertionError: If the claim is refuted, or nothing was tested.
+        InvalidParameter: If a parameter is out of range; nothing was run.
+
+    >>> from sfumato.audit.catalogue import laplace
+    >>> assert_private(laplace, epsilon=1, pairs=[(0, 1)], runs=4000).kind
+    'NOT_REFUTED'
     """
     __tracebackhide__ = True
     claim = Claim(
@@ -62,7 +85,23 @@ def assert_claim(
     runs: int = RUNS,
     seconds: float | None = None,
 ) -> Verdict:
-    """`assert_private` for a claim of any kind: zCDP, Gaussian DP, or what a release states of itself."""
+    """`assert_private` for a claim of any kind: zCDP, Gaussian DP, or what a release states of itself.
+
+    Args:
+        function: A box, or a function of the data: one output, or so many with a parameter `runs`.
+        claim: Of any kind but about random data.
+        pairs: Pairs of neighbors `[(first, second), ...]`, or a form such as `Queries(10)`.
+        flake: How often the test may fail although the claim is true; above 0.
+        runs: Of both inputs, over all pairs.
+        seconds: At most; None for as long as it takes.
+
+    Returns:
+        The verdict, which is NOT_REFUTED.
+
+    Raises:
+        AssertionError: If the claim is refuted, or nothing was tested.
+        InvalidParameter: If a parameter is out of range; nothing was run.
+    """
     __tracebackhide__ = True
     if not 0 < flake < 1:
         raise InvalidParameter(f"flake must be between 0 and 1, got {flake}; nothing was run")

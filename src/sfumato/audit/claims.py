@@ -186,7 +186,7 @@ def is_random(claim: Claim) -> bool:
     return traits_of(claim.loss).gamma is not None
 
 
-def tested_statement(loss: Claimed) -> EpsilonDelta:
+def decidable_statement(loss: Claimed) -> EpsilonDelta:
     """The statement that testers of a fixed number of runs decide; `NotComparable` where none does."""
     if (tested := traits_of(loss).tested) is None:
         raise NotComparable(f"{loss} is certified by none of the testers; nothing was run")
@@ -249,7 +249,7 @@ def parse_claim(text: str, neighbors: Neighbors | None = None) -> Claim:
         InvalidParameter: If the text states no claim, or one with impossible numbers.
 
     >>> print(parse_claim("epsilon=0.5,delta=1e-6").loss)
-    epsilon 0.5, delta 0.000001
+    epsilon 0.5, delta 1e-06
     """
     parts = [part.partition("=") for part in text.split(",")]
     numbers = {name.strip(): value.strip() for name, _, value in parts}

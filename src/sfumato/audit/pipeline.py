@@ -35,7 +35,7 @@ from sfumato.audit.property_testing.limits import (
     queries_with_specification,
     queries_without_information,
 )
-from sfumato.audit.replayed import enough_runs, replay
+from sfumato.audit.replay import enough_runs, replay
 from sfumato.audit.results import AuditPlan, AuditResult, ReplayResult
 from sfumato.audit.sequential.bet import MAX_RUNS, Budget
 from sfumato.audit.sequential.refutation import refute

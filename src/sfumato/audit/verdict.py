@@ -22,7 +22,12 @@ Kind = Literal["REFUTED", "NOT_REFUTED", "CERTIFIED", "INCONCLUSIVE"]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A set of outputs: in words, and as a test of encoded rows."""
+    """A set of outputs: in words, and as a test of encoded rows.
+
+    Attributes:
+        words: What is in it.
+        contains: Which encoded rows are in it.
+    """
 
     words: str
     contains: Callable[[FloatArray], npt.NDArray[np.bool_]] = field(repr=False, compare=False)
@@ -34,6 +39,14 @@ class Witness:
 
     `pair.first` reaches it in `hits[0]` of `runs[0]` runs, `pair.second` in `hits[1]` of `runs[1]`;
     the claim allows P(first) <= e**epsilon P(second) + delta.
+
+    Attributes:
+        pair: Its first input reaches the event too often.
+        event: The set of outputs.
+        statement: What it breaks.
+        hits: Runs of either input that reach the event.
+        runs: Of either input.
+        encoder: Turns outputs into rows.
     """
 
     pair: Pair
@@ -55,6 +68,13 @@ class Replay:
 
     Were the statement true, a p-value at most p would come with chance at most p, for the level it
     was asked for: the event was fixed before these runs, so nothing is to be corrected for.
+
+    Attributes:
+        statement: What is tested.
+        hits: Runs of either input that reach the event.
+        runs: Of each input.
+        p_value: Of the exact test.
+        level: To compare it with.
     """
 
     statement: EpsilonDelta
@@ -106,13 +126,25 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an audit found, for good. `confidence` covers all pairs, both directions and all looks.
+    """What an audit found, for good.
 
-    `evidence` is an e-value (sequential) or a p-value, named; `confirmed` what fresh runs of the
-    witness showed; `runs` those before them; `excluded` is, of a claim that was not refuted, the
-    smallest epsilon that would have been caught; `required_runs` the runs still missing when
-    inconclusive; `certified` the loss that a certificate is really of, the claim's with the
-    proximity in it.
+    Attributes:
+        kind: REFUTED, NOT_REFUTED, CERTIFIED or INCONCLUSIVE.
+        claim: What was audited.
+        confidence: Over all pairs, both directions and all looks.
+        runs: Before any that confirm it.
+        seconds: Likewise.
+        evidence: An e-value (sequential) or a p-value, named.
+        witness: The event that breaks the claim.
+        confirmed: What fresh runs of the witness showed.
+        excluded: Of a claim that was not refuted, the smallest epsilon that would have been caught.
+        required_runs: Still missing, when inconclusive.
+        pairs: That were run.
+        proximity: Of a certificate.
+        gamma: The share of random data that may fail.
+        certified: The loss that a certificate is really of: the claim's with the proximity in it.
+        wealth: Rows of runs and wealth, at most 2,000.
+        notes: What else is to be said.
     """
 
     kind: Kind

@@ -29,14 +29,15 @@ MAX_COMPLETE = 3000  # nodes of which all pairs are given weights
 class Blocks:
     """Groups of nodes that are joined alike, and how often nodes of each two groups are joined.
 
-    `Blocks().fit(graph)` takes a `Graph`, a scipy sparse or 0-1 matrix, a networkx graph, or pairs
-    of nodes. It chooses the number of blocks itself unless k says it, and gives one block where
-    there is nothing to be found: blocks are believed only if they foretell edges that were kept
-    from them. Pure chance passes at most once in 20 times. After `fit`:
+    `Blocks().fit(graph)` takes a path to an edge list, a table of edges, a `Graph`, a scipy sparse or
+    0-1 matrix, a networkx graph, or pairs of nodes. It chooses the number of blocks itself unless k
+    says it, and gives one block where there is nothing to be found: blocks are believed only if they
+    foretell edges that were kept from them. Pure chance passes at most once in 20 times.
+    After `fit`:
 
         labels_      the block of each node, 0 to k_ - 1, in the order of nodes_
-        nodes_       the nodes: those of a networkx graph in its own order, otherwise, and whenever `fit` was
-                     given `nodes`, the numbers 0 to n - 1
+        nodes_       the nodes: names in files and tables, those of a networkx graph in its own order; in
+                     other graphs, and if `fit` was told how many, the numbers 0 to n - 1
         matrix_      the chance that nodes of each two blocks are joined
         shares_      the share of the nodes in each block
         density_     the share of all pairs of nodes that are joined; a private one as far as was released
@@ -116,12 +117,26 @@ class Blocks:
         )
 
     def fit(self, graph: object, *, nodes: Nodes = None, noise: Noise | None = None) -> Blocks:
-        """Find the blocks of a graph; the same object is given back, with what was found.
+        """Find the blocks of a graph.
 
-        `nodes` says how many nodes there are, numbered from 0: the nodes of a networkx graph must
-        then be such numbers, and labels_ follow the numbers; without it they follow `list(graph)`.
-        Private fits need it for pairs of nodes and networkx graphs: who is there must not be read
-        off the edges. `noise` is for rehearsals of private fits; the system's is used without it.
+        Args:
+            graph: A path to an edge list, a pandas or polars table of edges, a networkx graph, a
+                scipy sparse or 0-1 matrix, pairs of node numbers, a `Network` or a `Graph`.
+            nodes: How many nodes there are, numbered from 0: the nodes of a networkx graph must then
+                be such numbers, and labels_ follow the numbers; without it they follow
+                `list(graph)`. For files and tables also the names of all nodes, or a file that lists
+                them. Private fits need it for all but matrices and `Network`s: who is there must not
+                be read off the edges.
+            noise: For rehearsals of private fits; the system's is used without it.
+
+        Returns:
+            The same object, with what was found.
+
+        Raises:
+            InvalidInput: The graph cannot be read, is directed, or has loops or repeated edges.
+            InvalidParameter: k is above the number of nodes, or a private fit has no `nodes`.
+            BudgetExceeded: The ledger has less left than epsilon; nothing was released.
+
         """
         given = named_network(graph, nodes=nodes, private=self.epsilon is not None)
         network, self.nodes_ = given.network, given.names

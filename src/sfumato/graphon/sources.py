@@ -104,5 +104,17 @@ def _edge_columns(graph: object, columns: Columns) -> tuple[str, str] | None:
 
 
 def _from_frame(frame: Frame, ends: tuple[str, str], nodes: Any, *, private: bool) -> EdgeList:
-    pairs = list(zip(*(list(frame[name]) for name in ends), strict=True))
+    pairs = list(zip(*(map(_name, frame[name]) for name in ends), strict=True))
+    if any(None in pair for pair in pairs):
+        raise InvalidInput(
+            "the table has a row that is no pair of nodes: one end is missing; nothing was charged"
+        )
     return number_edges(pairs, nodes=nodes, what="the table", private=private)
+
+
+def _name(value: Any) -> str | None:
+    """What a cell calls a node; whole numbers that a gap elsewhere has made floats are whole again."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else None if value != value else str(value)
+    name = "" if value is None else str(value).strip()
+    return None if name in ("", "<NA>") else name

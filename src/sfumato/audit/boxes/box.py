@@ -37,7 +37,13 @@ class Box(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """Two neighboring inputs; a violation may be in either direction."""
+    """Two neighboring inputs; a violation may be in either direction.
+
+    Attributes:
+        first: One input.
+        second: Its neighbor.
+        name: What verdicts call the pair.
+    """
 
     first: Any
     second: Any
@@ -50,6 +56,10 @@ class FunctionBox:
 
     With a further parameter `runs`, or `n` or `size` without a default, it gives so many outputs at
     once.
+
+    Attributes:
+        function: Of the data.
+        name: What verdicts call it.
     """
 
     function: Callable[..., Any]
@@ -75,6 +85,11 @@ class CommandBox:
     The data stay one word of the command, or a part of the one that {data} stands in: they are
     quoted as the quotes around them ask for, and never run. Nothing is on the command's standard
     input.
+
+    Attributes:
+        template: The command, with {data} in it.
+        name: What verdicts call it.
+        seconds: That one run may take.
     """
 
     template: str
@@ -124,7 +139,14 @@ class CommandBox:
 
 @dataclass(frozen=True, slots=True)
 class SampleBox:
-    """Outputs drawn beforehand: inputs are 0 and 1; they run out."""
+    """Outputs drawn beforehand: inputs are 0 and 1; they run out.
+
+    Attributes:
+        first: Outputs on input 0.
+        second: Outputs on input 1.
+        name: What verdicts call it.
+        taken: How many of either were used.
+    """
 
     first: Outputs
     second: Outputs
@@ -206,7 +228,18 @@ def _number(word: str) -> float | str:
 
 
 def function_box(target: str | Callable[..., Any]) -> FunctionBox:
-    """A box of a function, or of the one that `module:function` names."""
+    """A box of a function, or of the one that `module:function` names.
+
+    Args:
+        target: A function of the data, or its name.
+
+    Returns:
+        The box.
+
+    Raises:
+        InvalidParameter: If the name is not module:function.
+        InvalidInput: If it cannot be loaded or is no function.
+    """
     if callable(target):
         return FunctionBox(target, getattr(target, "__qualname__", repr(target)))
     module, _, name = target.partition(":")
@@ -228,6 +261,16 @@ def read_samples(first: Path, second: Path) -> SampleBox:
 
     The outputs of either file are put in a fixed order that depends on their number alone, as if
     shuffled: in a sorted file those that come first are not like the others.
+
+    Args:
+        first: A file of outputs on one input.
+        second: A file of outputs on its neighbor.
+
+    Returns:
+        The box.
+
+    Raises:
+        InvalidInput: If a file cannot be read, has a header, or is given twice.
     """
     held = []
     for side, path in enumerate((first, second)):

@@ -43,7 +43,18 @@ def as_inputs(inputs: object) -> Sequence[Pair] | Inputs:
 
 
 def parse_pair(text: str, number: int = 1) -> Pair:
-    """The pair that a JSON list of two inputs states."""
+    """The pair that a JSON list of two inputs states.
+
+    Args:
+        text: As in `[0, 1]`.
+        number: Of the pair, which names it where its inputs are long.
+
+    Returns:
+        The pair.
+
+    Raises:
+        InvalidParameter: If it is no list of two.
+    """
     try:
         first, second = json.loads(text)
     except (TypeError, ValueError):
@@ -55,7 +66,17 @@ def parse_pair(text: str, number: int = 1) -> Pair:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Pairs from a .json file: a list of [first, second] or of objects with a name."""
+    """Pairs from a .json file: a list of [first, second] or of objects with a name.
+
+    Args:
+        path: The file.
+
+    Returns:
+        At least one pair.
+
+    Raises:
+        InvalidInput: If the file cannot be read or holds no pairs.
+    """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
@@ -100,7 +121,14 @@ def input_names(pair: Pair) -> tuple[str, str]:
 
 
 def shown(data: Any) -> str:
-    """An input on one short line."""
+    """An input on one short line.
+
+    Args:
+        data: Of any kind.
+
+    Returns:
+        At most 60 letters.
+    """
     plain = data.tolist() if hasattr(data, "tolist") else data
     text = repr(plain)
     if len(text) > MAX_LETTERS and isinstance(plain, list):

@@ -37,6 +37,9 @@ class Inputs(Protocol):
 class Numbers:
     """One number, which a person changes by at most `step`.
 
+    Attributes:
+        step: How much a person changes the number, above 0.
+
     >>> [(pair.first, pair.second) for pair in Numbers().patterns()]
     [(0.0, 1.0), (10.0, 11.0), (-1.0, 0.0)]
     """
@@ -70,6 +73,9 @@ class Queries:
     """Answers to so many queries, each of which a person changes by at most 1, in any direction.
 
     The patterns are the eight of [ding18, table 1].
+
+    Attributes:
+        count: Of queries, at least 1.
     """
 
     count: int
@@ -113,7 +119,12 @@ class Queries:
 
 @dataclass(frozen=True, slots=True)
 class Histograms:
-    """Counts of so many bins. One person more or less; with `replace` one moves to another bin."""
+    """Counts of so many bins. One person more or less; with `replace` one moves to another bin.
+
+    Attributes:
+        bins: At least 1, or 2 with replace.
+        replace: Whether a person moves rather than comes.
+    """
 
     bins: int
     replace: bool = False
@@ -166,7 +177,14 @@ class Histograms:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """People with a number from low to high each. One person is added or, with `replace`, changed."""
+    """People with a number from low to high each. One person is added or, with `replace`, changed.
+
+    Attributes:
+        length: Of the list, about.
+        low: The smallest number of a person.
+        high: The largest.
+        replace: Whether a person changes rather than comes.
+    """
 
     length: int = 10
     low: float = 0.0
@@ -236,6 +254,15 @@ FORMS: dict[str, Callable[[str], Inputs]] = {
 def inputs_of(text: str) -> Inputs:
     """The form that a command line names: numbers, queries:10, histogram:5, list:20.
 
+    Args:
+        text: The name of a form, maybe with :SIZE.
+
+    Returns:
+        The form.
+
+    Raises:
+        InvalidParameter: If there is no such form.
+
     >>> inputs_of("histogram:5"), inputs_of("numbers")
     (Histograms(bins=5, replace=False), Numbers(step=1.0))
     """
@@ -255,6 +282,16 @@ def require_relation(inputs: Sequence[Pair] | Inputs, claim: Claim) -> None:
     To be called where a form meets a claim, before any run (`refute`, `assert_private`, the command
     line). Pairs that are given one by one, and forms that leave their relation open, are taken as
     they are.
+
+    Args:
+        inputs: Pairs, or a form.
+        claim: With its relation of neighbors.
+
+    Returns:
+        Nothing, if they go together.
+
+    Raises:
+        InvalidParameter: If the form's pairs are neighbors in another sense.
     """
     if (
         isinstance(inputs, Sequence)

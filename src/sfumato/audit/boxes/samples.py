@@ -28,6 +28,8 @@ FIRST = 1000
 REMEMBERED = 10_000
 """So many words are remembered, to be shown in place of their numbers."""
 
+Keys = npt.NDArray[np.uint64]
+
 _spelled: dict[float, str] = {}
 
 
@@ -86,6 +88,12 @@ class Encoder:
 def encoder_of(outputs: Sequence[Any] | npt.NDArray[Any]) -> Encoder:
     """The encoder that suits these first outputs.
 
+    Args:
+        outputs: Of a box, at least one.
+
+    Returns:
+        The encoder.
+
     >>> encoder_of([1.5, 2.5]), encoder_of(["yes", "no"]), encoder_of([("yes", 1), ("no", 2)])
     (Encoder(width=1, words=False), Encoder(width=1, words=True), Encoder(width=2, words=False))
     """
@@ -101,6 +109,16 @@ def encoder_of(outputs: Sequence[Any] | npt.NDArray[Any]) -> Encoder:
     if words or not width or 2 * often <= len(parts):
         return Encoder(1, words=True)
     return Encoder(width, words=False)
+
+
+def keys_of(rows: FloatArray) -> Keys:
+    """A 64-bit number for each row, equal for rows of the same bits; others collide by chance alone."""
+    bits = np.ascontiguousarray(rows).view(np.uint64)
+    found = np.full(len(rows), 0xCBF29CE484222325, dtype=np.uint64)
+    for column in bits.T:
+        found = (found ^ (column >> np.uint64(29)) ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        found ^= found >> np.uint64(32)
+    return found
 
 
 def code(word: Any) -> float:

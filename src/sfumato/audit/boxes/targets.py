@@ -72,7 +72,18 @@ def as_mechanism(mechanism: Mechanism) -> Box:
 
 
 def target_box(target: str) -> FunctionBox:
-    """A box of the function that `module:function` names; its mistakes end an audit in one sentence."""
+    """A box of the function that `module:function` names; its mistakes end an audit in one sentence.
+
+    Args:
+        target: As in `survey:mean`; the current folder is looked in.
+
+    Returns:
+        The box.
+
+    Raises:
+        InvalidParameter: If the target is not of this form.
+        InvalidInput: If it cannot be loaded.
+    """
     if (module := target.partition(":")[0]).endswith(".py"):
         name = module.removesuffix(".py").replace("/", ".") + target.removeprefix(module)
         raise InvalidParameter(
@@ -82,7 +93,17 @@ def target_box(target: str) -> FunctionBox:
 
 
 def command_box(template: str) -> CommandBox:
-    """A box of a shell command, in which {data} stands for the input."""
+    """A box of a shell command, in which {data} stands for the input.
+
+    Args:
+        template: The command.
+
+    Returns:
+        The box.
+
+    Raises:
+        InvalidParameter: If {data} is not in it.
+    """
     if "{data}" not in template:
         raise InvalidParameter(
             f"a command says where {{data}} goes, got {template!r}; nothing was run"
@@ -91,14 +112,25 @@ def command_box(template: str) -> CommandBox:
 
 
 def sample_box(first: Any, second: Any) -> SampleBox:
-    """A box of outputs drawn beforehand on two neighbors: arrays, lists, or files."""
+    """A box of outputs drawn beforehand on two neighbors: arrays, columns, lists, or files.
+
+    Args:
+        first: Outputs on one input: an array, a list, or a file with one output a line.
+        second: Outputs on its neighbor.
+
+    Returns:
+        The box; its outputs are in a fixed order, as if shuffled.
+
+    Raises:
+        InvalidInput: If a file cannot be read, or there is no output.
+    """
     if isinstance(first, str | Path) and isinstance(second, str | Path):
         held = read_samples(Path(first), Path(second))
         names: tuple[Any, Any] = (first, second)
     else:
+        plain = (one.to_numpy() if hasattr(one, "to_numpy") else one for one in (first, second))
         one, other = (
-            [sample[at] for at in shuffled(len(sample), side)]
-            for side, sample in enumerate((first, second))
+            [sample[at] for at in shuffled(len(sample), side)] for side, sample in enumerate(plain)
         )
         held = SampleBox(one, other, "first sample and second sample", [0, 0])
         names = ("the first sample", "the second sample")

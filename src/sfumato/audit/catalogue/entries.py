@@ -37,8 +37,15 @@ RARE = 0.001
 class Specimen:
     """A mechanism, the epsilon and delta its author claims, and the true epsilon at that delta.
 
-    `pair` is known to be bad, or the worst there is; `inputs` is what one knows without knowing it.
-    `law`, where outputs are few, gives the chances of 0, 1, ... on some data.
+    Attributes:
+        name: In the catalogue.
+        box: The mechanism.
+        pair: Known to be bad, or the worst there is.
+        inputs: What one knows without knowing it.
+        claimed: The author's epsilon.
+        true: The true epsilon at delta.
+        delta: Claimed.
+        law: Chances of the outputs on some data, where they are few.
     """
 
     name: str
@@ -68,12 +75,28 @@ class Specimen:
 
 
 def all_specimens(epsilon: float, rng: np.random.Generator) -> tuple[Specimen, ...]:
-    """All specimens at one epsilon; the generator draws what they give out, except for our own noise."""
+    """All specimens at one epsilon; the generator draws what they give out, except for our own noise.
+
+    Args:
+        epsilon: Claimed, above 0.
+        rng: Draws what they give out.
+
+    Returns:
+        Private ones first, then broken ones.
+    """
     return (*private(epsilon, rng), *broken(epsilon, rng))
 
 
 def private(epsilon: float, rng: np.random.Generator) -> tuple[Specimen, ...]:
-    """Specimens that keep their claim, ours at the end."""
+    """Specimens that keep their claim, ours at the end.
+
+    Args:
+        epsilon: Claimed, above 0.
+        rng: Draws what they give out.
+
+    Returns:
+        Mechanisms whose claim is true.
+    """
     five, ten = Queries(5), Queries(10)
     ones, flip = np.ones(5), _halves(10)
     bins = Pair(ones, ones - np.eye(5)[0], "one fewer")
@@ -111,7 +134,15 @@ def private(epsilon: float, rng: np.random.Generator) -> tuple[Specimen, ...]:
 
 
 def broken(epsilon: float, rng: np.random.Generator) -> tuple[Specimen, ...]:
-    """Specimens whose claim is false."""
+    """Specimens whose claim is false.
+
+    Args:
+        epsilon: Claimed, above 0.
+        rng: Draws what they give out.
+
+    Returns:
+        Mechanisms whose claim is false.
+    """
     five, ten = Queries(5), Queries(10)
     ones, many = np.ones(5), np.ones(10)
     bins, step = Pair(ones, ones - np.eye(5)[0], "one fewer"), Pair(0.0, 1.0, "0 and 1")
@@ -159,17 +190,44 @@ def broken(epsilon: float, rng: np.random.Generator) -> tuple[Specimen, ...]:
 
 
 def laplace(data: float, runs: int, *, epsilon: float = 1.0) -> npt.NDArray[np.int64]:
-    """Our Laplace noise on a number that a person changes by 1, in units of 2**-20: it keeps its epsilon."""
+    """Our Laplace noise on a number that a person changes by 1, in units of 2**-20: it keeps its epsilon.
+
+    Args:
+        data: A number.
+        runs: How many outputs.
+        epsilon: Above 0.
+
+    Returns:
+        Outputs in units of 2**-20.
+    """
     return _ours(data, runs, Fraction(1) / Fraction(epsilon))
 
 
 def half_noise(data: float, runs: int, *, epsilon: float = 1.0) -> npt.NDArray[np.int64]:
-    """The same with half the noise: it does not keep its epsilon."""
+    """The same with half the noise: it does not keep its epsilon.
+
+    Args:
+        data: A number.
+        runs: How many outputs.
+        epsilon: Above 0.
+
+    Returns:
+        Outputs in units of 2**-20.
+    """
     return _ours(data, runs, Fraction(1) / Fraction(2 * epsilon))
 
 
 def response_of_ours(data: float, runs: int, *, epsilon: float = 1.0) -> npt.NDArray[np.int64]:
-    """Our randomised response of one of six answers."""
+    """Our randomised response of one of six answers.
+
+    Args:
+        data: The true answer, from 0 to 5.
+        runs: How many outputs.
+        epsilon: Above 0.
+
+    Returns:
+        Answers from 0 to 5.
+    """
     mechanism = RandomisedResponse(Fraction(epsilon), RESPONSES)
     return mechanism.sample(np.full(runs, int(data)), SystemNoise())
 
@@ -177,7 +235,16 @@ def response_of_ours(data: float, runs: int, *, epsilon: float = 1.0) -> npt.NDA
 def selection(
     data: npt.NDArray[np.float64], runs: int, *, epsilon: float = 1.0
 ) -> list[npt.NDArray[np.int64]]:
-    """Our choice of the best of some scores that a person changes by 1 each."""
+    """Our choice of the best of some scores that a person changes by 1 each.
+
+    Args:
+        data: Scores.
+        runs: How many outputs.
+        epsilon: Above 0.
+
+    Returns:
+        Numbers of the chosen scores.
+    """
     mechanism, noise = PermuteAndFlip(Fraction(2) / Fraction(epsilon)), SystemNoise()
     scores = np.asarray(data).astype(np.int64)
     return [mechanism.sample(scores, noise) for _ in range(runs)]

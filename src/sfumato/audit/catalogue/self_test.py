@@ -69,7 +69,15 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How often one test was wrong about one mechanism: it may be so in a share `nominal` of audits."""
+    """How often one test was wrong about one mechanism: it may be so in a share `nominal` of audits.
+
+    Attributes:
+        test: fixed, sequential or band.
+        mechanism: Its name in the catalogue.
+        audits: How many.
+        errors: How many were wrong.
+        nominal: The share that may be.
+    """
 
     test: Test
     mechanism: str
@@ -107,6 +115,10 @@ class SelfTest:
 
     It passes if no error rate is shown to be above nominal, which one that keeps its levels fails
     with chance at most ALARM, and if every broken mechanism was caught.
+
+    Attributes:
+        levels: Error rates of each test on each private mechanism.
+        catches: Whether each broken mechanism was caught.
     """
 
     levels: tuple[Level, ...]
@@ -222,7 +234,17 @@ def selftest(
 
 
 def errors(known: Known, test: Test, audits: int, rng: np.random.Generator) -> int:
-    """How many of so many audits are wrong."""
+    """How many of so many audits are wrong.
+
+    Args:
+        known: A private specimen with the truth about its pair.
+        test: fixed, sequential or band.
+        audits: At least 1.
+        rng: Shuffles the inputs.
+
+    Returns:
+        From 0 to audits.
+    """
     return sum(wrong(known, test, rng) for _ in range(audits))
 
 
@@ -248,7 +270,15 @@ def wrong(known: Known, test: Test, rng: np.random.Generator) -> bool:
 
 
 def catch_all(rng: np.random.Generator, names: Sequence[str] = CAUGHT) -> Iterator[Catch]:
-    """Audits of broken specimens, the pair known to be bad given, each within BUDGET runs."""
+    """Audits of broken specimens, the pair known to be bad given, each within BUDGET runs.
+
+    Args:
+        rng: Draws what the specimens give out.
+        names: Of the specimens to audit.
+
+    Returns:
+        One catch after another.
+    """
     for specimen in broken(EPSILON, rng):
         if specimen.name in names:
             verdict = refute(
@@ -262,7 +292,14 @@ def catch_all(rng: np.random.Generator, names: Sequence[str] = CAUGHT) -> Iterat
 
 
 def private_specimens(rng: np.random.Generator) -> tuple[Known, ...]:
-    """Eight mechanisms that keep their claim, with the whole truth about their pairs."""
+    """Eight mechanisms that keep their claim, with the whole truth about their pairs.
+
+    Args:
+        rng: Draws what the specimens give out.
+
+    Returns:
+        The specimens with their true epsilon and delta.
+    """
     named = {one.name: one for one in private(EPSILON, rng)}
     laplace = ("Laplace", "NoisyHist1", "OurLaplace")
     lawful = ("TruncGeom", "Response", "RNM1", "RNM2", "RapporOnce")

@@ -125,7 +125,16 @@ def report_bits_epsilon(*, flipped: float, again: tuple[float, float] | None) ->
 
 
 def truncated_geometric_law(data: float, *, epsilon: float, outputs: int) -> Array:
-    """Two-sided geometric noise on 0 to outputs - 1, the tails folded onto the ends [ghosh12, sec. 2]."""
+    """Two-sided geometric noise on 0 to outputs - 1, the tails folded onto the ends [ghosh12, sec. 2].
+
+    Args:
+        data: From 0 to outputs - 1.
+        epsilon: Above 0.
+        outputs: At least 2.
+
+    Returns:
+        Chances that sum to 1.
+    """
     q = math.exp(-epsilon)
     places = np.arange(outputs)
     law = (1 - q) / (1 + q) * q ** np.abs(places - data)
@@ -141,7 +150,16 @@ def response_law(data: float, *, epsilon: float, outputs: int) -> Array:
 
 
 def from_law(law: Array, runs: int, rng: np.random.Generator) -> Array:
-    """So many outputs 0, 1, ... with these chances."""
+    """So many outputs 0, 1, ... with these chances.
+
+    Args:
+        law: Chances that sum to 1.
+        runs: How many outputs.
+        rng: Draws them.
+
+    Returns:
+        Numbers of outputs.
+    """
     return np.searchsorted(np.cumsum(law)[:-1], rng.random(runs), side="right").astype(np.float64)
 
 

@@ -40,6 +40,20 @@ def lower_bound(
     choice has not seen, test that one event exactly (`ratio`). The generator shuffles the order in
     which the two inputs are run, so that what drifts with time is not taken for a leak; nothing
     rests on it.
+
+    Args:
+        box: A box, or a function of the data: one output, or so many with a parameter `runs`.
+        pair: Two neighbors.
+        delta: From 0 to below 1.
+        runs: Of both inputs together, at least 100.
+        confidence: Between 0 and 1.
+        rng: Shuffles the order of the inputs; None for first, second.
+
+    Returns:
+        The bound with its witness.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range; nothing was run.
     """
     require_runs(runs, confidence)
     if not 0 <= delta < 1:

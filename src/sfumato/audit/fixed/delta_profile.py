@@ -46,6 +46,20 @@ def profile(
     but does not depend on the runs; its share in all of them is at most that of the best event, and
     differs from its mean by at most one deviation of Bernstein [boucheron13, thm. 2.10]. The number
     of outputs does not enter.
+
+    Args:
+        box: A box, or a function of the data: one output, or so many with a parameter `runs`.
+        pair: Two neighbors.
+        epsilons: From 0 to 700, in order.
+        runs: Of both inputs together, at least 100.
+        confidence: Between 0 and 1.
+        rng: Shuffles the order of the inputs; None for first, second.
+
+    Returns:
+        The band, which holds at all epsilons at once.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range; nothing was run.
     """
     require_runs(runs, confidence)
     grid = [float(epsilon) for epsilon in epsilons]

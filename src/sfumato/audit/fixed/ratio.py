@@ -30,6 +30,14 @@ TOLERANCE = 1 / 64
 def lower_limit(hits: int, runs: int, *, level: float) -> float:
     """A probability that the true one is below with chance at most level [clopper34].
 
+    Args:
+        hits: From 0 to runs.
+        runs: At least 1.
+        level: Between 0 and 1.
+
+    Returns:
+        The limit, from 0 to 1.
+
     >>> round(lower_limit(10, 10, level=0.05) ** 10, 9)
     0.05
     """
@@ -39,6 +47,14 @@ def lower_limit(hits: int, runs: int, *, level: float) -> float:
 def upper_limit(hits: int, runs: int, *, level: float) -> float:
     """A probability that the true one is above with chance at most level [clopper34].
 
+    Args:
+        hits: From 0 to runs.
+        runs: At least 1.
+        level: Between 0 and 1.
+
+    Returns:
+        The limit, from 0 to 1.
+
     >>> round((1 - upper_limit(0, 10, level=0.05)) ** 10, 9)
     0.05
     """
@@ -47,6 +63,20 @@ def upper_limit(hits: int, runs: int, *, level: float) -> float:
 
 def epsilon_lower_box(k1: int, n1: int, k2: int, n2: int, *, delta: float, level: float) -> float:
     """The least epsilon that a box around both probabilities leaves open; half of the level for each.
+
+    Args:
+        k1: Hits of the input that reaches the event too often.
+        n1: Its runs.
+        k2: Hits of the other input.
+        n2: Its runs.
+        delta: From 0 to below 1.
+        level: Between 0 and 1.
+
+    Returns:
+        The bound, at least 0.
+
+    Raises:
+        InvalidParameter: If counts or rates are out of range.
 
     >>> round(math.exp(epsilon_lower_box(10, 10, 0, 10, delta=0, level=0.1)), 3)
     2.863

@@ -67,6 +67,27 @@ def certify(
     claims can be certified; without, they raise `Unverifiable`. `budget` is the most runs allowed;
     where it is too small nothing is run, and the verdict says how many are required. What a
     certificate is of is never the claim itself but what is that far from it: `Verdict.certified`.
+
+    Args:
+        box: A box, or a function of the data: one output, or so many with a parameter `runs`.
+        claim: Pure or approximate, also about random data.
+        proximity: In delta, or in epsilon if the claim is pure; above 0.
+        outputs: All possible outputs, or how many there are.
+        gamma: The share of random data on which the claim may fail; of a random claim its own.
+        weight: How much of a proximity in gamma counts as one in delta.
+        pairs: Of neighbors; either these or data.
+        data: Draws a random pair with rng.
+        specification: Gives the masses of all outputs on an input.
+        rng: Draws random pairs.
+        confidence: Above 1/2 and below 1.
+        budget: Runs allowed; None for as many as it takes.
+
+    Returns:
+        The verdict: CERTIFIED, REFUTED or INCONCLUSIVE.
+
+    Raises:
+        Unverifiable: If no number of runs decides the claim.
+        InvalidParameter: If a parameter is out of range; nothing was run.
     """
     begin, box = time.monotonic(), as_box(box)
     tester = tester_for(claim, outputs, proximity, specification)

@@ -17,9 +17,9 @@ from sfumato._types import FloatArray
 from sfumato.audit.claims import (
     Claimed,
     above,
+    decidable_statement,
     require_countable,
     require_verifiable,
-    tested_statement,
     traits_of,
 )
 from sfumato.audit.property_testing.repetition import amplified, random_plan
@@ -65,13 +65,27 @@ def queries_without_information(
     Raises `Unverifiable` where no number does. The proximity is in delta and, over the weight, in
     gamma.
 
+    Args:
+        loss: What is claimed.
+        outputs: How many there are, at least 2.
+        proximity: Above 0.
+        weight: How much of a proximity in gamma counts as one in delta.
+        error: Between 0 and 1/2.
+
+    Returns:
+        How often the box must be run.
+
+    Raises:
+        Unverifiable: If no number of runs decides it.
+        NotComparable: If no test here does.
+
     >>> from sfumato.privacy import ApproxDP
     >>> queries_without_information(ApproxDP(1, "1e-3"), outputs=16, proximity=0.01).enough_runs
     1101860
     """
     require_verifiable(loss)
     require_countable(loss)
-    stated = tested_statement(loss)
+    stated = decidable_statement(loss)
     e = stated.epsilon
     min_runs = max(
         two_point_bound(e, stated.delta, proximity=proximity, error=error),
@@ -97,6 +111,21 @@ def queries_with_specification(
     """How many runs decide a claim when the laws of all outputs are stated, truly or not.
 
     Pure claims need the least stated mass of an output, above 0; their proximity is in epsilon.
+
+    Args:
+        loss: What is claimed.
+        outputs: How many there are, at least 2.
+        proximity: Above 0.
+        min_mass: The least stated mass of an output.
+        weight: How much of a proximity in gamma counts as one in delta.
+        error: Between 0 and 1/2.
+
+    Returns:
+        How often the box must be run.
+
+    Raises:
+        Unverifiable: If a pure claim has an output without a stated mass.
+        NotComparable: If no test here decides it.
 
     >>> from sfumato.privacy import PureDP
     >>> queries_with_specification(PureDP(1), outputs=16, proximity=0.1, min_mass=0.01).enough_runs
@@ -135,6 +164,13 @@ def boundary_pair(epsilon: float, delta: float) -> Laws:
 
     (p, 1 - p) and (1 - p, p), p = (e**epsilon + delta) / (1 + e**epsilon). The pair printed in the
     proof of [mcmillan18, thm. 10.7] is not private in the other order.
+
+    Args:
+        epsilon: At least 0.
+        delta: From 0 to below 1.
+
+    Returns:
+        Two laws on two outputs.
     """
     p = (math.exp(epsilon) + delta) / (1 + math.exp(epsilon))
     return np.array([p, 1 - p]), np.array([1 - p, p])
@@ -145,6 +181,14 @@ def nearest_far_pair(epsilon: float, delta: float, *, proximity: float) -> Laws:
 
     Each law moves in proportion to its weight in P(E) - e**epsilon Q(E): by proximity / s and
     e**epsilon times that, s = 1 + e**(2 epsilon). Masses below 0 say that there is none.
+
+    Args:
+        epsilon: At least 0.
+        delta: From 0 to below 1.
+        proximity: In delta, above 0.
+
+    Returns:
+        Two laws on two outputs.
     """
     first, second = boundary_pair(epsilon, delta)
     step = proximity / (1 + math.exp(2 * epsilon))
@@ -156,6 +200,15 @@ def two_point_bound(epsilon: float, delta: float, *, proximity: float, error: fl
 
     To tell `boundary_pair` from `nearest_far_pair`: s / proximity**2 up to p (1 - p) and a
     constant, by [tsybakov09, lem. 2.3]. [mcmillan18, thm. 10.7] has no s.
+
+    Args:
+        epsilon: At least 0.
+        delta: From 0 to below 1.
+        proximity: In delta, above 0.
+        error: Between 0 and 1/2.
+
+    Returns:
+        Samples of each input, at least 1.
 
     >>> two_point_bound(1.0, 0.01, proximity=0.01)
     7694
@@ -174,6 +227,16 @@ def rare_output_bound(
     Q0 has mass b = `min_mass` on an output where Q1 has e**epsilon b; in truth the first has
     e**-proximity b. The other outputs make up for it; [mcmillan18, thm. 10.12] has them break the
     claim.
+
+    Args:
+        outputs: How many there are.
+        epsilon: At least 0.
+        min_mass: The least stated mass.
+        proximity: In epsilon, above 0.
+        error: Between 0 and 1/2.
+
+    Returns:
+        Samples of each input, at least 1.
     """
     if min_mass * (math.exp(epsilon) + outputs - 1) > 1:
         return 1  # No stated laws with such masses are at the limit of the claim.
@@ -203,6 +266,18 @@ def distinguishing_bound(
     By [mcmillan18, thm. 10.2] a test must tell the inputs apart of every algorithm that is far. The
     hardest of those on two outputs is taken: about max(0.405, 0.118 / (1 - e**-epsilon)) / (delta +
     proximity).
+
+    Args:
+        epsilon: At least 0.
+        delta: From 0 to below 1.
+        proximity: In delta, above 0.
+        error: Between 0 and 1/2.
+
+    Returns:
+        Samples of each input.
+
+    Raises:
+        InvalidParameter: If delta + proximity is not between 0 and 1.
 
     >>> distinguishing_bound(0.1, 1e-6, proximity=0.001)
     1225

@@ -14,9 +14,9 @@ from sfumato.audit.boxes.box import Box, Pair
 from sfumato.audit.boxes.tallies import Table, Tallies
 from sfumato.audit.claims import (
     EpsilonDelta,
+    decidable_statement,
     require_countable,
     require_verifiable,
-    tested_statement,
     traits_of,
 )
 from sfumato.audit.property_testing.testers import (
@@ -176,7 +176,7 @@ def tester_for(
         raise InvalidParameter(
             "a specification needs a list of outputs, not their number; nothing was run"
         )
-    statement = tested_statement(claim.loss)
+    statement = decidable_statement(claim.loss)
     tester = PairTester(claim, statement, proximity, outputs, specification)
     if tester.size < 1 or not 0 < proximity < math.inf:
         raise InvalidParameter(

@@ -71,6 +71,18 @@ def random_plan(
     Algorithm 3 [mcmillan18, thm. 10.3] with exact binomial tails: a test of error e rejects a
     random pair with at most gamma + (1 - gamma) e if private, and with at least (1 - e)(gamma +
     slack) if far.
+
+    Args:
+        samples: The samples for an error of one test.
+        gamma: The share of pairs that may be bad; from 0 to below 1.
+        slack: How much more is rejected; above 0.
+        error: Between 0 and 1/2.
+
+    Returns:
+        The plan.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
     """
     require(0 <= gamma < 1, "gamma must be at least 0 and below 1", gamma)
     require(0 < slack <= 1 - gamma, "slack must be above 0 and at most 1 - gamma", slack)

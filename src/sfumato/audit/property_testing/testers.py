@@ -27,7 +27,14 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a tester accepts; private inputs reach such a statistic with at most `p_value`."""
+    """Whether a tester accepts; private inputs reach such a statistic with at most `p_value`.
+
+    Attributes:
+        accepted: Whether the claim is accepted.
+        statistic: What was computed.
+        threshold: Above which it rejects.
+        p_value: Of the statistic, if private.
+    """
 
     accepted: bool
     statistic: float
@@ -44,6 +51,19 @@ def approx_samples(
     outputs, m pairs, s = 1 + e**(2 epsilon): bias of the statistic, then its deviation where all
     pairs are private, in both orders, then where one of them is far. [mcmillan18, thm. 10.8] has 16
     n s / proximity**2.
+
+    Args:
+        outputs: How many there are.
+        epsilon: At least 0.
+        proximity: Above 0.
+        error: Between 0 and 1/2.
+        pairs: Tested at once.
+
+    Returns:
+        Samples of each input.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
 
     >>> approx_samples(2, 0.5, proximity=0.1), approx_samples(256, 0.5, proximity=0.1)
     (1780, 34784)
@@ -71,6 +91,21 @@ def approx_test(
     of each, exceeds delta by its bias sqrt((n - 1) s / r)/2 and its deviation, which is McDiarmid's
     [boucheron13, thm. 6.2]: one sample moves the sums by 1/r or e**epsilon / r. Counts may leave
     out outputs not seen.
+
+    Args:
+        first: Counts of outputs on one input.
+        second: Counts of the same outputs on the other.
+        outputs: How many there are.
+        epsilon: At least 0.
+        delta: From 0 to below 1.
+        error: Between 0 and 1/2.
+        pairs: Tested at once.
+
+    Returns:
+        Whether it accepts.
+
+    Raises:
+        InvalidParameter: If the counts do not go together.
     """
     x, y = counts_of(first), counts_of(second)
     require(x.shape == y.shape, "counts must be of the same outputs", (x.shape, y.shape))
@@ -105,6 +140,18 @@ def identity_samples(
     About sqrt(n) / distance**2 times a constant between 3 and 10 at errors of 1/3: the least r with
     which the two inequalities of Cantelli at `identity_test` hold for every law.
 
+    Args:
+        outputs: How many there are.
+        distance: In total variation, above 0 and at most 1.
+        completeness: The chance to reject the stated law.
+        soundness: The chance to accept a far law.
+
+    Returns:
+        How many samples.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
+
     >>> identity_samples(10_000, 0.1)
     36105
     """
@@ -127,6 +174,17 @@ def identity_test(counts: Counts, masses: npt.ArrayLike, *, error: float = THIRD
     against its exact deviation where p = q and Cantelli's inequality [boucheron13, ex. 2.3]. An
     identity tester after [acharya15]; weighing takes the place of mixing samples with uniform ones,
     and quarters their number.
+
+    Args:
+        counts: Of all outputs.
+        masses: Stated, of the same outputs.
+        error: Between 0 and 1.
+
+    Returns:
+        Whether it accepts.
+
+    Raises:
+        InvalidParameter: If counts and masses do not go together.
     """
     x, q = counts_of(counts), np.asarray(masses, dtype=np.float64)
     require(x.shape == q.shape, "counts and masses must be of the same outputs", (x.shape, q.shape))
@@ -187,6 +245,19 @@ def specified_pure_samples(
     stated mass. Printed: ln(n) / (a b)**2 for a proximity of 10 a [mcmillan18, thm. 10.11], where
     12 a is what the proof gives.
 
+    Args:
+        outputs: How many there are.
+        min_mass: The least stated mass, above 0.
+        proximity: In epsilon, above 0.
+        error: Between 0 and 1/2.
+        pairs: Tested at once.
+
+    Returns:
+        Samples of each input.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
+
     >>> specified_pure_samples(2, 0.2689, proximity=0.4)
     2526
     """
@@ -213,6 +284,16 @@ def specified_pure_test(
     Accepts when every share of an output is within a factor e**(proximity / 4) of its stated mass.
     All outputs must have a stated mass above 0, and no others be possible: what is rarer than 1/r
     goes unseen.
+
+    Args:
+        first: Counts of outputs on one input.
+        second: Counts on the other.
+        laws: Stated masses on both inputs, above 0.
+        epsilon: At least 0.
+        proximity: In epsilon, above 0.
+
+    Returns:
+        Whether it accepts.
     """
     if not laws_are_private(laws, epsilon=epsilon, delta=0.0):
         return Decision(False, math.inf, proximity / 4, 0.0)
@@ -259,12 +340,29 @@ def _each(error: float, pairs: int) -> float:
 
 
 def spread_of(epsilon: float) -> float:
-    """1 + e**(2 epsilon): how much larger the variance of the statistic is than that of one share."""
+    """1 + e**(2 epsilon): how much larger the variance of the statistic is than that of one share.
+
+    Args:
+        epsilon: At least 0.
+
+    Returns:
+        At least 2.
+    """
     return 1 + math.exp(2 * epsilon)
 
 
 def counts_of(counts: Counts) -> FloatArray:
-    """Counts of outputs as numbers, checked."""
+    """Counts of outputs as numbers, checked.
+
+    Args:
+        counts: A list of whole numbers, not all 0.
+
+    Returns:
+        The same as doubles.
+
+    Raises:
+        InvalidParameter: If they are no counts.
+    """
     found = np.asarray(counts, dtype=np.float64)
     rule = "counts must be a list of whole numbers, at least 0 and not all 0"
     require(found.ndim == 1 and bool((found >= 0).all()) and float(found.sum()) > 0, rule, counts)

@@ -288,7 +288,14 @@ def selftest_lines(found: SelfTest, *, option: Option = str) -> list[str]:
 
 
 def look_line(look: Look) -> str:
-    """Where a bet stands, on one line."""
+    """Where a bet stands, on one line.
+
+    Args:
+        look: Of a bet.
+
+    Returns:
+        One line.
+    """
     return (
         f"{look.runs:,} runs  {look.seconds:.0f} s  wealth {look.wealth:.3g} of {look.target:.4g} (most "
         f"{look.best:.3g})  {cut(look.pair)}: {cut(look.event)}"

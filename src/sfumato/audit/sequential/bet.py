@@ -14,9 +14,8 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.audit.boxes.box import Box, Pair
 from sfumato.audit.boxes.pairs import Inputs
 from sfumato.audit.boxes.runs import Runs, runs_left
-from sfumato.audit.boxes.samples import Encoder, spelled
+from sfumato.audit.boxes.samples import Encoder, keys_of, spelled
 from sfumato.audit.claims import EpsilonDelta
-from sfumato.audit.fixed.features import keys_of
 from sfumato.audit.sequential.bankroll import Bankroll
 from sfumato.audit.sequential.power import required_pairs
 from sfumato.audit.sequential.stakes import (
@@ -105,7 +104,17 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a bet stands: wealth now, the largest so far, and the target that refutes the claim."""
+    """How a bet stands: wealth now, the largest so far, and the target that refutes the claim.
+
+    Attributes:
+        runs: Made so far, both inputs together.
+        seconds: Since the bet began.
+        wealth: Now; it began with 1.
+        best: The largest so far.
+        target: The wealth that refutes the claim.
+        pair: The name of the pair that is run.
+        event: What is bet on, in words.
+    """
 
     runs: int
     seconds: float

@@ -14,7 +14,7 @@ from sfumato._types import FloatArray
 from sfumato.audit.boxes.box import Box
 from sfumato.audit.boxes.runs import run_side
 from sfumato.audit.fixed.events import Candidate
-from sfumato.audit.replayed import judged
+from sfumato.audit.replay import judged
 from sfumato.audit.verdict import Replay, Witness
 
 BLOCKS = 16

@@ -18,7 +18,7 @@ from sfumato.audit.boxes.box import Box, Pair, SampleBox
 from sfumato.audit.boxes.pairs import Inputs, require_relation
 from sfumato.audit.boxes.runs import as_box, as_pair
 from sfumato.audit.claims import MAX_EPSILON, as_claim, implied
-from sfumato.audit.replayed import MIN_RUNS, enough_runs
+from sfumato.audit.replay import MIN_RUNS, enough_runs
 from sfumato.audit.sequential.bet import SHARES, Bet, Budget, Look, thin
 from sfumato.audit.sequential.confirm import Confirmation, confirm
 from sfumato.audit.sequential.power import excluded_epsilon
@@ -77,6 +77,21 @@ def refute(
     confirmed. `Verdict.wealth` has a row of runs and wealth for each of at most 2,000 looks. A box
     may be a plain function of the data, a pair a tuple of two inputs. Where all outputs are the
     same nothing was tested, and the verdict is inconclusive.
+
+    Args:
+        box: A box, or a function of the data: one output, or so many with a parameter `runs`.
+        claim: What is claimed, and between which neighbors; or in words, `epsilon=1`.
+        pairs: Pairs of neighbors `[(first, second), ...]`, or a form such as `Queries(10)`.
+        confidence: Between 0 and 1.
+        budget: Of the bet; fresh runs take no more again.
+        watch: Is told how the bet stands.
+
+    Returns:
+        The verdict: REFUTED, NOT_REFUTED or INCONCLUSIVE.
+
+    Raises:
+        InvalidParameter: If what is asked for cannot be audited; nothing was run.
+        InvalidInput: If the box fails, or repeats its runs.
     """
     claim = as_claim(claim)
     if not 0 < float(confidence) < 1:

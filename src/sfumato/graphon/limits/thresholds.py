@@ -284,42 +284,6 @@ def phases(n: int, *, contrast: float, densities: npt.ArrayLike, blocks: npt.Arr
     return np.array([[place(int(k), float(one)) for one in rho] for k in many], dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Contiguity:
-    """One row of table 5.1: when k even blocks cannot be told from none, and the error that follows."""
-
-    printed: str
-    follows: str
-    regime: str
-    error: str
-    citation: str
-
-
-def table() -> tuple[Contiguity, ...]:
-    """Table 5.1 of the thesis as printed, and as the works it cites have it [mcmillan18, table 5.1].
-
-    The third condition has n**2 for n, k + 1 for k - 1, and no k below: it would never hold for
-    large n.
-
-    >>> [row.printed == row.follows for row in table()]
-    [True, True, False]
-    """
-    two = "n (p - q)^2 <= 2 (p + q)"
-    return (
-        Contiguity(two, two, "p = a/n, q = b/n, k = 2", "min(rho, sqrt(rho / n))", "mossel15"),
-        Contiguity(
-            two, two, "rho n to infinity, rho to 0, k = 2", "min(rho, sqrt(rho / n))", "banerjee18"
-        ),
-        Contiguity(
-            "n^2 (p - q)^2 (k - 1) / (p + (k + 1) q) <= 2 log(k - 1)",
-            "n (p - q)^2 (k - 1) / (k (p + (k - 1) q)) < 2 log(k - 1)",
-            "p = a/n, q = b/n, k >= 3",
-            "min(rho / sqrt(k), sqrt(rho log(k) / n))",
-            "banks16",
-        ),
-    )
-
-
 def _eigenvalues(graphon: BlockGraphon) -> FloatArray:
     """Those of B diag(shares), in increasing order."""
     root = np.sqrt(graphon.shares)

@@ -73,6 +73,10 @@ _KNOWN: dict[str, MethodEntry] = {
     for one in (
         _builtin("zoom", "zoom.ZoomMethod"),
         _builtin("pyramid", "pyramid.PyramidMethod", width=("width", int)),
+        _builtin("privtree", "baselines.privtree.PrivTreeMethod"),
+        _builtin("adaptive", "baselines.adaptive_grid.AdaptiveGridMethod"),
+        _builtin("hierarchy", "baselines.hierarchy.HierarchyMethod"),
+        _builtin("coarse", "baselines.coarse.CoarseMethod", users=("users", int)),
         _builtin("laplace", "baselines.flat.FlatMethod"),
         _builtin("top", "baselines.flat.TopMethod", top=("share", _percent)),
         _builtin(
@@ -80,10 +84,6 @@ _KNOWN: dict[str, MethodEntry] = {
             "baselines.flat.GaussianMethod",
             delta=("delta", lambda text: exact(text, name="delta")),
         ),
-        _builtin("coarse", "baselines.coarse.CoarseMethod", users=("users", int)),
-        _builtin("privtree", "baselines.privtree.PrivTreeMethod"),
-        _builtin("adaptive", "baselines.adaptive_grid.AdaptiveGridMethod"),
-        _builtin("hierarchy", "baselines.hierarchy.HierarchyMethod"),
     )
 }
 

@@ -26,6 +26,7 @@ from sfumato.privacy.accounting.codec import canonical, parameters
 from sfumato.privacy.accounting.guarantee import Guarantee, Model
 from sfumato.privacy.accounting.losses import Loss, PureDP
 from sfumato.privacy.accounting.neighbors import Neighbors
+from sfumato.privacy.accounting.numbers import Number, exact
 from sfumato.privacy.accounting.units import Clock, period_of
 from sfumato.privacy.ledger import file as ledger_file
 from sfumato.privacy.ledger.budget import Spent, at_most, charge
@@ -45,6 +46,12 @@ class Ledger:
 
     Make one with `Ledger.create`, open one with `Ledger(path)`. Nothing is held open between calls,
     so it may be used by many processes; they cannot overspend it together.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.create(f"{folder}/city.ledger", 2, unit="user", source="city")
+    ...     print(ledger.statement().left)
+    epsilon 2
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -56,7 +63,7 @@ class Ledger:
     def create(
         cls,
         path: str | Path,
-        budget: Loss,
+        budget: Loss | Number,
         *,
         unit: str,
         source: str,
@@ -65,15 +72,29 @@ class Ledger:
     ) -> Ledger:
         """Make a ledger file with a budget for one source of data and one unit of privacy.
 
-        The model "local" is for noise that whoever the data is of adds before anybody sees it; such
-        a ledger pays for nothing that was gathered. A unit that names a period, such as user-day,
-        is told by one clock, that of its first charge.
+        Args:
+            path: The new file; an existing one is refused.
+            budget: A loss, or a number: the epsilon of pure differential privacy.
+            unit: Whom one mass belongs to, e.g. "user", or a period of one: "user-day", told by one
+                clock, that of the first charge.
+            source: The name of the data that the budget is for.
+            neighbors: Between which data sets nobody can tell; one user added or removed by default.
+            model: "central", or "local" for noise that is added before anybody sees the data; such
+                a ledger pays for nothing that was gathered.
+
+        Returns:
+            The ledger, with nothing spent.
+
+        Raises:
+            InvalidParameter: A value breaks a rule; nothing was made.
+            LedgerError: The file exists, or cannot be written.
         """
         if not isinstance(source, str):
             raise InvalidParameter(
                 f"the source of a ledger is a name, got {source!r}; nothing was made"
             )
-        ledger_file.create(Path(path), new_header(budget, unit, source, neighbors, model).to_json())
+        loss = budget if isinstance(budget, Loss) else PureDP(exact(budget, name="budget"))
+        ledger_file.create(Path(path), new_header(loss, unit, source, neighbors, model).to_json())
         return cls(path)
 
     @classmethod

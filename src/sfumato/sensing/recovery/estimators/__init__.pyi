@@ -1,3 +1,4 @@
+from .credible import bands, community_beliefs
 from .heat_scene import scene_of
 from .least_mass import recover
 from .min_radius import recover_min_radius
@@ -21,6 +22,8 @@ __all__ = [
     "OffGrid",
     "RecoveryProblem",
     "SourcePosterior",
+    "bands",
+    "community_beliefs",
     "estimator_named",
     "estimator_names",
     "recover",

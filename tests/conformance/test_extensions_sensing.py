@@ -1,0 +1,168 @@
+"""An operator from outside the package goes through site, release, plan, place, recovery, check and report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any, ClassVar, cast
+from unittest import mock
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from tests.cli.sense_runs import ROOMY, alone, answer, done, table
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.privacy import MovedMass
+from sfumato.sensing import (
+    Sensors,
+    Site,
+    check,
+    linear,
+    read_site,
+    recover,
+    register_operator,
+    sensitivity,
+)
+from sfumato.sensing.model.operators import Operator, operator_kinds, registry
+from sfumato.sensing.pipeline import recover_sources
+from sfumato.spaces import Line
+
+pytestmark = pytest.mark.unit
+
+
+@dataclass(frozen=True)
+class Decay(Operator):
+    """A reading falls off exponentially with the distance to a source; nothing more is known of it."""
+
+    space: Line
+    sensors: Sensors
+    reach: float
+    kind: ClassVar[str] = "test-decay"
+
+    def columns(self, cells: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        at = self.space.positions[np.asarray(cells, dtype=np.int64)]
+        return np.asarray(np.exp(-np.abs(self.sensors.positions - at) / self.reach))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"reach": self.reach}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], space: Any, sensors: Sensors) -> Decay:
+        return cls(cast(Line, space), sensors, float(data["reach"]))
+
+
+SENSORS = Sensors([0.1, 0.3, 0.5, 0.7, 0.9], ["a", "b", "c", "d", "e"])
+DECAY = Decay(Line(20), SENSORS, 0.1)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    alone(tmp_path, monkeypatch)
+    with mock.patch.dict(registry._registered, clear=True):
+        yield
+
+
+def decay_site() -> Site:
+    return Site("decay", DECAY, MovedMass("1/20", "line"), unit="mass", per_source=1)  # type: ignore[arg-type]
+
+
+def test_an_operator_from_outside_is_sent_the_whole_way() -> None:
+    register_operator(Decay)
+    decay_site().write("site.json")
+    assert read_site("site.json") == decay_site()
+    truth = np.zeros(20)
+    truth[[4, 13]] = 1.0
+    table("r.csv", ["sensor", "value"], zip(SENSORS.names, DECAY.readings(truth), strict=True))
+    done("ledger", "site.json", "l.ledger", "--rho", "1e11")
+    done(
+        "release", "r.csv", "--site", "site.json", "--ledger", "l.ledger", "--rho", "1e10", "--out", "n.json"
+    )  # fmt: skip
+    planned = answer(
+        "plan", "site.json", "--rho", "8", "--sources", "1", "--trials", "2", "--seed", "1"
+    )
+    assert planned["sensitivity"] == sensitivity(DECAY, MovedMass("1/20", "line")).l2
+    assert planned["forecast"]["estimators"]["bayes median"]["trials"] == 2
+    needed = answer(
+        "plan", "site.json", "--rho", "8", "--want", "0.05", "--trials", "2", "--seed", "1"
+    )
+    assert set(needed["needed"]) == {"rho"}  # it has its own sensors
+    placed = answer("place", "--site", "site.json", "--count", "3", "--rho", "8")
+    assert len(placed["chosen"]) == 3
+    for name in ("least", "bayes-median"):
+        done(
+            "recover",
+            "n.json",
+            "--estimator",
+            name,
+            *ROOMY,
+            "--out",
+            f"{name}.json",
+            "--plot",
+            f"{name}.png",
+        )
+        assert done("check", f"{name}.json").exit_code == 0
+        assert Path(f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    result = recover_sources("n.json", seed=1)
+    assert "decay" in result._repr_html_()
+    # Nothing is known of it but its columns: it is recovered as their matrix is.
+    matrix = linear(DECAY.dense(), DECAY.space, sensors=SENSORS)
+    read = DECAY.readings(truth)
+    ours, theirs = recover(DECAY, read, radius=1e-3), recover(matrix, read, radius=1e-3)
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-9)
+    assert check(ours).holds
+
+
+def test_it_is_worked_with_as_its_matrix_is() -> None:
+    matrix = linear(DECAY.dense(), DECAY.space, sensors=SENSORS)
+    masses, dual = np.linspace(0, 1, 20), np.linspace(-1, 1, 5)
+    assert DECAY.readings(masses) == pytest.approx(matrix.readings(masses), rel=1e-12)
+    assert DECAY.adjoint(dual) == pytest.approx(matrix.adjoint(dual), rel=1e-12)
+    assert DECAY.apply(np.eye(20)) == pytest.approx(matrix.apply(np.eye(20)), rel=1e-12)
+    assert DECAY.apply_adjoint(np.eye(5)) == pytest.approx(
+        matrix.apply_adjoint(np.eye(5)), rel=1e-12
+    )
+    assert DECAY.gram(np.arange(4)) == pytest.approx(matrix.gram(np.arange(4)), rel=1e-12)
+    for relation in (MovedMass("1/20", "line"), MovedMass(1, "line")):
+        assert sensitivity(DECAY, relation).l2 == sensitivity(matrix, relation).l2
+    part = DECAY.take(np.array([3, 1]))
+    assert part.sensors.names == ("d", "b")
+    assert np.array_equal(part.columns(np.arange(20)), DECAY.dense()[[3, 1]])
+    with pytest.raises(InvalidParameter, match="a site by a test-decay has no diffusion time"):
+        DECAY.with_time(1.0)
+
+
+def test_an_installed_package_names_its_operator_by_an_entry_point() -> None:
+    decay_site().write("site.json")
+    with pytest.raises(InvalidInput, match="no operator 'test-decay' on Line"):
+        read_site("site.json")
+    point = EntryPoint("test-decay", f"{__name__}:Decay", registry.GROUP)
+    with mock.patch("importlib.metadata.entry_points", return_value=[point]):
+        assert operator_kinds() == ("graph-diffusion", "heat", "matrix", "test-decay")
+        assert read_site("site.json") == decay_site()
+    assert read_site("site.json") == decay_site()  # it is known from now on
+
+
+def test_kinds_are_not_taken_twice() -> None:
+    register_operator(Decay)
+    assert register_operator(Decay) is Decay
+
+    @dataclass(frozen=True)
+    class Other(Decay):
+        pass
+
+    with pytest.raises(InvalidParameter, match="there is an operator 'test-decay' already"):
+        register_operator(Other)
+    for kind in ("heat", "matrix", "graph-diffusion"):
+        with (
+            mock.patch.object(Other, "kind", kind),
+            pytest.raises(InvalidParameter, match="already; nothing was registered"),
+        ):
+            register_operator(Other)
+    with (
+        mock.patch.object(Other, "kind", ""),
+        pytest.raises(InvalidParameter, match="a printable kind"),
+    ):
+        register_operator(Other)

@@ -54,9 +54,8 @@ from sfumato.cli.console import (
     show,
     working,
 )
-from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import Unverifiable
-from sfumato.files import check_writable
+from sfumato.files import check_outputs, check_writable
 
 if TYPE_CHECKING:
     from sfumato.audit import AuditResult

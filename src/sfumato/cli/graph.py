@@ -14,9 +14,8 @@ import typer
 
 from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
-from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidParameter
-from sfumato.files import check_writable, write_file
+from sfumato.files import check_outputs, check_writable, write_file
 
 app = typer.Typer(
     help="Blocks of a network (groups of nodes that are joined alike), and the limits of what a network can "

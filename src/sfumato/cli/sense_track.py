@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.sense_outputs import check_outputs, keep_paid
 from sfumato.cli.sense_recover import options_named, shown, watching
 from sfumato.errors import InvalidInput
-from sfumato.files import write_file, write_table
+from sfumato.files import check_outputs, keep_paid, write_file, write_table
 
 whisper = typer.Typer(
     help="Whisper networks: who heard it, told through noise; in which community did it begin?",

@@ -39,7 +39,20 @@ class Feature:
 
 
 def read_bytes(path: str | Path, *, undone: str, most: int = MOST_BYTES) -> bytes:
-    """The bytes of a public file of a reasonable size; `undone` ends the sentence of a refusal."""
+    """The bytes of a public file of a reasonable size; `undone` ends the sentence of a refusal.
+
+    Args:
+        path: The file; no pipe or device.
+        undone: What was not done because of a refusal.
+        most: The largest size, in bytes.
+
+    Returns:
+        What the file holds.
+
+    Raises:
+        InvalidInput: There is no such file, it is too large, or it cannot be read.
+
+    """
     file = Path(path)
     try:
         if not file.is_file():  # a pipe or a device may never end
@@ -54,9 +67,22 @@ def read_bytes(path: str | Path, *, undone: str, most: int = MOST_BYTES) -> byte
 def features_of(data: bytes, name: str, *, undone: str) -> tuple[Feature, ...]:
     """The features of a GeoJSON text (RFC 7946): a collection of them, one of them, or a bare geometry.
 
-    >>> text = b'{"type": "LineString", "coordinates": [[0, 0], [3, 4]]}'
-    >>> features_of(text, "road.geojson", undone="nothing was charged")[0].lines[0].tolist()
-    [[0.0, 0.0], [3.0, 4.0]]
+    Args:
+        data: The text, UTF-8.
+        name: The name of the file, for messages.
+        undone: What was not done because of a refusal.
+
+    Returns:
+        The features; at least one has a position.
+
+    Raises:
+        InvalidInput: The text is no GeoJSON, has no shape, or too many positions.
+
+    Example:
+        >>> text = b'{"type": "LineString", "coordinates": [[0, 0], [3, 4]]}'
+        >>> features_of(text, "road.geojson", undone="nothing was charged")[0].lines[0].tolist()
+        [[0.0, 0.0], [3.0, 4.0]]
+
     """
     try:
         found = tuple(_features(json.loads(data.decode("utf-8-sig"))))
@@ -147,7 +173,18 @@ def read_bounds(path: str | Path, *, undone: str) -> tuple[float, float, float, 
 
 
 def polygons_of(coordinates: Any) -> tuple[Polygon, ...]:
-    """The polygons of nested coordinates: one ring of positions, a polygon of rings, or several polygons."""
+    """The polygons of nested coordinates: one ring of positions, a polygon of rings, or several polygons.
+
+    Args:
+        coordinates: Nested lists or arrays of [x, y].
+
+    Returns:
+        The polygons, each a tuple of closed rings [n, 2].
+
+    Raises:
+        ValueError: The coordinates are nested otherwise, or a ring is too short.
+
+    """
     depth, node = 0, coordinates
     while depth < 5 and isinstance(node, list | tuple | np.ndarray) and len(node):
         depth, node = depth + 1, node[0]
@@ -255,7 +292,15 @@ def _why(problem: Exception) -> str:
 
 
 def number_of(value: Any) -> float | None:
-    """A property as a number, if it is one and finite; truth values are none."""
+    """A property as a number, if it is one and finite; truth values are none.
+
+    Args:
+        value: A property of a feature.
+
+    Returns:
+        The number, or None.
+
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

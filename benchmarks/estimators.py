@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from sfumato.sensing import (
     Operator,
-    Spread,
-    bands,
     bayes_median,
     graph_diffusion,
     heat_line,
@@ -30,10 +28,10 @@ from sfumato.sensing import (
     posterior,
     recover,
     resolution,
-    whisper_posterior,
-    whisper_spread,
 )
 from sfumato.sensing.model.operators import HeatLine, HeatPlane, even_places
+from sfumato.sensing.recovery.estimators import bands
+from sfumato.sensing.whisper import Spread, whisper_posterior, whisper_spread
 from sfumato.spaces import Graph, Grid
 
 FloatArray = npt.NDArray[np.float64]

@@ -16,7 +16,12 @@ import pytest
 
 SLOW = ("numpy", "scipy.stats", "scipy.optimize", "scipy.ndimage", "numba", "pyarrow", "duckdb", "ibis",
         "ibis.backends.duckdb", "opendp.measurements", "mpmath", "cryptography.hazmat.primitives.ciphers",
-        "matplotlib.figure", "pyarrow.parquet", "sqlite3")  # fmt: skip
+        "matplotlib.figure", "pyarrow.parquet", "sqlite3", "pandas", "scipy.sparse.csgraph", "typer.testing",
+        "rich.console", "numpy.testing", "multiprocessing.pool", "concurrent.futures",
+        # What pytest and tests read beside the package.
+        "hypothesis", "hypothesis.strategies", "hypothesis.extra.numpy", "pdb", "faulthandler",
+        "xml.etree.ElementTree", "_pytest.junitxml", "_pytest.pytester", "_pytest.doctest",
+        "_pytest.debugging", "tomllib")  # fmt: skip
 
 
 def run(saboteur: str, test: str, out: str) -> int:
@@ -28,7 +33,9 @@ def run(saboteur: str, test: str, out: str) -> int:
         os.dup2(file, 1)
         os.dup2(file, 2)
         os.environ["SFUMATO_SABOTEUR"] = saboteur
-        plain = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+        # Plugins of others would be read, and rewritten, once more for every saboteur.
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        plain = ["-q", "-x", "-p", "no:cacheprovider"]
         code = pytest.main([*plain, "-o", "addopts=--import-mode=importlib", test])
         sys.stdout.flush()
         os._exit(int(code))

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 
 PANEL = 4.0
 NEGLIGIBLE = 1e-18
@@ -25,7 +25,7 @@ def run(state, uniforms, points, primitive):
             state[i] = _site(state, i, uniforms[row, step], points, primitive)
 
 
-@njit
+@inner
 def _site(state, i, u, points, primitive):
     """A new value of one eigenvalue between its two neighbors, the u-quantile given the others."""
     # mypy: ignore-errors
@@ -47,7 +47,7 @@ def _site(state, i, u, points, primitive):
     return _quantile(u, low, high, others[:count], points, primitive)
 
 
-@njit(inline="always")
+@inner(inline="always")
 def _density(x, others):
     """e**-|x| times the product of |x - other|, each over their number, so that nothing overflows."""
     # mypy: ignore-errors
@@ -58,7 +58,7 @@ def _density(x, others):
     return product
 
 
-@njit
+@inner
 def _quantile(u, low, high, others, points, primitive):
     """The u-quantile of the density on (low, high), low finite: panels, and in the right one Newton.
 

@@ -27,11 +27,8 @@ from experiments.sensors.protocol import generator
 
 from sfumato.privacy import MovedMass, SwappedCells, gaussian_sigma
 from sfumato.sensing import (
-    Estimate,
     Operator,
-    bands,
     bayes_median,
-    block_graph,
     emd_of,
     graph_diffusion,
     heat_line,
@@ -42,10 +39,12 @@ from sfumato.sensing import (
     sensitivity,
 )
 from sfumato.sensing.model.operators import even_places
-from sfumato.sensing.recovery import distances_between, places_of
+from sfumato.sensing.planning import block_graph
+from sfumato.sensing.recovery import Estimate, distances_between, places_of
 from sfumato.sensing.recovery.estimators import (
     RecoveryProblem,
     SourcePosterior,
+    bands,
     estimator_named,
     estimator_names,
     recover_min_radius,

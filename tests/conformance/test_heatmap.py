@@ -179,7 +179,7 @@ def test_typed_values_and_words_are_the_same_release() -> None:
         user="user",
         bounds=TEXT,
         levels=4,
-        ledger="one.ledger" if ledger("one.ledger") else "",
+        ledger=str(ledger("one.ledger")),
         epsilon="1",
     )
     typed = call(

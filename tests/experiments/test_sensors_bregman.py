@@ -16,8 +16,9 @@ from tests.sensing.referees import clarabel_solution
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing.model.operators.build import heat_line, linear
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.spaces import Line
 
 

@@ -23,7 +23,6 @@ from threading import BrokenBarrierError
 from typing import Any, NoReturn
 
 import numpy as np
-from tests import saboteurs
 
 from sfumato.errors import LedgerError, LedgerMismatch, SfumatoError
 from sfumato.files import atomic, leftovers
@@ -403,7 +402,9 @@ WORKS: dict[str, Callable[[Path], Iterator[Record]]] = {
 
 def main() -> NoReturn:
     if name := os.environ.get("SFUMATO_SABOTEUR"):
-        saboteurs.SABOTEURS[name].strike()
+        from tests.saboteurs import SABOTEURS  # half the package: only where one strikes
+
+        SABOTEURS[name].strike()
     Ledger.rehearsal(PureDP(1)).release(
         COST, histogram([0], 1, source=REHEARSAL)
     )  # loads what is lazy

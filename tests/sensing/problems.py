@@ -19,8 +19,11 @@ from tests.sensing.referees import hull_distance
 
 from sfumato._types import FloatArray
 from sfumato.errors import SolverFailed
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.certificate import Recovery, Status
 from sfumato.sensing.recovery.solver.norms import LONG, length
 from sfumato.sensing.recovery.verify import Check, check

@@ -10,8 +10,9 @@ from tests.chance import assert_share
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.sensing import block_graph, graph_diffusion, heat_line
+from sfumato.sensing import graph_diffusion, heat_line
 from sfumato.sensing.diagnostics.mixing import Mixing
+from sfumato.sensing.planning import block_graph
 from sfumato.sensing.recovery.estimators.credible import bands, community_beliefs
 from sfumato.sensing.recovery.estimators.posterior import posterior
 from sfumato.sensing.recovery.estimators.source_posterior import SourcePosterior

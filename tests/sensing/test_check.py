@@ -16,8 +16,11 @@ from tests.sensing.referees import clarabel_solution, hull_distance
 
 from sfumato import sensing
 from sfumato._types import FloatArray
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.certificate import Recovery, Status
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.recovery.solver import certify, long_diffusion

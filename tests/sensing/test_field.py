@@ -11,14 +11,11 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.field import _offset_error, _Scene, fit_field
 from sfumato.sensing.diagnostics.field_sensors import remove_offset, suspects, whitened
 from sfumato.sensing.diagnostics.field_sparse import few_sources
-from sfumato.sensing.model.operators.build import (
-    at_time,
-    graph_diffusion,
-    heat_line,
-    heat_plane,
-    linear,
-    part_of,
-)
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.protocol import part_of
 from sfumato.sensing.planning.synthetic import block_graph, synthetic_sources
 from sfumato.sensing.recovery.distance import emd_of
 from sfumato.sensing.recovery.estimate import Estimate, places_of
@@ -250,7 +247,7 @@ def _square(pair: np.ndarray, wanted: np.ndarray) -> float:
 
 @pytest.mark.statistical
 def test_the_time_of_one_source_lies_in_its_interval(rng: np.random.Generator) -> None:
-    true, hits, sharper = at_time(HALL, 0.03), 0, 0
+    true, hits, sharper = HALL.with_time(0.03), 0, 0
     for _ in range(40):
         f = synthetic_sources(HALL.space, 1, rng=rng) * rng.uniform(0.5, 1)
         y = true.readings(f) + SIGMA * rng.standard_normal(50)
@@ -269,7 +266,7 @@ def test_the_time_of_one_source_lies_in_its_interval(rng: np.random.Generator) -
 
 @pytest.mark.statistical
 def test_a_field_with_everything_wrong_is_mended(rng: np.random.Generator) -> None:
-    true, before, after = at_time(HALL, 0.025), 0.0, 0.0
+    true, before, after = HALL.with_time(0.025), 0.0, 0.0
     for _ in range(4):
         f = synthetic_sources(HALL.space, 1, rng=rng)
         y = true.readings(f) + 0.2 + SIGMA * rng.standard_normal(50)

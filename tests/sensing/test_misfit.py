@@ -11,7 +11,10 @@ from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.misfit import box_fit, least_square, misfit
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.planning.synthetic import block_graph, synthetic_sources
 from sfumato.sensing.recovery.solver.compress import range_of
 from sfumato.spaces import Graph, Grid, Line

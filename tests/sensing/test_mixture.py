@@ -14,7 +14,8 @@ from tests.sensing.test_off_grid import emd_on_line, line, plane, read
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing import emd_of, graph_diffusion, heat_line, mixture, recover
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane
+from sfumato.sensing.model.operators.heat_line import HeatLine
+from sfumato.sensing.model.operators.heat_plane import HeatPlane
 from sfumato.sensing.recovery.estimators.heat_scene import Scene, scene_of
 from sfumato.sensing.recovery.estimators.mixture import equal_parts
 from sfumato.spaces import Graph

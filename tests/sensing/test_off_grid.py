@@ -13,8 +13,10 @@ from tests.chance import assert_share
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing import Estimate, emd_of, heat_line, heat_plane, linear, off_grid, recover
-from sfumato.sensing.model.operators.kinds import HeatLine, HeatPlane
+from sfumato.sensing import emd_of, heat_line, heat_plane, linear, off_grid, recover
+from sfumato.sensing.model.operators.heat_line import HeatLine
+from sfumato.sensing.model.operators.heat_plane import HeatPlane
+from sfumato.sensing.recovery import Estimate
 from sfumato.sensing.recovery.estimators.heat_scene import Scene, scene_of
 from sfumato.sensing.recovery.estimators.off_grid import OffGrid
 from sfumato.spaces import Grid, Line, Points

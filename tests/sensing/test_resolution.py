@@ -13,8 +13,10 @@ from tests.chance import assert_share
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.resolution import _cell_gap, gap, resolution
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.model.operators.kinds import HeatLine
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import HeatLine, heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
 from sfumato.spaces import Graph, Grid, Line, Points
 
 Z = float(ndtri(0.95))

@@ -16,8 +16,11 @@ from tests.chance import assert_share
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP, compose
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.distance import emd_of
 from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.sensing.recovery.estimators.least_mass import recover

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 
 FAR = 2**62
 BUSY = (
@@ -16,7 +16,7 @@ BUSY = (
 )
 
 
-@njit
+@inner
 def _lift(keys, nodes, count, key, node):
     """Put a node into a binary heap."""
     at = count
@@ -31,7 +31,7 @@ def _lift(keys, nodes, count, key, node):
     nodes[at] = node
 
 
-@njit
+@inner
 def _sink(keys, nodes, count):
     """Close the gap at the top of a binary heap of `count` entries with its last one."""
     key = keys[count]

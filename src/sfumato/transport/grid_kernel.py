@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 
 FAR = 2**30
 # Columns of the records of a cell, kept together so that a visit touches few cache lines. PLACE is
@@ -22,7 +22,7 @@ POTENTIAL, PLACE, REACH, HOPS = 0, 1, 2, 3
 EXCESS, EAST, NORTH, GIVEN = 0, 1, 2, 3
 
 
-@njit
+@inner
 def _flow(mass, k, s, width):
     """What flows out of cell k in direction s: 0 east, 1 west, 2 north, 3 south."""
     if s == 0:
@@ -34,7 +34,7 @@ def _flow(mass, k, s, width):
     return -mass[k - width, NORTH]
 
 
-@njit
+@inner
 def _push(mass, k, s, width, amount):
     if s == 0:
         mass[k, EAST] += amount
@@ -353,7 +353,7 @@ def solve(z, start, ground_start, surplus, east, north, given):
     )
 
 
-@njit
+@inner
 def _ground_gives(served, cell, mass, at, ground_potential, amount):
     """The ground serves the cells in want on tight arcs, then spreads the rest over all tight ones."""
     tight = 0

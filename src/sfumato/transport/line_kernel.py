@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 
 BLOCK = 64
 
 
-@njit(inline="always")
+@inner(inline="always")
 def _add(high, low, x):
     """The sum high + low + x, the rounding error of the sum kept in low [knuth97, sec. 4.2.2]."""
     total = high + x

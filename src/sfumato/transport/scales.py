@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 from sfumato._types import IntArray
 from sfumato.transport.grid_kernel import solve
 
@@ -91,7 +91,7 @@ def carry(z, u, ground, east, north, given):
     return new_east, new_north, new_given
 
 
-@njit
+@inner
 def _cross(flow, u, new_flow, rest):
     """Send each flow east over the tight ones of the two arcs that cross its border."""
     for i in range(flow.shape[0]):
@@ -110,7 +110,7 @@ def _cross(flow, u, new_flow, rest):
                 rest[t, k + 1] += new_flow[t, k]
 
 
-@njit
+@inner
 def _meet(hold, fall, moved):
     """In a ring of four cells move excess to want, the nearest first; moved[t] goes from cell t to t + 1."""
     moved[:] = 0

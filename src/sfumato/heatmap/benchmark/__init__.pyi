@@ -1,3 +1,4 @@
+from ._chance import generator
 from .contenders import (
     BuiltinMethod,
     Contender,
@@ -91,6 +92,7 @@ __all__ = [
     "digest",
     "epsilons_of",
     "first_table",
+    "generator",
     "heatmap",
     "known_noise",
     "maps_of_sample",

@@ -51,7 +51,7 @@ def geojson(release: HeatmapRelease, level: int | None = None) -> bytes:
 def report(release: HeatmapRelease) -> dict[str, Any]:
     """The JSON report without its tiles and counts, for files that hold the map in their own way."""
     found = release.to_json()
-    del found["tiles"], found["counts"]
+    del found["tiles"], found["counts"], found["mean_is_map"]
     return found
 
 

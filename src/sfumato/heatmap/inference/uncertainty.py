@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,8 +22,7 @@ from sfumato._types import BoolArray, FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth, smooth_each
 from sfumato.heatmap.inference.bounded import hold_inside, last_counted, window
-from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.tiles import Tiles
+from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.spaces import Area, Grid
 
 SmallFloats = npt.NDArray[np.float32]
@@ -52,40 +51,6 @@ HEAVY = 0.9
 _KNOWN: WeakKeyDictionary[MapPosterior, dict[tuple[Area, int, float, float], Uncertainty]] = (
     WeakKeyDictionary()
 )
-
-
-class MapPosterior(Protocol):
-    """Maps that could have led to what was released, in users; the same ones every time.
-
-    A class of one's own inherits from this one and has `maps`; it is compared by identity. The rest
-    has defaults for a posterior that was not made of noisy counts.
-    """
-
-    @property
-    def counts(self) -> NoisyCounts | None:
-        """The noisy counts it was made of: a saved map keeps them."""
-        return None
-
-    @property
-    def mean_is_map(self) -> bool:
-        """Whether the map shown is the mean of this posterior."""
-        return False
-
-    @property
-    def noise_scale(self) -> float | None:
-        """The usual scale of the noise on a count, in users; None where the method says it."""
-        return None
-
-    def counted(self, tiles: Tiles) -> Tiles:
-        """The masses of the map on the finest cells that were counted."""
-        return tiles
-
-    def maps(self, count: int, level: int) -> FloatArray:
-        """So many maps of a level [draw, row, column]."""
-
-    def __hash__(self) -> int:
-        """By identity: what was worked out of it once need not be again."""
-        return object.__hash__(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

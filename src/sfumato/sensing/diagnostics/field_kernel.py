@@ -6,10 +6,10 @@ from math import sqrt
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _solve(products, sizes, masses, moving, count, ridge, work, goal):
     """Overwrite goal by the least square of the moving masses, the others staying: Cholesky in place."""
     k = sizes.size

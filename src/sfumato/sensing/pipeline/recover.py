@@ -181,7 +181,8 @@ def recover_sources(
         SolverFailed: If no answer could be proved.
 
     >>> from sfumato.privacy import MovedMass
-    >>> from sfumato.sensing import heat_line, synthetic_site
+    >>> from sfumato.sensing import heat_line
+    >>> from sfumato.sensing.planning import synthetic_site
     >>> line = heat_line(sources=20, sensors=8, diffusion_time=0.01)
     >>> hall = synthetic_site("hall", line, MovedMass("1/10", "line"))
     >>> found = recover_sources(line.columns([5])[:, 0], site=hall, noise=0.05, estimator="least")

@@ -1,11 +1,17 @@
-from .answer import on_cells, place_of
-from .community import community_of
-from .estimate import distances_between, places_of
+from .answer import Answer, CredibleRegion, on_cells, place_of
+from .community import CommunityAnswer, communities, community_of
+from .estimate import Estimate, distances_between, places_of
 from .radius import default_radius
-from .verify import check
+from .verify import Check, check
 
 __all__ = [
+    "Answer",
+    "Check",
+    "CommunityAnswer",
+    "CredibleRegion",
+    "Estimate",
     "check",
+    "communities",
     "community_of",
     "default_radius",
     "distances_between",

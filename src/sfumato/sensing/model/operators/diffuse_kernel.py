@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 
 LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order; NaN and infinity keep their meaning
 
@@ -12,7 +12,7 @@ SIDE = 8
 """Vectors taken side by side: a node's entries fill one line of the cache, which is fetched once for all."""
 
 
-@njit(fastmath=LOOSE)
+@inner(fastmath=LOOSE)
 def _step(indptr, indices, data, now, before, out, factor, coefficient):
     """Overwrite before by factor S now - before (the next polynomial) and add coefficient times it to out."""
     for i in range(out.size):
@@ -24,7 +24,7 @@ def _step(indptr, indices, data, now, before, out, factor, coefficient):
         out[i] += coefficient * total
 
 
-@njit(fastmath=LOOSE)
+@inner(fastmath=LOOSE)
 def _step_side(indptr, indices, data, now, before, out, factor, coefficient):
     # Eight names, not an array of eight: they stay in registers.
     for i in range(out.shape[0]):

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 
 HALF_LOG_2PI = 0.9189385332046727
 ROOT_HALF = 0.7071067811865476
@@ -43,7 +43,7 @@ def log_mean(b, h, width):
     return 0.5 * b * b / h + math.log(inside) + HALF_LOG_2PI - math.log(scale * width)
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def _log_tail(low, high):
     """The logarithm of the integral of exp((low**2 - x**2) / 2) over (low, high), with 0 <= low < high."""
     span = high - low
@@ -56,7 +56,7 @@ def _log_tail(low, high):
     return math.log(inside) + 0.5 * low * low + HALF_LOG_2PI
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def _mills(x):
     """The tail of a Gaussian over its density, far out: to 1e-5 from 8 on."""
     return (1 - (1 - (3 - 15 / x**2) / x**2) / x**2) / x
@@ -101,7 +101,7 @@ def draw_mass(b, h, width, rng):
     return width if rises else 0.0
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def weigh(gain, own, beta, mass, free, floor, top, sums):
     """The logarithm of how much likelier one more source makes it, on average over all cells.
 
@@ -130,19 +130,19 @@ def weigh(gain, own, beta, mass, free, floor, top, sums):
     return best + math.log(total / cells)
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def _log_mean_above(gain, own, beta, floor, width):
     at_floor = beta * floor * (gain - 0.5 * floor * own)
     return at_floor + log_mean(beta * (gain - floor * own), beta * own, width)
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def pick(sums, rng):
     """A cell, each as likely as its weight in running sums."""
     return min(np.searchsorted(sums, rng.random() * sums[-1], side="right"), sums.size - 1)
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def draw_floor(masses, count, top, rng):
     """The floor given the masses: its density is in proportion to (top - floor)**-count below all of them."""
     least = top
@@ -183,7 +183,7 @@ def move(cells, masses, count, gain, gram, own, beta, free, top, log_prior, firs
     return count
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def _birth(cells, masses, count, gain, gram, own, beta, free, floor, top, log_prior, rng, sums):
     if count + 1 >= log_prior.size:
         return count
@@ -197,7 +197,7 @@ def _birth(cells, masses, count, gain, gram, own, beta, free, floor, top, log_pr
     return count + 1
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def _death(cells, masses, count, gain, gram, own, beta, free, floor, top, log_prior, rng, sums):
     if count == 1:
         return count
@@ -211,13 +211,13 @@ def _death(cells, masses, count, gain, gram, own, beta, free, floor, top, log_pr
     return count - 1
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def _mass_at(cell, gain, own, beta, floor, top, rng):
     slope = beta * (gain[cell] - floor * own[cell])
     return floor + draw_mass(slope, beta * own[cell], top - floor, rng)
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def _put_anew(one, cells, masses, gain, gram, own, beta, free, floor, top, rng, sums):
     """Gibbs: a source leaves and comes back anywhere, with its mass or (half of the time) another."""
     afresh = free and rng.random() < 0.5
@@ -231,7 +231,7 @@ def _put_anew(one, cells, masses, gain, gram, own, beta, free, floor, top, rng, 
     gain -= mass * gram[cell]
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def _walk(one, other, cells, masses, gain, gram, own, beta, free, floor, top, first, to, rng, sums):
     """Two sources in balance: one walks some steps, the other is put where it then fits."""
     start = cells[one]
@@ -260,7 +260,7 @@ def _walk(one, other, cells, masses, gain, gram, own, beta, free, floor, top, fi
     gain -= weight * gram[cell]
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def _transfer(one, other, cells, masses, gain, gram, own, beta, floor, top, rng):
     """Gibbs along the line on which two sources share their mass."""
     here, there = cells[one], cells[other]
@@ -322,7 +322,7 @@ def anneal(gram, score, log_prior, free, top, particles, moves, last, first, to,
     return cells, masses, counts, evidence, stages
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def _step(level, most):
     """How far beta may grow such that half of the particles still count: (sum w)**2 / sum w**2 >= half."""
     reach = level.max() - level.min()
@@ -342,7 +342,7 @@ def _step(level, most):
     return low
 
 
-@njit(nogil=True)
+@inner(nogil=True)
 def _again(weights, rng):
     """Which particles go on: each as often as its weight says, up to one (systematic resampling)."""
     total, start = weights.sum(), rng.random()

@@ -12,7 +12,7 @@ from math import sqrt
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 from sfumato.sensing.recovery.solver.dense_kernel import LOOSE, across, add, dot, fill, put
 
 FOUND, LOST, INFEASIBLE = 0, 1, 2
@@ -21,7 +21,7 @@ DEPENDENT = 1e-12
 """A column whose part outside the free ones is smaller than this share of it is taken as dependent."""
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _split(q, k, coordinates, rest):
     """Take the first k rows of q out of rest; coordinates say how much of each, the norm left is returned."""
     fill(coordinates, k, 0.0)
@@ -33,19 +33,19 @@ def _split(q, k, coordinates, rest):
     return sqrt(dot(rest, rest))
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _take(rows, j, out):
     for i in range(out.size):
         out[i] = rows[i, j]
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _shift(base, rows, j, by):
     for i in range(base.size):
         base[i] += by * rows[i, j]
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _orthonormalize(rows, free, begin, k, q, t, rest, sizes):
     """Bring rows begin to k of q, and columns of t, up to date; the first dependent place, or -1."""
     for c in range(begin, k):
@@ -59,14 +59,14 @@ def _orthonormalize(rows, free, begin, k, q, t, rest, sizes):
     return -1
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _back(t, k, x):
     for c in range(k - 1, -1, -1):
         x[c] /= t[c, c]
         add(x, -x[c], t[c, :c])
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _target(q, t, k, base, mu, aim, w, rest, residual):
     """The stationary values of the free cells (aim), w, r0 (rest) and the residual."""
     put(rest, base)
@@ -79,7 +79,7 @@ def _target(q, t, k, base, mu, aim, w, rest, residual):
     _back(t, k, aim)
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _begin(rows, guess, upper, f, state, free, q, t, rest, sizes, base):
     """Sort the guess into zero, free and full; the free ones are the most inner that are independent."""
     n, r = f.size, rest.size
@@ -108,14 +108,14 @@ def _begin(rows, guess, upper, f, state, free, q, t, rest, sizes, base):
     return k
 
 
-@njit
+@inner
 def _drop(free, k, place):
     for p in range(place, k - 1):
         free[p] = free[p + 1]
     return k - 1
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _block(f, free, k, aim, upper):
     """The share of the way to aim at which the first free cell meets an end of the box, and its place."""
     share, place = 1.0, -1

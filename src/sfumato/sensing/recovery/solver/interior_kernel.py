@@ -11,7 +11,7 @@ from math import isfinite, sqrt
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 from sfumato.sensing.recovery.solver.dense_kernel import (
     LOOSE,
     across,
@@ -23,7 +23,7 @@ from sfumato.sensing.recovery.solver.dense_kernel import (
 )
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _scale(sign, v0, k0, wv, d0, dv, by, out):
     """The scaling of the cone (sign 1) or its inverse (-1) on (d0, dv); the vector part goes to out."""
     q = 2 * (v0 * d0 + sign * k0 * dot(wv, dv))
@@ -32,7 +32,7 @@ def _scale(sign, v0, k0, wv, d0, dv, by, out):
     return by * (q * v0 - d0)
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _into(d0, dv, l0, lv, size):
     """One over the longest step from the point l of the cone, of that size, along d."""
     b0 = l0 / size
@@ -44,7 +44,7 @@ def _into(d0, dv, l0, lv, size):
     return (sqrt(side) - p0) / size
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _newton(
     rows,
     f,
@@ -107,7 +107,7 @@ def _newton(
     return -r0, (t * w0 - q0) / square
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _reach(f, low, high, upper, df, dlow, dhigh):
     """One over the longest step that stays in the box."""
     a = 1e-12

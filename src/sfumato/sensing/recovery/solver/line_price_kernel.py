@@ -11,7 +11,7 @@ from math import exp, sqrt
 
 import numpy as np
 
-from sfumato._compiled import njit
+from sfumato._compiled import inner, njit
 from sfumato.sensing.recovery.solver.dense_kernel import LOOSE
 
 TERMS = 16
@@ -60,7 +60,7 @@ def series(sensors, z, first, width, count, half):
     return out, errors
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _value(c, t):
     total = c[TERMS - 1]
     for k in range(TERMS - 2, -1, -1):
@@ -68,7 +68,7 @@ def _value(c, t):
     return total
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _slope(c, t):
     total = (TERMS - 1) * c[TERMS - 1]
     for k in range(TERMS - 2, 0, -1):
@@ -76,7 +76,7 @@ def _slope(c, t):
     return total
 
 
-@njit(fastmath=LOOSE, error_model="numpy")
+@inner(fastmath=LOOSE, error_model="numpy")
 def _bend(c, t):
     total = (TERMS - 1) * (TERMS - 2) * c[TERMS - 1]
     for k in range(TERMS - 2, 1, -1):
@@ -84,7 +84,7 @@ def _bend(c, t):
     return total
 
 
-@njit
+@inner
 def _cell(positions, x):
     """The number of cells before x."""
     low, high = 0, positions.size

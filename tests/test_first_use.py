@@ -1,0 +1,128 @@
+"""What the first map compiles, and that it is never compiled again: counted, not timed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import pytest
+from tests import compilations
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).parent.parent
+FIRST_MAP = 20
+"""Functions of ours that are compiled before the first map; there were 24."""
+
+
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package in which nobody can keep anything, not even root: files stand in the way."""
+    folder = tmp_path_factory.mktemp("installed")
+    shutil.copytree(
+        ROOT / "src/sfumato", folder / "sfumato", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for inside in [folder / "sfumato", *(folder / "sfumato").rglob("*")]:
+        if inside.is_dir():
+            (inside / "__pycache__").write_text("in the way")
+    return folder
+
+
+def release(installed: Path, here: Path, *, home: Path) -> list[str]:
+    """The functions of ours that a new process compiles for a map of people who do not exist."""
+    here.mkdir()
+    table, ledger = str(here / "a.parquet"), str(here / "a.ledger")
+    budget = ["--epsilon", "2", "--unit", "user", "--source", "city", "--quiet"]
+    for words in (
+        ["heatmap", "city", table, "--users", "300"],
+        ["ledger", "create", ledger, *budget],
+    ):
+        assert CliRunner().invoke(app, words).exit_code == 0
+    words = ["heatmap", "release", table, "--user", "user", "--bounds", "11.20,43.74,11.32,43.81"]
+    words += ["--epsilon", "1", "--ledger", ledger, "--quiet"]
+    words += ["--out", "map.png", "--out", "map.html", "--out", "map.json"]
+    done = subprocess.run(
+        [sys.executable, "-m", compilations.__name__, "compiled.json", *words],
+        cwd=here,
+        env=environment(installed, ROOT, HOME=str(home)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert (here / "map.png").read_bytes().startswith(b"\x89PNG")
+    names: list[str] = json.loads((here / "compiled.json").read_text("utf-8"))
+    return [name for name in names if name.startswith("sfumato.")]
+
+
+def environment(*folders: Path, **more: str) -> dict[str, str]:
+    """Variables under which a package of these folders is found, and no cache of this machine's."""
+    not_ours = ("SFUMATO_", "NUMBA_", "XDG_")
+    plain = {k: v for k, v in os.environ.items() if not k.startswith(not_ours)}
+    plain["MPLCONFIGDIR"] = matplotlib.get_configdir()  # its list of fonts is not what is tested
+    return plain | {"PYTHONPATH": os.pathsep.join(map(str, folders))} | more
+
+
+def test_the_second_process_compiles_nothing_from_a_read_only_installation(
+    read_only: Path, tmp_path: Path
+) -> None:
+    before = sorted(read_only.rglob("*"))
+    first = release(read_only, tmp_path / "first", home=tmp_path)
+    assert 0 < len(first) <= FIRST_MAP, first
+    kept = list((tmp_path / ".cache" / "sfumato").rglob("*.nbc"))
+    assert kept
+    assert release(read_only, tmp_path / "second", home=tmp_path) == []
+    assert sorted(read_only.rglob("*")) == before
+    assert list((tmp_path / ".cache" / "sfumato").rglob("*.nbc")) == kept
+
+
+DISTANCE = """
+import sys
+from numba.core import event
+with event.install_recorder("numba:compile") as recorder:
+    from sfumato.spaces import Line
+    from sfumato.transport import emd
+    print(emd([0.5, 0.25, 0.25], [0.25, 0.25, 0.5], Line(3)))
+from sfumato._compiled import cache_folder
+print(cache_folder())
+print(sum(one.is_start for _, one in recorder.buffer))
+"""
+
+
+def distance(installed: Path, **env: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", DISTANCE],
+        env=environment(installed, **env),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_where_nothing_can_be_kept_every_process_compiles_and_says_nothing(
+    read_only: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    nowhere = str(tmp_path / "file" / "home")
+    far, _, first = distance(read_only, HOME=nowhere)
+    assert [far, first] == distance(read_only, HOME=nowhere)[::2]
+    assert int(first) >= 1
+    # The same distance where machine code is kept, of which the second process has no need to compile any.
+    for variable, folder in [("XDG_CACHE_HOME", "cache"), ("NUMBA_CACHE_DIR", "mine")]:
+        env = {"HOME": nowhere, variable: str(tmp_path / folder)}
+        assert distance(read_only, **env)[::2] == [far, first]
+        assert distance(read_only, **env)[::2] == [far, "0"]
+        assert list((tmp_path / folder).rglob("*.nbc"))
+        assert distance(read_only, **env)[1].startswith(str(tmp_path / folder))

@@ -16,7 +16,6 @@ import numpy as np
 from sfumato._compiled import inner, njit
 
 # Points of a table, and bins of a share: a bin is at most 12 / 20 of a standard deviation wide.
-POINTS, BINS = 20, 20
 POINTS: int = 20
 BINS: int = 20
 NONE, COUNT, CEILING = 0, 1, 2

@@ -120,8 +120,8 @@ def problem(seed: int, *, wild: bool = True) -> Problem:
         and noise * (1 + 1e-12) < radius < size * (1 - 1e-12)
     ):
         status = "optimal"  # the sources that made the readings are feasible
-    noise = f"sigma={sigma:.1e}, {kind_of_radius} radius"
-    label = f"{kind}, m={m}, n={n}, {sources} <= {max_mass:g}, {sizes}, {noise}"
+    width = f"sigma={sigma:.1e}, {kind_of_radius} radius"
+    label = f"{kind}, m={m}, n={n}, {sources} <= {max_mass:g}, {sizes}, {width}"
     return Problem(
         seed, label, operator, y, radius, max_mass, status, sizes != "as it is" or bool(odd)
     )

@@ -16,8 +16,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing import emd_of, graph_diffusion, heat_line, mixture, recover
 from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.heat_plane import HeatPlane
-from sfumato.sensing.recovery.estimators.heat_scene import Scene, scene_of
-from sfumato.sensing.recovery.estimators.mixture import equal_parts
+from sfumato.sensing.recovery.estimators.heat_scene import Scene, equal_parts, scene_of
 from sfumato.spaces import Graph
 
 MIXTURE = importlib.import_module(

@@ -147,7 +147,13 @@ def release(
     paid = release_whisper(
         answers, graph, epsilon=epsilon, ledger=ledger, largest_part=largest_part, note=note
     )
-    keep_paid(paid.write, [out], receipt=paid.receipts[0].entry.hash, what="answers")
+    keep_paid(
+        paid.write,
+        [out],
+        receipt=paid.receipts[0].entry.hash,
+        what="answers",
+        tell=lambda message: say(message, quiet=False),
+    )
     count = int((paid.answers >= 0).sum())
     say(f"released {count} answers, {paid.statement}", quiet=quiet or json)
     result = {

@@ -112,3 +112,27 @@ def _span(operator: Operator) -> tuple[FloatArray, FloatArray]:
 def held_by(estimate: Estimate, max_mass: float) -> int:
     """How many masses a fit would have made larger had it been allowed to."""
     return int((estimate.masses >= (1 - HELD) * max_mass).sum())
+
+
+def equal_parts(places: FloatArray, weights: FloatArray, count: int) -> FloatArray:
+    """Means of `count` cells that hold equal parts of some weight, by halving along the longer side."""
+    if not weights.any():
+        weights = np.ones(len(places))
+    if count == 1 or len(places) == 1:
+        return np.tile(weights @ places / weights.sum(), (count, 1))
+    axis = int(np.argmax(np.ptp(places, axis=0)))
+    order = np.argsort(places[:, axis], kind="stable")
+    reached = np.cumsum(weights[order])
+    left = count // 2
+    edge = reached[-1] * left / count
+    last = int(np.searchsorted(reached, edge))
+    # The place on the edge belongs to both sides, in part.
+    near, far = weights[order[: last + 1]], weights[order[last:]]
+    far[0] = reached[last] - edge
+    near[-1] -= far[0]
+    return np.concatenate(
+        [
+            equal_parts(places[order[: last + 1]], near, left),
+            equal_parts(places[order[last:]], far, count - left),
+        ]
+    )

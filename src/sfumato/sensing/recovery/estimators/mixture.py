@@ -18,6 +18,7 @@ from sfumato.sensing.recovery.estimators.heat_scene import (
     CRITERION,
     TINY,
     Scene,
+    equal_parts,
     held_by,
     scene_of,
 )
@@ -225,30 +226,6 @@ def _lightest_moved(
 def _no_components(scene: Scene, counts: list[int]) -> tuple[FloatArray, FloatArray]:
     middle = (scene.low + scene.high) / 2
     return np.tile(middle, (len(counts), max(counts), 1)), np.zeros((len(counts), max(counts)))
-
-
-def equal_parts(places: FloatArray, weights: FloatArray, count: int) -> FloatArray:
-    """Means of `count` cells that hold equal parts of some weight, by halving along the longer side."""
-    if not weights.any():
-        weights = np.ones(len(places))
-    if count == 1 or len(places) == 1:
-        return np.tile(weights @ places / weights.sum(), (count, 1))
-    axis = int(np.argmax(np.ptp(places, axis=0)))
-    order = np.argsort(places[:, axis], kind="stable")
-    reached = np.cumsum(weights[order])
-    left = count // 2
-    edge = reached[-1] * left / count
-    last = int(np.searchsorted(reached, edge))
-    # The place on the edge belongs to both sides, in part.
-    near, far = weights[order[: last + 1]], weights[order[last:]]
-    far[0] = reached[last] - edge
-    near[-1] -= far[0]
-    return np.concatenate(
-        [
-            equal_parts(places[order[: last + 1]], near, left),
-            equal_parts(places[order[last:]], far, count - left),
-        ]
-    )
 
 
 def _climb(scene: Scene, places: FloatArray, masses: FloatArray) -> list[_Peak]:

@@ -152,7 +152,6 @@ def release(
         [out],
         receipt=paid.receipts[0].entry.hash,
         what="answers",
-        tell=lambda message: say(message, quiet=False),
     )
     count = int((paid.answers >= 0).sum())
     say(f"released {count} answers, {paid.statement}", quiet=quiet or json)

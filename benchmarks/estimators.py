@@ -9,17 +9,15 @@ line, 2 s of the path.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.sensing import (
     Operator,
-    Spread,
-    bands,
     bayes_median,
     graph_diffusion,
     heat_line,
@@ -30,10 +28,10 @@ from sfumato.sensing import (
     posterior,
     recover,
     resolution,
-    whisper_posterior,
-    whisper_spread,
 )
 from sfumato.sensing.model.operators import HeatLine, HeatPlane, even_places
+from sfumato.sensing.recovery.estimators import bands
+from sfumato.sensing.whisper import Spread, whisper_posterior, whisper_spread
 from sfumato.spaces import Graph, Grid
 
 FloatArray = npt.NDArray[np.float64]
@@ -128,7 +126,7 @@ def main() -> None:
     for name, (operator, sigma) in scenes().items():
         for what, work in estimators(operator, sigma).items():
             work(readings(operator, sigma, 0), 0)  # compiles
-            fresh = replace(operator)
+            fresh = copy.copy(operator)  # nothing that was computed for it is kept
             walls, cpu = [], []
             again = estimators(fresh, sigma)[what]
             for trial in range(1 if what == "resolution" else DRAWS):

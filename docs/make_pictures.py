@@ -33,15 +33,15 @@ from sfumato.sensing import (
     NoisePlan,
     Operator,
     Site,
-    bands,
     bayes_median,
-    block_graph,
     graph_diffusion,
     heat_line,
     plan,
     posterior,
     recover,
 )
+from sfumato.sensing.planning import block_graph
+from sfumato.sensing.recovery.estimators import bands
 from sfumato.spaces import Area, Grid, area_in_degrees, area_of_plane
 from sfumato.transport import GridFlow, emd
 

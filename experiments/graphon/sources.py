@@ -8,7 +8,8 @@ from experiments.sensors.points import Part, Point, share
 
 from sfumato.graphon import Blocks
 from sfumato.privacy import MovedMass, gaussian_sigma
-from sfumato.sensing import block_graph, graph_diffusion, sensitivity
+from sfumato.sensing import graph_diffusion, sensitivity
+from sfumato.sensing.planning import block_graph
 
 NODES, INSIDE, ACROSS, RATE, DELTA = 500, 0.05, 0.001, 2.0, 0.1
 DRAWS = 100  # of source and noise, on each graph

@@ -22,7 +22,8 @@ from experiments.sensors.protocol import (
 )
 
 from sfumato.figures import draw_line_recovery
-from sfumato.sensing import HeatLine, Recovery, heat_line
+from sfumato.sensing import Recovery, heat_line
+from sfumato.sensing.model.operators import HeatLine
 from sfumato.transport import emd
 
 RADII = (METHODS[0], METHODS[2])

@@ -12,7 +12,9 @@ from experiments.sensors.protocol import METHODS, FloatArray, Method, generator
 from sfumato.errors import SolverFailed
 from sfumato.figures import draw_graph_recovery
 from sfumato.privacy import MovedMass, gaussian_sigma
-from sfumato.sensing import GraphDiffusion, block_graph, graph_diffusion, recover, sensitivity
+from sfumato.sensing import graph_diffusion, recover, sensitivity
+from sfumato.sensing.model.operators import GraphDiffusion
+from sfumato.sensing.planning import block_graph
 from sfumato.sensing.recovery import community_of
 
 NODES, DELTA = 500, 0.1

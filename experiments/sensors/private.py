@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from experiments.sensors.noisy import said
+from experiments.sensors.papers_tables import tables
 from experiments.sensors.points import Part, Point, Table, picture, points, table
 from experiments.sensors.protocol import OURS, PAPERS, Axis, Draw, Setting, run_panel
-
-from sfumato.sensing.planning import tables
 
 BASE = Setting()  # t = 0.1 and mu = 1/2, so that T = 0.05
 # 6b is m by the text; the other panels and all values are ours. T > 1/2 is beyond the papers'

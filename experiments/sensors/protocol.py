@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from sfumato.errors import SolverFailed
 from sfumato.privacy import SwappedCells, gaussian_sigma
-from sfumato.sensing import HeatLine, Recovery, heat_line, recover, sensitivity
+from sfumato.sensing import Recovery, heat_line, recover, sensitivity
+from sfumato.sensing.model.operators import HeatLine
 from sfumato.spaces import Line
 from sfumato.transport import emd
 

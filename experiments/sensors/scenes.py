@@ -19,22 +19,12 @@ from experiments.sensors.estimators import least, noise, scene
 from experiments.sensors.protocol import generator
 
 from sfumato.privacy import RandomisedResponse
-from sfumato.sensing import (
-    Estimate,
-    block_graph,
-    community_of,
-    emd_of,
-    fit_field,
-    heat_line,
-    misfit,
-    suspects,
-    track,
-    whisper_cascade,
-    whisper_posterior,
-    whisper_spread,
-)
-from sfumato.sensing.recovery import places_of
-from sfumato.sensing.whisper import Spread
+from sfumato.sensing import emd_of, heat_line, misfit
+from sfumato.sensing.diagnostics import fit_field, suspects
+from sfumato.sensing.planning import block_graph
+from sfumato.sensing.recovery import Estimate, community_of, places_of
+from sfumato.sensing.tracking import track
+from sfumato.sensing.whisper import Spread, whisper_cascade, whisper_posterior, whisper_spread
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

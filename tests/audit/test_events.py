@@ -10,9 +10,9 @@ import pytest
 from numpy.random import Generator
 
 from sfumato._types import FloatArray
-from sfumato.audit.boxes.samples import WORD, code, encoder_of
+from sfumato.audit.boxes.samples import WORD, code, encoder_of, keys_of
 from sfumato.audit.fixed.events import Candidate, shares, thresholds
-from sfumato.audit.fixed.features import keys_of, leading_bins, lowest_bits
+from sfumato.audit.fixed.features import leading_bins, lowest_bits
 from sfumato.audit.fixed.fitting import fit_scorers
 from sfumato.audit.fixed.scorers import Column, Logistic, Scorer, Sign
 

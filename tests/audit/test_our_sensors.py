@@ -16,6 +16,8 @@ import sfumato.sensing as sensing
 from sfumato.audit.assertion import assert_claim
 from sfumato.audit.boxes.box import Pair, SampleBox
 from sfumato.privacy import ZCDP, ApproxDP, Guarantee, Ledger, MovedMass
+from sfumato.sensing.model.operators import HeatLine
+from sfumato.sensing.release import Device, MasterKey, Snapshot, unit_of, write_device_key
 
 pytestmark = pytest.mark.statistical
 
@@ -40,7 +42,7 @@ def hall(step: str = "0") -> sensing.Site:
 def worst_move(site: sensing.Site, plan: sensing.NoisePlan) -> Pair:
     """Sources at the largest earth mover's distance that is promised for, where it changes readings most."""
     assert isinstance(site.neighbors, MovedMass)
-    assert isinstance(site.operator, sensing.HeatLine)
+    assert isinstance(site.operator, HeatLine)
     assert plan.sensitivity.place is not None
     half = float(site.neighbors.radius) / MASS / 2
     ways = site.sensors.positions[:, 0] - plan.sensitivity.place[0]
@@ -49,12 +51,10 @@ def worst_move(site: sensing.Site, plan: sensing.NoisePlan) -> Pair:
 
 
 def readings(
-    site: sensing.Site, plan: sensing.NoisePlan, device: sensing.Device | None = None
-) -> tuple[Callable[[Any], sensing.Snapshot], Guarantee]:
-    def once(values: Any) -> sensing.Snapshot:
-        ledger = Ledger.rehearsal(
-            plan.cost, unit=sensing.unit_of(site.sensors), neighbors=site.neighbors
-        )
+    site: sensing.Site, plan: sensing.NoisePlan, device: Device | None = None
+) -> tuple[Callable[[Any], Snapshot], Guarantee]:
+    def once(values: Any) -> Snapshot:
+        ledger = Ledger.rehearsal(plan.cost, unit=unit_of(site.sensors), neighbors=site.neighbors)
         return sensing.release_snapshot(
             values, site, plan, ledger=ledger, device=device, public=True
         )
@@ -62,20 +62,20 @@ def readings(
     return once, once(np.zeros(2)).guarantee
 
 
-def all_sensors(once: Callable[[Any], sensing.Snapshot]) -> Pairs:
+def all_sensors(once: Callable[[Any], Snapshot]) -> Pairs:
     return lambda values, runs: np.array([once(values).release.value for _ in range(runs)])
 
 
 @pytest.fixture
-def device(tmp_path: Path, key: bytes) -> sensing.Device:
-    sensing.write_device_key(tmp_path / "d.key", sensing.MasterKey(key), "gateway")
-    return sensing.Device(tmp_path / "d.key")
+def device(tmp_path: Path, key: bytes) -> Device:
+    write_device_key(tmp_path / "d.key", MasterKey(key), "gateway")
+    return Device(tmp_path / "d.key")
 
 
 SENSED = ApproxDP(1, "1e-2")
 
 
-def test_sealed_readings_keep_what_they_state_together_and_each(device: sensing.Device) -> None:
+def test_sealed_readings_keep_what_they_state_together_and_each(device: Device) -> None:
     """The seal itself is not looked at: it is a number that nobody without the key can tell from chance."""
     site = hall()
     plan = sensing.plan(site, SENSED)
@@ -110,7 +110,7 @@ def test_readings_with_a_step_of_their_own_keep_what_they_state() -> None:
     )
 
 
-def test_a_third_of_the_noise_of_a_sensor_is_refuted(device: sensing.Device) -> None:
+def test_a_third_of_the_noise_of_a_sensor_is_refuted(device: Device) -> None:
     site = hall()
     plan = sensing.plan(site, SENSED)
     pair = worst_move(site, plan)

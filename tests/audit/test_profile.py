@@ -12,8 +12,8 @@ from scipy import stats
 
 from sfumato._types import FloatArray
 from sfumato.audit.boxes.box import FunctionBox, Pair
+from sfumato.audit.boxes.samples import keys_of
 from sfumato.audit.fixed.delta_profile import delta_upper, deviation, numbered, profile
-from sfumato.audit.fixed.features import keys_of
 from sfumato.audit.fixed.ratio import delta_lower
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting import bernstein_tail, hockey_stick

@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[2]
 # Written down here once more: the table of the package must not be judged by itself.
 ALOUD = {
     "public", "one_row_one_user", "prior", "per_source", "largest", "epsilon", "delta", "rho",
-    "budget_epsilon", "budget_delta", "window", "share", "bounds_share", "mass_per_period", "overwrite",
+    "budget_epsilon", "budget_delta", "window", "share", "bounds_share", "mass_per_period", "method_option",
+    "overwrite",
 }  # fmt: skip
 COSTS = {
     "epsilon", "delta", "rho", "budget_epsilon", "budget_delta", "window", "share", "bounds_share",

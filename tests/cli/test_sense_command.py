@@ -33,18 +33,10 @@ from tests.cli.sense_runs import (
 
 from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass, SwappedCells
 from sfumato.privacy.accounting import rho_within
-from sfumato.sensing import (
-    GraphDiffusion,
-    HeatLine,
-    HeatPlane,
-    Matrix,
-    plan,
-    read_readings,
-    read_recovery,
-    read_site,
-    unit_of,
-)
+from sfumato.sensing import plan, read_readings, read_recovery, read_site
+from sfumato.sensing.model.operators import GraphDiffusion, HeatLine, HeatPlane, Matrix
 from sfumato.sensing.pipeline import payer
+from sfumato.sensing.release import unit_of
 from sfumato.spaces import Graph, Grid, Line, Points
 
 pytestmark = pytest.mark.unit

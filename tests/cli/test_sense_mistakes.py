@@ -25,7 +25,8 @@ from tests.cli.sense_runs import (
 
 from sfumato.errors import InvalidInput, LedgerBusy
 from sfumato.privacy import Ledger
-from sfumato.sensing import Readings, Snapshot, read_readings
+from sfumato.sensing import Readings, read_readings
+from sfumato.sensing.release import Snapshot
 
 pytestmark = pytest.mark.unit
 

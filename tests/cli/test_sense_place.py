@@ -10,7 +10,8 @@ import pytest
 from tests.cli.sense_runs import TOLD, alone, answer, done, refused, rows, table
 
 from sfumato.privacy import ApproxDP, MovedMass, SwappedCells
-from sfumato.sensing import Sensors, Site, heat_line, linear, place_sensors, read_site
+from sfumato.sensing import Sensors, Site, heat_line, linear, read_site
+from sfumato.sensing.planning import place_sensors
 from sfumato.sensing.planning.forecast import Estimator, Lot, Scene
 from sfumato.spaces import Line
 

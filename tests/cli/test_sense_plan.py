@@ -17,7 +17,6 @@ from sfumato.figures.recovery.forecast_panels import draw_recovery_forecast
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
 from sfumato.privacy.accounting.codec import encode
 from sfumato.sensing import Site, heat_line, linear, plan, read_site, resolution
-from sfumato.sensing.model.operators.build import time_of
 from sfumato.sensing.planning import design as designs
 from sfumato.sensing.planning import requirement as needs
 from sfumato.sensing.planning.forecast import Estimator, Lot, Scene
@@ -351,7 +350,7 @@ def test_the_best_time_is_that_of_the_better_estimator() -> None:
     """R is right at the planned time and the Bayes median, which is worse here, at half of it."""
 
     def law(scene: Scene, lot: Lot, estimator: Estimator) -> float:
-        early = time_of(scene.operator) == 0.025
+        early = scene.operator.time == 0.025
         off = 0.1 + 0.01 * float(lot.masses[0])
         return off * (2 if early else 1) if estimator == "least mass" else off * (4 if early else 8)
 

@@ -17,8 +17,9 @@ from sfumato.figures import sheet
 from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx, gaussian_sigma
 from sfumato.privacy.accounting.codec import encode
 from sfumato.privacy.accounting.numbers import exact, plain
-from sfumato.sensing import cost_after, read_readings, read_site
+from sfumato.sensing import read_readings, read_site
 from sfumato.sensing.pipeline.track import uneven
+from sfumato.sensing.release import cost_after
 from sfumato.sensing.render.track import one_too_many
 from sfumato.sensing.results import TrackResult
 from sfumato.sensing.tracking.cost import cost_of, dearest, losses_of

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.audit.drifting import drifting
 from tests.cli.audit_runs import answer, mechanisms, run
@@ -122,9 +123,10 @@ def test_an_audit_of_samples_is_the_same_from_everywhere(rng: np.random.Generato
     called = audit_claim(("a.csv", "b.csv"), "epsilon=1", bound=True, budget="60s,1000000")
     assert timeless(called.summary()) == timeless(told)
     assert timeless(read_verdict("v.json").to_json()) == timeless(called.to_json())
-    arrays = audit_claim((sides[0], sides[1]), "epsilon=1", bound=True, budget="60s,1000000")
     other = {"target": None, "pairs": None}
-    assert timeless(arrays.summary() | other) == timeless(told | other)
+    for both in (sides, [side.tolist() for side in sides], [pd.Series(side) for side in sides]):
+        held = audit_claim((both[0], both[1]), "epsilon=1", bound=True, budget="60s,1000000")
+        assert timeless(held.summary() | other) == timeless(told | other)
 
 
 def test_an_audit_of_a_command_is_the_same_from_everywhere() -> None:

@@ -14,10 +14,10 @@ from experiments.sensors.estimators import Setting, run_trial
 from tests.cli.sense_runs import alone, answer, clear, done, run
 
 from sfumato.errors import InvalidParameter
-from sfumato.sensing import Answer, CredibleRegion, Estimate, Operator, heat_line
+from sfumato.sensing import Operator, heat_line
 from sfumato.sensing.pipeline import recover_sources
 from sfumato.sensing.planning import Scene, draw_lots, error_of
-from sfumato.sensing.recovery import places_of
+from sfumato.sensing.recovery import Answer, CredibleRegion, Estimate, places_of
 from sfumato.sensing.recovery.estimators import (
     RecoveryProblem,
     estimator_named,

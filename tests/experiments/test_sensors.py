@@ -14,6 +14,7 @@ import pytest
 from experiments.sensors import delta, many, network, report
 from experiments.sensors.claims import Claim, Kind, Verdict, decide, read_claims, verdicts
 from experiments.sensors.intervals import slope
+from experiments.sensors.papers_tables import tables
 from experiments.sensors.points import (
     Part,
     Point,
@@ -452,3 +453,11 @@ def test_tables_of_a_page() -> None:
         "| it rises | sec. 1 | **does not hold** | 2 [2, 2] to 1 [1, 1] for m 1 to 2. It does not |"
         in shown
     )
+
+
+@pytest.mark.unit
+def test_the_papers_tables_say_what_follows_from_the_proof() -> None:
+    rows = {(row.table, row.variable): row for row in tables()}
+    assert len(rows) == len(tables()) == 7
+    assert "sqrt(sigma)" in rows["noisy", "sigma"].follows
+    assert "T^-3/4" in rows["private", "T"].follows

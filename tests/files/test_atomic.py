@@ -15,7 +15,7 @@ from tests.broken_disk import fill
 from sfumato.errors import InvalidInput
 from sfumato.files import atomic, check_writable, remove_drafts, whole_file, write_file, write_table
 from sfumato.heatmap.export.formats import save
-from sfumato.sensing import Device, new_master_key, write_device_key
+from sfumato.sensing.release import Device, new_master_key, write_device_key
 
 pytestmark = pytest.mark.unit
 

@@ -207,7 +207,7 @@ def test_a_public_table_becomes_a_place(tmp_path: Path) -> None:
     assert found.user[0] == found.user[1] != found.user[2]
     whole = public_place(str(file), columns, name="rows")
     assert whole.x.tolist() == [0.0, 0.1, 0.05, 1.0]
-    with pytest.raises(InvalidParameter, match="name their column with --user"):
+    with pytest.raises(InvalidParameter, match="name their column with `user`"):
         public_place(str(file), Columns(None, "lon", "lat", one_row_one_user=True), name="rows")
     with pytest.raises(InvalidInput, match="must rise from low to high"):
         public_place(str(file), columns, name="rows", bounds=(10.0, 44.0, 12.0, 40.0))

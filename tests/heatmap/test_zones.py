@@ -23,7 +23,8 @@ from sfumato.heatmap.analysis.zones import (
     totals_geojson,
     zone_totals,
 )
-from sfumato.heatmap.inference.uncertainty import DRAWS, MapPosterior
+from sfumato.heatmap.inference.map_posterior import MapPosterior
+from sfumato.heatmap.inference.uncertainty import DRAWS
 from sfumato.heatmap.results import HeatmapRelease
 from sfumato.heatmap.tiles import inside
 from sfumato.spaces import Area, area_in_degrees

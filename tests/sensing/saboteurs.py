@@ -23,11 +23,11 @@ def rounding_not_counted() -> None:
             2
         ) ** exponent
 
-    sensing("plan")._moved = smooth
+    sensing("release.noise_plan")._moved = smooth
 
 
 def step_never_written() -> None:
-    sensing("keys")._replace = lambda path, data: None
+    sensing("release.keys")._replace = lambda path, data: None
 
 
 def epoch_without_chance() -> None:
@@ -35,77 +35,71 @@ def epoch_without_chance() -> None:
 
 
 def changed_readings_unsealed() -> None:
-    sensing("seal").hmac = SimpleNamespace(compare_digest=lambda one, other: True)
+    sensing("release.seal").hmac = SimpleNamespace(compare_digest=lambda one, other: True)
 
 
 def seals_without_their_site() -> None:
-    sensing("readings")._sealed = lambda site, names, time: [list(names), time]
+    sensing("release.readings")._sealed = lambda site, names, time: [list(names), time]
 
 
 def any_sensors_in_the_ledger() -> None:
-    sensing("plan").unit_of = lambda sensors, window="": "source"
+    sensing("release.noise_plan").unit_of = lambda sensors, window="": "source"
 
 
 def residual_not_looked_at() -> None:
-    sensing("check").SLACK = float("inf")
+    sensing("recovery.verify").SLACK = float("inf")
 
 
 def sensitivity_per_step() -> None:
     """The papers' formula on the line: neighbors one step apart, not one unit of distance."""
-    module = sensing("sensitivity")
-    true = module._changes
-    module._changes = lambda operator, *, over_distance: true(operator, over_distance=False)
+    module = sensing("model.sensitivity")
+    true = module._scale
+    module._scale = lambda operator, neighbors: (False, true(operator, neighbors)[1])
 
 
 def readings_count_once() -> None:
     """A day of readings for the price of one."""
-    module = sensing("rounds")
+    module = sensing("release.rounds")
     true = module._cost
     module._cost = lambda loss, squared, count, delta: true(loss, squared / count, count, delta)
 
 
 def whispers_twice_as_loud() -> None:
     """Each node lies as seldom as for twice the epsilon that was asked for."""
-    module = sensing("whisper")
+    module = sensing("whisper.answers")
     true = module.RandomisedResponse
     module.RandomisedResponse = lambda epsilon: true(2 * Fraction(epsilon))
 
 
 def centers_only() -> None:
     """Sensitivity from the centers of cells, as if nobody stood between them."""
-    import numpy as np
-
-    changes = sensing("changes")
-
-    def centers(operator: Any, *, over_distance: bool) -> Any:
-        columns, space = operator.columns(np.arange(operator.space.size)), operator.space
-        return changes.matrix_changes(
-            sensing("operators").Matrix(space, operator.sensors, columns),
-            over_distance=over_distance,
-        )
-
-    sensing("sensitivity").heat_changes = centers
+    by_columns = sensing("model.changes").column_changes
+    for kind in (
+        sensing("model.operators.heat_line").HeatLine,
+        sensing("model.operators.heat_plane").HeatPlane,
+    ):
+        kind.changes = lambda self, *, over_distance: by_columns(self, over_distance=over_distance)
 
 
 def any_unit() -> None:
     """Readings taken as if a source added 1 to them, whatever they are in."""
-    module = sensing("readings")
-    true = module.release
-    untold = sensing("simulate").synthetic_site
+    module = sensing("release.readings")
+    true = module.release_snapshot
+    untold = sensing("planning.synthetic").synthetic_site
 
     def guess(values: Any, site: Any, noise_plan: Any, **how: Any) -> Any:
         told = site if site.per_source else untold(site.name, site.operator, site.neighbors)
         planned = module.replace(noise_plan, site=told.digest)
         return true(values, told, planned, **how)
 
-    module.release = guess
-    room: Any = import_module("sfumato.sensing")
-    room.release = guess
+    for name in ("sfumato.sensing", "sfumato.sensing.release", "sfumato.sensing.release.readings"):
+        room: Any = import_module(name)
+        room.release_snapshot = guess
 
 
 def short_types_not_looked_at() -> None:
     """Readings in float16 as if they were doubles."""
-    sensing("readings")._check_types = lambda types, site: None
+    sensing("release.readings")._check_types = lambda types, site: None
 
 
 def _everywhere(name: str, broken: Any) -> None:
@@ -116,25 +110,27 @@ def _everywhere(name: str, broken: Any) -> None:
 
 
 def solver_measures_short() -> None:
-    true = sensing("solver.lengths").length
+    true = sensing("recovery.solver.norms").length
     _everywhere("length", lambda vector: true(vector) * 0.9)
 
 
 def solver_leaves_out_the_last_cell() -> None:
-    true = sensing("solver.parts").parts
+    true = sensing("recovery.solver.column_chunks").parts
 
     def shorter(operator: Any, cells: Any) -> Any:
         last = operator.shape[1] - 1
         return (part for part in true(operator, cells[cells != last]) if part.size)
 
     for name in ("price", "compress", "certify", "check"):
-        module = sensing("check") if name == "check" else sensing(f"solver.{name}")
+        module = (
+            sensing("recovery.verify") if name == "check" else sensing(f"recovery.solver.{name}")
+        )
         if hasattr(module, "parts"):
             module.parts = shorter
 
 
 def solver_diffuses_too_far() -> None:
-    true = sensing("solver.long_diffusion").diffuse_long
+    true = sensing("recovery.solver.long_diffusion").diffuse_long
     _everywhere(
         "diffuse_long",
         lambda operator, masses: true(replace(operator, rate=operator.rate * 1.001), masses),

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass, SwappedCells
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.release.keys import Device, MasterKey, write_device_key

@@ -12,7 +12,7 @@ from tests.chance import assert_share
 
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.build import graph_diffusion
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
 from sfumato.sensing.recovery.community import communities, community_of
 from sfumato.spaces import Graph
 

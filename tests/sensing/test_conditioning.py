@@ -11,8 +11,11 @@ import pytest
 
 from sfumato.privacy import SwappedCells
 from sfumato.sensing.diagnostics.conditioning import Conditioning, conditioning
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensitivity import sensitivity
 from sfumato.spaces import Graph, Grid, Line, Points
 

@@ -11,20 +11,10 @@ import pytest
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
-from sfumato.sensing import (
-    Site,
-    graph_diffusion,
-    heat_line,
-    heat_plane,
-    linear,
-    plan,
-    private_recovery_bound,
-    recovery_bound,
-    recovery_lower_bound,
-)
+from sfumato.sensing import Site, graph_diffusion, heat_line, heat_plane, linear, plan
 from sfumato.sensing.model.operators import begin_of
-from sfumato.sensing.model.operators.build import time_of
 from sfumato.sensing.planning import design as module
+from sfumato.sensing.planning import private_recovery_bound, recovery_bound, recovery_lower_bound
 from sfumato.sensing.planning import requirement as need_module
 from sfumato.sensing.planning.design import (
     Axis,
@@ -326,7 +316,7 @@ def test_what_is_as_good_and_what_helps_is_told_trial_by_trial() -> None:
 @pytest.mark.unit
 def test_the_best_is_that_of_the_estimator_that_is_used(rng: np.random.Generator) -> None:
     def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
-        early = time_of(scene.operator) == 0.025
+        early = scene.operator.time == 0.025
         return float(lot.masses[0]) + (early if estimator == "least mass" else not early)
 
     small: dict[str, Any] = {"TIMES": (-1, 0), "error_of": error}

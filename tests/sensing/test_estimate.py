@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.sensing import (
-    Estimate,
-    Recovery,
-    emd_of,
-    graph_diffusion,
-    heat_line,
-    heat_plane,
-    recover,
-)
+from sfumato.sensing import Recovery, emd_of, graph_diffusion, heat_line, heat_plane, recover
+from sfumato.sensing.recovery import Estimate
 from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.spaces import Graph, Grid, Points
 from sfumato.transport import emd, emd_apart, emd_euclidean

@@ -11,8 +11,9 @@ from scipy import stats
 from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing import heat_line, heat_plane, recover, synthetic_sources
+from sfumato.sensing import heat_line, heat_plane, recover
 from sfumato.sensing.planning import forecast as module
+from sfumato.sensing.planning import synthetic_sources
 from sfumato.sensing.planning.forecast import (
     Scene,
     draw_lots,

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from sfumato.privacy import ApproxDP, MovedMass, SwappedCells
 from sfumato.privacy.accounting import gaussian_delta
-from sfumato.sensing import HeatLine, HeatPlane, Site, heat_line, heat_plane, plan, sensitivity
+from sfumato.sensing import Site, heat_line, heat_plane, plan, sensitivity
 from sfumato.sensing.model.heat_changes import heat_changes, reach
-from sfumato.sensing.model.operators.build import even_places
+from sfumato.sensing.model.operators import HeatLine, HeatPlane
+from sfumato.sensing.model.operators.places import even_places
 from sfumato.sensing.model.steepest import PEAKS, Heat, majorant, steepest
 from sfumato.spaces import Grid, Line, Points
 

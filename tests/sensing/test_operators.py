@@ -13,8 +13,11 @@ from scipy import linalg, sparse, stats
 from scipy.sparse.linalg import aslinearoperator
 
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.spaces import Graph, Grid, Line, Points
 

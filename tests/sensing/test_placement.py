@@ -13,14 +13,12 @@ import pytest
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, PureDP, SwappedCells, gaussian_sigma
-from sfumato.sensing.model.operators.build import (
-    even_places,
-    graph_diffusion,
-    heat_line,
-    heat_plane,
-    linear,
-)
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.places import even_places
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensitivity import sensitivity
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.planning import forecast, placement

@@ -10,8 +10,11 @@ from scipy.sparse.linalg import aslinearoperator
 from scipy.stats import chi2
 from tests.chance import assert_share
 
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.planning.synthetic import block_graph
 from sfumato.sensing.recovery.radius import default_radius, papers_radius
 from sfumato.spaces import Graph, Grid, Line
@@ -80,7 +83,7 @@ def test_by_hand() -> None:
     )
     # A hundred times the mass makes both strong, and so does noise below a hundredth: two degrees,
     # 2 ln 10.
-    assert default_radius(two, np.array([5.0, 3.0]), 0.5, upper=100.0) == pytest.approx(
+    assert default_radius(two, np.array([5.0, 3.0]), 0.5, max_mass=100.0) == pytest.approx(
         0.5 * np.sqrt(2 * np.log(10))
     )
     assert default_radius(two, np.array([5.0, 3.0]), 0.001) == pytest.approx(

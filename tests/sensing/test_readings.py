@@ -40,7 +40,8 @@ from sfumato.privacy import (
 )
 from sfumato.privacy.accounting import gaussian_delta
 from sfumato.privacy.noise.laws import LARGEST_ROUNDED
-from sfumato.sensing.model.operators.build import heat_line, linear
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site

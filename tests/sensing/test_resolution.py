@@ -13,8 +13,10 @@ from tests.chance import assert_share
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.resolution import _cell_gap, gap, resolution
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.model.operators.kinds import HeatLine
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import HeatLine, heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
 from sfumato.spaces import Graph, Grid, Line, Points
 
 Z = float(ndtri(0.95))
@@ -116,7 +118,7 @@ def test_the_line_is_hardest_at_its_ends() -> None:
     assert (more.separation, more.worst) == (found.separation, found.worst)
     assert (
         "closer than 0.161 cannot be told from a single one of any mass with 95 % certainty"
-        in found.said
+        in found.message
     )
 
 
@@ -127,7 +129,7 @@ def test_noise_and_certainty_move_it_and_much_noise_ends_it() -> None:
     assert resolution(LINE, sigma=0.1, confidence=0.8).separation < sizes[1]
     none = resolution(LINE, sigma=100.0)
     assert none.separation == none.best == none.worst == math.inf
-    assert "cannot be told from a single one" in none.said
+    assert "cannot be told from a single one" in none.message
     assert (
         resolution(heat_line(sources=1, sensors=5, diffusion_time=0.1), sigma=0.1).separation
         == math.inf
@@ -171,7 +173,7 @@ def test_cells_by_hand() -> None:
     assert some.worst == math.inf
     assert dict(some.shares)[0.25] == pytest.approx(2 / 3)
     assert some.separation == math.inf
-    assert "95 % of pairs can be" in resolution(each, sigma=near).said
+    assert "95 % of pairs can be" in resolution(each, sigma=near).message
 
 
 @pytest.mark.reference

@@ -23,7 +23,7 @@ from sfumato.privacy import (
 from sfumato.privacy.accounting import gaussian_delta, pld
 from sfumato.privacy.ledger import Spent
 from sfumato.privacy.ledger.budget import charge
-from sfumato.sensing.model.operators.build import heat_line
+from sfumato.sensing.model.operators.heat_line import heat_line
 from sfumato.sensing.model.sensitivity import Sensitivity, sensitivity
 from sfumato.sensing.release.noise_plan import NoisePlan, plan_noise
 from sfumato.sensing.release.rounds import DAY, cost_after, noise_for

@@ -20,8 +20,11 @@ from sfumato.privacy import AddRemoveUser, MovedMass, SwappedCells
 from sfumato.privacy.accounting import gaussian_delta
 from sfumato.sensing.model.changes import Largest
 from sfumato.sensing.model.graph_sensitivity import by_bounds, by_rows, diffusion_error
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
-from sfumato.sensing.model.operators.kinds import Operator
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensitivity import Sensitivity, _up, per_sensor_loss, sensitivity
 from sfumato.spaces import Graph, Grid, Line, Points
 from sfumato.transport import emd, emd_euclidean

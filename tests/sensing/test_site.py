@@ -11,7 +11,10 @@ import pytest
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import MovedMass, SwappedCells
-from sfumato.sensing.model.operators.build import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
+from sfumato.sensing.model.operators.heat_line import heat_line
+from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site, part_of_site, read_site
 from sfumato.spaces import Graph, Grid, Line

@@ -16,15 +16,9 @@ import pytest
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ApproxDP, Ledger, MovedMass
-from sfumato.sensing import (
-    Site,
-    Snapshot,
-    heat_line,
-    plan,
-    release_snapshot,
-    synthetic_site,
-    unit_of,
-)
+from sfumato.sensing import Site, heat_line, plan, release_snapshot
+from sfumato.sensing.planning import synthetic_site
+from sfumato.sensing.release import Snapshot, unit_of
 from sfumato.sensing.release.readings import _in_sources, quantise
 
 LOSS = ApproxDP(1, "1e-6")

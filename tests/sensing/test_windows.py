@@ -11,7 +11,7 @@ import pytest
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass
 from sfumato.privacy.accounting import rho_within
-from sfumato.sensing.model.operators.build import heat_line
+from sfumato.sensing.model.operators.heat_line import heat_line
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.planning.synthetic import synthetic_site
 from sfumato.sensing.release.noise_plan import NoisePlan

@@ -64,6 +64,10 @@ def assert_private(
     Raises:
         AssertionError: If the claim is refuted, or nothing was tested.
         InvalidParameter: If a parameter is out of range; nothing was run.
+
+    >>> from sfumato.audit.catalogue import laplace
+    >>> assert_private(laplace, epsilon=1, pairs=[(0, 1)], runs=4000).kind
+    'NOT_REFUTED'
     """
     __tracebackhide__ = True
     claim = Claim(

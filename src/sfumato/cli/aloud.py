@@ -31,6 +31,7 @@ ALOUD = {
     "share",
     "bounds_share",
     "mass_per_period",
+    "method_option",
     # replaces what is there
     "overwrite",
 }

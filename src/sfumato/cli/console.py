@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json as json_
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -51,6 +52,19 @@ def fail(message: str, *, code: int, json: bool) -> NoReturn:
     raise typer.Exit(code)
 
 
+def in_flags(message: str, options: Collection[str]) -> str:
+    """A message of the library, in which a parameter that is an option of the command is its flag.
+
+    >>> in_flags("must be public, said aloud by `public`; see `help`", {"public"})
+    'must be public, said aloud by --public; see `help`'
+    """
+    return re.sub(
+        r"`(\w+)`",
+        lambda found: f"--{found[1].replace('_', '-')}" if found[1] in options else found[0],
+        message,
+    )
+
+
 def sentences(command: Callable[P, R]) -> Callable[P, R]:
     """A command whose mistakes end in one sentence and an exit code, not in a traceback."""
 
@@ -59,7 +73,8 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except SfumatoError as error:
-            fail(str(error), code=exit_code(error), json=bool(kwargs.get("json", False)))
+            message = in_flags(str(error), kwargs)
+            fail(message, code=exit_code(error), json=bool(kwargs.get("json", False)))
         except BrokenPipeError:  # whoever reads our results has seen enough
             raise
         except OSError as error:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.heatmap_options import four_numbers
 
@@ -41,7 +40,6 @@ def demo(
     result = run_demo(
         out,
         epsilon=epsilon,
-        rng=chance(),
         watch=lambda message: say(message, quiet=quiet or json),
     )
     show(result.to_json(), f"report: {result.report}", json=json)
@@ -67,6 +65,6 @@ def city(
     from sfumato.heatmap.benchmark import write_city
 
     box = four_numbers(bounds)
-    written = write_city(file, users=users, family=family.value, bounds=box, rng=chance())
+    written = write_city(file, users=users, family=family.value, bounds=box)
     say(f"made up {users:,} people", quiet=quiet or json)
     show(written.to_json(), written.written, json=json)

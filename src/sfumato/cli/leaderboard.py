@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.audit_live import aside
-from sfumato.cli.chance import chance
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.cli.heatmap_options import Overwrite, X, Y, four_numbers, keep_apart
 from sfumato.errors import InvalidParameter
@@ -113,7 +112,6 @@ def leaderboard(
             public=public,
             columns=Columns(user or None, x, y),
             bounds=four_numbers(bounds) if bounds else None,
-            chance=chance,
             watch=watch,
         )
     write_leaderboard(result, out, overwrite=overwrite)

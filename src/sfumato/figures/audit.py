@@ -43,6 +43,20 @@ def draw_wealth(
 
     Wealth begins at 1. If the claim is true, it ever reaches the line with chance at most 1 over
     it.
+
+    Args:
+        runs: How many runs of the mechanism there were at each look, both inputs together.
+        wealth: The wealth at each look, at least 0; it begins at 1.
+        needed: The wealth, above 1, at which the claim is refuted.
+        caption: Words below the picture, wrapped.
+        title: What the panel is called; a usual title if empty.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For arrays of another shape, numbers that are not finite, or nothing to
+            draw.
     """
     x = vector("runs", runs, np.size(runs), "looks")
     y = vector("wealth", wealth, x.size, "looks")
@@ -96,9 +110,22 @@ def draw_witness(
 ) -> bytes:
     """One PNG of why a claim is refuted: how often two inputs reach an event, and how often the first may.
 
-    `shares` are those of the first and the second input, `low` and `high` the ends of their
-    intervals; `allowed` is the share that the claim leaves the first, given the second, with the
-    ends of its interval, and `allowance` says how it is computed.
+    Args:
+        names: What the two inputs are called.
+        shares: The share of runs of each that reach the event.
+        low: Lower ends of their intervals.
+        high: Upper ends of their intervals.
+        allowed: The share that the claim leaves the first input, given the second, and the ends of
+            its interval.
+        allowance: How that share is computed, in words.
+        caption: Words below the picture, wrapped.
+        title: What the panel is called; a usual title if empty.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For shares outside of their intervals, or other than two inputs.
     """
     share = vector("shares", shares, 2, "inputs")
     ends = np.stack([vector("low", low, 2, "inputs"), vector("high", high, 2, "inputs")])
@@ -156,8 +183,23 @@ def draw_band(
 ) -> bytes:
     """One PNG of delta at every epsilon: between which curves it lies, and what a claim allows.
 
-    The claim is broken where its curve is below the band. `claim` marks its own epsilon and delta,
-    if it has.
+    The claim is broken where its curve is below the band.
+
+    Args:
+        epsilons: At least two values, increasing.
+        lower: What delta is at least, at each epsilon.
+        upper: What delta is at most, at each epsilon.
+        allowed: What the claim allows at each epsilon.
+        claim: The claim's own epsilon and delta, marked, if it has them.
+        caption: Words below the picture, wrapped.
+        title: What the panel is called; a usual title if empty.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For arrays of another shape, numbers that are not finite, or nothing to
+            draw.
     """
     x = vector("epsilons", epsilons, np.size(epsilons), "epsilons")
     ends = [

@@ -51,11 +51,26 @@ def flow_field(
 ) -> bytes:
     """One PNG of two maps and, between them, what moves: where mass leaves and arrives, and its way.
 
-    `east` is the mass that crosses each border eastward, [row, column], `north` the same northward,
-    both signed, as a `GridFlow` has them; row 0 is the south. Arrows stand for square blocks of
-    cells, at most 24 along a side. Their length grows with the square root of the mass that passes
-    through, up to `longest` (if not given, what a quarter of a row holds at `top`); where hardly
-    anything moves there is none. Like `top`, `longest` is given, never read off the data.
+    Arrows stand for square blocks of cells, at most 24 along a side. Their length grows with the square root
+    of the mass that passes through; where hardly anything moves there is none.
+
+    Args:
+        p: The map before, [row, column], row 0 in the south.
+        q: The map after, of the same shape.
+        east: Mass that crosses each border eastward, signed, [row, column - 1], as a `GridFlow` has
+            it.
+        north: Mass that crosses each border northward, signed, [row - 1, column].
+        caption: Words below the picture, wrapped.
+        unit: What the color scale measures.
+        top: The top of the color scale, above 0: given, never read off the data.
+        longest: The mass of the longest arrow; what a quarter of a row holds at `top` if left out.
+        names: What the two maps are called.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For shapes that do not fit, or scales that are not above 0.
     """
     before, after = _image(p, "p"), _image(q, "q")
     if before.shape != after.shape:
@@ -100,6 +115,17 @@ def arrows(east: npt.ArrayLike, north: npt.ArrayLike, shape: tuple[int, ...]) ->
     """A flow across borders, gathered into at most 24 x 24 blocks; its total east and its total north stay.
 
     What crosses a border belongs in equal parts to the two cells it divides.
+
+    Args:
+        east: Mass that crosses each border eastward, [row, column - 1].
+        north: Mass that crosses each border northward, [row - 1, column].
+        shape: Rows and columns of the cells.
+
+    Returns:
+        The middle of each block, and the mass that passes through it east and north.
+
+    Raises:
+        InvalidParameter: For flows that are not those of such cells.
     """
     rows, columns = shape
     across, up = _image(east, "east"), _image(north, "north")

@@ -39,7 +39,20 @@ class Highlight:
 def draw_forecast(
     panels: Sequence[Series], *, x_label: str, marked: Highlight, caption: str
 ) -> bytes:
-    """One PNG with a panel for each metric, to see at a glance what more of x would buy."""
+    """One PNG with a panel for each metric, to see at a glance what more of x would buy.
+
+    Args:
+        panels: One series for each metric; x above 0.
+        x_label: What the x axis measures.
+        marked: The point that was asked for.
+        caption: Words below the picture, wrapped.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: Without a panel, or with an x that is not above 0.
+    """
     if not panels:
         raise InvalidParameter("a picture needs at least one panel, got none; nothing was drawn")
     if any(not (one.x > 0).all() for one in panels):

@@ -45,6 +45,20 @@ def blocks_picture(
 
     Numbers are written where there is room. Pass released values: the colors end at the largest of
     them.
+
+    Args:
+        matrix: The chance of an edge between each two blocks, [block, block].
+        shares: The share of nodes in each block, adding up to 1.
+        caption: Words below the picture, wrapped.
+        names: What the blocks are called; numbers if left out.
+        title: What the panel is called; a usual title if empty.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For arrays of another shape, numbers that are not finite, or nothing to
+            draw.
     """
     from matplotlib.colors import Normalize
 
@@ -126,9 +140,22 @@ def phase_picture(
 ) -> bytes:
     """One PNG of what a network can tell, at every density and number of blocks, and where yours is.
 
-    `regimes` [block, density] are places in `names`, from the least to the most. `trivial` is, for
-    each number of blocks, the density up to which nothing beats the empty answer; `point` a density
-    and a number of blocks.
+    Args:
+        densities: At least two largest chances of an edge, above 0.
+        blocks: At least two numbers of blocks.
+        regimes: For each [block, density] a place in `names`.
+        names: What a network can tell, from the least to the most; at most 4.
+        caption: Words below the picture, wrapped.
+        trivial: For each number of blocks, the density up to which nothing beats the empty answer.
+        point: The density and the number of blocks of one's own network.
+        title: What the panel is called; a usual title if empty.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For arrays of another shape, numbers that are not finite, or nothing to
+            draw.
     """
     from matplotlib.colors import ListedColormap
 

@@ -83,11 +83,23 @@ def draw_heatmap(
     under: Pixels | None = None,
     overlay: Overlay | None = None,
 ) -> bytes:
-    """One PNG of a heatmap [row, column], row 0 at the lowest y, with legend, scale bar and caption.
+    """One PNG of a heatmap with legend, scale bar and caption.
 
-    Colors go up to `top` as `shades` says; the legend marks the `floor`. With `under`, an RGB image
-    that fills the window, the heat lies over it and every pixel of the image is a pixel of the
-    picture. An `overlay` puts a hatch and rings over all of it, and their words under the legend.
+    Args:
+        values: The heatmap, [row, column], row 0 at the lowest y.
+        frame: Where it lies, and which part to show.
+        words: Title, subtitle, legend, caption and stamp.
+        top: The value of the darkest color, above 0; values in between are drawn as `shades` says.
+        floor: The value below which the map may be noise, marked at the legend; 0 for none.
+        under: An RGB image that fills the window: the heat lies over it, and every pixel of it is
+            one of the picture.
+        overlay: A hatch and rings over all of it, with their words under the legend.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For a top that is not above 0.
     """
     if values.ndim != 2 or not np.isfinite(values).all():
         raise InvalidParameter(

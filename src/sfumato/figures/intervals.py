@@ -79,9 +79,23 @@ def draw_intervals(
 ) -> bytes:
     """One PNG of measured values with 95 % intervals, for judging orderings and rates at a glance.
 
-    Each of `slopes` is drawn as a dashed line y = c x**slope through the middle of the first
-    series: a rate to compare with, on two log axes. The lower end of an interval that is not
-    positive is cut at a log axis.
+    Args:
+        series: 1 to 8 of them, each with a name of its own.
+        x_label: What the x axis measures.
+        y_label: What the y axis measures.
+        title: What the panel is called.
+        x_scale: "linear" or "log".
+        y_scale: "linear" or "log"; the lower end of an interval that is not above 0 is cut at a log
+            axis.
+        slopes: Rates to compare with on two log axes: dashed lines y = c x**slope through the
+            middle of the first series.
+        caption: Words below the picture, wrapped.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For too many series, names that repeat, or values that a log axis has not.
     """
     if not 0 < len(series) <= len(STYLES):
         raise InvalidParameter(

@@ -25,10 +25,21 @@ def draw_maps(
     unit: str,
     stamp: str = "",
 ) -> bytes:
-    """One PNG of several maps (row 0 in the south) that share a color scale from 0 to `top`.
+    """One PNG of several maps side by side that share a color scale.
 
-    `top` is given, never read off the data: a scale is a number that leaves too. `stamp` is written
-    across each map.
+    Args:
+        panels: A title and a map [row, column] each, row 0 in the south.
+        top: The top of the color scale, above 0: given, never read off the data, for it is a number
+            that leaves too.
+        caption: Words below the picture, wrapped.
+        unit: What the color scale measures.
+        stamp: Words across each map.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: Without a map, or with a top that is not above 0.
     """
     if not panels:
         raise InvalidParameter("a picture needs at least one map, got none")
@@ -65,10 +76,20 @@ def draw_maps(
 def draw_small_maps(
     panels: Sequence[tuple[str, npt.NDArray[np.float64]]], *, top: float, caption: str
 ) -> bytes:
-    """One PNG of several maps (row 0 in the south), row by row, to be told apart at a glance.
+    """One PNG of several maps, row by row, to be told apart at a glance.
 
-    All share a color scale from 0 to `top`, by `shades`: its root shows small places beside large
-    ones.
+    All share a color scale by `shades`: its root shows small places beside large ones.
+
+    Args:
+        panels: A title and a map [row, column] each, row 0 in the south.
+        top: The top of the color scale, above 0.
+        caption: Words below the picture, wrapped.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: Without a map, or with a top that is not above 0.
     """
     if not panels:
         raise InvalidParameter("a picture needs at least one map, got none; nothing was drawn")

@@ -45,9 +45,21 @@ def regret_picture(
 ) -> bytes:
     """One PNG of regret against bound: a line for each learner, and its bound dashed in the same color.
 
-    Each path has one number for each of `rounds` (1, 2, ... unless given). A bound is of the path
-    with its name; paths may go without one. The picture is cut above the highest path where a bound
-    is far away.
+    The picture is cut above the highest path where a bound is far away.
+
+    Args:
+        paths: Regret by name of the learner, one number for each round.
+        bounds: Bounds on the regret of some of them, by the same names.
+        caption: Words below the picture, wrapped.
+        title: What the panel is called; a usual title if empty.
+        rounds: The rounds, increasing; 1, 2, ... if left out.
+        rehearsal: Whether REHEARSAL is written across the panel.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For too many paths, bounds of others, or rounds that do not rise.
     """
     if not 1 <= len(paths) <= MOST or not bounds.keys() <= paths.keys():
         raise InvalidParameter(

@@ -54,7 +54,14 @@ TOPS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # of color scales: little of the sca
 
 
 def palette(dark: bool = False) -> Pixels:
-    """256 colors from paper to ink: magma, whose lightness changes evenly, blended into the paper."""
+    """256 colors from paper to ink: magma, whose lightness changes evenly, blended into the paper.
+
+    Args:
+        dark: For a dark page.
+
+    Returns:
+        RGB from 0 to 255, [256, 3].
+    """
     from matplotlib import colormaps
 
     steps = np.linspace(0, 1, 256)
@@ -96,6 +103,14 @@ def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
     The root shows small places beside large ones. Below the floor, where values tell little, they
     fade in proportion into the paper, so that what may well be noise does not look like a place.
 
+    Args:
+        values: Of any shape; below 0 counts as 0.
+        top: The value that is darkest, above 0.
+        floor: The value below which a map may be noise; 0 for none.
+
+    Returns:
+        Numbers from 0 to 1, of the same shape.
+
     >>> shades(np.array([0.0, 1.0, 4.0, 9.0]), top=4, floor=2)
     array([0.  , 0.25, 1.  , 1.  ])
     """
@@ -108,6 +123,13 @@ def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
 
 def round_number(value: float, steps: tuple[float, ...] = (1, 2, 5)) -> float:
     """The least of these steps times a power of ten that is at least the value: for scales and ticks.
+
+    Args:
+        value: Above 0.
+        steps: Numbers from 1 to below 10, increasing.
+
+    Returns:
+        The rounded number.
 
     >>> round_number(0.013), round_number(2.0), round_number(700), round_number(3.3, TOPS)
     (0.02, 2.0, 1000.0, 4.0)

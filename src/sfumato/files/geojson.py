@@ -17,9 +17,9 @@ from sfumato.errors import InvalidInput
 Polygon = tuple[FloatArray, ...]
 
 # What a file may ask of us: its text is held in memory several times over while it is parsed.
-MOST_BYTES = 2**27
-MOST_POSITIONS = 2**21
-MOST_DEPTH = 16  # collections inside collections
+MAX_BYTES = 2**27
+MAX_POSITIONS = 2**21
+MAX_DEPTH = 16  # collections inside collections
 # Beyond any unit on Earth; squares of it are far from the end of the doubles.
 FARTHEST = 1e12
 
@@ -38,14 +38,27 @@ class Feature:
     properties: dict[str, Any]
 
 
-def read_bytes(path: str | Path, *, undone: str, most: int = MOST_BYTES) -> bytes:
-    """The bytes of a public file of a reasonable size; `undone` ends the sentence of a refusal."""
+def read_bytes(path: str | Path, *, undone: str, max_bytes: int = MAX_BYTES) -> bytes:
+    """The bytes of a public file of a reasonable size; `undone` ends the sentence of a refusal.
+
+    Args:
+        path: The file; no pipe or device.
+        undone: What was not done because of a refusal.
+        max_bytes: The largest size, in bytes.
+
+    Returns:
+        What the file holds.
+
+    Raises:
+        InvalidInput: There is no such file, it is too large, or it cannot be read.
+
+    """
     file = Path(path)
     try:
         if not file.is_file():  # a pipe or a device may never end
             raise InvalidInput(f"there is no file at {file}; {undone}")
-        if file.stat().st_size > most:
-            raise InvalidInput(f"{file} may have at most {most} bytes, it has more; {undone}")
+        if file.stat().st_size > max_bytes:
+            raise InvalidInput(f"{file} may have at most {max_bytes} bytes, it has more; {undone}")
         return file.read_bytes()
     except OSError as problem:
         raise InvalidInput(f"cannot read {file}: {problem.strerror}; {undone}") from None
@@ -54,9 +67,22 @@ def read_bytes(path: str | Path, *, undone: str, most: int = MOST_BYTES) -> byte
 def features_of(data: bytes, name: str, *, undone: str) -> tuple[Feature, ...]:
     """The features of a GeoJSON text (RFC 7946): a collection of them, one of them, or a bare geometry.
 
-    >>> text = b'{"type": "LineString", "coordinates": [[0, 0], [3, 4]]}'
-    >>> features_of(text, "road.geojson", undone="nothing was charged")[0].lines[0].tolist()
-    [[0.0, 0.0], [3.0, 4.0]]
+    Args:
+        data: The text, UTF-8.
+        name: The name of the file, for messages.
+        undone: What was not done because of a refusal.
+
+    Returns:
+        The features; at least one has a position.
+
+    Raises:
+        InvalidInput: The text is no GeoJSON, has no shape, or too many positions.
+
+    Example:
+        >>> text = b'{"type": "LineString", "coordinates": [[0, 0], [3, 4]]}'
+        >>> features_of(text, "road.geojson", undone="nothing was charged")[0].lines[0].tolist()
+        [[0.0, 0.0], [3.0, 4.0]]
+
     """
     try:
         found = tuple(_features(json.loads(data.decode("utf-8-sig"))))
@@ -68,9 +94,9 @@ def features_of(data: bytes, name: str, *, undone: str) -> tuple[Feature, ...]:
         raise InvalidInput(f"{name} is no GeoJSON: it is too deep; {undone}") from None
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError) as problem:
         raise InvalidInput(f"{name} is no GeoJSON: {_why(problem)}; {undone}") from None
-    if sum(_positions(one) for one in found) > MOST_POSITIONS:
+    if sum(_positions(one) for one in found) > MAX_POSITIONS:
         raise InvalidInput(
-            f"{name} may have at most {MOST_POSITIONS} positions, it has more; {undone}"
+            f"{name} may have at most {MAX_POSITIONS} positions, it has more; {undone}"
         )
     if not any(_positions(one) for one in found):
         raise InvalidInput(f"{name} has no shape in it; {undone}")
@@ -147,7 +173,18 @@ def read_bounds(path: str | Path, *, undone: str) -> tuple[float, float, float, 
 
 
 def polygons_of(coordinates: Any) -> tuple[Polygon, ...]:
-    """The polygons of nested coordinates: one ring of positions, a polygon of rings, or several polygons."""
+    """The polygons of nested coordinates: one ring of positions, a polygon of rings, or several polygons.
+
+    Args:
+        coordinates: Nested lists or arrays of [x, y].
+
+    Returns:
+        The polygons, each a tuple of closed rings [n, 2].
+
+    Raises:
+        ValueError: The coordinates are nested otherwise, or a ring is too short.
+
+    """
     depth, node = 0, coordinates
     while depth < 5 and isinstance(node, list | tuple | np.ndarray) and len(node):
         depth, node = depth + 1, node[0]
@@ -198,7 +235,7 @@ def _feature(geometry: Any, properties: dict[str, Any]) -> Feature:
 
 
 def _geometries(node: Any, depth: int) -> Iterator[Any]:
-    if depth > MOST_DEPTH:
+    if depth > MAX_DEPTH:
         raise RecursionError
     if node is None:  # a feature without a place is allowed (RFC 7946, 3.2)
         return
@@ -255,7 +292,15 @@ def _why(problem: Exception) -> str:
 
 
 def number_of(value: Any) -> float | None:
-    """A property as a number, if it is one and finite; truth values are none."""
+    """A property as a number, if it is one and finite; truth values are none.
+
+    Args:
+        value: A property of a feature.
+
+    Returns:
+        The number, or None.
+
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

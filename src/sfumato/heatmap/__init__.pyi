@@ -14,17 +14,11 @@ from .methods.protocol import MapMethod
 from .methods.pyramid import PyramidMethod
 from .methods.registry import register_method
 from .methods.zoom import ZoomMethod
-from .pipeline import (
-    plan_release,
-    rehearse,
-    rehearse_exactly,
-    rehearse_heatmap,
-    release,
-    release_heatmap,
-)
+from .pipeline import plan_release, release, release_heatmap
 from .planning import plan_heatmap
 from .planning_results import HeatmapPlan
 from .private_map import FORMAT, HeatmapRelease
+from .rehearsal import rehearse, rehearse_exactly, rehearse_heatmap
 from .render import as_text
 from .results import (
     DrawResult,

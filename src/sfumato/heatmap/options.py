@@ -65,6 +65,16 @@ class Rows:
     connection: str | None = None
     delimiter: str = ","
 
+    @property
+    def how(self) -> dict[str, Any]:
+        """What `open_table` takes besides the source."""
+        return {
+            "engine": self.engine,
+            "connection": self.connection,
+            "delimiter": self.delimiter,
+            "columns": self.columns,
+        }
+
 
 def rows_of(source: Any, columns: Columns | None, options: HeatmapOptions) -> Rows:
     """The rows and their columns, by value or in words."""

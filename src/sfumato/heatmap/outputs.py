@@ -20,6 +20,7 @@ from sfumato.heatmap.export.formats import (
     keep_apart,
 )
 from sfumato.heatmap.export.timelapse import write_timelapse
+from sfumato.heatmap.inference.prior import Prior
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.records import Periods
 from sfumato.spaces import Area
@@ -192,6 +193,22 @@ def _rescued(maps: Sequence[HeatmapRelease], path: Path, problem: BaseException)
     return InvalidInput(
         f"could not write {path} ({str(problem) or type(problem).__name__}); the map is paid for, {saved}"
     )
+
+
+def sharpened_maps(
+    maps: tuple[HeatmapRelease, ...], prior: Prior | None, *, warn: Watch | None
+) -> tuple[HeatmapRelease, ...]:
+    """The maps, following the prior; whatever goes wrong, they are there as they were paid for."""
+    if prior is None:
+        return maps
+    try:
+        return tuple(one.sharpened(prior) for one in maps)
+    except (Exception, KeyboardInterrupt) as problem:
+        why = str(problem) or type(problem).__name__
+        (warn or warned)(
+            f"could not follow {prior.file} ({why}): the map is paid for, and written without it"
+        )
+        return maps
 
 
 def warned(message: str) -> None:

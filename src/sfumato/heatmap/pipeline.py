@@ -11,10 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack
 
-from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.analysis.blur import smooth
-from sfumato.heatmap.analysis.metrics import compare
 from sfumato.heatmap.charging import (
     DEFAULT,
     Method,
@@ -37,10 +34,16 @@ from sfumato.heatmap.options import (
     rows_of,
     write_options,
 )
-from sfumato.heatmap.outputs import OutputPlan, Outputs, Watch, plan_outputs, warned, write_maps
+from sfumato.heatmap.outputs import (
+    OutputPlan,
+    Outputs,
+    Watch,
+    plan_outputs,
+    sharpened_maps,
+    write_maps,
+)
 from sfumato.heatmap.render import described
-from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, RehearsalResult, ReleaseResult
-from sfumato.heatmap.tiles import public_tiles
+from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, ReleaseResult
 from sfumato.privacy import Guarded, Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact
 from sfumato.records import (
@@ -48,15 +51,10 @@ from sfumato.records import (
     Columns,
     Periods,
     bound_of_groups,
-    bound_of_sums,
-    guard_sums,
     open_table,
     sum_cells,
-    sum_public_cells,
 )
 from sfumato.spaces import Area
-
-BLUR = 0.02  # of the map's side: what forecasts and the leaderboard look through
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +100,7 @@ class ReleasePlan:
 
         """
         say, area, budget = watch or (lambda _: None), self.area, self.ledger
-        table = _opened(self.rows)
+        table = open_table(self.rows.source, **self.rows.how)
 
         def summed(where: Area) -> Guarded[CellSums]:
             header = budget.header
@@ -138,7 +136,7 @@ class ReleasePlan:
             note=self.note,
             price=self.price,
         )
-        maps = _sharpened(maps, self.prior, warn=warn)
+        maps = sharpened_maps(maps, self.prior, warn=warn)
         written = write_maps(maps, self.outputs, watch=watch, warn=warn)
         first = maps[0]
         return ReleaseResult(
@@ -379,186 +377,3 @@ def release(
         source, columns, area, ledger=ledger, epsilon=epsilon, method=method, note=note
     )
     return found.maps[0]
-
-
-def rehearse_heatmap(
-    source: Any,
-    columns: Columns | None = None,
-    area: Area | Sequence[float] | None = None,
-    *,
-    public: bool,
-    epsilon: Number,
-    method: Method = DEFAULT,
-    prior: Prior | str | Path | None = None,
-    outputs: Outputs = (),
-    noise: Noise | None = None,
-    watch: Watch | None = None,
-    warn: Watch | None = None,
-    **options: Unpack[HeatmapOptions],
-) -> RehearsalResult:
-    """Try a release on PUBLIC or synthetic rows: a stamped map and its exact errors; no ledger pays.
-
-    Args:
-        source: As for `release_heatmap`; its rows must be public or made up.
-        columns: As for `release_heatmap`.
-        area: As for `release_heatmap`.
-        public: Must be True: exact numbers about the rows are returned.
-        epsilon: What a release would cost, above 0.
-        method: A method, or its name.
-        prior: A file declared public that the map follows.
-        outputs: Files to write.
-        noise: Noise of a known key gives the same map again.
-        watch: Told of each step.
-        warn: Told what went wrong after sampling.
-        **options: See HeatmapOptions; bounds cannot be private.
-
-    Returns:
-        The map, the exact picture, and the errors of the map.
-
-    Raises:
-        InvalidParameter: The rows were not said to be public, or a parameter is out of range.
-        InvalidInput: The rows, or a public file, could not be read.
-
-    """
-    rows, where = rows_of(source, columns, options), area_of(area, options)
-    targets = plan_outputs(
-        outputs, None, options=write_options(options), overwrite=options.get("overwrite", False)
-    )
-    targets.check(where, others=read_files(options, prior), rows=source)
-    followed = declared_prior(prior, where, rows=source)
-    if watch is not None:
-        watch(f"rehearsing on {source if isinstance(source, str | Path) else 'rows'}")
-    rehearsed, truth = _rehearsed(
-        rows, where, public=public, epsilon=epsilon, method=as_method(method), noise=noise
-    )
-    (rehearsed,) = _sharpened((rehearsed,), followed, warn=warn)
-    errors = compare(smooth(truth, BLUR), rehearsed.image(sigma=BLUR), where)
-    sharp = compare(truth, rehearsed.image(), where)
-    written = write_maps((rehearsed,), targets, watch=watch, warn=warn)
-    return RehearsalResult(rehearsed.statement, BLUR, errors, sharp, written, rehearsed, truth)
-
-
-def rehearse(
-    source: Any,
-    columns: Columns,
-    area: Area,
-    *,
-    public: bool,
-    epsilon: Number,
-    method: Method = DEFAULT,
-    noise: Noise | None = None,
-) -> HeatmapRelease:
-    """The map of `rehearse_heatmap` alone: marked, stamped, charged to nobody.
-
-    Args:
-        source: Everything `open_table` takes; its rows must be public or made up.
-        columns: What its columns mean.
-        area: The public area.
-        public: Must be True.
-        epsilon: What a release would cost, above 0.
-        method: A method, or its name.
-        noise: Noise of a known key gives the same map again; a ledger of real data refuses it.
-
-    Returns:
-        The map.
-
-    Raises:
-        InvalidParameter: The rows were not said to be public, or a parameter is out of range.
-        InvalidInput: The rows could not be read.
-
-    """
-    return rehearse_exactly(
-        source, columns, area, public=public, epsilon=epsilon, method=method, noise=noise
-    )[0]
-
-
-def rehearse_exactly(
-    source: Any,
-    columns: Columns,
-    area: Area,
-    *,
-    public: bool,
-    epsilon: Number,
-    method: Method = DEFAULT,
-    noise: Noise | None = None,
-) -> tuple[HeatmapRelease, FloatArray]:
-    """A rehearsal and beside it the exact picture, shares adding up to 1; its errors are not measured.
-
-    Args:
-        source: Everything `open_table` takes; its rows must be public or made up.
-        columns: What its columns mean.
-        area: The public area.
-        public: Must be True.
-        epsilon: What a release would cost, above 0.
-        method: A method, or its name.
-        noise: Noise of a known key gives the same map again.
-
-    Returns:
-        The map, and the exact shares [row, column], row 0 at the lowest y.
-
-    Raises:
-        InvalidParameter: The rows were not said to be public, or a parameter is out of range.
-        InvalidInput: The rows could not be read.
-
-    """
-    way = as_method(method)
-    return _rehearsed(
-        Rows(source, columns), area, public=public, epsilon=epsilon, method=way, noise=noise
-    )
-
-
-def _rehearsed(
-    rows: Rows,
-    area: Area,
-    *,
-    public: bool,
-    epsilon: Number,
-    method: MapMethod[Any],
-    noise: Noise | None,
-) -> tuple[HeatmapRelease, FloatArray]:
-    if not public:
-        raise InvalidParameter(
-            "a rehearsal shows exact numbers of its rows: it takes rows that are public or made up, said "
-            "aloud by --public (public=True); nothing was read"
-        )
-    paid = priced(method, exact(epsilon, name="epsilon"), bound_of_sums(area.grid, 1), area)
-    ledger = Ledger.rehearsal(paid.loss)
-    sums = sum_public_cells(_opened(rows), rows.columns, area)
-    (rehearsed,) = release_sums(
-        guard_sums(sums, source=ledger.header.source),
-        area,
-        ledger=ledger,
-        epsilon=epsilon,
-        method=method,
-        noise=noise,
-        columns=rows.columns,
-        price=paid,
-    )
-    return rehearsed, public_tiles(sums).normalized().image()
-
-
-def _sharpened(
-    maps: tuple[HeatmapRelease, ...], prior: Prior | None, *, warn: Watch | None
-) -> tuple[HeatmapRelease, ...]:
-    """The maps, following the prior; whatever goes wrong, they are there as they were paid for."""
-    if prior is None:
-        return maps
-    try:
-        return tuple(one.sharpened(prior) for one in maps)
-    except (Exception, KeyboardInterrupt) as problem:
-        why = str(problem) or type(problem).__name__
-        (warn or warned)(
-            f"could not follow {prior.file} ({why}): the map is paid for, and written without it"
-        )
-        return maps
-
-
-def _opened(rows: Rows) -> Any:
-    """The table; its schema is known, its rows are not read."""
-    return open_table(
-        rows.source,
-        engine=rows.engine,
-        connection=rows.connection,
-        delimiter=rows.delimiter,
-        columns=rows.columns,
-    )

@@ -13,12 +13,12 @@ from sfumato.errors import InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.analysis.places import FoundHotspots, Hotspot, find_hotspots, hotspots
 from sfumato.heatmap.analysis.zones import ZoneTotal, read_zones, zone_totals
+from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
 from sfumato.heatmap.inference.uncertainty import (
     COVERAGE,
     SIGMA,
     MapBand,
-    MapPosterior,
     Mark,
     Uncertainty,
     uncertainty,

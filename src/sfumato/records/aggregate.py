@@ -43,6 +43,23 @@ def sum_cells(
     Privacy: adding or removing one user changes the sums by at most UNITS in l1, with mass per
     period by UNITS for each period the unit of privacy can be in, as their bound says. A unit that
     names a period is refused for anything but these periods.
+
+    Args:
+        table: What `open_table` gave.
+        columns: Which columns hold users, places, weights and groups.
+        area: The public area, and its grid.
+        source: The name of the data source, that of the ledger; or `REHEARSAL`.
+        unit: The unit of privacy.
+        groups: Public names of groups, or periods; by default all rows are one group.
+
+    Returns:
+        The sums of all cells of all groups, under guard.
+
+    Raises:
+        InvalidInput: A column is missing or has a type that cannot be used, or the engine failed;
+            no row is quoted.
+        InvalidParameter: The unit does not fit the groups.
+
     """
     masses, clock = bounded_for(unit, groups)
     sums = _counted(table, columns, area, str(source), groups)
@@ -52,7 +69,20 @@ def sum_cells(
 def bound_of_groups(
     grid: Grid, groups: Sequence[str] | Periods | None, *, unit: str = "user"
 ) -> Bound:
-    """How far one `unit` can move the sums of all groups, before any row is read, as `sum_cells` does."""
+    """How far one `unit` can move the sums of all groups, before any row is read, as `sum_cells` does.
+
+    Args:
+        grid: The grid of one group.
+        groups: Public names of groups, or periods; None for one group.
+        unit: The unit of privacy.
+
+    Returns:
+        The bound of the sums.
+
+    Raises:
+        InvalidParameter: The unit does not fit the groups.
+
+    """
     masses, clock = bounded_for(unit, groups)
     count = groups.count if isinstance(groups, Periods) else len(groups or ("",))
     return bound_of_sums(grid, count, unit=unit, clock=clock, masses=masses)
@@ -61,7 +91,21 @@ def bound_of_groups(
 def sum_public_cells(
     table: Any, columns: Columns, area: Area, *, groups: Sequence[str] | Periods | None = None
 ) -> CellSums:
-    """The same sums of public or made-up rows, open to read: for rehearsals, never for private rows."""
+    """The same sums of public or made-up rows, open to read: for rehearsals, never for private rows.
+
+    Args:
+        table: What `open_table` gave.
+        columns: Which columns hold users, places, weights and groups.
+        area: The public area, and its grid.
+        groups: Public names of groups, or periods.
+
+    Returns:
+        The sums, open to read.
+
+    Raises:
+        InvalidInput: A column is missing, or the engine failed.
+
+    """
     return _counted(table, columns, area, "public rows", groups)
 
 

@@ -64,6 +64,17 @@ def guard_sums(
 
     The caller vouches that adding or removing one `unit` (of a period of `clock`, if it names one)
     changes them by at most masses * UNITS in l1.
+
+    Args:
+        sums: The sums.
+        source: The name of the data source; or `REHEARSAL`.
+        unit: The unit of privacy.
+        clock: By which clock the unit is told, if it names a period.
+        masses: In how many periods one unit can have mass 1.
+
+    Returns:
+        The sums under guard.
+
     """
     bound = bound_of_sums(sums.grid, sums.groups, unit=unit, clock=clock, masses=masses)
     return Guarded(sums, bound, source=source, exponent=1 - UNITS.bit_length())
@@ -76,6 +87,20 @@ def bound_of_sums(
 
     A unit that has mass 1 in several groups moves all of them; a cell is of one group, so by UNITS
     at most.
+
+    Args:
+        grid: The grid of one group.
+        groups: How many groups there are.
+        unit: The unit of privacy.
+        clock: By which clock the unit is told, if it names a period.
+        masses: In how many periods one unit can have mass 1.
+
+    Returns:
+        The bound, in units.
+
+    Raises:
+        InvalidParameter: groups times cells is above 2**32.
+
     """
     if groups * grid.size > LARGEST_CODE:
         raise InvalidParameter(

@@ -26,6 +26,17 @@ def as_double(column: Any, name: str) -> Any:
 
     Text is a number if it is one in decimal, with blanks around it or not. Decimals go through text
     too, which is rounded once; engines that divide by a power of ten may round twice.
+
+    Args:
+        column: A column of an Ibis table.
+        name: What messages call it.
+
+    Returns:
+        An Ibis expression of doubles.
+
+    Raises:
+        InvalidInput: The type of the column holds no numbers.
+
     """
     kind = column.type()
     if not (kind.is_floating() or kind.is_integer() or kind.is_decimal() or kind.is_string()):

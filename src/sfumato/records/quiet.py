@@ -15,6 +15,17 @@ def quietly(work: Callable[[], T], message: str) -> T:
     """What work gives back, or InvalidInput with this message, which holds public facts only.
 
     An engine's own error or warning may quote a row: it is dropped, and not even kept as the cause.
+
+    Args:
+        work: What to do.
+        message: What to say if it fails: public facts only.
+
+    Returns:
+        What the work gave.
+
+    Raises:
+        InvalidInput: The work failed in any way; sfumato's own errors pass as they are.
+
     """
     try:
         with warnings.catch_warnings():

@@ -49,11 +49,27 @@ def open_table(
 ) -> Any:
     """A table of rows for `sum_cells`; its schema is known, its rows are not read.
 
-    `source` is a path or pattern (CSV, TSV, JSON, Parquet, by suffix; .gz for text),
-    `file.duckdb::table`, an Arrow, pandas or Polars table, or an Ibis table, which is taken as it
-    is. `connection` is the URL of a database that holds a table named `source`, or the master of a
-    Spark cluster. JSON has one object per line and no schema: the keys of its first object are
-    public and stand for one.
+    JSON has one object per line and no schema: the keys of its first object are public and stand
+    for one.
+
+    Args:
+        source: A path or pattern (CSV, TSV, JSON, Parquet, by suffix; .gz for text), a folder of
+            Parquet, `file.duckdb::table`, an Arrow, pandas or Polars table, or an Ibis table, which
+            is taken as it is.
+        engine: Who counts the rows: one of `engine_names()`.
+        connection: The URL of a database that holds a table named `source`, or the master of a
+            Spark cluster.
+        delimiter: What separates the columns of CSV; tabs where the name ends in .tsv.
+        columns: Which columns are meant; a header without them is refused.
+
+    Returns:
+        An Ibis table.
+
+    Raises:
+        InvalidInput: There is no such file, table or column, or the engine cannot open it.
+        InvalidParameter: There is no such engine, or the delimiter is none.
+        MissingPackage: The engine is not installed; the message is the install line.
+
     """
     counter = engine_named(engine)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':

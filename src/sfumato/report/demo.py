@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato._random import generator
 from sfumato.figures import draw_maps
 from sfumato.files import write_file
 from sfumato.heatmap import HeatmapRelease
@@ -82,10 +83,10 @@ class DemoResult:
 
 
 def run_demo(
-    folder: str | Path = "demo",
+    out: str | Path = "demo",
     *,
     epsilon: str | int | float = 1,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     watch: Callable[[str], None] | None = None,
 ) -> DemoResult:
     """Release a private map of a synthetic city, recover sources from private sensors, and draw it all.
@@ -94,9 +95,9 @@ def run_demo(
     the files of the demo before.
 
     Args:
-        folder: Where the check-ins, the maps, the report and the ledgers go.
+        out: Folder of the check-ins, the maps, the report and the ledgers; made if missing.
         epsilon: What the map may cost, above 0.
-        rng: Draws the city and the sources; never noise.
+        rng: Draws the city and the sources, never noise; others each time if left out.
         watch: Called with each step once it is done.
 
     Returns:
@@ -106,19 +107,19 @@ def run_demo(
         InvalidParameter: For an epsilon that is no budget.
         InvalidInput: For a folder with files or ledgers that are not of a demo.
     """
-    out = Path(folder)
+    folder, chance = Path(out), rng or generator()
     tell = watch or (lambda _: None)
-    budget = check_demo_folder(out, epsilon, others=(*demo_sensors.FILES, REPORT, BESIDE))
-    demo_sensors.keep_others(out)
-    city = release_demo_city(out, budget, rng=rng, watch=tell)
-    sections, sensed = demo_sensors.sensors(out, rng=rng)
+    budget = check_demo_folder(folder, epsilon, others=(*demo_sensors.FILES, REPORT, BESIDE))
+    demo_sensors.keep_others(folder)
+    city = release_demo_city(folder, budget, rng=chance, watch=tell)
+    sections, sensed = demo_sensors.sensors(folder, rng=chance)
     tell("recovered a corridor and a network from private readings")
-    _write(out, city, sections)
+    _write(folder, city, sections)
     return DemoResult(
-        report=str(out / REPORT),
-        check_ins=str(out / DEMO_ROWS),
-        maps=tuple(str(out / name) for name in DEMO_MAPS),
-        ledger=str(out / DEMO_LEDGER),
+        report=str(folder / REPORT),
+        check_ins=str(folder / DEMO_ROWS),
+        maps=tuple(str(folder / name) for name in DEMO_MAPS),
+        ledger=str(folder / DEMO_LEDGER),
         guarantee=str(city.released.receipt.guarantee),
         refused=city.refused,
         errors=city.errors,

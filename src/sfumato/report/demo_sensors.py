@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from sfumato._types import FloatArray, IntArray
     from sfumato.report import Section
-    from sfumato.sensing import Site, Snapshot
+    from sfumato.sensing import Site
+    from sfumato.sensing.release import Snapshot
 
 LINE = "demo corridor (synthetic)"
 GRAPH = "demo network (synthetic)"
@@ -36,14 +37,15 @@ def keep_others(out: Path) -> None:
         file = out / name
         if file.exists() and Ledger(file).header.source != source:
             raise InvalidInput(
-                f"{file} accounts for another source and is kept; choose another --out"
+                f"{file} accounts for another source and is kept; choose another `out`"
             )
 
 
 def _corridor(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, Any]]:
     from sfumato.privacy import MovedMass
     from sfumato.report import Section
-    from sfumato.sensing import emd_of, heat_line, synthetic_site
+    from sfumato.sensing import emd_of, heat_line
+    from sfumato.sensing.planning import synthetic_site
 
     operator = heat_line(sources=100, sensors=50, diffusion_time=0.01)
     site = synthetic_site(LINE, operator, MovedMass("1/100", "line"))
@@ -73,7 +75,9 @@ def _corridor(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, A
 def _network(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, Any]]:
     from sfumato.privacy import MovedMass
     from sfumato.report import Section
-    from sfumato.sensing import block_graph, community_of, graph_diffusion, synthetic_site
+    from sfumato.sensing import graph_diffusion
+    from sfumato.sensing.planning import block_graph, synthetic_site
+    from sfumato.sensing.recovery import community_of
 
     graph, labels = block_graph([100, 100], inside=0.2, across=0.002, rng=rng)
     site = synthetic_site(GRAPH, graph_diffusion(graph, 0.5), MovedMass("1/8", "graph"))
@@ -108,7 +112,9 @@ def _read(
     file: Path, site: Site, *, sources: int, epsilon: str, rng: np.random.Generator
 ) -> tuple[FloatArray, Snapshot]:
     from sfumato.privacy import ApproxDP, Ledger
-    from sfumato.sensing import plan, release_snapshot, synthetic_sources, unit_of
+    from sfumato.sensing import plan, release_snapshot
+    from sfumato.sensing.planning import synthetic_sources
+    from sfumato.sensing.release import unit_of
 
     truth = synthetic_sources(site.operator.space, sources, rng=rng)
     file.unlink(missing_ok=True)

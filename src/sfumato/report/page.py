@@ -35,7 +35,17 @@ class Section:
 def write_report(
     path: str | Path, title: str, *, sections: Sequence[Section], overwrite: bool = True
 ) -> None:
-    """Save sections as one HTML file that opens anywhere, offline; a file of that name gives way, or not."""
+    """Save sections as one HTML file that opens anywhere, offline.
+
+    Args:
+        path: The page, .html.
+        title: What it is called.
+        sections: Its parts, in their order.
+        overwrite: Whether a file of that name gives way.
+
+    Raises:
+        InvalidInput: For a file that exists and stays.
+    """
     body = "\n".join(_html(section) for section in sections)
     write_file(path, PAGE.format(title=escape(title), body=body), overwrite=overwrite)
 

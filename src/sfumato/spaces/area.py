@@ -84,11 +84,24 @@ def area_in_degrees(bounds: Bounds, levels: int, *, square: bool = True) -> Area
     grid is grown to both sides, at the scale of the middle latitude, until its cells are square in
     metres, and moved back where it would reach beyond a pole; without, the grid is the bounds.
 
-    >>> area = area_in_degrees((-74.3, 40.5, -73.7, 40.9), 8)
-    >>> [round(length) for length in area.cell_size]
-    [198, 198]
-    >>> area_in_degrees((170, -20, -170, 0), 4).bounds
-    (170.0, -20.0, 190.0, 0.0)
+    Args:
+        bounds: West, south, east, north in degrees.
+        levels: 2**levels cells to a side, 0 to 16.
+        square: Whether cells are square on the ground.
+
+    Returns:
+        The area.
+
+    Raises:
+        InvalidParameter: The bounds are no box on the Earth, or no square holds them.
+
+    Example:
+        >>> area = area_in_degrees((-74.3, 40.5, -73.7, 40.9), 8)
+        >>> [round(length) for length in area.cell_size]
+        [198, 198]
+        >>> area_in_degrees((170, -20, -170, 0), 4).bounds
+        (170.0, -20.0, 190.0, 0.0)
+
     """
     west, south, east, north = _numbers(bounds)
     if not (-180 <= west <= 180 and -180 <= east <= 180):
@@ -121,8 +134,21 @@ def area_in_degrees(bounds: Bounds, levels: int, *, square: bool = True) -> Area
 def area_of_image(width: int, height: int, levels: int) -> Area:
     """The area of an image in pixels, (0, 0) at its top left; cells are square.
 
-    >>> area_of_image(800, 600, 4).grid.bounds
-    (0.0, -100.0, 800.0, 700.0)
+    Args:
+        width: Pixels across.
+        height: Pixels down.
+        levels: 2**levels cells to a side, 0 to 16.
+
+    Returns:
+        The area.
+
+    Raises:
+        InvalidParameter: The image has no pixels.
+
+    Example:
+        >>> area_of_image(800, 600, 4).grid.bounds
+        (0.0, -100.0, 800.0, 700.0)
+
     """
     if width < 1 or height < 1:
         raise InvalidParameter(
@@ -133,7 +159,20 @@ def area_of_image(width: int, height: int, levels: int) -> Area:
 
 
 def area_of_plane(bounds: Bounds, levels: int, *, square: bool = True) -> Area:
-    """An area in any other units: low x, low y, high x, high y."""
+    """An area in any other units: low x, low y, high x, high y.
+
+    Args:
+        bounds: Low x, low y, high x, high y, finite.
+        levels: 2**levels cells to a side, 0 to 16.
+        square: Whether cells are square.
+
+    Returns:
+        The area.
+
+    Raises:
+        InvalidParameter: The bounds are no box.
+
+    """
     low_x, low_y, high_x, high_y = asked = _numbers(bounds)
     if not (low_x < high_x and low_y < high_y):
         raise InvalidParameter(f"bounds must rise from low to high, got {asked}; no area was made")
@@ -146,8 +185,21 @@ def part_of(area: Area, bounds: Bounds, levels: int) -> Area:
     Bounds are in the coordinates of the area, where 181 is a longitude that was crossed to. Where
     no square on the Earth holds them, cells are stretched.
 
-    >>> part_of(area_in_degrees((170, -20, -170, 0), 4), (181, -9, 183, -8), 4).bounds
-    (-179.0, -9.0, -177.0, -8.0)
+    Args:
+        area: The whole area.
+        bounds: Low x, low y, high x, high y of the part.
+        levels: 2**levels cells to a side of the part.
+
+    Returns:
+        The part.
+
+    Raises:
+        InvalidParameter: The bounds are no box.
+
+    Example:
+        >>> part_of(area_in_degrees((170, -20, -170, 0), 4), (181, -9, 183, -8), 4).bounds
+        (-179.0, -9.0, -177.0, -8.0)
+
     """
     low_x, low_y, high_x, high_y = bounds
     width, height = area.cell_size

@@ -19,6 +19,19 @@ def tree_bound(z: npt.ArrayLike, grid: Grid, *, penalty: float = 2.0) -> float:
     lemma without the correction [ghazi23, lem. 3.5] holds for balanced mass only: for one unit in
     one cell the norm is the penalty 2, the sum 2 - 2**-levels. So |total| (penalty - (2 -
     2**-levels) side) is added (proof: docs/explain/transport.md).
+
+    Args:
+        z: Signed masses: an image [row, column], or one number for each cell.
+        grid: A grid with square cells.
+        penalty: What a unit of mass that is left costs, at least half the diameter.
+
+    Returns:
+        The bound, in mass times the unit of the grid.
+
+    Raises:
+        InvalidParameter: The cells are not square, or the penalty is too small.
+        InvalidInput: The masses do not fit the grid.
+
     """
     side = _square_side(grid)
     check_penalty(penalty, grid)
@@ -42,8 +55,20 @@ def normalized_error(error: float, mass: float) -> float:
     more than the diameter, which is the penalty that was paid for it (docs/explain/transport.md).
     Nothing is farther than the diameter 2.
 
-    >>> normalized_error(1, 8), normalized_error(5, 8), normalized_error(40, 8)
-    (0.125, 0.625, 2.0)
+    Args:
+        error: How far the masses are apart, at least 0.
+        mass: The mass of one of them, above 0.
+
+    Returns:
+        The distance of the shares, at most 2.
+
+    Raises:
+        InvalidParameter: error or mass is out of range.
+
+    Example:
+        >>> normalized_error(1, 8), normalized_error(5, 8), normalized_error(40, 8)
+        (0.125, 0.625, 2.0)
+
     """
     if not (mass > 0 and 0 <= error < math.inf):
         raise InvalidParameter(

@@ -28,6 +28,21 @@ def emd_euclidean(
 
     Only points where p and q differ matter. POT solves it [flamary21]; its plan and its potentials
     are checked here, and what they miss by is in the bounds.
+
+    Args:
+        p: Masses, one for each point; finite and not negative.
+        q: Masses on the same points.
+        points: Coordinates, [points, dimensions], or a list of numbers.
+        normalize: Whether to scale both masses to 1.
+        flow: Whether the result also says where mass moves.
+
+    Returns:
+        The distance between proven bounds.
+
+    Raises:
+        InvalidInput: The masses or points do not fit, or there are too many pairs.
+        SolverFailed: The solution did not pass its check.
+
     """
     try:
         places = np.asarray(points, dtype=np.float64)
@@ -96,8 +111,23 @@ def emd_apart(
 
     `distances` has one row for each place of p and one column for each of q.
 
-    >>> emd_apart([1, 1], [2], [[0], [3]]).value
-    3.0
+    Args:
+        p: Masses, one for each row of `distances`.
+        q: Masses, one for each column.
+        distances: How far apart the places are, [places of p, places of q]; not negative.
+        normalize: Whether to scale both masses to 1.
+
+    Returns:
+        The distance between proven bounds.
+
+    Raises:
+        InvalidInput: The masses or distances do not fit.
+        SolverFailed: The solution did not pass its check.
+
+    Example:
+        >>> emd_apart([1, 1], [2], [[0], [3]]).value
+        3.0
+
     """
     costs = np.asarray(distances, dtype=np.float64)
     if costs.ndim != 2 or 0 in costs.shape or not np.isfinite(costs).all() or (costs < 0).any():

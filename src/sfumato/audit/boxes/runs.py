@@ -14,8 +14,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.audit.boxes.box import Box, Outputs, Pair, SampleBox, function_box
-from sfumato.audit.boxes.samples import Encoder, encoder_of
-from sfumato.audit.fixed.features import keys_of
+from sfumato.audit.boxes.samples import Encoder, encoder_of, keys_of
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 
 FIRST = 2

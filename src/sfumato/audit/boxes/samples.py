@@ -28,6 +28,8 @@ FIRST = 1000
 REMEMBERED = 10_000
 """So many words are remembered, to be shown in place of their numbers."""
 
+Keys = npt.NDArray[np.uint64]
+
 _spelled: dict[float, str] = {}
 
 
@@ -107,6 +109,16 @@ def encoder_of(outputs: Sequence[Any] | npt.NDArray[Any]) -> Encoder:
     if words or not width or 2 * often <= len(parts):
         return Encoder(1, words=True)
     return Encoder(width, words=False)
+
+
+def keys_of(rows: FloatArray) -> Keys:
+    """A 64-bit number for each row, equal for rows of the same bits; others collide by chance alone."""
+    bits = np.ascontiguousarray(rows).view(np.uint64)
+    found = np.full(len(rows), 0xCBF29CE484222325, dtype=np.uint64)
+    for column in bits.T:
+        found = (found ^ (column >> np.uint64(29)) ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        found ^= found >> np.uint64(32)
+    return found
 
 
 def code(word: Any) -> float:

@@ -112,7 +112,7 @@ def command_box(template: str) -> CommandBox:
 
 
 def sample_box(first: Any, second: Any) -> SampleBox:
-    """A box of outputs drawn beforehand on two neighbors: arrays, lists, or files.
+    """A box of outputs drawn beforehand on two neighbors: arrays, columns, lists, or files.
 
     Args:
         first: Outputs on one input: an array, a list, or a file with one output a line.
@@ -128,9 +128,9 @@ def sample_box(first: Any, second: Any) -> SampleBox:
         held = read_samples(Path(first), Path(second))
         names: tuple[Any, Any] = (first, second)
     else:
+        plain = (one.to_numpy() if hasattr(one, "to_numpy") else one for one in (first, second))
         one, other = (
-            [sample[at] for at in shuffled(len(sample), side)]
-            for side, sample in enumerate((first, second))
+            [sample[at] for at in shuffled(len(sample), side)] for side, sample in enumerate(plain)
         )
         held = SampleBox(one, other, "first sample and second sample", [0, 0])
         names = ("the first sample", "the second sample")

@@ -14,7 +14,6 @@ from sfumato.audit.boxes.samples import WORD
 LARGEST = 1e100
 """Squares of features must not overflow; what is beyond says no more than that it is large."""
 
-Keys = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
 
 ZERO_BIT = 2000
@@ -167,16 +166,6 @@ def _learn(rows: FloatArray, shares: npt.ArrayLike, groups: list[list[int]]) -> 
     kept = range(everything) if alike else sorted(first)
     used = np.array([number for number in kept if np.ptp(values[:, number]) > 0], dtype=np.int64)
     return replace(found, used=used)
-
-
-def keys_of(rows: FloatArray) -> Keys:
-    """A 64-bit number for each row, equal for rows of the same bits; others collide by chance alone."""
-    bits = np.ascontiguousarray(rows).view(np.uint64)
-    found = np.full(len(rows), 0xCBF29CE484222325, dtype=np.uint64)
-    for column in bits.T:
-        found = (found ^ (column >> np.uint64(29)) ^ column) * np.uint64(0x9E3779B97F4A7C15)
-        found ^= found >> np.uint64(32)
-    return found
 
 
 def lowest_bits(values: FloatArray) -> npt.NDArray[np.int64]:

@@ -9,12 +9,10 @@ import numpy as np
 from scipy.special import expit
 
 from sfumato._types import FloatArray
-from sfumato.audit.boxes.samples import WORD
+from sfumato.audit.boxes.samples import WORD, Keys, keys_of
 from sfumato.audit.fixed.features import (
     Features,
-    Keys,
     Places,
-    keys_of,
     learn_alike,
     learn_features,
 )

@@ -14,13 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray
-from sfumato.audit.boxes.samples import ALL_ODD, WORD, spelled
+from sfumato.audit.boxes.samples import ALL_ODD, WORD, Keys, keys_of, spelled
 from sfumato.audit.fixed.features import (
     ZERO_BIT,
     Features,
-    Keys,
     bin_end,
-    keys_of,
     leading_bins,
     lowest_bits,
 )

@@ -14,9 +14,8 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.audit.boxes.box import Box, Pair
 from sfumato.audit.boxes.pairs import Inputs
 from sfumato.audit.boxes.runs import Runs, runs_left
-from sfumato.audit.boxes.samples import Encoder, spelled
+from sfumato.audit.boxes.samples import Encoder, keys_of, spelled
 from sfumato.audit.claims import EpsilonDelta
-from sfumato.audit.fixed.features import keys_of
 from sfumato.audit.sequential.bankroll import Bankroll
 from sfumato.audit.sequential.power import required_pairs
 from sfumato.audit.sequential.stakes import (

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray
+from sfumato.audit.boxes.samples import Keys, keys_of
 from sfumato.audit.claims import MAX_EPSILON, EpsilonDelta
 from sfumato.audit.fixed.events import Candidate, shares, thresholds
-from sfumato.audit.fixed.features import Keys, keys_of, lowest_bits
+from sfumato.audit.fixed.features import lowest_bits
 from sfumato.audit.fixed.fitting import fit_scorers
 from sfumato.audit.fixed.scorers import Column, ColumnTable, RowTable, Scorer, Sign
 from sfumato.audit.sequential.betting import Wager, best_wager, growth_rates

@@ -29,6 +29,12 @@ Ball = tuple[Sequence[float] | FloatArray, float, float]
 def at_least(probability: float) -> str:
     """A probability for people, rounded down: what holds with it holds with at least that.
 
+    Args:
+        probability: From 0 to 1.
+
+    Returns:
+        A percentage in words.
+
     >>> at_least(0.917), at_least(0.9999), at_least(0.004)
     ('91 %', '>99 %', '<1 %')
     """

@@ -44,6 +44,16 @@ def draw_recovery_forecast(panels: Sequence[Panel], *, caption: str) -> bytes:
     """One PNG with a panel for each thing that can be changed, to see at a glance which of them helps.
 
     Both axes are logarithmic; a value of 0 is drawn at the bottom.
+
+    Args:
+        panels: One for each thing that can be changed, with at least one series; x above 0.
+        caption: Words below the picture, wrapped.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: Without a panel or a series, or with an x that is not above 0.
     """
     if not panels or any(not one.series for one in panels):
         raise InvalidParameter(

@@ -25,11 +25,21 @@ GOLDEN = math.pi * (3 - math.sqrt(5))
 
 
 def graph_layout(graph: Graph, labels: npt.ArrayLike | None = None) -> FloatArray:
-    """Places for the nodes, [node, x and y] from 0 to 1, that show how the graph hangs together.
+    """Places for the nodes of a graph that show how it hangs together.
 
     Two eigenvectors of the normalised Laplacian say where, nodes that then lie on one another push
     apart and edges pull; with `labels`, edges within a community pull more. The same graph has the
     same layout. Costs 0.2 s for 500 nodes and about 10 s for 100,000.
+
+    Args:
+        graph: Any graph; parts without a path between them are held together by weak springs.
+        labels: The community of each node, a number or a name; without them all edges pull alike.
+
+    Returns:
+        Places [node, x and y] from 0 to 1.
+
+    Raises:
+        InvalidParameter: For labels that are not one for each node.
     """
     groups = None if labels is None else community_numbers(labels, graph.size)
     if graph.size == 1:

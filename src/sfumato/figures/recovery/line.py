@@ -61,16 +61,32 @@ def draw_line_recovery(
 ) -> bytes:
     """One PNG of what a recovery on a line found, over the noisy readings it was found from.
 
-    `remark` is written over the sources: why there are none. `answer` is what another estimator
-    found, positions and masses: it has the filled stems, and the `estimate`, then R's, thin ones.
-    `bands` are places, radii and probabilities: spans that hold a source each.
-
-    `estimate` and `sources` (known in simulations only) are one mass for each cell; cells closer
-    than 1/160 of the line are drawn as one stem with their total. `sensors` are positions; `fitted`
-    is what the estimate would read there without noise, and around it lies the band of two `sigma`
-    that holds 95 % of readings; across gaps of more than 3 usual distances of sensors there is no
-    band, and the line is dotted. Without `fitted`, every reading has its own bar of that length.
     Pass released values, or simulated ones: the axes follow what is drawn.
+
+    Args:
+        line: The cells.
+        estimate: A mass for each cell; cells closer than 1/160 of the line are one stem with their
+            total.
+        sensors: Where the sensors are, one position each.
+        readings: The noisy reading of each sensor.
+        sigma: The deviation of the noise of one reading, at least 0.
+        fitted: What the estimate would read without noise: around it lies the band of two sigma
+            that holds 95 % of readings, but across gaps of more than 3 usual distances of sensors.
+            Without it, every reading has its own bar of that length.
+        sources: True masses, one for each cell, known in simulations only.
+        answer: What another estimator found, positions and masses: it has the filled stems, and the
+            `estimate` thin ones.
+        bands: Places, radii and probabilities: regions that hold a source each.
+        caption: Words below the picture, wrapped.
+        rehearsal: Whether REHEARSAL is written across the panels.
+        remark: Why there are no sources, written over them.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For arrays of another shape, numbers that are not finite, or nothing to
+            draw.
     """
     found = vector("estimate", estimate, line.size, "cells")
     at = np.ravel(np.asarray(sensors, dtype=np.float64))

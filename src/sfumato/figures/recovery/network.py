@@ -71,18 +71,37 @@ def draw_graph_recovery(
 ) -> bytes:
     """One PNG of a recovery on a graph: the noisy readings on its nodes, and beside them what was found.
 
-    `estimate` and `sources` (known in simulations only, red crosses) are one mass for each node;
-    `readings` one for each node, or for each of the nodes named by `sensors`. `labels` are
-    communities, shown by the color of nodes' rings and of the ground, where they lie apart.
-    `positions` are [node, x and y], steps of x drawn as long as of y (scale longitudes by the
-    cosine of the latitude); without them `graph_layout` finds some. `names` are written beside the
-    nodes with the most mass, or beside all where there are few; `remark` over the sources: why
-    there are none. `answer` is what another estimator found, also a mass for each node: it is in
-    blue then, and the `estimate`, R's, has empty diamonds. `bands` are nodes, radii and
-    probabilities: halos that hold a source each. `titles` and `units` are of both panels; a unit of
-    readings that names all their values ("no: 0, yes: 1") has a color for each in the legend, and
-    no scale. `said` is what the estimate is called, `held` are nodes under one halo and what it
-    says. Pass released values, or simulated ones: the color scales follow what is drawn.
+    Pass released values, or simulated ones: the color scales follow what is drawn.
+
+    Args:
+        graph: The nodes and edges.
+        estimate: A mass for each node.
+        labels: Communities, shown by the color of nodes' rings and of the ground, where they lie
+            apart.
+        positions: Where to draw the nodes, [node, x and y], steps of x as long as of y (scale
+            longitudes by the cosine of the latitude); `graph_layout` finds some if left out.
+        sources: True masses, one for each node, known in simulations only.
+        readings: One for each node, or for each of `sensors`.
+        sensors: The nodes that have one; all if left out.
+        caption: Words below the picture, wrapped.
+        rehearsal: Whether REHEARSAL is written across the panels.
+        names: Written beside the nodes with the most mass, or beside all where there are few.
+        answer: What another estimator found, a mass for each node: it is in blue then, and the
+            `estimate` has empty diamonds.
+        bands: Nodes, radii and probabilities: halos that hold a source each.
+        remark: Why there are no sources, written over them.
+        titles: Of the panels of readings and of sources.
+        units: Of both; a unit of readings that names all their values ("no: 0, yes: 1") has a color
+            for each in the legend, and no scale.
+        held: Nodes under one halo, and what it says.
+        said: What the estimate is called.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For arrays of another shape, numbers that are not finite, or nothing to
+            draw.
     """
     found = vector("estimate", estimate, graph.size, "nodes")
     true = None if sources is None else vector("sources", sources, graph.size, "nodes")

@@ -18,7 +18,19 @@ def draw_placement(
 ) -> bytes:
     """One PNG of where sensors could be, where they should be, and where they would be if spread evenly.
 
-    Rows are places, with one coordinate or two; a line is drawn once for each set.
+    On a line, each set has a row of its own.
+
+    Args:
+        candidates: Where sensors could be, [place, 1 or 2 coordinates].
+        chosen: Where they should be.
+        uniform: Where they would be if spread evenly.
+        caption: Words below the picture, wrapped.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For places with other than one or two coordinates.
     """
     if candidates.ndim != 2 or candidates.shape[1] not in (1, 2):
         raise InvalidParameter(

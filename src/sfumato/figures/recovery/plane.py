@@ -73,13 +73,30 @@ def draw_plane_recovery(
 ) -> bytes:
     """One PNG of what a recovery in a plane found: masses in blue, sensors colored by their noisy readings.
 
-    `estimate` and `sources` (known in simulations only, red crosses) are one mass for each cell; a
-    grid finer than 32 x 32 is drawn in squares of that size, each with the total of its cells.
-    `answer` is what another estimator found, also a mass for each cell: it is in blue then, and the
-    `estimate`, R's, has empty diamonds. `bands` are places, radii and probabilities: balls that
-    hold a source each. A step east is as long as a step north, unless the plane is a strip (height
-    over width below 0.3 or above 1.3), which is stretched. Pass released values, or simulated ones:
-    the color scales follow what is drawn.
+    A step east is as long as a step north, unless the plane is a strip (height over width below 0.3 or
+    above 1.3), which is stretched. Pass released values, or simulated ones: the color scales follow what
+    is drawn.
+
+    Args:
+        grid: The cells; a grid finer than 32 x 32 is drawn in squares of that size, each with the
+            total of its cells.
+        estimate: A mass for each cell.
+        sensors: Where the sensors are, [sensor, x and y].
+        readings: The noisy reading of each sensor.
+        sources: True masses, one for each cell, known in simulations only.
+        answer: What another estimator found, a mass for each cell: it is in blue then, and the
+            `estimate` has empty diamonds.
+        bands: Places, radii and probabilities: regions that hold a source each.
+        caption: Words below the picture, wrapped.
+        rehearsal: Whether REHEARSAL is written across the panels.
+        remark: Why there are no sources, written over them.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For arrays of another shape, numbers that are not finite, or nothing to
+            draw.
     """
     if isinstance(grid, Points) and grid.positions.shape[1] != 2:
         raise InvalidParameter(

@@ -21,11 +21,22 @@ def draw_conditioning(
 ) -> bytes:
     """One PNG of singular values on a log scale, those that noise or rounding hides in grey.
 
-    A unit along a singular vector changes the readings by its singular value. `noise` is the
-    deviation of the noise of one reading, drawn as a line: what lies below it is hidden by noise.
-    What lies below `lost` times the first value (2**-50 times their number, if not given) is hidden
-    by physics: it drowns in the rounding of doubles. `complete` says whether these are all singular
-    values.
+    Args:
+        singular_values: At least one, none below 0: a unit along a singular vector changes the
+            readings by its value.
+        caption: Words below the picture, wrapped.
+        noise: The deviation of the noise of one reading, drawn as a line: what lies below it is
+            hidden by noise.
+        complete: Whether these are all singular values.
+        lost: What lies below this times the first value drowns in the rounding of doubles; 2**-50
+            times their number if left out.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For arrays of another shape, numbers that are not finite, or nothing to
+            draw.
     """
     values = np.asarray(singular_values, dtype=np.float64)
     if values.ndim != 1 or not values.size or not (np.isfinite(values) & (values >= 0)).all():

@@ -50,8 +50,22 @@ def draw_line_track(
 ) -> bytes:
     """One PNG of where sources on a line were, round after round, each in the band that holds it with 90 %.
 
-    `path` and `radii` are [round, source]. `times` are written below rounds, which are drawn evenly
-    spaced; without them rounds have numbers. Pass what was computed from released values.
+    Pass what was computed from released values.
+
+    Args:
+        path: Positions, [round, source].
+        radii: Of the bands that hold each with 90 %, [round, source].
+        times: Written below rounds, which are evenly spaced; rounds have numbers without them.
+        limits: The ends of the line.
+        caption: Words below the picture, wrapped.
+        rehearsal: Whether REHEARSAL is written across the panels.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For arrays of another shape, numbers that are not finite, or nothing to
+            draw.
     """
     at, wide = _path(path, 2), _path(radii, 2)
     if at.shape != wide.shape or (wide < 0).any():
@@ -92,8 +106,22 @@ def draw_plane_track(
 ) -> bytes:
     """One PNG of the paths of sources in a plane, each place in the ball that holds it with 90 %.
 
-    `path` is [round, source, x and y]; the first place has a ring, the last is filled. Balls are
-    diamonds where ways go along the axes. Pass what was computed from released values.
+    Pass what was computed from released values.
+
+    Args:
+        path: Places, [round, source, x and y]; the first has a ring, the last is filled.
+        radii: Of the balls that hold each with 90 %, [round, source].
+        sensors: Where the sensors are, [sensor, x and y].
+        norm: "euclidean", or "l1" where ways go along the axes and balls are diamonds.
+        caption: Words below the picture, wrapped.
+        rehearsal: Whether REHEARSAL is written across the panels.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For arrays of another shape, numbers that are not finite, or nothing to
+            draw.
     """
     at, wide = _path(path, 3), _path(radii, 2)
     if at.shape != (*wide.shape, 2) or (wide < 0).any():

@@ -168,7 +168,17 @@ def _through(table: Table, metric: Metric, line: Line) -> PchipInterpolator:
 
 @lru_cache(maxsize=2)
 def forecast_table(kind: Kind = "places") -> Table:
-    """The package's table for a kind of data."""
+    """The package's table for a kind of data.
+
+    Args:
+        kind: "places" or "gaze".
+
+    Returns:
+        Lines over users times epsilon.
+
+    Raises:
+        InvalidParameter: For another kind.
+    """
     text = files("sfumato.heatmap.analysis").joinpath(TABLE).read_text(encoding="utf-8")
     return table_from_json(json.loads(text), kind)
 
@@ -219,8 +229,19 @@ def table_from_json(data: Any, kind: Kind) -> Table:
 def forecast(users: float, epsilon: float, *, kind: Kind = "places") -> Forecast:
     """What to expect of the map of so many users at this epsilon; it reads nothing and costs nothing.
 
-    >>> found = forecast(200, 1)
-    >>> found.similarity.low < found.similarity.middle < found.similarity.high
+    Args:
+        users: How many, at least 20.
+        epsilon: What the map costs, within what was simulated.
+        kind: "places" or "gaze".
+
+    Returns:
+        The four metrics with their intervals over places.
+
+    Raises:
+        InvalidParameter: For what was not simulated.
+
+    >>> expected = forecast(200, 1)
+    >>> expected.similarity.low < expected.similarity.middle < expected.similarity.high
     True
     """
     table = forecast_table(kind)
@@ -235,6 +256,18 @@ def required_epsilon(
 ) -> Requirement:
     """The epsilon at which a map of so many users is as good as wanted.
 
+    Args:
+        metric: One of similarity, pearson, kl and emd.
+        target: The value to reach, above 0; below 1 for similarity and pearson.
+        users: How many, at least 20.
+        kind: "places" or "gaze".
+
+    Returns:
+        What reaches the target in few, half and nearly all places; None where nothing does.
+
+    Raises:
+        InvalidParameter: For a target that is none, or too few users.
+
     >>> required = required_epsilon("similarity", 0.7, users=200)
     >>> required.lucky < required.usual < required.safe
     True
@@ -248,7 +281,21 @@ def required_epsilon(
 def required_users(
     metric: Metric, target: float, *, epsilon: float, kind: Kind = "places"
 ) -> Requirement:
-    """How many users a map at this epsilon needs to be as good as wanted."""
+    """How many users a map at this epsilon needs to be as good as wanted.
+
+    Args:
+        metric: One of similarity, pearson, kl and emd.
+        target: The value to reach, above 0; below 1 for similarity and pearson.
+        epsilon: What the map costs.
+        kind: "places" or "gaze".
+
+    Returns:
+        Whole numbers that reach the target in few, half and nearly all places; None where nothing
+        does.
+
+    Raises:
+        InvalidParameter: For a target that is none, or an epsilon that was not simulated.
+    """
     table = forecast_table(kind)
     _check_target(metric, target)
     _check(table.users[1], epsilon, table)

@@ -16,7 +16,7 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput
 from sfumato.heatmap.benchmark.places import digest, exact_counts
-from sfumato.heatmap.methods.protocol import Method
+from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.methods.registry import registered_methods
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import REHEARSAL, KeyedNoise, Ledger
@@ -50,7 +50,7 @@ class BuiltinMethod:
     """A map method (anything with `mechanism` and `estimate`), run through a rehearsal ledger."""
 
     name: str
-    method: Method[Any]
+    method: MapMethod[Any]
 
     def run(
         self,
@@ -119,27 +119,51 @@ class UserMethod:
         return made / total if total > 0 else np.full(counts.shape, 1 / counts.size)
 
 
-def standard_methods(users: int) -> dict[str, Method[Any]]:
-    """Every registered map method by its word on the command line, the default first.
+def standard_methods(users: int) -> dict[str, MapMethod[Any]]:
+    """Every registered map method by name, the default first, those of plugins last.
 
-    `users` is what the coarse method is told in public; no other is.
+    Args:
+        users: What the coarse method is told in public; no other is.
 
-    >>> list(standard_methods(200))[-3:]
-    ['laplace', 'top', 'gaussian']
+    Returns:
+        Methods by name.
+
+    >>> list(standard_methods(200))[:3]
+    ['zoom', 'pyramid', 'privtree']
     """
     return {name: one.make(flags={"users": users}) for name, one in registered_methods().items()}
 
 
 def known_noise(*words: object) -> KeyedNoise:
-    """Noise for one rehearsal, from such a hash: fast, and the same every time."""
+    """Noise for one rehearsal, from such a hash: fast, and the same every time.
+
+    Args:
+        *words: What the noise is for.
+
+    Returns:
+        Noise from a key that is their hash.
+    """
     seed = digest(*words)
     return KeyedNoise(seed, epoch=seed[:12])
 
 
 def rehearse_sums(
-    method: Method[Any], sums: CellSums, epsilon: float, *, noise: KeyedNoise
+    method: MapMethod[Any], sums: CellSums, epsilon: float, *, noise: KeyedNoise
 ) -> Tiles:
-    """One simulated release of public sums, through a ledger that holds just what it costs."""
+    """One simulated release of public sums, through a ledger that holds just what it costs.
+
+    Args:
+        method: Any map method.
+        sums: Sums of public rows.
+        epsilon: What the map would cost, above 0.
+        noise: The noise, as `known_noise` gives it.
+
+    Returns:
+        The estimate.
+
+    Raises:
+        InvalidParameter: For an epsilon that the method cannot take.
+    """
     guarded = guard_sums(sums, source=REHEARSAL)
     mechanism = method.mechanism(Fraction(str(epsilon)), guarded.bound, sums.grid)
     ledger = Ledger.rehearsal(mechanism.cost(guarded.bound))

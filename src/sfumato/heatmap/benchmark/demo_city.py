@@ -50,9 +50,19 @@ class DemoCity:
 
 
 def check_demo_folder(folder: Path, epsilon: Number, *, others: Sequence[str] = ()) -> PureDP:
-    """Make the folder, unless it holds files that are not of a demo; the budget of the map.
+    """Make the folder of a demo, unless it holds files that are not of one.
 
-    `others` are names of further files that the demo writes.
+    Args:
+        folder: Where the demo writes; made if missing.
+        epsilon: What the map may cost, above 0.
+        others: Names of further files that the demo writes.
+
+    Returns:
+        The budget of the map.
+
+    Raises:
+        InvalidParameter: For an epsilon that is no budget.
+        InvalidInput: For files or a ledger that are not of a demo.
     """
     budget = PureDP(epsilon)
     # A bad epsilon is said before anything is made.
@@ -60,11 +70,11 @@ def check_demo_folder(folder: Path, epsilon: Number, *, others: Sequence[str] = 
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / DEMO_LEDGER
     if file.exists() and Ledger(file).header.source != SOURCE:
-        raise InvalidInput(f"{file} accounts for another source and is kept; choose another --out")
+        raise InvalidInput(f"{file} accounts for another source and is kept; choose another `out`")
     there = [name for name in (DEMO_ROWS, *DEMO_MAPS, *others) if (folder / name).exists()]
     if there and not file.exists():
         raise InvalidInput(
-            f"{folder / there[0]} is not of a demo and is kept; choose another --out"
+            f"{folder / there[0]} is not of a demo and is kept; choose another `out`"
         )
     return budget
 
@@ -76,7 +86,17 @@ def release_demo_city(
     rng: np.random.Generator,
     watch: Callable[[str], None],
 ) -> DemoCity:
-    """Make up a city, release its map for the whole budget, ask again, and write the map's files."""
+    """Make up a city, release its map for the whole budget, ask again, and write the map's files.
+
+    Args:
+        folder: What `check_demo_folder` made.
+        budget: What the map costs.
+        rng: Draws the city, never noise.
+        watch: Called with each step once it is done.
+
+    Returns:
+        The released map, the refusal of the second, and exact errors.
+    """
     import pyarrow.parquet
 
     area, columns = area_in_degrees(BOUNDS, LEVELS), Columns("user", "lon", "lat")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato._random import generator
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth
@@ -32,7 +33,7 @@ from sfumato.heatmap.benchmark.places import (
     true_shares,
 )
 from sfumato.heatmap.benchmark.results import LeaderboardResult, SampleMaps, Score
-from sfumato.heatmap.methods.protocol import Method
+from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.tiles import Tiles
 from sfumato.records import Columns
 from sfumato.spaces import Bounds, Grid
@@ -49,7 +50,7 @@ COLUMNS = Columns("user", "lon", "lat")
 def run_leaderboard(
     files: Sequence[str] = (),
     *,
-    methods: Sequence[str | Method[Any]] | None = None,
+    methods: Sequence[str | MapMethod[Any]] | None = None,
     user_methods: Sequence[UserMethod] = (),
     epsilons: Sequence[float] = EPSILONS,
     users: int = 200,
@@ -58,7 +59,7 @@ def run_leaderboard(
     public: bool = False,
     columns: Columns = COLUMNS,
     bounds: Bounds | None = None,
-    chance: Callable[[bytes], np.random.Generator],
+    chance: Callable[[bytes], np.random.Generator] = generator,
     watch: Callable[[str], None] | None = None,
 ) -> LeaderboardResult:
     """Compare methods on the same samples of users, with noise that is the same in every run.
@@ -78,7 +79,8 @@ def run_leaderboard(
         columns: The columns of the files.
         bounds: Box of the files (west, south, east, north), stretched to the map; else that of
             their rows.
-        chance: Makes a generator of a hash: `lambda seed: np.random.default_rng(list(seed))`.
+        chance: Makes the generator of a sample from a hash; the default gives the same numbers
+            in every run.
         watch: Called with each step before it begins.
 
     Returns:
@@ -90,13 +92,13 @@ def run_leaderboard(
         InvalidInput: For files that cannot be read or have too few people, and for functions
             that fail.
     """
-    values = sorted(set(epsilons))
+    values = sorted({float(epsilon) for epsilon in epsilons})
     if not values or not all(0 < value < math.inf for value in values):
         raise InvalidParameter(f"epsilons are numbers above 0, got {epsilons}; nothing was run")
     contenders = _contenders(methods, user_methods, users)
     if files and not public:
         raise InvalidParameter(
-            "a leaderboard shows exact errors: its rows must be public or made up, said aloud by --public; "
+            "a leaderboard shows exact errors: its rows must be public or made up, said aloud by `public`; "
             "nothing was read"
         )
     sources = _sources(files, users, runs, cities, columns, bounds, chance)
@@ -136,7 +138,7 @@ class _Source:
 
 
 def _contenders(
-    methods: Sequence[str | Method[Any]] | None, user_methods: Sequence[UserMethod], users: int
+    methods: Sequence[str | MapMethod[Any]] | None, user_methods: Sequence[UserMethod], users: int
 ) -> list[Contender]:
     """A researcher's own first, then ours."""
     ours = standard_methods(users)
@@ -170,7 +172,7 @@ def _sources(
     """The made-up cities, and each file for itself."""
     if not (files or cities):
         raise InvalidParameter(
-            "with --no-cities there must be files to run on, got none; nothing was run"
+            "without `cities` there must be files to run on, got none; nothing was run"
         )
     sources = []
     if cities:
@@ -180,7 +182,7 @@ def _sources(
         place = public_place(file, columns, name=file, bounds=bounds)
         if place.users < users:
             raise InvalidInput(
-                f"{file} has rows of {place.users} people in the bounds, fewer than --users {users}; "
+                f"{file} has rows of {place.users} people in the bounds, fewer than `users` {users}; "
                 "nothing was run"
             )
         sources.append(_Source(file, _samples([place], runs)))
@@ -219,11 +221,28 @@ def maps_of_sample(
     chance: Callable[[bytes], np.random.Generator],
     levels: int = LEVELS,
 ) -> Iterator[tuple[str, FloatArray, float]]:
-    """Name, heatmap and seconds: of the truth ("") and of every contender, on one sample of a place."""
+    """Name, heatmap and seconds: of the truth ("") and of every contender, on one sample of a place.
+
+    Args:
+        place: Where the people are.
+        contenders: Who takes part.
+        users: How many people of it are sampled.
+        epsilon: What a map costs, above 0.
+        sample: The number of the sample.
+        chance: Makes a generator of a hash.
+        levels: 2**levels cells to a side.
+
+    Returns:
+        An iterator over names, blurred maps and seconds.
+
+    Raises:
+        InvalidInput: For a place with fewer people, and for functions that fail.
+    """
     rng = chance(digest("users", place.name, users, sample))
     sums = sample_sums(place, users, Grid(levels), rng=rng)
     yield "", smooth(true_shares(sums), SIGMA), 0.0
-    trial = (place.name, users, levels, epsilon, sample)
+    # As a float: 1 and 1.0 have the same noise.
+    trial = (place.name, users, levels, float(epsilon), sample)
     for contender in contenders:
         shares, seconds = contender.run(sums, epsilon, trial=trial, chance=chance)
         yield contender.name, smooth(shares, SIGMA), seconds
@@ -240,7 +259,24 @@ def score_sample(
     chance: Callable[[bytes], np.random.Generator],
     levels: int = LEVELS,
 ) -> list[Score]:
-    """Every contender on one sample of a place, compared with the truth."""
+    """Every contender on one sample of a place, compared with the truth.
+
+    Args:
+        place: Where the people are.
+        contenders: Who takes part.
+        source: What scores say of where the place is from.
+        users: How many people of it are sampled.
+        epsilon: What a map costs, above 0.
+        sample: The number of the sample.
+        chance: Makes a generator of a hash.
+        levels: 2**levels cells to a side.
+
+    Returns:
+        A score for each contender, in their order.
+
+    Raises:
+        InvalidInput: For a place with fewer people, and for functions that fail.
+    """
     drawn = maps_of_sample(
         place, contenders, users=users, epsilon=epsilon, sample=sample, chance=chance, levels=levels
     )
@@ -258,5 +294,14 @@ def score_sample(
 
 
 def heatmap(tiles: Tiles, level: int, *, sigma: float = SIGMA) -> FloatArray:
-    """The heatmap of an estimate."""
+    """The heatmap of an estimate.
+
+    Args:
+        tiles: The estimate.
+        level: Of the picture: 2**level cells to a side.
+        sigma: Deviation of the filter, in sides of the map.
+
+    Returns:
+        Shares [row, column], row 0 at the lowest y.
+    """
     return smooth(tiles.normalized().image(level), sigma)

@@ -37,14 +37,30 @@ class Place:
 
 
 def digest(*words: object) -> bytes:
-    """What chance is made of: SHA-256 of what it is for, so that nobody chooses a seed."""
+    """What chance is made of: SHA-256 of what it is for, so that nobody chooses a seed.
+
+    Args:
+        *words: What randomness is for.
+
+    Returns:
+        32 bytes.
+    """
     return hashlib.sha256("|".join(map(str, ("heatmaps", *words))).encode()).digest()
 
 
 def synthetic_places(
     count: int, *, people: int = CITIZENS, chance: Callable[[bytes], np.random.Generator]
 ) -> list[Place]:
-    """Made-up cities, the families taking turns; `chance` makes a generator of a hash."""
+    """Made-up cities, the families taking turns.
+
+    Args:
+        count: How many cities.
+        people: How many live in each.
+        chance: Makes a generator of a hash.
+
+    Returns:
+        The cities, the same for the same numbers.
+    """
     found = []
     for number in range(count):
         family = FAMILIES[number % len(FAMILIES)]
@@ -60,12 +76,23 @@ def public_place(
 ) -> Place:
     """A place from a table that is public, stretched to the unit square; every row counts 1.
 
-    Without bounds, those of its rows: which only public rows may show. West above east crosses the
-    antimeridian.
+    Args:
+        source: A file or table of public rows.
+        columns: Its columns of users and coordinates.
+        name: What the place is called.
+        bounds: West, south, east, north; those of the rows if left out, which only public rows may
+            show. West above east crosses the antimeridian.
+
+    Returns:
+        The rows inside of the bounds.
+
+    Raises:
+        InvalidParameter: Without a column of users.
+        InvalidInput: For rows that cannot be read, or bounds that do not rise.
     """
     if columns.user is None:
         raise InvalidParameter(
-            "a sample is of users: name their column with --user; nothing was read"
+            "a sample is of users: name their column with `user`; nothing was read"
         )
     table = open_table(source, columns=columns)
     chosen = table.select(
@@ -100,7 +127,20 @@ def public_place(
 
 
 def sample_sums(place: Place, users: int, grid: Grid, *, rng: np.random.Generator) -> CellSums:
-    """The sums of so many people of a place; each owns UNITS, split over the cells by integer division."""
+    """The sums of so many people of a place; each owns UNITS, split over the cells by integer division.
+
+    Args:
+        place: Where the people are.
+        users: How many of them.
+        grid: The cells.
+        rng: Draws the people.
+
+    Returns:
+        Units of mass in each cell.
+
+    Raises:
+        InvalidInput: For a place with fewer people.
+    """
     if users > place.users:
         raise InvalidInput(
             f"{place.name} has {place.users} people, a sample of {users} was asked for; nothing was compared"
@@ -125,6 +165,13 @@ def exact_counts(sums: CellSums) -> FloatArray:
 
 
 def true_shares(sums: CellSums) -> FloatArray:
-    """The exact map of public sums with mass 1, before any filter."""
+    """The exact map of public sums with mass 1, before any filter.
+
+    Args:
+        sums: Sums of public rows.
+
+    Returns:
+        Shares [row, column], row 0 at the lowest y.
+    """
     counts = exact_counts(sums)
     return np.asarray(counts / counts.sum())

@@ -50,20 +50,42 @@ def leaderboard_html(result: LeaderboardResult) -> str:
 
 
 def about(result: LeaderboardResult, source: str) -> str:
-    """What was run on one source."""
+    """What was run on one source.
+
+    Args:
+        result: The leaderboard.
+        source: One of its sources.
+
+    Returns:
+        A line.
+    """
     scores = result.of(source)
     runs = len(scores) // len(methods_of(scores)) // len(epsilons_of(scores))
     return f"{source}: {runs} runs of {result.users} people at each epsilon"
 
 
 def sample_caption(sample: SampleMaps) -> str:
-    """What the picture of a sample shows."""
+    """What the picture of a sample shows.
+
+    Args:
+        sample: Maps of one sample.
+
+    Returns:
+        A sentence.
+    """
     of_what = f"{sample.users} people of {sample.place} at epsilon {sample.epsilon:g}"
     return f"{of_what}: the truth, and what each method makes of it"
 
 
 def sample_picture(sample: SampleMaps) -> bytes:
-    """A PNG of the truth and every method's map."""
+    """A PNG of the truth and every method's map.
+
+    Args:
+        sample: Maps of one sample.
+
+    Returns:
+        The bytes of a PNG file.
+    """
     # The rows are public, so their peak may set the scale.
     return draw_small_maps(
         [("the truth", sample.truth), *sample.maps],
@@ -73,7 +95,14 @@ def sample_picture(sample: SampleMaps) -> bytes:
 
 
 def mean_table(scores: Sequence[Score]) -> list[list[str]]:
-    """Means with intervals for each epsilon and method."""
+    """Means with intervals for each epsilon and method.
+
+    Args:
+        scores: What was measured, of one source.
+
+    Returns:
+        Rows of words, heads first.
+    """
     rows = [["epsilon", "method", *HEADS.values()]]
     for epsilon in epsilons_of(scores):
         for name in methods_of(scores):
@@ -85,7 +114,14 @@ def mean_table(scores: Sequence[Score]) -> list[list[str]]:
 
 
 def sign_table(found: Sequence[PairedComparison]) -> list[list[str]]:
-    """One rival: a line for each metric, a column for each epsilon."""
+    """One rival: a line for each metric, a column for each epsilon.
+
+    Args:
+        found: Comparisons with one rival.
+
+    Returns:
+        Rows of words, heads first.
+    """
     epsilons = sorted({one.epsilon for one in found})
     rows = [["metric", *(f"epsilon {epsilon:g}" for epsilon in epsilons)]]
     for metric in METRICS:
@@ -95,7 +131,15 @@ def sign_table(found: Sequence[PairedComparison]) -> list[list[str]]:
 
 
 def tally_table(scores: Sequence[Score], method: str) -> list[list[str]]:
-    """A method against every other: signs of each metric from small epsilon to large, and their counts."""
+    """A method against every other: signs of each metric from small epsilon to large, and their counts.
+
+    Args:
+        scores: What was measured, of one source.
+        method: The method that is compared with every other.
+
+    Returns:
+        Rows of words, heads first.
+    """
     rows = [[f"{method} against", *METRICS, "better", "open", "worse"]]
     for rival in methods_of(scores):
         if rival != method:
@@ -109,7 +153,15 @@ def tally_table(scores: Sequence[Score], method: str) -> list[list[str]]:
 
 
 def first_table(scores: Sequence[Score], base: str) -> list[list[str]]:
-    """Each method: how often its mean is the best of all, and its time."""
+    """Each method: how often its mean is the best of all, and its time.
+
+    Args:
+        scores: What was measured, of one source.
+        base: The method whose time is 1.
+
+    Returns:
+        Rows of words, heads first.
+    """
     won, cells = best_means(scores), len(METRICS) * len(epsilons_of(scores))
     timed = times(scores, base) if base in won else {}
     head = ["method", "best mean", *([f"time, {base} = 1"] if timed else [])]

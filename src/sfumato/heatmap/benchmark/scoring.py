@@ -85,17 +85,44 @@ def average(values: npt.ArrayLike) -> Average:
 
 
 def methods_of(scores: Iterable[Score]) -> list[str]:
-    """The methods that were scored, in their order."""
+    """The methods that were scored, in their order.
+
+    Args:
+        scores: What was measured, of one source.
+
+    Returns:
+        Their names.
+    """
     return list(dict.fromkeys(score.method for score in scores))
 
 
 def epsilons_of(scores: Iterable[Score]) -> list[float]:
-    """The values of epsilon that were run, from small to large."""
+    """The values of epsilon that were run, from small to large.
+
+    Args:
+        scores: What was measured, of one source.
+
+    Returns:
+        The values.
+    """
     return sorted({score.epsilon for score in scores})
 
 
 def mean_of(scores: Iterable[Score], method: str, *, epsilon: float, metric: Metric) -> Average:
-    """How good a method is at one epsilon in one metric."""
+    """How good a method is at one epsilon in one metric.
+
+    Args:
+        scores: What was measured, of one source.
+        method: Its name.
+        epsilon: One that was run.
+        metric: One of the four.
+
+    Returns:
+        The mean over runs, with its 95 % interval.
+
+    Raises:
+        InvalidParameter: For fewer than two runs.
+    """
     return average(
         [getattr(s, metric) for s in scores if s.method == method and s.epsilon == epsilon]
     )
@@ -104,7 +131,21 @@ def mean_of(scores: Iterable[Score], method: str, *, epsilon: float, metric: Met
 def paired_comparison(
     scores: Sequence[Score], method: str, rival: str, *, epsilon: float, metric: Metric
 ) -> PairedComparison:
-    """A method against a rival, paired by place and sample."""
+    """A method against a rival, paired by place and sample.
+
+    Args:
+        scores: What was measured, of one source.
+        method: The name of one method.
+        rival: The name of another.
+        epsilon: One that was run.
+        metric: One of the four.
+
+    Returns:
+        The mean difference with its interval, and the ratio of the means.
+
+    Raises:
+        InvalidInput: Where the two were not run on the same samples.
+    """
     mine, theirs = (_by_sample(scores, name, epsilon, metric) for name in (method, rival))
     if mine.keys() != theirs.keys():
         raise InvalidInput(
@@ -116,7 +157,19 @@ def paired_comparison(
 
 
 def paired_comparisons(scores: Sequence[Score], method: str, rival: str) -> list[PairedComparison]:
-    """All cells of epsilon and metric."""
+    """A method against a rival in all cells of epsilon and metric.
+
+    Args:
+        scores: What was measured, of one source.
+        method: The name of one method.
+        rival: The name of another.
+
+    Returns:
+        A comparison for each metric and epsilon.
+
+    Raises:
+        InvalidInput: Where the two were not run on the same samples.
+    """
     return [
         paired_comparison(scores, method, rival, epsilon=epsilon, metric=metric)
         for metric in METRICS
@@ -125,13 +178,27 @@ def paired_comparisons(scores: Sequence[Score], method: str, rival: str) -> list
 
 
 def tally(found: Iterable[PairedComparison]) -> Tally:
-    """The signs counted."""
+    """The signs counted.
+
+    Args:
+        found: Comparisons with one rival.
+
+    Returns:
+        How many are better, worse and open.
+    """
     signs = [one.sign for one in found]
     return Tally(signs.count("+"), signs.count("-"), signs.count("0"))
 
 
 def best_means(scores: Sequence[Score]) -> dict[str, int]:
-    """In how many cells of epsilon and metric each method has the best mean."""
+    """In how many cells of epsilon and metric each method has the best mean.
+
+    Args:
+        scores: What was measured, of one source.
+
+    Returns:
+        Cells won, by method.
+    """
     methods = methods_of(scores)
     won = dict.fromkeys(methods, 0)
     for epsilon in epsilons_of(scores):
@@ -172,6 +239,13 @@ def times(scores: Sequence[Score], base: str) -> dict[str, float]:
     """How long each method takes, as the median of its ratios to the base on the same samples.
 
     The median, because the first release at an epsilon also builds the tables of its noise.
+
+    Args:
+        scores: What was measured, of one source.
+        base: The method whose time is 1.
+
+    Returns:
+        Ratios by method.
     """
     taken = {(s.source, s.place, s.sample, s.epsilon, s.method): s.seconds for s in scores}
     return {

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from sfumato._random import generator
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.files import whole_file
@@ -39,11 +40,21 @@ def check_ins(
 ) -> Any:
     """A pyarrow table of check-ins, one row a visit, that looks like a city's and is nobody's.
 
-    "town": a few districts with Zipf-popular venues; "street": venues along roads; both with
-    columns user, lon, lat, time, a heavy-tailed number of visits to a handful of favorites each,
-    some of them at home. "gaze": fixations on a few parts of an image; columns user, x, y, ms.
-    Points lie about `bounds`, a few outside. The city, the people and their visits are all drawn
-    from `rng`.
+    "town": a few districts with Zipf-popular venues; "street": venues along roads; both with a
+    heavy-tailed number of visits to a handful of favorites each, some of them at home. "gaze":
+    fixations on a few parts of an image.
+
+    Args:
+        users: How many people, at least 0.
+        family: "town", "street" or "gaze".
+        bounds: West, south, east, north; points lie about them, a few outside.
+        rng: Draws the city, the people and their visits.
+
+    Returns:
+        A pyarrow table: user, lon, lat and time, or user, x, y and ms.
+
+    Raises:
+        InvalidParameter: For another family, fewer than 0 users, or bounds that do not rise.
 
     >>> check_ins(3, bounds=(-74.3, 40.5, -73.7, 40.9), rng=np.random.default_rng(0)).column_names
     ['user', 'lon', 'lat', 'time']
@@ -102,7 +113,7 @@ def write_city(
     users: int = 2000,
     family: Family = "town",
     bounds: Bounds = (0.0, 0.0, 1.0, 1.0),
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
 ) -> CityFile:
     """Write check-ins of people who do not exist to a new Parquet file.
 
@@ -111,7 +122,7 @@ def write_city(
         users: How many made-up people, at least 0.
         family: "town" or "street" (columns user, lon, lat, time), or "gaze" (user, x, y, ms).
         bounds: Where they are: west, south, east, north.
-        rng: Draws the city, the people and their visits.
+        rng: Draws the city, the people and their visits; others each time if left out.
 
     Returns:
         The file, its number of rows, and its number of people.
@@ -126,7 +137,7 @@ def write_city(
         raise InvalidParameter(
             f"a city is written to a new .parquet file, got {file}; nothing was made"
         )
-    table = check_ins(users, family=family, bounds=bounds, rng=rng)
+    table = check_ins(users, family=family, bounds=bounds, rng=rng or generator())
     with whole_file(file) as written:
         pyarrow.parquet.write_table(table, written)
     return CityFile(str(file), table.num_rows, users)

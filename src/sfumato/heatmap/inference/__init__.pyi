@@ -1,4 +1,5 @@
 from .counts import NoisyCounts
+from .map_posterior import MapPosterior
 from .noise_floor import noise_share
 from .posterior import CountsPosterior
 from .prior import Declared, Prior, read_prior, sharpened
@@ -7,7 +8,6 @@ from .uncertainty import (
     HEAVY,
     TIMES,
     MapBand,
-    MapPosterior,
     Mark,
     Uncertainty,
     heaviest,

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,8 +22,7 @@ from sfumato._types import BoolArray, FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth, smooth_each
 from sfumato.heatmap.inference.bounded import hold_inside, last_counted, window
-from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.tiles import Tiles
+from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.spaces import Area, Grid
 
 SmallFloats = npt.NDArray[np.float32]
@@ -52,40 +51,6 @@ HEAVY = 0.9
 _KNOWN: WeakKeyDictionary[MapPosterior, dict[tuple[Area, int, float, float], Uncertainty]] = (
     WeakKeyDictionary()
 )
-
-
-class MapPosterior(Protocol):
-    """Maps that could have led to what was released, in users; the same ones every time.
-
-    A class of one's own inherits from this one and has `maps`; it is compared by identity. The rest
-    has defaults for a posterior that was not made of noisy counts.
-    """
-
-    @property
-    def counts(self) -> NoisyCounts | None:
-        """The noisy counts it was made of: a saved map keeps them."""
-        return None
-
-    @property
-    def mean_is_map(self) -> bool:
-        """Whether the map shown is the mean of this posterior."""
-        return False
-
-    @property
-    def noise_scale(self) -> float | None:
-        """The usual scale of the noise on a count, in users; None where the method says it."""
-        return None
-
-    def counted(self, tiles: Tiles) -> Tiles:
-        """The masses of the map on the finest cells that were counted."""
-        return tiles
-
-    def maps(self, count: int, level: int) -> FloatArray:
-        """So many maps of a level [draw, row, column]."""
-
-    def __hash__(self) -> int:
-        """By identity: what was worked out of it once need not be again."""
-        return object.__hash__(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -367,8 +332,19 @@ def _disc(place: tuple[int, int], side: int, reach: float) -> BoolArray:
 def ring(mark: Mark, grid: Grid, *, level: int, sigma: float = SIGMA) -> BoolArray:
     """The cells [row, column] of a level within reach of a mark: what its share is the share of.
 
-    >>> int(ring(Mark(0.501, 0.501, 0.1, 0.05, 0.2), Grid(8), level=4).sum())
-    1
+    Args:
+        mark: The mark.
+        grid: The grid of the map.
+        level: The level of the cells.
+        sigma: The blur of the mark, in sides of the grid.
+
+    Returns:
+        Which cells they are [row, column].
+
+    Example:
+        >>> int(ring(Mark(0.501, 0.501, 0.1, 0.05, 0.2), Grid(8), level=4).sum())
+        1
+
     """
     west, south, east, north = grid.bounds
     side = 1 << level
@@ -381,8 +357,20 @@ def in_a_ring(
 ) -> bool:
     """Whether a place, in map units, is within reach of any of the marks of a map blurred by sigma.
 
-    >>> in_a_ring(0.5, 0.53, marks=[Mark(0.5, 0.5, 0.1, 0.05, 0.2)], grid=Grid(4))
-    True
+    Args:
+        x: The place, in the units of the map's bounds.
+        y: The same.
+        marks: The marks of a map.
+        grid: The grid of the map.
+        sigma: The blur of the marks, in sides of the grid.
+
+    Returns:
+        Whether it is.
+
+    Example:
+        >>> in_a_ring(0.5, 0.53, marks=[Mark(0.5, 0.5, 0.1, 0.05, 0.2)], grid=Grid(4))
+        True
+
     """
     west, south, east, north = grid.bounds
     away = (math.hypot((x - one.x) / (east - west), (y - one.y) / (north - south)) for one in marks)
@@ -397,9 +385,18 @@ def _tail(count: int, coverage: float) -> int:
 def heaviest(image: FloatArray, share: float) -> BoolArray:
     """The fewest cells that hold this share of a map's mass.
 
-    >>> heaviest(np.array([[6.0, 1.0], [0.0, 3.0]]), 0.9)
-    array([[ True, False],
-           [False,  True]])
+    Args:
+        image: Masses [row, column].
+        share: The share of the mass, in (0, 1].
+
+    Returns:
+        Which cells they are.
+
+    Example:
+        >>> heaviest(np.array([[6.0, 1.0], [0.0, 3.0]]), 0.9)
+        array([[ True, False],
+               [False,  True]])
+
     """
     order = np.argsort(-image, axis=None, kind="stable")
     held = np.cumsum(image.ravel()[order])

@@ -1,6 +1,6 @@
 from .budget_split import split_epsilon
 from .private_bounds import PrivateBounds, area_prices, find_area
-from .protocol import MapEstimate, MapMethod, Method, NoisyLevel, NoisyTree
+from .protocol import MapEstimate, MapMethod, Method, NoiseAwareMethod, NoisyLevel, NoisyTree
 from .pyramid import Pyramid, PyramidMethod
 from .registry import (
     MethodEntry,
@@ -16,6 +16,7 @@ __all__ = [
     "MapMethod",
     "Method",
     "MethodEntry",
+    "NoiseAwareMethod",
     "NoisyLevel",
     "NoisyTree",
     "PrivateBounds",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.inference.uncertainty import MapPosterior
+from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.tiles import Tiles, inside
 from sfumato.privacy import UNITS, Bound, Mechanism
 from sfumato.records import CellSums
@@ -37,12 +37,13 @@ class MapEstimate:
 class MapMethod(Protocol[U]):
     """A frozen value with the public parameters of a method; `name` is its word on the command line.
 
-    A method of one's own has `name`, `mechanism` and `estimate`. One that inherits from this class
-    may also say how much noise is on its counts (`noise_scale`), and give each map a posterior
-    (`maps`): pictures, bands and zone totals follow them. `register_method` makes it known by name.
+    This is all a method of one's own needs; `register_method` makes it known by name. One that
+    inherits from `NoiseAwareMethod` can say more of its maps.
     """
 
-    name: ClassVar[str]
+    @property
+    def name(self) -> str:
+        """The word by which it is chosen."""
 
     def mechanism(self, epsilon: Fraction, bound: Bound, grid: Grid) -> Mechanism[CellSums, U]:
         """The mechanism that costs at most epsilon on sums with this bound.
@@ -54,6 +55,13 @@ class MapMethod(Protocol[U]):
     def estimate(self, released: U, grid: Grid) -> tuple[Tiles, ...]:
         """One map for each group, from what was released alone: post-processing costs nothing."""
 
+
+class NoiseAwareMethod(MapMethod[U], Protocol[U]):
+    """A map method that also says how much noise is on its counts, and may give maps a posterior.
+
+    Pictures, bands and zone totals follow them. Both have defaults: nothing is known.
+    """
+
     def noise_scale(self, mechanism: Any) -> Fraction:
         """The usual scale of the noise on one count, in units of mass; 0 where it is not known."""
         del mechanism
@@ -61,13 +69,17 @@ class MapMethod(Protocol[U]):
 
     def maps(self, released: U, mechanism: Any, area: Area) -> tuple[MapEstimate, ...]:
         """The estimate of each group inside the bounds, and what else is known of it."""
-        # A method that does not inherit from this class has no noise_scale.
-        said = getattr(self, "noise_scale", None)
-        scale = float((said(mechanism) if said else 0) / UNITS)
-        return tuple(
-            MapEstimate(inside(tiles, area), noise_scale=scale)
-            for tiles in self.estimate(released, area.grid)
-        )
+        return plain_maps(self, released, area, noise_scale=self.noise_scale(mechanism))
+
+
+def plain_maps(
+    method: MapMethod[Any], released: Any, area: Area, *, noise_scale: Fraction
+) -> tuple[MapEstimate, ...]:
+    """What a method estimates, inside the bounds; the scale of its noise is in units."""
+    return tuple(
+        MapEstimate(inside(tiles, area), noise_scale=float(noise_scale / UNITS))
+        for tiles in method.estimate(released, area.grid)
+    )
 
 
 Method = MapMethod
@@ -76,9 +88,11 @@ Method = MapMethod
 def maps_of(
     method: MapMethod[Any], released: Any, mechanism: Any, area: Area
 ) -> tuple[MapEstimate, ...]:
-    """What a method makes of what was released, also where it does not inherit from MapMethod."""
-    make = getattr(type(method), "maps", MapMethod.maps)
-    found: tuple[MapEstimate, ...] = make(method, released, mechanism, area)
+    """What a method makes of what was released: all it knows, or its plain estimate."""
+    make = getattr(method, "maps", None)
+    if make is None:
+        return plain_maps(method, released, area, noise_scale=Fraction(0))
+    found: tuple[MapEstimate, ...] = make(released, mechanism, area)
     return found
 
 

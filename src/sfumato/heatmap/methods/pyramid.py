@@ -17,10 +17,11 @@ from sfumato.heatmap.inference.tree_fit import reconstruct
 from sfumato.heatmap.methods.budget_split import DECAY, checked_decay, first_level, split_epsilon
 from sfumato.heatmap.methods.protocol import (
     MapEstimate,
-    MapMethod,
+    NoiseAwareMethod,
     NoisyLevel,
     NoisyTree,
     check_level,
+    plain_maps,
 )
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP
@@ -131,7 +132,7 @@ def _largest(noisy: IntArray, groups: int, width: int) -> IntArray | slice:
 
 
 @dataclass(frozen=True, slots=True)
-class PyramidMethod(MapMethod[NoisyTree]):
+class PyramidMethod(NoiseAwareMethod[NoisyTree]):
     """A map from a pyramid of `width` cells a level, budget falling by `decay` from its first level on.
 
     The defaults are those of [ghazi23, sec. 4].
@@ -171,7 +172,7 @@ class PyramidMethod(MapMethod[NoisyTree]):
 
         Of cells that were looked at and not kept, the posterior knows a ceiling.
         """
-        plain = MapMethod.maps(self, released, mechanism, area)
+        plain = plain_maps(self, released, area, noise_scale=self.noise_scale(mechanism))
         if mechanism.first_level > FINEST:
             return plain
         return tuple(

@@ -16,7 +16,7 @@ from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.bounded import inside_bounds
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import FINEST, CountsPosterior, rough_masses
-from sfumato.heatmap.methods.protocol import MapEstimate, MapMethod, check_level
+from sfumato.heatmap.methods.protocol import MapEstimate, NoiseAwareMethod, check_level
 from sfumato.heatmap.tiles import Tiles, dense_tiles, inside
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
 from sfumato.privacy.accounting import Number, exact
@@ -276,7 +276,7 @@ def dearest_path(tree: ZoomTree) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ZoomMethod(MapMethod[ZoomTree]):
+class ZoomMethod(NoiseAwareMethod[ZoomTree]):
     """Zoom with the mean of its posterior as the map; detail finer than `blur` is not paid for.
 
     `blur` is the deviation of the filter the map will be seen through, in sides of the map: cells

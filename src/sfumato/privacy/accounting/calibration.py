@@ -21,8 +21,20 @@ CANCELLING = 2 * WORKING
 def laplace_scale(epsilon: Number, *, sensitivity: Number = 1) -> float:
     """The scale at which Laplace noise costs at most epsilon: sensitivity / epsilon, rounded up.
 
-    >>> laplace_scale(2)
-    0.5
+    Args:
+        epsilon: Target epsilon, above 0.
+        sensitivity: Largest l1 change between neighbors.
+
+    Returns:
+        The scale, in the unit of the sensitivity; a double, rounded up.
+
+    Raises:
+        InvalidParameter: epsilon or sensitivity is not above 0.
+
+    Example:
+        >>> laplace_scale(2)
+        0.5
+
     """
     wanted, moved = _positive(epsilon, "epsilon"), _positive(sensitivity, "sensitivity")
     return float(double_above(moved / wanted, name="scale"))
@@ -41,8 +53,23 @@ def gaussian_sigma(
     `papers` is 2 ln(1.25 / delta) sensitivity / epsilon of [gilbert18, lem. 4], kept for
     reproduction; it claims too much for some (epsilon, delta), and is refused there.
 
-    >>> round(gaussian_sigma(1, 1e-5), 3), round(gaussian_sigma(1, 1e-5, method="papers"), 3)
-    (3.731, 23.472)
+    Args:
+        epsilon: Target epsilon, above 0.
+        delta: Target delta, in (0, 1).
+        sensitivity: Largest l2 change between neighbors, in the unit of the noise.
+        method: `analytic` for the smallest deviation, `papers` for the printed formula.
+
+    Returns:
+        The deviation, in the unit of the sensitivity.
+
+    Raises:
+        InvalidParameter: A parameter is out of range, or the printed formula does not keep its
+            promise.
+
+    Example:
+        >>> round(gaussian_sigma(1, 1e-5), 3), round(gaussian_sigma(1, 1e-5, method="papers"), 3)
+        (3.731, 23.472)
+
     """
     wanted, moved = _positive(epsilon, "epsilon"), _positive(sensitivity, "sensitivity")
     target = probability(delta, "delta")
@@ -86,6 +113,18 @@ def gaussian_delta(epsilon: Number, *, sigma: Number, sensitivity: Number = 1) -
 
     Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m) with m = sensitivity / sigma [balle18, thm. 8]. Rounded
     up to a double; an epsilon of 1000 or a delta of 1e-300 keeps all its digits.
+
+    Args:
+        epsilon: The epsilon at which delta is wanted, at least 0.
+        sigma: Deviation of the noise, above 0.
+        sensitivity: Largest l2 change between neighbors, in the unit of sigma.
+
+    Returns:
+        The delta, rounded up.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
     """
     shift = _positive(sensitivity, "sensitivity") / double_above(sigma, name="sigma")
     with mpmath.workprec(CANCELLING):

@@ -30,8 +30,16 @@ NEIGHBORS: dict[str, type[Neighbors]] = {
 def parameters(value: Any) -> dict[str, Any]:
     """The fields of a frozen value; fractions as text.
 
-    >>> parameters(PureDP("1/3"))
-    {'epsilon': '1/3'}
+    Args:
+        value: A frozen dataclass.
+
+    Returns:
+        Its fields by name; fractions as text, losses as objects.
+
+    Example:
+        >>> parameters(PureDP("1/3"))
+        {'epsilon': '1/3'}
+
     """
     found = ((field.name, getattr(value, field.name)) for field in fields(value))
     return {name: _plain(item) for name, item in found}
@@ -48,20 +56,50 @@ def _plain(item: Any) -> Any:
 def encode(value: Loss | Neighbors) -> dict[str, Any]:
     """A loss or relation as a JSON object that says its own kind.
 
-    >>> encode(PureDP(1))
-    {'kind': 'PureDP', 'epsilon': '1'}
+    Args:
+        value: A loss or a neighbor relation.
+
+    Returns:
+        Its kind and its parameters, fractions as text.
+
+    Example:
+        >>> encode(PureDP(1))
+        {'kind': 'PureDP', 'epsilon': '1'}
+
     """
     return {"kind": type(value).__name__, **parameters(value)}
 
 
 def decode_loss(data: Any) -> Loss:
-    """The loss a JSON object states."""
+    """The loss a JSON object states.
+
+    Args:
+        data: What `encode` gave.
+
+    Returns:
+        The loss.
+
+    Raises:
+        InvalidInput: The object states no loss.
+
+    """
     found: Loss = _decode(data, LOSSES, "loss")
     return found
 
 
 def decode_neighbors(data: Any) -> Neighbors:
-    """The neighbor relation a JSON object states."""
+    """The neighbor relation a JSON object states.
+
+    Args:
+        data: What `encode` gave.
+
+    Returns:
+        The relation.
+
+    Raises:
+        InvalidInput: The object states no relation.
+
+    """
     found: Neighbors = _decode(data, NEIGHBORS, "neighbor relation")
     return found
 
@@ -69,8 +107,16 @@ def decode_neighbors(data: Any) -> Neighbors:
 def encode_guarantee(guarantee: Guarantee) -> dict[str, Any]:
     """A guarantee as a JSON object, its numbers exact; its sentence is `str(guarantee)`.
 
-    >>> encode_guarantee(Guarantee(PureDP(1), AddRemoveUser(), "user"))["loss"]
-    {'kind': 'PureDP', 'epsilon': '1'}
+    Args:
+        guarantee: The guarantee.
+
+    Returns:
+        Loss, neighbors, unit, model and computational distance.
+
+    Example:
+        >>> encode_guarantee(Guarantee(PureDP(1), AddRemoveUser(), "user"))["loss"]
+        {'kind': 'PureDP', 'epsilon': '1'}
+
     """
     distance = guarantee.computational
     return {
@@ -83,7 +129,19 @@ def encode_guarantee(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def decode_guarantee(data: Any) -> Guarantee:
-    """The guarantee a JSON object states; a missing part is a KeyError that names it."""
+    """The guarantee a JSON object states; a missing part is a KeyError that names it.
+
+    Args:
+        data: What `encode_guarantee` gave.
+
+    Returns:
+        The guarantee.
+
+    Raises:
+        InvalidInput: The object states no guarantee.
+        KeyError: A part is missing.
+
+    """
     distance = data["computational"]
     if not isinstance(data["unit"], str):
         raise InvalidInput(
@@ -107,7 +165,18 @@ def _decode(data: Any, kinds: dict[str, Any], what: str) -> Any:
 
 
 def canonical(data: Any) -> str:
-    """JSON with one spelling only, so that it can be hashed."""
+    """JSON with one spelling only, so that it can be hashed.
+
+    Args:
+        data: What JSON holds; numbers must be finite.
+
+    Returns:
+        The text: keys sorted, no blanks, ASCII.
+
+    Raises:
+        ValueError: A number is not finite.
+
+    """
     return json.dumps(
         data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
     )

@@ -32,8 +32,20 @@ def compose(losses: Iterable[Loss]) -> Loss:
     Pure and approximate losses add up in epsilon and delta; with a zCDP loss among them all must
     have a zCDP equivalent, and those add up in rho [bun16, lem. 1.7].
 
-    >>> compose([PureDP("1/3"), PureDP("1/6")])
-    PureDP(epsilon=Fraction(1, 2))
+    Args:
+        losses: Losses of the releases, in any order.
+
+    Returns:
+        Their sum, exact: zCDP if one of them is, else approximate if one is; PureDP(0) of none.
+
+    Raises:
+        NotComparable: A zCDP loss stands beside one with delta above 0.
+        InvalidParameter: The deltas add up to 1 or more.
+
+    Example:
+        >>> compose([PureDP("1/3"), PureDP("1/6")])
+        PureDP(epsilon=Fraction(1, 2))
+
     """
     return _combined(losses, lambda column: sum(column, Fraction(0)))
 
@@ -57,6 +69,18 @@ def advanced(loss: PureDP | ApproxDP, times: int, *, slack: Number) -> ApproxDP:
 
     epsilon' = sqrt(2 t ln(1/slack)) epsilon + t epsilon (e**epsilon - 1), delta' = t delta + slack
     [mcmillan18, thm. 2.6]. The basic sum is returned where it is smaller.
+
+    Args:
+        loss: The loss of each release.
+        times: How many releases, at least 1.
+        slack: Extra delta, in (0, 1).
+
+    Returns:
+        The (epsilon, delta) loss of all, rounded up.
+
+    Raises:
+        InvalidParameter: times or slack is out of range.
+
     """
     _count(times, "times")
     extra = probability(slack, "slack")
@@ -76,6 +100,18 @@ def pld(schedule: Iterable[tuple[Mechanism[Any, Any], Bound]], *, delta: Number)
     Computed by dp-accounting with pessimistic rounding. It answers infinity for composed Laplace
     noise at delta = 0, where the true answer is the plain sum: so delta must be above 0 here, and
     `compose` is for 0.
+
+    Args:
+        schedule: Mechanisms with the bounds of their data, in the order they run.
+        delta: The delta at which epsilon is wanted, in (0, 1).
+
+    Returns:
+        The (epsilon, delta) loss of the whole schedule, rounded up.
+
+    Raises:
+        InvalidParameter: delta is 0.
+        NotComparable: A mechanism has no known loss distribution, or delta is too small for it.
+
     """
     from sfumato.privacy.accounting.loss_distribution import compose_distributions
 
@@ -92,6 +128,17 @@ def parallel(losses: Iterable[Loss], neighbors: Neighbors) -> Loss:
 
     For users added or removed. Replacing one may move them from part to part: that is a removal and
     an addition, `replaced(parallel(...))`.
+
+    Args:
+        losses: The loss of each release.
+        neighbors: The neighbor relation of the data; users added or removed.
+
+    Returns:
+        The worst of the losses.
+
+    Raises:
+        NotComparable: The relation is another.
+
     """
     if not isinstance(neighbors, AddRemoveUser):
         raise NotComparable(
@@ -106,6 +153,17 @@ def group(loss: Loss, size: int) -> Loss:
 
     k epsilon; k**2 rho [bun16, prop. 1.9]; and (k epsilon, delta (e**(k epsilon) - 1) / (e**epsilon
     - 1)) for approximate DP: the geometric sum of delta e**(i epsilon).
+
+    Args:
+        loss: The loss for one step between neighbors.
+        size: How many steps, at least 1.
+
+    Returns:
+        The loss for all of them together, rounded up.
+
+    Raises:
+        InvalidParameter: size is below 1.
+
     """
     _count(size, "size")
     match loss:
@@ -124,7 +182,15 @@ def group(loss: Loss, size: int) -> Loss:
 
 
 def replaced(loss: Loss) -> Loss:
-    """What a loss for adding or removing a user is for replacing one: a removal, then an addition."""
+    """What a loss for adding or removing a user is for replacing one: a removal, then an addition.
+
+    Args:
+        loss: The loss for a user added or removed.
+
+    Returns:
+        The loss for a user replaced: that of a group of two.
+
+    """
     return group(loss, 2)
 
 
@@ -137,8 +203,22 @@ def consequence(
     e**-epsilon (x - delta upper) on its neighbor, and the same for upper - f [mcmillan18, lem.
     2.4]. A consequence is anything that follows: a premium, a decision, a headline.
 
-    >>> consequence(PureDP(0), "1/4")
-    (0.25, 0.25)
+    Args:
+        loss: The loss of what the consequence follows from.
+        expectation: Its expectation on one data set, in [0, upper].
+        upper: The largest value of the consequence, above 0.
+
+    Returns:
+        The smallest and largest expectation on a neighbor, rounded outwards.
+
+    Raises:
+        InvalidParameter: expectation lies outside [0, upper].
+        NotComparable: The loss is neither pure nor approximate.
+
+    Example:
+        >>> consequence(PureDP(0), "1/4")
+        (0.25, 0.25)
+
     """
     if not isinstance(loss, PureDP | ApproxDP):
         raise NotComparable(

@@ -16,8 +16,20 @@ def hoeffding_tail(deviation: float, widths: ArrayLike) -> float:
     exp(-2 n**2 t**2 / sum (b_i - a_i)**2) for n independent variables, a_i <= X_i <= b_i; the
     widths are the b_i - a_i [mcmillan18, lem. 1.2] [boucheron13, thm. 2.8].
 
-    >>> round(-math.log(hoeffding_tail(0.5, [1, 1])), 9)
-    1.0
+    Args:
+        deviation: By how much the mean exceeds its expectation, at least 0.
+        widths: The width of the range of each variable.
+
+    Returns:
+        A bound on the probability, in [0, 1].
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> round(-math.log(hoeffding_tail(0.5, [1, 1])), 9)
+        1.0
+
     """
     spread = np.asarray(widths, dtype=np.float64)
     _require(deviation > 0, "deviation must be above 0", deviation)
@@ -44,8 +56,22 @@ def bernstein_tail(deviation: float, samples: int, *, variance: float, bound: fl
     |X_i| <= bound, and so the inequality fails [mcmillan18, lem. 1.3]: such a variable can exceed
     its mean by twice the bound.
 
-    >>> round(-math.log(bernstein_tail(1, 2, variance=1, bound=3)), 9)
-    0.5
+    Args:
+        deviation: By how much the mean exceeds its expectation, at least 0.
+        samples: How many variables, at least 1.
+        variance: A bound on the mean of their variances.
+        bound: A bound on X - E X of each.
+
+    Returns:
+        A bound on the probability, in [0, 1].
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> round(-math.log(bernstein_tail(1, 2, variance=1, bound=3)), 9)
+        0.5
+
     """
     _require(deviation > 0, "deviation must be above 0", deviation)
     _require(samples >= 1, "samples must be at least 1", samples)
@@ -60,8 +86,20 @@ def overlap_from_total_variation(total_variation: float, samples: int) -> float:
     (1 - TV)**r, because a product of minima is at most the minimum of the products. No better bound
     holds for every pair of this total variation: (1 - t, t, 0) and (1 - t, 0, t) attain it.
 
-    >>> overlap_from_total_variation(0.5, 3)
-    0.125
+    Args:
+        total_variation: Total variation of one sample, in [0, 1].
+        samples: How many samples, at least 1.
+
+    Returns:
+        A lower bound on 1 - TV of all samples.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> overlap_from_total_variation(0.5, 3)
+        0.125
+
     """
     _require(0 <= total_variation <= 1, "total_variation must be between 0 and 1", total_variation)
     _require(samples >= 1, "samples must be at least 1", samples)
@@ -74,8 +112,20 @@ def overlap_from_affinity(affinity: float, samples: int) -> float:
     1 - sqrt(1 - A**(2 r)), A = sum sqrt(p q) [tsybakov09, lem. 2.3]. A is exp(-D/2) for the Renyi
     divergence D of order 1/2, hence at least exp(-KL/2), which may stand for it.
 
-    >>> round(overlap_from_affinity(0.6, 1), 9)
-    0.2
+    Args:
+        affinity: Hellinger affinity of one sample, in [0, 1].
+        samples: How many samples, at least 1.
+
+    Returns:
+        A lower bound on 1 - TV of all samples.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> round(overlap_from_affinity(0.6, 1), 9)
+        0.2
+
     """
     _require(0 <= affinity <= 1, "affinity must be between 0 and 1", affinity)
     _require(samples >= 1, "samples must be at least 1", samples)
@@ -94,8 +144,20 @@ def le_cam_risk(separation: float, overlap: float) -> float:
     separation / 8 * (1 - TV)**(2 r) [mcmillan18, lem. 3.1] holds too, and is at most a quarter of
     this.
 
-    >>> le_cam_risk(2, overlap_from_total_variation(0.5, 1))
-    0.5
+    Args:
+        separation: The distance of the two parameters.
+        overlap: A lower bound on 1 - TV of all samples, in [0, 1].
+
+    Returns:
+        A lower bound on the expected error, in the unit of the separation.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> le_cam_risk(2, overlap_from_total_variation(0.5, 1))
+        0.5
+
     """
     _require(0 <= separation < math.inf, "separation must be finite and at least 0", separation)
     _require(0 <= overlap <= 1, "overlap must be between 0 and 1", overlap)
@@ -112,8 +174,21 @@ def fano_error(points: int, kl: float, *, samples: int = 1) -> float:
     1 for ln 2 and no r. Its theorem 8.7 takes the logarithm to base 2; with KL in nats the
     inequality is then false of many parameters, though not of the four it is used on.
 
-    >>> round(fano_error(16, math.log(2)), 9)
-    0.5
+    Args:
+        points: How many parameters, at least 2.
+        kl: The largest divergence between two of their distributions, in nats.
+        samples: How many samples are seen.
+
+    Returns:
+        A lower bound on the probability, in [0, 1].
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> round(fano_error(16, math.log(2)), 9)
+        0.5
+
     """
     _require(points >= 2, "points must be at least 2", points)
     _require(kl >= 0, "kl must be at least 0", kl)
@@ -129,8 +204,21 @@ def least_samples(total_variation: float, affinity: float, *, error: float = 1 /
     samples where r is meant. A is the Hellinger affinity; 1 - TV may stand for it, and then adds
     nothing.
 
-    >>> least_samples(0.1, 0.9), least_samples(0.1, math.sqrt(0.99))
-    (4, 12)
+    Args:
+        total_variation: Total variation of one sample, in [0, 1].
+        affinity: Hellinger affinity of one sample, in [0, 1].
+        error: The error allowed on either side, in (0, 1/2).
+
+    Returns:
+        A lower bound on the number of samples.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> least_samples(0.1, 0.9), least_samples(0.1, math.sqrt(0.99))
+        (4, 12)
+
     """
     _require(
         0 < total_variation <= 1, "total_variation must be above 0 and at most 1", total_variation

@@ -19,6 +19,16 @@ def as_zcdp(loss: Loss) -> ZCDP:
 
     The first is [bun16, prop. 1.4]; the second holds because every Renyi divergence of an
     epsilon-DP pair is at most epsilon, which is at most epsilon times the order.
+
+    Args:
+        loss: A pure or zCDP loss.
+
+    Returns:
+        A zCDP loss that it implies, exactly.
+
+    Raises:
+        NotComparable: The loss is approximate, with delta above 0.
+
     """
     match loss:
         case PureDP(epsilon):
@@ -36,7 +46,20 @@ def as_zcdp(loss: Loss) -> ZCDP:
 
 
 def as_approx(loss: Loss, delta: Number) -> ApproxDP:
-    """The (epsilon, delta) loss that a loss implies at the delta asked for."""
+    """The (epsilon, delta) loss that a loss implies at the delta asked for.
+
+    Args:
+        loss: The loss to convert.
+        delta: The delta at which epsilon is wanted, in [0, 1); above 0 for a zCDP loss.
+
+    Returns:
+        An (epsilon, delta) loss that the loss implies; epsilon is rounded up.
+
+    Raises:
+        NotComparable: The loss has a larger delta already.
+        InvalidParameter: A zCDP loss was asked for at delta 0.
+
+    """
     target = probability(delta, "delta")
     match loss:
         case PureDP(epsilon):
@@ -60,8 +83,20 @@ def rho_within(epsilon: Number, delta: Number) -> Fraction:
     order is searched for, and the one found is evaluated with directed rounding, so the search
     cannot break the bound.
 
-    >>> float(rho_within(1, "1e-6"))  # doctest: +ELLIPSIS
-    0.0243...
+    Args:
+        epsilon: Target epsilon, at least 0.
+        delta: Target delta, in [0, 1); at 0 the answer is 0.
+
+    Returns:
+        The rho, rounded down to 64 bits.
+
+    Raises:
+        InvalidParameter: epsilon is above 1e100, or delta below 1e-300.
+
+    Example:
+        >>> float(rho_within(1, "1e-6"))  # doctest: +ELLIPSIS
+        0.0243...
+
     """
     wanted, target = nonnegative(epsilon, "epsilon"), probability(delta, "delta")
     if target == 0:

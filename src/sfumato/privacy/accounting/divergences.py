@@ -20,8 +20,20 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> FloatArray:
 
     sup_E |P(E) - Q(E)|, attained by {p > q} or by {p < q} [mcmillan18, def. 1.1].
 
-    >>> float(total_variation([0.5, 0.5], [0.25, 0.75]))
-    0.25
+    Args:
+        p: Probabilities of outcomes in the last axis, [..., outcomes]; not negative, of sum 1.
+        q: Probabilities of the same outcomes; leading axes broadcast.
+
+    Returns:
+        The distance in [0, 1], of the leading shape.
+
+    Raises:
+        InvalidParameter: p or q is no distribution, or their shapes do not fit.
+
+    Example:
+        >>> float(total_variation([0.5, 0.5], [0.25, 0.75]))
+        0.25
+
     """
     first, second = _pair(p, q)
     excess = first - second
@@ -38,8 +50,20 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> FloatArray:
     sup_E ln P(E) / Q(E), attained by one outcome; inf when q misses an outcome of p [mcmillan18,
     def. 1.1].
 
-    >>> round(math.exp(max_divergence([0.75, 0.25], [0.25, 0.75])), 9)
-    3.0
+    Args:
+        p: Probabilities of outcomes in the last axis, [..., outcomes]; not negative, of sum 1.
+        q: Probabilities of the same outcomes; leading axes broadcast.
+
+    Returns:
+        Epsilon, of the leading shape.
+
+    Raises:
+        InvalidParameter: p or q is no distribution, or their shapes do not fit.
+
+    Example:
+        >>> round(math.exp(max_divergence([0.75, 0.25], [0.25, 0.75])), 9)
+        3.0
+
     """
     # The whole space has ratio 1, so rounded masses cannot take the supremum below 0.
     value: FloatArray = np.maximum(_log_ratio(*_pair(p, q)).max(axis=-1), 0)
@@ -55,8 +79,21 @@ def approximate_max_divergence(p: ArrayLike, q: ArrayLike, *, delta: ArrayLike) 
     between ln(1 - delta), which is negative, and inf, which it takes when q misses more than delta
     of p: a jump, and floating-point sums decide it. `hockey_stick` does not jump.
 
-    >>> round(math.exp(approximate_max_divergence([0.75, 0.25], [0.25, 0.75], delta=0.25)), 9)
-    2.0
+    Args:
+        p: Probabilities of outcomes in the last axis, [..., outcomes]; not negative, of sum 1.
+        q: Probabilities of the same outcomes; leading axes broadcast.
+        delta: Mass that events may lose, in [0, 1); a number or an array.
+
+    Returns:
+        Epsilon, of the broadcast shape; inf where none suffices.
+
+    Raises:
+        InvalidParameter: p or q is no distribution, or their shapes do not fit.
+
+    Example:
+        >>> round(math.exp(approximate_max_divergence([0.75, 0.25], [0.25, 0.75], delta=0.25)), 9)
+        2.0
+
     """
     first, second = _pair(p, q)
     allowed = _numbers(delta, "delta must be between 0 and 1", low=0, high=1)
@@ -76,8 +113,21 @@ def hockey_stick(p: ArrayLike, q: ArrayLike, *, epsilon: ArrayLike) -> FloatArra
     delta exactly when `approximate_max_divergence` at delta is at most epsilon. Epsilon may be
     negative, and inf.
 
-    >>> float(hockey_stick([0.75, 0.25], [0.25, 0.75], epsilon=0))
-    0.5
+    Args:
+        p: Probabilities of outcomes in the last axis, [..., outcomes]; not negative, of sum 1.
+        q: Probabilities of the same outcomes; leading axes broadcast.
+        epsilon: A number or an array; may be negative or inf.
+
+    Returns:
+        Delta, of the broadcast shape.
+
+    Raises:
+        InvalidParameter: p or q is no distribution, or their shapes do not fit.
+
+    Example:
+        >>> float(hockey_stick([0.75, 0.25], [0.25, 0.75], epsilon=0))
+        0.5
+
     """
     first, second = _pair(p, q)
     # The least positive double is e**-744.4: from epsilon 745 on only outcomes that q misses count,
@@ -93,8 +143,20 @@ def kl_divergence(p: ArrayLike, q: ArrayLike) -> FloatArray:
 
     sum p ln(p / q), inf when q misses an outcome of p [mcmillan18, def. 1.1].
 
-    >>> round(math.exp(kl_divergence([1, 0], [0.5, 0.5])), 9)
-    2.0
+    Args:
+        p: Probabilities of outcomes in the last axis, [..., outcomes]; not negative, of sum 1.
+        q: Probabilities of the same outcomes; leading axes broadcast.
+
+    Returns:
+        The divergence in nats, of the leading shape.
+
+    Raises:
+        InvalidParameter: p or q is no distribution, or their shapes do not fit.
+
+    Example:
+        >>> round(math.exp(kl_divergence([1, 0], [0.5, 0.5])), 9)
+        2.0
+
     """
     first, second = _pair(p, q)
     ratio = np.where(first > 0, _log_ratio(first, second), 0)
@@ -110,8 +172,21 @@ def renyi_divergence(p: ArrayLike, q: ArrayLike, *, order: float) -> FloatArray:
     `kl_divergence` at 1 and `max_divergence` at inf [vanerven14, thm. 5 and 6]. At 1/2 it is -2 ln
     of the Hellinger affinity.
 
-    >>> round(math.exp(renyi_divergence([0.75, 0.25], [0.5, 0.5], order=2)), 9)
-    1.25
+    Args:
+        p: Probabilities of outcomes in the last axis, [..., outcomes]; not negative, of sum 1.
+        q: Probabilities of the same outcomes; leading axes broadcast.
+        order: The order, above 0; 1 and inf are the limits.
+
+    Returns:
+        The divergence in nats, of the leading shape.
+
+    Raises:
+        InvalidParameter: p or q is no distribution, or their shapes do not fit.
+
+    Example:
+        >>> round(math.exp(renyi_divergence([0.75, 0.25], [0.5, 0.5], order=2)), 9)
+        1.25
+
     """
     if not order > 0:
         raise InvalidParameter(f"order must be above 0, got {order}")

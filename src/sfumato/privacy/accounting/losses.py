@@ -13,7 +13,19 @@ from sfumato.privacy.accounting.numbers import Number, exact, plain
 
 
 def nonnegative(number: Number, name: str) -> Fraction:
-    """The number as a fraction, when it is at least 0."""
+    """The number as a fraction, when it is at least 0.
+
+    Args:
+        number: The number.
+        name: What messages call it.
+
+    Returns:
+        The fraction.
+
+    Raises:
+        InvalidParameter: It is below 0.
+
+    """
     value = exact(number, name=name)
     if value < 0:
         raise InvalidParameter(f"{name} must be at least 0, got {number}")
@@ -21,7 +33,19 @@ def nonnegative(number: Number, name: str) -> Fraction:
 
 
 def positive(number: Number, name: str) -> Fraction:
-    """The number as a fraction, when it is above 0."""
+    """The number as a fraction, when it is above 0.
+
+    Args:
+        number: The number.
+        name: What messages call it.
+
+    Returns:
+        The fraction.
+
+    Raises:
+        InvalidParameter: It is not above 0.
+
+    """
     value = exact(number, name=name)
     if value <= 0:
         raise InvalidParameter(f"{name} must be above 0, got {number}")
@@ -29,7 +53,19 @@ def positive(number: Number, name: str) -> Fraction:
 
 
 def probability(number: Number, name: str) -> Fraction:
-    """The number as a fraction, when it lies in [0, 1)."""
+    """The number as a fraction, when it lies in [0, 1).
+
+    Args:
+        number: The number.
+        name: What messages call it.
+
+    Returns:
+        The fraction.
+
+    Raises:
+        InvalidParameter: It lies outside [0, 1).
+
+    """
     value = nonnegative(number, name)
     if value >= 1:
         raise InvalidParameter(f"{name} must be below 1, got {number}")

@@ -21,18 +21,30 @@ WORKING = 256
 ROUNDED = 64
 SMALLEST = 4096
 # Above 4300 digits Python reads no integer; so many on either side of a fraction are read here.
-MOST_DIGITS = 4000
+MAX_DIGITS = 4000
 
 
 def exact(number: Number, *, name: str = "number") -> Fraction:
     """The fraction a person means by a number: 0.1 is 1/10, not the double nearest to it.
 
-    >>> exact(0.1), exact("1e-6"), exact("1/3")
-    (Fraction(1, 10), Fraction(1, 1000000), Fraction(1, 3))
+    Args:
+        number: An integer, a float (read as it prints), a fraction, or text such as 1e-6 or 1/3.
+        name: What messages call it.
+
+    Returns:
+        The fraction.
+
+    Raises:
+        InvalidParameter: The number is not finite, or has too many digits.
+
+    Example:
+        >>> exact(0.1), exact("1e-6"), exact("1/3")
+        (Fraction(1, 10), Fraction(1, 1000000), Fraction(1, 3))
+
     """
     if isinstance(number, str) and not _short(number):
         raise InvalidParameter(
-            f"{name} must be a fraction of at most {MOST_DIGITS} digits, or a number of at most 400, got one "
+            f"{name} must be a fraction of at most {MAX_DIGITS} digits, or a number of at most 400, got one "
             "of more"
         )
     try:
@@ -43,7 +55,7 @@ def exact(number: Number, *, name: str = "number") -> Fraction:
 
 def _short(text: str) -> bool:
     """Whether a number written out has few digits: 1e999999999 would be a billion of them."""
-    if re.fullmatch(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?", text):
+    if re.fullmatch(rf"-?[0-9]{{1,{MAX_DIGITS}}}(/[0-9]{{1,{MAX_DIGITS}}})?", text):
         return True
     exponent = re.search(r"[eE]([+-]?\d+)", text)
     return len(text) <= 400 and (
@@ -64,8 +76,17 @@ def written(number: Fraction) -> str:
 def plain(number: Fraction, *, rounding: str = ROUND_CEILING) -> str:
     """A fraction as people read it, to 6 digits, never smaller than it is; the exact value is in the JSON.
 
-    >>> plain(Fraction(1, 2)), plain(Fraction(1, 3)), plain(Fraction(1, 3), rounding="ROUND_FLOOR")
-    ('0.5', '0.333334', '0.333333')
+    Args:
+        number: The fraction.
+        rounding: A rounding mode of `decimal`; up by default.
+
+    Returns:
+        At most 6 significant digits.
+
+    Example:
+        >>> plain(Fraction(1, 2)), plain(Fraction(1, 3)), plain(Fraction(1, 3), rounding="ROUND_FLOOR")
+        ('0.5', '0.333334', '0.333333')
+
     """
     digits = Context(prec=6, rounding=rounding).divide(
         Decimal(number.numerator), Decimal(number.denominator)
@@ -75,7 +96,15 @@ def plain(number: Fraction, *, rounding: str = ROUND_CEILING) -> str:
 
 
 def up(value: Any) -> Fraction:
-    """A fraction at or above a value computed with WORKING bits, by at most 2**-62 of it."""
+    """A fraction at or above a value computed with WORKING bits, by at most 2**-62 of it.
+
+    Args:
+        value: An `mpmath` real.
+
+    Returns:
+        The fraction.
+
+    """
     return _rounded(value, +1)
 
 
@@ -100,13 +129,29 @@ def exp_below(power: Fraction) -> Fraction:
 
 
 def sqrt_above(number: Fraction) -> Fraction:
-    """A fraction at or above the square root, by at most 2**-62 of it."""
+    """A fraction at or above the square root, by at most 2**-62 of it.
+
+    Args:
+        number: A fraction, at least 0.
+
+    Returns:
+        The root, rounded up.
+
+    """
     with mpmath.workprec(WORKING):
         return up(mpmath.sqrt(real(number)))
 
 
 def real(number: Fraction) -> Any:
-    """The number as an mpmath real at the current precision."""
+    """The number as an mpmath real at the current precision.
+
+    Args:
+        number: The fraction.
+
+    Returns:
+        An `mpmath.mpf`.
+
+    """
     return mpmath.mpf(number.numerator) / number.denominator
 
 
@@ -115,8 +160,20 @@ def double_above(number: Number, *, name: str = "number") -> Fraction:
 
     A float is already a double and stays as it is.
 
-    >>> double_above(Fraction(1, 3)) > Fraction(1, 3), double_above(0.1) == Fraction(0.1)
-    (True, True)
+    Args:
+        number: A number; not a float is rounded up.
+        name: What messages call it.
+
+    Returns:
+        A fraction that is exactly a double.
+
+    Raises:
+        InvalidParameter: The number is not finite, or beyond the doubles.
+
+    Example:
+        >>> double_above(Fraction(1, 3)) > Fraction(1, 3), double_above(0.1) == Fraction(0.1)
+        (True, True)
+
     """
     if isinstance(number, float) and math.isfinite(number):
         return Fraction(number)

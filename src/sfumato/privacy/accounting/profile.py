@@ -36,6 +36,17 @@ def privacy_profile(mechanism: Profiled, sensitivity: Number = 1) -> Callable[[N
     | RoundedGaussian | the l2 change of a vector | that of the continuous Gaussian, which bounds it |
     | RandomisedResponse | answers per user | exact for one; for k by group privacy of pure DP |
     | PermuteAndFlip | the linf change of the scores | that of its pure epsilon, which bounds it |
+
+    Args:
+        mechanism: One of the mechanisms of the table.
+        sensitivity: How far neighbors are apart, as the table says.
+
+    Returns:
+        A function that takes epsilon, at least 0, and gives delta, rounded up.
+
+    Raises:
+        InvalidParameter: The sensitivity does not fit the mechanism.
+
     """
     moved = exact(sensitivity, name="sensitivity")
     if moved <= 0:

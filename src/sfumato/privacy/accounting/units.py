@@ -55,8 +55,16 @@ def period_of(unit: str) -> str | None:
 
     Rather one too many than too few: a unit that is taken for a period is refused where it is none.
 
-    >>> period_of("user-day"), period_of("Person Weeks"), period_of("day of a user"), period_of("household")
-    ('day', 'week', 'day', None)
+    Args:
+        unit: The unit of privacy, as a ledger names it.
+
+    Returns:
+        The period in the singular, or None.
+
+    Example:
+        >>> period_of("user-day"), period_of("Person Weeks"), period_of("day of a user"), period_of("household")
+        ('day', 'week', 'day', None)
+
     """
     words = [word.lower().removesuffix("s") for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", unit)]
     known = (*OTHER_PERIODS, *PERIODS)

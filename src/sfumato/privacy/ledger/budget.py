@@ -84,8 +84,16 @@ def left(budget: Loss, spent: Spent) -> Loss:
 def at_most(loss: Loss) -> str:
     """A loss as people read it, to 6 digits, never more than it is: for what is left of a budget.
 
-    >>> at_most(PureDP("2/3")), str(PureDP("2/3"))
-    ('epsilon 0.666666', 'epsilon 0.666667')
+    Args:
+        loss: The loss.
+
+    Returns:
+        The words, rounded down.
+
+    Example:
+        >>> at_most(PureDP("2/3")), str(PureDP("2/3"))
+        ('epsilon 0.666666', 'epsilon 0.666667')
+
     """
     match loss:
         case PureDP(epsilon):

@@ -184,6 +184,19 @@ def guard(
 
     The caller vouches for the bound, and with the source `REHEARSAL` for data that is public or
     made up. Floats are refused: round to the lattice first, and count the rounding.
+
+    Args:
+        values: Integers, [size], in lattice units; clipped to 2**61 in size.
+        bound: How far neighbors can move them.
+        source: The name of the data source, that of the ledger; or `REHEARSAL`.
+        exponent: A unit is 2**exponent.
+
+    Returns:
+        The values under guard: no accessor, only `Ledger.release` opens them.
+
+    Raises:
+        InvalidParameter: The values are no integers, or not as many as the bound says.
+
     """
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
@@ -211,6 +224,21 @@ def histogram(
     """Users per cell, guarded: one entry of `cells` per user; masked or outside 0..size-1 counts nowhere.
 
     Adding or removing a user changes one count by 1; replacing one changes two.
+
+    Args:
+        cells: One cell for each user, 0 to size - 1.
+        size: How many cells there are.
+        source: The name of the data source; or `REHEARSAL`.
+        neighbors: Users added or removed by default, or `ReplaceUser()`.
+        unit: What a row of `cells` is of.
+        clock: By which clock the unit is told, if it names a period.
+
+    Returns:
+        The counts under guard, [size].
+
+    Raises:
+        InvalidParameter: The cells are no integers, or size is below 1.
+
     """
     relation = AddRemoveUser() if neighbors is None else neighbors
     array = np.asarray(cells.filled(-1) if isinstance(cells, np.ma.MaskedArray) else cells)
@@ -243,6 +271,17 @@ def lattice(values: IntArray, exponent: int) -> FloatArray:
     """Released integers as numbers, exactly: integer times 2**exponent.
 
     Above 2**53 a double cannot hold every integer, so that is refused rather than rounded.
+
+    Args:
+        values: Released integers.
+        exponent: A unit is 2**exponent.
+
+    Returns:
+        The numbers, as doubles.
+
+    Raises:
+        InvalidParameter: An integer is above 2**53.
+
     """
     if np.any(np.abs(values) > 2**53):
         raise InvalidParameter(

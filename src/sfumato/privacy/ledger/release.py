@@ -169,7 +169,19 @@ def _inner(value: Any) -> Any:
 
 
 def release_from_json(data: Any) -> Release[Any]:
-    """The release that a JSON object states: integers as an array, any other value as plain JSON data."""
+    """The release that a JSON object states: integers as an array, any other value as plain JSON data.
+
+    Args:
+        data: What `Release.to_json` gave.
+
+    Returns:
+        The release.
+
+    Raises:
+        ValueError: A part is wrong.
+        KeyError: A part is missing.
+
+    """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT}")
     guarantee = decode_guarantee(data["guarantee"])

@@ -18,7 +18,7 @@ from sfumato.errors import InvalidParameter, NoiseExhausted, Unguarded
 from sfumato.privacy.accounting.numbers import Number
 from sfumato.privacy.noise.laws import GaussianLaw, LaplaceLaw, Law, RoundedGaussianLaw
 from sfumato.privacy.noise.lookup import look_up
-from sfumato.privacy.noise.tables import MOST_DISTANCE, sampler
+from sfumato.privacy.noise.tables import MAX_DISTANCE, sampler
 
 KEY_BYTES = 32
 EPOCH_BYTES = 12
@@ -42,7 +42,24 @@ os.register_at_fork(after_in_child=_forked)
 def keyed_draws(
     key: bytes, epoch: bytes, law: Law, *, first: int, size: int, context: str = ""
 ) -> IntArray:
-    """Draws first .. first + size - 1 of a law under a key and epoch: the same integers everywhere."""
+    """Draws first .. first + size - 1 of a law under a key and epoch: the same integers everywhere.
+
+    Args:
+        key: 32 bytes.
+        epoch: 12 bytes, as the stream that drew them names it.
+        law: The law of the draws.
+        first: The number of the first draw, at least 0.
+        size: How many draws.
+        context: What the stream was made for; another context is another stream.
+
+    Returns:
+        The integers, [size].
+
+    Raises:
+        InvalidParameter: The key or the epoch has another length.
+        NoiseExhausted: The draws leave the counters of one epoch.
+
+    """
     built = sampler(law)
     blocks = len(built.tables)
     derived = derive_key(key, law, context=context)
@@ -60,6 +77,18 @@ def derive_key(key: bytes, law: Law | None, *, context: str = "") -> bytes:
 
     Two widths on one block would give x away as (s_2 y_1 - s_1 y_2) / (s_2 - s_1). The stream
     without a law is the uniform one.
+
+    Args:
+        key: 32 bytes.
+        law: The law, or None for the uniform stream.
+        context: What the stream is made for.
+
+    Returns:
+        32 bytes.
+
+    Raises:
+        InvalidParameter: The key has another length.
+
     """
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -89,7 +118,22 @@ def derive_key(key: bytes, law: Law | None, *, context: str = "") -> bytes:
 
 
 def keystream(key: bytes, epoch: bytes, *, first: int, blocks: int) -> bytes:
-    """Blocks of AES-256-CTR: block n is AES(key, epoch[12 bytes] || n[4 bytes, big endian])."""
+    """Blocks of AES-256-CTR: block n is AES(key, epoch[12 bytes] || n[4 bytes, big endian]).
+
+    Args:
+        key: The derived key, 32 bytes.
+        epoch: 12 bytes.
+        first: The number of the first block.
+        blocks: How many blocks.
+
+    Returns:
+        16 bytes for each block.
+
+    Raises:
+        InvalidParameter: The epoch has another length.
+        NoiseExhausted: The blocks leave the counters of one epoch.
+
+    """
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import CTR
@@ -135,7 +179,7 @@ class KeyedNoise:
     @property
     def distance(self) -> Fraction:
         """Every table is within this of its law; `sampler` refuses any that is not."""
-        return MOST_DISTANCE
+        return MAX_DISTANCE
 
     def laplace(self, scale: Number, size: int) -> IntArray:
         """The next draws of `LaplaceLaw(scale)`."""

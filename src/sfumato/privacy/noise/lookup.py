@@ -106,7 +106,16 @@ def _by_columns(
 
 
 def look_up(raw: bytes, sampler: Sampler) -> IntArray:
-    """Draws from 16-byte big-endian blocks, as many per draw as the sampler has tables."""
+    """Draws from 16-byte big-endian blocks, as many per draw as the sampler has tables.
+
+    Args:
+        raw: Random bytes, 16 for each table of each draw.
+        sampler: The tables of a law.
+
+    Returns:
+        The draws.
+
+    """
     words = np.frombuffer(raw, dtype=">u8").astype(np.uint64).reshape(-1, 2)
     search = _compiled() if words.shape[0] >= MANY else _by_columns
     return search(words, *_layout(sampler))

@@ -136,7 +136,7 @@ def suspects(
     y: npt.ArrayLike,
     *,
     sigma: float | npt.ArrayLike,
-    upper: float = 1.0,
+    max_mass: float = 1.0,
     offset: bool = False,
     level: float = 0.01,
 ) -> tuple[FaultySensor, ...]:
@@ -151,7 +151,7 @@ def suspects(
     that drifts, and the sum of squares one that is dead while the scene changes; each has a third
     of the level.
 
-    Limits: signal of which one source of mass `upper` has less than 0.05 sigma counts as noise, so
+    Limits: signal of which one source of mass `max_mass` has less than 0.05 sigma counts as noise, so
     very many sources at the same place would raise the level. A sensor is only as testable as
     others read the same: a dead one where nothing was to be read looks well, and where every sensor
     is a direction of its own (a graph read at every node and a small rate) nothing is found. With
@@ -167,7 +167,7 @@ def suspects(
     rounds, noises = rounds_of(operator, y, sigma)
     if not 0 < level < 1:
         raise InvalidParameter(f"level must be between 0 and 1, got {level}; nobody was suspected")
-    signal = _signal(operator, combine(rounds, noises)[1], upper=upper, offset=offset)
+    signal = _signal(operator, combine(rounds, noises)[1], max_mass=max_mass, offset=offset)
     names, m = operator.sensors.names, rounds.shape[1]
     rows, found = np.arange(m), list[FaultySensor]()
     # Of two that differ and may share an offset, neither is known to be the bad one.
@@ -275,7 +275,7 @@ def _log_chi_square(degrees: int, squares: FloatArray) -> FloatArray:
     return np.asarray(np.log(chance, out=bound, where=chance > 0))
 
 
-def _signal(operator: Operator, sigma: float, *, upper: float, offset: bool) -> FloatArray:
+def _signal(operator: Operator, sigma: float, *, max_mass: float, offset: bool) -> FloatArray:
     """Directions of readings with more than FAINT of a source, and the constant one if asked for."""
     m, n = operator.shape
     found = range_of(operator)
@@ -287,7 +287,7 @@ def _signal(operator: Operator, sigma: float, *, upper: float, offset: bool) -> 
     _, _, directions = np.linalg.svd(columns, full_matrices=False)
     weights = columns @ directions.T
     beyond = np.sqrt(np.cumsum(weights[:, ::-1] ** 2, axis=1)[:, ::-1]).max(axis=0)
-    kept = directions[upper * beyond > FAINT * sigma].T
+    kept = directions[max_mass * beyond > FAINT * sigma].T
     basis = kept if found.basis is None else found.basis @ kept
     return np.column_stack([basis, np.ones((m, 1))]) if offset else basis
 

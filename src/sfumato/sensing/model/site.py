@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -140,7 +140,7 @@ class Site:
             "format": FORMAT,
             "name": self.name,
             "operator": {"kind": self.operator.kind, **self.operator.to_json()},
-            "sources": _space_json(self.operator.space),
+            "sources": self.operator.space.to_json(),
             "sensors": {
                 "names": list(self.sensors.names),
                 "positions": self.sensors.positions.tolist(),
@@ -165,7 +165,7 @@ class Site:
             sensors = Sensors(data["sensors"]["positions"], data["sensors"]["names"])
             if data["sensors"]["set"] != sensors.digest:
                 raise ValueError("its sensors are not those of its hash")
-            space = _space(data["sources"])
+            space = cast("SourceSpace", spaces.space_from_json(data["sources"]))
             cells = data.get("cells")
             return Site(
                 name=str(data["name"]),
@@ -192,7 +192,18 @@ def _told(data: dict[str, Any], name: str) -> Fraction | None:
 
 
 def read_site(path: str | Path) -> Site:
-    """A site from its file."""
+    """A site from its file.
+
+    Args:
+        path: A .json file that `Site.write` or `sfumato sense site` made.
+
+    Returns:
+        The site.
+
+    Raises:
+        InvalidInput: The file cannot be read, is not a whole site, or names an operator that nobody has
+            registered.
+    """
     data = read_json(path, "a whole site")
     try:
         return Site.from_json(data)
@@ -212,47 +223,3 @@ def part_of_site(site: Site, names: tuple[str, ...]) -> Operator:
         )
     rows = [number[name] for name in names]
     return part_of(site.operator, np.array(rows))
-
-
-def _space_json(space: SourceSpace) -> dict[str, Any]:
-    match space:
-        case spaces.Line():
-            even = (
-                spaces.Line(space.size, float(space.positions[-1]))
-                if space.positions[-1] > 0
-                else None
-            )
-            if even == space:
-                return {"kind": "line", "cells": space.size, "length": float(space.positions[-1])}
-            return {"kind": "line", "positions": space.positions.tolist()}
-        case spaces.Grid():
-            return {"kind": "grid", "levels": space.levels, "bounds": list(space.bounds)}
-        case spaces.Points():
-            return {"kind": "points", "positions": space.positions.tolist(), "norm": space.norm}
-        case spaces.Graph():
-            return {
-                "kind": "graph",
-                "nodes": space.size,
-                "edges": space.edges.tolist(),
-                "lengths": None if (space.lengths == 1).all() else space.lengths.tolist(),
-            }
-        case _:
-            assert_never(space)
-
-
-def _space(data: Any) -> SourceSpace:
-    match data["kind"]:
-        case "line":
-            return (
-                spaces.Line.at(data["positions"])
-                if "positions" in data
-                else spaces.Line(data["cells"], data["length"])
-            )
-        case "grid":
-            return spaces.Grid(data["levels"], tuple(data["bounds"]))
-        case "points":
-            return spaces.Points(data["positions"], data["norm"])
-        case "graph":
-            return spaces.Graph(data["edges"], data["lengths"], nodes=data["nodes"])
-        case kind:
-            raise ValueError(f"no space {kind!r}")

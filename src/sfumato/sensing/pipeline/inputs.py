@@ -13,7 +13,7 @@ from sfumato._types import FloatArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.model.site import Site, read_site
-from sfumato.sensing.recovery.merge import MergedReadings, merge, unpromised
+from sfumato.sensing.recovery.merging import MergedReadings, merge, unpromised
 from sfumato.sensing.release.readings import Readings, Snapshot, read_readings
 from sfumato.sensing.tables import read_sigma, read_snapshots, read_sources
 

@@ -3,6 +3,7 @@ from .forecast import (
     ESTIMATORS,
     MOST,
     ErrorForecast,
+    ErrorRatio,
     MadeUpMasses,
     RecoveryForecast,
     Scene,
@@ -10,9 +11,17 @@ from .forecast import (
     error_of,
     forecast_recovery,
 )
-from .limits import papers_radius_coverage
-from .papers_tables import tables
-from .placement import Placement, place_sensors, simulated_gain
+from .limits import (
+    LowerBound,
+    RecoveryBound,
+    papers_radius_coverage,
+    private_recovery_bound,
+    recovery_bound,
+    recovery_lower_bound,
+    two_point_lower_bound,
+)
+from .papers_bounds import PapersBounds
+from .placement import Placement, PlacementGain, place_sensors, simulated_gain
 from .ratio import Ratio
 from .requirement import WANTED_TRIALS, Requirement, required
 from .synthetic import (
@@ -34,10 +43,15 @@ __all__ = [
     "Curve",
     "Design",
     "ErrorForecast",
+    "ErrorRatio",
     "Ground",
+    "LowerBound",
     "MadeUpMasses",
+    "PapersBounds",
     "Placement",
+    "PlacementGain",
     "Ratio",
+    "RecoveryBound",
     "RecoveryForecast",
     "Requirement",
     "Scene",
@@ -49,11 +63,14 @@ __all__ = [
     "forecast_recovery",
     "papers_radius_coverage",
     "place_sensors",
+    "private_recovery_bound",
+    "recovery_bound",
+    "recovery_lower_bound",
     "required",
     "simulated_gain",
     "synthetic_even_site",
     "synthetic_site",
     "synthetic_sources",
-    "tables",
+    "two_point_lower_bound",
     "values_on",
 ]

@@ -13,8 +13,8 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site
-from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
-from sfumato.spaces import Graph, Grid, Line
+from sfumato.sensing.recovery.estimate import Estimate, places_of
+from sfumato.spaces import Graph
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,23 +236,7 @@ def place_of(site: Site, place: FloatArray) -> dict[str, Any]:
 
 def nearest_cells(operator: Operator, places: FloatArray) -> IntArray:
     """The cell that each place is nearest to."""
-    space = operator.space
-    match space:
-        case Graph():
-            return places[:, 0].astype(np.int64)
-        case Line():
-            right = np.searchsorted(space.positions, places[:, 0]).clip(1, max(1, space.size - 1))
-            if space.size == 1:
-                return np.zeros(len(places), dtype=np.int64)
-            left = space.positions[right - 1]
-            nearer = places[:, 0] - left < space.positions[right] - places[:, 0]
-            return np.asarray(right - nearer, dtype=np.int64)
-        case Grid():
-            west, south, east, north = space.bounds
-            return space.cells_of(places[:, 0].clip(west, east), places[:, 1].clip(south, north))
-        case _:
-            apart = distances_between(space, places, places_of(space, np.arange(space.size)))
-            return np.asarray(apart.argmin(axis=1), dtype=np.int64)
+    return operator.space.nearest_cells(places)
 
 
 def on_cells(operator: Operator, estimate: Estimate) -> FloatArray:

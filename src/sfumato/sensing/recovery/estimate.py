@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from scipy.spatial.distance import cdist
-
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
@@ -34,15 +31,7 @@ class Estimate:
 
 def places_of(space: Line | Grid | Graph | Points, cells: IntArray) -> FloatArray:
     """A row of coordinates for each cell: what an estimate and a picture call its place."""
-    match space:
-        case Line():
-            return np.asarray(space.positions[cells].reshape(-1, 1))
-        case Grid():
-            return np.asarray(space.centers(cells).reshape(-1, 2))
-        case Points():
-            return np.asarray(space.positions[cells])
-        case Graph():
-            return np.asarray(cells, dtype=np.float64).reshape(-1, 1)
+    return space.places(cells)
 
 
 def distances_between(
@@ -53,14 +42,4 @@ def distances_between(
     >>> distances_between(Line(10), np.array([[0.25]]), np.array([[0.5], [1.0]]))
     array([[0.25, 0.75]])
     """
-    match space:
-        case Line() | Grid():
-            return np.asarray(cdist(places, others, "cityblock"))
-        case Points():
-            return np.asarray(
-                cdist(places, others, "cityblock" if space.norm == "l1" else "euclidean")
-            )
-        case Graph():
-            nodes, inverse = np.unique(places[:, 0].astype(np.int64), return_inverse=True)
-            far = space.distances_from_each(nodes)
-            return far[inverse][:, others[:, 0].astype(np.int64)]
+    return space.distances_between(places, others)

@@ -93,7 +93,7 @@ def _fitted(result: RecoveryResult, fit: SourceFit) -> list[str]:
     lines = [] if fit.distinguishes else [TOO_WIDE]
     if fit.at_max_mass:
         what = "a mass is" if fit.at_max_mass == 1 else f"{fit.at_max_mass} masses are"
-        top = f"{result.certificate.upper:g}"
+        top = f"{result.certificate.max_mass:g}"
         lines.append(
             f"{what} at the largest allowed, {top}: give `max_mass` if sources may be larger"
         )
@@ -113,7 +113,7 @@ def _believed(result: RecoveryResult, answer: Answer, beliefs: SourceBeliefs) ->
     head = f"{result.site.name}: how many sources: {many}; total mass {mass} with {percent(beliefs.level)}"
     lines = [f"{head}; the draws mixed"] if beliefs.mixed else [head, beliefs.mixing_message]
     lines += [beliefs.doubt] if beliefs.doubt else []
-    top = result.certificate.upper
+    top = result.certificate.max_mass
     if high < FAR_BELOW * top:
         lines.append(
             f"all sources together are far below the largest mass allowed for one, {top:g}: with a `max_mass` "

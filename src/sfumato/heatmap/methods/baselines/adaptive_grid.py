@@ -14,7 +14,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.methods.baselines.flat import FINEST_WHOLE
 from sfumato.heatmap.methods.baselines.privtree import maps_of_cells
-from sfumato.heatmap.methods.protocol import MapMethod, NoisyLevel, NoisyTree, check_level
+from sfumato.heatmap.methods.protocol import NoiseAwareMethod, NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
 from sfumato.privacy.accounting import Number, exact
@@ -124,7 +124,7 @@ class AdaptiveGrid:
 
 
 @dataclass(frozen=True, slots=True)
-class AdaptiveGridMethod(MapMethod[NoisyTree]):
+class AdaptiveGridMethod(NoiseAwareMethod[NoisyTree]):
     """The adaptive grid: total_share of epsilon for the total, `alpha` of the rest for the first grid."""
 
     alpha: Fraction = Fraction(1, 2)

@@ -15,14 +15,14 @@ from sfumato.heatmap.methods.baselines.flat import (
     whole_maps,
 )
 from sfumato.heatmap.methods.baselines.hierarchy import non_negative
-from sfumato.heatmap.methods.protocol import MapMethod, NoisyTree
+from sfumato.heatmap.methods.protocol import NoiseAwareMethod, NoisyTree
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import UNITS, Bound
 from sfumato.spaces import Grid
 
 
 @dataclass(frozen=True, slots=True)
-class CoarseMethod(MapMethod[NoisyTree]):
+class CoarseMethod(NoiseAwareMethod[NoisyTree]):
     """Laplace noise on the level with 2**level about sqrt(epsilon * users) [ghazi23, sec. 1.1].
 
     The sides 2**-level then balance the noise, 2**level / (epsilon users) in EMD up to a logarithm

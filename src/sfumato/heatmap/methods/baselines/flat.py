@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.methods.protocol import MapMethod, NoisyLevel, NoisyTree, check_level
+from sfumato.heatmap.methods.protocol import NoiseAwareMethod, NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles, dense_tiles
 from sfumato.privacy import (
     UNITS,
@@ -157,7 +157,7 @@ def whole_maps(masses: FloatArray, grid: Grid, *, level: int, groups: int) -> tu
 
 
 @dataclass(frozen=True, slots=True)
-class FlatMethod(MapMethod[NoisyTree]):
+class FlatMethod(NoiseAwareMethod[NoisyTree]):
     """The baseline: Laplace noise on every cell, negative cells set to 0 [ghazi23, sec. 4]."""
 
     name: ClassVar[str] = "laplace"
@@ -177,7 +177,7 @@ class FlatMethod(MapMethod[NoisyTree]):
 
 
 @dataclass(frozen=True, slots=True)
-class TopMethod(MapMethod[NoisyTree]):
+class TopMethod(NoiseAwareMethod[NoisyTree]):
     """The baseline for sparse data: after the noise, only the top share of each map's cells is kept.
 
     At least one cell is [ghazi23, sec. 4]; the default is its figures' 0.01 %.
@@ -210,7 +210,7 @@ class TopMethod(MapMethod[NoisyTree]):
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianMethod(MapMethod[NoisyTree]):
+class GaussianMethod(NoiseAwareMethod[NoisyTree]):
     """Gaussian noise on every cell within (epsilon, delta), negative cells set to 0 [ghazi23, footnote 8]."""
 
     delta: Fraction = Fraction(1, 10**6)

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.methods.baselines.flat import whole_level, whole_maps
-from sfumato.heatmap.methods.protocol import MapMethod, NoisyLevel, NoisyTree, check_level
+from sfumato.heatmap.methods.protocol import NoiseAwareMethod, NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
 from sfumato.privacy.accounting import Number
@@ -124,7 +124,7 @@ def _quarters(level: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class HierarchyMethod(MapMethod[NoisyTree]):
+class HierarchyMethod(NoiseAwareMethod[NoisyTree]):
     """Equal shares of epsilon for the levels from `first` (2: 16 cells) down, then consistency [hay10].
 
     On a grid of fewer levels the finest alone is measured.

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.methods.baselines.flat import in_users
-from sfumato.heatmap.methods.protocol import MapMethod, NoisyLevel, NoisyTree, check_level
+from sfumato.heatmap.methods.protocol import NoiseAwareMethod, NoisyLevel, NoisyTree, check_level
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
 from sfumato.privacy.accounting import WORKING, Number, exact, real, up
@@ -120,7 +120,7 @@ def split_factor(levels: int) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivTreeMethod(MapMethod[NoisyTree]):
+class PrivTreeMethod(NoiseAwareMethod[NoisyTree]):
     """PrivTree with `share` of epsilon for the shape of the tree and the rest for its leaves [zhang16]."""
 
     share: Fraction = Fraction(1, 2)

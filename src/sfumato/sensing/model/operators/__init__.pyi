@@ -1,4 +1,3 @@
-from .build import time_of
 from .graph_diffusion import GraphDiffusion
 from .heat_line import HeatLine
 from .heat_plane import HeatPlane
@@ -21,5 +20,4 @@ __all__ = [
     "operator_kinds",
     "part_of",
     "register_operator",
-    "time_of",
 ]

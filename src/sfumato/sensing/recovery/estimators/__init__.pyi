@@ -1,6 +1,9 @@
+from .credible import bands, community_beliefs
 from .heat_scene import scene_of
 from .least_mass import recover
 from .min_radius import recover_min_radius
+from .mixture import Mixture
+from .off_grid import OffGrid
 from .posterior_cells import MOST_CELLS, runs_needed
 from .registry import (
     Estimator,
@@ -15,8 +18,12 @@ from .source_posterior import SourcePosterior
 __all__ = [
     "MOST_CELLS",
     "Estimator",
+    "Mixture",
+    "OffGrid",
     "RecoveryProblem",
     "SourcePosterior",
+    "bands",
+    "community_beliefs",
     "estimator_named",
     "estimator_names",
     "recover",

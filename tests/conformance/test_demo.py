@@ -1,0 +1,61 @@
+"""The commands `demo` and `heatmap city` leave what `run_demo` and `write_city` leave, with the same noise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from tests.seeded import seed_system
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+from sfumato.heatmap import read_heatmap
+from sfumato.heatmap.benchmark import CityFile, write_city
+from sfumato.report import DemoResult, run_demo
+
+pytestmark = pytest.mark.unit
+
+
+def told(*words: str) -> Any:
+    done = CliRunner().invoke(app, [*words, "--json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_the_demo_of_the_command_is_that_of_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: bytes
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    seed_system(monkeypatch, key)
+    said = told("demo", "--out", "demo", "--epsilon", "2")
+    kept = {file.name: file.read_bytes() for file in Path("demo").glob("*.png")}
+    first = read_heatmap("demo/map.json")
+    seed_system(monkeypatch, key)
+    steps: list[str] = []
+    result = run_demo("demo", epsilon=2, watch=steps.append)
+    assert json.loads(json.dumps(result.to_json())) == said
+    assert DemoResult.from_json(said) == result
+    assert len(steps) == 4
+    again = read_heatmap("demo/map.json")
+    assert first.tiles.to_json() == again.tiles.to_json()
+    for name in ("side-by-side.png", "corridor.png", "network.png"):
+        assert Path("demo", name).read_bytes() == kept[name], name
+
+
+def test_a_city_of_the_command_is_that_of_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: bytes
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for family in ("town", "gaze"):
+        seed_system(monkeypatch, key)
+        said = told(
+            "heatmap", "city", f"{family}.parquet", "--users", "20", "--family", family,
+            "--bounds", "0,0,1,1",
+        )  # fmt: skip
+        seed_system(monkeypatch, key)
+        made = write_city(f"{family}-too.parquet", users=20, family=family)
+        assert CityFile.from_json(said) == CityFile(f"{family}.parquet", made.rows, made.users)
+        assert pq.read_table(f"{family}.parquet").equals(pq.read_table(f"{family}-too.parquet"))

@@ -1,0 +1,78 @@
+"""`sfumato heatmap plan --json`, `plan_heatmap` and a saved plan say the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+from sfumato.errors import InvalidParameter
+from sfumato.heatmap import HeatmapPlan, plan_heatmap
+from sfumato.report import write_plan
+from sfumato.spaces import area_in_degrees
+
+pytestmark = pytest.mark.unit
+
+BOUNDS = (11.20, 43.74, 11.32, 43.81)
+CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "nothing": ([], {}),
+    "users": (["--users", "200"], {"users": 200}),
+    "epsilon": (["--epsilon", "1/2"], {"epsilon": "1/2"}),
+    "both": (["--epsilon", "0.4", "--users", "200"], {"epsilon": 0.4, "users": 200}),
+    "gaze": (
+        ["--epsilon", "1", "--users", "40", "--kind", "gaze"],
+        {"epsilon": 1, "users": 40, "kind": "gaze"},
+    ),
+    "target": (["--want", "similarity=0.7"], {"target": "similarity=0.7"}),
+    "target and users": (
+        ["--want", "similarity=0.99", "--users", "20"],
+        {"target": "similarity=0.99", "users": 20},
+    ),
+    "all": (
+        ["--want", "kl=0.2", "--users", "200", "--epsilon", "1", "--bounds", "11.2,43.74,11.32,43.81"],
+        {"target": "kl=0.2", "users": 200, "epsilon": 1, "area": area_in_degrees(BOUNDS, 8)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_command_call_and_file_agree(name: str, tmp_path: Path) -> None:
+    words, given = CASES[name]
+    done = CliRunner().invoke(app, ["heatmap", "plan", *words, "--json"])
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    plan = plan_heatmap(**given)
+    assert said == json.loads(json.dumps(plan.to_json()))
+    assert HeatmapPlan.from_json(said) == plan
+    shown = CliRunner().invoke(app, ["heatmap", "plan", *words])
+    assert shown.stdout == f"{plan}\n{plan.holds_for}\n"
+    by_command, by_call = tmp_path / "command.png", tmp_path / "call.png"
+    drawn = CliRunner().invoke(app, ["heatmap", "plan", *words, "--out", str(by_command)])
+    assert drawn.exit_code == 0
+    write_plan(plan, by_call)
+    assert by_command.read_bytes() == by_call.read_bytes() == plan.picture()
+
+
+def test_a_notebook_shows_the_words() -> None:
+    plan = plan_heatmap(epsilon=1, users=200)
+    assert str(plan).splitlines()[-1] in plan._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"method": "pyramid"}, "only maps by zoom"),
+        ({"levels": 12}, "levels 6 to 10, got 12"),
+        ({"blur": 0.1}, "a blur of 0.02 sides, got 0.1"),
+        ({"kind": "sound"}, "kinds are places, gaze, got 'sound'"),
+        ({"target": "beauty=1"}, "as in similarity=0.7"),
+        ({"users": 3}, "users of 20 or more, got 3"),
+    ],
+)
+def test_mistakes_name_parameters(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        plan_heatmap(**given)

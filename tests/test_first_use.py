@@ -85,21 +85,22 @@ def test_the_second_process_compiles_nothing_from_a_read_only_installation(
     assert list((tmp_path / ".cache" / "sfumato").rglob("*.nbc")) == kept
 
 
-KEYED = """
+DISTANCE = """
 import sys
 from numba.core import event
 with event.install_recorder("numba:compile") as recorder:
-    from sfumato.privacy.noise import KeyedNoise
-    print(KeyedNoise(bytes(32), epoch=bytes(12)).laplace(3, 4).tolist())
+    from sfumato.spaces import Line
+    from sfumato.transport import emd
+    print(emd([0.5, 0.25, 0.25], [0.25, 0.25, 0.5], Line(3)))
 from sfumato._compiled import cache_folder
 print(cache_folder())
 print(sum(one.is_start for _, one in recorder.buffer))
 """
 
 
-def keyed(installed: Path, **env: str) -> list[str]:
+def distance(installed: Path, **env: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", KEYED],
+        [sys.executable, "-W", "error", "-c", DISTANCE],
         env=environment(installed, **env),
         capture_output=True,
         text=True,
@@ -115,13 +116,13 @@ def test_where_nothing_can_be_kept_every_process_compiles_and_says_nothing(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     nowhere = str(tmp_path / "file" / "home")
-    drawn, _, first = keyed(read_only, HOME=nowhere)
-    assert [drawn, first] == keyed(read_only, HOME=nowhere)[::2]
+    far, _, first = distance(read_only, HOME=nowhere)
+    assert [far, first] == distance(read_only, HOME=nowhere)[::2]
     assert int(first) >= 1
-    # The same draws where machine code is kept, of which the second process has no need to compile any.
+    # The same distance where machine code is kept, of which the second process has no need to compile any.
     for variable, folder in [("XDG_CACHE_HOME", "cache"), ("NUMBA_CACHE_DIR", "mine")]:
         env = {"HOME": nowhere, variable: str(tmp_path / folder)}
-        assert keyed(read_only, **env)[::2] == [drawn, first]
-        assert keyed(read_only, **env)[::2] == [drawn, "0"]
+        assert distance(read_only, **env)[::2] == [far, first]
+        assert distance(read_only, **env)[::2] == [far, "0"]
         assert list((tmp_path / folder).rglob("*.nbc"))
-        assert keyed(read_only, **env)[1].startswith(str(tmp_path / folder))
+        assert distance(read_only, **env)[1].startswith(str(tmp_path / folder))

@@ -22,8 +22,7 @@ from tests.audit.ours import CHOSEN, EMPTY, FAST, OURS, Ours, Pairs, Rows, audit
 
 from sfumato.audit.boxes.box import Pair
 from sfumato.heatmap import HeatmapRelease, PyramidMethod, price, release, release_heatmap
-from sfumato.heatmap.methods import Method, PrivateBounds, find_area
-from sfumato.heatmap.methods import baselines as rivals
+from sfumato.heatmap.methods import Method, PrivateBounds, baselines, find_area
 from sfumato.heatmap.methods.baselines import (
     AdaptiveGridMethod,
     CoarseMethod,
@@ -224,7 +223,7 @@ def test_a_map_of_an_adaptive_grid_keeps_what_it_states(noise: Noise) -> None:
 
 
 def test_no_method_is_left_out() -> None:
-    named = {name for name in rivals.__all__ if name.endswith("Method")} | {"PyramidMethod"}
+    named = {name for name in baselines.__all__ if name.endswith("Method")} | {"PyramidMethod"}
     assert {type(method).__name__ for method in METHODS} | {"AdaptiveGridMethod"} == named
 
 

@@ -22,8 +22,7 @@ from tests.records.plain import opened
 
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap import PyramidMethod, ZoomMethod, check_ins, release
-from sfumato.heatmap.methods import PrivateBounds, Pyramid, Zoom, ZoomTree
-from sfumato.heatmap.methods import baselines as rivals
+from sfumato.heatmap.methods import PrivateBounds, Pyramid, Zoom, ZoomTree, baselines
 from sfumato.heatmap.methods.baselines import (
     AdaptiveGrid,
     FlatGaussian,
@@ -120,13 +119,13 @@ class Counting(KeyedNoise):
 METHODS: list[Any] = [
     ZoomMethod(),
     PyramidMethod(),
-    rivals.FlatMethod(),
-    rivals.TopMethod(),
-    rivals.GaussianMethod(),
-    rivals.CoarseMethod(),
-    rivals.HierarchyMethod(),
-    rivals.AdaptiveGridMethod(),
-    rivals.PrivTreeMethod(),
+    baselines.FlatMethod(),
+    baselines.TopMethod(),
+    baselines.GaussianMethod(),
+    baselines.CoarseMethod(),
+    baselines.HierarchyMethod(),
+    baselines.AdaptiveGridMethod(),
+    baselines.PrivTreeMethod(),
 ]
 GRID = Grid(4)
 # The others look where noisy counts send them: how much they draw is part of what they release.
@@ -178,9 +177,9 @@ def test_strips_draw_the_same_for_all_data(
     ("mechanism", "times"),
     [
         (PyramidMethod(width=8).mechanism(Fraction(1), bound_of_sums(GRID), GRID), 1),
-        (rivals.FlatMethod().mechanism(Fraction(1), bound_of_sums(GRID), GRID), 1),
-        (rivals.CoarseMethod().mechanism(Fraction(1), bound_of_sums(GRID), GRID), 1),
-        (rivals.HierarchyMethod().mechanism(Fraction(1), bound_of_sums(GRID), GRID), 1),
+        (baselines.FlatMethod().mechanism(Fraction(1), bound_of_sums(GRID), GRID), 1),
+        (baselines.CoarseMethod().mechanism(Fraction(1), bound_of_sums(GRID), GRID), 1),
+        (baselines.HierarchyMethod().mechanism(Fraction(1), bound_of_sums(GRID), GRID), 1),
         (PrivateBounds(Fraction(2 * U)), 2),
     ],
     ids=lambda one: getattr(one, "name", ""),
@@ -310,13 +309,13 @@ def method_of(method: Any) -> Any:
 
 EVENTS = [
     Event(method_of(PyramidMethod(width=4)), above((0, 1), (1, 4), (1, 5))),
-    Event(method_of(rivals.FlatMethod()), above((0, 4), (0, 5))),
+    Event(method_of(baselines.FlatMethod()), above((0, 4), (0, 5))),
     Event(HierarchyLaplace(1, 2, scale=2 * U), above((0, 1), (1, 4), (1, 5))),
     Event(FlatGaussian.within(LOOSE, BOUND, level=1), above((0, 1)), delta=0.1),
-    Event(method_of(rivals.PrivTreeMethod(most_leaves=2**40)), splits),
+    Event(method_of(baselines.PrivTreeMethod(most_leaves=2**40)), splits),
     # Its total, a tenth of epsilon, is of all groups; the event is in its two grids, both of level
     # 2.
-    Event(method_of(rivals.AdaptiveGridMethod()), above((1, 4), (1, 5), (2, 4), (2, 5))),
+    Event(method_of(baselines.AdaptiveGridMethod()), above((1, 4), (1, 5), (2, 4), (2, 5))),
     Event(PrivateBounds(Fraction(2 * U)), crossed),
     # On a map of 16 cells there is nothing to zoom into: all parts are for its cells.
     Event(method_of(ZoomMethod()), above((0, 4), (0, 5))),
@@ -467,8 +466,8 @@ def test_the_area_of_a_map_is_the_one_that_was_asked_for(
 @pytest.mark.parametrize(
     "mechanism",
     [
-        rivals.FlatLaplace(3, U),
-        rivals.HierarchyLaplace(0, 3, scale=U),
+        baselines.FlatLaplace(3, U),
+        baselines.HierarchyLaplace(0, 3, scale=U),
         PrivTree(3, scale=U, leaf_scale=U),
         AdaptiveGrid(3, total_scale=U, first_scale=U, second_scale=U),
     ],

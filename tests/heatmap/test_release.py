@@ -29,7 +29,7 @@ from sfumato.heatmap import (
     release,
     release_heatmap,
 )
-from sfumato.heatmap.methods import baselines as rivals
+from sfumato.heatmap.methods import baselines
 from sfumato.privacy import KeyedNoise, Ledger, PureDP
 from sfumato.records import Columns
 from sfumato.spaces import area_in_degrees, area_of_image, area_of_plane
@@ -38,12 +38,12 @@ AREA = area_in_degrees((11.20, 43.74, 11.32, 43.81), 7)
 COLUMNS = Columns("user", "lon", "lat")
 METHODS: list[Any] = [
     PyramidMethod(),
-    rivals.FlatMethod(),
-    rivals.TopMethod(),
-    rivals.CoarseMethod(users=1000),
-    rivals.PrivTreeMethod(),
-    rivals.AdaptiveGridMethod(),
-    rivals.HierarchyMethod(),
+    baselines.FlatMethod(),
+    baselines.TopMethod(),
+    baselines.CoarseMethod(users=1000),
+    baselines.PrivTreeMethod(),
+    baselines.AdaptiveGridMethod(),
+    baselines.HierarchyMethod(),
 ]
 
 
@@ -197,7 +197,7 @@ def test_groups_share_a_user_and_one_charge(tmp_path: Path) -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    "method", [*METHODS, rivals.GaussianMethod()], ids=lambda method: method.name
+    "method", [*METHODS, baselines.GaussianMethod()], ids=lambda method: method.name
 )
 def test_every_method_can_be_rehearsed_and_puts_nobody_outside_the_bounds(
     city: pa.Table, method: Any
@@ -225,8 +225,8 @@ def test_a_rehearsal_wants_it_said_that_rows_are_public(city: pa.Table) -> None:
     ("method", "levels", "groups"),
     [
         (PyramidMethod(width=4**13), 16, 1),
-        (rivals.FlatMethod(), 10, 4096),
-        (rivals.AdaptiveGridMethod(), 10, 4096),
+        (baselines.FlatMethod(), 10, 4096),
+        (baselines.AdaptiveGridMethod(), 10, 4096),
     ],
     ids=["pyramid", "laplace", "adaptive"],
 )

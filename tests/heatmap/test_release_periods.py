@@ -14,7 +14,7 @@ import pytest
 from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from sfumato.heatmap import PyramidMethod, price, release, release_heatmap
 from sfumato.heatmap.charging import release_sums
-from sfumato.heatmap.methods import baselines as rivals
+from sfumato.heatmap.methods import baselines
 from sfumato.privacy import UNITS, Ledger, PureDP
 from sfumato.privacy.ledger.guarded import open_for_release
 from sfumato.records import Columns, Periods, open_table, sum_cells
@@ -96,7 +96,9 @@ def test_mass_per_period_costs_epsilon_for_each_or_once_for_each_user_day(
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("method", [PyramidMethod(), rivals.FlatMethod()], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "method", [PyramidMethod(), baselines.FlatMethod()], ids=lambda one: one.name
+)
 def test_each_frame_has_the_noise_of_one_map_at_epsilon(method: Any, tmp_path: Path) -> None:
     ledger, periods = ledger_of(tmp_path), days(3, mass_per_period=True)
     asked: dict[str, Any] = {"ledger": ledger, "epsilon": 1, "method": method}
@@ -127,7 +129,7 @@ def loss(
         AREA,
         ledger=ledger,
         epsilon=1,
-        method=rivals.FlatMethod(),
+        method=baselines.FlatMethod(),
         groups=periods,
         columns=columns,
     )

@@ -18,8 +18,7 @@ from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, Ledg
 from sfumato.graphon import Blocks
 from sfumato.heatmap import release, release_heatmap
 from sfumato.heatmap.charging import release_sums
-from sfumato.heatmap.methods import baselines as rivals
-from sfumato.heatmap.methods import find_area
+from sfumato.heatmap.methods import baselines, find_area
 from sfumato.privacy import (
     REHEARSAL,
     UNITS,
@@ -236,7 +235,7 @@ def test_the_first_charge_binds_the_clock(days: Ledger, tmp_path: Path) -> None:
             groups=periods,
             ledger=Ledger(days.path),
             epsilon=1,
-            method=rivals.FlatMethod(),
+            method=baselines.FlatMethod(),
         ).by_group
         return next(iter(made.values()))
 
@@ -262,7 +261,7 @@ def test_the_first_charge_binds_the_clock(days: Ledger, tmp_path: Path) -> None:
             LedgerMismatch, match="the data is bounded by"
         ):  # the door itself, not one face
             days.release(
-                rivals.FlatMethod().mechanism(Fraction(1), guarded.bound, AREA.grid), guarded
+                baselines.FlatMethod().mechanism(Fraction(1), guarded.bound, AREA.grid), guarded
             )
         assert days.path.read_bytes() == before
     film(by_day(zone="Europe/Rome"))

@@ -64,6 +64,29 @@ def release_sums(
     It costs at most epsilon for each mass of UNITS by which the sums can move: once, unless users
     have mass per period. `area_cost` is what `find_area` was paid for the area, if it was asked,
     and `columns` what was counted: the maps say so. `price` is what was planned, if it was.
+
+    Args:
+        guarded: Sums of the groups on the grid of the area, one group after another.
+        area: The public area.
+        ledger: The ledger that pays.
+        epsilon: What the maps may cost for each mass, above 0.
+        method: A method, or its name.
+        groups: The names of the groups, or the periods.
+        noise: Where the noise comes from; the system, if none is given.
+        area_cost: What finding the area cost, if it was found.
+        columns: What was counted.
+        title: What the maps are called.
+        note: A line for the ledger.
+        price: What was planned, if it was; else it is priced here.
+
+    Returns:
+        One map for each group, in order.
+
+    Raises:
+        BudgetExceeded: The ledger has not enough left; nothing was charged.
+        InvalidParameter: The sums are not those of the groups and the area.
+        SolverFailed: No map could be made of what was paid for; it is kept in a file.
+
     """
     names = group_names(groups)
     if guarded.bound.size != len(names) * area.grid.size:

@@ -131,6 +131,14 @@ def inside(tiles: Tiles, area: Area) -> Tiles:
 
 
 def public_tiles(sums: CellSums) -> Tiles:
-    """The exact map of public or made-up sums of one group, in users: what a rehearsal is held to."""
+    """The exact map of public or made-up sums of one group, in users: what a rehearsal is held to.
+
+    Args:
+        sums: Sums of one group of public or synthetic rows.
+
+    Returns:
+        The map, in users.
+
+    """
     levels = np.full(sums.codes.size, sums.grid.levels, dtype=np.int64)
     return Tiles(sums.grid, levels, sums.codes, sums.units / UNITS)

@@ -23,7 +23,7 @@ from sfumato.errors import InvalidInput
 from sfumato.heatmap import HeatmapRelease, read_heatmap
 from sfumato.heatmap.export import geotiff, write
 from sfumato.heatmap.export.page import html
-from sfumato.heatmap.export.picture import drawn, hatch_said, png
+from sfumato.heatmap.export.picture import drawn, hatch_text, png
 from sfumato.heatmap.inference.uncertainty import DRAWS
 from sfumato.spaces import Area
 from sfumato.spaces.area import area_in_degrees, area_of_image
@@ -123,7 +123,7 @@ def test_what_may_be_noise_is_said_by_the_map_itself() -> None:
 
 def test_pictures_say_what_they_mean(rng: np.random.Generator) -> None:
     data = embedded(html(doubting()))["uncertainty"]
-    assert data["hatched"].lower() == f"{hatch_said()}."
+    assert data["hatched"].lower() == f"{hatch_text()}."
     assert data["ringed"] == "Ring: over twice the average inside it, with a chance of about 95%."
     empty = replace(town(NARROW), posterior=Given(np.zeros((DRAWS, 64, 64))))
     data = embedded(html(empty))["uncertainty"]

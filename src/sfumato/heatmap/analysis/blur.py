@@ -19,9 +19,21 @@ def smooth(image: FloatArray, sigma: float) -> FloatArray:
     that no mass is lost at the edges [ghazi23, sec. 2.3]; the paper prints the Z of (x, y), with
     which the heatmap of a distribution is none. Sigma 0 leaves the image as it is.
 
-    >>> smooth(np.array([[1.0, 0.0], [0.0, 0.0]]), 0.5).round(3)
-    array([[0.387, 0.235],
-           [0.235, 0.143]])
+    Args:
+        image: Masses [row, column].
+        sigma: Deviation of the Gaussian in sides of the image, at least 0.
+
+    Returns:
+        The heatmap, of the same shape and mass.
+
+    Raises:
+        InvalidParameter: Sigma is negative or not finite, or the image has not two dimensions.
+
+    Example:
+        >>> smooth(np.array([[1.0, 0.0], [0.0, 0.0]]), 0.5).round(3)
+        array([[0.387, 0.235],
+               [0.235, 0.143]])
+
     """
     if not (math.isfinite(sigma) and sigma >= 0):
         raise InvalidParameter(

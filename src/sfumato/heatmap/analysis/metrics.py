@@ -37,15 +37,39 @@ class Comparison:
 def similarity(h: FloatArray, g: FloatArray) -> float:
     """The mass that two maps share: the sum of min(h, g) over cells, 1 for equal maps [bylinskii19, sec. 4].
 
-    >>> similarity(np.array([[3.0, 1.0]]), np.array([[1.0, 1.0]]))
-    0.75
+    Args:
+        h: A map; finite masses, none below 0.
+        g: Another of the same shape.
+
+    Returns:
+        From 0 (no mass shared) to 1 (equal maps).
+
+    Raises:
+        InvalidInput: The maps differ in shape or have no mass.
+
+    Example:
+        >>> similarity(np.array([[3.0, 1.0]]), np.array([[1.0, 1.0]]))
+        0.75
+
     """
     h, g = _shares(h, g)
     return float(np.minimum(h, g).sum())
 
 
 def pearson(h: FloatArray, g: FloatArray) -> float:
-    """The correlation of two maps, cell by cell; 0 when either is even [bylinskii19, sec. 4]."""
+    """The correlation of two maps, cell by cell; 0 when either is even [bylinskii19, sec. 4].
+
+    Args:
+        h: A map; finite masses, none below 0.
+        g: Another of the same shape.
+
+    Returns:
+        From -1 to 1.
+
+    Raises:
+        InvalidInput: The maps differ in shape or have no mass.
+
+    """
     h, g = _shares(h, g)
     a, b = h - h.mean(), g - g.mean()
     # What rounding leaves of an even map is no pattern.
@@ -61,6 +85,17 @@ def kl(true: FloatArray, estimate: FloatArray) -> float:
     """The divergence KL(true || estimate) in nats, kept finite by TINY [bylinskii19, sec. 4].
 
     The sum of h log(TINY + h / (g + TINY)): what the estimate leaves out costs most, up to 36 nats.
+
+    Args:
+        true: The true map; finite masses, none below 0.
+        estimate: The estimated map, of the same shape.
+
+    Returns:
+        The divergence in nats, 0 for equal maps, at most about 36.
+
+    Raises:
+        InvalidInput: The maps differ in shape or have no mass.
+
     """
     h, g = _shares(true, estimate)
     return float((h * np.log(TINY + h / (g + TINY))).sum())
@@ -73,8 +108,22 @@ def emd_share(h: FloatArray, g: FloatArray, space: Area | Grid, *, level: int = 
     differs from that of the maps by at most one diameter of a pooled cell, 2 * 2**-level: no mass
     of either moves further than half of it.
 
-    >>> emd_share(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [0.0, 1.0]]), Grid(1))
-    1.0
+    Args:
+        h: A map [row, column], row 0 at the lowest y.
+        g: Another of the same shape.
+        space: The area or grid the maps are of.
+        level: The level to which both are pooled, at least 0.
+
+    Returns:
+        The distance in sides of the map, 0 for equal maps.
+
+    Raises:
+        InvalidInput: The maps differ in shape, or are no maps of the grid.
+
+    Example:
+        >>> emd_share(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [0.0, 1.0]]), Grid(1))
+        1.0
+
     """
     a, b, grid = _pooled(h, g, space, level=level)
     return emd(a, b, Grid(grid.levels), normalize=True).value
@@ -84,6 +133,19 @@ def emd_ground(h: FloatArray, g: FloatArray, area: Area, *, level: int = POOLED)
     """The earth mover's distance of two maps on the ground: metres for degrees, else the area's own units.
 
     East and north are measured at the scale of the middle latitude, as the cells of the area are.
+
+    Args:
+        h: A map [row, column], row 0 at the lowest y.
+        g: Another of the same shape.
+        area: The area the maps are of.
+        level: The level to which both are pooled, at least 0.
+
+    Returns:
+        The distance in metres for an area in degrees, else in its own units.
+
+    Raises:
+        InvalidInput: The maps differ in shape, or are no maps of the area.
+
     """
     a, b, grid = _pooled(h, g, area, level=level)
     width, height = area.cell_size
@@ -98,7 +160,21 @@ def emd_ground(h: FloatArray, g: FloatArray, area: Area, *, level: int = POOLED)
 def compare(
     true: FloatArray, estimate: FloatArray, area: Area | Grid, *, level: int = POOLED
 ) -> Comparison:
-    """All metrics of an estimated map against the true one; smooth both alike before, if at all."""
+    """All metrics of an estimated map against the true one; smooth both alike before, if at all.
+
+    Args:
+        true: The true map [row, column], row 0 at the lowest y; finite masses, none below 0.
+        estimate: The estimated map, of the same shape.
+        area: The area or grid the maps are of; an area in degrees gives metres too.
+        level: The level to which maps are pooled before the earth mover's distance.
+
+    Returns:
+        Similarity, correlation, divergence and earth mover's distance.
+
+    Raises:
+        InvalidInput: The maps differ in shape, or are no maps of the area.
+
+    """
     metres = None
     if isinstance(area, Area) and area.kind == "degrees":
         metres = emd_ground(true, estimate, area, level=level)

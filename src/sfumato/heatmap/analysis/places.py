@@ -67,12 +67,24 @@ def find_hotspots(tiles: Tiles, k: int) -> FoundHotspots:
     subgradient steps: any prices give a bound. A map of more than 512 crossings is first moved to
     cells of level 5, and how far it moved is taken off.
 
-    >>> from sfumato.spaces import Grid
-    >>> grid = Grid(6, bounds=(0, 0, 64, 64))
-    >>> codes = grid.cells_of([3.0, 5.0, 60.0], [3.0, 5.0, 60.0])
-    >>> found = find_hotspots(Tiles(grid, np.full(3, 6), codes, np.array([1.0, 2.0, 1.0])), 2)
-    >>> found.distance, round(found.lower, 9), round(found.gap, 9)
-    (0.015625, 0.015625, 0.0)
+    Args:
+        tiles: The map.
+        k: How many places, at least 1.
+
+    Returns:
+        The places, their mean distance from the mass, and a lower bound on it.
+
+    Raises:
+        InvalidParameter: k is below 1.
+
+    Example:
+        >>> from sfumato.spaces import Grid
+        >>> grid = Grid(6, bounds=(0, 0, 64, 64))
+        >>> codes = grid.cells_of([3.0, 5.0, 60.0], [3.0, 5.0, 60.0])
+        >>> found = find_hotspots(Tiles(grid, np.full(3, 6), codes, np.array([1.0, 2.0, 1.0])), 2)
+        >>> found.distance, round(found.lower, 9), round(found.gap, 9)
+        (0.015625, 0.015625, 0.0)
+
     """
     spots = hotspots(tiles, k)
     distance = distance_to_hotspots(tiles, spots)
@@ -108,11 +120,23 @@ def hotspots(tiles: Tiles, k: int) -> tuple[Hotspot, ...]:
     the 512 heaviest places. `find_hotspots` says how near to the best it came. No chance is
     involved, and no privacy spent. Fewer than k places come back when the map has no more.
 
-    >>> from sfumato.spaces import Grid
-    >>> grid = Grid(6, bounds=(0, 0, 64, 64))
-    >>> codes = grid.cells_of([3.0, 5.0, 60.0], [3.0, 5.0, 60.0])
-    >>> hotspots(Tiles(grid, np.full(3, 6), codes, np.array([1.0, 2.0, 1.0])), 2)
-    (Hotspot(x=5.5, y=5.5, share=0.75), Hotspot(x=60.5, y=60.5, share=0.25))
+    Args:
+        tiles: The map.
+        k: How many places, at least 1.
+
+    Returns:
+        At most k places, those with the largest share first.
+
+    Raises:
+        InvalidParameter: k is below 1.
+
+    Example:
+        >>> from sfumato.spaces import Grid
+        >>> grid = Grid(6, bounds=(0, 0, 64, 64))
+        >>> codes = grid.cells_of([3.0, 5.0, 60.0], [3.0, 5.0, 60.0])
+        >>> hotspots(Tiles(grid, np.full(3, 6), codes, np.array([1.0, 2.0, 1.0])), 2)
+        (Hotspot(x=5.5, y=5.5, share=0.75), Hotspot(x=60.5, y=60.5, share=0.25))
+
     """
     if k < 1:
         raise InvalidParameter(f"hotspots need k of at least 1, got {k}; no place was sought")

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import MOST_POSITIONS, Polygon, features_of, polygons_of, read_bytes
+from sfumato.files import MAX_POSITIONS, Polygon, features_of, polygons_of, read_bytes
 from sfumato.heatmap.analysis.overlap import areas, moved, ring_edges, signed_area, turns
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.spaces import Area
@@ -96,6 +96,19 @@ def zone_totals(
     those maps do not know, intervals are widened to hold the estimate.
 
     Privacy: post-processing of what was released; it costs nothing.
+
+    Args:
+        release: The map.
+        zones: The zones; they may overlap.
+        coverage: The part of zones with users whose interval should hold, at most 0.95.
+
+    Returns:
+        A total for each zone, in order; without an interval where the map has no posterior.
+
+    Raises:
+        InvalidParameter: The coverage is out of range.
+        InvalidInput: The outlines of a zone cross or overlap.
+
     """
     if not 0 < coverage <= HIGHEST_COVERAGE:
         raise InvalidParameter(
@@ -127,8 +140,21 @@ def read_zones(zones: str | Path | Mapping[str, Any], *, name: str = "name") -> 
     A file names each polygon by its property `name`; those of one name are one zone. They come in
     the order of the file.
 
-    >>> read_zones({"square": [[0, 0], [2, 0], [2, 2], [0, 2]]})[0].size
-    4.0
+    Args:
+        zones: A GeoJSON file of polygons, or a mapping from names to coordinates.
+        name: The property of the file that names a zone.
+
+    Returns:
+        The zones in order; polygons of one name are one.
+
+    Raises:
+        InvalidInput: The file has no polygons, or one without a name.
+        InvalidParameter: The coordinates of a mapping are no polygon.
+
+    Example:
+        >>> read_zones({"square": [[0, 0], [2, 0], [2, 2], [0, 2]]})[0].size
+        4.0
+
     """
     if isinstance(zones, Mapping):
         return _checked([(key, _coordinates(key, value)) for key, value in zones.items()])
@@ -154,9 +180,9 @@ def _coordinates(key: str, value: Any) -> tuple[Polygon, ...]:
         found = polygons_of(value)
     except (ValueError, TypeError, KeyError, ArithmeticError) as problem:
         raise InvalidParameter(f"zone {key!r} is no polygon: {problem}; {UNDONE}") from None
-    if sum(len(ring) for polygon in found for ring in polygon) > MOST_POSITIONS:
+    if sum(len(ring) for polygon in found for ring in polygon) > MAX_POSITIONS:
         raise InvalidParameter(
-            f"a zone has at most {MOST_POSITIONS} positions, {key!r} has more; {UNDONE}"
+            f"a zone has at most {MAX_POSITIONS} positions, {key!r} has more; {UNDONE}"
         )
     return found
 
@@ -293,7 +319,15 @@ def _coarse(weights: FloatArray, image: FloatArray, side: int) -> FloatArray:
 
 
 def totals_csv(totals: tuple[ZoneTotal, ...]) -> bytes:
-    """A row for each zone: name, users, share, low, high, inside; low and high are empty where unknown."""
+    """A row for each zone: name, users, share, low, high, inside; low and high are empty where unknown.
+
+    Args:
+        totals: What `zone_totals` returned.
+
+    Returns:
+        The bytes of a CSV file with a header.
+
+    """
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(ZoneTotal.__dataclass_fields__)
@@ -304,7 +338,17 @@ def totals_csv(totals: tuple[ZoneTotal, ...]) -> bytes:
 def totals_geojson(
     release: HeatmapRelease, zones: Sequence[Zone], totals: tuple[ZoneTotal, ...]
 ) -> bytes:
-    """The zones as a FeatureCollection (RFC 7946) with their totals; "sfumato" is the map's report."""
+    """The zones as a FeatureCollection (RFC 7946) with their totals; "sfumato" is the map's report.
+
+    Args:
+        release: The map.
+        zones: The zones.
+        totals: Their totals, in the same order.
+
+    Returns:
+        The bytes of a GeoJSON file.
+
+    """
     from sfumato.heatmap.export.geojson import report
 
     lines = ",\n".join(

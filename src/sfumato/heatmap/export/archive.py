@@ -91,6 +91,16 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
 
     Its receipt holds no value: the noisy counts of zoom and pyramid are in the file, for the
     posterior.
+
+    Args:
+        path: A file that `write` made with the suffix .json, of this or an earlier version.
+
+    Returns:
+        The map, with its posterior where the file has its counts.
+
+    Raises:
+        InvalidInput: The file cannot be read, or is not a whole map.
+
     """
     from sfumato.heatmap.results import FORMAT, HeatmapRelease
 

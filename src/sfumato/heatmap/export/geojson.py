@@ -51,7 +51,7 @@ def geojson(release: HeatmapRelease, level: int | None = None) -> bytes:
 def report(release: HeatmapRelease) -> dict[str, Any]:
     """The JSON report without its tiles and counts, for files that hold the map in their own way."""
     found = release.to_json()
-    del found["tiles"], found["counts"], found["mean_is_map"]
+    del found["tiles"], found["counts"]
     return found
 
 
@@ -62,7 +62,19 @@ def _geometry(parts: list[Ring]) -> dict[str, Any]:
 
 
 def to_geodataframe(release: HeatmapRelease, level: int | None = None) -> Any:
-    """The cells as a GeoDataFrame: geometry, share, users, level; EPSG:4326 for a map in degrees."""
+    """The cells as a GeoDataFrame: geometry, share, users, level; EPSG:4326 for a map in degrees.
+
+    Args:
+        release: The map.
+        level: The finest level of cells; that of the map if None.
+
+    Returns:
+        A GeoDataFrame with geometry, share, users and level.
+
+    Raises:
+        MissingPackage: geopandas or shapely is not installed.
+
+    """
     try:
         import geopandas
         from shapely.geometry import MultiPolygon, Polygon

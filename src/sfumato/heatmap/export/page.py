@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sfumato.figures import TOPS, palette, round_number
 from sfumato.heatmap.export.picture import (
-    cell_said,
+    cell_text,
     drawn,
     encoded,
     extent_of,
@@ -83,7 +83,7 @@ def facts(release: HeatmapRelease) -> list[tuple[str, str]]:
         ("method", release.method),
         *((f"method: {name}", _plain(value)) for name, value in release.parameters.items()),
         ("area", f"{', '.join(f'{bound:g}' for bound in area.bounds)} ({area.kind})"),
-        ("resolution", f"{side:,} × {side:,} cells of {cell_said(release, area.grid.levels)}"),
+        ("resolution", f"{side:,} × {side:,} cells of {cell_text(release, area.grid.levels)}"),
         ("mechanism", entry.mechanism),
         ("ledger", release.receipt.ledger),
         ("entry", f"{entry.number}, {entry.hash}"),
@@ -143,7 +143,7 @@ def _data(release: HeatmapRelease, level: int | None) -> dict[str, Any]:
         "extent": found.extent,
         "stretch": 1 / middle,
         "meter": DEGREE * middle if area.kind == "degrees" else None,
-        "legend": f"share of all {units} in a cell of {cell_said(release, found.level)}",
+        "legend": f"share of all {units} in a cell of {cell_text(release, found.level)}",
         "units": units,
         "noise": _finite(noise),
         "scales": {
@@ -176,7 +176,7 @@ def _uncertainty(release: HeatmapRelease) -> dict[str, Any]:
         "bandWindow": band_window,
         **{name: _text(_cut(getattr(band, name), band_window).astype("<f4")) for name in ENDS},
         "coverage": band.coverage,
-        "cell": cell_said(release, band.level),
+        "cell": cell_text(release, band.level),
         "marks": [asdict(mark) for mark in found.marks],
         "reach": said.reach,
         "hatched": _sentence(said.hatch_says),

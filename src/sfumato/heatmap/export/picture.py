@@ -109,17 +109,17 @@ def overlay(release: HeatmapRelease, found: Uncertainty) -> Overlay:
         extent=release.area.grid.bounds,
         rings=tuple((mark.x, mark.y) for mark in found.marks),
         reach=(found.reach * (high_x - low_x), found.reach * (high_y - low_y)),
-        hatch_says=hatch_said(),
-        rings_say=rings_said(found),
+        hatch_says=hatch_text(),
+        rings_say=rings_text(found),
     )
 
 
-def hatch_said() -> str:
+def hatch_text() -> str:
     """What the hatch means."""
     return "hatched: the map says nothing here, it cannot tell quiet from busy"
 
 
-def rings_said(found: Uncertainty) -> str:
+def rings_text(found: Uncertainty) -> str:
     """What the rings mean; where there are none, what that means."""
     chance = f"with a chance of about {100 * CONFIDENCE:g}%"
     match len(found.marks):
@@ -131,7 +131,7 @@ def rings_said(found: Uncertainty) -> str:
             return f"rings: over twice the average inside each, all of them at once {chance}"
 
 
-def cell_said(release: HeatmapRelease, level: int) -> str:
+def cell_text(release: HeatmapRelease, level: int) -> str:
     """The size of a cell on the ground in words.
 
     At the middle latitude, for degrees.
@@ -152,8 +152,8 @@ def _words(release: HeatmapRelease, found: Drawn) -> Words:
     return Words(
         title=release.name,
         subtitle=f"method {release.method} · {promised.loss} · {side:,} × {side:,} cells of "
-        f"{cell_said(release, release.area.grid.levels)}",
-        legend=f"smoothed share of all {promised.unit}s in a cell of {cell_said(release, found.level)}",
+        f"{cell_text(release, release.area.grid.levels)}",
+        legend=f"smoothed share of all {promised.unit}s in a cell of {cell_text(release, found.level)}",
         caption=f"{'' if release.receipt.rehearsal else 'Guarantee: '}{release.statement}.\n"
         f"{_paid(release)}{_followed(release)}Smoothed by a Gaussian of {100 * SIGMA:g}% of the grid's side.",
         stamp="REHEARSAL" if release.receipt.rehearsal else "",
@@ -171,7 +171,18 @@ def _followed(release: HeatmapRelease) -> str:
 
 
 def image_size(path: str | Path) -> tuple[int, int]:
-    """Width and height of an image file; InvalidInput when it is none."""
+    """Width and height of an image file; InvalidInput when it is none.
+
+    Args:
+        path: An image file.
+
+    Returns:
+        Width and height in pixels.
+
+    Raises:
+        InvalidInput: It is no image that can be read.
+
+    """
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -235,7 +246,15 @@ def encoded(pixels: npt.NDArray[np.uint8]) -> str:
 
 
 def html_repr(release: HeatmapRelease) -> str:
-    """A small figure for notebooks: the map, and under it what was promised."""
+    """A small figure for notebooks: the map, and under it what was promised.
+
+    Args:
+        release: The map.
+
+    Returns:
+        HTML with the picture inside.
+
+    """
     from PIL import Image
 
     found = drawn(release, min(release.area.grid.levels, 8))

@@ -20,7 +20,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.figures import TOPS, palette, round_number, shades
 from sfumato.heatmap.export.formats import check_outputs, save
 from sfumato.heatmap.export.page import facts
-from sfumato.heatmap.export.picture import cell_said, encoded, quickly_drawn
+from sfumato.heatmap.export.picture import cell_text, encoded, quickly_drawn
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
@@ -34,16 +34,26 @@ FASTEST, SLOWEST, LENGTH = 120, 800, 12_000
 def write_timelapse(
     maps: Sequence[HeatmapRelease], path: str | Path, *, overwrite: bool = False
 ) -> None:
-    """Save the maps of one release, in order, as one HTML file that plays them; it is there whole or not."""
+    """Save the maps of one release, in order, as one HTML file that plays them; it is there whole or not.
+
+    Args:
+        maps: The maps of one release, in order.
+        path: The page, .html.
+        overwrite: Whether a file that exists is replaced.
+
+    Raises:
+        InvalidParameter: The maps are not of one release, or the page cannot be written.
+
+    """
     target = Path(path)
     if target.suffix.lower() != ".html":
         raise InvalidParameter(f"a film is written to .html, got {target}; nothing was written")
-    data = film(maps)
+    data = timelapse_html(maps)
     check_outputs([target], maps[0].area, overwrite=overwrite)
     save(target, data, overwrite=overwrite)
 
 
-def film(maps: Sequence[HeatmapRelease]) -> bytes:
+def timelapse_html(maps: Sequence[HeatmapRelease]) -> bytes:
     """One HTML file with a frame for each map and a script that plays them; it fetches nothing.
 
     All frames have one scale, in users and not in shares, so that a quiet night looks quiet; its
@@ -123,7 +133,7 @@ def _data(maps: Sequence[HeatmapRelease], title: str) -> dict[str, Any]:
         "stretch": cell.cell_height / (cell.cell_width * middle),
         "top": top,
         "floor": floor,
-        "legend": f"smoothed {units} in a cell of {cell_said(first, level)}",
+        "legend": f"smoothed {units} in a cell of {cell_text(first, level)}",
         "pace": round(min(SLOWEST, max(FASTEST, LENGTH / len(maps)))),
         "palettes": {
             name: base64.b64encode(palette(name == "dark").tobytes()).decode()

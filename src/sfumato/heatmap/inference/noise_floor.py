@@ -19,6 +19,13 @@ def noise_share(release: HeatmapRelease) -> float:
 
     86 % of Laplace noise is below twice its scale. It is at least about 1 / epsilon users, or
     1 / sqrt(2 rho), however the map was made [ghosh12]. A map of nobody has only noise.
+
+    Args:
+        release: The map.
+
+    Returns:
+        A share of all mass; infinite for a map of nobody.
+
     """
     loss = release.receipt.guarantee.loss
     price: float = math.sqrt(2 * loss.rho) if isinstance(loss, ZCDP) else float(loss.epsilon)

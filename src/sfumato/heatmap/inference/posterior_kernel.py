@@ -9,14 +9,15 @@ of its mass, is a table of its logarithm on points from `low` to `high`, denser 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from sfumato._compiled import inner, njit
 
 # Points of a table, and bins of a share: a bin is at most 12 / 20 of a standard deviation wide.
-POINTS, BINS = 20, 20
-# Of `kind`: not counted, counted, known to be at most the value.
+POINTS: int = 20
+BINS: int = 20
 NONE, COUNT, CEILING = 0, 1, 2
 LEAST = 1e-9  # users: no cell has less
 TOTALS = 400  # points of the posterior of a whole map: 25 a deviation
@@ -62,14 +63,14 @@ def _totals(root, tree, tables, points, weights):
     return mean
 
 
-def totals(root, tree, tables):
+def totals(root: Any, tree: Any, tables: Any) -> Any:
     """The posterior of the mass of a root, as points and weights; all masses were as likely before."""
     points, weights = np.empty(TOTALS), np.empty(TOTALS)
     _totals(root, tree, tables, points, weights)
     return points, weights
 
 
-def expect_totals(roots, tree, tables, mass):
+def expect_totals(roots: Any, tree: Any, tables: Any, mass: Any) -> Any:
     """The expected mass of each root."""
     points, weights = np.empty(TOTALS), np.empty(TOTALS)
     for root in range(roots):
@@ -234,7 +235,7 @@ def generations(first):
         now = np.concatenate([first[now], first[now] + 1])
 
 
-def upward(tree, tables, below, part, masses, bins):
+def upward(tree: Any, tables: Any, below: Any, part: Any, masses: Any, bins: Any) -> Any:
     """Fill the tables of all nodes with children, from the last to the root."""
     low, high, table, filled = tables
     points = table.shape[1]
@@ -249,7 +250,7 @@ def upward(tree, tables, below, part, masses, bins):
         filled[nodes] = True
 
 
-def expect(tree, tables, below, part, masses, mass, bins):
+def expect(tree: Any, tables: Any, below: Any, part: Any, masses: Any, mass: Any, bins: Any) -> Any:
     """Each node's expected mass given its parent's, from mass[0] down."""
     for nodes in generations(tree[0]):
         m = np.maximum(mass[nodes], LEAST)
@@ -258,7 +259,9 @@ def expect(tree, tables, below, part, masses, mass, bins):
         mass[tree[0][nodes]], mass[tree[0][nodes] + 1] = m * share, m * (1 - share)
 
 
-def evidence(tree, tables, below, part, mass, found, bins):
+def evidence(
+    tree: Any, tables: Any, below: Any, part: Any, mass: Any, found: Any, bins: Any
+) -> Any:
     """How likely what is below each split is under every shape alone; `below` and `part` are by shape."""
     nodes, shapes = np.flatnonzero(tree[0] >= 0), below.shape[0]
     m = np.repeat(np.maximum(mass[nodes], LEAST), shapes)
@@ -277,7 +280,7 @@ def uniform(seed, draw, at):
     return ((x >> np.uint64(11)).astype(np.float64) + 0.5) / 9007199254740992.0
 
 
-def uniforms(seed, draw, size):
+def uniforms(seed: Any, draw: Any, size: Any) -> Any:
     """So many of them."""
     return uniform(seed, draw, np.arange(size))
 
@@ -328,7 +331,7 @@ def weight_below(t, center, below):
     return blend(below, c, more, k, r)
 
 
-def agree(first, mean):
+def agree(first: Any, mean: Any) -> Any:
     """Scale the means of children so that they add up to their parent's, from the root down."""
     for nodes in generations(first):
         a = first[nodes]
@@ -351,7 +354,9 @@ def _scatter(mass, centers, below, masses, uniforms, out):
             out[4 * cell + 2 * side + 1] = part * (1 - share)
 
 
-def scatter(mass, centers, below, masses, seed, draw, level, out):
+def scatter(
+    mass: Any, centers: Any, below: Any, masses: Any, seed: Any, draw: Any, level: Any, out: Any
+) -> Any:
     """Split each cell's mass into quarters by shares of the prior; three centers a cell, one a halving."""
     at = (level << 40) + 4 * np.arange(mass.size) + np.arange(3)[:, None]
     _scatter(mass, centers, below, masses, uniform(seed, draw, at), out)

@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import MOST_BYTES, Feature, features_of, number_of, read_bytes
+from sfumato.files import MAX_BYTES, Feature, features_of, number_of, read_bytes
 from sfumato.heatmap.analysis.overlap import areas, lengths, line_edges, moved, ring_edges, turns
 from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Area, Grid
@@ -118,6 +118,17 @@ def read_prior(path: str | Path) -> Prior:
     GeoJSON holds lines, polygons or points; an array is non-negative and lies over the grid, row 0
     at the lowest y; a picture lies over the bounds, and its luminance is the weight (what is
     transparent weighs 0). Whoever gives it declares it public: nothing in it is protected.
+
+    Args:
+        path: The file; its suffix says how it is read.
+
+    Returns:
+        The prior, with the digest of the bytes that were read.
+
+    Raises:
+        InvalidParameter: The suffix is another.
+        InvalidInput: The file cannot be read, or has no weight.
+
     """
     file = Path(path)
     suffix = file.suffix.lower()
@@ -130,7 +141,7 @@ def read_prior(path: str | Path) -> Prior:
             f"the name of a prior must be printable, got {file.name!r}; {UNDONE}"
         )
     data = read_bytes(
-        file, undone=UNDONE, most=MOST_BYTES if "json" in suffix else 8 * MOST_NUMBERS + 2**16
+        file, undone=UNDONE, max_bytes=MAX_BYTES if "json" in suffix else 8 * MOST_NUMBERS + 2**16
     )
     digest = hashlib.sha256(data).hexdigest()
     match suffix:
@@ -153,10 +164,23 @@ def sharpened(tiles: Tiles, weights: FloatArray, *, even: float = EVEN) -> Tiles
 
     Privacy: post-processing of what was released with what is public; it costs nothing.
 
-    >>> tiles = Tiles(Grid(1), np.array([0]), np.array([0]), np.array([40.0]))
-    >>> sharpened(tiles, np.array([[0.0, 3.0], [0.0, 1.0]])).image()
-    array([[ 1., 28.],
-           [ 1., 10.]])
+    Args:
+        tiles: The map.
+        weights: Public weights of a whole level [row, column], at least 0.
+        even: The share of every tile's mass that stays even, in (0, 1].
+
+    Returns:
+        The map with the same mass in every tile.
+
+    Raises:
+        InvalidParameter: The weights are not those of a level, or a number is out of range.
+
+    Example:
+        >>> tiles = Tiles(Grid(1), np.array([0]), np.array([0]), np.array([40.0]))
+        >>> sharpened(tiles, np.array([[0.0, 3.0], [0.0, 1.0]])).image()
+        array([[ 1., 28.],
+               [ 1., 10.]])
+
     """
     if not 0 < even <= 1:
         raise InvalidParameter(

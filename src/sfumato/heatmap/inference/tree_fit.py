@@ -39,12 +39,24 @@ def reconstruct(tree: NoisyTree, grid: Grid) -> tuple[Tiles, ...]:
     minus in its string. So that mass is a tile c of its own, spread evenly over the cell. Of tied
     pieces the even choice is made: all give the same share of their length.
 
-    >>> from sfumato.heatmap.methods.protocol import NoisyLevel
-    >>> top = NoisyLevel(0, np.array([0]), np.array([6 * UNITS]))
-    >>> quarters = NoisyLevel(1, np.array([0, 3]), np.array([4 * UNITS, 4 * UNITS]))
-    >>> (tiles,) = reconstruct(NoisyTree(1, (top, quarters)), Grid(2))
-    >>> tiles.levels, tiles.codes, tiles.masses
-    (array([1, 1]), array([0, 3]), array([3., 3.]))
+    Args:
+        tree: Released counts, level by level.
+        grid: The grid of the maps.
+
+    Returns:
+        One map for each group.
+
+    Raises:
+        InvalidInput: The counts are of cells that the grid does not have.
+
+    Example:
+        >>> from sfumato.heatmap.methods.protocol import NoisyLevel
+        >>> top = NoisyLevel(0, np.array([0]), np.array([6 * UNITS]))
+        >>> quarters = NoisyLevel(1, np.array([0, 3]), np.array([4 * UNITS, 4 * UNITS]))
+        >>> (tiles,) = reconstruct(NoisyTree(1, (top, quarters)), Grid(2))
+        >>> tiles.levels, tiles.codes, tiles.masses
+        (array([1, 1]), array([0, 3]), array([3., 3.]))
+
     """
     starts, codes, counts = _flat(tree, grid)
     if codes.size == 0:
@@ -71,6 +83,18 @@ def objective(tree: NoisyTree, tiles: tuple[Tiles, ...], *, grid: Grid) -> Fract
 
     The sum of 2**-i |t - m| as in `reconstruct`, of any maps, with every double taken at its exact
     value.
+
+    Args:
+        tree: Released counts, level by level.
+        tiles: A map for each group.
+        grid: The grid of the maps.
+
+    Returns:
+        The cost, exactly, in users.
+
+    Raises:
+        InvalidInput: The counts are of cells that the grid does not have.
+
     """
     _flat(tree, grid)
     masses = [_Masses(one, grid) for one in tiles]

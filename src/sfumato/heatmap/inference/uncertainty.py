@@ -332,8 +332,19 @@ def _disc(place: tuple[int, int], side: int, reach: float) -> BoolArray:
 def ring(mark: Mark, grid: Grid, *, level: int, sigma: float = SIGMA) -> BoolArray:
     """The cells [row, column] of a level within reach of a mark: what its share is the share of.
 
-    >>> int(ring(Mark(0.501, 0.501, 0.1, 0.05, 0.2), Grid(8), level=4).sum())
-    1
+    Args:
+        mark: The mark.
+        grid: The grid of the map.
+        level: The level of the cells.
+        sigma: The blur of the mark, in sides of the grid.
+
+    Returns:
+        Which cells they are [row, column].
+
+    Example:
+        >>> int(ring(Mark(0.501, 0.501, 0.1, 0.05, 0.2), Grid(8), level=4).sum())
+        1
+
     """
     west, south, east, north = grid.bounds
     side = 1 << level
@@ -346,8 +357,20 @@ def in_a_ring(
 ) -> bool:
     """Whether a place, in map units, is within reach of any of the marks of a map blurred by sigma.
 
-    >>> in_a_ring(0.5, 0.53, marks=[Mark(0.5, 0.5, 0.1, 0.05, 0.2)], grid=Grid(4))
-    True
+    Args:
+        x: The place, in the units of the map's bounds.
+        y: The same.
+        marks: The marks of a map.
+        grid: The grid of the map.
+        sigma: The blur of the marks, in sides of the grid.
+
+    Returns:
+        Whether it is.
+
+    Example:
+        >>> in_a_ring(0.5, 0.53, marks=[Mark(0.5, 0.5, 0.1, 0.05, 0.2)], grid=Grid(4))
+        True
+
     """
     west, south, east, north = grid.bounds
     away = (math.hypot((x - one.x) / (east - west), (y - one.y) / (north - south)) for one in marks)
@@ -362,9 +385,18 @@ def _tail(count: int, coverage: float) -> int:
 def heaviest(image: FloatArray, share: float) -> BoolArray:
     """The fewest cells that hold this share of a map's mass.
 
-    >>> heaviest(np.array([[6.0, 1.0], [0.0, 3.0]]), 0.9)
-    array([[ True, False],
-           [False,  True]])
+    Args:
+        image: Masses [row, column].
+        share: The share of the mass, in (0, 1].
+
+    Returns:
+        Which cells they are.
+
+    Example:
+        >>> heaviest(np.array([[6.0, 1.0], [0.0, 3.0]]), 0.9)
+        array([[ True, False],
+               [False,  True]])
+
     """
     order = np.argsort(-image, axis=None, kind="stable")
     held = np.cumsum(image.ravel()[order])

@@ -33,9 +33,23 @@ def split_epsilon(
     Level i from q = `first_level(width, levels)` on gets a share proportional to decay ** |i - q|;
     the shares add up to epsilon exactly [ghazi23, sec. 3.3 and 4].
 
-    >>> shares = split_epsilon(Fraction(1), 3, width=4, decay=0.5)
-    >>> {level: str(share) for level, share in shares.items()}
-    {1: '4/7', 2: '2/7', 3: '1/7'}
+    Args:
+        epsilon: What all levels cost together, above 0.
+        levels: The finest level, 0 to MAX_LEVELS.
+        width: Cells kept at each level, at least 1.
+        decay: The ratio of the shares of neighboring levels, in (0, 1].
+
+    Returns:
+        The share of each level from the first on; they add up to epsilon.
+
+    Raises:
+        InvalidParameter: A parameter is out of range.
+
+    Example:
+        >>> shares = split_epsilon(Fraction(1), 3, width=4, decay=0.5)
+        >>> {level: str(share) for level, share in shares.items()}
+        {1: '4/7', 2: '2/7', 3: '1/7'}
+
     """
     if epsilon <= 0:
         raise InvalidParameter(f"epsilon must be above 0, got {epsilon}; no budget was split")

@@ -68,6 +68,19 @@ def find_area(
     side. A strip counts as above when its noise alone would reach there with probability
     FALSE_STRIP over all strips of the round. Where no strip is, the box stays. `sums` reads the
     data on the grid of an area.
+
+    Args:
+        sums: Reads the guarded sums on the grid of an area.
+        outer: The public outer area.
+        ledger: The ledger that pays.
+        epsilon: What both rounds cost together, above 0.
+
+    Returns:
+        A part of the outer area, with as many levels.
+
+    Raises:
+        BudgetExceeded: The ledger has not enough left.
+
     """
     box = outer.bounds
     for number, share in enumerate(area_prices(epsilon)):
@@ -80,7 +93,15 @@ def find_area(
 
 
 def area_prices(epsilon: Number) -> list[PureDP]:
-    """What `find_area` will be charged, round by round, known before any row is read."""
+    """What `find_area` will be charged, round by round, known before any row is read.
+
+    Args:
+        epsilon: What both rounds cost together, above 0.
+
+    Returns:
+        The cost of each round.
+
+    """
     return [PureDP(exact(epsilon, name="epsilon") / ROUNDS)] * ROUNDS
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from sfumato._random import generator
 from sfumato._types import IntArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 from sfumato.files import column_of, keep_paid, read_rows
 from sfumato.privacy import Ledger, Loss, Noise, RandomisedResponse, ReplaceUser
 from sfumato.privacy.accounting import encode
-from sfumato.sensing._chance import generator
 from sfumato.sensing.planning.synthetic import block_graph
 from sfumato.sensing.recovery.community import communities as find_communities
 from sfumato.sensing.results.whisper import WhisperCommunity, WhisperResult, WhisperStart

@@ -20,7 +20,7 @@ from tests.heatmap.posteriors import Broken
 
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap import HeatmapRelease, write_timelapse
-from sfumato.heatmap.export.timelapse import film
+from sfumato.heatmap.export.timelapse import timelapse_html
 from sfumato.spaces import Area
 
 pytestmark = pytest.mark.unit
@@ -62,7 +62,7 @@ def grey(data: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def test_nothing_is_fetched_and_only_this_script_runs() -> None:
-    data = film(two())
+    data = timelapse_html(two())
     found = read(data)
     policy = next(
         a["content"] for tag, a in found.tags if a.get("http-equiv") == "Content-Security-Policy"
@@ -85,8 +85,8 @@ def test_hostile_words_stay_words() -> None:
         replace(one, group=HOSTILE, counted={})
         for one in two(title=HOSTILE, unit=HOSTILE, method=HOSTILE)
     ]
-    data = film(named)
-    found, plain = read(data), read(film(two()))
+    data = timelapse_html(named)
+    found, plain = read(data), read(timelapse_html(two()))
     kinds = {"script", "img", "style"}
     assert [tag for tag, _ in found.tags if tag in kinds] == [
         tag for tag, _ in plain.tags if tag in kinds
@@ -96,7 +96,7 @@ def test_hostile_words_stay_words() -> None:
 
 
 def test_all_frames_have_one_scale_in_users() -> None:
-    held = embedded(film(two()))
+    held = embedded(timelapse_html(two()))
     assert held["names"] == ["Mon 2026-01-05 00:00", "Mon 2026-01-05 01:00", "Mon 2026-01-05 02:00"]
     assert held["totals"] == [4000, 1000, 0]
     shown = [grey(one) for one in held["frames"]]
@@ -113,7 +113,7 @@ def test_all_frames_have_one_scale_in_users() -> None:
 
 
 def test_pixels_grow_downward() -> None:
-    held = embedded(film(frames([tile_at(SCENE, 10, 5, users=9000)], area=SCENE)))
+    held = embedded(timelapse_html(frames([tile_at(SCENE, 10, 5, users=9000)], area=SCENE)))
     assert np.argmax(grey(held["frames"][0]).max(axis=1)) < held["size"][1] / 2
 
 
@@ -126,25 +126,25 @@ def test_a_week_of_hours_is_a_few_megabytes_at_most(rng: np.random.Generator) ->
         for codes in rng.choice(4**6, (24, 60))
     ]
     # Frames are independent of each other, so a week is seven times a day.
-    assert 7 * len(film(frames(*crowd))) < 6_000_000
+    assert 7 * len(timelapse_html(frames(*crowd))) < 6_000_000
 
 
 def test_a_film_of_nobody_can_be_made_and_a_rehearsal_says_what_it_is() -> None:
-    assert embedded(film(frames([], [])))["totals"] == [0, 0]
-    assert "REHEARSAL" in "".join(read(film(two(rehearsal=True))).inside[""])
+    assert embedded(timelapse_html(frames([], [])))["totals"] == [0, 0]
+    assert "REHEARSAL" in "".join(read(timelapse_html(two(rehearsal=True))).inside[""])
 
 
 def test_frames_are_not_drawn_from_their_posteriors() -> None:
     """Two hundred maps a frame would take minutes: the floor of a film is that of the noise."""
     unsure = [replace(one, posterior=Broken()) for one in two()]
-    assert embedded(film(unsure))["floor"] == embedded(film(two()))["floor"]
+    assert embedded(timelapse_html(unsure))["floor"] == embedded(timelapse_html(two()))["floor"]
 
 
 def test_maps_of_several_releases_are_no_film(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="maps of one release"):
-        film([two()[0], heatmap(SCENE, [])])
+        timelapse_html([two()[0], heatmap(SCENE, [])])
     with pytest.raises(InvalidParameter, match="at least one map"):
-        film([])
+        timelapse_html([])
     with pytest.raises(InvalidParameter, match=r"written to \.html"):
         write_timelapse(two(), tmp_path / "film.gif")
     write_timelapse(two(), tmp_path / "film.html")
@@ -189,7 +189,9 @@ PLAY = """
 def played(folder: Path, fragment: str, *more: str) -> list[tuple[str, str, str, float | None]]:
     """What the page says while a script of the test plays the user."""
     digest = base64.b64encode(hashlib.sha256(PLAY.encode()).digest()).decode()
-    text = film(two()).decode().replace("script-src '", f"script-src 'sha256-{digest}' '", 1)
+    text = (
+        timelapse_html(two()).decode().replace("script-src '", f"script-src 'sha256-{digest}' '", 1)
+    )
     text = text.replace("</body>", f"<script>{PLAY}</script></body>")
     dom = browse(folder, text.encode(), "--dump-dom", *more, fragment=fragment)
     found = re.search(r'data-said="([^"]*)"', dom)
@@ -219,5 +221,5 @@ def test_a_browser_plays_the_film(tmp_path: Path) -> None:
 def test_a_film_starts_by_itself_only_for_those_who_let_it(
     wish: str, button: str, tmp_path: Path
 ) -> None:
-    dom = browse(tmp_path, film(two()), "--dump-dom", *([wish] if wish else []))
+    dom = browse(tmp_path, timelapse_html(two()), "--dump-dom", *([wish] if wish else []))
     assert f">{button}</button>" in dom

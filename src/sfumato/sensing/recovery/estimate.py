@@ -55,6 +55,7 @@ def distances_between(
     Returns:
         Distances, places by others, in the unit of the space.
 
+    >>> import numpy as np
     >>> distances_between(Line(10), np.array([[0.25]]), np.array([[0.5], [1.0]]))
     array([[0.25, 0.75]])
     """

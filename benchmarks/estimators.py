@@ -9,9 +9,9 @@ line, 2 s of the path.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -126,7 +126,7 @@ def main() -> None:
     for name, (operator, sigma) in scenes().items():
         for what, work in estimators(operator, sigma).items():
             work(readings(operator, sigma, 0), 0)  # compiles
-            fresh = replace(operator)
+            fresh = copy.copy(operator)  # nothing that was computed for it is kept
             walls, cpu = [], []
             again = estimators(fresh, sigma)[what]
             for trial in range(1 if what == "resolution" else DRAWS):

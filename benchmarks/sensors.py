@@ -67,7 +67,7 @@ def readings(operator: HeatLine, rng: np.random.Generator) -> FloatArray:
 
 def by_clarabel(matrix: FloatArray, y: FloatArray, radius: float) -> Callable[[], float]:
     """The second-order cone program, assembled; the call sets up Clarabel and solves."""
-    program = clarabel_program(matrix, y, radius=radius, upper=1.0)
+    program = clarabel_program(matrix, y, radius=radius, max_mass=1.0)
     return lambda: float(clarabel_setup(program).solve().obj_val)
 
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 
+# One thread of linear algebra a process, before numpy is read: two workers with two threads each wait
+# for each other on two cores: on a busy machine a test of 0.2 s took half a minute.
+os.environ.update(
+    {name: os.environ.get(name, "1") for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")}
+)
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings

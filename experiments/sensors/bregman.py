@@ -47,7 +47,7 @@ def bregman(
     readings: npt.ArrayLike,
     *,
     radius: float | None = None,
-    upper: float = 1.0,
+    max_mass: float = 1.0,
     weight: float | None = None,
     steps: int = 50,
 ) -> BregmanPath:
@@ -78,7 +78,7 @@ def bregman(
             f"readings must be one finite number for each of {m} sensors, got shape {y.shape}; "
             "nothing was computed"
         )
-    for name, value in (("upper", upper), ("radius", radius), ("weight", weight)):
+    for name, value in (("max_mass", max_mass), ("radius", radius), ("weight", weight)):
         if value is not None and not 0 < value < math.inf:
             raise InvalidParameter(
                 f"{name} must be positive and finite, got {value}; nothing was computed"
@@ -98,7 +98,7 @@ def bregman(
     iterates, residuals = [], []
     stopped_at = None
     for step in range(count):
-        f = _penalised(matrix, b, f, weight=weight, upper=upper, curvature=curvature)
+        f = _penalised(matrix, b, f, weight=weight, max_mass=max_mass, curvature=curvature)
         left = y - matrix @ f
         iterates.append(f)
         residuals.append(float(np.linalg.norm(left)))
@@ -122,7 +122,7 @@ def _penalised(
     start: FloatArray,
     *,
     weight: float,
-    upper: float,
+    max_mass: float,
     curvature: float,
 ) -> FloatArray:
     """The minimiser of sum f + weight |M f - b|^2 / 2 on the box, by projected gradients with momentum.
@@ -139,11 +139,11 @@ def _penalised(
             z = weight * (b - matrix @ f)
             value = float(f.sum() + z @ z / (2 * weight))
             excess = np.maximum(matrix.T @ z - 1, 0).sum()
-            bound = float(b @ z - z @ z / (2 * weight) - upper * excess)
+            bound = float(b @ z - z @ z / (2 * weight) - max_mass * excess)
             if value - bound <= GAP * value:
                 return f
         gradient = 1 - weight * (matrix.T @ (b - matrix @ ahead))
-        after = np.clip(ahead - gradient / curvature, 0, upper)
+        after = np.clip(ahead - gradient / curvature, 0, max_mass)
         if (ahead - after) @ (after - f) > 0:
             ahead, momentum = f, 1.0
             continue

@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -67,7 +68,7 @@ class Setting:
     epsilon: float = 4.0
     time: float = 0.05
     on: str = "line"
-    upper: float = 1.0
+    max_mass: float = 1.0
     trials: int = 400
     spread: float = 0.0  # sources that are not points: blocks of this width
     most_ratio: float | None = None  # of bayes-median to R, the upper end of its interval
@@ -92,10 +93,10 @@ OTHERS = (
     Setting("16 sources, mass 0.3 to 1 (more than it believes at first)", 16, UNEQUAL, trials=100),
     Setting("20 sources, mass 1 (more than it believes at first)", 20, trials=100),
     Setting("1 source, mass 1.3, upper 1 (larger than it believes)", 1, (1.3, 1.3), trials=100),
-    Setting("1 source, mass 1.3, upper 3", 1, (1.3, 1.3), upper=3.0, trials=100),
+    Setting("1 source, mass 1.3, upper 3", 1, (1.3, 1.3), max_mass=3.0, trials=100),
     Setting("2 sources, mass 0.05 to 0.2", 2, (0.05, 0.2), trials=100),
-    Setting("2 sources, mass 0.05 to 0.2, upper 0.2", 2, (0.05, 0.2), upper=0.2, trials=100),
-    Setting("2 sources, mass 1, upper 3", 2, upper=3.0, trials=100),
+    Setting("2 sources, mass 0.05 to 0.2, upper 0.2", 2, (0.05, 0.2), max_mass=0.2, trials=100),
+    Setting("2 sources, mass 1, upper 3", 2, max_mass=3.0, trials=100),
     Setting("2 blocks of width 0.2 (no points at all)", 2, spread=0.2, trials=100),
     Setting("plane, 1 source, mass 1", 1, on="plane", trials=60),
     Setting("plane, 3 sources, mass 0.3 to 1", 3, UNEQUAL, on="plane", trials=60),
@@ -153,11 +154,11 @@ def draw(setting: Setting, trial: int) -> tuple[FloatArray, FloatArray]:
 
 
 def least(
-    operator: Operator, y: FloatArray, sigma: float, upper: float, *, papers: bool = False
+    operator: Operator, y: FloatArray, sigma: float, max_mass: float, *, papers: bool = False
 ) -> Answer:
     """R; infeasible draws at the smallest feasible radius."""
     found = recover_min_radius(
-        operator, y, sigma=sigma, radius="papers" if papers else None, upper=upper
+        operator, y, sigma=sigma, radius="papers" if papers else None, max_mass=max_mass
     )
     support = found.support
     return Estimate(operator, places_of(operator.space, support), found.estimate[support])
@@ -199,22 +200,31 @@ def run_trial(setting: Setting, trial: int) -> Trial:
     loud = noise(setting.on, setting.time, setting.epsilon, "papers")
     score(
         "papers' noise, R",
-        lambda: least(operator, clean + loud * standard, loud, setting.upper, papers=True),
+        lambda: least(operator, clean + loud * standard, loud, setting.max_mass, papers=True),
     )
-    score("R, papers' radius", lambda: least(operator, y, sigma, setting.upper, papers=True))
-    score("R", lambda: least(operator, y, sigma, setting.upper))
+    score("R, papers' radius", lambda: least(operator, y, sigma, setting.max_mass, papers=True))
+    score("R", lambda: least(operator, y, sigma, setting.max_mass))
     if setting.on != "graph":
-        score("off-grid", lambda: off_grid(operator, y, sigma=sigma, upper=setting.upper).estimate)
-        unknown = partial(mixture, operator, y, sigma=sigma, upper=setting.upper)
+        score(
+            "off-grid",
+            lambda: off_grid(operator, y, sigma=sigma, max_mass=setting.max_mass).estimate,
+        )
+        unknown = partial(mixture, operator, y, sigma=sigma, max_mass=setting.max_mass)
         score("mixture", lambda: unknown().estimate)
         score("mixture, count known", lambda: unknown(count=setting.sources).estimate)
     beliefs: list[SourcePosterior] = []
-    for name, masses in (("bayes-median", "learned"), ("bayes-median, masses known", "known")):
+    kinds: tuple[tuple[str, Literal["learned", "known"]], ...] = (
+        ("bayes-median", "learned"),
+        ("bayes-median, masses known", "known"),
+    )
+    for name, masses in kinds:
 
-        def bayes(masses: str = masses) -> Estimate:
+        def bayes(masses: Literal["learned", "known"] = masses) -> Estimate:
             rng = generator("beliefs", setting.name, trial, masses)
             beliefs.append(
-                posterior(operator, y, sigma=sigma, upper=setting.upper, rng=rng, masses=masses)  # type: ignore[arg-type]
+                posterior(
+                    operator, y, sigma=sigma, max_mass=setting.max_mass, rng=rng, masses=masses
+                )
             )
             return bayes_median(beliefs[-1])
 
@@ -228,8 +238,8 @@ def run_trial(setting: Setting, trial: int) -> Trial:
                 operator,
                 y,
                 sigma,
-                setting.upper,
-                recover_min_radius(operator, y, sigma=sigma, upper=setting.upper),
+                setting.max_mass,
+                recover_min_radius(operator, y, sigma=sigma, max_mass=setting.max_mass),
                 generator(name, setting.name, trial),
             )
             score(name, partial(others, name, problem))

@@ -56,6 +56,6 @@ def test_a_city_of_the_command_is_that_of_the_call(
             "--bounds", "0,0,1,1",
         )  # fmt: skip
         seed_system(monkeypatch, key)
-        made = write_city(f"{family}-too.parquet", users=20, family=family)  # type: ignore[arg-type]
+        made = write_city(f"{family}-too.parquet", users=20, family=family)
         assert CityFile.from_json(said) == CityFile(f"{family}.parquet", made.rows, made.users)
         assert pq.read_table(f"{family}.parquet").equals(pq.read_table(f"{family}-too.parquet"))

@@ -51,7 +51,8 @@ def test_command_call_and_file_agree(name: str, tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["heatmap", "plan", *words])
     assert shown.stdout == f"{plan}\n{plan.holds_for}\n"
     by_command, by_call = tmp_path / "command.png", tmp_path / "call.png"
-    assert CliRunner().invoke(app, ["heatmap", "plan", *words, "--out", str(by_command)])
+    drawn = CliRunner().invoke(app, ["heatmap", "plan", *words, "--out", str(by_command)])
+    assert drawn.exit_code == 0
     write_plan(plan, by_call)
     assert by_command.read_bytes() == by_call.read_bytes() == plan.picture()
 

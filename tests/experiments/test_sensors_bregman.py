@@ -52,7 +52,7 @@ def test_one_cell_by_hand() -> None:
     assert path.residuals == pytest.approx([0.5, 0, 0])
     assert path.objectives == pytest.approx([0.25, 0.5, 0.5])
     assert path.stopped_at is None
-    boxed = bregman(linear([[2.0]], Line(1)), [1.0], weight=1, upper=0.4, radius=0.3)
+    boxed = bregman(linear([[2.0]], Line(1)), [1.0], weight=1, max_mass=0.4, radius=0.3)
     assert boxed.estimate == pytest.approx([0.4])
     assert boxed.stopped_at == 1
 
@@ -82,16 +82,16 @@ def test_a_small_weight_begins_at_nothing() -> None:
     seed=st.integers(0, 2**32 - 1),
     m=st.integers(1, 6),
     n=st.integers(1, 10),
-    upper=st.sampled_from([0.3, 1]),
+    max_mass=st.sampled_from([0.3, 1]),
 )
-def test_the_residual_never_grows(seed: int, m: int, n: int, upper: float) -> None:
+def test_the_residual_never_grows(seed: int, m: int, n: int, max_mass: float) -> None:
     draw = np.random.default_rng(seed)
     operator = linear(draw.normal(size=(m, n)), Line(n))
     readings = draw.normal(size=m)
-    path = bregman(operator, readings, upper=upper, steps=8)
+    path = bregman(operator, readings, max_mass=max_mass, steps=8)
     never_grows(path, readings)
     assert path.iterates.min() >= 0
-    assert path.iterates.max() <= upper
+    assert path.iterates.max() <= max_mass
 
 
 @pytest.mark.unit
@@ -106,7 +106,7 @@ def test_without_adding_back_the_residual_stays() -> None:
 
     def answer(start: FloatArray) -> FloatArray:
         return _penalised(
-            matrix, readings, start, weight=path.weight, upper=1.0, curvature=curvature
+            matrix, readings, start, weight=path.weight, max_mass=1.0, curvature=curvature
         )
 
     first = answer(np.zeros(20))
@@ -163,7 +163,7 @@ def test_stopping_at_the_radius_is_not_the_minimiser(rng: np.random.Generator) -
     for _ in range(3):
         operator, readings, _, radius = papers_problem(rng)
         matrix = operator.columns(np.arange(50))
-        least = clarabel_solution(matrix, readings, radius=radius, upper=1.0).objective
+        least = clarabel_solution(matrix, readings, radius=radius, max_mass=1.0).objective
         path = bregman(operator, readings, radius=radius)
         slow = bregman(operator, readings, radius=radius, weight=path.weight / 5, steps=100)
         assert path.stopped_at is not None
@@ -194,7 +194,7 @@ def test_an_inner_problem_without_an_answer_raises(monkeypatch: pytest.MonkeyPat
         ({"readings": [1.0]}, "one finite number for each of 5 sensors"),
         ({"readings": [1, 2, 3, 4, math.nan]}, "one finite number for each of 5 sensors"),
         ({"radius": 0.0}, "radius must be positive"),
-        ({"upper": -1.0}, "upper must be positive"),
+        ({"max_mass": -1.0}, "max_mass must be positive"),
         ({"weight": math.inf}, "weight must be positive"),
         ({"steps": 0}, "steps must be"),
     ],

@@ -100,7 +100,7 @@ def test_hostile_texts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ]:
         with pytest.raises(InvalidInput, match=message):
             features_of(data, "a.geojson", undone="nothing was charged")
-    monkeypatch.setattr(features, "MOST_POSITIONS", 4)
+    monkeypatch.setattr(features, "MAX_POSITIONS", 4)
     with pytest.raises(InvalidInput, match="at most 4 positions"):
         read({"type": "Polygon", "coordinates": [SQUARE]})
 
@@ -114,7 +114,7 @@ def test_only_files_of_a_reasonable_size_are_read(tmp_path: Path) -> None:
         ("large", "at most 8 bytes"),
     ]:
         with pytest.raises(InvalidInput, match=message):
-            read_bytes(tmp_path / name, undone="nothing was charged", most=8)
+            read_bytes(tmp_path / name, undone="nothing was charged", max_bytes=8)
     assert read_bytes(tmp_path / "large", undone="nothing was charged") == bytes(9)
 
 

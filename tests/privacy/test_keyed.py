@@ -25,7 +25,7 @@ from sfumato.errors import InvalidParameter, NoiseExhausted, Unguarded
 from sfumato.privacy import GaussianLaw, KeyedNoise, LaplaceLaw, RoundedGaussianLaw
 from sfumato.privacy.noise import Law, keyed, keyed_draws, lookup
 from sfumato.privacy.noise.keyed import COUNTERS, derive_key, keystream
-from sfumato.privacy.noise.tables import MOST_DISTANCE, Sampler, erf_at, sampler
+from sfumato.privacy.noise.tables import MAX_DISTANCE, Sampler, erf_at, sampler
 
 CONTRACT = Path(__file__).parent.parent.parent / "contracts" / "keyed-noise-v1.json"
 KINDS: dict[str, Any] = {
@@ -190,7 +190,7 @@ def test_a_device_in_c_draws_the_same_integers(law: Law, key: bytes, tmp_path: P
 @pytest.mark.unit
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_tables_are_within_two_to_the_minus_100(law: Law) -> None:
-    assert 0 < sampler(law).distance <= MOST_DISTANCE
+    assert 0 < sampler(law).distance <= MAX_DISTANCE
 
 
 @pytest.mark.reference

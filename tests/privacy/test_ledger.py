@@ -64,7 +64,7 @@ from sfumato.privacy.ledger import file as ledger_file
 from sfumato.privacy.ledger import ledger as ledger_module
 from sfumato.privacy.ledger.file import APPLICATION, GENESIS
 from sfumato.privacy.ledger.guarded import Source, open_for_release
-from sfumato.privacy.noise.tables import MOST_DISTANCE
+from sfumato.privacy.noise.tables import MAX_DISTANCE
 
 HALF = DiscreteLaplace(2)  # costs 1/2 on a histogram
 TENTH = DiscreteLaplace(10)
@@ -638,8 +638,8 @@ def test_known_noise_comes_again_in_rehearsals_only(ledger: Ledger) -> None:
 @pytest.mark.unit
 def test_keyed_noise_is_told_in_the_guarantee_and_the_entry(ledger: Ledger) -> None:
     release = ledger.release(HALF, city(), noise=KeyedNoise(bytes(32)))
-    assert release.guarantee.computational == 4 * MOST_DISTANCE
-    assert release.entry.computational == 4 * MOST_DISTANCE
+    assert release.guarantee.computational == 4 * MAX_DISTANCE
+    assert release.entry.computational == 4 * MAX_DISTANCE
     assert "removable by whoever holds the key" in str(release.guarantee)
     ledger.check(release)
 

@@ -31,7 +31,7 @@ from sfumato.privacy import (
 )
 from sfumato.privacy.accounting import Clock
 from sfumato.privacy.accounting.codec import decode_loss, encode
-from sfumato.privacy.accounting.numbers import MOST_DIGITS, exact, written
+from sfumato.privacy.accounting.numbers import MAX_DIGITS, exact, written
 from sfumato.privacy.accounting.units import period_of
 
 LONG = Fraction(10**400 + 1, 2 * 10**400)  # just above 1/2, in more than 800 letters
@@ -108,7 +108,7 @@ data = st.one_of(
 @pytest.mark.property
 @given(
     budget=st.none() | st.none() | losses(1500),
-    cost=losses(4200),  # above MOST_DIGITS; Python prints no more than 4300
+    cost=losses(4200),  # above MAX_DIGITS; Python prints no more than 4300
     unit=words | st.just("user-day"),
     source=words,
     zone=words,
@@ -191,7 +191,7 @@ def test_relations_of_many_digits_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.property
-@given(amounts(MOST_DIGITS))
+@given(amounts(MAX_DIGITS))
 def test_a_fraction_reads_as_it_was_written(amount: Fraction) -> None:
     assert exact(written(amount)) == amount
     assert written(-amount) == f"-{written(amount)}"
@@ -200,7 +200,7 @@ def test_a_fraction_reads_as_it_was_written(amount: Fraction) -> None:
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    "text", ["1e401", "1e-999999999", "9" * (MOST_DIGITS + 1), "0." + "1" * 400, "1/" + "3" * 4001]
+    "text", ["1e401", "1e-999999999", "9" * (MAX_DIGITS + 1), "0." + "1" * 400, "1/" + "3" * 4001]
 )
 def test_a_number_without_end_is_not_computed(text: str) -> None:
     with pytest.raises(

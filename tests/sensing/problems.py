@@ -71,7 +71,7 @@ class Problem:
     operator: Operator
     y: FloatArray
     radius: float
-    upper: float
+    max_mass: float
     status: Status | None
     wild: bool
 
@@ -94,35 +94,36 @@ def problem(seed: int, *, wild: bool = True) -> Problem:
     kind = odd or kind
     operator = _operator(kind, other if odd else rng)
     m, n = operator.shape
-    upper = float(rng.choice([1.0, 1.0, 1.0, 0.1, 0.5, 3.0]))
+    max_mass = float(rng.choice([1.0, 1.0, 1.0, 0.1, 0.5, 3.0]))
     unit = 1.0
     if sizes == "other units" and not odd:
         unit = _log_uniform(other, 1e-140, 1e140)
-    upper *= unit
-    masses = _sources(sources, n, upper, unit, rng)
+    max_mass *= unit
+    masses = _sources(sources, n, max_mass, unit, rng)
     sigma = unit * _log_uniform(rng, 1e-3, 1.0)
     exact = operator.readings(masses)
     if odd and exact.any():
         sigma *= float(length(exact)) / math.sqrt(m)
     y = exact + sigma * rng.standard_normal(m)
     if sizes == "huge upper":
-        upper *= _log_uniform(other, 10, 1e12)
+        max_mass *= _log_uniform(other, 10, 1e12)
     elif sizes == "tiny upper":
-        upper /= _log_uniform(other, 10, 1e12)
+        max_mass /= _log_uniform(other, 10, 1e12)
     noise, size = _distance(operator, masses, y), float(length(y))
-    made = Problem(seed, "", operator, y, math.inf, upper, None, False)
+    made = Problem(seed, "", operator, y, math.inf, max_mass, None, False)
     radius, status = _radius(kind_of_radius, made, sigma, noise, rng)
     if radius > size * (1 + 1e-12):
         status = "zero"
     elif (
         status is None
-        and masses.max() <= upper
+        and masses.max() <= max_mass
         and noise * (1 + 1e-12) < radius < size * (1 - 1e-12)
     ):
         status = "optimal"  # the sources that made the readings are feasible
-    label = f"{kind}, m={m}, n={n}, {sources} <= {upper:g}, {sizes}, sigma={sigma:.1e}, {kind_of_radius} radius"
+    width = f"sigma={sigma:.1e}, {kind_of_radius} radius"
+    label = f"{kind}, m={m}, n={n}, {sources} <= {max_mass:g}, {sizes}, {width}"
     return Problem(
-        seed, label, operator, y, radius, upper, status, sizes != "as it is" or bool(odd)
+        seed, label, operator, y, radius, max_mass, status, sizes != "as it is" or bool(odd)
     )
 
 
@@ -205,23 +206,25 @@ def _graph(n: int, rng: np.random.Generator) -> Graph:
     return Graph(sorted(tree | more), nodes=n)
 
 
-def _sources(kind: str, n: int, upper: float, unit: float, rng: np.random.Generator) -> FloatArray:
+def _sources(
+    kind: str, n: int, max_mass: float, unit: float, rng: np.random.Generator
+) -> FloatArray:
     masses = np.zeros(n)
     cells = rng.integers(n, size=int(rng.integers(1, 11)))
     match kind:
         case "unit":
-            masses[cells] = min(unit, upper)
+            masses[cells] = min(unit, max_mass)
         case "random":
-            masses[cells] = upper * rng.random(cells.size)
+            masses[cells] = max_mass * rng.random(cells.size)
         case "at the box":
-            masses[cells] = upper
+            masses[cells] = max_mass
         case _:
             full = rng.random(n) < rng.uniform(0.1, 0.9)
             start = int(rng.integers(n))
             full[start : start + int(rng.integers(1, n + 1))] = (
                 True  # a run, and single cells around it
             )
-            masses[full] = upper
+            masses[full] = max_mass
     return masses
 
 
@@ -232,7 +235,7 @@ def _radius(
     if kind.startswith("barely"):
         matrix = made.matrix
         low, high = (
-            hull_distance(matrix, made.y, made.upper) if matrix.size <= 100_000 else (0.0, 0.0)
+            hull_distance(matrix, made.y, made.max_mass) if matrix.size <= 100_000 else (0.0, 0.0)
         )
         by = _log_uniform(rng, 1e-6, 1e-2)
         # Where the box reaches the readings there is no such radius: the problem is then a tight
@@ -293,7 +296,7 @@ def attempt(given: Problem) -> Outcome:
 
     start = time.process_time()
     try:
-        recovery = recover(given.operator, given.y, radius=given.radius, upper=given.upper)
+        recovery = recover(given.operator, given.y, radius=given.radius, max_mass=given.max_mass)
     except SolverFailed as failure:
         return Outcome(given, "raised", str(failure), None, None, time.process_time() - start)
     spent = time.process_time() - start

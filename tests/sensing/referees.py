@@ -26,10 +26,12 @@ class Opinion:
 
 
 def clarabel_solution(
-    matrix: FloatArray, y: FloatArray, *, radius: float, upper: float, accuracy: float = 1e-9
+    matrix: FloatArray, y: FloatArray, *, radius: float, max_mass: float, accuracy: float = 1e-9
 ) -> Opinion:
     """The least 1'f with |M f - y| <= radius, 0 <= f <= upper, as a second-order cone program."""
-    solution = clarabel_solver(matrix, y, radius=radius, upper=upper, accuracy=accuracy).solve()
+    solution = clarabel_solver(
+        matrix, y, radius=radius, max_mass=max_mass, accuracy=accuracy
+    ).solve()
     status: Literal["optimal", "infeasible", "unsure"] = "unsure"
     if solution.status == clarabel.SolverStatus.Solved:
         status = "optimal"
@@ -40,13 +42,15 @@ def clarabel_solution(
 
 
 def clarabel_solver(
-    matrix: FloatArray, y: FloatArray, *, radius: float, upper: float, accuracy: float = 1e-8
+    matrix: FloatArray, y: FloatArray, *, radius: float, max_mass: float, accuracy: float = 1e-8
 ) -> Any:
     """Clarabel with the program, ready to solve."""
-    return clarabel_setup(clarabel_program(matrix, y, radius=radius, upper=upper), accuracy)
+    return clarabel_setup(clarabel_program(matrix, y, radius=radius, max_mass=max_mass), accuracy)
 
 
-def clarabel_program(matrix: FloatArray, y: FloatArray, *, radius: float, upper: float) -> Program:
+def clarabel_program(
+    matrix: FloatArray, y: FloatArray, *, radius: float, max_mass: float
+) -> Program:
     """The program as Clarabel wants it: least cost'x with A x + s = b, s in cones."""
     m, n = matrix.shape
     a = sparse.vstack(
@@ -58,18 +62,22 @@ def clarabel_program(matrix: FloatArray, y: FloatArray, *, radius: float, upper:
         ],
         "csc",
     )
-    b = np.concatenate([np.zeros(n), np.full(n, upper), [radius], y])
+    b = np.concatenate([np.zeros(n), np.full(n, max_mass), [radius], y])
     return np.ones(n), a, b, [clarabel.NonnegativeConeT(2 * n), clarabel.SecondOrderConeT(m + 1)]
 
 
-def hull_distance(matrix: FloatArray, y: FloatArray, upper: float) -> tuple[float, float]:
+def hull_distance(matrix: FloatArray, y: FloatArray, max_mass: float) -> tuple[float, float]:
     """Between which two numbers the least |M f - y| over 0 <= f <= upper lies; proved on both sides.
 
     Above by an f in the box, below by r'(y - M f) <= |y - M f| for a unit vector r and every f in
     the box.
     """
     n, unit = matrix.shape[1], float(length(y))
-    matrix, y, upper = matrix * (upper / unit), y / unit, 1.0  # of f / upper and y / |y|, so near 1
+    matrix, y, max_mass = (
+        matrix * (max_mass / unit),
+        y / unit,
+        1.0,
+    )  # of f / upper and y / |y|, so near 1
     basis, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
     basis = basis[:, sizes > 1e-13 * sizes[0]] if sizes[0] > 0 else basis[:, :0]
     small, b = basis.T @ matrix, basis.T @ y
@@ -83,10 +91,10 @@ def hull_distance(matrix: FloatArray, y: FloatArray, upper: float) -> tuple[floa
         ],
         format="csc",
     )
-    b_all = np.concatenate([np.zeros(n), np.full(n, upper), [0.0], b])
+    b_all = np.concatenate([np.zeros(n), np.full(n, max_mass), [0.0], b])
     cones = [clarabel.NonnegativeConeT(2 * n), clarabel.SecondOrderConeT(r + 1)]
     solution = clarabel_setup((np.append(np.zeros(n), 1.0), a, b_all, cones), 1e-11).solve()
-    f = np.nan_to_num(np.clip(np.array(solution.x)[:n], 0, upper))
+    f = np.nan_to_num(np.clip(np.array(solution.x)[:n], 0, max_mass))
     long = matrix.astype(LONG)
     left = np.asarray(y - long @ f, dtype=np.float64)
     high = float(length(left))
@@ -96,7 +104,7 @@ def hull_distance(matrix: FloatArray, y: FloatArray, upper: float) -> tuple[floa
     inside = -np.array(solution.x)[n] * (basis @ np.array(solution.z)[-r:])
     for ray in (left, inside + (y - basis @ b)):
         along = ray / float(length(ray))
-        low = max(low, float(y @ along - upper * np.maximum(along @ long, 0).sum()))
+        low = max(low, float(y @ along - max_mass * np.maximum(along @ long, 0).sum()))
     return unit * low, unit * high
 
 

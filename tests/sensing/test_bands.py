@@ -82,7 +82,7 @@ def test_bands_hold_as_often_as_they_say(rng: np.random.Generator) -> None:
         truth = np.zeros(40)
         np.add.at(truth, rng.integers(0, 40, count), floor + (1 - floor) * rng.random(count))
         readings = SMALL.readings(truth) + 0.3 * rng.standard_normal(20)
-        beliefs = posterior(SMALL, readings, sigma=0.3, rng=rng, most=3)
+        beliefs = posterior(SMALL, readings, sigma=0.3, rng=rng, max_sources=3)
         found = bands(beliefs)
         if found:
             near = np.abs(SMALL.space.positions[np.flatnonzero(truth)] - found[0].place[0]).min()

@@ -35,7 +35,7 @@ def said(
     y: list[float] | FloatArray,
     *,
     radius: float,
-    upper: float = 1.0,
+    max_mass: float = 1.0,
     status: Status = "optimal",
     estimate: list[float] | FloatArray | None = None,
     dual: list[float] | FloatArray,
@@ -45,7 +45,7 @@ def said(
     objective = math.inf if status == "infeasible" else math.fsum(f)
     gap = math.inf if status == "infeasible" else gap
     return Recovery(
-        operator, np.asarray(y, float), radius, upper, status, f, objective, gap, np.array(dual)
+        operator, np.asarray(y, float), radius, max_mass, status, f, objective, gap, np.array(dual)
     )
 
 
@@ -53,13 +53,13 @@ def said(
 # 1).
 PAIR = linear(np.eye(2), Line(2))
 ROOT = math.sqrt(0.5)
-RIGHT = said(PAIR, [3, 4], radius=1, upper=5, estimate=[3 - ROOT, 4 - ROOT], dual=[1.0, 1.0])
+RIGHT = said(PAIR, [3, 4], radius=1, max_mass=5, estimate=[3 - ROOT, 4 - ROOT], dual=[1.0, 1.0])
 # With upper 1 the second cell is full: f = (0.6, 1) is 1 away from (1.2, 1.8); z = (1, 4/3).
-FULL = said(PAIR, [1.2, 1.8], radius=1, upper=1, estimate=[0.6, 1.0], dual=[1.0, 4 / 3])
+FULL = said(PAIR, [1.2, 1.8], radius=1, max_mass=1, estimate=[0.6, 1.0], dual=[1.0, 4 / 3])
 # The box ends at (1, 1), which is 5 from (4, 5); along the ray (3, 4) / 5 nothing in the box is
 # nearer.
-RAY = said(PAIR, [4, 5], radius=4.9, upper=1, status="infeasible", dual=[0.6, 0.8])
-ZERO = said(PAIR, [3, 4], radius=5, upper=1, status="zero", dual=[0.0, 0.0])
+RAY = said(PAIR, [4, 5], radius=4.9, max_mass=1, status="infeasible", dual=[0.6, 0.8])
+ZERO = said(PAIR, [3, 4], radius=5, max_mass=1, status="zero", dual=[0.0, 0.0])
 
 
 @pytest.mark.unit
@@ -102,7 +102,7 @@ def test_no_sources_hold_where_the_readings_are_within_the_radius() -> None:
             "from the readings, more than the radius",
         ),
         (replace(RIGHT, estimate=RIGHT.estimate - 1e-8), "from the readings, more than the radius"),
-        (replace(RIGHT, upper=3.0), "leaves the box"),
+        (replace(RIGHT, max_mass=3.0), "leaves the box"),
         (replace(RIGHT, estimate=np.array([-1e-12, 4.0])), "leaves the box"),
         (replace(FULL, estimate=np.array([0.6, 1.0 + 1e-15])), "leaves the box"),
         (replace(RIGHT, objective=RIGHT.objective - 1e-9), "the estimate's total is"),
@@ -135,8 +135,8 @@ def test_no_sources_hold_where_the_readings_are_within_the_radius() -> None:
         (replace(RIGHT, status="solved"), "status must be"),  # type: ignore[arg-type]
         (replace(RIGHT, radius=math.nan), "radius must be finite"),
         (replace(RIGHT, radius=-1.0), "radius must be finite and not negative"),
-        (replace(RIGHT, upper=math.inf), "upper must be positive and finite"),
-        (replace(RIGHT, upper=0.0), "upper must be positive"),
+        (replace(RIGHT, max_mass=math.inf), "upper must be positive and finite"),
+        (replace(RIGHT, max_mass=0.0), "upper must be positive"),
     ],
 )
 def test_a_wrong_claim_is_refused(wrong: Recovery, why: str) -> None:
@@ -164,7 +164,7 @@ def test_what_is_not_a_number_or_has_the_wrong_length_is_refused(
 def test_the_slack_of_the_radius_buys_no_total() -> None:
     # M = 1e-6: to overstep the radius by 5e-10 of it lowers the total 1 by 5e-4.
     flat = linear([[1e-6]], Line(1))
-    right = said(flat, [1 + 1e-6], radius=1, upper=5, estimate=[1.0], dual=[1e6], gap=1e-10)
+    right = said(flat, [1 + 1e-6], radius=1, max_mass=5, estimate=[1.0], dual=[1e6], gap=1e-10)
     assert check(right).holds
     low = replace(right, estimate=np.array([1 - 5e-4]), objective=1 - 5e-4)
     assert check(low).residual <= 1 + 1e-9
@@ -180,7 +180,7 @@ def test_units_change_nothing(unit: float) -> None:
         RIGHT,
         readings=unit * RIGHT.readings,
         radius=unit * RIGHT.radius,
-        upper=unit * RIGHT.upper,
+        max_mass=unit * RIGHT.max_mass,
         estimate=unit * RIGHT.estimate,
         objective=math.fsum(unit * RIGHT.estimate),
     )
@@ -206,7 +206,7 @@ def test_a_radius_that_swallows_the_readings_is_told_by_their_rounding() -> None
 def test_a_box_far_wider_than_sources_are_high_costs_no_proof() -> None:
     # z lifts both cells above 1 by 1e-13: sources of a total up to 5.6 gain at most 5.6e-13 from
     # that.
-    wide = replace(RIGHT, upper=1e12, dual=(1 + 1e-13) * RIGHT.dual)
+    wide = replace(RIGHT, max_mass=1e12, dual=(1 + 1e-13) * RIGHT.dual)
     found = check(wide)
     assert found.holds, found.why
     # But what is gained counts: by hand 7 - sqrt 2, times 1 + 1e-6, less as much for the total
@@ -236,7 +236,7 @@ def exact_value(recovery: Recovery, matrix: FloatArray, cost: int) -> mpmath.mpf
         for j in range(matrix.shape[1])
     ]
     linear_part = sum((a * b for a, b in zip(y, z, strict=True)), Fraction(0)) - Fraction(
-        recovery.upper
+        recovery.max_mass
     ) * sum((max(value - cost, Fraction(0)) for value in eta), Fraction(0))
     squares = sum((value * value for value in z), Fraction(0))
     with mpmath.workdps(60):
@@ -284,7 +284,7 @@ def test_cells_a_rounding_above_their_cost_are_counted(rng: np.random.Generator)
         matrix = np.repeat(column, 1000, axis=1)
         z = rng.standard_normal(3)
         z *= (1 + 4e-16) / float(z @ column[:, 0])
-        recovery = said(linear(matrix, Line(1000)), column[:, 0], radius=0.0, upper=1e9, dual=z)
+        recovery = said(linear(matrix, Line(1000)), column[:, 0], radius=0.0, max_mass=1e9, dual=z)
         assert dual_value(recovery, cost=1.0, most=math.inf)[0] <= exact_value(recovery, matrix, 1)
 
 
@@ -351,7 +351,7 @@ def test_the_check_catches_a_cell_left_out(rng: np.random.Generator) -> None:
     y = operator.readings(np.eye(9)[8])
     z = 1.5 * y / float(y @ y)
     assert operator.adjoint(z)[8] == pytest.approx(1.5)
-    made = said(operator, y, radius=0.1, upper=10.0, estimate=np.eye(9)[8], dual=z)
+    made = said(operator, y, radius=0.1, max_mass=10.0, estimate=np.eye(9)[8], dual=z)
     value = dual_value(made, cost=1.0, most=made.objective)[0]
     claimed, _ = certify._weigh(Problem(operator, y, 0.1, 10.0), z, made.objective)
     assert claimed <= value + 1e-9, "the check caught the solver: its bound leaves out a cell"
@@ -444,7 +444,7 @@ def test_certificates_of_clarabel_hold_where_it_is_accurate(rng: np.random.Gener
         truth = np.where(rng.random(n) < 0.2, rng.random(n), 0.0)
         y = matrix @ truth + 0.1 * rng.standard_normal(m)
         radius = 0.4 * float(np.linalg.norm(y))
-        other = clarabel_solution(matrix, y, radius=radius, upper=1.0, accuracy=1e-9)
+        other = clarabel_solution(matrix, y, radius=radius, max_mass=1.0, accuracy=1e-9)
         assert other.status == "optimal"
         f = np.clip(other.estimate, 0, 1)
         given = said(
@@ -463,7 +463,7 @@ def test_rays_of_clarabel_prove_and_feasible_problems_have_none(rng: np.random.G
         operator = linear(matrix, Line(5))
         low, high = hull_distance(matrix, y, 1.0)
         assert 0 < low <= high <= low * (1 + 1e-6)
-        other = clarabel_solution(matrix, y, radius=0.99 * low, upper=1.0)
+        other = clarabel_solution(matrix, y, radius=0.99 * low, max_mass=1.0)
         assert other.status == "infeasible"
         assert check(
             said(operator, y, radius=0.99 * low, status="infeasible", dual=other.dual)
@@ -501,7 +501,9 @@ def test_clarabel_agrees_on_small_problems(rng: np.random.Generator) -> None:
         if given.operator.shape[1] > 200 or given.wild:
             continue
         ours = attempt(given)
-        other = clarabel_solution(given.matrix, given.y, radius=given.radius, upper=given.upper)
+        other = clarabel_solution(
+            given.matrix, given.y, radius=given.radius, max_mass=given.max_mass
+        )
         if ours.recovery is None or other.status == "unsure":
             continue
         compared += 1
@@ -520,10 +522,10 @@ def test_clarabel_agrees_on_small_problems(rng: np.random.Generator) -> None:
 def test_a_problem_is_made_by_its_seed(rng: np.random.Generator) -> None:
     for given in problems(rng, 10):
         again = problem(given.seed)
-        assert (again.label, again.radius, again.upper, again.status) == (
+        assert (again.label, again.radius, again.max_mass, again.status) == (
             given.label,
             given.radius,
-            given.upper,
+            given.max_mass,
             given.status,
         )
         assert np.array_equal(again.y, given.y)

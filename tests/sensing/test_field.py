@@ -231,7 +231,7 @@ def test_few_sources_are_the_best_of_all_pairs(rng: np.random.Generator) -> None
         ) + 0.1 * rng.standard_normal(15)
         pairs = [(i, j) for i in range(20) for j in range(i)]
         best = min(_square(rows[list(pair)], wanted) for pair in pairs)
-        found = few_sources(rows, wanted, most=3, upper=10.0)
+        found = few_sources(rows, wanted, most=3, max_mass=10.0)
         assert found[2].square >= best * (1 - 1e-9)
         assert found[0].square >= found[1].square >= found[2].square >= found[3].square
         same += found[2].square <= best * (1 + 1e-9)
@@ -310,7 +310,7 @@ def test_a_graph_has_a_rate_and_a_matrix_has_none(rng: np.random.Generator) -> N
 def test_without_sources_no_time_is_told_and_a_graph_has_a_rate(rng: np.random.Generator) -> None:
     found = fit_field(HALL, np.zeros(50), sigma=SIGMA, times=[0.02, 0.03])
     assert (found.sources, found.time, found.interval) == (0, None, None)
-    assert found.operator.diffusion_time == 0.05  # type: ignore[union-attr]
+    assert found.operator.time == 0.05
     assert found.messages[1] == (
         "no source stands out from the noise, so the diffusion time cannot be told; the stated 0.05 stays"
     )
@@ -377,8 +377,8 @@ def test_what_cannot_be_fitted_is_refused() -> None:
         fit_field(HALL, y, sigma=1.0, times=[0.05])
     with pytest.raises(InvalidParameter, match="offset must be"):
         fit_field(HALL, y, sigma=1.0, offset=-1.0)
-    with pytest.raises(InvalidParameter, match="upper must be"):
-        fit_field(HALL, y, sigma=1.0, upper=0.0)
+    with pytest.raises(InvalidParameter, match="`max_mass` must be"):
+        fit_field(HALL, y, sigma=1.0, max_mass=0.0)
     with pytest.raises(InvalidParameter, match="level must be"):
         suspects(HALL, y, sigma=1.0, level=1.0)
     one = heat_line(sources=20, sensors=np.array([0.5]), diffusion_time=0.05)

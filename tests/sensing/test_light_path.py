@@ -11,7 +11,7 @@ from tests.test_light_path import HEAVY, MOST_MEGABYTES, measured
 
 from sfumato.errors import InvalidInput
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass
-from sfumato.sensing import Site, heat_line, heat_plane
+from sfumato.sensing import Operator, Site, heat_line, heat_plane
 from sfumato.sensing.pipeline import make_device_key, make_master_key, open_ledger, unseal_readings
 from sfumato.sensing.release import plan, read_noise_plan, read_readings
 from sfumato.spaces import Grid
@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="resident memory is counted as on Linux"),
 ]
 
-SITES = {
+SITES: dict[str, Operator] = {
     "line": heat_line(sources=20, sensors=4, diffusion_time=0.02),
     "plane": heat_plane(
         sources=Grid(3),
@@ -29,8 +29,8 @@ SITES = {
         diffusion_time=0.02,
     ),
 }
-LOSSES = {"rho": ZCDP(1), "epsilon": ApproxDP(4, "1e-6")}
-BUDGETS = {"rho": ZCDP(2), "epsilon": ApproxDP(8, "1e-5")}
+LOSSES: dict[str, ZCDP | ApproxDP] = {"rho": ZCDP(1), "epsilon": ApproxDP(4, "1e-6")}
+BUDGETS: dict[str, ZCDP | ApproxDP] = {"rho": ZCDP(2), "epsilon": ApproxDP(8, "1e-5")}
 VALUES = {"0": 0.5, "1": 2.25, "2": 1.5, "3": -0.125}
 
 RELEASE = """

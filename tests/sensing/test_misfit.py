@@ -97,15 +97,17 @@ def test_the_least_square_is_that_of_another_solver_and_never_above(
         m, n = operator.shape
         found = range_of(operator)
         columns = found.into(operator.columns(np.arange(n)))
-        for upper in (0.2, 1.0, 50.0):
+        for max_mass in (0.2, 1.0, 50.0):
             y = operator.readings(
                 synthetic_sources(operator.space, 3, rng=rng)
             ) + 0.3 * rng.standard_normal(m)
             inner = found.into(y[:, np.newaxis])[0]
-            bound = least_square(operator, found, inner, upper=upper, close=1e-6)
+            bound = least_square(operator, found, inner, max_mass=max_mass, close=1e-6)
             other = (
                 2
-                * lsq_linear(columns.T, inner, bounds=(0, upper), method="bvls", max_iter=2000).cost
+                * lsq_linear(
+                    columns.T, inner, bounds=(0, max_mass), method="bvls", max_iter=2000
+                ).cost
             )
             assert other - 1e-5 <= bound <= other * (1 + 1e-9)  # a proven bound, not 1e-6 short
 
@@ -133,7 +135,7 @@ def test_large_sites_are_tested(rng: np.random.Generator) -> None:
         assert (found.message, found.inside > 1e-3) == ("", True)
         # Another unit, and sources so small that all cells together are too few.
         assert "do not fit" in misfit(operator, 40 * y, sigma=SIGMA).message
-        assert "do not fit" in misfit(operator, y, sigma=SIGMA, upper=1e-7).message
+        assert "do not fit" in misfit(operator, y, sigma=SIGMA, max_mass=1e-7).message
 
 
 @pytest.mark.reference
@@ -144,14 +146,14 @@ def test_a_large_site_warns_where_a_full_search_does(
     warned = 0
     for operator in (HALL, graph_diffusion(graph, 0.5)):
         m, _ = operator.shape
-        for upper in (0.02, 0.3, 0.6, 1.0):
+        for max_mass in (0.02, 0.3, 0.6, 1.0):
             for _ in range(5):
                 y = operator.readings(synthetic_sources(operator.space, 3, rng=rng))
                 y += SIGMA * rng.standard_normal(m)
-                full = misfit(operator, y, sigma=SIGMA, upper=upper)
+                full = misfit(operator, y, sigma=SIGMA, max_mass=max_mass)
                 with monkeypatch.context() as small:
                     small.setattr(MODULE, "LARGE", 0)
-                    soon = misfit(operator, y, sigma=SIGMA, upper=upper)
+                    soon = misfit(operator, y, sigma=SIGMA, max_mass=max_mass)
                 assert (soon.p_value < 1e-3) == (full.p_value < 1e-3)
                 assert soon.square <= full.square + 1e-3
                 warned += full.message != ""
@@ -175,26 +177,26 @@ def test_what_was_not_found_out_is_said(
 def test_masses_in_a_box_are_those_of_another_solver(rng: np.random.Generator) -> None:
     for count in (1, 2, 5, 12):
         columns, wanted = rng.standard_normal((count, 15)), 2 * rng.standard_normal(15)
-        ours = box_fit(columns, wanted, upper=0.3, start=np.full(count, 0.1))
+        ours = box_fit(columns, wanted, max_mass=0.3, start=np.full(count, 0.1))
         theirs = lsq_linear(columns.T, wanted, bounds=(0, 0.3), method="bvls", tol=1e-14).x
         assert ours == pytest.approx(theirs, abs=1e-9)
 
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("y", "sigma", "upper", "message"),
+    ("y", "sigma", "max_mass", "message"),
     [
         ([1.0], 1.0, 1.0, "each of 50 sensors"),
         ([np.nan] * 50, 1.0, 1.0, "finite"),
         ([0.0] * 50, 0.0, 1.0, "sigma must be positive"),
-        ([0.0] * 50, 1.0, 0.0, "upper must be positive"),
+        ([0.0] * 50, 1.0, 0.0, "`max_mass` must be positive"),
     ],
 )
 def test_what_cannot_be_tested_is_refused(
-    y: list[float], sigma: float, upper: float, message: str
+    y: list[float], sigma: float, max_mass: float, message: str
 ) -> None:
     with pytest.raises(InvalidParameter, match=message):
-        misfit(HALL, y, sigma=sigma, upper=upper)
+        misfit(HALL, y, sigma=sigma, max_mass=max_mass)
 
 
 @pytest.mark.statistical

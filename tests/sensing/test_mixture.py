@@ -16,8 +16,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing import emd_of, graph_diffusion, heat_line, mixture, recover
 from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.heat_plane import HeatPlane
-from sfumato.sensing.recovery.estimators.heat_scene import Scene, scene_of
-from sfumato.sensing.recovery.estimators.mixture import equal_parts
+from sfumato.sensing.recovery.estimators.heat_scene import Scene, equal_parts, scene_of
 from sfumato.spaces import Graph
 
 MIXTURE = importlib.import_module(
@@ -80,7 +79,7 @@ def test_likelihood_never_falls(
     for sigma in (0.02, 1.0):
         _, y = noisy(operator, rng, sources=3, sigma=sigma)
         for count in (1, 4):
-            found = mixture(operator, y, sigma=sigma, count=count, upper=0.8)
+            found = mixture(operator, y, sigma=sigma, count=count, max_mass=0.8)
             assert (np.diff(found.likelihoods) >= 0).all()
             assert (found.estimate.masses >= 0).all()
             assert (found.estimate.masses <= 0.8).all()
@@ -89,7 +88,7 @@ def test_likelihood_never_falls(
 @pytest.mark.unit
 def test_a_round_without_a_way_back_would_lose_likelihood(rng: np.random.Generator) -> None:
     _, y = noisy(line(), rng, sources=3, sigma=0.02)
-    scene = scene_of(line(), y, sigma=0.02, upper=1.0)
+    scene = scene_of(line(), y, sigma=0.02, max_mass=1.0)
     before = MIXTURE._state(scene, *MIXTURE._even_starts(scene, [3]))
     held = np.full((1, 3), float(scene.readings.sum()) / 3)
     after = MIXTURE._moved(scene, before, held, np.full((1, 3, 1), 0.5))
@@ -98,10 +97,10 @@ def test_a_round_without_a_way_back_would_lose_likelihood(rng: np.random.Generat
 
 @pytest.mark.reference
 @pytest.mark.parametrize("operator", [line(), plane()])
-@pytest.mark.parametrize("upper", [1.0, 0.6])  # the second holds one mass
+@pytest.mark.parametrize("max_mass", [1.0, 0.6])  # the second holds one mass
 def test_scipy_finds_nothing_likelier_from_an_answer(
     operator: HeatLine | HeatPlane,
-    upper: float,
+    max_mass: float,
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -109,8 +108,8 @@ def test_scipy_finds_nothing_likelier_from_an_answer(
     monkeypatch.setattr(MIXTURE, "ROUNDS", 5000)
     places = np.repeat([[0.2], [0.7]], operator.sensors.positions.shape[1], axis=1)
     y = read(operator, places, np.array([0.5, 0.8])) + 0.1 * rng.standard_normal(operator.shape[0])
-    scene = scene_of(operator, y, sigma=0.1, upper=upper)
-    found = mixture(operator, y, sigma=0.1, count=2, upper=upper)
+    scene = scene_of(operator, y, sigma=0.1, max_mass=max_mass)
+    found = mixture(operator, y, sigma=0.1, count=2, max_mass=max_mass)
     at = np.concatenate([found.estimate.places.ravel(), found.estimate.masses / 0.1])
     split = found.estimate.places.size
     assert log_likelihood(scene, at, split) == pytest.approx(found.likelihoods[-1], rel=1e-12)
@@ -118,7 +117,7 @@ def test_scipy_finds_nothing_likelier_from_an_answer(
     def loss(numbers: FloatArray) -> float:
         return -log_likelihood(scene, numbers, split)
 
-    box = optimize.Bounds([0.01] * split + [0.0] * 2, [1.0] * split + [scene.upper] * 2)
+    box = optimize.Bounds([0.01] * split + [0.0] * 2, [1.0] * split + [scene.max_mass] * 2)
     best = optimize.minimize(loss, at, method="L-BFGS-B", bounds=box)
     # A hundredth is far below the 1 / 2 by which a standard error changes the logarithm.
     assert -best.fun - found.likelihoods[-1] < 0.01
@@ -221,9 +220,9 @@ def test_four_sources_are_nearer_than_by_r(count: int | None, rng: np.random.Gen
     ("wrong", "message"),
     [
         ({"sigma": -1.0}, "sigma must be positive and finite, got -1.0; nothing was recovered"),
-        ({"upper": 0.0}, "upper must be positive"),
+        ({"max_mass": 0.0}, "`max_mass` must be positive"),
         ({"count": 0}, "count must be a whole number, at least 1"),
-        ({"most": 1.5}, "most must be a whole number"),
+        ({"max_sources": 1.5}, "`max_sources` must be a whole number"),
         ({"y": np.ones(3)}, "one finite number for each of 50 sensors"),
         ({"operator": graph_diffusion(Graph([(0, 1)]), 0.3)}, "got GraphDiffusion"),
     ],

@@ -13,7 +13,7 @@ from tests.chance import assert_share
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter, SolverFailed
-from sfumato.sensing import emd_of, heat_line, heat_plane, linear, off_grid, recover
+from sfumato.sensing import Operator, emd_of, heat_line, heat_plane, linear, off_grid, recover
 from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.heat_plane import HeatPlane
 from sfumato.sensing.recovery import Estimate
@@ -36,10 +36,10 @@ def plane(space: Grid | Points | None = None, *, time: float = 0.01) -> HeatPlan
     return heat_plane(sources=space or Grid(4), sensors=sensors, diffusion_time=time)
 
 
-def read(operator: HeatLine | HeatPlane, places: FloatArray, masses: FloatArray) -> FloatArray:
+def read(operator: Operator, places: FloatArray, masses: FloatArray) -> FloatArray:
     """What sources between cells read, by the definition of heat."""
     apart = operator.sensors.positions[:, np.newaxis] - places
-    time = operator.diffusion_time
+    time = operator.time or 0.0
     heat = np.exp(-(apart**2).sum(axis=2) / (4 * time)) / (4 * math.pi * time) ** (
         places.shape[1] / 2
     )
@@ -103,9 +103,9 @@ def test_the_scores_are_the_criterion_and_the_least_one_wins(rng: np.random.Gene
     assert found.scores[2] == pytest.approx(misfit(found, y, sigma) + 2 * 2 * math.log(50))
     assert min(found.scores, key=lambda count: found.scores[count]) == best
     assert list(found.scores) == [0, 1, 2, 3, 4]  # two in a row that are no better end it
-    assert list(off_grid(line(), y, sigma=sigma, most=1).scores) == [0, 1]
+    assert list(off_grid(line(), y, sigma=sigma, max_sources=1).scores) == [0, 1]
     for count in (1, 3, 6):
-        asked = off_grid(line(), y, sigma=sigma, count=count, most=1)
+        asked = off_grid(line(), y, sigma=sigma, count=count, max_sources=1)
         assert (len(asked.estimate.masses), list(asked.scores)) == (count, [count])
 
 
@@ -120,10 +120,10 @@ def test_two_sources_too_near_to_tell_apart_are_one_in_their_middle() -> None:
 @pytest.mark.unit
 def test_a_mass_above_upper_takes_two_sources() -> None:
     y = read(line(), np.array([[0.5]]), np.array([1.6]))
-    found = off_grid(line(), y, sigma=0.01, upper=1.0)
+    found = off_grid(line(), y, sigma=0.01, max_mass=1.0)
     assert len(found.estimate.masses) == 2
     assert found.estimate.masses.max() <= 1.0
-    assert len(off_grid(line(), y, sigma=0.01, upper=2.0).estimate.masses) == 1
+    assert len(off_grid(line(), y, sigma=0.01, max_mass=2.0).estimate.masses) == 1
 
 
 @pytest.mark.unit
@@ -140,12 +140,12 @@ def test_nothing_is_an_empty_estimate(rng: np.random.Generator) -> None:
 def test_where_r_has_no_answer_the_search_begins_without(monkeypatch: pytest.MonkeyPatch) -> None:
     few = heat_line(sources=[0.4, 0.6], sensors=50, diffusion_time=0.01)
     y = read(few, np.array([[0.5]]), np.array([0.9]))
-    assert recover(few, y, sigma=0.01, upper=0.3).status == "infeasible"
-    found = off_grid(few, y, sigma=0.01, upper=0.3)
+    assert recover(few, y, sigma=0.01, max_mass=0.3).status == "infeasible"
+    found = off_grid(few, y, sigma=0.01, max_mass=0.3)
     assert found.estimate.masses.sum() == pytest.approx(0.9, rel=0.01)
     assert found.estimate.places == pytest.approx(np.full((3, 1), 0.5), abs=0.02)
     monkeypatch.setattr(OFF_GRID, "recover", no_proof)
-    again = off_grid(few, y, sigma=0.01, upper=0.3)
+    again = off_grid(few, y, sigma=0.01, max_mass=0.3)
     assert np.array_equal(again.estimate.places, found.estimate.places)
 
 
@@ -164,7 +164,7 @@ def test_units_change_nothing(unit: float, rng: np.random.Generator) -> None:
         50
     )
     plain = off_grid(line(), y, sigma=0.05)
-    other = off_grid(line(), unit * y, sigma=0.05 * unit, upper=unit)
+    other = off_grid(line(), unit * y, sigma=0.05 * unit, max_mass=unit)
     assert other.estimate.places == pytest.approx(plain.estimate.places, rel=1e-6)
     assert other.estimate.masses / unit == pytest.approx(plain.estimate.masses, rel=1e-6)
 
@@ -175,8 +175,8 @@ def test_units_change_nothing(unit: float, rng: np.random.Generator) -> None:
     [
         ({"sigma": 0.0}, "sigma must be positive and finite, got 0.0; nothing was recovered"),
         ({"sigma": math.nan}, "sigma must be positive"),
-        ({"upper": math.inf}, "upper must be positive"),
-        ({"most": 0}, "most must be a whole number, at least 1"),
+        ({"max_mass": math.inf}, "`max_mass` must be positive"),
+        ({"max_sources": 0}, "`max_sources` must be a whole number, at least 1"),
         ({"y": [1.0]}, "one finite number for each of 50 sensors, got shape"),
         ({"y": [math.nan] * 50}, "got one that is not finite"),
         (
@@ -196,7 +196,7 @@ def test_wrong_parameters_are_refused(wrong: dict[str, Any], message: str) -> No
 def test_the_jacobian_is_that_of_differences(
     operator: HeatLine | HeatPlane, rng: np.random.Generator
 ) -> None:
-    scene = scene_of(operator, np.zeros(operator.shape[0]), sigma=1.0, upper=1.0)
+    scene = scene_of(operator, np.zeros(operator.shape[0]), sigma=1.0, max_mass=1.0)
     at = rng.random((2, 3 * (scene.axes + 1)))
     jacobian, _ = OFF_GRID._linear(scene, at, 3)
     for column in range(at.shape[1]):
@@ -211,7 +211,7 @@ def scipy_gain(scene: Scene, places: FloatArray, masses: FloatArray, chi_square:
     """How much lower a chi-square scipy's least squares reaches from an answer."""
     count = len(places)
     low = np.concatenate([np.tile(scene.low, count), np.zeros(count)])
-    high = np.concatenate([np.tile(scene.high, count), np.full(count, scene.upper)])
+    high = np.concatenate([np.tile(scene.high, count), np.full(count, scene.max_mass)])
     start = np.concatenate([places.ravel(), masses])
     inside = np.clip(start, low + 1e-9 * (high - low), high - 1e-9 * (high - low))
 
@@ -240,7 +240,7 @@ def test_scipy_goes_no_lower_from_an_answer(
         gains = []
         for y in readings:
             found = off_grid(operator, y, sigma=sigma)
-            scene = scene_of(operator, y, sigma=sigma, upper=1.0)
+            scene = scene_of(operator, y, sigma=sigma, max_mass=1.0)
             at, masses = found.estimate.places, found.estimate.masses / sigma
             gains.append(scipy_gain(scene, at, masses, misfit(found, y, sigma)))
         return max(gains)
@@ -266,7 +266,7 @@ def test_standard_errors_cover_as_often_as_they_say(
     for _ in range(trials):
         place, mass = rng.uniform(0.2, 0.8, (1, axes)), rng.uniform(0.4, 0.7, 1)
         y = read(operator, place, mass) + sigma * rng.standard_normal(operator.shape[0])
-        found = off_grid(operator, y, sigma=sigma, most=1)
+        found = off_grid(operator, y, sigma=sigma, max_sources=1)
         assert found.place_errors is not None
         assert found.mass_errors is not None
         hits["place"] += (

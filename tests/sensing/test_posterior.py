@@ -228,7 +228,7 @@ def test_units_do_not_matter(rng: np.random.Generator) -> None:
     seed = int(rng.integers(2**32))
     readings = line.readings(truth) + 0.1 * rng.standard_normal(20)
     one = posterior(line, readings, sigma=0.1, rng=np.random.default_rng(seed))
-    other = posterior(line, 8 * readings, sigma=0.8, upper=8, rng=np.random.default_rng(seed))
+    other = posterior(line, 8 * readings, sigma=0.8, max_mass=8, rng=np.random.default_rng(seed))
     assert np.array_equal(one.cells, other.cells)
     np.testing.assert_allclose(other.masses, 8 * one.masses, rtol=1e-9)
     again = posterior(line, readings, sigma=0.1, rng=np.random.default_rng(seed))
@@ -255,7 +255,11 @@ def test_one_clear_source_is_found_everywhere(rng: np.random.Generator) -> None:
         read = operator.readings(truth)
         sigma = float(np.linalg.norm(read)) / 30
         beliefs = posterior(
-            operator, read + sigma * rng.standard_normal(read.size), sigma=sigma, rng=rng, most=4
+            operator,
+            read + sigma * rng.standard_normal(read.size),
+            sigma=sigma,
+            rng=rng,
+            max_sources=4,
         )
         assert beliefs.mixing.mixed
         assert beliefs.counts[1] > 0.5
@@ -326,9 +330,9 @@ def test_more_sources_than_believed_are_believed_in(rng: np.random.Generator) ->
     truth[rng.choice(100, 20, replace=False)] = 1
     y = line.readings(truth) + 0.066 * rng.standard_normal(50)
     found = posterior(line, y, sigma=0.066, rng=rng)
-    assert (found.most, found.message) == (24, "")
+    assert (found.max_sources, found.message) == (24, "")
     assert found.counts[18:].sum() > 0.9
-    rival = posterior(line, y, sigma=0.066, rng=rng, most=12)
+    rival = posterior(line, y, sigma=0.066, rng=rng, max_sources=12)
     assert "no 12 sources of mass 1 or less explain the readings" in rival.message
     least = emd_of(recover(line, y, sigma=0.066), truth)
     assert emd_of(bayes_median(found), truth) < least < emd_of(bayes_median(rival), truth)
@@ -345,11 +349,11 @@ def test_readings_beyond_doubles_are_refused_and_not_waited_for(rng: np.random.G
     ("wrong", "words"),
     [
         ({"sigma": 0.0}, "sigma must be positive"),
-        ({"upper": -1.0}, "upper must be positive"),
-        ({"most": 0}, "most must be"),
+        ({"max_mass": -1.0}, "`max_mass` must be positive"),
+        ({"max_sources": 0}, "`max_sources` must be"),
         ({"masses": "other"}, "masses are 'learned'"),
     ],
-    ids=["sigma", "upper", "most", "masses"],
+    ids=["sigma", "max_mass", "max_sources", "masses"],
 )
 def test_mistakes_are_told(rng: np.random.Generator, wrong: dict[str, object], words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):

@@ -83,7 +83,7 @@ def test_by_hand() -> None:
     )
     # A hundred times the mass makes both strong, and so does noise below a hundredth: two degrees,
     # 2 ln 10.
-    assert default_radius(two, np.array([5.0, 3.0]), 0.5, upper=100.0) == pytest.approx(
+    assert default_radius(two, np.array([5.0, 3.0]), 0.5, max_mass=100.0) == pytest.approx(
         0.5 * np.sqrt(2 * np.log(10))
     )
     assert default_radius(two, np.array([5.0, 3.0]), 0.001) == pytest.approx(

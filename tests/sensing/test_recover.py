@@ -60,12 +60,12 @@ def assert_proved(found: Recovery, status: str = "optimal") -> None:
         miss = float(length(found.operator.readings(found.estimate) - found.readings))
         assert miss <= found.radius * (1 + 1e-10)
         assert found.estimate.min() >= 0
-        assert found.estimate.max() <= found.upper
+        assert found.estimate.max() <= found.max_mass
 
 
 @pytest.mark.unit
 @pytest.mark.parametrize(
-    ("matrix", "y", "radius", "upper", "total"),
+    ("matrix", "y", "radius", "max_mass", "total"),
     [
         ([[1.0]], [3.0], 1.0, 5.0, 2.0),  # 3 - 1
         ([[2.0]], [3.0], 1.0, 5.0, 1.0),  # (3 - 1) / 2
@@ -77,9 +77,9 @@ def assert_proved(found: Recovery, status: str = "optimal") -> None:
     ],
 )
 def test_small_problems_have_the_answers_of_a_pencil(
-    matrix: list[list[float]], y: list[float], radius: float, upper: float, total: float
+    matrix: list[list[float]], y: list[float], radius: float, max_mass: float, total: float
 ) -> None:
-    found = recover(linear(matrix, Line(len(matrix[0]))), y, radius=radius, upper=upper)
+    found = recover(linear(matrix, Line(len(matrix[0]))), y, radius=radius, max_mass=max_mass)
     assert_proved(found)
     # The last has its radius 1e-9 wider than the mean needs: f = 2 - sqrt(sqrt(2) 1e-9).
     assert found.objective == pytest.approx(
@@ -119,14 +119,14 @@ def test_nothing_is_within_zero_of_readings_but_zero(given: dict[str, Any]) -> N
 @pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e-10, 1e10, 1e200, 1e300])
 def test_units_change_nothing(unit: float, rng: np.random.Generator) -> None:
     one = linear([[1.0]], Line(1))
-    tiny = recover(one, [unit], radius=1e-10 * unit, upper=2 * unit)
+    tiny = recover(one, [unit], radius=1e-10 * unit, max_mass=2 * unit)
     assert_proved(tiny)
     assert tiny.objective == pytest.approx(unit * (1 - 1e-10), rel=1e-15)
     assert recover(one, [unit], radius=unit).status == "zero"
-    assert_proved(recover(one, [unit], radius=unit / 4, upper=unit / 2), "infeasible")
+    assert_proved(recover(one, [unit], radius=unit / 4, max_mass=unit / 2), "infeasible")
     line = heat_line(sources=100, sensors=20, diffusion_time=0.05)
     y = noisy(line, rng)
-    plain, other = recover(line, y, radius=1.0), recover(line, unit * y, radius=unit, upper=unit)
+    plain, other = recover(line, y, radius=1.0), recover(line, unit * y, radius=unit, max_mass=unit)
     assert other.status == plain.status
     assert check(other).holds, check(other).why
     if plain.status == "optimal":
@@ -135,15 +135,15 @@ def test_units_change_nothing(unit: float, rng: np.random.Generator) -> None:
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("upper", [1e3, 1e6, 1e12, 1e100])
-def test_a_huge_box_is_no_harder(upper: float, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("max_mass", [1e3, 1e6, 1e12, 1e100])
+def test_a_huge_box_is_no_harder(max_mass: float, rng: np.random.Generator) -> None:
     line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     y = noisy(line, rng)
-    found = recover(line, y, radius=1.0, upper=upper)
+    found = recover(line, y, radius=1.0, max_mass=max_mass)
     assert found.status == "infeasible" or found.estimate.max() < 1e3
     assert check(found).holds, check(found).why
     # The largest chi-square of 50 degrees in 1e10 draws is below 2.5 times the mean.
-    wide = recover(line, y, radius=0.1 * math.sqrt(2.5 * 50), upper=upper)
+    wide = recover(line, y, radius=0.1 * math.sqrt(2.5 * 50), max_mass=max_mass)
     assert_proved(wide)
 
 
@@ -271,8 +271,8 @@ def test_points_that_a_sample_does_not_span_are_found(monkeypatch: pytest.Monkey
         ({"radius": "papers"}, "needs the noise sigma of a reading or a radius, got neither"),
         ({"sigma": 0.1}, "give sigma or a radius, not both"),
         ({"radius": None, "sigma": -0.1}, "sigma must be positive and finite, got -0.1"),
-        ({"upper": 0.0}, "upper must be positive and finite, got 0"),
-        ({"upper": math.inf}, "upper must be positive and finite, got inf"),
+        ({"max_mass": 0.0}, "`max_mass` must be positive and finite, got 0"),
+        ({"max_mass": math.inf}, "`max_mass` must be positive and finite, got inf"),
     ],
 )
 def test_bad_input_gets_one_sentence(change: dict[str, object], message: str) -> None:
@@ -330,7 +330,7 @@ def test_three_sensors_and_full_cells(rng: np.random.Generator) -> None:
         n = int(rng.integers(5, 60))
         line = heat_line(sources=n, sensors=3, diffusion_time=float(np.exp(rng.uniform(-7, -1))))
         y = noisy(line, rng, sources=int(rng.integers(1, n // 2)), mass=0.5)
-        found = recover(line, y, radius=0.1, upper=0.5)
+        found = recover(line, y, radius=0.1, max_mass=0.5)
         assert check(found).holds, check(found).why
 
 
@@ -340,7 +340,7 @@ def test_clarabel_agrees(m: int, rng: np.random.Generator) -> None:
     line = heat_line(sources=100, sensors=m, diffusion_time=0.05)
     y = noisy(line, rng)
     found = recover(line, y, radius=0.1 * math.sqrt(m) + 0.2)
-    solver = clarabel_solver(line.columns(np.arange(100)), y, radius=found.radius, upper=1.0)
+    solver = clarabel_solver(line.columns(np.arange(100)), y, radius=found.radius, max_mass=1.0)
     # Its own tolerance is 1e-8, and its objective is off by up to 1e-6 on badly conditioned
     # problems.
     assert found.objective == pytest.approx(solver.solve().obj_val, abs=3e-6)
@@ -384,7 +384,7 @@ def test_a_stretch_of_full_cells_is_not_called_infeasible() -> None:
     line = heat_line(sources=3000, sensors=20, diffusion_time=0.01)
     masses = np.zeros(3000)
     masses[1000:1300] = 0.01
-    found = recover(line, line.readings(masses), radius=1e-3, upper=0.01)
+    found = recover(line, line.readings(masses), radius=1e-3, max_mass=0.01)
     assert_proved(found)
     assert found.support.size > 250
 
@@ -513,7 +513,7 @@ def test_no_ray_is_believed_without_its_proof(
     monkeypatch.setattr(exchange, "fits", lambda _: False)
     monkeypatch.setattr(RECOVER, "fits", lambda _: False)
     with pytest.raises(SolverFailed, match="without a proof"):
-        recover(line, y, radius=1e-3, upper=0.01)
+        recover(line, y, radius=1e-3, max_mass=0.01)
 
 
 @pytest.mark.unit

@@ -118,7 +118,7 @@ def test_the_line_is_hardest_at_its_ends() -> None:
     assert (more.separation, more.worst) == (found.separation, found.worst)
     assert (
         "closer than 0.161 cannot be told from a single one of any mass with 95 % certainty"
-        in found.said
+        in found.message
     )
 
 
@@ -129,7 +129,7 @@ def test_noise_and_certainty_move_it_and_much_noise_ends_it() -> None:
     assert resolution(LINE, sigma=0.1, confidence=0.8).separation < sizes[1]
     none = resolution(LINE, sigma=100.0)
     assert none.separation == none.best == none.worst == math.inf
-    assert "cannot be told from a single one" in none.said
+    assert "cannot be told from a single one" in none.message
     assert (
         resolution(heat_line(sources=1, sensors=5, diffusion_time=0.1), sigma=0.1).separation
         == math.inf
@@ -173,7 +173,7 @@ def test_cells_by_hand() -> None:
     assert some.worst == math.inf
     assert dict(some.shares)[0.25] == pytest.approx(2 / 3)
     assert some.separation == math.inf
-    assert "95 % of pairs can be" in resolution(each, sigma=near).said
+    assert "95 % of pairs can be" in resolution(each, sigma=near).message
 
 
 @pytest.mark.reference

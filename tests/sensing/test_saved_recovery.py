@@ -73,7 +73,7 @@ def saved_of(kind: str, *, status: str = "optimal") -> RecoveryResult:
         case "zero":
             found = recover(operator, exact, radius=2 * size)
         case _:
-            found = recover(operator, exact, radius=size / 7, upper=0.01)
+            found = recover(operator, exact, radius=size / 7, max_mass=0.01)
     assert found.status == status
     return RecoveryResult(site, site.sensors.names, found, 0.1, "promised", True, "noon")
 
@@ -90,7 +90,7 @@ def test_a_saved_recovery_is_the_same_recovery(kind: str, status: str, tmp_path:
         assert np.array_equal(getattr(again.certificate, name), getattr(saved.certificate, name)), (
             name
         )
-    for name in ("radius", "upper", "status", "objective", "gap"):
+    for name in ("radius", "max_mass", "status", "objective", "gap"):
         assert getattr(again.certificate, name) == getattr(saved.certificate, name), name
     assert (again.names, again.sigma, again.statement, again.rehearsal, again.time) == (
         saved.names,

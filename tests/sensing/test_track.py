@@ -157,14 +157,14 @@ def test_one_source_fewer_is_weighed_by_its_evidence(
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("upper", [1e-12, 1.0, 1e12])
-def test_readings_that_tell_nothing_doubt_as_much_in_any_unit_of_mass(upper: float) -> None:
+@pytest.mark.parametrize("max_mass", [1e-12, 1.0, 1e12])
+def test_readings_that_tell_nothing_doubt_as_much_in_any_unit_of_mass(max_mass: float) -> None:
     """A mass is at 0 with density 1 / upper, and given its sum s with the other with density 1 / s."""
     columns = np.eye(3)
     scene = Walks(
-        columns, np.zeros((2, 3)), np.full(2, 1e9 * upper), 1 - columns, np.ones(1), upper
+        columns, np.zeros((2, 3)), np.full(2, 1e9 * max_mass), 1 - columns, np.ones(1), max_mass
     )
-    paths, masses = np.array([[[0, 1], [1, 2]]] * 2), upper * np.array([[0.3, 0.4], [0.6, 0.2]])
+    paths, masses = np.array([[[0, 1], [1, 2]]] * 2), max_mass * np.array([[0.3, 0.4], [0.6, 0.2]])
     known = np.mean([(1 + 1 / 0.7) / 2, (1 + 1 / 0.8) / 2])
     assert without_one(scene, paths, masses) == pytest.approx(known, rel=1e-6)
 
@@ -445,7 +445,10 @@ def test_chains_that_disagree_say_so() -> None:
         (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=0), "sigma must be above 0"),
         (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=[1, 2]), "sigma must be above 0"),
         (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=1, speed=-1), "speed at least 0"),
-        (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=1, upper=0), "upper must be above 0"),
+        (
+            lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=1, max_mass=0),
+            "`max_mass` must be above 0",
+        ),
         (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=1, count=0), "count must be"),
         (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=1, count=2), "give rng"),
         (lambda: combine([], 1), "one or more rows"),

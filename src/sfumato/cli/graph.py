@@ -12,11 +12,10 @@ from typing import Annotated, Literal, ParamSpec, TypeVar
 
 import typer
 
-from sfumato.cli.chance import chance
+from sfumato._random import generator
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
-from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidParameter
-from sfumato.files import check_writable, write_file
+from sfumato.files import check_outputs, check_writable, write_file
 
 app = typer.Typer(
     help="Blocks of a network (groups of nodes that are joined alike), and the limits of what a network can "
@@ -247,7 +246,7 @@ def simulate(
     """Make up a network of even blocks: to try everything on, or to see what one like yours would tell."""
     from sfumato.graphon import simulate_network, write_network
 
-    drawn = simulate_network(n, k, rho=rho, between=between, rng=chance(seed))
+    drawn = simulate_network(n, k, rho=rho, between=between, rng=generator(seed))
     paths = write_network(drawn, folder).to_json()
     say(f"made up {n:,} nodes and {len(drawn.network.edges):,} edges", quiet=quiet or json)
     show(paths, "\n".join(paths.values()), json=json)

@@ -13,9 +13,8 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 import typer
 
 from sfumato.cli.console import FAILED, Json, Quiet, fail, sentences, show, working
-from sfumato.cli.sense_outputs import check_outputs
 from sfumato.errors import InvalidParameter, SfumatoError
-from sfumato.files import write_file
+from sfumato.files import check_outputs, write_file
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,8 +10,8 @@ from .atomic import (
 )
 from .edge_lists import EdgeList, number_edges, read_edge_list, read_nodes, usual_ends
 from .geojson import (
-    MOST_BYTES,
-    MOST_POSITIONS,
+    MAX_BYTES,
+    MAX_POSITIONS,
     Feature,
     Polygon,
     bounds_of,
@@ -28,8 +28,8 @@ from .outputs import check_outputs, keep_paid
 from .tables import Rows, column_of, has_column, numbers_of, read_rows, unique_names, write_table
 
 __all__ = [
-    "MOST_BYTES",
-    "MOST_POSITIONS",
+    "MAX_BYTES",
+    "MAX_POSITIONS",
     "EdgeList",
     "Feature",
     "Polygon",

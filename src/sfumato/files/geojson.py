@@ -17,9 +17,9 @@ from sfumato.errors import InvalidInput
 Polygon = tuple[FloatArray, ...]
 
 # What a file may ask of us: its text is held in memory several times over while it is parsed.
-MOST_BYTES = 2**27
-MOST_POSITIONS = 2**21
-MOST_DEPTH = 16  # collections inside collections
+MAX_BYTES = 2**27
+MAX_POSITIONS = 2**21
+MAX_DEPTH = 16  # collections inside collections
 # Beyond any unit on Earth; squares of it are far from the end of the doubles.
 FARTHEST = 1e12
 
@@ -38,13 +38,13 @@ class Feature:
     properties: dict[str, Any]
 
 
-def read_bytes(path: str | Path, *, undone: str, most: int = MOST_BYTES) -> bytes:
+def read_bytes(path: str | Path, *, undone: str, max_bytes: int = MAX_BYTES) -> bytes:
     """The bytes of a public file of a reasonable size; `undone` ends the sentence of a refusal.
 
     Args:
         path: The file; no pipe or device.
         undone: What was not done because of a refusal.
-        most: The largest size, in bytes.
+        max_bytes: The largest size, in bytes.
 
     Returns:
         What the file holds.
@@ -57,8 +57,8 @@ def read_bytes(path: str | Path, *, undone: str, most: int = MOST_BYTES) -> byte
     try:
         if not file.is_file():  # a pipe or a device may never end
             raise InvalidInput(f"there is no file at {file}; {undone}")
-        if file.stat().st_size > most:
-            raise InvalidInput(f"{file} may have at most {most} bytes, it has more; {undone}")
+        if file.stat().st_size > max_bytes:
+            raise InvalidInput(f"{file} may have at most {max_bytes} bytes, it has more; {undone}")
         return file.read_bytes()
     except OSError as problem:
         raise InvalidInput(f"cannot read {file}: {problem.strerror}; {undone}") from None
@@ -94,9 +94,9 @@ def features_of(data: bytes, name: str, *, undone: str) -> tuple[Feature, ...]:
         raise InvalidInput(f"{name} is no GeoJSON: it is too deep; {undone}") from None
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError) as problem:
         raise InvalidInput(f"{name} is no GeoJSON: {_why(problem)}; {undone}") from None
-    if sum(_positions(one) for one in found) > MOST_POSITIONS:
+    if sum(_positions(one) for one in found) > MAX_POSITIONS:
         raise InvalidInput(
-            f"{name} may have at most {MOST_POSITIONS} positions, it has more; {undone}"
+            f"{name} may have at most {MAX_POSITIONS} positions, it has more; {undone}"
         )
     if not any(_positions(one) for one in found):
         raise InvalidInput(f"{name} has no shape in it; {undone}")
@@ -235,7 +235,7 @@ def _feature(geometry: Any, properties: dict[str, Any]) -> Feature:
 
 
 def _geometries(node: Any, depth: int) -> Iterator[Any]:
-    if depth > MOST_DEPTH:
+    if depth > MAX_DEPTH:
         raise RecursionError
     if node is None:  # a feature without a place is allowed (RFC 7946, 3.2)
         return

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import MOST_POSITIONS, Polygon, features_of, polygons_of, read_bytes
+from sfumato.files import MAX_POSITIONS, Polygon, features_of, polygons_of, read_bytes
 from sfumato.heatmap.analysis.overlap import areas, moved, ring_edges, signed_area, turns
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.spaces import Area
@@ -180,9 +180,9 @@ def _coordinates(key: str, value: Any) -> tuple[Polygon, ...]:
         found = polygons_of(value)
     except (ValueError, TypeError, KeyError, ArithmeticError) as problem:
         raise InvalidParameter(f"zone {key!r} is no polygon: {problem}; {UNDONE}") from None
-    if sum(len(ring) for polygon in found for ring in polygon) > MOST_POSITIONS:
+    if sum(len(ring) for polygon in found for ring in polygon) > MAX_POSITIONS:
         raise InvalidParameter(
-            f"a zone has at most {MOST_POSITIONS} positions, {key!r} has more; {UNDONE}"
+            f"a zone has at most {MAX_POSITIONS} positions, {key!r} has more; {UNDONE}"
         )
     return found
 

@@ -28,6 +28,7 @@ from sfumato.heatmap.inference.cascade import (
     usual_shares,
 )
 from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.inference.posterior_kernel import POINTS
 from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Grid
 
@@ -254,7 +255,7 @@ def _fitted(counts: NoisyCounts) -> _Fit:
     return _Fit(tree, shares, first.seed)
 
 
-def _first_fit(counts: NoisyCounts, points: int = kernel.POINTS) -> _Fit:
+def _first_fit(counts: NoisyCounts, points: int = POINTS) -> _Fit:
     tree, shares = _grown(counts, points), usual_shares()
     _fill(tree, shares)
     digest = hashlib.sha256(counts.values.tobytes() + counts.codes.tobytes()).digest()

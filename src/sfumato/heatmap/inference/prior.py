@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import MOST_BYTES, Feature, features_of, number_of, read_bytes
+from sfumato.files import MAX_BYTES, Feature, features_of, number_of, read_bytes
 from sfumato.heatmap.analysis.overlap import areas, lengths, line_edges, moved, ring_edges, turns
 from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Area, Grid
@@ -141,7 +141,7 @@ def read_prior(path: str | Path) -> Prior:
             f"the name of a prior must be printable, got {file.name!r}; {UNDONE}"
         )
     data = read_bytes(
-        file, undone=UNDONE, most=MOST_BYTES if "json" in suffix else 8 * MOST_NUMBERS + 2**16
+        file, undone=UNDONE, max_bytes=MAX_BYTES if "json" in suffix else 8 * MOST_NUMBERS + 2**16
     )
     digest = hashlib.sha256(data).hexdigest()
     match suffix:

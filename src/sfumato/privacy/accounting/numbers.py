@@ -21,7 +21,7 @@ WORKING = 256
 ROUNDED = 64
 SMALLEST = 4096
 # Above 4300 digits Python reads no integer; so many on either side of a fraction are read here.
-MOST_DIGITS = 4000
+MAX_DIGITS = 4000
 
 
 def exact(number: Number, *, name: str = "number") -> Fraction:
@@ -44,7 +44,7 @@ def exact(number: Number, *, name: str = "number") -> Fraction:
     """
     if isinstance(number, str) and not _short(number):
         raise InvalidParameter(
-            f"{name} must be a fraction of at most {MOST_DIGITS} digits, or a number of at most 400, got one "
+            f"{name} must be a fraction of at most {MAX_DIGITS} digits, or a number of at most 400, got one "
             "of more"
         )
     try:
@@ -55,7 +55,7 @@ def exact(number: Number, *, name: str = "number") -> Fraction:
 
 def _short(text: str) -> bool:
     """Whether a number written out has few digits: 1e999999999 would be a billion of them."""
-    if re.fullmatch(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?", text):
+    if re.fullmatch(rf"-?[0-9]{{1,{MAX_DIGITS}}}(/[0-9]{{1,{MAX_DIGITS}}})?", text):
         return True
     exponent = re.search(r"[eE]([+-]?\d+)", text)
     return len(text) <= 400 and (

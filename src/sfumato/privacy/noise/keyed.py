@@ -18,7 +18,7 @@ from sfumato.errors import InvalidParameter, NoiseExhausted, Unguarded
 from sfumato.privacy.accounting.numbers import Number
 from sfumato.privacy.noise.laws import GaussianLaw, LaplaceLaw, Law, RoundedGaussianLaw
 from sfumato.privacy.noise.lookup import look_up
-from sfumato.privacy.noise.tables import MOST_DISTANCE, sampler
+from sfumato.privacy.noise.tables import MAX_DISTANCE, sampler
 
 KEY_BYTES = 32
 EPOCH_BYTES = 12
@@ -179,7 +179,7 @@ class KeyedNoise:
     @property
     def distance(self) -> Fraction:
         """Every table is within this of its law; `sampler` refuses any that is not."""
-        return MOST_DISTANCE
+        return MAX_DISTANCE
 
     def laplace(self, scale: Number, size: int) -> IntArray:
         """The next draws of `LaplaceLaw(scale)`."""

@@ -29,7 +29,7 @@ DIGIT = 4096  # base in which wide geometric variables are written
 # From this sigma on, thresholds of the rounded Gaussian are stepped to, not computed one by one.
 STEPPED = 8
 WIDEST = 2048  # largest sigma of a single Gaussian table; wider ones are sums of several
-MOST_DISTANCE = Fraction(1, 2**100)
+MAX_DISTANCE = Fraction(1, 2**100)
 
 # What weights lack, as a share of their total: at most 2**15 of them, each off by at most 2**30
 # units of 2**-FIXED (two multiplications a step, each off by at most 2 units), and the tail cut
@@ -235,7 +235,7 @@ def sampler(law: Law) -> Sampler:
             built = _rounded(law)
         case _:
             assert_never(law)
-    if built.distance > MOST_DISTANCE:
+    if built.distance > MAX_DISTANCE:
         raise InvalidParameter(
             f"the tables of {law} are {float(built.distance):.3g} off, more than 2**-100"
         )

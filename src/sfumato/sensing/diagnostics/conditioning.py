@@ -117,6 +117,12 @@ class Conditioning:
 def conditioning(operator: Operator) -> Conditioning:
     """Say how ill-conditioned an operator is, and whether that makes it easy to keep private.
 
+    Args:
+        operator: Maps masses to readings.
+
+    Returns:
+        Singular values, coherence, and how far readings of neighboring cells differ.
+
     >>> from sfumato.sensing import heat_line
     >>> found = conditioning(heat_line(sources=100, sensors=50, diffusion_time=0.05))
     >>> found.rank, found.coherence_speaks(1), found.isometry_speaks(1)

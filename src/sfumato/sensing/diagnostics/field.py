@@ -51,7 +51,7 @@ class _Scene:
     noises: FloatArray
     readings: FloatArray
     sigma: float
-    upper: float
+    max_mass: float
     offset: float
     sources: int | None
     least_sigma: float | None = None
@@ -62,7 +62,7 @@ def fit_field(
     y: npt.ArrayLike,
     *,
     sigma: float | npt.ArrayLike,
-    upper: float = 1.0,
+    max_mass: float = 1.0,
     offset: float = 0.0,
     times: Sequence[float] | None = None,
     sources: int | None = None,
@@ -90,6 +90,22 @@ def fit_field(
     an ambient offset around 0, inf if nothing is known of it: it is told from sources by its width
     alone, so a guess helps. `least_sigma` is for `misfit`, where sensors differ in their noise.
 
+    Args:
+        operator: The stated physics.
+        y: One noisy reading for each sensor, or a row of them for each round.
+        sigma: Standard deviation of the noise, one or one for each round.
+        max_mass: The largest mass of one source.
+        offset: Deviation of an offset of all readings; 0 for none, inf if nothing is known of it.
+        times: Diffusion times (rates on a graph) to try, at least two; None keeps the stated one.
+        sources: How many sources there are; None lets the score decide.
+        least_sigma: The smallest noise, where sensors differ.
+
+    Returns:
+        What to recover from, and what was found on the way.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range, or no sensor is in reach of a source.
+
     Privacy: all of it is post-processing. But sigma was calibrated for the operator's own T; if the
     true one is smaller, sources move readings by more than was thought, and the promise was weaker
     than stated: `messages` say so when the whole interval lies below it.
@@ -101,9 +117,9 @@ def fit_field(
         raise InvalidParameter(
             f"offset must be 0 or a deviation, got {offset}; no field was fitted"
         )
-    if not 0 < upper < math.inf:
+    if not 0 < max_mass < math.inf:
         raise InvalidParameter(
-            f"upper must be positive and finite, got {upper}; no field was fitted"
+            f"`max_mass` must be positive and finite, got {max_mass}; no field was fitted"
         )
     check_reach(
         operator if tried is None else operator.with_time(tried[-1])
@@ -113,7 +129,7 @@ def fit_field(
             "an offset needs 2 sensors or more to be told from, got 1; no field was fitted"
         )
     scene = _Scene(
-        operator, rounds, noises, *combine(rounds, noises), upper, offset, count, least_sigma
+        operator, rounds, noises, *combine(rounds, noises), max_mass, offset, count, least_sigma
     )
     bad = _suspects(
         scene, operator if tried is None else operator.with_time(tried[0]), once=tried is None
@@ -135,7 +151,7 @@ def _suspects(scene: _Scene, operator: Operator, *, once: bool) -> tuple[FaultyS
         operator,
         scene.rounds,
         sigma=scene.noises,
-        upper=scene.upper,
+        max_mass=scene.max_mass,
         offset=scene.offset > 0,
         level=LEVEL if once else LEVEL / 2,
     )
@@ -243,7 +259,12 @@ def _fits(scene: _Scene, operator: Operator, starts: tuple[IntArray, ...]) -> li
     outside = max(0.0, float(wanted @ wanted) - float(inner @ inner))
     most = min(MOST_SOURCES if scene.sources is None else scene.sources, len(wanted))
     fits = few_sources(
-        columns.T @ basis, inner, most=most, upper=scene.upper, earn=_earn(scene), starts=starts
+        columns.T @ basis,
+        inner,
+        most=most,
+        max_mass=scene.max_mass,
+        earn=_earn(scene),
+        starts=starts,
     )
     return [Fit(cells[fit.cells], fit.masses, fit.square + outside) for fit in fits]
 
@@ -265,7 +286,7 @@ def _field(
     left = misfit(
         *_tested(scene, operator),
         sigma=scene.sigma,
-        upper=scene.upper,
+        max_mass=scene.max_mass,
         least_sigma=scene.least_sigma,
     )
     at_most = None if times is None else _at_most(scene, times)
@@ -325,7 +346,7 @@ def _at_most(scene: _Scene, times: list[float]) -> float | None:
     above = None
     for time in reversed(times):
         given, readings = _tested(scene, scene.operator.with_time(time))
-        left = misfit(given, readings, sigma=scene.sigma, upper=scene.upper).square
+        left = misfit(given, readings, sigma=scene.sigma, max_mass=scene.max_mass).square
         if chdtrc(readings.size, left) >= 0.05:
             break
         above = time

@@ -105,6 +105,16 @@ def remove_offset(operator: Operator, y: npt.ArrayLike) -> tuple[Matrix, FloatAr
 
     It costs what a wide scene and an offset have in common: sources everywhere look like an offset.
 
+    Args:
+        operator: Maps masses of cells to readings of sensors.
+        y: One reading for each of two sensors or more.
+
+    Returns:
+        The operator of the contrasts, and their readings.
+
+    Raises:
+        InvalidParameter: If there is one sensor only, or readings are not finite.
+
     >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> warm, cold = (remove_offset(hall, hall.columns([30])[:, 0] + ambient)[1] for ambient in (20.0, 0.0))
@@ -136,7 +146,7 @@ def suspects(
     y: npt.ArrayLike,
     *,
     sigma: float | npt.ArrayLike,
-    upper: float = 1.0,
+    max_mass: float = 1.0,
     offset: bool = False,
     level: float = 0.01,
 ) -> tuple[FaultySensor, ...]:
@@ -151,11 +161,25 @@ def suspects(
     that drifts, and the sum of squares one that is dead while the scene changes; each has a third
     of the level.
 
-    Limits: signal of which one source of mass `upper` has less than 0.05 sigma counts as noise, so
+    Limits: signal of which one source of mass `max_mass` has less than 0.05 sigma counts as noise, so
     very many sources at the same place would raise the level. A sensor is only as testable as
     others read the same: a dead one where nothing was to be read looks well, and where every sensor
     is a direction of its own (a graph read at every node and a small rate) nothing is found. With
     `offset` all readings may share an unknown constant.
+
+    Args:
+        operator: Maps masses of cells to readings of sensors.
+        y: One noisy reading for each sensor, or a row of them for each round.
+        sigma: Standard deviation of the noise, one or one for each round.
+        max_mass: The largest mass of one source.
+        offset: Whether all readings may share an unknown constant.
+        level: The chance that any sensor is suspected where all are well.
+
+    Returns:
+        The faulty sensors, the worst first.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range.
 
     >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
@@ -167,7 +191,7 @@ def suspects(
     rounds, noises = rounds_of(operator, y, sigma)
     if not 0 < level < 1:
         raise InvalidParameter(f"level must be between 0 and 1, got {level}; nobody was suspected")
-    signal = _signal(operator, combine(rounds, noises)[1], upper=upper, offset=offset)
+    signal = _signal(operator, combine(rounds, noises)[1], max_mass=max_mass, offset=offset)
     names, m = operator.sensors.names, rounds.shape[1]
     rows, found = np.arange(m), list[FaultySensor]()
     # Of two that differ and may share an offset, neither is known to be the bad one.
@@ -191,7 +215,15 @@ def suspects(
 
 
 def rows_without(operator: Operator, bad: Iterable[FaultySensor]) -> IntArray:
-    """The rows of the sensors that nobody suspects."""
+    """The rows of the sensors that nobody suspects.
+
+    Args:
+        operator: Maps masses of cells to readings of sensors.
+        bad: Faulty sensors.
+
+    Returns:
+        Numbers of all other sensors.
+    """
     names = {suspect.sensor for suspect in bad}
     return np.array(
         [i for i, name in enumerate(operator.sensors.names) if name not in names], dtype=np.int64
@@ -275,7 +307,7 @@ def _log_chi_square(degrees: int, squares: FloatArray) -> FloatArray:
     return np.asarray(np.log(chance, out=bound, where=chance > 0))
 
 
-def _signal(operator: Operator, sigma: float, *, upper: float, offset: bool) -> FloatArray:
+def _signal(operator: Operator, sigma: float, *, max_mass: float, offset: bool) -> FloatArray:
     """Directions of readings with more than FAINT of a source, and the constant one if asked for."""
     m, n = operator.shape
     found = range_of(operator)
@@ -287,7 +319,7 @@ def _signal(operator: Operator, sigma: float, *, upper: float, offset: bool) -> 
     _, _, directions = np.linalg.svd(columns, full_matrices=False)
     weights = columns @ directions.T
     beyond = np.sqrt(np.cumsum(weights[:, ::-1] ** 2, axis=1)[:, ::-1]).max(axis=0)
-    kept = directions[upper * beyond > FAINT * sigma].T
+    kept = directions[max_mass * beyond > FAINT * sigma].T
     basis = kept if found.basis is None else found.basis @ kept
     return np.column_stack([basis, np.ones((m, 1))]) if offset else basis
 

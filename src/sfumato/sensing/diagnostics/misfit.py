@@ -67,12 +67,12 @@ def misfit(
     y: npt.ArrayLike,
     *,
     sigma: float,
-    upper: float = 1.0,
+    max_mass: float = 1.0,
     least_sigma: float | None = None,
 ) -> Misfit:
     """A warning where no sources at all explain the readings: wrong physics, unit, noise, or bad sensors.
 
-    Readings are y = M f + noise with 0 <= f <= upper. Outside the range of M they are noise, and
+    Readings are y = M f + noise with 0 <= f <= max_mass. Outside the range of M they are noise, and
     |y_perp|**2 / sigma**2 has the chi-square law with m - rank degrees whatever f is; both its tails count,
     since too little noise breaks the promise of privacy. Within, the least
     |M f - y|**2 over the box is at most that of the true f, which has the chi-square law with rank degrees:
@@ -80,6 +80,19 @@ def misfit(
     small. The two parts are independent; Bonferroni's factor 2 joins them. Where sensors differ in
     their noise, sigma is the largest and `least_sigma` the least: too much is judged by the first,
     too little by the second.
+
+    Args:
+        operator: The stated physics.
+        y: One noisy reading for each sensor.
+        sigma: The stated deviation of the noise; the largest where sensors differ.
+        max_mass: The largest mass of one source.
+        least_sigma: The smallest deviation, where sensors differ; None where they do not.
+
+    Returns:
+        P-values, and a message where they are small.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range or readings are not finite.
 
     What it cannot see: a true diffusion time above the stated one (more, and wider spread, sources
     look the same), a dead sensor where little was to be read, and anything that some sources in the
@@ -93,9 +106,9 @@ def misfit(
     'the readings do not fit the stated physics (p = 2.4e-35): look at single sensors, ...'
     """
     readings, noise = checked_readings(operator, y, what="nothing was tested"), checked_sigma(sigma)
-    if not 0 < upper < math.inf:
+    if not 0 < max_mass < math.inf:
         raise InvalidParameter(
-            f"upper must be positive and finite, got {upper}; nothing was tested"
+            f"`max_mass` must be positive and finite, got {max_mass}; nothing was tested"
         )
     afresh(operator)
     found = range_of(operator)
@@ -117,12 +130,14 @@ def misfit(
     large = math.prod(operator.shape) > LARGE
     if large:
         least, square = (
-            _descent(operator, found, inner, upper=upper, enough=clear)
+            _descent(operator, found, inner, max_mass=max_mass, enough=clear)
             if isinstance(operator, GraphDiffusion)
-            else _search(operator, found, inner, upper=upper, enough=clear, large=True)
+            else _search(operator, found, inner, max_mass=max_mass, enough=clear, large=True)
         )
     else:
-        least = square = least_square(operator, found, inner, upper=upper, close=CLOSE * noise**2)
+        least = square = least_square(
+            operator, found, inner, max_mass=max_mass, close=CLOSE * noise**2
+        )
     inside = tail(least)
     message = _message(operator, outside, inside, quiet=quiet < loud)
     if not message and large and not clear(least, square):
@@ -134,14 +149,14 @@ def misfit(
 
 
 def least_square(
-    operator: Operator, found: Range, inner: FloatArray, *, upper: float, close: float
+    operator: Operator, found: Range, inner: FloatArray, *, max_mass: float, close: float
 ) -> float:
-    """A proven lower bound, mostly within `close`, on |B'(M f) - b|**2 over 0 <= f <= upper."""
+    """A proven lower bound, mostly within `close`, on |B'(M f) - b|**2 over 0 <= f <= max_mass."""
 
     def enough(least: float, square: float) -> bool:
         return square - least <= close
 
-    return _search(operator, found, inner, upper=upper, enough=enough, large=False)[0]
+    return _search(operator, found, inner, max_mass=max_mass, enough=enough, large=False)[0]
 
 
 def _search(
@@ -149,14 +164,14 @@ def _search(
     found: Range,
     inner: FloatArray,
     *,
-    upper: float,
+    max_mass: float,
     enough: Callable[[float, float], bool],
     large: bool,
 ) -> tuple[float, float]:
     """The least square over the box lies between these two, once they are enough or rounds are over.
 
     Cells that would still improve the fit join a small problem, round by round. For every z the
-    least square is at least 2 b'z - |z|**2 - 2 upper sum (A'z)_+; z = b - A f is best where f is.
+    least square is at least 2 b'z - |z|**2 - 2 max_mass sum (A'z)_+; z = b - A f is best where f is.
     """
     cells, bound, best = np.empty(0, dtype=np.int64), 0.0, math.inf
     columns, masses = np.empty((0, inner.size)), np.empty(0)
@@ -165,7 +180,7 @@ def _search(
         left = inner - masses @ columns
         pull = adjoint(left)
         square = float(left @ left)
-        bound, best = max(bound, _below(inner, left, pull, upper)), min(best, square)
+        bound, best = max(bound, _below(inner, left, pull, max_mass)), min(best, square)
         if enough(bound, best):
             break
         pull[cells] = 0.0
@@ -175,7 +190,10 @@ def _search(
         cells = np.concatenate([cells, strongest])
         columns = np.concatenate([columns, found.into(operator.columns(strongest))])
         masses = box_fit(
-            columns, inner, upper=upper, start=np.concatenate([masses, np.zeros(strongest.size)])
+            columns,
+            inner,
+            max_mass=max_mass,
+            start=np.concatenate([masses, np.zeros(strongest.size)]),
         )
         used = masses > 0
         cells, columns, masses = cells[used], columns[used], masses[used]
@@ -187,7 +205,7 @@ def _descent(
     found: Range,
     inner: FloatArray,
     *,
-    upper: float,
+    max_mass: float,
     enough: Callable[[float, float], bool],
 ) -> tuple[float, float]:
     """As `_search`, but all cells move at once: projected gradients with momentum [beck09, sec. 4].
@@ -200,30 +218,30 @@ def _descent(
     for _ in range(STEPS):
         left = inner - found.into(operator.readings(ahead)[:, np.newaxis])[0]
         pull = adjoint(left)
-        bound, best = max(bound, _below(inner, left, pull, upper)), min(best, float(left @ left))
+        bound, best = max(bound, _below(inner, left, pull, max_mass)), min(best, float(left @ left))
         if enough(bound, best):
             break
-        before, masses = masses, np.clip(ahead + pull, 0.0, upper)
+        before, masses = masses, np.clip(ahead + pull, 0.0, max_mass)
         pace, past = (1 + math.sqrt(1 + 4 * pace**2)) / 2, pace
         # Back into the box: only there is what is left a square that sources leave.
-        ahead = np.clip(masses + (past - 1) / pace * (masses - before), 0.0, upper)
+        ahead = np.clip(masses + (past - 1) / pace * (masses - before), 0.0, max_mass)
     return bound, best
 
 
-def _below(inner: FloatArray, left: FloatArray, pull: FloatArray, upper: float) -> float:
+def _below(inner: FloatArray, left: FloatArray, pull: FloatArray, max_mass: float) -> float:
     """What the least square cannot be below, from z = left and A'z = pull: see `_search`."""
-    return float(2 * (inner @ left) - left @ left - 2 * upper * np.maximum(pull, 0).sum())
+    return float(2 * (inner @ left) - left @ left - 2 * max_mass * np.maximum(pull, 0).sum())
 
 
 def box_fit(
-    columns: FloatArray, wanted: FloatArray, *, upper: float, start: FloatArray
+    columns: FloatArray, wanted: FloatArray, *, max_mass: float, start: FloatArray
 ) -> FloatArray:
     """The masses in a box whose sum of columns (a row for each) is nearest to what is wanted.
 
     Bounded least squares by an active set [lawson74, ch. 23], from masses to begin with.
     """
-    masses = np.clip(start, 0.0, upper)
-    box_masses(columns @ columns.T, columns @ wanted, float(upper), masses)
+    masses = np.clip(start, 0.0, max_mass)
+    box_masses(columns @ columns.T, columns @ wanted, float(max_mass), masses)
     return np.asarray(masses)
 
 

@@ -48,7 +48,7 @@ class Resolution:
     confidence: float
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """The answer in a sentence."""
         two = f"two sources of mass {self.mass:g}"
         sure = f"with {100 * self.confidence:g} % certainty at noise {self.sigma:.3g}"
@@ -93,6 +93,18 @@ def resolution(
     along an axis. Elsewhere pairs of cells are, from up to 16 cells and 32 steps apart, and single
     sources are on cells. The smallest separation is meant: if sensors leave gaps, a larger one may
     be told apart no longer.
+
+    Args:
+        operator: Maps masses to readings.
+        sigma: Standard deviation of the noise of one reading.
+        mass: The mass of each of the two sources.
+        confidence: How sure one must be, between 1/2 and 1.
+
+    Returns:
+        Separations in the unit of the space; inf where sources are never told apart.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range.
 
     >>> from sfumato.sensing import heat_line
     >>> found = resolution(heat_line(sources=100, sensors=50, diffusion_time=0.05), sigma=0.06598)

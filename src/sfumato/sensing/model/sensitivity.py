@@ -50,6 +50,16 @@ def sensitivity(operator: Operator, neighbors: MovedMass | SwappedCells) -> Sens
     upper times the largest change when the sources of two cells one step apart change places
     [gilbert17, prop. 4]; sources anywhere in the cells, each keeping its place in its cell.
 
+    Args:
+        operator: How sources spread to sensors.
+        neighbors: Which sources nobody may tell apart.
+
+    Returns:
+        The sensitivity of all readings together and of each alone.
+
+    Raises:
+        InvalidParameter: The relation is of another metric, or a change is beyond any double.
+
     >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> found = sensitivity(hall, MovedMass(0.1, "line"))

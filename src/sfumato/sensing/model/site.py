@@ -192,7 +192,18 @@ def _told(data: dict[str, Any], name: str) -> Fraction | None:
 
 
 def read_site(path: str | Path) -> Site:
-    """A site from its file."""
+    """A site from its file.
+
+    Args:
+        path: A .json file that `Site.write` or `sfumato sense site` made.
+
+    Returns:
+        The site.
+
+    Raises:
+        InvalidInput: The file cannot be read, is not a whole site, or names an operator that nobody has
+            registered.
+    """
     data = read_json(path, "a whole site")
     try:
         return Site.from_json(data)

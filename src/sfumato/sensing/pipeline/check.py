@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 from sfumato.privacy import Ledger
 from sfumato.sensing.pipeline.inputs import Released, all_readings
-from sfumato.sensing.recovery.merge import merge
+from sfumato.sensing.recovery.merging import merge
 from sfumato.sensing.recovery.verify import check
 from sfumato.sensing.release.readings import Readings, Snapshot
 from sfumato.sensing.results.check import CheckResult

@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from sfumato._random import generator, seed_of
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.sensing._chance import generator, seed_of
 from sfumato.sensing.diagnostics.field import fit_field
 from sfumato.sensing.diagnostics.fitted_field import Field
 from sfumato.sensing.diagnostics.misfit import misfit
@@ -37,7 +37,7 @@ from sfumato.sensing.recovery.estimators.registry import (
     estimator_names,
     required_noise,
 )
-from sfumato.sensing.recovery.merge import MergedReadings
+from sfumato.sensing.recovery.merging import MergedReadings
 from sfumato.sensing.results.diagnostics import (
     CommunityReport,
     FieldReport,
@@ -217,7 +217,7 @@ def _recovered(
     stated = recover(
         part_of_site(read.site, read.names),
         read.values,
-        upper=options.max_mass,
+        max_mass=options.max_mass,
         **options.limit(read.noise),
     )
     labels = _labels(stated, options.communities)
@@ -227,13 +227,13 @@ def _recovered(
         field = _fitted(stated, read, options)
         noise = field.sigma
         found = recover(
-            field.operator, field.readings, upper=options.max_mass, **options.limit(noise)
+            field.operator, field.readings, max_mass=options.max_mass, **options.limit(noise)
         )
     tested = None if field is None else MisfitReport.of(field.misfit)
     if field is None and noise and found.operator.space.size <= MAX_TESTED:
         tested = MisfitReport.of(
             misfit(
-                found.operator, found.readings, sigma=noise, upper=options.max_mass,
+                found.operator, found.readings, sigma=noise, max_mass=options.max_mass,
                 least_sigma=read.min_noise,
             )
         )  # fmt: skip
@@ -315,7 +315,7 @@ def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> 
         found.operator,
         read.rounds,
         sigma=read.noises,
-        upper=options.max_mass,
+        max_mass=options.max_mass,
         offset=math.inf if "offset" in options.fit else 0.0,
         times=times,
         sources=options.count,

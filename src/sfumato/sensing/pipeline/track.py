@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato._random import generator, seed_of
 from sfumato.errors import InvalidInput
-from sfumato.sensing._chance import generator, seed_of
 from sfumato.sensing.diagnostics.field_sensors import rows_without, suspects
 from sfumato.sensing.model.operators.protocol import part_of
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import Released, all_readings
 from sfumato.sensing.recovery.answer import place_of
-from sfumato.sensing.recovery.merge import MergedReadings, in_order, merge, moments_of
+from sfumato.sensing.recovery.merging import MergedReadings, in_order, merge, moments_of
 from sfumato.sensing.release.readings import Readings
 from sfumato.sensing.results.track import TrackedRound, TrackedSource, TrackResult
 from sfumato.sensing.tracking.cost import cost_of, losses_of
@@ -68,11 +68,13 @@ def track_sources(
     if watch is not None:
         watch(f"looking for a path through {len(rounds)} rounds")
     operator = part_of_site(ground, rounds[0].names)
-    faulty = suspects(operator, values, sigma=noises, upper=max_mass)
+    faulty = suspects(operator, values, sigma=noises, max_mass=max_mass)
     if faulty and leave_out_faulty:
         rows = rows_without(operator, faulty)
         operator, values = part_of(operator, rows), values[:, rows]
-    found = track(operator, values, sigma=noises, speed=speed, upper=max_mass, count=count, rng=rng)
+    found = track(
+        operator, values, sigma=noises, speed=speed, max_mass=max_mass, count=count, rng=rng
+    )
     done = (
         "and was left out" if leave_out_faulty else "and was used all the same: `leave_out_faulty`"
     )

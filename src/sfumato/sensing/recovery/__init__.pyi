@@ -1,6 +1,7 @@
-from .answer import Answer, CredibleRegion, on_cells, place_of
+from .answer import Answer, CredibleRegion, SourceBeliefs, SourceFit, on_cells, place_of
 from .community import CommunityAnswer, communities, community_of
 from .estimate import Estimate, distances_between, places_of
+from .merging import MergedReadings, merge
 from .radius import default_radius
 from .verify import Check, check
 
@@ -10,11 +11,15 @@ __all__ = [
     "CommunityAnswer",
     "CredibleRegion",
     "Estimate",
+    "MergedReadings",
+    "SourceBeliefs",
+    "SourceFit",
     "check",
     "communities",
     "community_of",
     "default_radius",
     "distances_between",
+    "merge",
     "on_cells",
     "place_of",
     "places_of",

@@ -17,6 +17,16 @@ def emd_of(found: Recovery | Estimate, sources: npt.ArrayLike) -> float:
     """How far the recovered mass would have to move, on average, to be where the sources are.
 
     Both are scaled to total 1 first, as in the papers; the metric is the space's own.
+
+    Args:
+        found: A recovery, or the estimate of another estimator.
+        sources: The true mass of each cell.
+
+    Returns:
+        The earth mover's distance, in the unit of the space.
+
+    Raises:
+        InvalidParameter: If nothing was recovered, or sources are not one mass for each cell.
     """
     space = found.operator.space
     if isinstance(found, Recovery):

@@ -19,11 +19,13 @@ LEADING = 64  # above it, so many of the strongest
 MOST_LEADING = 20_000  # above it, and above 2**28 entries, not even those
 
 
-def default_radius(operator: Operator, y: FloatArray, sigma: float, *, upper: float = 1.0) -> float:
+def default_radius(
+    operator: Operator, y: FloatArray, sigma: float, *, max_mass: float = 1.0
+) -> float:
     """The radius within which the true sources stay in about nine of ten draws of the noise.
 
     radius**2 = sigma**2 q + |y_perp|**2. The signal lives in the few directions of readings in
-    which one source of mass `upper` moves them by more than sigma; q is the 0.9 quantile of
+    which one source of mass `max_mass` moves them by more than sigma; q is the 0.9 quantile of
     chi-square with so many degrees of freedom. y_perp is what is read outside of them: noise, and
     what signal is too weak to be told from it. Exactly nine of ten if there is none of the latter;
     with a signal of sigma outside one strong direction, 0.876.
@@ -32,14 +34,23 @@ def default_radius(operator: Operator, y: FloatArray, sigma: float, *, upper: fl
     looked for. Where the weakest of them still moves readings by more than sigma, and above 20,000
     readings, all directions count: radius = sigma sqrt(q) with one degree of freedom for each
     reading. That is as sure, and a wider radius where signal lives in few directions.
+
+    Args:
+        operator: Maps masses of cells to readings of sensors.
+        y: One noisy reading for each sensor.
+        sigma: Standard deviation of the noise of one reading.
+        max_mass: The largest mass of one source.
+
+    Returns:
+        The radius, in the unit of readings.
     """
     afresh(operator)
     directions, reach = kept(operator, "directions", lambda: _find_directions(operator))
     if directions is None or (
-        directions.shape[1] < range_of(operator).rank and upper * reach[-1] > sigma
+        directions.shape[1] < range_of(operator).rank and max_mass * reach[-1] > sigma
     ):
         return sigma * math.sqrt(float(chdtri(y.size, 1 - CONFIDENCE)))
-    strong = directions[:, upper * reach > sigma]
+    strong = directions[:, max_mass * reach > sigma]
     rest = y - strong @ (strong.T @ y)
     quantile = float(chdtri(max(1, strong.shape[1]), 1 - CONFIDENCE))
     return math.sqrt(sigma**2 * quantile + float(rest @ rest))

@@ -84,12 +84,18 @@ def _whole_total(operator: Operator, y: FloatArray) -> float:
 def check(recovery: Recovery) -> Check:
     """Whether a recovery is what it says, computed anew from the columns of its operator.
 
-    For every z, y'z - radius |z| - upper sum (M'z - 1)_+ is at most the total of every f with 0 <=
-    f <= upper and |M f - y| <= radius; if the same without the 1 is above 0, there is no such f
+    For every z, y'z - radius |z| - max_mass sum (M'z - 1)_+ is at most the total of every f with 0 <=
+    f <= max_mass and |M f - y| <= radius; if the same without the 1 is above 0, there is no such f
     (weak duality). M is the matrix that `operator.columns` gives, as it is rounded there; on a
     graph it is exp(-rate L) itself. Sources of a larger total than the estimate's need no bound.
     For all others f'(M'z - 1)_+ is at most that total times the largest (M'z - 1)_+, which is taken
-    where upper is so large that it is less.
+    where max_mass is so large that it is less.
+
+    Args:
+        recovery: The recovery with its certificate.
+
+    Returns:
+        What it proves, and why it holds or not.
 
     >>> from sfumato.sensing import linear
     >>> from sfumato.spaces import Line
@@ -123,8 +129,8 @@ def _malformed(recovery: Recovery) -> str:
             return f"{name} must be finite, got a number that is not"
     if not 0 <= recovery.radius < math.inf:
         return f"radius must be finite and not negative, got {recovery.radius}"
-    if not 0 < recovery.upper < math.inf:
-        return f"upper must be positive and finite, got {recovery.upper}"
+    if not 0 < recovery.max_mass < math.inf:
+        return f"upper must be positive and finite, got {recovery.max_mass}"
     if recovery.status not in ("optimal", "zero", "infeasible"):
         return f"status must be optimal, zero or infeasible, got {recovery.status!r}"
     return ""
@@ -140,8 +146,9 @@ def _optimal(recovery: Recovery) -> Check:
     gap = (objective - value) / unit
     allowed = tolerance(f.size)
     why = ""
-    if not ((f >= 0).all() and (f <= recovery.upper).all()):
-        why = f"the estimate leaves the box: it goes from {f.min():g} to {f.max():g}, upper {recovery.upper:g}"
+    if not ((f >= 0).all() and (f <= recovery.max_mass).all()):
+        top = f"{f.max():g}, upper {recovery.max_mass:g}"
+        why = f"the estimate leaves the box: it goes from {f.min():g} to {top}"
     elif not residual <= recovery.radius * (1 + SLACK):
         why = f"the estimate is {residual:.17g} from the readings, more than the radius {recovery.radius:.17g}"
     elif not abs(recovery.objective - objective) <= 1e-12 * objective:
@@ -208,7 +215,7 @@ def _residual(recovery: Recovery) -> float:
 
 
 def _value(recovery: Recovery, *, cost: float, most: float) -> tuple[float, float]:
-    """The value y'z - radius |z| - upper sum (M'z - cost)_+, less a bound on all rounding; and that bound.
+    """The value y'z - radius |z| - max_mass sum (M'z - cost)_+, less a bound on all rounding; and that bound.
 
     It is one for sources of a total up to `most`: they gain at most that times the largest (M'z -
     cost)_+. A sum of k products in an arithmetic with unit eps is off by at most k eps sum
@@ -218,11 +225,11 @@ def _value(recovery: Recovery, *, cost: float, most: float) -> tuple[float, floa
     z, y = recovery.dual.astype(LONG), recovery.readings.astype(LONG)
     held = recovery.radius * _length(recovery.dual)
     over, top, over_error = _excess(recovery.operator, recovery.dual, cost)
-    paid = recovery.upper * (over + over_error)
+    paid = recovery.max_mass * (over + over_error)
     if most < math.inf:
         paid = min(paid, most * (top + over_error))
     error = 4 * (z.size + 4) * LONG_EPS * (np.abs(y) @ np.abs(z) + held + paid)
-    rounding = error + min(recovery.upper, most) * over_error
+    rounding = error + min(recovery.max_mass, most) * over_error
     return math.nextafter(float(y @ z - held - paid - error), -math.inf), float(rounding)
 
 

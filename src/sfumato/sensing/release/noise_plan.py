@@ -230,13 +230,24 @@ def plan_noise(
 ) -> NoisePlan:
     """The least noise at which one reading of all sensors costs at most this loss.
 
-    `step` is the sensor's own resolution, e.g. 1/16 of a degree: a reading is rounded to it before
-    anybody sees it, so neighbors may differ by one step more in every reading. The lattice is the
-    finest on which the noise can be drawn: rounding to it, and to a double before, costs 17/16 of a
-    unit more in each reading. In l2, with m readings: (sensitivity + step sqrt(m)) / 2**exponent +
+    The lattice is the finest on which the noise can be drawn: rounding to it, and to a double before, costs
+    17/16 of a unit more in each reading. In l2, with m readings: (sensitivity + step sqrt(m)) / 2**exponent +
     17/16 sqrt(m).
 
-    `papers` is that of [gilbert18, lem. 4], too noisy where it holds and refused where it does not.
+    Args:
+        sensors: The sensors.
+        sensitivity: How far neighbors move their readings.
+        loss: What one reading of all of them may cost: rho, or epsilon and delta above 0.
+        step: The sensor's own resolution, e.g. 1/16 of a degree: a reading is rounded to it before anybody
+            sees it, so neighbors may differ by one step more in every reading. 0 if it is negligible.
+        calibration: "analytic", the least noise; "papers" is that of [gilbert18, lem. 4], too noisy where it
+            holds and refused where it does not.
+
+    Returns:
+        The plan.
+
+    Raises:
+        InvalidParameter: No reading moves, or the noise would be too wide to draw; nothing was planned.
     """
     if len(sensors) != sensitivity.per_sensor.size:
         raise InvalidParameter(

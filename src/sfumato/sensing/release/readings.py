@@ -126,7 +126,17 @@ class Readings:
 
 
 def read_readings(path: str | Path) -> Readings:
-    """Readings saved as .json; each snapshot must promise for the sensors of the site beside it."""
+    """Readings saved as .json; each snapshot must promise for the sensors of the site beside it.
+
+    Args:
+        path: A .json file that `Readings.write` or `sfumato sense release` made.
+
+    Returns:
+        The site and its noisy snapshots.
+
+    Raises:
+        InvalidInput: The file cannot be read, or is not whole; nothing was recovered.
+    """
     data = read_json(path, "a whole file of readings")
     try:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
@@ -146,7 +156,25 @@ def read_readings(path: str | Path) -> Readings:
 
 
 def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analytic") -> NoisePlan:
-    """How much noise the sensors of a site add so that one reading of all costs at most this loss."""
+    """How much noise the sensors of a site add so that one reading of all costs at most this loss.
+
+    Args:
+        site: The site; its step and what a source adds to a reading count.
+        loss: What one reading of all sensors may cost: rho, or epsilon and delta above 0.
+        calibration: "analytic", the least noise, or "papers", the papers' formula, to reproduce them.
+
+    Returns:
+        The plan; `write` saves it for a device that cannot plan.
+
+    Raises:
+        InvalidParameter: No such noise can be drawn; nothing was planned.
+
+    >>> from sfumato.privacy import MovedMass
+    >>> from sfumato.sensing import heat_line
+    >>> hall = Site("hall", heat_line(sources=100, sensors=50, diffusion_time=0.05), MovedMass("0.1", "line"))
+    >>> round(plan(hall, ZCDP(1)).sigma, 3)
+    0.961
+    """
     from sfumato.sensing.model.sensitivity import sensitivity
 
     found = sensitivity(site.operator, site.neighbors)
@@ -168,12 +196,27 @@ def release_snapshot(
 ) -> Snapshot:
     """Pay for one reading of each sensor, add the noise, and seal it if a device's key is given.
 
-    `values` are the readings of all sensors in their order, or of some by name: each device may
-    release its own, and pays what all together cost, because the promise is made for the whole set.
-    Which sensors send must not depend on what they read. They are in the unit that the site says;
-    what comes out is in that of its operator, of which a source of mass 1 adds as much as the
-    operator says. `public` says aloud that the readings are public or made up; the ledger of a
-    rehearsal takes no others, and no other ledger takes these.
+    Each device may release its own readings, and pays what all together cost, because the promise is made for
+    the whole set. Which sensors send must not depend on what they read.
+
+    Args:
+        values: The readings of all sensors in their order, or of some by name, in the unit that the site says.
+        site: The site.
+        noise_plan: The noise, planned for this site.
+        ledger: The ledger that pays, before any noise is drawn.
+        device: A device whose keyed noise the holder of the master key can take off.
+        window: The window of time that the promise is for, as `describe_window` says it; none for all time.
+        time: When the readings were taken, as text.
+        note: A line for the ledger.
+        public: Whether the readings are public or made up; the ledger of a rehearsal takes no others, and no
+            other ledger takes these.
+
+    Returns:
+        Noisy readings in the unit of the site's operator, with what is promised.
+
+    Raises:
+        BudgetExceeded: The ledger has less left; nothing was charged.
+        InvalidParameter: The plan is for another site, or a reading is no finite number; nothing was charged.
     """
     if site.per_source is None:
         raise InvalidParameter(

@@ -119,10 +119,10 @@ def resolution_lines(plan: SensorPlan) -> list[str]:
     """How far apart two sources must be to be seen as two, in one reading and in the mean of all."""
     if plan.resolution is None:
         return [f"what cannot be told apart was not looked for: {plan.no_resolution}"]
-    lines = [plan.resolution.said]
+    lines = [plan.resolution.message]
     if plan.resolution_of_all is not None:
         lines.append(
-            f"in the mean of {plan.readings or 1:,} readings {plan.resolution_of_all.said}"
+            f"in the mean of {plan.readings or 1:,} readings {plan.resolution_of_all.message}"
         )
     return lines
 

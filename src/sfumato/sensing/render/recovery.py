@@ -36,12 +36,26 @@ STATUS = {
 
 
 def recovery_text(result: RecoveryResult) -> str:
-    """All of `recovery_lines` as plain text."""
+    """All of `recovery_lines` as plain text.
+
+    Args:
+        result: The recovery.
+
+    Returns:
+        Several lines.
+    """
     return text_of(recovery_lines(result))
 
 
 def recovery_lines(result: RecoveryResult) -> list[Any]:
-    """All that is printed of a recovery: lines of text and rich tables, and what must be known of it."""
+    """All that is printed of a recovery: lines of text and rich tables, and what must be known of it.
+
+    Args:
+        result: The recovery.
+
+    Returns:
+        Strings and rich tables, in order.
+    """
     answer, told = result.answer, result.diagnostics
     name = result.site.name
     by_r = only_r(result)
@@ -93,7 +107,7 @@ def _fitted(result: RecoveryResult, fit: SourceFit) -> list[str]:
     lines = [] if fit.distinguishes else [TOO_WIDE]
     if fit.at_max_mass:
         what = "a mass is" if fit.at_max_mass == 1 else f"{fit.at_max_mass} masses are"
-        top = f"{result.certificate.upper:g}"
+        top = f"{result.certificate.max_mass:g}"
         lines.append(
             f"{what} at the largest allowed, {top}: give `max_mass` if sources may be larger"
         )
@@ -113,7 +127,7 @@ def _believed(result: RecoveryResult, answer: Answer, beliefs: SourceBeliefs) ->
     head = f"{result.site.name}: how many sources: {many}; total mass {mass} with {percent(beliefs.level)}"
     lines = [f"{head}; the draws mixed"] if beliefs.mixed else [head, beliefs.mixing_message]
     lines += [beliefs.doubt] if beliefs.doubt else []
-    top = result.certificate.upper
+    top = result.certificate.max_mass
     if high < FAR_BELOW * top:
         lines.append(
             f"all sources together are far below the largest mass allowed for one, {top:g}: with a `max_mass` "

@@ -324,7 +324,7 @@ def _resolution(found: Resolution | None) -> dict[str, Any] | None:
         "best": found.best,
         "worst": found.worst,
         "confidence": found.confidence,
-        "said": found.said,
+        "said": found.message,
     }
 
 

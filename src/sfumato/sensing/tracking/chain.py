@@ -32,7 +32,7 @@ class Walks:
     noise: FloatArray
     apart: FloatArray
     speeds: FloatArray
-    upper: float
+    max_mass: float
 
     def steps(self) -> list[FloatArray]:
         """The chances of every step, a matrix for each speed, rows summing to 1."""
@@ -55,7 +55,7 @@ def sampled(
     t, n = len(scene.read), len(scene.apart)
     rows, size = np.ascontiguousarray(scene.columns.T), (scene.columns**2).sum(axis=0)
     path = rng.integers(n, size=(t, count))
-    mass = scene.upper * rng.random(count)
+    mass = scene.max_mass * rng.random(count)
     chosen = int(rng.integers(len(steps)))
     fits, went, speeds = np.empty(draws), np.empty(draws), np.empty(draws)
     paths, masses = np.empty((draws, t, count), dtype=np.int64), np.empty((draws, count))
@@ -70,10 +70,12 @@ def sampled(
             ) / noise**2
             path[:, source] = draw_path(fit, steps[chosen], rng.random(t))
             own = rows[path[:, source]]
-            mass[source] = _cut(own / noise, left / noise, LEAST * scene.upper, scene.upper, rng)
+            mass[source] = _cut(
+                own / noise, left / noise, LEAST * scene.max_mass, scene.max_mass, rng
+            )
             off = left - mass[source] * own
         for pair in combinations(range(count), 2):
-            off = _trade(path, mass, pair, off, rows, logs[chosen], noise, scene.upper, rng)
+            off = _trade(path, mass, pair, off, rows, logs[chosen], noise, scene.max_mass, rng)
         moves = np.array([log[path[:-1], path[1:]].sum() for log in logs])
         chosen = int(np.argmax(moves + rng.gumbel(size=moves.size)))
         if sweep >= 0:
@@ -90,7 +92,7 @@ def _trade(
     rows: FloatArray,
     log: FloatArray,
     noise: FloatArray,
-    upper: float,
+    max_mass: float,
     rng: np.random.Generator,
 ) -> FloatArray:
     """Draw which of two sources was where in each round, then what mass goes from one to the other.
@@ -113,10 +115,10 @@ def _trade(
     )
     off = np.where(swapped[:, np.newaxis], crossed, off)
     between = np.where(swapped[:, np.newaxis], -between, between)
-    least = LEAST * upper
+    least = LEAST * max_mass
     low, high = (
-        max(least - mass[one], mass[other] - upper),
-        min(upper - mass[one], mass[other] - least),
+        max(least - mass[one], mass[other] - max_mass),
+        min(max_mass - mass[one], mass[other] - least),
     )
     given = _cut(between / noise, off / noise, low, high, rng)
     mass[one], mass[other] = mass[one] + given, mass[other] - given
@@ -152,13 +154,13 @@ def without_one(scene: Walks, paths: IntArray, masses: FloatArray) -> float:
     second one knows that of two sources at one place either may have all the mass.
     """
     rows = np.ascontiguousarray(scene.columns.T)
-    noise, top = scene.noise[:, np.newaxis], scene.upper
+    noise, top = scene.noise[:, np.newaxis], scene.max_mass
     found = []
     for path, mass in zip(paths, masses, strict=True):
         own = [rows[cells] / noise for cells in path.T]
         left = scene.read / noise - sum(w * unit for w, unit in zip(mass, own, strict=True))
         alone = [
-            _log_density(unit, left + w * unit, 0.0, low=0.0, high=top, upper=top)
+            _log_density(unit, left + w * unit, 0.0, low=0.0, high=top, max_mass=top)
             for w, unit in zip(mass, own, strict=True)
         ]
         given = [
@@ -168,7 +170,7 @@ def without_one(scene: Walks, paths: IntArray, masses: FloatArray) -> float:
                 mass[other],
                 low=max(-mass[one], mass[other] - top),
                 high=min(top - mass[one], mass[other]),
-                upper=top,
+                max_mass=top,
             )
             for one, other in permutations(range(len(own)), 2)
         ]
@@ -181,14 +183,14 @@ def _log_mean(logs: list[float]) -> float:
 
 
 def _log_density(
-    own: FloatArray, left: FloatArray, at: float, *, low: float, high: float, upper: float
+    own: FloatArray, left: FloatArray, at: float, *, low: float, high: float, max_mass: float
 ) -> float:
     """The logarithm of the density that `_cut` draws from, at one of its values."""
     if not low <= at <= high:
         return -math.inf
     size = float((own**2).sum())
     if high <= low or size * (high - low) ** 2 < 1e-12:
-        return -math.log(max(high - low, LEAST * upper))
+        return -math.log(max(high - low, LEAST * max_mass))
     mean, root = float((own * left).sum()) / size, math.sqrt(size)
     first, last = (low - mean) * root, (high - mean) * root
     if first > 0:  # by the lower tail, as `_cut`

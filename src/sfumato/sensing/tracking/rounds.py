@@ -40,7 +40,7 @@ class Track:
     Bayes rule for distance; `radii` how far around them 0.9 of it lies. `masses` and `speed` are
     posterior means. `rhat` compares the chains of a sampled track and is None where the answer is
     exact. `fewer` is how many times likelier the readings are with one source fewer than with
-    these, None where there is only one; it grows in proportion to `upper`, up to which any mass was
+    these, None where there is only one; it grows in proportion to `max_mass`, up to which any mass was
     as likely.
     """
 
@@ -74,7 +74,7 @@ def track(
     *,
     sigma: float | npt.ArrayLike,
     speed: float | None = None,
-    upper: float = 1.0,
+    max_mass: float = 1.0,
     count: int = 1,
     rng: np.random.Generator | None = None,
     draws: int = 400,
@@ -83,7 +83,7 @@ def track(
 
     A hidden Markov model: a source begins anywhere, and goes from x to z in a round with a chance
     proportional to exp(-d(x, z)**2 / (2 speed**2)), d the metric of the space (and anywhere with
-    1e-6). It has a mass uniform in (0, upper]. `speed` None is learned: six values from half the
+    1e-6). It has a mass uniform in (0, max_mass]. `speed` None is learned: six values from half the
     closest two cells to a quarter of the farthest, in equal ratios and as likely. `sigma` may be
     one for each round.
 
@@ -93,9 +93,9 @@ def track(
     another, and of which of two sources was where in each round; 4 chains of `draws` kept sweeps
     after as many of burn-in, by randomness from `rng`. `rhat` says whether they agree, `mixed`
     whether it is at most 1.1. One source fewer is the same model with a mass of 0, so the ratio of
-    their evidences is the posterior density of a mass at 0 times `upper` [dickey71]: `fewer`, from
-    the same draws. Above 1, a source is likely not there, if it may have any mass up to `upper`:
-    with twice the `upper` it is about twice as much. Nothing where `mixed` is False.
+    their evidences is the posterior density of a mass at 0 times `max_mass` [dickey71]: `fewer`, from
+    the same draws. Above 1, a source is likely not there, if it may have any mass up to `max_mass`:
+    with twice the `max_mass` it is about twice as much. Nothing where `mixed` is False.
 
     Limits: at most 2,000 cells (take a coarser space above), since time grows with their square.
     The radii are calibrated if sources move so; one that rests and then runs is lagged behind. How
@@ -103,6 +103,22 @@ def track(
     and two that meet may change names. Two near each other can trade mass for place at nearly the
     same fit: the smaller the noise, the slower a chain goes along that, and `mixed` is then False.
     The track pools chains that began apart, so its radii still cover that; more draws help.
+
+    Args:
+        operator: Maps masses of cells to readings of sensors. At most 2,000 cells.
+        rounds: A row of noisy readings for each round.
+        sigma: Standard deviation of the noise, one or one for each round.
+        speed: How far a source goes in a round, as a deviation; None means learned.
+        max_mass: The largest mass of one source.
+        count: How many sources there are.
+        rng: A NumPy generator, for several sources.
+        draws: Kept sweeps of each chain, for several sources.
+
+    Returns:
+        Where each source was in each round, with 90 % radii.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range, or `rng` is missing.
 
     >>> from sfumato.sensing import heat_line
     >>> line = heat_line(sources=10, sensors=10, diffusion_time=0.01)
@@ -120,16 +136,16 @@ def track(
         raise InvalidParameter(
             f"each round must be a reading of each of {m} sensors, got {read.shape[1]}; nothing was computed"
         )
-    if not 0 < upper < math.inf or (speed is not None and not 0 <= speed < math.inf):
+    if not 0 < max_mass < math.inf or (speed is not None and not 0 <= speed < math.inf):
         raise InvalidParameter(
-            f"upper must be above 0 and speed at least 0, both finite, got {upper} and {speed}; "
+            f"`max_mass` must be above 0 and speed at least 0, both finite, got {max_mass} and {speed}; "
             "nothing was computed"
         )
     count = whole("count", count, low=1)
     places = places_of(operator.space, np.arange(n))
     apart = distances_between(operator.space, places, places)
     speeds = _speeds(apart) if speed is None else np.array([float(speed)])
-    scene = Walks(operator.columns(np.arange(n)), read, noise, apart, speeds, float(upper))
+    scene = Walks(operator.columns(np.arange(n)), read, noise, apart, speeds, float(max_mass))
     if count == 1:
         return _one(operator, scene)
     if rng is None:
@@ -147,7 +163,7 @@ def _speeds(apart: FloatArray) -> FloatArray:
 def _one(operator: Operator, scene: Walks) -> Track:
     steps = scene.steps()
     kept = np.arange(len(steps))
-    grid = (np.arange(MASSES) + 0.5) * scene.upper / MASSES
+    grid = (np.arange(MASSES) + 0.5) * scene.max_mass / MASSES
     for _ in range(REFINED):
         filtered = [_forward(scene, steps[index], grid) for index in kept]
         evidence = np.array([found[1] for found in filtered])
@@ -158,7 +174,7 @@ def _one(operator: Operator, scene: Walks) -> Track:
         # Masses are finely enough resolved where many of them share the evidence.
         held = np.flatnonzero(weights.sum(axis=0) > NEGLIGIBLE * weights.sum(axis=0).max())
         step = grid[1] - grid[0]
-        low, high = max(grid[held[0]] - step, 0.0), min(grid[held[-1]] + step, scene.upper)
+        low, high = max(grid[held[0]] - step, 0.0), min(grid[held[-1]] + step, scene.max_mass)
         if high - low > 0.6 * (grid[-1] - grid[0]):
             break
         grid = low + (np.arange(MASSES) + 0.5) * (high - low) / MASSES

@@ -39,6 +39,15 @@ def bayes_median(beliefs: SourcePosterior) -> Estimate:
     draws would move it by less than the draws differ from each other. The total is the median of
     the draws' totals.
 
+    Args:
+        beliefs: Draws, from `posterior`.
+
+    Returns:
+        Places and masses.
+
+    Raises:
+        SolverFailed: If the linear program has no solution.
+
     Limits. It is as good as the posterior's beliefs, see there; it is not sparse, because where the
     readings leave a place open mass is spread over it; its masses say how much is where, not what
     single sources give.
@@ -161,15 +170,15 @@ class BayesMedian:
             problem.readings,
             sigma=problem.known_noise(f"`estimator` {self.name}"),
             rng=problem.rng,
-            upper=problem.max_mass,
-            most=problem.max_sources,
+            max_mass=problem.max_mass,
+            max_sources=problem.max_sources,
         )
         told = SourceBeliefs(
             LEVEL,
             {count: float(p) for count, p in enumerate(beliefs.counts) if p >= RARE},
             beliefs.total(LEVEL),
             beliefs.known,
-            beliefs.most,
+            beliefs.max_sources,
             beliefs.message or _one_place(beliefs),
             beliefs.mixing.mixed,
             beliefs.mixing.rhat,
@@ -199,7 +208,7 @@ def _one_place(beliefs: SourcePosterior) -> str:
     if (near @ beliefs.shares[cells]).max() < ONE_PLACE:
         return ""
     return (
-        f"{count} sources of {beliefs.upper:g} or less are all at one place: a single larger one may be "
+        f"{count} sources of {beliefs.max_mass:g} or less are all at one place: a single larger one may be "
         "there, so look at the unit, or give a larger `max_mass`"
     )
 

@@ -29,7 +29,7 @@ class Scene:
     readings: FloatArray
     low: FloatArray
     high: FloatArray
-    upper: float
+    max_mass: float
     sigma: float
 
     @property
@@ -77,14 +77,27 @@ class Scene:
         return np.asarray(self.heat(estimate.places[np.newaxis])[1][0] @ estimate.masses)
 
 
-def scene_of(operator: Operator, y: npt.ArrayLike, *, sigma: float, upper: float) -> Scene:
-    """What a fit between cells starts from, checked, with the noise as the unit."""
+def scene_of(operator: Operator, y: npt.ArrayLike, *, sigma: float, max_mass: float) -> Scene:
+    """What a fit between cells starts from, checked, with the noise as the unit.
+
+    Args:
+        operator: Heat on a line or in a plane.
+        y: One noisy reading for each sensor.
+        sigma: Standard deviation of the noise of one reading.
+        max_mass: The largest mass of one source.
+
+    Returns:
+        Readings in units of the noise, and the box of places.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range, or heat is not known between cells.
+    """
     if operator.kernel_width is None or operator.time is None:
         raise InvalidParameter(
             f"places between cells need heat on a line or in a plane, got {type(operator).__name__}; "
             "nothing was recovered"
         )
-    for name, value in (("sigma", sigma), ("upper", upper)):
+    for name, value in (("sigma", sigma), ("`max_mass`", max_mass)):
         if not 0 < value < math.inf:
             raise InvalidParameter(
                 f"{name} must be positive and finite, got {value}; nothing was recovered"
@@ -97,7 +110,7 @@ def scene_of(operator: Operator, y: npt.ArrayLike, *, sigma: float, upper: float
             "nothing was recovered"
         )
     low, high = _span(operator)
-    return Scene(operator, read_only(readings / sigma), low, high, upper / sigma, sigma)
+    return Scene(operator, read_only(readings / sigma), low, high, max_mass / sigma, sigma)
 
 
 def _span(operator: Operator) -> tuple[FloatArray, FloatArray]:
@@ -112,3 +125,27 @@ def _span(operator: Operator) -> tuple[FloatArray, FloatArray]:
 def held_by(estimate: Estimate, max_mass: float) -> int:
     """How many masses a fit would have made larger had it been allowed to."""
     return int((estimate.masses >= (1 - HELD) * max_mass).sum())
+
+
+def equal_parts(places: FloatArray, weights: FloatArray, count: int) -> FloatArray:
+    """Means of `count` cells that hold equal parts of some weight, by halving along the longer side."""
+    if not weights.any():
+        weights = np.ones(len(places))
+    if count == 1 or len(places) == 1:
+        return np.tile(weights @ places / weights.sum(), (count, 1))
+    axis = int(np.argmax(np.ptp(places, axis=0)))
+    order = np.argsort(places[:, axis], kind="stable")
+    reached = np.cumsum(weights[order])
+    left = count // 2
+    edge = reached[-1] * left / count
+    last = int(np.searchsorted(reached, edge))
+    # The place on the edge belongs to both sides, in part.
+    near, far = weights[order[: last + 1]], weights[order[last:]]
+    far[0] = reached[last] - edge
+    near[-1] -= far[0]
+    return np.concatenate(
+        [
+            equal_parts(places[order[: last + 1]], near, left),
+            equal_parts(places[order[last:]], far, count - left),
+        ]
+    )

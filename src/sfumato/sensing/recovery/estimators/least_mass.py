@@ -34,15 +34,28 @@ def recover(
     space: Line | Grid | Graph | Points | None = None,
     sigma: float | None = None,
     radius: float | Literal["papers"] | None = None,
-    upper: float = 1.0,
+    max_mass: float = 1.0,
 ) -> Recovery:
     """The least total of sources that explains noisy readings, with the proof that none is smaller.
 
-    argmin |f|_1 subject to |M f - y|_2 <= radius and 0 <= f <= upper [gilbert17, algorithm 1]. Give
-    sigma, the noise of one reading, for the default radius, or with radius="papers" for theirs,
-    sigma sqrt(m); or give a radius of your own. Only readings that are all 0 can be explained
-    within a radius, or noise, of 0. An array, one row for each sensor, stands for the operator too:
-    of cells on a line, unless `space` says where they are.
+    argmin |f|_1 subject to |M f - y|_2 <= radius and 0 <= f <= max_mass [gilbert17, algorithm 1].
+    Only readings that are all 0 can be explained within a radius, or noise, of 0.
+
+    Args:
+        operator: Maps masses to readings; or its matrix, one row for each sensor.
+        y: One noisy reading for each sensor.
+        space: Where the cells of a matrix are; None means on a line.
+        sigma: Standard deviation of the noise of one reading, for a radius that comes from it.
+        radius: How far the answer may be from the readings: a number above 0 instead of `sigma`; or
+            with it "papers" for sigma sqrt(m), and None for `default_radius`.
+        max_mass: The largest mass of one cell.
+
+    Returns:
+        The sources with their certificate; `check` checks it.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range or readings are not finite.
+        SolverFailed: If no answer could be proved.
 
     >>> from sfumato.sensing import heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
@@ -56,9 +69,9 @@ def recover(
     """
     operator = _operator(operator, space)
     readings = readings_of(operator, y)
-    ceiling = _number("upper", upper, "positive", zero=False)
+    ceiling = _number("`max_mass`", max_mass, "positive", zero=False)
     afresh(operator)
-    within = _radius(operator, readings, sigma, radius, upper=ceiling)
+    within = _radius(operator, readings, sigma, radius, max_mass=ceiling)
     problem = Problem(operator, readings, within, ceiling)
     if length(readings) <= within:
         return _nothing(problem, "zero", 0.0, np.zeros_like(readings))
@@ -117,7 +130,7 @@ def _optimal(problem: Problem, answer: Certified) -> Recovery:
         problem.operator,
         problem.readings,
         problem.radius,
-        problem.upper,
+        problem.max_mass,
         "optimal",
         read_only(f),
         answer.objective,
@@ -134,7 +147,7 @@ def _nothing(
         problem.operator,
         problem.readings,
         problem.radius,
-        problem.upper,
+        problem.max_mass,
         status,
         estimate,
         value,
@@ -149,7 +162,7 @@ def _radius(
     sigma: float | None,
     radius: float | Literal["papers"] | None,
     *,
-    upper: float,
+    max_mass: float,
 ) -> float:
     if radius is not None and radius != "papers":
         if sigma is not None:
@@ -165,7 +178,7 @@ def _radius(
     noise = _number("sigma", sigma, "positive", zero=not y.any())
     if radius == "papers":
         return papers_radius(operator, noise)
-    return default_radius(operator, y, noise, upper=upper)
+    return default_radius(operator, y, noise, max_mass=max_mass)
 
 
 def readings_of(operator: Operator, y: npt.ArrayLike) -> FloatArray:
@@ -204,7 +217,7 @@ def _number(name: str, value: float, rule: str, *, zero: bool) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if number == 0 and not zero and name != "upper":
+    if number == 0 and not zero and name != "`max_mass`":
         raise InvalidParameter(
             f"{name} may be 0 only where all readings are 0: nothing explains others to the last digit; "
             "nothing was recovered"

@@ -27,20 +27,34 @@ def recover_min_radius(
     *,
     sigma: float,
     radius: float | Literal["papers"] | None = None,
-    upper: float = 1.0,
+    max_mass: float = 1.0,
 ) -> Recovery:
-    """The least mass; where nothing is within the radius, at the smallest radius with an answer."""
-    found = recover(operator, y, sigma=sigma, radius=radius, upper=upper)
+    """The least mass; where nothing is within the radius, at the smallest radius with an answer.
+
+    Args:
+        operator: Maps masses of cells to readings of sensors.
+        y: One noisy reading for each sensor.
+        sigma: Standard deviation of the noise of one reading.
+        radius: "papers" for sigma sqrt(m); None for the default.
+        max_mass: The largest mass of one source.
+
+    Returns:
+        A recovery that is optimal or zero.
+
+    Raises:
+        SolverFailed: If no answer could be proved.
+    """
+    found = recover(operator, y, sigma=sigma, radius=radius, max_mass=max_mass)
     if found.status != "infeasible":
         return found
     outer = range_of(operator)
     inner = outer.into(y[:, np.newaxis])[0]
     rest = 0.0 if outer.basis is None else float(np.sum((y - outer.basis @ inner) ** 2))
     close = CLOSE * found.radius**2
-    least = math.sqrt(rest + least_square(operator, outer, inner, upper=upper, close=close))
+    least = math.sqrt(rest + least_square(operator, outer, inner, max_mass=max_mass, close=close))
     for wider in WIDER:
         try:
-            found = recover(operator, y, radius=least * (1 + wider), upper=upper)
+            found = recover(operator, y, radius=least * (1 + wider), max_mass=max_mass)
         except SolverFailed:
             continue
         if found.status != "infeasible":

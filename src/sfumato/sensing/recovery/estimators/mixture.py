@@ -18,6 +18,7 @@ from sfumato.sensing.recovery.estimators.heat_scene import (
     CRITERION,
     TINY,
     Scene,
+    equal_parts,
     held_by,
     scene_of,
 )
@@ -92,8 +93,8 @@ def mixture(
     *,
     sigma: float,
     count: SupportsIndex | None = None,
-    upper: float = 1.0,
-    most: SupportsIndex = 8,
+    max_mass: float = 1.0,
+    max_sources: SupportsIndex = 8,
 ) -> Mixture:
     """Where sources are, taking readings for a histogram of a mixture of bells as wide as heat spreads.
 
@@ -107,10 +108,24 @@ def mixture(
 
     Each component begins in the middle of one of `count` cells with equal parts of what is read,
     all with one mass. Where that ends with more left than noise leaves once in a thousand times,
-    though not all masses are at `upper`, it begins again: from places that one after the other take
+    though not all masses are at `max_mass`, it begins again: from places that one after the other take
     most of the readings away, then with the lightest component where it takes most of the rest
     away, up to three times; the likeliest end counts. Without a count, it is the one from 0 to
-    `most` of least chi-square + log(m) (d + 1) count, m readings in d dimensions [schwarz78].
+    `max_sources` of least chi-square + log(m) (d + 1) count, m readings in d dimensions [schwarz78].
+
+    Args:
+        operator: Heat on a line or in a plane.
+        y: One noisy reading for each sensor.
+        sigma: Standard deviation of the noise of one reading.
+        max_mass: The largest mass of one source.
+        count: How many sources there are; None lets the score decide.
+        max_sources: The most sources that are tried where `count` is None.
+
+    Returns:
+        Sources as components, and the scores of all counts tried.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range, or the operator is no heat between cells.
 
     Limits: EM climbs to the nearest peak, and slowly: it stops where a round gains less than 0.001.
     So what readings do not tell stays as it began, masses and distances even; for many sources too
@@ -127,9 +142,9 @@ def mixture(
     >>> found.estimate.places.round(2).tolist(), found.estimate.masses.round(2).tolist()
     ([[0.31], [0.81]], [0.5, 1.0])
     """
-    scene = scene_of(operator, y, sigma=sigma, upper=upper)
+    scene = scene_of(operator, y, sigma=sigma, max_mass=max_mass)
     if count is None:
-        counts = list(range(1, whole("most", most, low=1) + 1))
+        counts = list(range(1, whole("`max_sources`", max_sources, low=1) + 1))
         scores = {0: float(scene.readings @ scene.readings)}
     else:
         counts, scores = [whole("count", count, low=1)], {}
@@ -155,7 +170,7 @@ def mixture(
 
 def _went_astray(scene: Scene, peak: _Peak, count: int) -> bool:
     """Whether too much is left, and not for want of mass: then a component is where it should not be."""
-    full = peak.masses[:count].min() >= scene.upper
+    full = peak.masses[:count].min() >= scene.max_mass
     return not full and peak.misfit > float(chdtri(scene.readings.size, SURPRISE))
 
 
@@ -170,7 +185,7 @@ def _even_starts(scene: Scene, counts: list[int]) -> tuple[FloatArray, FloatArra
         places[row, :count] = parts
         unit = max(float(scene.heat(parts[np.newaxis])[1].sum()), TINY)
         # Not 0, where all readings are negative: a component without mass never gets any.
-        masses[row, :count] = min(scene.upper, max(float(scene.readings.sum()), 1.0) / unit)
+        masses[row, :count] = min(scene.max_mass, max(float(scene.readings.sum()), 1.0) / unit)
     return places, masses
 
 
@@ -211,30 +226,6 @@ def _lightest_moved(
 def _no_components(scene: Scene, counts: list[int]) -> tuple[FloatArray, FloatArray]:
     middle = (scene.low + scene.high) / 2
     return np.tile(middle, (len(counts), max(counts), 1)), np.zeros((len(counts), max(counts)))
-
-
-def equal_parts(places: FloatArray, weights: FloatArray, count: int) -> FloatArray:
-    """Means of `count` cells that hold equal parts of some weight, by halving along the longer side."""
-    if not weights.any():
-        weights = np.ones(len(places))
-    if count == 1 or len(places) == 1:
-        return np.tile(weights @ places / weights.sum(), (count, 1))
-    axis = int(np.argmax(np.ptp(places, axis=0)))
-    order = np.argsort(places[:, axis], kind="stable")
-    reached = np.cumsum(weights[order])
-    left = count // 2
-    edge = reached[-1] * left / count
-    last = int(np.searchsorted(reached, edge))
-    # The place on the edge belongs to both sides, in part.
-    near, far = weights[order[: last + 1]], weights[order[last:]]
-    far[0] = reached[last] - edge
-    near[-1] -= far[0]
-    return np.concatenate(
-        [
-            equal_parts(places[order[: last + 1]], near, left),
-            equal_parts(places[order[last:]], far, count - left),
-        ]
-    )
 
 
 def _climb(scene: Scene, places: FloatArray, masses: FloatArray) -> list[_Peak]:
@@ -299,7 +290,7 @@ def _move(scene: Scene, state: _State, share: FloatArray, held: FloatArray) -> F
     """A Newton step of every component on what it holds, N log w - w Z(x) - N |x - mean|**2 / 4T.
 
     Z(x) is what a unit at x reads in all. With w = N / Z(x) it is concave in x: the likelihood of
-    an exponential family, a bell cut to the sensors. Where w is held at upper it need not be. Axes
+    an exponential family, a bell cut to the sensors. Where w is held at max_mass it need not be. Axes
     move independently, and no further than half a width.
     """
     square = scene.width**2
@@ -307,8 +298,8 @@ def _move(scene: Scene, state: _State, share: FloatArray, held: FloatArray) -> F
     pull = (share[..., np.newaxis] * state.steps).sum(axis=1) * state.masses[..., np.newaxis]
     weighed = state.heat[..., np.newaxis] * state.steps
     mean, second = weighed.sum(axis=1) / total, (weighed * state.steps).sum(axis=1) / total
-    mass = np.minimum(held[..., np.newaxis] / total, scene.upper)
-    full = mass >= scene.upper
+    mass = np.minimum(held[..., np.newaxis] / total, scene.max_mass)
+    full = mass >= scene.max_mass
     slope = (pull - mass * total * mean) / square
     own = held[..., np.newaxis]
     curve = np.where(
@@ -324,7 +315,7 @@ def _moved(scene: Scene, state: _State, held: FloatArray, move: FloatArray) -> _
     """Components at their new places, with the masses that what they hold gives them there."""
     places = (state.places + move).clip(scene.low, scene.high)
     steps, heat = scene.heat(places)
-    masses = np.minimum(held / np.maximum(heat.sum(axis=1), TINY), scene.upper)
+    masses = np.minimum(held / np.maximum(heat.sum(axis=1), TINY), scene.max_mass)
     return _reading(scene, places, masses, steps, heat)
 
 
@@ -364,15 +355,15 @@ class MixtureEstimator:
             problem.operator,
             problem.readings,
             sigma=noise,
-            upper=problem.max_mass,
+            max_mass=problem.max_mass,
         )
-        limit = {} if problem.max_sources is None else {"most": problem.max_sources}
+        limit = {} if problem.max_sources is None else {"max_sources": problem.max_sources}
         found = mixture(
             scene.operator,
             problem.readings,
             sigma=noise,
             count=problem.count,
-            upper=problem.max_mass,
+            max_mass=problem.max_mass,
             **limit,
         )
         fit = SourceFit(

@@ -75,25 +75,39 @@ def off_grid(
     y: npt.ArrayLike,
     *,
     sigma: float,
-    upper: float = 1.0,
+    max_mass: float = 1.0,
     count: SupportsIndex | None = None,
-    most: SupportsIndex = 8,
+    max_sources: SupportsIndex = 8,
 ) -> OffGrid:
     """Where sources are, not bound to cells, and how many: the likeliest places and masses.
 
-    Least squares over places in the span of the space and masses in [0, upper]. The count is the
+    Least squares over places in the span of the space and masses in [0, max_mass]. The count is the
     one of least chi-square + log(m) (d + 1) count, m readings in d dimensions [schwarz78]: a
     further source must explain more than its coordinates and its mass would by chance. Each count
     starts from R's answer with near cells merged, and from the answer for one source fewer and the
     one more that explains most of what is left, slid to rest together [denoyelle19]. Counts are
-    tried from 1 to `most`, until two in a row score no better; with a `count`, up to it, and it is
+    tried from 1 to `max_sources`, until two in a row score no better; with a `count`, up to it, and it is
     the answer's. Readings R explains by nothing have no sources unless there is a count; where R
     finds none in reach, or fails, the other start remains.
 
+    Args:
+        operator: Heat on a line or in a plane.
+        y: One noisy reading for each sensor.
+        sigma: Standard deviation of the noise of one reading.
+        max_mass: The largest mass of one source.
+        count: How many sources there are; None lets the score decide.
+        max_sources: The most sources that are tried where `count` is None.
+
+    Returns:
+        Sources with standard errors, and the scores of all counts tried.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range, or the operator is no heat between cells.
+
     Limits: the surface has many valleys, and what is found is the lowest of a few. Sources nearer
     than the noise lets tell apart come out as fewer, in their middle; so it pays where sources are
-    few or `upper` is what they have, since that tells how many there must be. A scene with more
-    than `most` sources, or heavier ones than `upper`, is not explained: compare the score with m.
+    few or `max_mass` is what they have, since that tells how many there must be. A scene with more
+    than `max_sources` sources, or heavier ones than `max_mass`, is not explained: compare the score with m.
 
     >>> from sfumato.sensing import heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
@@ -103,11 +117,15 @@ def off_grid(
     >>> found.estimate.places.round(3).tolist(), found.estimate.masses.round(3).tolist()
     ([[0.31], [0.81]], [0.5, 1.0])
     """
-    scene = scene_of(operator, y, sigma=sigma, upper=upper)
-    most = whole("most", most, low=1) if count is None else whole("count", count, low=1)
+    scene = scene_of(operator, y, sigma=sigma, max_mass=max_mass)
+    max_sources = (
+        whole("`max_sources`", max_sources, low=1)
+        if count is None
+        else whole("count", count, low=1)
+    )
     nothing = float(scene.readings @ scene.readings)
     try:
-        found = recover(operator, y, sigma=sigma, upper=upper)
+        found = recover(operator, y, sigma=sigma, max_mass=max_mass)
     except SolverFailed:
         merged: dict[int, tuple[FloatArray, FloatArray]] = {}
     else:
@@ -115,15 +133,15 @@ def off_grid(
             empty = scene.estimate(np.empty((0, scene.axes)), np.empty(0))
             return OffGrid(empty, {0: nothing}, True, None, None)
         places, masses = places_of(operator.space, found.support), found.estimate[found.support]
-        merged = dict(_merged(places, masses / scene.sigma, most))
+        merged = dict(_merged(places, masses / scene.sigma, max_sources))
     if count is not None:
-        *_, fit = _count_up(scene, merged, most, patience=most)
-        return _told(scene, fit, {most: scene.score(fit.chi_square, most)})
-    return _answer(scene, _count_up(scene, merged, most), nothing)
+        *_, fit = _count_up(scene, merged, max_sources, patience=max_sources)
+        return _told(scene, fit, {max_sources: scene.score(fit.chi_square, max_sources)})
+    return _answer(scene, _count_up(scene, merged, max_sources), nothing)
 
 
 def _merged(
-    places: FloatArray, masses: FloatArray, most: int
+    places: FloatArray, masses: FloatArray, max_sources: int
 ) -> Iterator[tuple[int, tuple[FloatArray, FloatArray]]]:
     """R's cells merged into ever fewer clusters, where the mean square distance grows least."""
     if len(places) > CLUSTERS:
@@ -131,7 +149,7 @@ def _merged(
         places = np.array([masses[part] @ places[part] / masses[part].sum() for part in parts])
         masses = np.array([masses[part].sum() for part in parts])
     while len(places):
-        if len(places) <= most:
+        if len(places) <= max_sources:
             yield len(places), (places, masses)
         if len(places) == 1:
             return
@@ -149,7 +167,7 @@ def _merged(
 def _count_up(
     scene: Scene,
     merged: dict[int, tuple[FloatArray, FloatArray]],
-    most: int,
+    max_sources: int,
     *,
     patience: int = PATIENCE,
 ) -> Iterator[Fit]:
@@ -158,7 +176,7 @@ def _count_up(
     units = scene.heat(where[np.newaxis])[1][0]
     best, places, masses = math.inf, np.empty((0, scene.axes)), np.empty(0)
     since = 0
-    for count in range(1, most + 1):
+    for count in range(1, max_sources + 1):
         rest = scene.readings - scene.heat(places[np.newaxis])[1][0] @ masses
         at, mass = one_more(scene, units, rest)
         starts = [(np.vstack([places, where[at]]), np.append(masses, mass))]
@@ -178,8 +196,8 @@ def _count_up(
 
 def candidates(scene: Scene) -> FloatArray:
     """Places a quarter of the width apart, as far as they are not too many, and the sensors' own."""
-    most = LATTICE[scene.axes]
-    steps = np.ceil((scene.high - scene.low) / (scene.width / 4)).clip(1, most - 1)
+    max_sources = LATTICE[scene.axes]
+    steps = np.ceil((scene.high - scene.low) / (scene.width / 4)).clip(1, max_sources - 1)
     lines = [
         np.linspace(low, high, int(n) + 1)
         for low, high, n in zip(scene.low, scene.high, steps, strict=True)
@@ -191,10 +209,10 @@ def candidates(scene: Scene) -> FloatArray:
 def one_more(scene: Scene, units: FloatArray, rest: FloatArray) -> tuple[int, float]:
     """Where one more source takes most of the rest away, and its mass."""
     slope, curve = rest @ units, np.maximum((units * units).sum(axis=0), TINY)
-    mass = (slope / curve).clip(0, scene.upper)
+    mass = (slope / curve).clip(0, scene.max_mass)
     where = int(np.argmax(mass * slope - mass**2 * curve / 2))
     # Where nothing is left a little mass is begun with, else its place could not move.
-    return where, max(float(mass[where]), 0.01 * scene.upper)
+    return where, max(float(mass[where]), 0.01 * scene.max_mass)
 
 
 def least_squares(scene: Scene, places: FloatArray, masses: FloatArray) -> Fit:
@@ -204,7 +222,7 @@ def least_squares(scene: Scene, places: FloatArray, masses: FloatArray) -> Fit:
     """
     batch, count, axes = places.shape
     low = np.concatenate([np.tile(scene.low, count), np.zeros(count)])
-    high = np.concatenate([np.tile(scene.high, count), np.full(count, scene.upper)])
+    high = np.concatenate([np.tile(scene.high, count), np.full(count, scene.max_mass)])
     at = np.concatenate([places.reshape(batch, -1), masses], axis=1).clip(low, high)
     diagonal = np.arange(low.size)
     damping, best, least, rested = np.full(batch, 1e-2), at[0], math.inf, False
@@ -309,15 +327,15 @@ class OffGridEstimator:
             problem.operator,
             problem.readings,
             sigma=noise,
-            upper=problem.max_mass,
+            max_mass=problem.max_mass,
         )
-        limit = {} if problem.max_sources is None else {"most": problem.max_sources}
+        limit = {} if problem.max_sources is None else {"max_sources": problem.max_sources}
         found = off_grid(
             scene.operator,
             problem.readings,
             sigma=noise,
             count=problem.count,
-            upper=problem.max_mass,
+            max_mass=problem.max_mass,
             **limit,
         )
         places, masses = found.place_errors, found.mass_errors

@@ -45,15 +45,15 @@ def posterior(
     *,
     sigma: float,
     rng: np.random.Generator,
-    upper: float = 1.0,
-    most: int | None = None,
+    max_mass: float = 1.0,
+    max_sources: int | None = None,
     masses: Masses = "learned",
 ) -> SourcePosterior:
     """Draws of the sources that could have led to readings, by what is believed of sources beforehand.
 
-    Believed is: from 1 to `most` sources, each number as likely (12; where the readings then ask
+    Believed is: from 1 to `max_sources` sources, each number as likely (12; where the readings then ask
     for 12, 24 and so on up to 64); each source in any cell; and of their masses either (`known`)
-    that all are `upper`, or (`free`) that they are uniform between an unknown floor and `upper`.
+    that all are `max_mass`, or (`free`) that they are uniform between an unknown floor and `max_mass`.
     `learned` gives both the same chance and lets the readings decide. Noise is Gaussian.
 
     Annealed particles [delmoral06]: two populations for each belief about masses, from the prior to
@@ -65,15 +65,33 @@ def posterior(
     cells are looked at closer, with less of it, around what is found so, and where what that leaves
     looks like a source of three deviations or more; if that is everywhere, the larger sigma stays.
 
-    Limits. The error is that of the prior where it is wrong: more sources than `most`, masses above
-    `upper` or sources that are not points but spread out come out as the nearest set of points;
-    `message` tells where no such set fits. One source above `upper` comes out as several beside each
-    other, and is then missed by more than R misses it: rather take `upper` too large. Spaces of
+    Args:
+        operator: Maps masses of cells to readings.
+        y: One noisy reading for each sensor.
+        sigma: Standard deviation of the noise of one reading.
+        rng: A NumPy generator for the draws.
+        max_mass: The largest mass of one source.
+        max_sources: The most sources to consider, 1 to 64; None lets the readings decide from 12 on.
+        masses: What is believed of masses: "learned", "known" or "free".
+
+    Returns:
+        Weighted draws, whether they mixed, and a message where beliefs are wrong.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range, or there are too many cells.
+        SolverFailed: If readings are too large for their noise to be drawn from.
+
+    Limits. The error is that of the prior where it is wrong: more sources than `max_sources`, masses above
+    `max_mass` or sources that are not points but spread out come out as the nearest set of points;
+    `message` tells where no such set fits. One source above `max_mass` comes out as several beside each
+    other, and is then missed by more than R misses it: rather take `max_mass` too large. Spaces of
     more than 4,096 cells of which none may stand for others are refused.
     """
     readings = readings_of(operator, y)
-    noise, top = positive("sigma", sigma), positive("upper", upper)
-    believed = MOST if most is None else whole("most", most, low=1, high=LIMIT)
+    noise, top = positive("sigma", sigma), positive("`max_mass`", max_mass)
+    believed = (
+        MOST if max_sources is None else whole("`max_sources`", max_sources, low=1, high=LIMIT)
+    )
     if masses not in get_args(Masses):
         raise InvalidParameter(
             f"masses are 'learned', 'known' or 'free', got {masses!r}; nothing was recovered"
@@ -83,7 +101,7 @@ def posterior(
     while True:
         found = _closing_in(operator, readings, noise, top, believed, beliefs, rng)
         crowded = found.counts.size > believed and found.counts[believed] > CROWDED
-        if most is not None or believed == LIMIT or not crowded:
+        if max_sources is not None or believed == LIMIT or not crowded:
             return found
         believed = min(2 * believed, LIMIT)
 
@@ -93,7 +111,7 @@ def _closing_in(
     readings: FloatArray,
     noise: float,
     top: float,
-    most: int,
+    max_sources: int,
     beliefs: tuple[bool, ...],
     rng: np.random.Generator,
 ) -> SourcePosterior:
@@ -109,14 +127,16 @@ def _closing_in(
         scene = Looked(
             operator, readings, noise, max(1.0, min(blur, seen) / noise), top, runs, table
         )
-        nearer = closer(runs, _drawn(scene, most, beliefs, rng, tries=1).shares[runs.middles])
+        nearer = closer(
+            runs, _drawn(scene, max_sources, beliefs, rng, tries=1).shares[runs.middles]
+        )
         if nearer is None:
             break
         runs, table = nearer, _gram(operator, nearer.middles)
         blur = runs.change * top / BLUR
     for _ in range(1 + AGAIN):
         scene = Looked(operator, readings, noise, max(1.0, blur / noise), top, runs, table)
-        found = _drawn(scene, most, beliefs, rng)
+        found = _drawn(scene, max_sources, beliefs, rng)
         added = _with_faint(found, runs, first, norms)
         if added is None:
             break
@@ -150,14 +170,14 @@ class Looked:
     readings: FloatArray
     sigma: float
     widened: float
-    upper: float
+    max_mass: float
     runs: Runs
     table: tuple[FloatArray, IntArray, IntArray]
 
 
 def _drawn(
     scene: Looked,
-    most: int,
+    max_sources: int,
     beliefs: tuple[bool, ...],
     rng: np.random.Generator,
     *,
@@ -169,12 +189,12 @@ def _drawn(
     gram = gram / variance
     score = scene.operator.adjoint(scene.readings)[scene.runs.middles] / variance
     # A source is in any cell: as likely in these runs as they are a share of the space.
-    log_prior = np.arange(most + 1, dtype=np.float64) * math.log(scene.runs.share)
+    log_prior = np.arange(max_sources + 1, dtype=np.float64) * math.log(scene.runs.share)
     log_prior[0] = -math.inf
     log_prior -= float(logsumexp(log_prior))
     for particles in (PARTICLES_OF_MANY if len(gram) > MANY else PARTICLES)[:tries]:
         tasks = [(free, chance) for free in beliefs for chance in rng.spawn(HALVES)]
-        run = partial(_population, gram, score, log_prior, scene.upper, particles, (first, to))
+        run = partial(_population, gram, score, log_prior, scene.max_mass, particles, (first, to))
         with ThreadPoolExecutor(2) as pool:
             populations = list(pool.map(run, tasks))
         if any(math.isnan(one.evidence) for one in populations):
@@ -182,7 +202,7 @@ def _drawn(
                 f"readings so many times larger than their noise, {scene.sigma:.3g}, are beyond what can be "
                 "drawn from; no estimate was made"
             )
-        found = _together(scene, populations, gram, score, most, both=len(beliefs) > 1)
+        found = _together(scene, populations, gram, score, max_sources, both=len(beliefs) > 1)
         if found.mixing.mixed:
             break
     return found
@@ -219,7 +239,7 @@ def _together(
     populations: list[Population],
     gram: FloatArray,
     score: FloatArray,
-    most: int,
+    max_sources: int,
     *,
     both: bool,
 ) -> SourcePosterior:
@@ -234,7 +254,7 @@ def _together(
     pooled /= pooled.sum()
     weights = np.repeat(pooled / HALVES, HALVES * size) / size
     counts = np.concatenate([one.counts for one in populations])
-    held = np.arange(most) < counts[:, np.newaxis]
+    held = np.arange(max_sources) < counts[:, np.newaxis]
     at = np.where(held, np.concatenate([one.cells for one in populations]), 0)
     cells = np.where(held, looked_at[at], -1)
     masses = np.where(held, np.concatenate([one.masses for one in populations]), 0.0)
@@ -260,7 +280,7 @@ def _together(
         operator,
         scene.readings,
         scene.sigma,
-        scene.upper,
+        scene.max_mass,
         read_only(cells[kept_weights]),
         read_only(masses[kept_weights]),
         read_only(weights[kept_weights] / weights.sum()),
@@ -270,7 +290,7 @@ def _together(
         scene.runs.reach,
         scene.widened,
         float(chdtrc(scene.readings.size, square)),
-        most,
+        max_sources,
     )
 
 

@@ -24,7 +24,7 @@ class SourcePosterior:
     """Sources that could have led to the readings: so many draws of them, each with its weight.
 
     `cells` and `masses` have one row for each draw; -1 and 0 fill the rows. `weights` total 1.
-    `known` is the probability that every source has mass `upper`, if that was to be learned.
+    `known` is the probability that every source has mass `max_mass`, if that was to be learned.
     `looked_at` are the cells where sources were looked for: all of them, or on fine lines and grids
     some that stand for others, none of them farther away than `reach`. `fits` is the p-value of the
     draw that fits best: where it is tiny nothing that is believed explains the readings, and `message`
@@ -35,7 +35,7 @@ class SourcePosterior:
     operator: Operator
     readings: FloatArray
     sigma: float
-    upper: float
+    max_mass: float
     cells: IntArray
     masses: FloatArray
     weights: FloatArray
@@ -45,7 +45,7 @@ class SourcePosterior:
     reach: float
     widened: float
     fits: float
-    most: int
+    max_sources: int
 
     @property
     def counts(self) -> FloatArray:
@@ -79,7 +79,7 @@ class SourcePosterior:
         """A warning where beliefs are wrong as far as the readings can tell, or nothing."""
         if self.fits < UNEXPLAINED:
             return (
-                f"no {self.most} sources of mass {self.upper:g} or less explain the readings "
+                f"no {self.max_sources} sources of mass {self.max_mass:g} or less explain the readings "
                 f"({p_said(self.fits)}): do not rely on the answer; the least mass (R) asks for less"
             )
         if self.widened > WIDE:
@@ -87,8 +87,10 @@ class SourcePosterior:
                 f"cells are so fine that noise was taken to be {self.widened:.2g} times larger: the answer "
                 "says less than the readings do; take coarser cells, or the least mass (R)"
             )
-        if self.counts.size > self.most and self.counts[self.most] > CROWDED:
-            return f"there may be more than {self.most} sources, the most that are believed in"
+        if self.counts.size > self.max_sources and self.counts[self.max_sources] > CROWDED:
+            return (
+                f"there may be more than {self.max_sources} sources, the most that are believed in"
+            )
         return ""
 
     def total(self, level: float = 0.9) -> tuple[float, float]:

@@ -43,12 +43,12 @@ class Certified:
 
 def certify(problem: Problem, vertex: Vertex) -> Certified:
     """The answer at a vertex, without compression: one more solution of its equations, then the proof."""
-    upper, radius = problem.upper, problem.radius
-    full = np.full(vertex.full.size, upper)
+    max_mass, radius = problem.max_mass, problem.radius
+    full = np.full(vertex.full.size, max_mass)
     base = (problem.readings - _spread(problem.operator, vertex.full, full)).astype(np.float64)
     within = radius
     for _ in range(3):
-        free, z = _polish(vertex, base, within, upper)
+        free, z = _polish(vertex, base, within, max_mass)
         inside = free > 0
         cells = np.concatenate([vertex.free[inside], vertex.full])
         values = np.concatenate([free[inside], full])
@@ -62,7 +62,7 @@ def certify(problem: Problem, vertex: Vertex) -> Certified:
 
 
 def _polish(
-    vertex: Vertex, base: FloatArray, radius: float, upper: float
+    vertex: Vertex, base: FloatArray, radius: float, max_mass: float
 ) -> tuple[FloatArray, FloatArray]:
     """Values of the free cells and the dual vector (see `crossover_kernel` for the formulas)."""
     basis, triangle = vertex.basis, vertex.triangle
@@ -84,13 +84,15 @@ def _polish(
     unit_w = w / steep
     mu = math.sqrt(max((within - size) * (within + size), 0.0) / (unit_w @ unit_w))
     values, _ = lapack.dtrtrs(triangle, inside + again - mu * unit * unit_w)
-    return np.clip(values, 0.0, upper), scaled * (steep / mu) + basis @ w if mu > 0 else vertex.dual
+    return np.clip(values, 0.0, max_mass), scaled * (
+        steep / mu
+    ) + basis @ w if mu > 0 else vertex.dual
 
 
 def _bound(problem: Problem, z: FloatArray, objective: float) -> tuple[FloatArray, float]:
     """The dual vector, perhaps a little shorter, and the lower bound on all totals that it proves.
 
-    A cell at the level of 1 is above it by rounding half of the time. That costs upper for each
+    A cell at the level of 1 is above it by rounding half of the time. That costs max_mass for each
     such cell; shrinking z by as much costs no more than that share of the bound. What is shorter is
     rounded anew, so it is weighed anew.
     """
@@ -133,15 +135,15 @@ def ray_margin(problem: Problem, ray: FloatArray) -> float:
 def _proved(
     problem: Problem, z: FloatArray, over: LongArray, error: float, objective: float
 ) -> float:
-    """The value y'z - radius |z| - upper sum over, less what rounding may have added to it.
+    """The value y'z - radius |z| - max_mass sum over, less what rounding may have added to it.
 
     A sum of k products is off by at most k units of rounding of the sum of their sizes [higham02,
     sec. 3.1]. Sources of a total above the objective need no bound; others have f'over <= objective
-    max over, which is less where upper is large.
+    max over, which is less where max_mass is large.
     """
     y, long = problem.readings.astype(LONG), z.astype(LONG)
     size = problem.radius * length(z)
-    paid = problem.upper * (over.sum() + error)
+    paid = problem.max_mass * (over.sum() + error)
     if objective < math.inf:
         paid = min(paid, objective * (over.max(initial=0) + error))
     rounding = 4 * (z.size + 4) * LONG_EPS * (np.abs(y) @ np.abs(long) + size + paid)

@@ -37,7 +37,7 @@ class Problem:
     operator: Operator
     readings: FloatArray
     radius: float
-    upper: float
+    max_mass: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +122,12 @@ def fits(operator: Operator) -> bool:
 
 
 def _units(problem: Problem, block: Block) -> _Units:
-    """A source is upper, or |y|^2 / max M'y if that is less: no total explains all readings with less."""
+    """A source is max_mass, or |y|^2 / max M'y if that is less: no total explains all with less."""
     reading = power_of_two(float(np.abs(problem.readings).max()))
     b, rest = block.split(problem.readings / reading)
     top = float((b @ block.rows).max())
     least = reading * (float(b @ b + rest @ rest) / top) if top > 0 else math.inf
-    return _Units(reading, power_of_two(min(least, problem.upper)))
+    return _Units(reading, power_of_two(min(least, problem.max_mass)))
 
 
 def _solve(problem: Problem, block: Block, units: _Units, guess: FloatArray, mu: float) -> _Solved:
@@ -139,24 +139,24 @@ def _solve(problem: Problem, block: Block, units: _Units, guess: FloatArray, mu:
         status = INFEASIBLE if rest.any() else LOST
         return _Solved(status, np.zeros(block.cells.size), rest, 0.0, NONE, NONE)
     radius = near = math.sqrt((whole - size) * (whole + size))
-    upper = problem.upper / units.source
+    max_mass = problem.max_mass / units.source
     status = LOST
     if guess.size:
         status, f, inner, mu, free, state, _ = crossover(
-            rows, b, radius, upper, guess, mu, SLACK, 1000
+            rows, b, radius, max_mass, guess, mu, SLACK, 1000
         )
     if status == LOST:
-        guess, z, near = interior(rows, b, radius, upper, 1e-7, 80)
+        guess, z, near = interior(rows, b, radius, max_mass, 1e-7, 80)
         mu = radius / max(math.sqrt(z @ z), 1e-300)
         status, f, inner, mu, free, state, _ = crossover(
-            rows, b, radius, upper, guess, mu, SLACK, 1000
+            rows, b, radius, max_mass, guess, mu, SLACK, 1000
         )
     if status == LOST:
         # The radius leaves no room, or hardly any: walk from a wider one that surely does.
         room = 1.01 * max(near, radius)
-        guess, z, _ = interior(rows, b, room, upper, 1e-10, 80)
+        guess, z, _ = interior(rows, b, room, max_mass, 1e-10, 80)
         mu = room / max(math.sqrt(z @ z), 1e-300)
         status, f, inner, mu, free, state, _ = crossover(
-            rows, b, radius, upper, guess, mu, SLACK, 20_000
+            rows, b, radius, max_mass, guess, mu, SLACK, 20_000
         )
     return _Solved(status, f, block.out(inner, rest), mu, free, np.flatnonzero(state == FULL))

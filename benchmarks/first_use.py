@@ -63,7 +63,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         budget = ["--epsilon", "2", "--unit", "user", "--source", "city", "--quiet"]
-        cpu(COMMAND, "heatmap", "city", "city.parquet", "--users", "5000", folder=folder)
+        cpu(COMMAND, "heatmap", "city", "city.parquet", "--users", "5000", "--quiet", folder=folder)
         cpu(COMMAND, "ledger", "create", "city.ledger", *budget, folder=folder)
         nothing = min(cpu("pass", folder=folder) for _ in range(5))
         imported = min(cpu("import sfumato", folder=folder) for _ in range(5)) - nothing

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from tests.cli.sense_runs import TOLD, alone, answer, clear, done, refused, rows, table
 
+from sfumato._random import seed_of
 from sfumato.figures import sheet
 from sfumato.sensing import heat_line, read_recovery, read_site
-from sfumato.sensing._chance import seed_of
 from sfumato.sensing.recovery.answer import Answer, CredibleRegion
 from sfumato.sensing.recovery.estimate import Estimate
 from sfumato.sensing.recovery.estimators.off_grid import distinguishes

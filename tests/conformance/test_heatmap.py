@@ -28,6 +28,7 @@ from sfumato.heatmap import (
     release_heatmap,
 )
 from sfumato.heatmap.analysis import Zone, ZoneTotal
+from sfumato.heatmap.inference import noise_share
 from sfumato.heatmap.methods.baselines import CoarseMethod
 from sfumato.heatmap.results import (
     DrawResult,
@@ -170,6 +171,28 @@ def test_a_release_is_the_same_from_command_call_and_file(case: str) -> None:
         assert read_heatmap(by_call).to_json() == whole
     assert ReleaseResult.from_json(json.loads(json.dumps(result.to_json()))) == result
     assert result.by_group[result.maps[-1].group] is result.maps[-1]
+
+
+@pytest.mark.parametrize("method", ["zoom", "pyramid", "laplace", "privtree", "adaptive"])
+def test_files_of_before_open_as_they_did(method: str) -> None:
+    """Maps did not always say the scale of their noise, and that they are a posterior's mean."""
+    found = call(
+        release_heatmap,
+        "rows.parquet",
+        user="user",
+        bounds=BOX,
+        levels=4,
+        method=method,
+        ledger=ledger("city.ledger"),
+        epsilon=1,
+        outputs="map.json",
+    )
+    whole = json.loads(Path("map.json").read_text())
+    old = {key: value for key, value in whole.items() if key not in ("noise_scale", "mean_is_map")}
+    Path("old.json").write_text(json.dumps(old))
+    again, (one,) = read_heatmap("old.json"), found.maps
+    assert again.to_json() == one.to_json()
+    assert noise_share(again) == noise_share(one)
 
 
 def test_typed_values_and_words_are_the_same_release() -> None:

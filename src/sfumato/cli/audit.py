@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato._random import generator
 from sfumato.cli import audit_door
 from sfumato.cli.audit_live import aside, live, watching
 from sfumato.cli.audit_options import (
@@ -40,7 +41,6 @@ from sfumato.cli.audit_options import (
     mechanism_of,
     plan_commands,
 )
-from sfumato.cli.chance import chance
 from sfumato.cli.console import (
     DONE,
     FAILED,
@@ -187,7 +187,7 @@ def run(
                 band=(report is not None and not command) if band is None else band,
                 certify=certificate,
                 round_bits=bits,
-                rng=chance() if data else None,
+                rng=generator() if data else None,
                 watch=watch,
             )
     except Unverifiable as problem:  # nobody's mistake: neither yes nor no
@@ -268,7 +268,7 @@ def selftest(
 
     with live(f"auditing the catalogue, {audits} times each", quiet=quiet or json) as tell:
         watch = None if tell is None else lambda name, done: tell(f"{name}: {done:,} audits")
-        found = check_auditor(audits=audits, rng=chance(seed), watch=watch)
+        found = check_auditor(audits=audits, rng=generator(seed), watch=watch)
     lines = selftest_lines(found, option=flag)
     show({**found.to_json(), "said": lines}, "\n".join(lines), json=json)
     raise typer.Exit(DONE if found.passed else FAILED)

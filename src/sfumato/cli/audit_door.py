@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from sfumato._random import generator
 from sfumato.cli.audit_live import live
-from sfumato.cli.chance import chance
 from sfumato.cli.console import (
     DONE,
     FAILED,
@@ -114,7 +114,7 @@ def replay_release(
             columns,
             area,
             public=public,
-            rng=chance(seed),
+            rng=generator(seed),
             neighbors=neighbors,
             groups=groups,
             engine=engine.value,

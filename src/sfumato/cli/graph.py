@@ -12,7 +12,7 @@ from typing import Annotated, Literal, ParamSpec, TypeVar
 
 import typer
 
-from sfumato.cli.chance import chance
+from sfumato._random import generator
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
 from sfumato.errors import InvalidParameter
 from sfumato.files import check_outputs, check_writable, write_file
@@ -246,7 +246,7 @@ def simulate(
     """Make up a network of even blocks: to try everything on, or to see what one like yours would tell."""
     from sfumato.graphon import simulate_network, write_network
 
-    drawn = simulate_network(n, k, rho=rho, between=between, rng=chance(seed))
+    drawn = simulate_network(n, k, rho=rho, between=between, rng=generator(seed))
     paths = write_network(drawn, folder).to_json()
     say(f"made up {n:,} nodes and {len(drawn.network.edges):,} edges", quiet=quiet or json)
     show(paths, "\n".join(paths.values()), json=json)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.chance import chance
+from sfumato._random import generator
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.heatmap_options import four_numbers
 from sfumato.cli.sense_options import (
@@ -153,7 +153,7 @@ def plan(
             trials=trials,
             target=want,
             curves=curves or out is not None,
-            rng=chance(seed),
+            rng=generator(seed),
             watch=watch,
         )
     if plot is not None:
@@ -276,7 +276,7 @@ def place(
             mass=mass,
             trials=trials,
             sources=sources,
-            rng=chance(seed),
+            rng=generator(seed),
             watch=watch,
             **described,
         )

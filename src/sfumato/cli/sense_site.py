@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.chance import chance
+from sfumato._random import generator
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.heatmap_options import four_numbers
 from sfumato.cli.ledger import budget_of
@@ -180,7 +180,7 @@ def simulate(
         options=synthetic(on, sensors, cells, diffusion_time, radius, length),
         site=site,
         sources=sources,
-        rng=chance(seed),
+        rng=generator(seed),
         folder=folder,
     )
     say(simulation_remark(result), quiet=quiet or json)

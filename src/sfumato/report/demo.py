@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato._random import generator
 from sfumato.figures import draw_maps
 from sfumato.files import write_file
 from sfumato.heatmap import HeatmapRelease
@@ -18,7 +19,6 @@ from sfumato.heatmap.benchmark import (
     DEMO_ROWS,
     DemoCity,
     check_demo_folder,
-    generator,
     release_demo_city,
 )
 from sfumato.report import demo_sensors

@@ -1,4 +1,3 @@
-from ._chance import generator
 from .contenders import (
     BuiltinMethod,
     Contender,
@@ -92,7 +91,6 @@ __all__ = [
     "digest",
     "epsilons_of",
     "first_table",
-    "generator",
     "heatmap",
     "known_noise",
     "maps_of_sample",

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato._random import generator
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.analysis.metrics import compare
-from sfumato.heatmap.benchmark._chance import generator
 from sfumato.heatmap.benchmark.contenders import (
     BuiltinMethod,
     Contender,

@@ -9,10 +9,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from sfumato._random import generator
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.files import whole_file
-from sfumato.heatmap.benchmark._chance import generator
 from sfumato.spaces import Bounds
 
 Family = Literal["town", "street", "gaze"]

@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from sfumato._random import generator, seed_of
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.sensing._chance import generator, seed_of
 from sfumato.sensing.diagnostics.field import fit_field
 from sfumato.sensing.diagnostics.fitted_field import Field
 from sfumato.sensing.diagnostics.misfit import misfit

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato._random import generator, seed_of
 from sfumato.errors import InvalidInput
-from sfumato.sensing._chance import generator, seed_of
 from sfumato.sensing.diagnostics.field_sensors import rows_without, suspects
 from sfumato.sensing.model.operators.protocol import part_of
 from sfumato.sensing.model.site import Site, part_of_site

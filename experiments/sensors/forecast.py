@@ -20,11 +20,11 @@ from sfumato.sensing import Site, heat_line, heat_plane, plan
 from sfumato.sensing.model.operators import Operator, even_places
 from sfumato.sensing.planning import (
     ESTIMATORS,
-    MOST,
+    MAX_TRIALS,
     ErrorForecast,
-    MadeUpMasses,
     Scene,
-    draw_lots,
+    SyntheticMasses,
+    draw_trials,
     error_of,
     forecast_recovery,
 )
@@ -41,7 +41,7 @@ class Setting:
     T: float
     epsilon: float
     k: int
-    masses: MadeUpMasses = "known"
+    masses: SyntheticMasses = "known"
     plane: bool = False
 
     @property
@@ -74,7 +74,7 @@ SETTINGS = (
 def held(setting: Setting, forecast: ErrorForecast, trials: int) -> tuple[float, bool]:
     """The measured mean of other trials than those of the forecast, and whether it was foreseen."""
     scene = setting.scene
-    lots = draw_lots(scene, trials, rng=generator("measured", setting))
+    lots = draw_trials(scene, trials, rng=generator("measured", setting))
     mean = float(np.nanmean([error_of(scene, lot, forecast.estimator) for lot in lots]))
     return mean, forecast.low <= mean <= forecast.high
 
@@ -90,7 +90,9 @@ def main(words: list[str]) -> int:
         found = forecast_recovery(
             setting.scene,
             rng=generator("forecast", setting),
-            most=trials if "--quick" in words else MOST,  # as many as `sense plan` takes
+            max_trials=trials
+            if "--quick" in words
+            else MAX_TRIALS,  # as many as `sense plan` takes
             estimators=asked,
         )
         for one in (found.least_mass, found.bayes):

@@ -12,7 +12,7 @@ from tests.cli.sense_runs import TOLD, alone, answer, done, refused, rows, table
 from sfumato.privacy import ApproxDP, MovedMass, SwappedCells
 from sfumato.sensing import Sensors, Site, heat_line, linear, read_site
 from sfumato.sensing.planning import place_sensors
-from sfumato.sensing.planning.forecast import Estimator, Lot, Scene
+from sfumato.sensing.planning.forecast import Estimator, Scene, Trial
 from sfumato.spaces import Line
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("alone_here")]
@@ -172,7 +172,7 @@ def test_simulated_trials_without_an_answer_are_told() -> None:
     assert "left out" not in done(*words).stdout
     seen = iter(range(10))
 
-    def some(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    def some(scene: Scene, lot: Trial, estimator: Estimator) -> float:
         return float("nan") if next(seen) == 3 else 0.1
 
     with mock.patch("sfumato.sensing.planning.placement.error_of", some):

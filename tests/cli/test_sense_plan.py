@@ -19,7 +19,7 @@ from sfumato.privacy.accounting.codec import encode
 from sfumato.sensing import Site, heat_line, linear, plan, read_site, resolution
 from sfumato.sensing.planning import design as designs
 from sfumato.sensing.planning import requirement as needs
-from sfumato.sensing.planning.forecast import Estimator, Lot, Scene
+from sfumato.sensing.planning.forecast import Estimator, Scene, Trial
 from sfumato.sensing.release.rounds import cost_after, noise_for
 from sfumato.spaces import Line
 
@@ -161,7 +161,7 @@ def test_readings_share_what_they_may_cost() -> None:
     )
 
 
-def by_law(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+def by_law(scene: Scene, lot: Trial, estimator: Estimator) -> float:
     """Errors in place of recoveries: sigma times chance."""
     return float(scene.sigma * (1 + lot.masses[0]) / len(scene.operator.sensors))
 
@@ -279,7 +279,7 @@ def test_what_is_planned_for_shared_readings_is_what_a_release_charges_and_says(
 
 
 def test_a_page_is_drawn_where_no_trial_was_wrong() -> None:
-    def exact(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    def exact(scene: Scene, lot: Trial, estimator: Estimator) -> float:
         return (
             0.0
             if estimator == "bayes median" and scene.sigma < 0.03
@@ -349,7 +349,7 @@ def test_a_plan_ends_with_what_curves_would_show() -> None:
 def test_the_best_time_is_that_of_the_better_estimator() -> None:
     """R is right at the planned time and the Bayes median, which is worse here, at half of it."""
 
-    def law(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    def law(scene: Scene, lot: Trial, estimator: Estimator) -> float:
         early = scene.operator.time == 0.025
         off = 0.1 + 0.01 * float(lot.masses[0])
         return off * (2 if early else 1) if estimator == "least mass" else off * (4 if early else 8)

@@ -16,7 +16,7 @@ from tests.cli.sense_runs import alone, answer, clear, done, run
 from sfumato.errors import InvalidParameter
 from sfumato.sensing import Operator, heat_line
 from sfumato.sensing.pipeline import recover_sources
-from sfumato.sensing.planning import Scene, draw_lots, error_of
+from sfumato.sensing.planning import Scene, draw_trials, error_of
 from sfumato.sensing.recovery import Answer, CredibleRegion, Estimate, places_of
 from sfumato.sensing.recovery.estimators import (
     RecoveryProblem,
@@ -93,7 +93,7 @@ def test_it_takes_the_options_it_says_and_no_others() -> None:
 def test_it_is_in_the_table_of_estimators_and_can_be_forecast(rng: np.random.Generator) -> None:
     assert "loudest" in run_trial(Setting("1 source, mass 1", 1), 0).errors
     scene = Scene(heat_line(sources=20, sensors=8, diffusion_time=0.01), 0.01)
-    (trial,) = draw_lots(scene, 1, rng=rng)
+    (trial,) = draw_trials(scene, 1, rng=rng)
     assert error_of(scene, trial, "loudest") == pytest.approx(0, abs=0.05)
 
 

@@ -24,7 +24,7 @@ from sfumato.sensing.planning.design import (
     error_curve,
     values_on,
 )
-from sfumato.sensing.planning.forecast import ESTIMATORS, Estimator, Lot, Scene
+from sfumato.sensing.planning.forecast import ESTIMATORS, Estimator, Scene, Trial
 from sfumato.sensing.planning.papers_bounds import papers_bounds
 from sfumato.sensing.planning.requirement import crossing, required
 from sfumato.sensing.release.readings import plan as plan_of
@@ -133,7 +133,7 @@ def test_a_matrix_is_what_it_is(rng: np.random.Generator) -> None:
 def _by_law(power: float, axis: Axis) -> object:
     """Errors in place of recoveries: the axis to a power, times chance that all values share."""
 
-    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    def error(scene: Scene, lot: Trial, estimator: Estimator) -> float:
         x = len(scene.operator.sensors) if axis == "sensors" else 1 / scene.sigma
         return float(lot.masses[0] * x**power)
 
@@ -171,7 +171,7 @@ def test_more_sensors_may_be_worse_and_enough_is_said(rng: np.random.Generator) 
     """Least at 20 of 2, 5, 10, 20, 40, ...; 10 are within a tenth; 12 at 10 is above what is wanted."""
     law = {2: 30.0, 5: 20.0, 10: 10.5, 20: 10.0, 40: 11.5}
 
-    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    def error(scene: Scene, lot: Trial, estimator: Estimator) -> float:
         return law.get(len(scene.operator.sensors), 14.0) + 1e-3 * float(lot.masses[0])
 
     base = Design(LINE, ZCDP(8))
@@ -187,7 +187,7 @@ def test_more_sensors_may_be_worse_and_enough_is_said(rng: np.random.Generator) 
 
 @pytest.mark.unit
 def test_answers_that_are_all_right_have_a_place_too(rng: np.random.Generator) -> None:
-    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    def error(scene: Scene, lot: Trial, estimator: Estimator) -> float:
         return 0.0 if len(scene.operator.sensors) > 20 else 1.0 + float(lot.masses[0])
 
     with mock.patch.object(need_module, "error_of", error):
@@ -206,7 +206,7 @@ def test_what_is_too_little_and_what_is_enough_holds(rng: np.random.Generator) -
     of 150 searches in 3.75 with a deviation of 1.9. The rival believes the means.
     """
 
-    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    def error(scene: Scene, lot: Trial, estimator: Estimator) -> float:
         m = len(scene.operator.sensors)
         chance = np.random.default_rng([m, int(1e9 * lot.masses[0])])
         return float(2 / math.sqrt(m) * chance.exponential())
@@ -238,7 +238,7 @@ def test_values_without_a_noise_are_left_out(rng: np.random.Generator) -> None:
             raise InvalidParameter("too much noise")
         return real(site, loss, **rest)
 
-    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    def error(scene: Scene, lot: Trial, estimator: Estimator) -> float:
         return scene.sigma * (1 + float(lot.masses[0]))
 
     with (
@@ -261,9 +261,9 @@ def test_few_trials_say_where_all_of_them_are_worth_their_time(rng: np.random.Ge
     and 160.
     """
     calls: dict[int, int] = {}
-    first: list[Lot] = []
+    first: list[Trial] = []
 
-    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    def error(scene: Scene, lot: Trial, estimator: Estimator) -> float:
         m = len(scene.operator.sensors)
         calls[m] = calls.get(m, 0) + 1
         known = any(lot is one for one in first)
@@ -315,7 +315,7 @@ def test_what_is_as_good_and_what_helps_is_told_trial_by_trial() -> None:
 
 @pytest.mark.unit
 def test_the_best_is_that_of_the_estimator_that_is_used(rng: np.random.Generator) -> None:
-    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    def error(scene: Scene, lot: Trial, estimator: Estimator) -> float:
         early = scene.operator.time == 0.025
         return float(lot.masses[0]) + (early if estimator == "least mass" else not early)
 
@@ -347,7 +347,7 @@ def test_the_best_is_that_of_the_estimator_that_is_used(rng: np.random.Generator
 
 @pytest.mark.property
 def test_a_crossing_lies_on_the_line() -> None:
-    value = crossing((10.0, 20.0), (0.4, 0.1), want=0.2)
+    value = crossing((10.0, 20.0), (0.4, 0.1), target=0.2)
     assert value == pytest.approx(10 * math.sqrt(2))
 
 

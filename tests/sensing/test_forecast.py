@@ -16,7 +16,7 @@ from sfumato.sensing.planning import forecast as module
 from sfumato.sensing.planning import synthetic_sources
 from sfumato.sensing.planning.forecast import (
     Scene,
-    draw_lots,
+    draw_trials,
     error_of,
     error_ratio,
     forecast_recovery,
@@ -32,7 +32,7 @@ LINE = heat_line(sources=20, sensors=8, diffusion_time=0.05)
 
 @pytest.mark.unit
 def test_a_lot_is_the_same_chance_in_every_scene(rng: np.random.Generator) -> None:
-    (lot,) = draw_lots(Scene(LINE, 0.1, 3, "free"), 1, rng=rng, sources=5, sensors=12)
+    (lot,) = draw_trials(Scene(LINE, 0.1, 3, "free"), 1, rng=rng, sources=5, sensors=12)
     assert (lot.cells.size, lot.masses.size, lot.noise.size) == (5, 5, 12)
     one, three = Scene(LINE, 0.1), Scene(LINE, 0.1, 3)
     assert np.flatnonzero(sources_of(one, lot)).tolist() == [lot.cells[0]]
@@ -68,7 +68,7 @@ def test_the_least_mass_is_scored_as_the_issue_says(rng: np.random.Generator) ->
     """Optimal as it is, nothing found as spread evenly, infeasible at the smallest radius with an answer."""
     for sigma, wanted in ((0.05, "optimal"), (50.0, "zero")):
         scene = Scene(LINE, sigma)
-        (lot,) = draw_lots(scene, 1, rng=rng)
+        (lot,) = draw_trials(scene, 1, rng=rng)
         truth = sources_of(scene, lot)
         found = recover(LINE, LINE.readings(truth) + sigma * lot.noise, sigma=sigma)
         assert found.status == wanted
@@ -80,7 +80,7 @@ def test_the_least_mass_is_scored_as_the_issue_says(rng: np.random.Generator) ->
     # Less noise is claimed than there is: nothing fits, and the best fit has a distance all the
     # same.
     scene = Scene(LINE, 1e-6)
-    lot = module.Lot(np.array([4]), np.ones(1), 1e5 * rng.standard_normal(8), rng)
+    lot = module.Trial(np.array([4]), np.ones(1), 1e5 * rng.standard_normal(8), rng)
     y = LINE.readings(sources_of(scene, lot)) + 0.1 * lot.noise / 1e5
     assert recover(LINE, y, sigma=1e-6).status == "infeasible"
     assert 0 <= error_of(scene, lot, "least mass") < error_of_nothing(LINE, sources_of(scene, lot))
@@ -98,12 +98,12 @@ def test_what_can_be_said_without_a_reading(rng: np.random.Generator) -> None:
         if isinstance(flat.space, Grid)
         else flat
     )
-    (lot,) = draw_lots(Scene(flat, 1.0, 2), 1, rng=rng)
+    (lot,) = draw_trials(Scene(flat, 1.0, 2), 1, rng=rng)
     # The same places as a grid and as points.
     assert error_of_nothing(flat, sources_of(Scene(flat, 1.0, 2), lot)) == pytest.approx(
         error_of_nothing(some, sources_of(Scene(some, 1.0, 2), lot))
     )
-    middle = module.Lot(np.array([9]), np.ones(1), np.zeros(8), rng)
+    middle = module.Trial(np.array([9]), np.ones(1), np.zeros(8), rng)
     off = np.abs(LINE.space.positions - LINE.space.positions[9]).mean()
     assert error_of_nothing(LINE, sources_of(Scene(LINE, 1.0), middle)) == pytest.approx(off)
 
@@ -162,7 +162,7 @@ def test_a_forecast_ends_when_it_is_narrow(rng: np.random.Generator) -> None:
     """With errors of a known law in place of recoveries."""
     calls = {"least mass": 0, "bayes median": 0}
 
-    def drawn(scene: Scene, lot: module.Lot, estimator: module.Estimator) -> float:
+    def drawn(scene: Scene, lot: module.Trial, estimator: module.Estimator) -> float:
         calls[estimator] += 1
         return (
             float(0.1 + 0.05 * lot.masses[0])
@@ -174,12 +174,12 @@ def test_a_forecast_ends_when_it_is_narrow(rng: np.random.Generator) -> None:
         found = forecast_recovery(Scene(LINE, 0.1), rng=rng)
     assert found.bayes is not None
     # The first hardly varies, so it ends with its fewest; the second varies too much to end.
-    assert found.bayes.trials == calls["bayes median"] == module.MOST
+    assert found.bayes.trials == calls["bayes median"] == module.MAX_TRIALS
     assert found.least_mass.trials == module.FEWEST[0]
     assert found.least_mass.width <= module.NARROW
     assert found.best.estimator == "least mass"
     assert found.ratio is not None
-    assert found.ratio.trials == module.MOST  # the quick one ran as often
+    assert found.ratio.trials == module.MAX_TRIALS  # the quick one ran as often
     assert (found.ratio.better, found.ratio.sure) == ("least mass", True)
     assert found.even == pytest.approx(0.33, abs=0.1)
 
@@ -189,16 +189,16 @@ def test_where_the_bayes_median_does_not_work_it_says_why(rng: np.random.Generat
     with mock.patch.object(
         module, "posterior", side_effect=InvalidParameter("too many cells; take fewer")
     ):
-        found = forecast_recovery(Scene(LINE, 0.1), rng=rng, most=4)
+        found = forecast_recovery(Scene(LINE, 0.1), rng=rng, max_trials=4)
     assert (found.bayes, found.why_not, found.best) == (None, "too many cells", found.least_mass)
-    alone = forecast_recovery(Scene(LINE, 0.1), rng=rng, most=4, estimators=("least mass",))
+    alone = forecast_recovery(Scene(LINE, 0.1), rng=rng, max_trials=4, estimators=("least mass",))
     assert (alone.bayes, alone.why_not) == (None, "it was not asked for")
 
 
 @pytest.mark.unit
 def test_noise_makes_a_forecast_useless(rng: np.random.Generator) -> None:
-    clear = forecast_recovery(Scene(LINE, 0.01), rng=rng, most=4)
-    drowned = forecast_recovery(Scene(LINE, 20.0), rng=rng, most=4)
+    clear = forecast_recovery(Scene(LINE, 0.01), rng=rng, max_trials=4)
+    drowned = forecast_recovery(Scene(LINE, 20.0), rng=rng, max_trials=4)
     assert not clear.useless
     assert drowned.useless
     assert clear.best.mean < drowned.best.mean / 5
@@ -271,7 +271,7 @@ def test_a_forecast_is_of_what_recoveries_do(rng: np.random.Generator) -> None:
             off.append(emd(found.estimate, truth, LINE.space, normalize=True).value)
     with mock.patch.object(module, "NARROW", 0.0):
         ours = forecast_recovery(
-            Scene(LINE, sigma, 2), rng=rng, most=200, estimators=("least mass",)
+            Scene(LINE, sigma, 2), rng=rng, max_trials=200, estimators=("least mass",)
         )
     assert len(off) > 150
     apart = abs(float(np.mean(off)) - ours.least_mass.mean)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.test_light_path import HEAVY, MOST_MEGABYTES, measured
 
-from sfumato.errors import InvalidInput
-from sfumato.privacy import ZCDP, ApproxDP, MovedMass
-from sfumato.sensing import Operator, Site, heat_line, heat_plane
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.privacy import ZCDP, ApproxDP, Ledger, MovedMass
+from sfumato.sensing import Operator, Site, heat_line, heat_plane, release_readings
 from sfumato.sensing.pipeline import make_device_key, make_master_key, open_ledger, unseal_readings
 from sfumato.sensing.release import plan, read_noise_plan, read_readings
 from sfumato.spaces import Grid
@@ -111,3 +111,18 @@ def test_a_plan_that_does_not_keep_its_promise_is_refused(tmp_path: Path) -> Non
     (tmp_path / "plan.json").write_text(text.replace("noise-plan/1", "noise-plan/2"))
     with pytest.raises(InvalidInput, match="its format is not sfumato-noise-plan/1"):
         read_noise_plan(tmp_path / "plan.json")
+
+
+def test_a_plan_of_another_site_or_beside_a_cost_is_refused(tmp_path: Path) -> None:
+    site, other = (
+        Site(name, SITES["line"], MovedMass(radius, "line"), unit="mass", per_source=Fraction(1))
+        for name, radius in (("hall", "1/10"), ("hall", "1/5"))
+    )
+    open_ledger(site, tmp_path / "site.ledger", BUDGETS["rho"])
+    paid = Ledger(tmp_path / "site.ledger")
+    with pytest.raises(InvalidParameter, match="made for another site; nothing was charged"):
+        release_readings(VALUES, site, ledger=paid, noise_plan=plan(other, LOSSES["rho"]))
+    own = plan(site, LOSSES["rho"])
+    with pytest.raises(InvalidParameter, match="a noise plan has its own cost"):
+        release_readings(VALUES, site, ledger=paid, noise_plan=own, loss=LOSSES["rho"])
+    assert not paid.statement().entries

@@ -22,7 +22,7 @@ from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensitivity import sensitivity
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.planning import forecast, placement
-from sfumato.sensing.planning.forecast import Estimator, Lot, Scene
+from sfumato.sensing.planning.forecast import Estimator, Scene, Trial
 from sfumato.sensing.planning.placement import (
     Placement,
     _Goal,
@@ -217,9 +217,9 @@ def test_both_sets_have_the_same_sources_and_a_sensor_the_same_noise(
     rng: np.random.Generator,
 ) -> None:
     found = loud_end()
-    seen: list[tuple[Scene, Lot]] = []
+    seen: list[tuple[Scene, Trial]] = []
 
-    def error(scene: Scene, lot: Lot, estimator: Estimator) -> float:
+    def error(scene: Scene, lot: Trial, estimator: Estimator) -> float:
         assert estimator == "least mass"
         seen.append((scene, lot))
         return 1.0

@@ -21,10 +21,10 @@ from sfumato.sensing.pipeline.site import heat_from, relation_of, site_of
 from sfumato.sensing.planning import design as designs
 from sfumato.sensing.planning import forecast as forecasts
 from sfumato.sensing.planning.design import Axis, Curve, Design
-from sfumato.sensing.planning.forecast import MadeUpMasses, RecoveryForecast
+from sfumato.sensing.planning.forecast import RecoveryForecast, SyntheticMasses
 from sfumato.sensing.planning.papers_bounds import papers_bounds
 from sfumato.sensing.planning.placement import place_sensors, simulated_gain
-from sfumato.sensing.planning.requirement import WANTED_TRIALS, Requirement, required
+from sfumato.sensing.planning.requirement import TARGET_TRIALS, Requirement, required
 from sfumato.sensing.planning.synthetic import SyntheticOptions, synthetic_even_site
 from sfumato.sensing.release.noise_plan import Calibration
 from sfumato.sensing.release.readings import plan as plan_noise_of
@@ -49,7 +49,7 @@ def plan_sensors(
     readings: int | None = None,
     calibration: Calibration = "analytic",
     sources: int | None = None,
-    masses: MadeUpMasses = "known",
+    masses: SyntheticMasses = "known",
     trials: int | None = None,
     target: float | None = None,
     curves: bool = False,
@@ -253,11 +253,11 @@ def _peak(site: Site) -> float:
 def _simulated(
     design: Design, rng: np.random.Generator, trials: int | None, tell: Callable[[str], None]
 ) -> RecoveryForecast:
-    most = trials or forecasts.MOST
-    step = f"simulating up to {most} recoveries"
+    max_trials = trials or forecasts.MAX_TRIALS
+    step = f"simulating up to {max_trials} recoveries"
     tell(step)
     return forecasts.forecast_recovery(
-        design.scene, rng=rng, most=most, progress=lambda told: tell(f"{step}: {told}")
+        design.scene, rng=rng, max_trials=max_trials, progress=lambda told: tell(f"{step}: {told}")
     )
 
 
@@ -284,7 +284,7 @@ def _required(
                 target,
                 rng=rng,
                 estimator=foreseen.best.estimator,
-                trials=min(trials or WANTED_TRIALS, WANTED_TRIALS),
+                trials=min(trials or TARGET_TRIALS, TARGET_TRIALS),
                 progress=lambda told, step=step: tell(f"{step}: {told}"),  # type: ignore[misc]
             )
         )

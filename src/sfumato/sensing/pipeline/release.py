@@ -284,6 +284,12 @@ def _planned(
 ) -> NoisePlan:
     """The noise: as planned before, or for what one reading costs."""
     if noise_plan is not None:
+        if loss is not None or share is not None:
+            raise InvalidParameter(
+                "a noise plan has its own cost, got another beside it; nothing was charged"
+            )
+        if noise_plan.site != site.digest:
+            raise InvalidParameter("the plan was made for another site; nothing was charged")
         return noise_plan
     cost = _loss(budget, loss, share)
     if watch is not None:

@@ -1,13 +1,13 @@
 from .design import AXES, CURVE_TRIALS, Axis, Curve, Design, error_curve, values_on
 from .forecast import (
     ESTIMATORS,
-    MOST,
+    MAX_TRIALS,
     ErrorForecast,
     ErrorRatio,
-    MadeUpMasses,
     RecoveryForecast,
     Scene,
-    draw_lots,
+    SyntheticMasses,
+    draw_trials,
     error_of,
     forecast_recovery,
 )
@@ -23,7 +23,7 @@ from .limits import (
 from .papers_bounds import PapersBounds
 from .placement import Placement, PlacementGain, place_sensors, simulated_gain
 from .ratio import Ratio
-from .requirement import WANTED_TRIALS, Requirement, required
+from .requirement import TARGET_TRIALS, Requirement, required
 from .synthetic import (
     Ground,
     SyntheticOptions,
@@ -37,8 +37,8 @@ __all__ = [
     "AXES",
     "CURVE_TRIALS",
     "ESTIMATORS",
-    "MOST",
-    "WANTED_TRIALS",
+    "MAX_TRIALS",
+    "TARGET_TRIALS",
     "Axis",
     "Curve",
     "Design",
@@ -46,7 +46,6 @@ __all__ = [
     "ErrorRatio",
     "Ground",
     "LowerBound",
-    "MadeUpMasses",
     "PapersBounds",
     "Placement",
     "PlacementGain",
@@ -55,9 +54,10 @@ __all__ = [
     "RecoveryForecast",
     "Requirement",
     "Scene",
+    "SyntheticMasses",
     "SyntheticOptions",
     "block_graph",
-    "draw_lots",
+    "draw_trials",
     "error_curve",
     "error_of",
     "forecast_recovery",

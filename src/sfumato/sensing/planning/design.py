@@ -21,10 +21,10 @@ from sfumato.sensing.planning.forecast import (
     ESTIMATORS,
     ErrorForecast,
     Estimator,
-    Lot,
-    MadeUpMasses,
     Scene,
-    draw_lots,
+    SyntheticMasses,
+    Trial,
+    draw_trials,
     error_of,
     mean_error,
     sources_of,
@@ -50,7 +50,7 @@ class Design:
     site: Site
     loss: ZCDP | ApproxDP
     sources: int = 1
-    masses: MadeUpMasses = "known"
+    masses: SyntheticMasses = "known"
     calibration: Calibration = "analytic"
 
     @property
@@ -222,7 +222,7 @@ def error_curve(
     values, designs, scenes = _planned(design, axis, wanted)
     count = {name: min(trials or most, most) for name, most in CURVE_TRIALS.items()}
     many = max(values_on(design, "sensors"), default=0.0)
-    lots = shared_lots(design, many, max(count.values()), rng)
+    lots = shared_trials(design, many, max(count.values()), rng)
     errors: dict[Estimator, FloatArray] = {}
     for name in estimators:
         rows = []
@@ -267,14 +267,14 @@ def _planned(
     return tuple(values), designs, scenes
 
 
-def shared_lots(design: Design, most: float, count: int, rng: np.random.Generator) -> list[Lot]:
+def shared_trials(design: Design, most: float, count: int, rng: np.random.Generator) -> list[Trial]:
     """Chance for up to so many sensors and all counts of sources: the same for the same generator."""
     sensors = max(int(most), len(design.site.sensors))
     # A copy, so that all curves of a design are of the same sources and meet where it stands.
     any_noise = Scene(
         design.site.operator, 1.0, design.sources
     )  # lots are without it, and planning is slow
-    return draw_lots(
+    return draw_trials(
         any_noise,
         count,
         rng=copy.deepcopy(rng),

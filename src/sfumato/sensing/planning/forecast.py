@@ -22,13 +22,13 @@ from sfumato.sensing.recovery.estimators.min_radius import recover_min_radius
 from sfumato.sensing.recovery.estimators.posterior import posterior
 from sfumato.sensing.recovery.estimators.registry import RecoveryProblem, estimator_named
 
-MadeUpMasses = Literal["known", "free"]
+SyntheticMasses = Literal["known", "free"]
 Estimator = Literal["least mass", "bayes median"]
 
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 FLOOR = 0.3  # free masses are uniform between it and 1
 LATER = 400  # trials of the measurement that an interval is for
-MOST = 800  # trials of a forecast: where errors vary much, half of them do not do
+MAX_TRIALS = 800  # trials of a forecast: where errors vary much, half of them do not do
 NARROW = 0.39  # of the mean: how wide an interval may be when trials end
 # Of each estimator. Most scenes end with them, so that no interval is taken where trials happened
 # to agree.
@@ -48,14 +48,14 @@ class Scene:
     operator: Operator
     sigma: float
     sources: int = 1
-    masses: MadeUpMasses = "known"
+    masses: SyntheticMasses = "known"
 
     def __post_init__(self) -> None:
         if not 0 < self.sigma < math.inf:
             raise InvalidParameter(
                 f"sigma must be positive and finite, got {self.sigma}; nothing was simulated"
             )
-        if self.masses not in get_args(MadeUpMasses):
+        if self.masses not in get_args(SyntheticMasses):
             raise InvalidParameter(
                 f"made-up masses are 'known' or 'free', got {self.masses!r}; nothing was simulated"
             )
@@ -63,7 +63,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lot:
+class Trial:
     """All the chance of one trial, for any scene with as many cells and no more sources and sensors."""
 
     cells: IntArray
@@ -152,7 +152,7 @@ def forecast_recovery(
     scene: Scene,
     *,
     rng: np.random.Generator,
-    most: int = MOST,
+    max_trials: int = MAX_TRIALS,
     estimators: Sequence[Estimator] = ESTIMATORS,
     progress: Callable[[str], None] | None = None,
 ) -> RecoveryForecast:
@@ -160,7 +160,7 @@ def forecast_recovery(
 
     Sources are in random cells, noise is Gaussian. There are 400 trials of the least mass and 150
     of the Bayes median, and more where the interval of the mean would be wider than 39 % of it; at
-    most `most`. The least mass is quick, so it runs at least as often, on the same sources and
+    most `max_trials`. The least mass is quick, so it runs at least as often, on the same sources and
     noise, and its errors steady those of the other (by regression in double sampling [cochran77,
     ch. 12]). To leave the Bayes median out, name the least mass alone among `estimators`.
 
@@ -171,20 +171,20 @@ def forecast_recovery(
 
     >>> from sfumato.sensing.model.operators.heat_line import heat_line
     >>> line = heat_line(sources=20, sensors=8, diffusion_time=0.05)
-    >>> found = forecast_recovery(Scene(line, 0.05), rng=np.random.default_rng(1), most=4)
+    >>> found = forecast_recovery(Scene(line, 0.05), rng=np.random.default_rng(1), max_trials=4)
     >>> found.best.mean < found.even / 5, found.useless
     (True, False)
     """
-    limit = whole("trials", most, low=2, high=100_000)
+    limit = whole("trials", max_trials, low=2, high=100_000)
     tell = progress or (lambda _: None)
-    lots: list[Lot] = []
+    lots: list[Trial] = []
     errors: dict[Estimator, list[float]] = {name: [] for name in ESTIMATORS}
 
     def more(name: Estimator) -> None:
         begin = len(errors[name])
         end = min(limit, begin + BATCH)
         if end > len(lots):
-            lots.extend(draw_lots(scene, end - len(lots), rng=rng))
+            lots.extend(draw_trials(scene, end - len(lots), rng=rng))
         errors[name] += [error_of(scene, lot, name) for lot in lots[begin:end]]
         tell(f"{name}: {end} trials")
 
@@ -212,14 +212,14 @@ def _enough(found: ErrorForecast, limit: int, which: int) -> bool:
     return found.trials >= limit or (found.trials >= FEWEST[which] and found.width <= NARROW)
 
 
-def draw_lots(
+def draw_trials(
     scene: Scene,
     count: int,
     *,
     rng: np.random.Generator,
     sources: int | None = None,
     sensors: int | None = None,
-) -> list[Lot]:
+) -> list[Trial]:
     """The chance of so many trials, for as many sources and sensors: those of the scene unless given.
 
     The same lots in two scenes are common random numbers: what differs between them is not chance.
@@ -228,7 +228,7 @@ def draw_lots(
     k = min(cells, max(sources or 0, scene.sources))
     m = max(sensors or 0, len(scene.operator.sensors))
     return [
-        Lot(
+        Trial(
             one.choice(cells, k, replace=False),
             FLOOR + (1 - FLOOR) * one.random(k),
             one.standard_normal(m),
@@ -238,7 +238,7 @@ def draw_lots(
     ]
 
 
-def error_of(scene: Scene, lot: Lot, estimator: Estimator | str) -> float:
+def error_of(scene: Scene, lot: Trial, estimator: Estimator | str) -> float:
     """How far one simulated answer is off: nan where the solver could not prove it.
 
     Least mass: infeasible draws are recovered at the smallest feasible radius, and an answer
@@ -270,7 +270,7 @@ def error_of(scene: Scene, lot: Lot, estimator: Estimator | str) -> float:
         return math.nan
 
 
-def sources_of(scene: Scene, lot: Lot) -> FloatArray:
+def sources_of(scene: Scene, lot: Trial) -> FloatArray:
     """The sources that a lot means in a scene."""
     truth = np.zeros(scene.operator.space.size)
     k = scene.sources

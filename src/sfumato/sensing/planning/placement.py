@@ -22,7 +22,7 @@ from sfumato.sensing.model.changes import pairs
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensitivity import sensitivity
 from sfumato.sensing.model.site import Site, part_of_site
-from sfumato.sensing.planning.forecast import Scene, draw_lots, error_of
+from sfumato.sensing.planning.forecast import Scene, draw_trials, error_of
 from sfumato.sensing.planning.placement_kernel import errors_with
 from sfumato.sensing.planning.ratio import Ratio, ratio_of_means
 from sfumato.sensing.recovery.estimate import distances_between, places_of
@@ -194,7 +194,7 @@ def simulated_gain(
     """
     count = whole("trials", trials, low=2)
     # Noise for every candidate: a sensor of both sets has the same.
-    lots = draw_lots(Scene(placement.candidates, placement.sigma, sources), count, rng=rng)
+    lots = draw_trials(Scene(placement.candidates, placement.sigma, sources), count, rng=rng)
     sets = (
         (Scene(placement.operator, placement.sigma, sources), placement.chosen),
         (Scene(placement.uniform_operator, placement.uniform_sigma, sources), placement.uniform),

@@ -12,17 +12,17 @@ import numpy as np
 
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.planning.design import Axis, Design, at, counts_on, shared_lots
+from sfumato.sensing.planning.design import Axis, Design, at, counts_on, shared_trials
 from sfumato.sensing.planning.forecast import (
     ErrorForecast,
     Estimator,
-    Lot,
     Scene,
+    Trial,
     error_of,
     mean_error,
 )
 
-WANTED_TRIALS = 100
+TARGET_TRIALS = 100
 FEW = 16  # of them say where the others are worth their time
 ENOUGH = 1.1  # of the least mean error: what is within it is about as good
 NEXT = 2  # values above and below what is wanted that are simulated in full to be sure
@@ -46,7 +46,7 @@ class Requirement:
     """
 
     axis: Axis
-    want: float
+    target: float
     estimator: Estimator
     value: float | None
     too_little: float | None
@@ -61,11 +61,11 @@ class Requirement:
 def required(
     design: Design,
     axis: Literal["sensors", "cost"],
-    want: float,
+    target: float,
     *,
     rng: np.random.Generator,
     estimator: Estimator = "bayes median",
-    trials: int = WANTED_TRIALS,
+    trials: int = TARGET_TRIALS,
     progress: Callable[[str], None] | None = None,
 ) -> Requirement:
     """How many sensors, or how much epsilon, a wanted mean error takes, the rest as designed.
@@ -80,9 +80,9 @@ def required(
     all trials, and only that other values lie elsewhere is judged by 16, times the ratio of all to
     16 where both are known. A value that no noise can be planned for is taken to fail.
     """
-    if not 0 < want < math.inf:
+    if not 0 < target < math.inf:
         raise InvalidParameter(
-            f"a wanted error is positive and finite, got {want}; nothing was simulated"
+            f"a wanted error is positive and finite, got {target}; nothing was simulated"
         )
     whole("trials", trials, low=2)
     now = design.value(axis)
@@ -90,20 +90,20 @@ def required(
     grid = counts_on(design, doubled) if axis == "sensors" else tuple(doubled)
     if not grid:
         raise InvalidParameter(f"a site by a matrix has no other {axis}; nothing was simulated")
-    lots = shared_lots(design, grid[-1] if axis == "sensors" else 0.0, trials, rng)
+    lots = shared_trials(design, grid[-1] if axis == "sensors" else 0.0, trials, rng)
     tried = _Tried(design, axis, grid, lots, estimator, progress or (lambda _: None))
     while True:
         # More sensors may be worse than some, so all are tried; with epsilon errors fall.
         if axis == "sensors":
             means = [tried.mean(i) for i in range(len(grid))]
-            holds = next((i for i, mean in enumerate(means) if mean <= want), len(grid))
+            holds = next((i for i, mean in enumerate(means) if mean <= target), len(grid))
             least = int(np.argmin(means))
             matter = {least, tried.enough(least)}
         else:
-            holds, matter = _halved(lambda i: tried.mean(i) <= want, len(grid)), set()
+            holds, matter = _halved(lambda i: tried.mean(i) <= target, len(grid)), set()
         below, above = range(holds - 1, holds - 1 - NEXT, -1), range(holds, holds + NEXT)
-        matter |= _until(below, lambda i: tried.fails(i, want))
-        matter |= _until(above, lambda i: tried.reaches(i, want))
+        matter |= _until(below, lambda i: tried.fails(i, target))
+        matter |= _until(above, lambda i: tried.reaches(i, target))
         left = [i for i in sorted(matter) if 0 <= i < len(grid) and i not in tried.full]
         left = [i for i in left if tried.mean(i) < math.inf]
         if not left:
@@ -115,13 +115,13 @@ def required(
     end = partial(
         Requirement,
         axis,
-        want,
+        target,
         estimator,
         too_little=max(
-            (grid[i] for i in tried.full if i < holds and tried.fails(i, want)), default=None
+            (grid[i] for i in tried.full if i < holds and tried.fails(i, target)), default=None
         ),
         surely=min(
-            (grid[i] for i in tried.full if i >= holds and tried.reaches(i, want)), default=None
+            (grid[i] for i in tried.full if i >= holds and tried.reaches(i, target)), default=None
         ),
         tried=(grid[min(tried.errors)], grid[max(tried.errors)]),
         best=grid[least],
@@ -135,8 +135,8 @@ def required(
         return end(grid[holds])
     before, after = tried.full[holds - 1], tried.full[holds]
     # All answers exactly right: somewhere between, and nobody knows where.
-    last = after.mean if after.mean > 0 else want / 1e3
-    return end(crossing((grid[holds - 1], grid[holds]), (before.mean, last), want=want))
+    last = after.mean if after.mean > 0 else target / 1e3
+    return end(crossing((grid[holds - 1], grid[holds]), (before.mean, last), target=target))
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ class _Tried:
     design: Design
     axis: Axis
     grid: tuple[float, ...]
-    lots: list[Lot]
+    lots: list[Trial]
     estimator: Estimator
     tell: Callable[[str], None]
     scenes: dict[int, Scene] = field(default_factory=dict)
@@ -198,13 +198,13 @@ class _Tried:
         """The mean error of the trials so far, with its interval."""
         return mean_error(self.estimator, self.errors[i], later=math.inf)
 
-    def fails(self, i: int, want: float) -> bool:
+    def fails(self, i: int, target: float) -> bool:
         """Whether all trials say that a value is too little."""
-        return i in self.full and self.full[i].low > want
+        return i in self.full and self.full[i].low > target
 
-    def reaches(self, i: int, want: float) -> bool:
+    def reaches(self, i: int, target: float) -> bool:
         """Whether all trials say that a value is enough."""
-        return i in self.full and self.full[i].high <= want
+        return i in self.full and self.full[i].high <= target
 
     def enough(self, least: int, *, among: Iterable[int] | None = None) -> int:
         """The first that is not worse than the best by more than a tenth and a standard error, in pairs."""
@@ -236,11 +236,11 @@ def _halved(reached: Callable[[int], bool], count: int) -> int:
     return holds
 
 
-def crossing(x: tuple[float, float], y: tuple[float, float], *, want: float) -> float:
-    """Where a line through two points on log scales falls to `want`.
+def crossing(x: tuple[float, float], y: tuple[float, float], *, target: float) -> float:
+    """Where a line through two points on log scales falls to `target`.
 
-    >>> round(crossing((1.0, 4.0), (8.0, 2.0), want=4.0), 6)
+    >>> round(crossing((1.0, 4.0), (8.0, 2.0), target=4.0), 6)
     2.0
     """
     steep = math.log(y[0] / y[1]) / math.log(x[1] / x[0])
-    return float(x[0] * (y[0] / want) ** (1 / steep))
+    return float(x[0] * (y[0] / target) ** (1 / steep))

@@ -27,7 +27,7 @@ def required_lines(
 ) -> list[str]:
     """The sensors and the epsilon that a wanted error takes, and how sure that is."""
     lines = []
-    if even <= found[0].want:
+    if even <= found[0].target:
         lines.append(
             f"without any reading the mean error is {short(even)}: what is wanted takes no sensor at all"
         )
@@ -38,10 +38,10 @@ def required_lines(
             if one.axis == "sensors"
             else f"with {many(len(design.site.sensors), 'sensor')}"
         )
-        aim = f"a mean error of {one.want:g} {rest}"
+        aim = f"a mean error of {one.target:g} {rest}"
         first, last = (_amount(one.axis, name, end) for end in one.tried)
         if one.value is None:
-            chance = " (within chance it may be)" if one.least.low <= one.want else ""
+            chance = " (within chance it may be)" if one.least.low <= one.target else ""
             lines.append(
                 f"{aim} was not reached from {first} to {last} ({NAMES[one.estimator]}){chance}"
             )
@@ -52,7 +52,7 @@ def required_lines(
             if one.axis == "cost" and readings is not None:
                 lines.append(_together(one.value, readings, total))
         if one.axis == "sensors":
-            lines += [_little(one, name), *([_so(one, name)] if even > one.want else [])]
+            lines += [_little(one, name), *([_so(one, name)] if even > one.target else [])]
         tried = [
             f"{_amount(one.axis, name, x)} {short(y.mean)} ({_of(y)})" for x, y in one.means.items()
         ]
@@ -100,10 +100,10 @@ def _so(one: Requirement, name: str) -> str:
     """What to buy, and what that gives: enough sensors surely, or those from where on more buy little."""
     count = one.enough if one.surely is None else one.surely
     got = one.means[count]
-    verdict = "is" if got.high <= one.want else "may be" if got.low <= one.want else "is not"
+    verdict = "is" if got.high <= one.target else "may be" if got.low <= one.target else "is not"
     return (
         f"so buy {_amount(one.axis, name, count)}, for a mean error of {short(got.mean)} "
-        f"({interval(got)}), which {verdict} within {one.want:g}"
+        f"({interval(got)}), which {verdict} within {one.target:g}"
     )
 
 

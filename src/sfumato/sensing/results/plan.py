@@ -285,6 +285,7 @@ def required_json(design: Design, needs: Sequence[Requirement]) -> dict[str, Any
     told = {}
     for one in needs:
         data = asdict(one) | {"means": [{"value": x, **asdict(y)} for x, y in one.means.items()]}
+        data["want"] = data.pop("target")
         data["within_a_tenth"] = data.pop("enough")  # of the least error: not of the target
         told[axis_name(design, one.axis)] = data
     return {"needed": told}

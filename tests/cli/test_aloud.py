@@ -28,7 +28,7 @@ ALOUD = {
 }  # fmt: skip
 COSTS = {
     "epsilon", "delta", "rho", "budget_epsilon", "budget_delta", "window", "share", "bounds_share",
-    "mass_per_period",
+    "mass_per_period", "method_option",
 }  # fmt: skip
 ANOTHER_THING = {"graph limits rho", "graph simulate rho", "sense whisper locate share"}
 OTHERS = """

@@ -234,7 +234,7 @@ def test_plans_and_ledgers_of_nothing(code: int, words: str, sentence: str) -> N
         (2, "r.json --radius wide", "--radius is a number or 'papers', got 'wide'"),
         (2, "r.json --radius -1", "radius must be positive"),
         (2, "r.json --radius nan", "radius must be positive"),
-        (2, "r.json --upper 0", "upper must be positive and finite, got 0.0"),
+        (2, "r.json --upper 0", "--upper must be positive and finite, got 0.0"),
         (2, "r.json --time noon", "there is no reading at 'noon', only "),
         (2, "r.json --out x.txt", "this is written as .csv or .json, got x.txt"),
         (2, "r.json --plot x.jpg", "this is written as .png, got x.jpg"),

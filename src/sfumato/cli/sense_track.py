@@ -10,7 +10,7 @@ import typer
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.sense_recover import options_named, shown, watching
 from sfumato.errors import InvalidInput
-from sfumato.files import check_outputs, keep_paid, write_file, write_table
+from sfumato.files import check_outputs, write_file, write_table
 
 whisper = typer.Typer(
     help="Whisper networks: who heard it, told through noise; in which community did it begin?",
@@ -145,14 +145,13 @@ def release(
         show(planned.to_json(), text, json=json)
         return
     paid = release_whisper(
-        answers, graph, epsilon=epsilon, ledger=ledger, largest_part=largest_part, note=note
-    )
-    keep_paid(
-        paid.write,
-        [out],
-        receipt=paid.receipts[0].entry.hash,
-        what="answers",
-        tell=lambda message: say(message, quiet=False),
+        answers,
+        graph,
+        epsilon=epsilon,
+        ledger=ledger,
+        out=out,
+        largest_part=largest_part,
+        note=note,
     )
     count = int((paid.answers >= 0).sum())
     say(f"released {count} answers, {paid.statement}", quiet=quiet or json)

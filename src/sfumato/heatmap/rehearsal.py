@@ -71,6 +71,17 @@ def rehearse_heatmap(
         InvalidParameter: The rows were not said to be public, or a parameter is out of range.
         InvalidInput: The rows, or a public file, could not be read.
 
+    Example:
+        >>> import pyarrow as pa
+        >>> rows = pa.table({"user": ["ann", "bob"], "lon": [11.25, 11.3], "lat": [43.77, 43.78]})
+        >>> found = rehearse_heatmap(
+        ...     rows, user="user", bounds=(11.2, 43.74, 11.32, 43.81), levels=4, public=True, epsilon=1
+        ... )
+        >>> print(found.statement.partition(":")[0])
+        REHEARSAL on public data, protects nobody
+        >>> 0 <= found.errors.similarity <= 1
+        True
+
     """
     rows, where = rows_of(source, columns, options), area_of(area, options)
     targets = plan_outputs(

@@ -101,6 +101,19 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
     Raises:
         InvalidInput: The file cannot be read, or is not a whole map.
 
+    Example:
+        >>> import tempfile
+        >>> import pyarrow as pa
+        >>> from sfumato.heatmap import rehearse_heatmap
+        >>> rows = pa.table({"user": ["ann", "bob"], "lon": [11.25, 11.3], "lat": [43.77, 43.78]})
+        >>> file = f"{tempfile.mkdtemp()}/map.json"
+        >>> box = (11.2, 43.74, 11.32, 43.81)
+        >>> _ = rehearse_heatmap(
+        ...     rows, user="user", bounds=box, levels=4, public=True, epsilon=1, outputs=file
+        ... )
+        >>> read_heatmap(file).method
+        'zoom'
+
     """
     from sfumato.heatmap.results import FORMAT, HeatmapRelease
 

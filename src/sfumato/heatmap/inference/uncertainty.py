@@ -3,6 +3,8 @@
 All of it is read off maps that could have led to what was released, drawn by the map's posterior:
 none of it costs anything. docs/explain/heatmap-uncertainty.md says in plain words what each of them
 means.
+
+Long because the band, the silence and the marks are read off one set of draws.
 """
 
 from __future__ import annotations

@@ -105,6 +105,16 @@ def remove_offset(operator: Operator, y: npt.ArrayLike) -> tuple[Matrix, FloatAr
 
     It costs what a wide scene and an offset have in common: sources everywhere look like an offset.
 
+    Args:
+        operator: Maps masses of cells to readings of sensors.
+        y: One reading for each of two sensors or more.
+
+    Returns:
+        The operator of the contrasts, and their readings.
+
+    Raises:
+        InvalidParameter: If there is one sensor only, or readings are not finite.
+
     >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> warm, cold = (remove_offset(hall, hall.columns([30])[:, 0] + ambient)[1] for ambient in (20.0, 0.0))
@@ -157,6 +167,20 @@ def suspects(
     is a direction of its own (a graph read at every node and a small rate) nothing is found. With
     `offset` all readings may share an unknown constant.
 
+    Args:
+        operator: Maps masses of cells to readings of sensors.
+        y: One noisy reading for each sensor, or a row of them for each round.
+        sigma: Standard deviation of the noise, one or one for each round.
+        max_mass: The largest mass of one source.
+        offset: Whether all readings may share an unknown constant.
+        level: The chance that any sensor is suspected where all are well.
+
+    Returns:
+        The faulty sensors, the worst first.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range.
+
     >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> read = hall.columns([30])[:, 0]
@@ -191,7 +215,15 @@ def suspects(
 
 
 def rows_without(operator: Operator, bad: Iterable[FaultySensor]) -> IntArray:
-    """The rows of the sensors that nobody suspects."""
+    """The rows of the sensors that nobody suspects.
+
+    Args:
+        operator: Maps masses of cells to readings of sensors.
+        bad: Faulty sensors.
+
+    Returns:
+        Numbers of all other sensors.
+    """
     names = {suspect.sensor for suspect in bad}
     return np.array(
         [i for i, name in enumerate(operator.sensors.names) if name not in names], dtype=np.int64

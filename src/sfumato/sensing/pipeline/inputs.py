@@ -187,7 +187,18 @@ def _column(table: Any, name: str) -> Iterable[Any]:
 
 
 def true_sources(sources: SourcesInput, site: Site) -> FloatArray:
-    """The true masses of a simulation, one for each cell of the site."""
+    """The true masses of a simulation, one for each cell of the site.
+
+    Args:
+        sources: A table of cell and mass, a mapping by cell, or one mass for each cell.
+        site: The site of the cells.
+
+    Returns:
+        One mass for each cell.
+
+    Raises:
+        InvalidInput: If there is no such file or cell.
+    """
     if isinstance(sources, str | Path):
         return read_sources(Path(sources), site)
     size = site.operator.space.size

@@ -14,7 +14,7 @@ from sfumato._random import generator
 from sfumato._types import IntArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
-from sfumato.files import column_of, read_rows
+from sfumato.files import column_of, keep_paid, read_rows
 from sfumato.privacy import Ledger, Loss, Noise, RandomisedResponse, ReplaceUser
 from sfumato.privacy.accounting import encode
 from sfumato.sensing.planning.synthetic import block_graph
@@ -85,6 +85,7 @@ def release_whisper(
     *,
     epsilon: Fraction | int | str,
     ledger: Ledger | str | Path,
+    out: str | Path | None = None,
     largest_part: bool = False,
     note: str = "",
     noise: Noise | None = None,
@@ -100,12 +101,14 @@ def release_whisper(
             or its edge list with columns u and v.
         epsilon: What one answer of each node costs.
         ledger: The ledger that pays, of unit "node" and relation "replace".
+        out: A new .json file for the answers; where it cannot be written they are kept beside it,
+            because they are paid for. None writes nothing.
         largest_part: Whether to keep the largest connected part of the graph, and its answers.
         note: A line for the ledger.
         noise: Where noise comes from; None means the operating system.
 
     Returns:
-        The noisy answers with their receipt; they are paid for, so `write` them.
+        The noisy answers with their receipt; they are paid for, so `write` them if not to `out`.
 
     Raises:
         BudgetExceeded: If the ledger cannot pay; nothing was read.
@@ -122,7 +125,10 @@ def release_whisper(
     paid = whisper_release(bits, epsilon, ledger=_book(ledger), noise=noise, note=note)
     said = np.full(len(names), SILENT, dtype=np.int64)
     said[who] = paid.value
-    return WhisperAnswers(net, names, read_only(said), Fraction(epsilon), (paid,))
+    released = WhisperAnswers(net, names, read_only(said), Fraction(epsilon), (paid,))
+    if out is not None:
+        keep_paid(released.write, [Path(out)], receipt=paid.entry.hash, what="answers")
+    return released
 
 
 def find_whisper(

@@ -228,7 +228,15 @@ class Answer:
 
 
 def place_of(site: Site, place: FloatArray) -> dict[str, Any]:
-    """A place as a person calls it: the name of a node, or coordinates."""
+    """A place as a person calls it: the name of a node, or coordinates.
+
+    Args:
+        site: The site, for the names of its cells.
+        place: A row of coordinates; on a graph, the node's number.
+
+    Returns:
+        `name`, or `x`, `y`, `z` as far as there are.
+    """
     if _named(site):
         return {"name": site.cell(int(place[0]))}
     return dict(zip("xyz", place.tolist(), strict=False))
@@ -240,7 +248,15 @@ def nearest_cells(operator: Operator, places: FloatArray) -> IntArray:
 
 
 def on_cells(operator: Operator, estimate: Estimate) -> FloatArray:
-    """The masses of an estimate, each in the cell it is nearest to: for pictures and communities."""
+    """The masses of an estimate, each in the cell it is nearest to: for pictures and communities.
+
+    Args:
+        operator: Maps masses of cells to readings of sensors.
+        estimate: Places and masses.
+
+    Returns:
+        One mass for each cell of the operator's space.
+    """
     cells = nearest_cells(operator, estimate.places)
     return np.asarray(
         np.bincount(cells, weights=estimate.masses, minlength=operator.space.size), dtype=np.float64

@@ -44,6 +44,16 @@ def communities(graph: Graph, *, count: int | None = None) -> IntArray:
     modularity [newman06]. Lengths of edges play no part. Every graph gets an answer, one without
     communities too.
 
+    Args:
+        graph: A connected graph.
+        count: How many communities to look for; None chooses 2 to 10.
+
+    Returns:
+        The label of each node, from 0 on.
+
+    Raises:
+        InvalidParameter: If the graph is in several parts, or the count is out of range.
+
     >>> two_triangles = Graph([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)])
     >>> communities(two_triangles)
     array([0, 0, 0, 1, 1, 1])
@@ -67,6 +77,16 @@ def communities(graph: Graph, *, count: int | None = None) -> IntArray:
 
 def community_of(estimate: npt.ArrayLike, labels: npt.ArrayLike) -> CommunityAnswer:
     """The community that holds most of a recovered source vector.
+
+    Args:
+        estimate: One mass for each node, not negative and not all 0.
+        labels: The community of each node.
+
+    Returns:
+        The label with the most mass, and the share of each.
+
+    Raises:
+        InvalidParameter: If they are not one number for each node.
 
     >>> community_of([0.1, 0, 0.5, 0.2], [0, 0, 1, 1])
     CommunityAnswer(label=1, shares=array([0.125, 0.875]))

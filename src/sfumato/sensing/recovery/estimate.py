@@ -30,7 +30,15 @@ class Estimate:
 
 
 def places_of(space: Line | Grid | Graph | Points, cells: IntArray) -> FloatArray:
-    """A row of coordinates for each cell: what an estimate and a picture call its place."""
+    """A row of coordinates for each cell: what an estimate and a picture call its place.
+
+    Args:
+        space: The space of the cells.
+        cells: Numbers of cells.
+
+    Returns:
+        A row of coordinates for each cell; on a graph, its node.
+    """
     return space.places(cells)
 
 
@@ -39,6 +47,15 @@ def distances_between(
 ) -> FloatArray:
     """How far each of some places is from each of others, by the metric of the space.
 
+    Args:
+        space: The space of the places.
+        places: Rows of coordinates; on a graph, nodes.
+        others: Rows of coordinates.
+
+    Returns:
+        Distances, places by others, in the unit of the space.
+
+    >>> import numpy as np
     >>> distances_between(Line(10), np.array([[0.25]]), np.array([[0.5], [1.0]]))
     array([[0.25, 0.75]])
     """

@@ -34,6 +34,15 @@ def default_radius(
     looked for. Where the weakest of them still moves readings by more than sigma, and above 20,000
     readings, all directions count: radius = sigma sqrt(q) with one degree of freedom for each
     reading. That is as sure, and a wider radius where signal lives in few directions.
+
+    Args:
+        operator: Maps masses of cells to readings of sensors.
+        y: One noisy reading for each sensor.
+        sigma: Standard deviation of the noise of one reading.
+        max_mass: The largest mass of one source.
+
+    Returns:
+        The radius, in the unit of readings.
     """
     afresh(operator)
     directions, reach = kept(operator, "directions", lambda: _find_directions(operator))

@@ -36,12 +36,26 @@ STATUS = {
 
 
 def recovery_text(result: RecoveryResult) -> str:
-    """All of `recovery_lines` as plain text."""
+    """All of `recovery_lines` as plain text.
+
+    Args:
+        result: The recovery.
+
+    Returns:
+        Several lines.
+    """
     return text_of(recovery_lines(result))
 
 
 def recovery_lines(result: RecoveryResult) -> list[Any]:
-    """All that is printed of a recovery: lines of text and rich tables, and what must be known of it."""
+    """All that is printed of a recovery: lines of text and rich tables, and what must be known of it.
+
+    Args:
+        result: The recovery.
+
+    Returns:
+        Strings and rich tables, in order.
+    """
     answer, told = result.answer, result.diagnostics
     name = result.site.name
     by_r = only_r(result)

@@ -15,12 +15,26 @@ DOUBT = 0.1  # with one source fewer, readings as many times as likely: from her
 
 
 def track_text(result: TrackResult) -> str:
-    """All of `track_lines` as plain text."""
+    """All of `track_lines` as plain text.
+
+    Args:
+        result: The track.
+
+    Returns:
+        Several lines.
+    """
     return text_of(track_lines(result))
 
 
 def track_lines(result: TrackResult) -> list[Any]:
-    """All that is printed of a track: lines of text and a rich table."""
+    """All that is printed of a track: lines of text and a rich table.
+
+    Args:
+        result: The track.
+
+    Returns:
+        Strings and a rich table, in order.
+    """
     count = len(result.masses)
     masses = ", ".join(f"{mass:.3g}" for mass in result.masses)
     head = (

@@ -9,7 +9,14 @@ MAX_NODES = 8  # that are named
 
 
 def whisper_text(result: WhisperResult) -> str:
-    """What is printed of the start of a whisper."""
+    """What is printed of the start of a whisper.
+
+    Args:
+        result: Where it began.
+
+    Returns:
+        Several lines.
+    """
     size = len(result.probabilities)
     likely = sorted(result.communities, key=lambda one: -one.probability)
     where = ", ".join(

@@ -18,6 +18,16 @@ def combine(rounds: npt.ArrayLike, sigmas: float | npt.ArrayLike) -> tuple[Float
     The mean with weights 1 / sigma**2 is sufficient for Gaussian noise; its variance is 1 over
     their sum. Sources that move are blurred by it: `track` is for them.
 
+    Args:
+        rounds: A row of readings for each round.
+        sigmas: Standard deviation of the noise, one or one for each round.
+
+    Returns:
+        One reading for each sensor, and the deviation of its noise.
+
+    Raises:
+        InvalidParameter: If rounds are not finite, or a deviation is not above 0.
+
     >>> combine([[1, 0], [2, 1], [3, 2], [2, 1]], 0.5)
     (array([2., 1.]), 0.25)
     """

@@ -18,6 +18,12 @@ def losses_of(read: Sequence[Readings]) -> list[Loss | None]:
     """What each round cost, by its receipts; None where they do not say one number.
 
     Devices that read at one time share one promise, so a time costs what its dearest receipt says.
+
+    Args:
+        read: Readings of all devices.
+
+    Returns:
+        A loss for each time.
     """
     times: dict[str, list[Loss]] = {}
     for number, snapshot in enumerate(snapshot for one in read for snapshot in one.snapshots):
@@ -53,6 +59,12 @@ def cost_of(losses: Sequence[Loss | None]) -> tuple[Loss | None, str]:
 
     Rounds that all cost the same have a tighter statement too, which the words end with, rounded
     up.
+
+    Args:
+        losses: The loss of each round; None where it is not one number.
+
+    Returns:
+        The sum, or None where no number bounds it; and a sentence.
     """
     head = f"{len(losses)} rounds together, for a source that was there in all: "
     known = [loss for loss in losses if loss is not None]

@@ -104,6 +104,22 @@ def track(
     same fit: the smaller the noise, the slower a chain goes along that, and `mixed` is then False.
     The track pools chains that began apart, so its radii still cover that; more draws help.
 
+    Args:
+        operator: Maps masses of cells to readings of sensors. At most 2,000 cells.
+        rounds: A row of noisy readings for each round.
+        sigma: Standard deviation of the noise, one or one for each round.
+        speed: How far a source goes in a round, as a deviation; None means learned.
+        max_mass: The largest mass of one source.
+        count: How many sources there are.
+        rng: A NumPy generator, for several sources.
+        draws: Kept sweeps of each chain, for several sources.
+
+    Returns:
+        Where each source was in each round, with 90 % radii.
+
+    Raises:
+        InvalidParameter: If a parameter is out of range, or `rng` is missing.
+
     >>> from sfumato.sensing import heat_line
     >>> line = heat_line(sources=10, sensors=10, diffusion_time=0.01)
     >>> moving = line.columns([2, 3, 4, 5]).T

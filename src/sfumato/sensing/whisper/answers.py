@@ -104,6 +104,20 @@ def whisper_release(
     (`privacy.group`), which for a large outbreak is none. How well two starts are told apart under
     a model of the spread is `start_loss`.
 
+    Args:
+        heard: 0 or 1 for each node that answers.
+        epsilon: What one answer of each node costs.
+        ledger: The ledger that pays.
+        noise: Where noise comes from; None means the operating system.
+        note: A line for the ledger.
+
+    Returns:
+        The noisy bits with their receipt.
+
+    Raises:
+        BudgetExceeded: If the ledger cannot pay; nothing was released.
+        InvalidParameter: If bits are no bits; nothing was charged.
+
     Privacy: PureDP(epsilon) for each node's bit. Proof: docs/proofs/randomised-response.md
     """
     bits = np.asarray(heard)
@@ -127,13 +141,29 @@ def bound_of(count: int) -> Bound:
     """How far one node can move so many answers: its own, from one to the other.
 
     One answer may be with the node itself; several are with somebody who has gathered them.
+
+    Args:
+        count: How many nodes answer.
+
+    Returns:
+        The bound of their answers, for a ledger.
     """
     model: Model = "local" if count == 1 else "central"
     return Bound(ReplaceUser(), count, l1=1, linf=1, entries=1, unit=UNIT, model=model)
 
 
 def merged_answers(files: Sequence[tuple[str, WhisperAnswers]]) -> WhisperAnswers:
-    """Answers of several files, by their names, as one: in the local model every node has its own."""
+    """Answers of several files, by their names, as one: in the local model every node has its own.
+
+    Args:
+        files: Names of files with what is in them, at least one.
+
+    Returns:
+        The answers of all nodes, with all receipts.
+
+    Raises:
+        InvalidInput: If graphs or epsilons differ, or a node or a receipt comes twice.
+    """
 
     def refused(why: str) -> InvalidInput:
         return InvalidInput(f"{why}; nothing was computed")

@@ -86,6 +86,20 @@ def whisper_posterior(
     where it said 0.78 to 0.92, and the set said to hold the start with 0.9 held it in 0.62 to 0.75
     (docs/reference/scenes.md).
 
+    Args:
+        graph: A connected graph.
+        answers: 1, 0 or -1 (none) for each node.
+        epsilon: Of the noise of each answer; inf for none.
+        spread: One model, several, chances of one's own, or None for 15 models.
+        labels: The community of each node; None for no communities.
+        prior: A weight for each node; None for all the same.
+
+    Returns:
+        Probabilities of nodes, communities and models.
+
+    Raises:
+        InvalidParameter: If a parameter has the wrong shape or range.
+
     >>> path = Graph([(0, 1), (1, 2), (2, 3)])
     >>> found = whisper_posterior(path, [1, 1, 0, 0], epsilon=2, spread=Spread(0.5, 2), labels=[0, 0, 1, 1])
     >>> found.most_likely, found.community.shares.round(2)
@@ -129,6 +143,15 @@ def start_loss(
     rules out. Chances are taken as they are here, 0 and 1 too; heat is known to 1e-13, which counts
     against the bound. A promise about who began it as far as this model of the spread is true, no
     further [kifer14, def. 3.4].
+
+    Args:
+        graph: A connected graph.
+        starts: The two nodes.
+        epsilon: Of the noise of each answer; inf for none.
+        spread: How a whisper spreads, or a square array of chances of having heard.
+
+    Returns:
+        A bound on the logarithm of the odds.
 
     >>> pair = Graph([(0, 1), (1, 2), (0, 2)])
     >>> round(start_loss(pair, (0, 1), epsilon=1, spread=Spread(5, 30)), 3)

@@ -37,7 +37,17 @@ class Spread:
 def whisper_spread(
     graph: Graph, start: int, *, spread: Spread, rng: np.random.Generator
 ) -> IntArray:
-    """Who has heard, 0 or 1 for each node: one draw from the model itself, nodes independent."""
+    """Who has heard, 0 or 1 for each node: one draw from the model itself, nodes independent.
+
+    Args:
+        graph: A graph.
+        start: The node where it begins.
+        spread: How it spreads.
+        rng: A NumPy generator.
+
+    Returns:
+        0 or 1 for each node.
+    """
     start = whole("start", start, low=0, high=graph.size - 1)
     heat = graph_diffusion(graph, spread.rate).columns([start])[:, 0]
     heard = rng.random(graph.size) >= unheard(heat, spread.strength)
@@ -53,6 +63,19 @@ def whisper_cascade(
     Whoever hears it tells each neighbor once, who listens with this chance; all that is heard
     within so many `hops`. The same law as keeping each edge with this chance and walking along what
     is kept [kempe03, claim 2.3]: nodes are not independent, and `Spread` does not hold of it.
+
+    Args:
+        graph: A graph.
+        start: The node where it begins.
+        chance: With which each neighbor listens.
+        rng: A NumPy generator.
+        hops: How often it is passed on at most; None for as often as it can be.
+
+    Returns:
+        0 or 1 for each node.
+
+    Raises:
+        InvalidParameter: If the chance is no probability.
     """
     start = whole("start", start, low=0, high=graph.size - 1)
     if not 0 <= chance <= 1:

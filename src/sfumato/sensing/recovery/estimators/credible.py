@@ -28,6 +28,16 @@ def bands(beliefs: SourcePosterior, *, level: float = 0.9) -> tuple[CredibleRegi
     less likely.
 
     Limits: probabilities are those of the posterior; where its beliefs are wrong they are too.
+
+    Args:
+        beliefs: Draws, from `posterior`.
+        level: The probability of each region, between 0 and 1.
+
+    Returns:
+        The regions, the surest first; none where nothing is sure.
+
+    Raises:
+        InvalidParameter: If the level is out of range.
     """
     if not 0 < level < 1:
         raise InvalidParameter(f"level must lie between 0 and 1, got {level}; no bands were found")
@@ -80,7 +90,18 @@ def _without_nearest(beliefs: SourcePosterior, place: FloatArray) -> SourcePoste
 
 
 def community_beliefs(beliefs: SourcePosterior, labels: npt.ArrayLike) -> FloatArray:
-    """How likely each community holds the most mass, the label of each cell given."""
+    """How likely each community holds the most mass, the label of each cell given.
+
+    Args:
+        beliefs: Draws, from `posterior`.
+        labels: The community of each cell, from 0 on.
+
+    Returns:
+        The probability of each community.
+
+    Raises:
+        InvalidParameter: If labels are not one whole number for each cell.
+    """
     groups = np.asarray(labels)
     size = beliefs.operator.space.size
     if groups.shape != (size,) or groups.dtype.kind not in "iu" or (groups < 0).any():

@@ -29,7 +29,21 @@ def recover_min_radius(
     radius: float | Literal["papers"] | None = None,
     max_mass: float = 1.0,
 ) -> Recovery:
-    """The least mass; where nothing is within the radius, at the smallest radius with an answer."""
+    """The least mass; where nothing is within the radius, at the smallest radius with an answer.
+
+    Args:
+        operator: Maps masses of cells to readings of sensors.
+        y: One noisy reading for each sensor.
+        sigma: Standard deviation of the noise of one reading.
+        radius: "papers" for sigma sqrt(m); None for the default.
+        max_mass: The largest mass of one source.
+
+    Returns:
+        A recovery that is optimal or zero.
+
+    Raises:
+        SolverFailed: If no answer could be proved.
+    """
     found = recover(operator, y, sigma=sigma, radius=radius, max_mass=max_mass)
     if found.status != "infeasible":
         return found

@@ -152,7 +152,11 @@ def estimator_named(name: str) -> Estimator:
 
 
 def estimator_names() -> list[str]:
-    """The names of all estimators: the package's, then those that others have added."""
+    """The names of all estimators: the package's, then those that others have added.
+
+    Returns:
+        Names that `estimator_named` knows.
+    """
     others = {*_registered, *(point.name for point in entry_points(group=ENTRY_POINTS))}
     return [*BUILTIN, *sorted(others - {*BUILTIN})]
 

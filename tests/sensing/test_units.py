@@ -119,7 +119,7 @@ def test_a_short_type_is_refused_unless_the_step_covers_it(short: Any, tmp_path:
     for number, site in enumerate((bare, CELSIUS, blunt)):
         folder = tmp_path / str(number)
         folder.mkdir()
-        ledger = book(folder, site)
+        ledger, planned = book(folder, site), plan(site, LOSS)
         for given in (
             values,
             list(values),
@@ -132,7 +132,7 @@ def test_a_short_type_is_refused_unless_the_step_covers_it(short: Any, tmp_path:
             with pytest.raises(
                 InvalidParameter, match=f"of type {np.dtype(short)} are rounded.*nothing was ch"
             ):
-                release_snapshot(given, site, plan(site, LOSS), ledger=ledger)
+                release_snapshot(given, site, planned, ledger=ledger)
         assert not ledger.statement().entries
     told = replace(CELSIUS, step=apart)
     assert sent(values, told, tmp_path).numbers().shape == (3,)

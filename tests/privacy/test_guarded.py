@@ -403,9 +403,9 @@ def test_only_the_ledger_opens_private_data() -> None:
         for file in sorted(HOUSE.rglob("*.py"))
     }
     assert {file: uses for file, uses in found.items() if uses} == {
-        "privacy/guarded.py": ["back door", "back door", "definition"],
+        "privacy/ledger/guarded.py": ["back door", "back door", "definition"],
         # A call is also a use: one call, made once, under the name it has.
-        "privacy/ledger.py": ["call", "import", "use"],
+        "privacy/ledger/ledger.py": ["call", "import", "use"],
     }
 
 

@@ -154,7 +154,7 @@ def library_page() -> str:
 def _name(name: str, module: ModuleType) -> Iterator[str]:
     value = getattr(module, name)
     yield f"### `{name}`"
-    if inspect.isclass(value):
+    if inspect.isclass(value) and value.__module__ != "builtins":
         yield from _class(name, value)
     elif inspect.isroutine(value):
         yield code(f"{name}{signature(value)}")

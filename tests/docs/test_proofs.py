@@ -36,7 +36,7 @@ NAMES = [
 # Where the public names of a mechanism are, by the start of its module.
 HOMES = (
     "sfumato.heatmap.methods.baselines",
-    "sfumato.heatmap",
+    "sfumato.heatmap.methods",
     "sfumato.graphon",
     "sfumato.privacy",
 )

@@ -37,6 +37,7 @@ from sfumato.graphon import (
     simulate_network,
     write_network,
 )
+from sfumato.graphon.sources import named_network
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
 
 pytestmark = pytest.mark.unit
@@ -212,6 +213,14 @@ def test_private_edges_do_not_say_who_is_there(given: str) -> None:
     with pytest.raises(InvalidParameter, match="nodes"):
         release_blocks(graph, epsilon=8, ledger=ledger)
     assert not ledger.statement().entries
+
+
+def test_a_network_does_not_print_its_edges() -> None:
+    for given in ("edges.csv", pd.read_csv("edges.csv").to_numpy()):
+        words = repr(named_network(given, nodes=NODES, private=True))
+        assert "names=" in words
+        assert "edges" not in words
+        assert "array" not in words
 
 
 def test_files_of_the_first_version_open() -> None:

@@ -2,7 +2,7 @@ from .databases import connected
 from .duckdb import duckdb_engine
 from .polars import polars_engine
 from .protocol import Files, RowEngine, table_name
-from .registry import engine_named, engine_names, register_engine
+from .registry import engine_named, engine_names, register_engine, unregister_engine
 from .spark import spark_engine
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "register_engine",
     "spark_engine",
     "table_name",
+    "unregister_engine",
 ]

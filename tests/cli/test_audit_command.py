@@ -29,9 +29,9 @@ from sfumato.audit.render.words import look_line, low_bits_lines, result_lines, 
 from sfumato.audit.results import AuditResult
 from sfumato.audit.sequential.bet import MAX_RUNS, Budget, Look
 from sfumato.audit.verdict import Event, Verdict, Witness
-from sfumato.cli import audit_live
-from sfumato.cli.audit_live import watching
-from sfumato.cli.audit_options import Relation, claim_of, flag
+from sfumato.cli.audit import live as audit_live
+from sfumato.cli.audit.live import watching
+from sfumato.cli.audit.options import Relation, claim_of, flag
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import (
     ZCDP,
@@ -318,7 +318,7 @@ def test_a_verdict_is_not_lost_with_its_report(monkeypatch: pytest.MonkeyPatch) 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sfumato.cli.audit.write_audit_report", full)
+    monkeypatch.setattr("sfumato.cli.audit.claims.write_audit_report", full)
     words = ("run", "mech:leak", "--claim", "epsilon=1", *PAIR, *FEW, "--quiet")
     result = run(*words, "--report", "r.html", "--out", "v.json")
     assert result.exit_code == 4

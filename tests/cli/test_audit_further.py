@@ -20,7 +20,7 @@ from sfumato.audit.property_testing.limits import (
     queries_with_specification,
     queries_without_information,
 )
-from sfumato.cli import audit
+from sfumato.cli.audit import claims as audit
 from sfumato.privacy import ApproxDP, PureDP, RandomApproxDP
 
 pytestmark = pytest.mark.unit

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.cli.sense_runs import VALUES, alone, answer, done, entries, hall, refused, table
 
-from sfumato.cli import sense_plan
+from sfumato.cli.sense import plan as sense_plan
 from sfumato.figures.recovery.forecast_panels import draw_recovery_forecast
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
 from sfumato.privacy.accounting.codec import encode

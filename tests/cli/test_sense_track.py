@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.cli.sense_runs import HALL, TOLD, alone, answer, done, hall, refused, table
 
-from sfumato.cli.sense_recover import in_flags
+from sfumato.cli.sense.recover import in_flags
 from sfumato.figures import sheet
 from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx, gaussian_sigma
 from sfumato.privacy.accounting.codec import encode

@@ -13,7 +13,7 @@ from tests.cli.sense_runs import CLEAR, HALL, TOLD, alone, answer, done, hall, r
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
-from sfumato.cli.sense_recover import in_flags
+from sfumato.cli.sense.recover import in_flags
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures import sheet
 from sfumato.privacy import Ledger

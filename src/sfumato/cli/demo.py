@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.heatmap_options import four_numbers
+from sfumato.cli.heatmap.options import four_numbers
 
 
 class Family(StrEnum):

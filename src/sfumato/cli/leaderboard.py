@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.audit_live import aside
+from sfumato.cli.audit.live import aside
 from sfumato.cli.console import Json, Quiet, say, sentences, show, working
-from sfumato.cli.heatmap_options import Overwrite, X, Y, four_numbers, keep_apart
+from sfumato.cli.heatmap.options import Overwrite, X, Y, four_numbers, keep_apart
 from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:

@@ -8,10 +8,13 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import audit, demo, emd, graph, heatmap, leaderboard, ledger, sense
+from sfumato.cli import demo, emd, graph, leaderboard, ledger
 from sfumato.cli.aloud import PATH, SpokenGroup, refuse_variables
+from sfumato.cli.audit import claims as audit
 from sfumato.cli.config import defaults, file_of_defaults, taken
 from sfumato.cli.console import INVALID, fail, say
+from sfumato.cli.heatmap import maps as heatmap
+from sfumato.cli.sense import readings as sense
 from sfumato.errors import InvalidInput
 
 PREFIX = "SFUMATO"

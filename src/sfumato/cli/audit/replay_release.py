@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sfumato._random import generator
-from sfumato.cli.audit_live import live
+from sfumato.cli.audit.live import live
 from sfumato.cli.console import (
     DONE,
     FAILED,
@@ -18,7 +18,7 @@ from sfumato.cli.console import (
     sentences,
     show,
 )
-from sfumato.cli.heatmap_options import (
+from sfumato.cli.heatmap.options import (
     Bounds,
     BoundsFile,
     By,

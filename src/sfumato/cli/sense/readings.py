@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import (
-    sense_plan,
-    sense_recover,
-    sense_site,
-    sense_track,
-)
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.ledger import budget_of
-from sfumato.cli.sense_options import CalibrationOption, Calibrations, reading_loss, watching
+from sfumato.cli.sense import plan as sense_plan
+from sfumato.cli.sense import recover as sense_recover
+from sfumato.cli.sense import site as sense_site
+from sfumato.cli.sense import track as sense_track
+from sfumato.cli.sense.options import CalibrationOption, Calibrations, reading_loss, watching
 from sfumato.files import check_outputs
 
 if TYPE_CHECKING:

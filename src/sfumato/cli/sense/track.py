@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.sense_recover import options_named, shown, watching
+from sfumato.cli.sense.recover import options_named, shown, watching
 from sfumato.errors import InvalidInput
 from sfumato.files import check_outputs, write_file, write_table
 

@@ -10,8 +10,8 @@ import typer
 
 from sfumato._random import generator
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.heatmap_options import four_numbers
-from sfumato.cli.sense_options import (
+from sfumato.cli.heatmap.options import four_numbers
+from sfumato.cli.sense.options import (
     CalibrationOption,
     Calibrations,
     CellsOption,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato._random import generator
-from sfumato.cli import audit_door
-from sfumato.cli.audit_live import aside, live, watching
-from sfumato.cli.audit_options import (
+from sfumato.cli.audit import replay_release as audit_door
+from sfumato.cli.audit.live import aside, live, watching
+from sfumato.cli.audit.options import (
     BandOption,
     BudgetOption,
     ClaimOption,

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli import demo, heatmap_plan
+from sfumato.cli import demo
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.heatmap_options import (
+from sfumato.cli.heatmap import plan as heatmap_plan
+from sfumato.cli.heatmap.options import (
     H3,
     Alone,
     Bounds,

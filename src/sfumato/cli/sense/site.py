@@ -9,9 +9,9 @@ import typer
 
 from sfumato._random import generator
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.heatmap_options import four_numbers
+from sfumato.cli.heatmap.options import four_numbers
 from sfumato.cli.ledger import budget_of
-from sfumato.cli.sense_options import (
+from sfumato.cli.sense.options import (
     CellsOption,
     LengthOption,
     RadiusOption,

@@ -1,0 +1,1 @@
+"""`sfumato audit`: claims refuted, certificates, replays, and what they show while they run."""

@@ -1,0 +1,1 @@
+"""`sfumato heatmap`: releases, rehearsals, saved maps and plans."""

@@ -1,0 +1,1 @@
+"""`sfumato sense`: sites, readings, recoveries, tracks, whispers and plans."""

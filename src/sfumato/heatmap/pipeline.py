@@ -144,6 +144,7 @@ class ReleasePlan:
             first.method,
             first.parameters,
             first.receipt.entry,
+            first.guarantee.loss,
             budget.statement().left,
             first.area.bounds,
             str(budget.path),

@@ -265,7 +265,7 @@ def tables_released(
 
     def once(rows: Any) -> list[HeatmapRelease]:
         settings: dict[str, Any] = {
-            "ledger": Ledger.rehearsal(PureDP(epsilon)), "epsilon": epsilon, "method": method
+            "ledger": Ledger.rehearsal(PureDP(epsilon)), "public": True, "epsilon": epsilon, "method": method
         }  # fmt: skip
         if groups:
             return list(

@@ -199,7 +199,7 @@ def test_a_release_in_json() -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     found = json.loads(result.stdout)
     assert list(found) == [
-        "statement", "method", "parameters", "entry", "left", "area", "written", "ledger"
+        "statement", "method", "parameters", "entry", "left", "area", "written", "ledger", "cost"
     ]  # fmt: skip
     (entry,) = Ledger("city.ledger").statement().entries
     assert found["entry"] == entry.to_json()

@@ -9,13 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import BudgetExceeded, InvalidParameter, SfumatoError, SolverFailed
+from sfumato.errors import BudgetExceeded, InvalidParameter, SolverFailed
 from sfumato.heatmap.methods.protocol import MapEstimate, MapMethod, maps_of
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.outputs import group_names
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.privacy import (
     UNITS,
+    ZCDP,
     Bound,
     Guarded,
     Ledger,
@@ -25,7 +26,7 @@ from sfumato.privacy import (
     PureDP,
     Release,
 )
-from sfumato.privacy.accounting import Number, exact, parameters
+from sfumato.privacy.accounting import Number, canonical, exact, parameters
 from sfumato.records import CellSums, Columns, Periods, bound_of_sums
 from sfumato.spaces import Area
 
@@ -38,10 +39,14 @@ DEFAULT = "zoom"
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The mechanism of a map and what is charged for it: worked out once, before a row is read."""
+    """The mechanism of a map and what is charged for it: worked out once, before a row is read.
+
+    `parameters` are those of the method, as its maps are saved with them.
+    """
 
     mechanism: Mechanism[CellSums, Any]
     loss: Loss
+    parameters: dict[str, Any]
 
 
 def release_sums(
@@ -98,30 +103,30 @@ def release_sums(
     if price is None:
         price = priced(way, exact(epsilon, name="epsilon"), guarded.bound, area)
     pay = price.loss if isinstance(price.loss, PureDP) else None
+    counted = {} if columns is None else parameters(columns)
     receipt = ledger.release(price.mechanism, guarded, noise=noise, pay=pay, note=note)
     # From here on everything is made of what was released: it costs nothing.
-    counted = {} if columns is None else parameters(columns)
     try:
         made: tuple[MapEstimate, ...] = maps_of(way, receipt.value, price.mechanism, area)
+        return tuple(
+            HeatmapRelease(
+                tiles=one.tiles,
+                area=area,
+                method=way.name,
+                parameters=dict(price.parameters),
+                receipt=receipt,
+                group=group,
+                area_cost=area_cost,
+                counted=counted
+                | ({"period": groups.told(number)} if isinstance(groups, Periods) else {}),
+                title=title,
+                posterior=one.posterior,
+                noise_scale=one.noise_scale,
+            )
+            for number, (group, one) in enumerate(zip(names, made, strict=True))
+        )
     except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
         raise _kept(receipt, problem) from problem
-    return tuple(
-        HeatmapRelease(
-            tiles=one.tiles,
-            area=area,
-            method=way.name,
-            parameters=parameters(way),
-            receipt=receipt,
-            group=group,
-            area_cost=area_cost,
-            counted=counted
-            | ({"period": groups.told(number)} if isinstance(groups, Periods) else {}),
-            title=title,
-            posterior=one.posterior,
-            noise_scale=one.noise_scale,
-        )
-        for number, (group, one) in enumerate(zip(names, made, strict=True))
-    )
 
 
 def price(method: Method, epsilon: Number, area: Area, *, groups: int = 1, masses: int = 1) -> Loss:
@@ -149,6 +154,7 @@ def priced(method: MapMethod[Any], epsilon: Fraction, bound: Bound, area: Area) 
     """The mechanism and what is charged for it; refused when it could not be run after the charge."""
     # Each mass of UNITS pays epsilon: the noise of every map is then that of one map at epsilon.
     epsilon *= bound.required("l1", by="a map") / UNITS
+    public = _public_parameters(method)
     mechanism = method.mechanism(epsilon, bound, area.grid)
     if mechanism.draws(bound) > MOST_DRAWS:
         raise InvalidParameter(
@@ -156,7 +162,30 @@ def priced(method: MapMethod[Any], epsilon: Fraction, bound: Bound, area: Area) 
             "fewer levels, maps or cells a level; nothing was charged"
         )
     cost = mechanism.cost(bound)
-    return Price(mechanism, PureDP(epsilon) if isinstance(cost, PureDP) else cost)
+    if isinstance(cost, ZCDP):
+        raise InvalidParameter(
+            f"a map is asked for by epsilon: the mechanism of a method costs epsilon, or epsilon and delta, "
+            f"that of {method.name} costs {cost}; nothing was charged"
+        )
+    if cost.epsilon > epsilon:
+        raise InvalidParameter(
+            f"a method costs at most the epsilon asked for, {PureDP(epsilon)}, {method.name} would cost "
+            f"{cost}; nothing was charged"
+        )
+    return Price(mechanism, PureDP(epsilon) if isinstance(cost, PureDP) else cost, public)
+
+
+def _public_parameters(method: MapMethod[Any]) -> dict[str, Any]:
+    """The parameters of a method as its maps are saved with them; refused where they cannot be."""
+    try:
+        found = parameters(method)
+        canonical(found)
+    except Exception as problem:
+        raise InvalidParameter(
+            "a method is a frozen dataclass whose fields are public and can be saved as JSON, got "
+            f"{type(method).__name__} ({problem}); nothing was charged"
+        ) from problem
+    return found
 
 
 def check_affordable(budget: Ledger, costs: list[Loss], bound: Bound, epsilon: Number) -> None:
@@ -170,13 +199,21 @@ def check_affordable(budget: Ledger, costs: list[Loss], bound: Bound, epsilon: N
         raise BudgetExceeded(f"epsilon {epsilon} in each of {masses} periods: {problem}") from None
 
 
+def check_noise(noise: Noise | None, budget: Ledger) -> None:
+    """Refuse noise that a real ledger would refuse, before any row is read or an area paid for."""
+    if noise is not None and noise.known and not budget.header.rehearsal:
+        raise InvalidParameter(
+            "noise that can be drawn again is for rehearsals only; nothing was read or charged"
+        )
+
+
 def _kept(receipt: Release[Any], problem: BaseException) -> SolverFailed:
     """What was released is paid for: it is not lost with the map that could not be made of it."""
     path = Path(tempfile.gettempdir()) / f"sfumato-paid-{receipt.entry.hash[:12]}.json"
     try:
         receipt.write(path)
         kept = f"kept in {path}"
-    except (OSError, SfumatoError):
+    except Exception:
         kept = "and could not be kept"
     said = str(problem) or type(problem).__name__
     return SolverFailed(f"no map could be made of its counts ({said}); they are paid for, {kept}")

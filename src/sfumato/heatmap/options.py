@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
+from sfumato.errors import InvalidParameter
 from sfumato.heatmap.areas import BoundsLike, Cells, public_area
 from sfumato.heatmap.export.formats import WriteOptions
+from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import Number, exact
 from sfumato.records import Columns, Engine
 from sfumato.spaces import Area
 
 PRIVATE = "private"
+COLUMN_WORDS = (
+    "user",
+    "x",
+    "y",
+    "weight",
+    "weight_step",
+    "weight_cap",
+    "by",
+    "one_row_one_user",
+)
+PLACE_WORDS = ("bounds", "outer", "bounds_file", "image")
+GRID_WORDS = ("plane", "cells", "levels")
 
 
 class HeatmapOptions(TypedDict, total=False):
@@ -55,14 +69,67 @@ class HeatmapOptions(TypedDict, total=False):
     overwrite: bool
 
 
+def check_options(
+    options: HeatmapOptions, columns: Columns | None, area: Area | Sequence[float] | None
+) -> None:
+    """Refuse keywords that there are not, and those that do not go with what is given beside them."""
+    unknown = sorted(set(options) - HeatmapOptions.__annotations__.keys())
+    if unknown:
+        raise InvalidParameter(
+            f"keywords are {', '.join(HeatmapOptions.__annotations__)}, got {', '.join(unknown)}; "
+            "nothing was charged"
+        )
+    if columns is not None and (twice := _given(options, COLUMN_WORDS)):
+        raise InvalidParameter(
+            f"columns are given once, by columns or by keywords, got columns and {twice}; "
+            "nothing was charged"
+        )
+    hidden = (*PLACE_WORDS, *GRID_WORDS) if isinstance(area, Area) else PLACE_WORDS
+    if area is not None and (twice := _given(options, hidden)):
+        raise InvalidParameter(
+            f"the area is given once, by area or by keywords, got area and {twice} (private bounds are "
+            "found inside outer); nothing was charged"
+        )
+    if not is_private(options) and _given(options, ("outer",)):
+        raise InvalidParameter(
+            "an outer area is for bounds that are found in it: --outer goes with --bounds private only; "
+            "nothing was charged"
+        )
+    if is_private(options) and options.get("over") is not None:
+        raise InvalidParameter(
+            "an image lies under the area it shows, not one found in it: --over does not go "
+            "with --bounds private; nothing was charged"
+        )
+
+
+def check_public(ledger: Ledger | str | Path, *, public: bool) -> None:
+    """Refuse a ledger of rehearsals unless its rows are declared public, and public rows on another."""
+    if public != (isinstance(ledger, Ledger) and ledger.header.rehearsal):
+        raise InvalidParameter(
+            "rows declared public (public=True) go with a ledger of rehearsals, and it with no other rows; "
+            f"got public={public} and the ledger {getattr(ledger, 'path', ledger)}; "
+            "nothing was read or charged"
+        )
+
+
+def _given(options: HeatmapOptions, names: Sequence[str]) -> str:
+    """Which of these keywords say something, as text; None, "" and False are their being left out."""
+    values = {name: options.get(name) for name in names}
+    return ", ".join(
+        name
+        for name, value in values.items()
+        if not (value is None or value is False or (isinstance(value, str) and not value))
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows and how they are read."""
+    """Rows and how they are read; its repr shows none of them, nor a password of the connection."""
 
-    source: Any
+    source: Any = field(repr=False)
     columns: Columns
     engine: Engine = "duckdb"
-    connection: str | None = None
+    connection: str | None = field(default=None, repr=False)
     delimiter: str = ","
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.export.formats import (
     WriteOptions,
     check_outputs,
@@ -94,6 +95,10 @@ def group_names(groups: Sequence[str] | Periods | None) -> tuple[str, ...]:
     """What each map of a release is called; one without a name if there are no groups."""
     if groups is None:
         return ("",)
+    if isinstance(groups, str):
+        raise InvalidParameter(
+            f"groups are a list of names, got the text {groups!r}; nothing was charged"
+        )
     return groups.names if isinstance(groups, Periods) else tuple(groups)
 
 
@@ -135,7 +140,7 @@ def write_maps(
     warn: Watch | None = None,
 ) -> tuple[str, ...]:
     """Write each map to its files, and all to each timelapse; what is paid for is kept in any case."""
-    say, written = watch or _quiet, []
+    written: list[str] = []
     how = plan.options
     work: list[tuple[Path, Callable[[], None]]] = [
         (path, partial(_write, one, path, how, overwrite=plan.overwrite))
@@ -147,7 +152,7 @@ def write_maps(
         for path in plan.timelapses
     ]
     if work and any(one.posterior is not None for one in maps):
-        say("drawing, and working out how sure the map is")
+        tell(watch, "drawing, and working out how sure the map is")
     for path, write in work:
         try:
             write()
@@ -155,9 +160,9 @@ def write_maps(
             rescued = _rescued(maps, path, problem)
             if isinstance(problem, Exception):
                 raise rescued from problem
-            (warn or warned)(str(rescued))
+            tell_of_trouble(warn, str(rescued))
             raise
-        say(f"wrote {path}")
+        tell(watch, f"wrote {path}")
         written.append(str(path))
     return tuple(written)
 
@@ -174,25 +179,39 @@ def _write(one: HeatmapRelease, path: Path, how: WriteOptions, *, overwrite: boo
 
 
 def _rescued(maps: Sequence[HeatmapRelease], path: Path, problem: BaseException) -> InvalidInput:
-    """What was paid for is not lost with the file that could not be written."""
-    kept = []
-    for folder in (path.parent, Path(tempfile.gettempdir())):
-        try:
-            for number, one in enumerate(maps):
-                name = folder / f"{path.name}.{one.receipt.entry.hash[:12]}-{number}.json"
-                one.write(name)
-                kept.append(str(name))
-            break
-        except (OSError, SfumatoError):
-            kept = []
-    saved = (
-        f"kept in {', '.join(kept)}: draw it from there"
-        if kept
-        else "and it could not be kept anywhere"
-    )
+    """What was paid for is not lost with the file that could not be written.
+
+    The maps are kept if they can be, or else the noisy counts they were made of.
+    """
+    named = [
+        (f"{path.name}.{one.receipt.entry.hash[:12]}-{number}.json", one.write)
+        for number, one in enumerate(maps)
+    ]
+    receipts = {one.receipt.entry.hash: one.receipt for one in maps}
+    counts = [
+        (f"{path.name}.{name[:12]}-counts.json", receipt.write)
+        for name, receipt in receipts.items()
+    ]
+    if kept := _kept_somewhere(path.parent, named):
+        saved = f"kept in {kept}: draw it from there"
+    elif kept := _kept_somewhere(path.parent, counts):
+        saved = f"its noisy counts are kept in {kept}"
+    else:
+        saved = "and it could not be kept anywhere"
     return InvalidInput(
         f"could not write {path} ({str(problem) or type(problem).__name__}); the map is paid for, {saved}"
     )
+
+
+def _kept_somewhere(folder: Path, files: Sequence[tuple[str, Callable[[Path], None]]]) -> str:
+    """Where files were written, as text: in a folder, or else that of temporary files; "" if nowhere."""
+    for place in (folder, Path(tempfile.gettempdir())):
+        # Whatever a map of somebody's own method, or a disk, comes up with.
+        with contextlib.suppress(Exception):
+            for name, write in files:
+                write(place / name)
+            return ", ".join(str(place / name) for name, _ in files)
+    return ""
 
 
 def sharpened_maps(
@@ -205,16 +224,29 @@ def sharpened_maps(
         return tuple(one.sharpened(prior) for one in maps)
     except (Exception, KeyboardInterrupt) as problem:
         why = str(problem) or type(problem).__name__
-        (warn or warned)(
-            f"could not follow {prior.file} ({why}): the map is paid for, and written without it"
+        tell_of_trouble(
+            warn,
+            f"could not follow {prior.file} ({why}): the map is paid for, and written without it",
         )
         return maps
 
 
+def tell(watch: Watch | None, message: str) -> None:
+    """Say what is done once something is paid for: an error of who is told does not stop it."""
+    if watch is not None:
+        with contextlib.suppress(Exception):
+            watch(message)
+
+
+def tell_of_trouble(warn: Watch | None, message: str) -> None:
+    """Say what must be seen, on standard error if nobody takes it; what is paid for goes on."""
+    try:
+        (warn or warned)(message)
+    except Exception:  # a warning that is an error, a closed pipe
+        with contextlib.suppress(Exception):
+            sys.stderr.write(f"{message}\n")
+
+
 def warned(message: str) -> None:
     """A message that must be seen, as a warning of Python."""
-    warnings.warn(message, stacklevel=3)
-
-
-def _quiet(_: str) -> None:
-    """Say nothing."""
+    warnings.warn(message, stacklevel=4)

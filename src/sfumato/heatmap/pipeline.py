@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -17,6 +18,7 @@ from sfumato.heatmap.charging import (
     Method,
     Price,
     check_affordable,
+    check_noise,
     priced,
     release_sums,
 )
@@ -28,6 +30,8 @@ from sfumato.heatmap.options import (
     HeatmapOptions,
     Rows,
     area_of,
+    check_options,
+    check_public,
     is_private,
     outer_name,
     read_files,
@@ -40,6 +44,7 @@ from sfumato.heatmap.outputs import (
     Watch,
     plan_outputs,
     sharpened_maps,
+    tell,
     write_maps,
 )
 from sfumato.heatmap.render import described
@@ -88,18 +93,20 @@ class ReleasePlan:
 
         Args:
             noise: Where the noise comes from; the system, if none is given.
-            watch: Told of each step.
+            watch: Told of each step; its errors after a charge do not stop the release.
             warn: Told what went wrong after the charge; a warning of Python, if none is given.
 
         Returns:
             The maps, what is left, and the files that were written.
 
         Raises:
+            InvalidParameter: The noise is known and the ledger real; nothing was read or charged.
             SfumatoError: The rows could not be read (nothing was charged), or a file not written
                 (the map is paid for, and kept elsewhere).
 
         """
         say, area, budget = watch or (lambda _: None), self.area, self.ledger
+        check_noise(noise, budget)
         table = open_table(self.rows.source, **self.rows.how)
 
         def summed(where: Area) -> Guarded[CellSums]:
@@ -117,6 +124,7 @@ class ReleasePlan:
             # Where people are is asked of all groups together.
             say(f"finding the area inside {self.outer}")
             area = find_area(summed, area, ledger=budget, epsilon=self.bounds_epsilon)
+            say = partial(tell, watch)  # the area is paid for
         say(described(area))
         named = self.rows.source if isinstance(self.rows.source, str | Path) else "rows"
         say(f"counting {named} with {self.rows.engine}")
@@ -144,6 +152,7 @@ class ReleasePlan:
             first.method,
             first.parameters,
             first.receipt.entry,
+            first.guarantee.loss,
             budget.statement().left,
             first.area.bounds,
             str(budget.path),
@@ -165,6 +174,7 @@ def release_heatmap(
     outputs: Outputs = (),
     title: str = "",
     note: str = "",
+    public: bool = False,
     noise: Noise | None = None,
     watch: Watch | None = None,
     warn: Watch | None = None,
@@ -194,8 +204,9 @@ def release_heatmap(
             shows all periods.
         title: What the maps are called, in pictures and pages.
         note: A line for the ledger.
+        public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
         noise: Where the noise comes from; the system's randomness, if none is given.
-        watch: Told of each step.
+        watch: Told of each step; its errors after a charge do not stop the release.
         warn: Told what went wrong after the charge; a warning of Python, if none is given.
         **options: Further keywords: see HeatmapOptions.
 
@@ -234,6 +245,7 @@ def release_heatmap(
         outputs=outputs,
         title=title,
         note=note,
+        public=public,
         **options,
     )
     return plan.run(noise=noise, watch=watch, warn=warn)
@@ -252,6 +264,7 @@ def plan_release(
     outputs: Outputs = (),
     title: str = "",
     note: str = "",
+    public: bool = False,
     **options: Unpack[HeatmapOptions],
 ) -> ReleasePlan:
     """Check and price a release without reading a row: everything of `release_heatmap` but the data.
@@ -268,6 +281,7 @@ def plan_release(
         outputs: Files that would be written.
         title: What the maps are called.
         note: A line for the ledger.
+        public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
         **options: See HeatmapOptions.
 
     Returns:
@@ -279,6 +293,8 @@ def plan_release(
         InvalidInput: A public file could not be read.
 
     """
+    check_options(options, columns, area)
+    check_public(ledger, public=public)
     whole = exact(epsilon, name="epsilon")
     if not whole > 0:
         raise InvalidParameter(f"epsilon must be above 0, got {epsilon}; nothing was charged")
@@ -298,14 +314,9 @@ def plan_release(
         rows = replace(rows, columns=groups.in_table(rows.columns))
     way = as_method(method)
     where = area_of(area, options)
-    if private and options.get("over") is not None:
-        raise InvalidParameter(
-            "an image lies under the area it shows, not one found in it: --over does not go "
-            "with --bounds private; nothing was charged"
-        )
     paid_by = ledger.path if isinstance(ledger, Ledger) else ledger
     targets.check(where, others=[paid_by, *read_files(options, prior)], rows=source)
-    public = declared_prior(prior, where, rows=source)
+    followed = declared_prior(prior, where, rows=source)
     budget = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     share = options.get("bounds_share", Fraction(1, 10))
     on_bounds = whole * exact(share, name="bounds share") if private else Fraction(0)
@@ -334,7 +345,7 @@ def plan_release(
         way,
         paid,
         groups,
-        public,
+        followed,
         targets,
         title,
         note,
@@ -352,6 +363,7 @@ def release(
     epsilon: Number,
     method: Method = DEFAULT,
     note: str = "",
+    public: bool = False,
 ) -> HeatmapRelease:
     """The one map of `release_heatmap` without groups.
 
@@ -363,6 +375,7 @@ def release(
         epsilon: What the map may cost, above 0.
         method: A method, or its name.
         note: A line for the ledger.
+        public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
 
     Returns:
         The map.
@@ -374,6 +387,13 @@ def release(
 
     """
     found = release_heatmap(
-        source, columns, area, ledger=ledger, epsilon=epsilon, method=method, note=note
+        source,
+        columns,
+        area,
+        ledger=ledger,
+        epsilon=epsilon,
+        method=method,
+        note=note,
+        public=public,
     )
     return found.maps[0]

@@ -18,6 +18,8 @@ from sfumato.heatmap.options import (
     HeatmapOptions,
     Rows,
     area_of,
+    check_options,
+    is_private,
     read_files,
     rows_of,
     write_options,
@@ -83,6 +85,12 @@ def rehearse_heatmap(
         True
 
     """
+    check_options(options, columns, area)
+    if is_private(options):
+        raise InvalidParameter(
+            "the rows of a rehearsal are public, and so are its bounds: --bounds private does not go with it; "
+            "nothing was read"
+        )
     rows, where = rows_of(source, columns, options), area_of(area, options)
     targets = plan_outputs(
         outputs, None, options=write_options(options), overwrite=options.get("overwrite", False)

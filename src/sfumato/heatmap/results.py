@@ -86,6 +86,7 @@ class ReleaseResult:
         method: The name of the method.
         parameters: The public parameters of the method.
         entry: The ledger entry that paid for the maps.
+        cost: What the maps cost, with finding their area if that was private.
         left: What the ledger has left after it.
         area: The bounds of the maps.
         ledger: The path of the ledger.
@@ -98,16 +99,12 @@ class ReleaseResult:
     method: str
     parameters: dict[str, Any]
     entry: Entry
+    cost: Loss
     left: Loss
     area: tuple[float, float, float, float]
     ledger: str
     written: tuple[str, ...] = ()
     maps: tuple[HeatmapRelease, ...] = field(default=(), repr=False, compare=False)
-
-    @property
-    def cost(self) -> Loss:
-        """What the maps cost, with finding their area if that was private."""
-        return self.maps[0].guarantee.loss if self.maps else self.entry.cost
 
     @property
     def by_group(self) -> dict[str, HeatmapRelease]:
@@ -125,16 +122,19 @@ class ReleaseResult:
             "area": list(self.area),
             "written": list(self.written),
             "ledger": self.ledger,
+            "cost": encode(self.cost),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ReleaseResult:
-        """What `to_json` gave; without maps."""
+        """What `to_json` gave; without maps. Before the whole cost was saved, it is that of the entry."""
+        entry = Entry.from_json(data["entry"])
         return cls(
             data["statement"],
             data["method"],
             dict(data["parameters"]),
-            Entry.from_json(data["entry"]),
+            entry,
+            decode_loss(data["cost"]) if "cost" in data else entry.cost,
             decode_loss(data["left"]),
             _four(data["area"]),
             data["ledger"],

@@ -35,10 +35,11 @@ class MapEstimate:
 
 
 class MapMethod(Protocol[U]):
-    """A frozen value with the public parameters of a method; `name` is its word on the command line.
+    """A frozen dataclass with the public parameters of a method; `name` is its word on the command line.
 
-    This is all a method of one's own needs; `register_method` makes it known by name. One that
-    inherits from `NoiseAwareMethod` can say more of its maps.
+    Its fields are saved with the map: JSON must hold them. This is all a method of one's own needs;
+    `register_method` makes it known by name. One that inherits from `NoiseAwareMethod` can say more
+    of its maps.
     """
 
     @property
@@ -46,7 +47,7 @@ class MapMethod(Protocol[U]):
         """The word by which it is chosen."""
 
     def mechanism(self, epsilon: Fraction, bound: Bound, grid: Grid) -> Mechanism[CellSums, U]:
-        """The mechanism that costs at most epsilon on sums with this bound.
+        """The mechanism that costs at most epsilon, with any delta, on sums with this bound.
 
         Of the grid it may use the number of levels only: where the bounds are found privately, they
         are not known yet when the map is priced.

@@ -1,8 +1,7 @@
 from .databases import connected
 from .duckdb import duckdb_engine
-from .polars import polars_engine
 from .protocol import Files, RowEngine, table_name
-from .registry import engine_named, engine_names, register_engine
+from .registry import engine_named, engine_names, register_engine, unregister_engine
 from .spark import spark_engine
 
 __all__ = [
@@ -12,8 +11,8 @@ __all__ = [
     "duckdb_engine",
     "engine_named",
     "engine_names",
-    "polars_engine",
     "register_engine",
     "spark_engine",
     "table_name",
+    "unregister_engine",
 ]

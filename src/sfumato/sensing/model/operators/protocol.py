@@ -224,13 +224,28 @@ def columns_tell_all(operator: Operator) -> bool:
 
 
 def part_of(operator: Operator, rows: IntArray) -> Operator:
-    """The operator to some of its sensors, by their numbers; itself for all of them in order."""
+    """The operator to some of its sensors, by their numbers; itself for all of them in order.
+
+    Args:
+        operator: The operator.
+        rows: Numbers of the sensors to keep, from 0, in the order wanted.
+
+    Returns:
+        An operator with one row for each number, on the same cells.
+    """
     whole = np.array_equal(rows, np.arange(operator.shape[0]))
     return operator if whole else operator.take(rows)
 
 
 def is_operator(value: object) -> TypeGuard[Operator]:
-    """Whether a value is an operator rather than an array or a data frame."""
+    """Whether a value is an operator rather than an array or a data frame.
+
+    Args:
+        value: Anything. What has `columns`, a `space` and `sensors` is taken for an operator.
+
+    Returns:
+        Whether it is one.
+    """
     return hasattr(value, "columns") and hasattr(value, "space") and hasattr(value, "sensors")
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+import pandas as pd
 import pytest
 from tests.cli.sense_runs import (
     HALL,
@@ -17,15 +20,17 @@ from tests.cli.sense_runs import (
     done,
     entries,
     hall,
+    listing,
     refused,
     release,
     run,
     table,
 )
 
-from sfumato.errors import InvalidInput, LedgerBusy
-from sfumato.privacy import Ledger
-from sfumato.sensing import Readings, read_readings
+from sfumato.errors import InvalidInput, InvalidParameter, LedgerBusy
+from sfumato.privacy import ZCDP, Ledger
+from sfumato.sensing import Readings, read_readings, release_readings
+from sfumato.sensing.pipeline import Windows
 from sfumato.sensing.release import Snapshot
 
 pytestmark = pytest.mark.unit
@@ -420,11 +425,127 @@ def test_what_was_paid_for_before_a_refusal_is_written(monkeypatch: pytest.Monke
     result = run(*release())
     assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr.splitlines()[-1] == (
-        "sfumato: hall.ledger is held by another process; nothing was released; "
-        "2 of 3 readings were released and written"
+        "sfumato: 2 of 3 readings were charged, released and written to r.json; what stopped the next: "
+        "hall.ledger is held by another process; nothing was released"
     )
     assert [snapshot.time for snapshot in read_readings("r.json").snapshots] == ["0", "1"]
     assert len(entries()) == 2
+
+
+@pytest.mark.parametrize(
+    "problem", [LedgerBusy("hall.ledger is held; nothing was released"), KeyboardInterrupt()]
+)
+def test_what_was_paid_for_without_an_output_is_kept_beside_the_ledger(
+    problem: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hall()
+    Path("books").mkdir()
+    done("ledger", "site.json", "books/hall.ledger", "--rho", "10")
+    pay = Ledger.release
+    calls: list[int] = []
+
+    def stopped(self: Ledger, *words: Any, **more: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise problem
+        return pay(self, *words, **more)
+
+    monkeypatch.setattr(Ledger, "release", stopped)
+    said: list[str] = []
+    with pytest.raises(type(problem)) as found:
+        release_readings(
+            [(time, VALUES) for time in "012"],
+            "site.json",
+            ledger="books/hall.ledger",
+            loss=ZCDP(1),
+            watch=said.append,
+        )
+    (kept,) = Path("books").glob("readings.*.json")
+    part = f"2 of 3 readings were charged, released and written to {kept}"
+    if isinstance(problem, LedgerBusy):
+        assert str(found.value) == f"{part}; what stopped the next: {problem}"
+    else:
+        assert (found.value.__notes__, said[-1]) == ([part], part)
+    snapshots = read_readings(kept).snapshots
+    assert [snapshot.time for snapshot in snapshots] == ["0", "1"]
+    assert [snapshot.release.entry for snapshot in snapshots] == [*entries("books/hall.ledger")]
+
+
+BAD = {**VALUES, "left": math.nan}
+SOME = {"left": 2.25}
+
+
+@pytest.mark.parametrize("windows", [False, True])
+@pytest.mark.parametrize(
+    ("later", "error", "sentence"),
+    [
+        (("", BAD), InvalidParameter, "a reading must be a finite number, sensor 'left' has none"),
+        (("", {**VALUES, "attic": 1.0}), InvalidParameter, "has no sensor of the 5. name given"),
+        (("", {**VALUES, "left": "2.25"}), InvalidParameter, "readings must be numbers"),
+        (("", {**VALUES, "left": None}), InvalidParameter, "readings must be numbers"),
+        (("", dict.fromkeys(VALUES, np.float32(0.1))), InvalidParameter, "of type float32 are"),
+        ((2, VALUES), InvalidParameter, "a time must be text that is printable on one line"),
+        (("a\nb", VALUES), InvalidParameter, "a time must be text that is printable on one line"),
+        (("", SOME), InvalidInput, "the table has no reading of sensor 'door' at time 2 of 2"),
+        (
+            ("", [1.0, 2.0]),
+            InvalidInput,
+            "number 2 of the readings is no pair of a time and values",
+        ),
+        (VALUES, InvalidInput, "number 2 of the readings is no pair of a time and values"),
+        (1.5, InvalidInput, "number 2 of the readings is no pair of a time and values"),
+    ],
+)
+def test_readings_in_python_are_all_checked_before_the_first_is_paid_for(
+    later: Any, error: type[Exception], sentence: str, windows: bool
+) -> None:
+    hall()
+    before = listing()
+    paid: Any = (
+        {"windows": Windows("w", ZCDP(5)), "share": 5}
+        if windows
+        else {"ledger": "hall.ledger", "loss": ZCDP(1)}
+    )
+    with pytest.raises(error) as found:
+        release_readings([("", VALUES), later], "site.json", out=["r.json"], **paid)
+    assert sentence in str(found.value)
+    assert str(found.value).endswith("nothing was charged")
+    assert "2.25" not in str(found.value)
+    assert listing() == before
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ([], "there must be at least one reading, got none; nothing was charged"),
+        (1.5, "with columns sensor and value, got float; nothing was charged"),
+        (iter([("", VALUES)]), "with columns sensor and value, got list_iterator; nothing was charged"),
+        (pd.DataFrame({"sensor": [], "value": []}), "at least one reading, got none; nothing"),
+        (pd.DataFrame([VALUES]), "a table of readings has columns sensor and value, perhaps time, got"),
+        (pd.DataFrame({"sensor": ["door"], "value": ["x7"]}), "the values of the table must be numbers"),
+        (pd.DataFrame({"sensor": ["door", "left"], "value": [7, math.inf]}), "row 2 of the table is not"),
+        (pd.DataFrame({"sensor": ["door", "door"], "value": [7, 7]}), "row 2 of the table reads sensor"),
+        (pd.DataFrame({"sensor": ["attic"], "value": [7]}), "row 1 of the table is of no sensor that"),
+        (pd.DataFrame({"sensor": ["door"], "value": [7]}), "the table has no reading of sensor 'left'"),
+        (
+            pd.DataFrame({"sensor": ["door"], "value": [7], "time": [pd.NaT]}),
+            "the table has no 'time' in row 1; nothing was charged",
+        ),
+        (
+            pd.DataFrame({"sensor": [*VALUES], "value": np.array([0.1, 0.2, 0.3, 0.4], np.float32)}),
+            "readings of type float32 are rounded",
+        ),
+    ],
+)  # fmt: skip
+def test_what_are_no_readings_in_python_cost_nothing(given: Any, sentence: str) -> None:
+    hall()
+    before = listing()
+    with pytest.raises((InvalidInput, InvalidParameter)) as found:
+        release_readings(given, "site.json", ledger="hall.ledger", loss=ZCDP(1))
+    assert sentence in str(found.value)
+    assert str(found.value).endswith("nothing was charged")
+    assert "7" not in str(found.value)
+    assert listing() == before
 
 
 def test_a_sealed_release_that_is_refused_leaves_no_gap_that_matters() -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from tests.cli.sense_runs import VALUES, alone, answer, hall, table
 from tests.seeded import seed_system
 
+from sfumato.errors import InvalidInput
 from sfumato.privacy import ZCDP, ApproxDP, Ledger
 from sfumato.sensing import read_readings, read_site
 from sfumato.sensing.pipeline import (
@@ -176,6 +181,78 @@ def test_values_are_released_as_their_table_is(both: Both) -> None:
         ),
     )
     assert table_.to_json() == values.to_json()
+    assert numbers("command") == numbers("call")
+
+
+def again(result: Any) -> Any:
+    """What its own JSON, as text, is read as."""
+    return type(result).from_json(json.loads(json.dumps(result.to_json())))
+
+
+@pytest.mark.parametrize("on", ["line", "plane", "graph"])
+def test_a_simulation_without_a_folder_is_in_its_json(on: Any) -> None:
+    made = simulate_site(options=SyntheticOptions(on), sources=2, rng=np.random.default_rng(5))
+    found = again(made)
+    assert (found.site, found.folder) == (made.site, None)
+    assert np.array_equal(found.sources, made.sources)
+    assert np.array_equal(found.readings, made.readings)
+    with pytest.raises(InvalidInput, match="a reading of each sensor and a mass of each cell"):
+        SimulationResult.from_json({**made.to_json(), "sources": [1.0]})
+
+
+def test_a_release_without_files_is_in_its_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone(tmp_path, monkeypatch)
+    hall()
+    paid: Any = {"ledger": "hall.ledger", "loss": ZCDP("1/2")}
+    made = release_readings([("1", VALUES), ("2", VALUES)], "site.json", **paid)
+    found = again(made)
+    assert found.to_json() == made.to_json()
+    assert found.readings.to_json() == made.readings.to_json()
+    told = {key: value for key, value in made.to_json().items() if key != "released"}
+    with pytest.raises(InvalidInput, match="the readings are in no file, and not stated either"):
+        ReleaseResult.from_json(told)
+    with pytest.raises(InvalidInput, match="not a whole file of readings: it has no 'snapshots'"):
+        ReleaseResult.from_json(
+            {
+                **told,
+                "released": {
+                    k: v for k, v in made.to_json()["released"].items() if k != "snapshots"
+                },
+            }
+        )
+    table = release_readings(VALUES, "site.json", out=["r.csv"], **paid)
+    assert "released" not in table.to_json()
+    with pytest.raises(InvalidInput, match="only, which has no promise in it"):
+        again(table)
+    site = SiteResult(read_site("site.json"))
+    assert again(site) == site
+    with pytest.raises(InvalidInput, match="the site has other sensors than were described"):
+        SiteResult.from_json({**site.to_json(), "set": "0"})
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_table_in_memory_is_released_as_its_file_is(both: Both, make: Any) -> None:
+    rows = [(time, *pair) for time in ("1", "2") for pair in VALUES.items()]
+    header = ["time", "sensor", "value"]
+
+    def file() -> ReleaseResult:
+        table("t.csv", header, rows)
+        return release_readings(
+            "t.csv", "site.json", ledger="hall.ledger", loss=ZCDP(1), out=["r.json"]
+        )
+
+    def memory() -> ReleaseResult:
+        columns = {
+            name: list(column) for name, column in zip(header, zip(*rows, strict=True), strict=True)
+        }
+        return release_readings(
+            make(columns), "site.json", ledger="hall.ledger", loss=ZCDP(1), out=["r.json"]
+        )
+
+    one, other = both(file, memory)
+    assert one.to_json() == other.to_json()
     assert numbers("command") == numbers("call")
 
 

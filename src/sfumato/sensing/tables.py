@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from sfumato.spaces import Graph, Points
 
 AXES = ("x", "y")
+
+
+class Frame(Protocol):
+    """What tables of pandas, polars and pyarrow can be asked, so that none of these is needed."""
+
+    @property
+    def columns(self) -> Any:
+        """The columns, or their names."""
+        ...
+
+    def __getitem__(self, name: str, /) -> Any:
+        """A column."""
+        ...
 
 
 def read_sensors(path: str | Path) -> Sensors:
@@ -84,9 +97,45 @@ def read_snapshots(path: str | Path, site: Site) -> list[tuple[str, dict[str, fl
         if has_column(rows, "time")
         else [""] * len(rows)
     )
+    return _by_time(zip(times, names, values, strict=True), site, str(path))
+
+
+def snapshots_of(frame: Frame, site: Site) -> list[tuple[str, dict[str, float]]]:
+    """The same from a table in memory, of pandas, polars or pyarrow; numbers keep their type."""
+    where, undone = "the table", "nothing was charged"
+    columns = {str(name) for name in getattr(frame, "column_names", frame.columns)}
+    if not {"sensor", "value"} <= columns:
+        raise InvalidInput(
+            f"a table of readings has columns sensor and value, perhaps time, got others; {undone}"
+        )
+    # As an array: item by item, floats of a short type come as doubles, and nobody sees their rounding.
+    values = np.asarray(frame["value"])
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        raise InvalidInput(f"the values of {where} must be numbers of one type; {undone}")
+    broken = np.flatnonzero(~np.isfinite(values))
+    if broken.size:
+        raise InvalidInput(
+            f"the value in row {broken[0] + 1} of {where} is not a finite number; {undone}"
+        )
+    times = _listed(frame["time"]) if "time" in columns else [""] * len(values)
+    for row, time in enumerate(times, 1):
+        if time is None or time != time:  # not a number, not a time
+            raise InvalidInput(f"{where} has no 'time' in row {row}; {undone}")
+    names = map(str, _listed(frame["sensor"]))
+    return _by_time(zip(map(str, times), names, values, strict=True), site, where)
+
+
+def _listed(column: Any) -> list[Any]:
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
+
+
+def _by_time(
+    rows: Iterable[tuple[str, str, float]], site: Site, path: str
+) -> list[tuple[str, dict[str, float]]]:
+    """Readings of one time together, of known sensors, each once."""
     found: dict[str, dict[str, float]] = {}
     known = set(site.sensors.names)
-    for row, (time, name, value) in enumerate(zip(times, names, values, strict=True), 1):
+    for row, (time, name, value) in enumerate(rows, 1):
         if name not in known:  # not quoted: where columns are mixed up it is a reading
             raise InvalidInput(
                 f"row {row} of {path} is of no sensor that site {site.name!r} has; nothing was charged"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.files import check_outputs, keep_paid, write_table
@@ -24,6 +24,7 @@ from sfumato.sensing.release.noise_plan import NoisePlan, unit_of
 from sfumato.sensing.release.readings import (
     Readings,
     Snapshot,
+    check_snapshot,
     plan,
     read_readings,
     release_snapshot,
@@ -36,13 +37,16 @@ from sfumato.sensing.results.release import (
     ReleaseResult,
     UnsealedResult,
 )
-from sfumato.sensing.tables import read_snapshots
+from sfumato.sensing.tables import Frame, read_snapshots, snapshots_of
 
 if TYPE_CHECKING:
     from sfumato.sensing.release.noise_plan import Calibration
 
 Watch = Callable[[str], None]
 """Is told what is being done, step by step."""
+
+ReadingsGiven = str | Path | Mapping[str, float] | Sequence[tuple[str, Mapping[str, float]]] | Frame
+"""Exact readings: a file, values by sensor, such values for several times, or a table in memory."""
 
 
 def price_release(
@@ -86,7 +90,7 @@ def price_release(
 
 
 def release_readings(
-    readings: str | Path | Mapping[str, float] | Sequence[tuple[str, Mapping[str, float]]],
+    readings: ReadingsGiven,
     site: Site | str | Path,
     *,
     ledger: Ledger | str | Path | None = None,
@@ -105,12 +109,14 @@ def release_readings(
 
     The promise is made for all sensors of the site together. Each time is one reading, and is paid for by
     the ledger, or by that of the window it falls into; a window that renews does not protect a source that
-    stays. All that can be refused is refused before anything is charged, and what was paid for is written
-    even if a later reading fails.
+    stays. All that can be refused is refused before anything is charged. Should a later reading fail all
+    the same, what was paid for is written to `out`, or without it to a file beside the ledger, and the
+    message says which.
 
     Args:
-        readings: A table with sensor, value and perhaps time (CSV or JSON); or values by sensor; or such
-            values for each of several times. In the unit that the site states.
+        readings: A table with sensor, value and perhaps time (CSV, JSON, or of pandas, polars or pyarrow);
+            or values by sensor; or a list of pairs, a time and its values by sensor. In the unit that the
+            site states.
         site: The site, or its file.
         ledger: The ledger that pays, or its file; or `windows`.
         windows: Ledgers of windows of time that pay; then every time is written like 2026-11-16T09:30Z.
@@ -130,6 +136,8 @@ def release_readings(
     Raises:
         BudgetExceeded: The ledger has less left than all readings cost; nothing was charged.
         InvalidInput: A table or a file is not as it should be; nothing was charged.
+        InvalidParameter: A reading is no finite number or of no sensor, or a time no line of text; nothing
+            was charged.
         LedgerMismatch: The ledger is for another site; nothing was charged.
 
     >>> import tempfile
@@ -161,6 +169,8 @@ def release_readings(
                 f"{what} has no reading of sensor {missing[0]!r} at time {number} of {len(snapshots)}; "
                 "--some releases a part; nothing was charged"
             )
+    for time, values in snapshots:
+        check_snapshot(values, found, planned, time=time)
     paid_by = [payer(time) for time, _ in snapshots]
     for file in {one.path for one, _ in paid_by}:
         costs = [planned.cost for one, _ in paid_by if one.path == file]
@@ -188,11 +198,17 @@ def release_readings(
         stopped = problem
     whole = Readings(found, tuple(released))
     receipt = released[0].release.entry.hash
+    if stopped is not None and not files:  # nobody else has them: beside the ledger they are found
+        files = (paid_by[0][0].path.with_name(f"readings.{receipt[:12]}.json"),)
     keep_paid(whole.write, files, receipt=receipt, what="readings")
     if stopped is not None:
-        part = f"{len(released)} of {len(snapshots)} readings were released and written"
+        part = (
+            f"{len(released)} of {len(snapshots)} readings were charged, released and written to "
+            f"{' and '.join(map(str, files))}"
+        )
         if isinstance(stopped, SfumatoError):
-            raise type(stopped)(f"{stopped}; {part}") from stopped
+            raise type(stopped)(f"{part}; what stopped the next: {stopped}") from stopped
+        stopped.add_note(part)
         if watch is not None:
             watch(part)
         raise stopped
@@ -273,15 +289,30 @@ def make_device_key(master: MasterKey | str | Path, file: str | Path, *, name: s
     return KeyResult(Path(file), key.id, name)
 
 
-def _snapshots(
-    readings: str | Path | Mapping[str, float] | Sequence[tuple[str, Mapping[str, float]]],
-    site: Site,
-) -> list[tuple[str, Mapping[str, float]]]:
-    if isinstance(readings, str | Path):
-        return [*read_snapshots(readings, site)]
+def _snapshots(readings: ReadingsGiven, site: Site) -> list[tuple[str, Mapping[str, float]]]:
+    """Values by sensor for each time, at least one; what is wrong is named by its number, and not quoted."""
     if isinstance(readings, Mapping):
         return [("", readings)]
-    return [(time, values) for time, values in readings]
+    if isinstance(readings, str | Path):
+        found: list[Any] = [*read_snapshots(readings, site)]
+    elif isinstance(readings, Sequence):
+        found = [*readings]
+    elif hasattr(readings, "columns"):
+        found = [*snapshots_of(readings, site)]
+    else:
+        raise InvalidInput(
+            "readings are a file, values by sensor, a list of pairs of a time and such values, or a table "
+            f"with columns sensor and value, got {type(readings).__name__}; nothing was charged"
+        )
+    if not found:
+        raise InvalidInput("there must be at least one reading, got none; nothing was charged")
+    for number, one in enumerate(found, 1):
+        if not (isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[1], Mapping)):
+            raise InvalidInput(
+                f"number {number} of the readings is no pair of a time and values by sensor; "
+                "nothing was charged"
+            )
+    return [(time, values) for time, values in found]
 
 
 def _planned(

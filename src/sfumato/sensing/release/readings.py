@@ -93,6 +93,25 @@ class Readings:
             "snapshots": [snapshot.to_json() for snapshot in self.snapshots],
         }
 
+    @staticmethod
+    def from_json(data: Any) -> Readings:
+        """The readings that a JSON object states; each snapshot must promise for the sensors of the site."""
+        try:
+            if not isinstance(data, dict) or data.get("format") != FORMAT:
+                raise ValueError(f"its format is not {FORMAT}")
+            site = Site.from_json(data["site"])
+            snapshots = tuple(map(Snapshot.from_json, data["snapshots"]))
+            known, named = set(site.sensors.names), f"(set {site.sensors.digest[:16]})"
+            if not snapshots or any(not known.issuperset(snapshot.names) for snapshot in snapshots):
+                raise ValueError("it has no snapshot, or one of a sensor that the site has not")
+            if any(named not in snapshot.guarantee.unit for snapshot in snapshots):
+                raise ValueError("its promise is for other sensors than those of its site")
+            return Readings(site, snapshots)
+        except KeyError as problem:
+            raise InvalidInput(f"not a whole file of readings: it has no {problem}") from None
+        except (SfumatoError, TypeError, ValueError, ArithmeticError) as problem:
+            raise InvalidInput(f"not a whole file of readings: {problem}") from None
+
     def table(self) -> str:
         """The noisy readings as CSV: time (if any), sensor, its coordinates, value, sigma of the noise."""
         places = dict(
@@ -139,20 +158,9 @@ def read_readings(path: str | Path) -> Readings:
     """
     data = read_json(path, "a whole file of readings")
     try:
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ValueError(f"its format is not {FORMAT}")
-        site = Site.from_json(data["site"])
-        snapshots = tuple(map(Snapshot.from_json, data["snapshots"]))
-        known, named = set(site.sensors.names), f"(set {site.sensors.digest[:16]})"
-        if not snapshots or any(not known.issuperset(snapshot.names) for snapshot in snapshots):
-            raise ValueError("it has no snapshot, or one of a sensor that the site has not")
-        if any(named not in snapshot.guarantee.unit for snapshot in snapshots):
-            raise ValueError("its promise is for other sensors than those of its site")
-        return Readings(site, snapshots)
-    except KeyError as problem:
-        raise InvalidInput(f"{path} is not a whole file of readings: it has no {problem}") from None
-    except (SfumatoError, TypeError, ValueError, ArithmeticError) as problem:
-        raise InvalidInput(f"{path} is not a whole file of readings: {problem}") from None
+        return Readings.from_json(data)
+    except InvalidInput as problem:
+        raise InvalidInput(f"{path} is {problem}") from None
 
 
 def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analytic") -> NoisePlan:
@@ -218,19 +226,7 @@ def release_snapshot(
         BudgetExceeded: The ledger has less left; nothing was charged.
         InvalidParameter: The plan is for another site, or a reading is no finite number; nothing was charged.
     """
-    if site.per_source is None:
-        raise InvalidParameter(
-            f"site {site.name!r} does not say what its sensors read: make it with a unit, and per_source, "
-            "what a source of mass 1 adds to a reading where the operator is 1 (`sense site --unit "
-            "--per-source`); nothing was charged"
-        )
-    if noise_plan.site != site.digest:
-        raise InvalidParameter("the plan was made for another site; nothing was charged")
-    if type(time) is not str or not time.isprintable():
-        raise InvalidParameter(
-            "a time must be text that is printable on one line; nothing was charged"
-        )
-    names, numbers = _named(values, site)
+    names, numbers = check_snapshot(values, site, noise_plan, time=time)
     bound = noise_plan.bound(len(names), window=window)
     exponent, mechanism = noise_plan.exponent, noise_plan.mechanism
     source = REHEARSAL if public else site.name
@@ -243,6 +239,25 @@ def release_snapshot(
     stream = SealedNoise(device.noise)
     paid = ledger.release(mechanism, guarded, noise=stream, note=about)
     return Snapshot(names, paid, seal(_sealed(site, names, time), paid, stream, device), time)
+
+
+def check_snapshot(
+    values: Mapping[str, float] | npt.ArrayLike, site: Site, noise_plan: NoisePlan, *, time: str
+) -> tuple[tuple[str, ...], FloatArray]:
+    """The sensors and what they read; all that `release_snapshot` refuses of readings, nothing is charged."""
+    if site.per_source is None:
+        raise InvalidParameter(
+            f"site {site.name!r} does not say what its sensors read: make it with a unit, and per_source, "
+            "what a source of mass 1 adds to a reading where the operator is 1 (`sense site --unit "
+            "--per-source`); nothing was charged"
+        )
+    if noise_plan.site != site.digest:
+        raise InvalidParameter("the plan was made for another site; nothing was charged")
+    if type(time) is not str or not time.isprintable():
+        raise InvalidParameter(
+            "a time must be text that is printable on one line; nothing was charged"
+        )
+    return _named(values, site)
 
 
 def quantise(values: FloatArray, exponent: int) -> IntArray:

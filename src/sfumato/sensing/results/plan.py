@@ -56,6 +56,10 @@ class SharedCost:
 class SensorPlan:
     """A plan of sensors; nothing was read or charged for it.
 
+    `to_json` states its numbers for other programs, and is not read back: there is no `from_json`, because
+    a plan is made again from its design. What a device needs of it is `noise`, which is saved and read by
+    itself (`NoisePlan.write`, `read_noise_plan`).
+
     Attributes:
         design: The site, what one reading may cost, and the sources to expect.
         noise: The noise that each reading gets.

@@ -24,19 +24,21 @@ class SiteResult:
     file: Path | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The file, and the hash of the set of sensors."""
+        """The file (without one the site itself), and the hash of the set of sensors."""
         return {
-            "site": None if self.file is None else str(self.file),
+            "site": self.site.to_json() if self.file is None else str(self.file),
             "set": self.site.sensors.digest,
         }
 
     @staticmethod
     def from_json(data: Any) -> SiteResult:
-        """The site that was saved in the file named."""
-        file = Path(data["site"])
-        site = read_site(file)
+        """The site that was saved in the file named, or that is stated itself."""
+        if isinstance(data["site"], dict):
+            file, site = None, Site.from_json(data["site"])
+        else:
+            file, site = Path(data["site"]), read_site(data["site"])
         if site.sensors.digest != data["set"]:
-            raise InvalidInput(f"{file} has other sensors than were described")
+            raise InvalidInput(f"{file or 'the site'} has other sensors than were described")
         return SiteResult(site, file)
 
 
@@ -68,19 +70,30 @@ class SimulationResult:
     FILES: ClassVar[tuple[str, ...]] = ("site.json", "readings.csv", "sources.csv")
 
     def to_json(self) -> dict[str, Any]:
-        """The three files."""
-        return {
-            Path(name).stem: None if self.folder is None else str(self.folder / name)
-            for name in self.FILES
-        }
+        """The three files; without a folder what they would hold: the site, readings and sources in order."""
+        if self.folder is None:
+            return {
+                "site": self.site.to_json(),
+                "readings": self.readings.tolist(),
+                "sources": self.sources.tolist(),
+            }
+        return {Path(name).stem: str(self.folder / name) for name in self.FILES}
 
     @staticmethod
     def from_json(data: Any) -> SimulationResult:
-        """The simulation that was saved in the files named."""
+        """The simulation that was saved in the files named, or that is stated itself."""
         import numpy as np
 
         from sfumato.sensing.tables import read_snapshots, read_sources
 
+        if isinstance(data["site"], dict):
+            made, read = Site.from_json(data["site"]), np.array(data["readings"], dtype=np.float64)
+            sources = np.array(data["sources"], dtype=np.float64)
+            if (read.size, sources.size) != made.operator.shape:
+                raise InvalidInput(
+                    "a simulation has a reading of each sensor and a mass of each cell"
+                )
+            return SimulationResult(made, sources, read)
         site = read_site(data["site"])
         ((_, values),) = read_snapshots(data["readings"], site)
         read = np.array([values[name] for name in site.sensors.names])
@@ -139,7 +152,11 @@ class ReleaseResult:
         return statement(self.readings.snapshots)
 
     def to_json(self) -> dict[str, Any]:
-        """Files, number of readings, noise and promise; the readings themselves are in the files."""
+        """Files, number of readings, noise and promise; the readings themselves are in the files.
+
+        Where none were written they are under "released", whole.
+        """
+        released = {} if self.written else {"released": self.readings.to_json()}
         return {
             "written": [str(path) for path in self.written],
             "readings": len(self.readings.snapshots),
@@ -147,17 +164,27 @@ class ReleaseResult:
             "statement": self.statement,
             "sealed": self.sealed,
             "ledgers": list(self.ledgers),
+            **released,
         }
 
     @staticmethod
     def from_json(data: Any) -> ReleaseResult:
-        """The release whose readings are in the first .json file that it names."""
+        """The release whose readings are in the first .json file that it names, or stated themselves.
+
+        Readings that were written as .csv only are refused: such a file has no promise in it.
+        """
         written = tuple(map(Path, data["written"]))
         whole = [path for path in written if path.suffix == ".json"]
-        if not whole:
+        if whole:
+            readings = read_readings(whole[0])
+        elif "released" in data:
+            readings = Readings.from_json(data["released"])
+        elif written:
             raise InvalidInput("the readings were written as .csv only, which has no promise in it")
+        else:
+            raise InvalidInput("the readings are in no file, and not stated either")
         ledgers = tuple(map(str, data["ledgers"]))
-        return ReleaseResult(read_readings(whole[0]), float(data["sigma"]), written, ledgers)
+        return ReleaseResult(readings, float(data["sigma"]), written, ledgers)
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from tests.broken_disk import fill
 from tests.cli.sense_runs import alone, answer, done, entries, refused, rows, table
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures import sheet
 from sfumato.files import atomic
 from sfumato.privacy import Ledger
+from sfumato.sensing.pipeline import find_whisper, release_whisper
+from sfumato.sensing.whisper import read_whisper
 
 pytestmark = pytest.mark.unit
 
@@ -211,6 +218,93 @@ def test_answers_that_are_none_are_not_charged(lines: list[tuple[str, str]], why
     club()
     table("bad.csv", ["node", "heard"], lines)
     assert refused(4, *release(answers="bad.csv")) == f"{why}; nothing was charged"
+
+
+OUTPUTS = [
+    (4, "there.json", "there.json exists already and is kept; nothing was charged or written"),
+    (
+        4,
+        "none/said.json",
+        "the folder of none/said.json must exist; nothing was charged or written",
+    ),
+    (4, "folder.json", "folder.json exists already and is kept; nothing was charged or written"),
+    (2, "said.csv", "this is written as .json, got said.csv; nothing was charged or written"),
+    (4, "answers.json", "answers.json is read by this command and is kept; choose another file"),
+]
+
+
+@pytest.mark.parametrize(("code", "out", "sentence"), OUTPUTS)
+def test_an_output_is_refused_before_anything_is_paid(code: int, out: str, sentence: str) -> None:
+    club()
+    Path("there.json").write_text("kept")
+    Path("folder.json").mkdir()
+    Path("answers.json").write_text(json.dumps([{"node": "ann", "heard": "yes"}]))
+    assert refused(code, *release(answers="answers.json", out=out)) == sentence
+    before = entries("club.ledger")
+    with pytest.raises((InvalidInput, InvalidParameter)) as problem:
+        release_whisper("answers.json", "edges.csv", epsilon=60, ledger="club.ledger", out=out)
+    assert str(problem.value) == sentence
+    assert entries("club.ledger") == before
+
+
+def test_a_locked_folder_is_refused_before_anything_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    club()
+    # Tests may run as root, whom no mode of a folder stops.
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    assert "cannot be written to; nothing was charged" in refused(4, *release(answers="none.csv"))
+    with pytest.raises(InvalidInput, match="cannot be written to; nothing was charged"):
+        release_whisper("none.csv", "none.csv", epsilon=60, ledger="club.ledger", out="said.json")
+
+
+@pytest.mark.parametrize(
+    "word", ["diagnosed", 0.9, 1.0, 0.2, 2, -1, None, float("nan"), np.float64(0.9), [1], 10**30]
+)
+def test_an_answer_that_is_none_is_not_quoted_in_python_either(word: Any) -> None:
+    club()
+    before = entries("club.ledger")
+    with pytest.raises(InvalidInput) as problem:
+        release_whisper(
+            {"ann": True, "bob": word},
+            "edges.csv",
+            epsilon=60,
+            ledger="club.ledger",
+            out="said.json",
+        )
+    assert str(problem.value) == (
+        "heard in row 2 of the answers is neither yes nor no; nothing was charged"
+    )
+    assert entries("club.ledger") == before
+    assert not Path("said.json").exists()
+
+
+def test_answers_in_python_are_words_bits_or_truths() -> None:
+    club()
+    given: dict[str, Any] = {
+        "ann": "yes",
+        "bob": True,
+        "cid": 1,
+        "dan": np.True_,
+        "eve": "No",
+        "fay": False,
+        "gus": 0,
+        "hal": np.int64(0),
+    }
+    told = release_whisper(given, "edges.csv", epsilon=60, ledger="club.ledger")
+    assert dict(zip(told.names, told.answers.tolist(), strict=True)) == {
+        name: int(name in HEARD) for name in NAMES
+    }
+
+
+def test_answers_in_hand_have_the_epsilon_of_their_file() -> None:
+    club()
+    given = {"ann": True, "hal": False}
+    tenth: Any = 0.1  # a float is read as it prints
+    told = release_whisper(given, "edges.csv", epsilon=tenth, ledger="club.ledger", out="said.json")
+    assert told.epsilon == read_whisper("said.json").epsilon == Fraction(1, 10)
+    more = release_whisper({"bob": True}, "edges.csv", epsilon="1/10", ledger="club.ledger")
+    assert find_whisper([told, more]).answered == 3
 
 
 def test_what_cannot_pay_or_be_located_is_refused() -> None:

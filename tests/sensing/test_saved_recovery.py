@@ -287,7 +287,10 @@ def test_an_answer_is_saved_with_the_recovery(kind: str, tmp_path: Path) -> None
     assert again.answer.details == {"own": [1, 2]}
     # R and its proof are what they were, and the table is the answer's.
     assert check(again.certificate) == check(saved_of(kind).certificate)
-    assert again.sources() == saved_of(kind).sources()
+    assert again.least_mass_sources() == saved_of(kind).sources()
+    assert again.to_json()["sources"] == again.least_mass_sources()
+    assert again.sources() == again.answer.sources(again.site)
+    assert [row["share"] for row in again.sources()] == [0.25, 0.75]
     head, *lines = again.table().splitlines()
     assert head == saved_of(kind).table().splitlines()[0]
     assert [line.split(",")[0] for line in lines] == ["1", "2"]

@@ -70,17 +70,19 @@ def emd(
 
 
 @singledispatch
-def solve_on(space: object, *_: object, **__: object) -> Transport:
+def solve_on(space: object, *masses: object, **options: object) -> Transport:  # noqa: ARG001
     """The distance on one kind of space, chosen by its type.
 
     `solve_on.register(Kind, solver)` adds a kind: `emd` then takes it. A solver is called as
     `solver(space, p, q, normalize=..., flow=...)`, with masses not yet checked.
 
     Args:
-        space: The space.
+        space: The space; its type chooses the solver.
+        *masses: The masses p and q, one number for each cell, as `emd` takes them.
+        **options: `normalize` and `flow`, as `emd` takes them.
 
     Returns:
-        The distance between proven bounds.
+        The distance between proven bounds, in mass times the unit of the space.
 
     Raises:
         InvalidParameter: There is no solver for this kind of space.

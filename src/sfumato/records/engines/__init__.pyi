@@ -1,6 +1,5 @@
 from .databases import connected
 from .duckdb import duckdb_engine
-from .polars import polars_engine
 from .protocol import Files, RowEngine, table_name
 from .registry import engine_named, engine_names, register_engine, unregister_engine
 from .spark import spark_engine
@@ -12,7 +11,6 @@ __all__ = [
     "duckdb_engine",
     "engine_named",
     "engine_names",
-    "polars_engine",
     "register_engine",
     "spark_engine",
     "table_name",

@@ -15,7 +15,20 @@ from sfumato.records.quiet import quietly
 
 
 def connected(url: str) -> Any:
-    """A connection to any engine Ibis knows, from its URL."""
+    """A connection to any engine Ibis knows, from its URL.
+
+    Args:
+        url: Where the data is, as Ibis writes it: duckdb://file, sqlite://file, postgres://...; the
+            file of a duckdb or sqlite URL must exist.
+
+    Returns:
+        The Ibis connection. DuckDB files are opened as `duckdb_engine` does; others are closed when
+        nothing refers to them any more.
+
+    Raises:
+        InvalidInput: There is no such file, or no connection could be made; the message never
+            quotes the rest of the URL of a server, which may hold a password.
+    """
     scheme, _, rest = url.partition("://")
     if scheme == "duckdb" and rest:
         path = Path(rest.partition("?")[0])

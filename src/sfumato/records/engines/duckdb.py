@@ -20,7 +20,17 @@ MEMORY = "2500MB"
 
 
 def duckdb_engine(database: Path | None = None) -> Any:
-    """A DuckDB of our own, in this process: bounded memory, files opened to be read only, no downloads."""
+    """A DuckDB of our own, in this process: bounded memory, files only read, no downloads.
+
+    Args:
+        database: A DuckDB file, opened to be read only; None means an empty database in memory.
+
+    Returns:
+        The Ibis connection. What it spills to disk goes with it.
+
+    Raises:
+        InvalidInput: DuckDB could not be started, or the file is no DuckDB database.
+    """
     # What is spilled is private: a folder nobody else may enter, gone with the connection.
     spill, remove = scratch_folder()
 

@@ -21,7 +21,19 @@ from sfumato.records.text_rows import TextRows
 
 
 def spark_engine(master: str | None) -> Any:
-    """Spark: the session there is, or a new one at a master, by default two threads of this machine."""
+    """Spark: the session there is, or a new one, by default on two threads of this machine.
+
+    Args:
+        master: Where Spark runs, as Spark writes it: spark://host:7077, local[8]; None or "" means
+            local[2].
+
+    Returns:
+        The Ibis connection to the session.
+
+    Raises:
+        InvalidInput: Spark could not be started there; it needs Java 17 or later.
+        MissingPackage: PySpark is not installed.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

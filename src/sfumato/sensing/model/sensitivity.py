@@ -5,7 +5,8 @@ units:
 |M (f - f')|_2 <= EMD(f, f') max |M(x) - M(y)|_2 / distance(x, y). Heat on a line or a plane is bounded over
 all places x and y where people may stand (`heat_changes.reach`), not over centers of cells; on a
 graph the nodes are the places, and of a matrix its columns. There pairs one step apart suffice
-where steps realise the metric; for `Points` these are all pairs.
+where steps realise the metric; for `Points` these are all pairs. An operator from outside says
+which of both it is: by `changes` of its own, or by `sources_at = "cells"`.
 """
 
 from __future__ import annotations
@@ -88,6 +89,17 @@ def per_sensor_loss(sensitivity: Sensitivity, sigma: Number, delta: Number) -> F
 
     The smallest epsilon with gaussian_delta(epsilon) <= delta [balle18, thm. 8], to 1e-8 of it; 0
     for a reading that never moves, or so little that delta alone covers it.
+
+    Args:
+        sensitivity: How far each reading moves between neighbors, in the unit of the operator.
+        sigma: Standard deviation of the noise of each reading, in the same unit; above 0.
+        delta: The delta at which epsilon is told, above 0 and below 1.
+
+    Returns:
+        One epsilon for each sensor, in their order.
+
+    Raises:
+        InvalidParameter: `sigma` or `delta` is out of its range; no loss was computed.
     """
     noise, target = double_above(sigma, name="sigma"), probability(delta, "delta")
     positive(noise, "sigma")

@@ -36,6 +36,13 @@ def check_recovery(
     Raises:
         InvalidInput: If a file cannot be read.
         InvalidParameter: If one of `readings` and `ledgers` is given without the other.
+
+    >>> from sfumato.sensing import describe_site, heat_line, recover_sources
+    >>> line = heat_line(sources=20, sensors=8, diffusion_time=0.01)
+    >>> hall = describe_site("hall", operator=line, radius="1/10").site
+    >>> found = recover_sources(line.columns([5])[:, 0], site=hall, noise=0.05, estimator="least")
+    >>> check_recovery(found).holds
+    True
     """
     if bool(ledgers) != (readings is not None):
         raise InvalidParameter("`ledger` and `readings` go together; nothing was checked")

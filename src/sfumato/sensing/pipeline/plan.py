@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sfumato._random import generator
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.privacy.accounting import Number
@@ -53,7 +54,7 @@ def plan_sensors(
     trials: int | None = None,
     target: float | None = None,
     curves: bool = False,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     watch: Watch | None = None,
 ) -> SensorPlan:
     """Plan sensors: how much noise they would add, how good answers will be, and what would be better.
@@ -72,7 +73,7 @@ def plan_sensors(
         trials: At most so many simulated recoveries, 800 unless given; 0 for none.
         target: A mean error to reach: what sensors, and what epsilon, does it take?
         curves: Whether to simulate how errors move with T, sensors, epsilon and sources; takes minutes.
-        rng: Where simulated sources and noise come from.
+        rng: Where simulated sources and noise come from; None means others each time.
         watch: Is told what is being done.
 
     Returns:
@@ -80,12 +81,20 @@ def plan_sensors(
 
     Raises:
         InvalidParameter: A number is out of its range, or options contradict each other; nothing was planned.
+
+    >>> from sfumato.sensing import describe_site, heat_line
+    >>> line = heat_line(sources=100, sensors=20, diffusion_time=0.05)
+    >>> hall = describe_site("hall", operator=line, radius="1/100").site
+    >>> plan = plan_sensors(hall, ApproxDP(2, "1e-6"))
+    >>> round(plan.noise.sigma, 2), round(plan.guess, 2), plan.forecast
+    (0.19, 0.59, None)
     """
     more = target is not None or curves
     _check(trials, target, more=more)
+    chance = rng or generator()
     options = site if isinstance(site, SyntheticOptions) else None
     found = (
-        synthetic_even_site(options, kind="planned", rng=rng, undone="nothing was planned")
+        synthetic_even_site(options, kind="planned", rng=chance, undone="nothing was planned")
         if options is not None
         else site_of(_no_options(site))
     )
@@ -96,12 +105,12 @@ def plan_sensors(
     parts = _noise(design, loss, readings)
     if trials != 0 and (options is not None or sources is not None or more):
         begin = perf_counter()
-        foreseen = _simulated(design, rng, trials, tell)
+        foreseen = _simulated(design, chance, trials, tell)
         parts |= {"forecast": foreseen, "seconds": perf_counter() - begin}
         if target is not None:
-            parts["required"] = _required(design, target, foreseen, rng, trials, tell)
+            parts["required"] = _required(design, target, foreseen, chance, trials, tell)
         if curves:
-            parts["curves"] = _curves(design, foreseen, rng, trials, tell)
+            parts["curves"] = _curves(design, foreseen, chance, trials, tell)
     return SensorPlan(
         design,
         total=loss,
@@ -150,7 +159,7 @@ def plan_placement(
         mass: The mass of a source.
         trials: Simulate so many recoveries from both sets: what choosing gains.
         sources: How many sources to simulate.
-        rng: Where simulated sources and noise come from; needed with `trials`.
+        rng: Where simulated sources and noise come from; None means others each time.
         watch: Is told what is being done.
 
     Returns:
@@ -179,10 +188,8 @@ def plan_placement(
     )
     gain = None
     if trials is not None:
-        if rng is None:
-            raise InvalidParameter("a simulation needs a generator (rng); nothing was simulated")
         tell(f"simulating {trials} recoveries from both")
-        gain = simulated_gain(found, trials=trials, sources=sources, rng=rng)
+        gain = simulated_gain(found, trials=trials, sources=sources, rng=rng or generator())
     return PlacementResult.of(found, ground, gain)
 
 

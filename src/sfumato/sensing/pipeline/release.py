@@ -131,6 +131,17 @@ def release_readings(
         BudgetExceeded: The ledger has less left than all readings cost; nothing was charged.
         InvalidInput: A table or a file is not as it should be; nothing was charged.
         LedgerMismatch: The ledger is for another site; nothing was charged.
+
+    >>> import tempfile
+    >>> from sfumato.sensing import describe_site, heat_line, open_ledger
+    >>> line = heat_line(sources=100, sensors=20, diffusion_time=0.05)
+    >>> hall = describe_site("hall", operator=line, radius="1/100", unit="degC", per_source=1).site
+    >>> exact = dict(zip(hall.sensors.names, line.columns([30])[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     book = open_ledger(hall, f"{folder}/hall.ledger", ApproxDP(4, "1e-6")).ledger
+    ...     noisy = release_readings(exact, hall, ledger=book, loss=ApproxDP(2, "1e-6"))
+    >>> noisy.statement[:40], round(noisy.sigma, 2)
+    ('epsilon 2, delta 1e-06 for each source, ', 0.19)
     """
     files = tuple(map(Path, out))
     reads = [value for value in (readings, site, ledger, device) if isinstance(value, str | Path)]

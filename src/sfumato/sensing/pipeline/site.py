@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sfumato._random import generator
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import write_table
 from sfumato.privacy import Ledger, Loss, MovedMass, SwappedCells
@@ -86,6 +87,14 @@ def describe_site(
     Raises:
         InvalidParameter: Something is missing, given twice, or contradicts the rest; nothing was built.
         InvalidInput: A file cannot be read, or `out` exists already.
+
+    >>> from sfumato.sensing import Sensors
+    >>> hall = describe_site(
+    ...     "hall", line=100, sensors=Sensors([0.2, 0.5, 0.8]), diffusion_time=0.05, radius="1/100",
+    ...     unit="degC", per_source=1,
+    ... ).site
+    >>> len(hall.sensors), hall.operator.space.size, str(hall.neighbors)
+    (3, 100, "sources moved by an earth mover's distance of at most 0.01 (line)")
     """
     if out is not None and Path(out).suffix != ".json":
         raise InvalidParameter(f"a site is written to a .json file, got {out}; nothing was built")
@@ -156,7 +165,7 @@ def simulate_site(
     options: SyntheticOptions | None = None,
     site: Site | str | Path | None = None,
     sources: int | None = None,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     folder: str | Path | None = None,
 ) -> SimulationResult:
     """Make up a site, sources and their exact readings: to try everything on.
@@ -165,7 +174,8 @@ def simulate_site(
         options: What the made-up site looks like; a line of 100 cells and 50 sensors unless given.
         site: Instead: make up sources on this site, or that of a file.
         sources: How many sources, of mass 1 each: 2 unless given, on a made-up graph 1.
-        rng: Where chance comes from; nobody in a simulation is protected.
+        rng: Where chance comes from; None means other sources each time. Nobody in a simulation is
+            protected.
         folder: A new folder for site.json, readings.csv and sources.csv.
 
     Returns:
@@ -181,9 +191,10 @@ def simulate_site(
         synthetic_sources,
     )
 
+    chance = rng or generator()
     chosen = SyntheticOptions() if options is None else options
     if site is None:
-        made = synthetic_even_site(chosen, kind="simulated", rng=rng, undone="nothing was made")
+        made = synthetic_even_site(chosen, kind="simulated", rng=chance, undone="nothing was made")
     elif chosen.given:
         raise InvalidParameter(
             f"a site says its own {chosen.given[0]}; leave one out; nothing was made"
@@ -191,7 +202,7 @@ def simulate_site(
     else:
         made = site_of(site)
     count = sources or (1 if site is None and chosen.on == "graph" else 2)
-    truth = synthetic_sources(made.operator.space, count, rng=rng)
+    truth = synthetic_sources(made.operator.space, count, rng=chance)
     read = made.operator.readings(truth) * float(made.per_source or 1)
     result = SimulationResult(made, truth, read, None if folder is None else Path(folder))
     if result.folder is not None:

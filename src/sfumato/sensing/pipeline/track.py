@@ -58,6 +58,20 @@ def track_sources(
     Raises:
         InvalidInput: If readings cannot be read, are of different sites, or of one round only.
         InvalidParameter: If a parameter is out of range.
+
+    >>> import tempfile
+    >>> from sfumato.privacy import ApproxDP
+    >>> from sfumato.sensing import describe_site, heat_line, open_ledger, release_readings
+    >>> line = heat_line(sources=100, sensors=20, diffusion_time=0.05)
+    >>> hall = describe_site("hall", operator=line, radius="1/100", unit="degC", per_source=1).site
+    >>> first, second = (dict(zip(hall.sensors.names, line.columns([i])[:, 0])) for i in (30, 35))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     book = open_ledger(hall, f"{folder}/hall.ledger", ApproxDP(4, "2e-6")).ledger
+    ...     rounds = [("1", first), ("2", second)]
+    ...     noisy = release_readings(rounds, hall, ledger=book, loss=ApproxDP(2, "1e-6"))
+    >>> found = track_sources(noisy.readings)
+    >>> [one.time for one in found.rounds], str(found.cost)
+    (['1', '2'], 'epsilon 4, delta 2e-06')
     """
     read = all_readings(readings, site=site)
     rounds = rounds_in_order(read)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from sfumato._random import generator
 from sfumato._types import IntArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
-from sfumato.files import column_of, keep_paid, read_rows
-from sfumato.privacy import Ledger, Loss, Noise, RandomisedResponse, ReplaceUser
+from sfumato.files import check_outputs, column_of, keep_paid, read_rows
+from sfumato.privacy import Ledger, Loss, Noise, PureDP, RandomisedResponse, ReplaceUser
 from sfumato.privacy.accounting import encode
 from sfumato.sensing.planning.synthetic import block_graph
 from sfumato.sensing.recovery.community import communities as find_communities
@@ -80,7 +80,7 @@ def whisper_cost(
 
 
 def release_whisper(
-    answers: Mapping[str, bool] | str | Path,
+    answers: Mapping[Any, bool | int | str] | str | Path,
     graph: Graph | str | Path,
     *,
     epsilon: Fraction | int | str,
@@ -96,13 +96,15 @@ def release_whisper(
     nobody learns where it began: another start changes the answers of many.
 
     Args:
-        answers: Exact answers by node, or a table with columns node and heard (yes or no).
+        answers: Exact answers by node (True or False, 1 or 0, "yes" or "no"), or a table with columns
+            node and heard (yes or no).
         graph: Who talks to whom, public: a connected graph, whose nodes are named by their numbers,
             or its edge list with columns u and v.
         epsilon: What one answer of each node costs.
         ledger: The ledger that pays, of unit "node" and relation "replace".
-        out: A new .json file for the answers; where it cannot be written they are kept beside it,
-            because they are paid for. None writes nothing.
+        out: A new .json file for the answers; one that cannot be written is refused before anything is
+            read, and where it fails later they are kept beside it, because they are paid for. None
+            writes nothing.
         largest_part: Whether to keep the largest connected part of the graph, and its answers.
         note: A line for the ledger.
         noise: Where noise comes from; None means the operating system.
@@ -112,11 +114,15 @@ def release_whisper(
 
     Raises:
         BudgetExceeded: If the ledger cannot pay; nothing was read.
-        InvalidInput: If answers or graph cannot be read; nothing was charged.
+        InvalidInput: If answers or graph cannot be read, or `out` cannot be written; nothing was charged.
+        InvalidParameter: If `out` is no .json file; nothing was charged.
         LedgerMismatch: If the ledger accounts for something else.
 
     Privacy: PureDP(epsilon) for each node's bit. Proof: docs/proofs/randomised-response.md
     """
+    files = [] if out is None else [Path(out)]
+    reads = [Path(one) for one in (answers, graph, ledger) if isinstance(one, str | Path)]
+    check_outputs(files, {".json"}, reads=reads)
     whisper_cost(graph, epsilon=epsilon, ledger=ledger, largest_part=largest_part)
     net, names = _connected(graph, largest_part=largest_part)
     heard = _heard(answers, names, others=largest_part)
@@ -125,9 +131,9 @@ def release_whisper(
     paid = whisper_release(bits, epsilon, ledger=_book(ledger), noise=noise, note=note)
     said = np.full(len(names), SILENT, dtype=np.int64)
     said[who] = paid.value
-    released = WhisperAnswers(net, names, read_only(said), Fraction(epsilon), (paid,))
-    if out is not None:
-        keep_paid(released.write, [Path(out)], receipt=paid.entry.hash, what="answers")
+    promised = cast(PureDP, paid.guarantee.loss)  # as the receipt has it: 0.1 is 1/10
+    released = WhisperAnswers(net, names, read_only(said), promised.epsilon, (paid,))
+    keep_paid(released.write, files, receipt=paid.entry.hash, what="answers")
     return released
 
 
@@ -305,7 +311,7 @@ def _book(ledger: Ledger | str | Path) -> Ledger:
 
 
 def _heard(
-    answers: Mapping[str, bool] | str | Path, names: tuple[str, ...], *, others: bool
+    answers: Mapping[Any, bool | int | str] | str | Path, names: tuple[str, ...], *, others: bool
 ) -> dict[str, int]:
     """Who has heard; what is no answer is refused by its row, and not quoted."""
     if isinstance(answers, str | Path):
@@ -318,11 +324,11 @@ def _heard(
         )
     else:
         where = "the answers"
-        given = [(str(node), int(bit)) for node, bit in answers.items()]
+        given = [(str(node), bit) for node, bit in answers.items()]
     known = set(names)
     heard: dict[str, int] = {}
     for row, (name, word) in enumerate(given, 1):
-        bit = WORDS.get(str(word).lower())
+        bit = _bit(word)
         if bit is None:
             raise InvalidInput(
                 f"heard in row {row} of {where} is neither yes nor no; nothing was charged"
@@ -341,3 +347,11 @@ def _heard(
     if not heard:
         raise InvalidInput(f"{where} has no answer of a node of the graph; nothing was charged")
     return heard
+
+
+def _bit(word: Any) -> int | None:
+    """1 for yes, 0 for no, None for what is neither: a number between them is not rounded."""
+    if isinstance(word, str):
+        return WORDS.get(word.lower())
+    whole = isinstance(word, bool | int | np.bool_ | np.integer)
+    return int(word) if whole and word in (0, 1) else None

@@ -1,6 +1,8 @@
 """What can be recovered at best: the papers' bounds on the error in earth mover's distance, corrected.
 
 Upper bounds hold up to a constant that nobody has computed; lower bounds hold as they are.
+
+Long because every bound says what it needs, what the papers print, and where their proof fails.
 """
 
 from __future__ import annotations
@@ -36,6 +38,15 @@ def papers_radius_coverage(sensors: int) -> float:
     sensors are added: the square of |noise| / sigma is chi-square with mean m. The bound they cite,
     P(|noise|**2 > sigma**2 (m + 2 sqrt(m t) + 2 t)) <= exp(-t) [hsu12], is right; it says nothing
     at t = 0.
+
+    Args:
+        sensors: How many sensors, m, at least 1.
+
+    Returns:
+        The probability, above 1/2.
+
+    Raises:
+        InvalidParameter: There is no sensor.
 
     >>> [round(papers_radius_coverage(m), 3) for m in (10, 50, 1000)]
     [0.56, 0.527, 0.506]
@@ -99,6 +110,23 @@ def recovery_bound(
     |M(f - f0)| <= 2 sigma sqrt(m) tried on the column of x gives sum of f_j (1 - exp(-(x_j - x)**2 / 8T))
     <= 2 sigma (8 pi T)^(1/4) up to how well sensors sum the integral: a C that falls as T^(1/4).
 
+    Args:
+        sources: How many unit sources, k, at least 1.
+        sensors: How many sensors there are, or their places on the line.
+        diffusion_time: T = diffusivity times time, positive and finite.
+        sigma: Standard deviation of the noise of a reading, positive and finite.
+        separation: The least distance between two sources, above 0; None means that of `places`,
+            and is refused for several sources without them.
+        margin: The margin A, from 0; None means (separation - sqrt(2T)) / 2, and at least 0.
+        places: Where the sources are, one number of [0, 1] for each; None leaves it open, and then
+            the bound does not apply.
+
+    Returns:
+        The bracket, corrected and as printed, and which hypotheses of the proof hold.
+
+    Raises:
+        InvalidParameter: A number is out of its range, or `places` and `separation` disagree.
+
     >>> setting = dict(sources=1, sensors=50, diffusion_time=0.05, sigma=0.1)
     >>> bound = recovery_bound(**setting, places=[0.5])
     >>> round(bound.bracket, 4), round(bound.printed, 4), bound.applies
@@ -137,6 +165,25 @@ def private_recovery_bound(
     moves by one cell, is computed and not bounded; it grows as T^-3/4 when T is small. `printed`
     has the C of [gilbert17, cor. 10], min{k, sqrt(m) ln(1/delta) / (n T epsilon) + sqrt(T) k
     exp(-A**2 / 4T)}.
+
+    Args:
+        sources: How many unit sources, k, at least 1.
+        cells: How many cells the line has, n, at least 2.
+        sensors: How many sensors there are, or their places on the line.
+        diffusion_time: T = diffusivity times time, positive and finite.
+        epsilon: The epsilon of one reading of all sensors, positive and finite.
+        delta: Its delta, above 0 and below 1.
+        separation: The least distance between two sources, above 0; None means that of `places`,
+            and is refused for several sources without them.
+        margin: The margin A, from 0; None means (separation - sqrt(2T)) / 2, and at least 0.
+        places: Where the sources are, one number of [0, 1] for each; None leaves it open, and then
+            the bound does not apply.
+
+    Returns:
+        The bracket, corrected and as printed, and which hypotheses of the proof hold.
+
+    Raises:
+        InvalidParameter: A number is out of its range, or `places` and `separation` disagree.
 
     >>> shared = dict(sources=1, sensors=50, diffusion_time=0.05, epsilon=4, delta=0.1)
     >>> [round(private_recovery_bound(cells=n, **shared).bracket, 3) for n in (100, 1000)]
@@ -293,6 +340,16 @@ def recovery_lower_bound(operator: Operator, sigma: float) -> LowerBound:
     15] [mcmillan18, thm. 8.7] with a constant that is computed for its operator; they print 3a/4,
     from distances a where a/2 is right, of which an error counts half.
 
+    Args:
+        operator: How sources spread to sensors, on five or more evenly spaced cells of a line.
+        sigma: Standard deviation of the noise of a reading, positive and finite.
+
+    Returns:
+        The bound, in mass times the unit of the line, and what it is made of.
+
+    Raises:
+        InvalidParameter: `sigma` is out of its range, or the space is another.
+
     >>> bound = recovery_lower_bound(heat_line(sources=100, sensors=50, diffusion_time=0.05), 0.1)
     >>> round(bound.value, 6), round(bound.error, 3)
     (0.000834, 0.333)
@@ -321,6 +378,19 @@ def two_point_lower_bound(
     - second are t d apart, their readings t D, and no test errs with a smaller chance than Phi(-t D
     / 2 sigma) on both [yu97, lem. 1]. Two near peaks and one between them give far more than
     `recovery_lower_bound`. Of sources in [0, 1]^n, as there, so larger entries are refused.
+
+    Args:
+        operator: How sources spread to sensors.
+        first: One mass for each cell, in [0, 1].
+        second: The same of other sources, with the same mass in all.
+        sigma: Standard deviation of the noise of a reading, positive and finite.
+
+    Returns:
+        The bound on the worst expected error, in mass times the unit of the space.
+
+    Raises:
+        InvalidInput: The masses do not fit the space, are not equal, or exceed 1 in a cell.
+        InvalidParameter: `sigma` is out of its range.
 
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> one, two = np.zeros(100), np.zeros(100)

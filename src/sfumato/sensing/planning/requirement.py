@@ -79,6 +79,24 @@ def required(
     `best` and at `enough`, and again wherever that moves these: every number in the answer is of
     all trials, and only that other values lie elsewhere is judged by 16, times the ratio of all to
     16 where both are known. A value that no noise can be planned for is taken to fail.
+
+    Args:
+        design: The site, what one reading of it may cost, and the sources to expect.
+        axis: What may change: "sensors", their number, or "cost", the epsilon or rho of one
+            reading.
+        target: The mean error that is wanted, in the unit of the space; above 0.
+        rng: Where sources and noise come from; it is copied.
+        estimator: Whose errors count: "bayes median" unless given, or "least mass".
+        trials: How many trials the numbers in the answer are of, at least 2; 100 unless given.
+        progress: Is told what is being tried; None means nobody.
+
+    Returns:
+        What the target takes, between what surely does and what is too little; None for it where
+        nothing that was tried reaches the target.
+
+    Raises:
+        InvalidParameter: `target` or `trials` is out of its range, the site fixes its sensors, or
+            no noise can be planned for any value; nothing was simulated.
     """
     if not 0 < target < math.inf:
         raise InvalidParameter(

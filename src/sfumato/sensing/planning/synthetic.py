@@ -55,7 +55,21 @@ class SyntheticOptions:
 def synthetic_even_site(
     options: SyntheticOptions, *, kind: str, rng: np.random.Generator, undone: str
 ) -> Site:
-    """An even site of some kind ("planned", "simulated"); `undone` ends messages about contradictions."""
+    """An even site, made up to plan or to simulate on.
+
+    Args:
+        options: What the site looks like; what is None there is as usual.
+        kind: The first word of its name: a "planned" site on a line is called "planned line".
+        rng: Where the edges of a graph come from; lines and planes take no chance.
+        undone: How messages end, with what was not done: "nothing was planned".
+
+    Returns:
+        The site, whose sensors stand evenly and read in "mass of sources".
+
+    Raises:
+        InvalidParameter: A length is given for no line, cells for a plane, or a number is out of
+            range.
+    """
     on = options.on or "line"
     if options.length is not None and on != "line":
         raise InvalidParameter(f"--length is of a line, got a {on}; {undone}")
@@ -93,14 +107,35 @@ def synthetic_even_site(
 
 
 def synthetic_site(name: str, operator: Operator, neighbors: MovedMass | SwappedCells) -> Site:
-    """A site whose sensors read as its operator says: of a source of mass 1 as much as the operator is."""
+    """A made-up site whose sensors read of a source of mass 1 as much as the operator says.
+
+    Args:
+        name: What the site is called.
+        operator: How sources spread to sensors.
+        neighbors: What is protected: mass moved so far, or two adjacent cells swapped.
+
+    Returns:
+        The site. Its unit is "mass of sources", and `per_source` is 1.
+    """
     return Site(name, operator, neighbors, unit="mass of sources", per_source=Fraction(1))
 
 
 def synthetic_sources(
     space: Line | Grid | Graph | Points, count: int, *, rng: np.random.Generator
 ) -> FloatArray:
-    """Unit sources in so many different cells, chosen at random."""
+    """Unit sources in so many different cells, chosen at random.
+
+    Args:
+        space: Where sources may be.
+        count: How many sources, from 1 to the number of cells.
+        rng: Where the choice comes from.
+
+    Returns:
+        One mass for each cell of the space: 1 where a source is, otherwise 0.
+
+    Raises:
+        InvalidParameter: `count` is out of its range.
+    """
     count = whole("sources", count, low=1, high=space.size)
     masses = np.zeros(space.size)
     masses[rng.choice(space.size, count, replace=False)] = 1.0
@@ -115,6 +150,19 @@ def block_graph(
     Two nodes share an edge with probability `inside` within a community, `across` between two.
     Parts that end up alone are tied by one edge to a random node, of their own community where
     there is one.
+
+    Args:
+        sizes: How many nodes each community has.
+        inside: The chance of an edge between two nodes of one community, in [0, 1].
+        across: The chance of an edge between nodes of two communities, in [0, 1].
+        rng: Where chance comes from.
+
+    Returns:
+        The connected graph, and for each node the number of its community, from 0: nodes of one
+        community follow each other.
+
+    Raises:
+        InvalidParameter: `inside` or `across` is no probability; no graph was made.
     """
     for name, share in (("inside", inside), ("across", across)):
         if not 0 <= share <= 1:

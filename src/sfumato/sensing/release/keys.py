@@ -62,17 +62,39 @@ class MasterKey:
 
 
 def new_master_key() -> MasterKey:
-    """A fresh master key of the system's randomness."""
+    """A fresh master key of the system's randomness.
+
+    Returns:
+        The key, in memory only: `write_master_key` keeps it.
+    """
     return MasterKey(secrets.token_bytes(KEY_BYTES))
 
 
 def write_master_key(path: str | Path, master: MasterKey) -> None:
-    """Keep a master key in a new file that only its owner may read."""
+    """Keep a master key in a new file that only its owner may read.
+
+    Args:
+        path: The new file.
+        master: The key.
+
+    Raises:
+        InvalidInput: The file exists already, or cannot be written; no key was made.
+    """
     _write_new(Path(path), {"format": MASTER_FORMAT, "id": master.id, "key": master.key.hex()})
 
 
 def read_master_key(path: str | Path) -> MasterKey:
-    """A master key from its file."""
+    """A master key from its file.
+
+    Args:
+        path: The file that `write_master_key` wrote.
+
+    Returns:
+        The key.
+
+    Raises:
+        InvalidInput: The file cannot be read, or is not a whole master key; nothing was unsealed.
+    """
     data = _read(Path(path), MASTER_FORMAT, "a master key")
     try:
         master = MasterKey(bytes.fromhex(data["key"]))
@@ -90,6 +112,15 @@ def write_device_key(path: str | Path, master: MasterKey, name: str) -> None:
 
     A second file for the same device would begin at step 0 again; its epochs still differ by 64
     random bits.
+
+    Args:
+        path: A new file that only its owner may read.
+        master: The master key.
+        name: What the device is called: printable and not empty; each one has its own name.
+
+    Raises:
+        InvalidInput: The file exists already, or cannot be written; no key was made.
+        InvalidParameter: The name is empty or not printable.
     """
     _write_new(Path(path), _device_json(master.id, name, 0, master.device(name)))
 

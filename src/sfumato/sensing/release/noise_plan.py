@@ -213,6 +213,13 @@ def _mechanism_from(data: dict[str, Any]) -> RoundedGaussian | DiscreteGaussian:
 def unit_of(sensors: Sensors, *, window: str = "") -> str:
     """What a ledger of these sensors protects: it names the set by its hash, and the window of time if any.
 
+    Args:
+        sensors: The sensors that read jointly.
+        window: The window of time, as `describe_window` puts it; "" means all time.
+
+    Returns:
+        The unit for a ledger.
+
     >>> unit_of(Sensors([0.25, 0.75]))
     'source, read jointly by 2 sensors (set 4619b57131249545)'
     """

@@ -248,6 +248,13 @@ def release_snapshot(
 def quantise(values: FloatArray, exponent: int) -> IntArray:
     """Readings in whole lattice units: to the nearest, so two of them differ by at most one unit more.
 
+    Args:
+        values: Readings in the unit of the operator, of any shape.
+        exponent: A lattice unit is 2**exponent of that.
+
+    Returns:
+        Whole numbers of lattice units, of the same shape; what is too large is cut.
+
     >>> quantise(np.array([0.3, -0.3]), -2)
     array([ 1, -1])
     """
@@ -258,7 +265,19 @@ def quantise(values: FloatArray, exponent: int) -> IntArray:
 
 
 def unseal_snapshot(snapshot: Snapshot, site: Site, master: MasterKey) -> Unsealed:
-    """The readings of a snapshot without their noise, exactly, for the holder of the master key."""
+    """The readings of a snapshot without their noise, exactly, for the holder of the master key.
+
+    Args:
+        snapshot: Sealed readings of one time.
+        site: The site that they are of.
+        master: The master key of the device that sealed them.
+
+    Returns:
+        The quantised readings; `reveal` gives the numbers, which are private again.
+
+    Raises:
+        InvalidInput: The readings were not sealed, or under another key, or were changed since.
+    """
     if snapshot.seal is None:
         raise InvalidInput(
             "these readings were not sealed: their noise is gone for good; nothing was unsealed"

@@ -68,6 +68,18 @@ def cost_after(
     unless given; a rho has none, so there it must be. The number of readings must be settled in
     advance.
 
+    Args:
+        plan: The noise of one reading, or what it costs.
+        readings: Numbers of readings, each at least 1; 1, 24, 100 and 1,440 unless given.
+        delta: The delta at which epsilon is told, above 0 and below 1; None means that of the loss.
+
+    Returns:
+        The cost of each number of readings, in their order.
+
+    Raises:
+        InvalidParameter: The loss is not one of Gaussian noise, a number is out of its range, or
+            there is no delta.
+
     >>> [round(row.epsilon, 2) for row in cost_after(ApproxDP(1, "1e-6"))]
     [1.0, 5.79, 13.51, 82.24]
     """
@@ -81,7 +93,18 @@ def cost_after(
 
 
 def share_of(loss: ZCDP | ApproxDP, readings: int) -> ZCDP:
-    """What each of so many readings may cost for all to stay within a loss, as a ledger adds them up."""
+    """What each of so many readings may cost to stay within a loss, as a ledger adds them up.
+
+    Args:
+        loss: What all readings together may cost.
+        readings: How many they are, at least 1.
+
+    Returns:
+        The rho of each.
+
+    Raises:
+        InvalidParameter: `readings` is below 1.
+    """
     count = whole("readings", readings, low=1)
     match loss:
         case ApproxDP(epsilon, delta):
@@ -101,6 +124,18 @@ def noise_for(
     sensitivity of a plan includes its sensors' step and its lattice, which is the finest for the
     noise it was made for: plan anew with `rho` for a ledger, or with noise this large, and a little
     of it is saved.
+
+    Args:
+        plan: A plan for the site, or how far its readings move between neighbors.
+        readings: How many readings there will be, at least 1.
+        loss: What they may cost in all.
+
+    Returns:
+        The noise of each reading, in the unit of the operator, and what a ledger needs instead.
+
+    Raises:
+        InvalidParameter: `readings` is below 1, no reading moves with the sources, or the loss is
+            0.
 
     >>> from sfumato.privacy import SwappedCells
     >>> from sfumato.sensing.model.operators.heat_line import heat_line
@@ -185,6 +220,14 @@ def best_guess(plan: NoisePlan, readings: int = 1) -> float:
     1/2 + half their distance in variation. Two Gaussians a distance d apart are told apart with probability
     Phi(d / (2 sigma)), and no better. Of rho only a divergence is proved, Kullback and Leibler's, at most rho
     [tsybakov09, lem. 2.5 and 2.6].
+
+    Args:
+        plan: The noise of one reading of all sensors.
+        readings: How many readings the guess is made from. It counts for a plan for rho; one for
+            epsilon and delta is told for one reading. 1 unless given.
+
+    Returns:
+        A probability from 1/2 to 1; for a plan for rho an upper bound on it.
     """
     if not isinstance(plan.cost, ZCDP):
         return NormalDist().cdf(float(plan.moved / plan.mechanism.sigma) / 2)
@@ -193,7 +236,20 @@ def best_guess(plan: NoisePlan, readings: int = 1) -> float:
 
 
 def one_sensor_loss(plan: NoisePlan, delta: Number, readings: int = 1) -> float:
-    """The most that so many readings of one sensor alone would cost, as an epsilon; rounded up."""
+    """The most that so many readings of one sensor alone would cost, as an epsilon; rounded up.
+
+    Args:
+        plan: The noise of one reading of all sensors.
+        delta: The delta at which epsilon is told, above 0 and below 1.
+        readings: How many readings. It counts for a plan for rho; one for epsilon and delta is told
+            for one reading. 1 unless given.
+
+    Returns:
+        The epsilon of the sensor that tells most.
+
+    Raises:
+        InvalidParameter: `delta` is out of its range.
+    """
     if not isinstance(plan.cost, ZCDP):
         return float(plan.per_sensor_loss(delta).max())
     moved = Fraction(float(plan.per_sensor_moved.max())) / Fraction(2) ** plan.exponent

@@ -23,6 +23,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def parse_window(text: str) -> timedelta:
     """The length of a window: minutes, hours or days.
 
+    Args:
+        text: A whole number above 0 with m, h or d behind it: 30m, 6h, 1d.
+
+    Returns:
+        The length.
+
+    Raises:
+        InvalidParameter: The text says no such length.
+
     >>> parse_window("6h")
     datetime.timedelta(seconds=21600)
     """
@@ -33,7 +42,19 @@ def parse_window(text: str) -> timedelta:
 
 
 def window_of(moment: datetime, length: timedelta) -> datetime:
-    """When the window began that holds this moment: windows tile time from 1970 on, in UTC."""
+    """When the window began that holds this moment: windows tile time from 1970 on, in UTC.
+
+    Args:
+        moment: Any time with its time zone.
+        length: How long windows are: whole minutes, more than 0.
+
+    Returns:
+        The start of the window, in UTC.
+
+    Raises:
+        InvalidParameter: The moment has no time zone or lies outside the years 1 to 9999, or the
+            length is not in whole minutes.
+    """
     if moment.tzinfo is None:
         raise InvalidParameter("a moment needs its time zone, got one without; nothing was charged")
     _checked(length)
@@ -47,6 +68,16 @@ def window_of(moment: datetime, length: timedelta) -> datetime:
 
 def describe_window(start: datetime, length: timedelta) -> str:
     """The window as it stands in a guarantee.
+
+    Args:
+        start: When the window began.
+        length: How long it is: whole minutes, more than 0.
+
+    Returns:
+        The words, with the start in UTC.
+
+    Raises:
+        InvalidParameter: The length is not in whole minutes, or not above 0.
 
     >>> describe_window(datetime(2026, 11, 16, tzinfo=UTC), timedelta(days=1))
     'within 1d from 2026-11-16T00:00Z'
@@ -86,6 +117,24 @@ def window_ledger(
 
     Its unit names the window, so a ledger of another one is refused. A folder holds windows of one
     length: others would be more budgets for the same time.
+
+    Args:
+        folder: Where the ledgers of all windows are; made if there is none.
+        moment: When the reading was made, with its time zone.
+        length: How long a window is: whole minutes, more than 0.
+        budget: What the readings of one window may cost together.
+        sensors: The sensors that read jointly.
+        source: What the ledger is about: the name of the site.
+        neighbors: What is protected.
+        model: Who adds the noise: "local", each device, unless given.
+
+    Returns:
+        The ledger of the window.
+
+    Raises:
+        InvalidInput: The ledger cannot be written or read.
+        InvalidParameter: The folder has windows of another length or budget, or the moment has no
+            time zone; nothing was charged.
     """
     start = window_of(moment, length)
     where = Path(folder)

@@ -1,6 +1,6 @@
 from .figure import draw_recovery, draw_track, draw_whisper
 from .placement import placement_picture, placement_table, placement_text
-from .plan import plan_lines, plan_text
+from .plan import plan_text
 from .plan_curves import page_sections, picture, spectrum
 from .recovery import recovery_lines, recovery_text
 from .release import (
@@ -9,42 +9,33 @@ from .release import (
     release_remark,
     simulation_remark,
     site_remarks,
-    statement,
     unsealed,
 )
 from .track import track_lines, track_text
 from .whisper import whisper_text
-from .words import aligned, listed, many, percent, plain, short, up
+from .words import percent
 
 __all__ = [
-    "aligned",
     "draw_recovery",
     "draw_track",
     "draw_whisper",
     "ledger_remark",
-    "listed",
-    "many",
     "page_sections",
     "percent",
     "picture",
     "placement_picture",
     "placement_table",
     "placement_text",
-    "plain",
-    "plan_lines",
     "plan_text",
     "price",
     "recovery_lines",
     "recovery_text",
     "release_remark",
-    "short",
     "simulation_remark",
     "site_remarks",
     "spectrum",
-    "statement",
     "track_lines",
     "track_text",
     "unsealed",
-    "up",
     "whisper_text",
 ]

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 
 def placement_text(result: PlacementResult) -> str:
-    """Which candidates were chosen, at what noise, and what that gains."""
+    """Which candidates were chosen, at what noise, and what that gains.
+
+    Args:
+        result: What `plan_placement` chose.
+
+    Returns:
+        Three lines, and a fourth where the gain was simulated.
+    """
     lines = [
         f"{len(result.chosen)} of {result.candidates} candidates: {', '.join(result.chosen)}",
         f"each adds noise of sigma {result.sigma:.4g}, spread out evenly it would be "
@@ -28,7 +35,17 @@ def placement_text(result: PlacementResult) -> str:
 
 
 def placement_table(result: PlacementResult) -> bytes:
-    """The chosen as `sense site --sensors` reads them: on a graph x is the name of a node."""
+    """The chosen as `sense site --sensors` reads them: on a graph x is the name of a node.
+
+    Args:
+        result: What `plan_placement` chose; one read from JSON has no places.
+
+    Returns:
+        The bytes of a CSV file with columns sensor, x and perhaps y.
+
+    Raises:
+        InvalidInput: The result was read from JSON, or sensors have more than two coordinates.
+    """
     found, ground = _placed(result), result.ground
     chosen = found.operator
     places: list[list[Any]] = chosen.sensors.positions.tolist()
@@ -46,7 +63,17 @@ def placement_table(result: PlacementResult) -> bytes:
 
 
 def placement_picture(result: PlacementResult) -> bytes:
-    """Candidates, the chosen, and as many spread out evenly."""
+    """Candidates, the chosen, and as many spread out evenly.
+
+    Args:
+        result: What `plan_placement` chose; one read from JSON has no places.
+
+    Returns:
+        The bytes of a PNG file.
+
+    Raises:
+        InvalidInput: The result was read from JSON; nothing was drawn.
+    """
     from sfumato.figures import draw_placement, graph_layout
     from sfumato.spaces import Graph
 

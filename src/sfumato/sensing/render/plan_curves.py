@@ -85,7 +85,14 @@ def _failed(found: Sequence[Curve]) -> list[str]:
 
 
 def picture(plan: SensorPlan) -> bytes:
-    """The curves as one picture."""
+    """The curves as one picture.
+
+    Args:
+        plan: What `plan_sensors` found, with curves.
+
+    Returns:
+        The bytes of a PNG file.
+    """
     from sfumato.figures import draw_recovery_forecast
 
     even = plan.forecast.even if plan.forecast is not None else math.nan
@@ -113,7 +120,16 @@ def caption(plan: SensorPlan) -> str:
 
 
 def page_sections(plan: SensorPlan, *, details: bool = False) -> list[PageSection]:
-    """The plan and its curves as sections of a page: heading, text, table, picture and its description."""
+    """The plan and its curves as sections of a page: heading, text, table, picture, description.
+
+    Args:
+        plan: What `plan_sensors` found.
+        details: Whether to say what physics hides; False unless given.
+
+    Returns:
+        The sections in their order: the plan, what could be changed, one for each curve, and
+        limits. A table is rows of cells; a section without a picture has None.
+    """
     design, drawn = plan.design, picture(plan)
     lines = [*plan_lines(plan, details=details), *paper_lines(plan.papers)]
     times = [curve for curve in plan.curves if curve.axis == "diffusion time"]
@@ -145,7 +161,14 @@ def page_sections(plan: SensorPlan, *, details: bool = False) -> list[PageSectio
 
 
 def spectrum(plan: SensorPlan) -> bytes:
-    """Singular values of the operator beside the noise, as a picture."""
+    """Singular values of the operator beside the noise, as a picture.
+
+    Args:
+        plan: What `plan_sensors` found.
+
+    Returns:
+        The bytes of a PNG file.
+    """
     from sfumato.figures import draw_conditioning
 
     site, physics = plan.design.site, plan.physics

@@ -64,7 +64,7 @@ def recovery_lines(result: RecoveryResult) -> list[Any]:
         lines += [*_answered(result, answer), f"R: {_status(result)}"]
     else:
         what = "R of the readings as released, without the fitted field: " if told.field else ""
-        lines += [f"{name}: {what}{_status(result)}", *_sources(result.sources())]
+        lines += [f"{name}: {what}{_status(result)}", *_sources(result.least_mass_sources())]
     return [*lines, *_communities(result), *_distances(result), *_remarks(result)]
 
 

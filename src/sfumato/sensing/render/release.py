@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 
 def site_remarks(result: SiteResult) -> list[str]:
-    """What was described, and what it cannot be used for yet."""
+    """What was described, and what it cannot be used for yet.
+
+    Args:
+        result: What `describe_site` described.
+
+    Returns:
+        One line, and a second where the site has no unit to release in.
+    """
     site, file = result.site, "" if result.file is None else f": {result.file}"
     box = site.box
     words = "" if box is None else " by ".join(f"{a:g} to {b:g}" for a, b in zip(*box, strict=True))
@@ -35,25 +42,53 @@ def site_remarks(result: SiteResult) -> list[str]:
 
 
 def ledger_remark(result: LedgerResult) -> str:
-    """The budget, and for whom it is."""
+    """The budget, and for whom it is.
+
+    Args:
+        result: What `open_ledger` made.
+
+    Returns:
+        One line.
+    """
     header = result.ledger.header
     return f"made {result.ledger.path} with {header.budget} for each {header.unit}"
 
 
 def simulation_remark(result: SimulationResult) -> str:
-    """How many sources were made up, and how many sensors read them."""
+    """How many sources were made up, and how many sensors read them.
+
+    Args:
+        result: What `simulate_site` made up.
+
+    Returns:
+        One line.
+    """
     sources = many(int((result.sources > 0).sum()), "source")
     return f"made up {sources} and what {many(len(result.site.sensors), 'sensor')} read of them"
 
 
 def price(result: ReleasePrice) -> str:
-    """What a release would cost."""
+    """What a release would cost.
+
+    Args:
+        result: What `price_release` found.
+
+    Returns:
+        One line.
+    """
     promise = f"{result.cost} for one reading of {result.sensors} sensors: sigma {result.sigma:.4g}"
     return f"would cost {promise}; nothing was read or charged"
 
 
 def release_remark(result: ReleaseResult) -> str:
-    """What was released, and what is promised of it."""
+    """What was released, and what is promised of it.
+
+    Args:
+        result: What `release_readings` released.
+
+    Returns:
+        One line.
+    """
     one = "1 reading, " if len(result.readings.snapshots) == 1 else ""
     return f"released {one}{result.statement}"
 
@@ -78,5 +113,12 @@ def statement(released: Sequence[Snapshot]) -> str:
 
 
 def unsealed(result: UnsealedResult) -> str:
-    """One line for each reading."""
+    """One line for each reading.
+
+    Args:
+        result: What `unseal_readings` revealed; the text is as private.
+
+    Returns:
+        Time (if any), sensor and value in each line.
+    """
     return "\n".join(f"{time} {sensor} {value!r}".lstrip() for time, sensor, value in result.rows)

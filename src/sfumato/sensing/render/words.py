@@ -64,6 +64,12 @@ def plain(result: Any) -> Any:
 def percent(probability: float) -> str:
     """A probability for people; one that is not quite sure is never rounded to sure.
 
+    Args:
+        probability: In [0, 1].
+
+    Returns:
+        Whole per cent, or "<1 %" or ">99 %".
+
     >>> percent(0.912), percent(0.9999), percent(1.0)
     ('91 %', '>99 %', '>99 %')
     """

@@ -79,7 +79,14 @@ class RecoveryResult:
         return None if self.sigma is None else self.sigma * len(self.names) ** 0.5
 
     def sources(self) -> list[dict[str, Any]]:
-        """R's places with a source: cell, its name or coordinates, mass, and share of all mass."""
+        """The sources: cell, its name or coordinates, mass, and share of all mass.
+
+        The answer's, as they are printed, or R's where there is none.
+        """
+        return self.least_mass_sources() if self.answer is None else self.answer.sources(self.site)
+
+    def least_mass_sources(self) -> list[dict[str, Any]]:
+        """R's sources, those of the certificate, whatever the estimator answers; as `sources`."""
         found = self.certificate
         return [
             {
@@ -110,7 +117,7 @@ class RecoveryResult:
             "sigma": self.sigma,
             "time": self.time,
             "averaged": self.averaged,
-            "sources": self.sources(),
+            "sources": self.least_mass_sources(),
             "readings": dict(zip(self.names, found.readings.tolist(), strict=True)),
             "dual": found.dual.tolist(),
             "answer": self._answer(),
@@ -159,12 +166,11 @@ class RecoveryResult:
 
     def table(self) -> str:
         """The sources as CSV: the answer's, or R's where there is none."""
-        rows = self.sources() if self.answer is None else self.answer.sources(self.site)
         text = io.StringIO()
         places = list(self._place(0))
         writer = csv.DictWriter(text, ["cell", *places, "mass", "share"], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(self.sources())
         return text.getvalue()
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:

@@ -16,6 +16,15 @@ def even_places(count: int, low: FloatArray, high: FloatArray) -> FloatArray:
 
     A square number of them is in the middle of equal boxes.
 
+    Args:
+        count: How many places, at least 1.
+        low: The corner of the rectangle with the smallest x and y, of shape (2,).
+        high: The corner with the largest, of shape (2,), in the same unit.
+
+    Returns:
+        Places as rows of x and y, of shape (count, 2): from the lowest row up, each from left to
+        right.
+
     >>> even_places(4, np.zeros(2), np.ones(2)).tolist()
     [[0.25, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.75]]
     >>> even_places(3, np.zeros(2), np.ones(2)).tolist()
@@ -31,6 +40,16 @@ def even_places(count: int, low: FloatArray, high: FloatArray) -> FloatArray:
 def even_nodes(size: int, count: int) -> IntArray:
     """So many nodes of a graph of this size, evenly spaced by number, the first and the last among them.
 
+    Args:
+        size: How many nodes the graph has.
+        count: How many of them to take, from 1 to `size`.
+
+    Returns:
+        Numbers of nodes, each once, from the smallest to the largest.
+
+    Raises:
+        InvalidParameter: `count` is larger than `size`.
+
     >>> even_nodes(12, 3).tolist()
     [0, 6, 11]
     """
@@ -45,6 +64,12 @@ def begin_of(line: Line) -> float:
     """Where a line begins: at 0 if its first cell is there or next to it, else at its first cell.
 
     The papers' cells of a line of length L are L/n, 2L/n, ..., L, and such a line begins at 0.
+
+    Args:
+        line: The line.
+
+    Returns:
+        Where it begins, in the unit of its positions.
 
     >>> begin_of(Line(10, 40)), begin_of(Line.at([100, 150, 200]))
     (0.0, 100.0)

@@ -226,6 +226,21 @@ def too_long(source: str) -> bool:
     return len(source.splitlines()) > 400 and not explained
 
 
+def test_threads_that_import_at_once_do_not_meet_half_of_scipy() -> None:
+    """The full name locks scipy.spatial.distance, then waits for scipy.spatial, which waits for it.
+
+    One of two threads then gets a half-made module and an ImportError; with `from scipy.spatial
+    import distance` none does.
+    """
+    whole = ("scipy", "spatial", "distance")
+    found = [
+        str(file.relative_to(HOUSE))
+        for file in FILES
+        if any(t[:3] == whole and len(t) > 3 for t in imported(ast.parse(file.read_text()), ()))
+    ]
+    assert not found
+
+
 def test_chance_comes_from_our_noise_alone() -> None:
     # Made-up people and sources are nobody's data. Everything else draws from a Noise.
     judged = [file for file in FILES if module_path(file) != ("_random",)]

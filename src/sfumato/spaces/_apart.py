@@ -13,6 +13,6 @@ Norm = Literal["euclidean", "l1"]
 
 def apart(places: FloatArray, others: FloatArray, norm: Norm) -> FloatArray:
     """How far each of some places is from each of others: [places, others]."""
-    from scipy.spatial.distance import cdist
+    from scipy.spatial import distance
 
-    return np.asarray(cdist(places, others, "cityblock" if norm == "l1" else "euclidean"))
+    return np.asarray(distance.cdist(places, others, "cityblock" if norm == "l1" else "euclidean"))

@@ -85,13 +85,15 @@ def emd_points(
         raise InvalidInput(
             f"{have.size} x {want.size} pairs of points are more than {LARGEST}; use a grid and its l1 metric"
         )
-    from scipy.spatial.distance import cdist
+    from scipy.spatial import distance
 
     a, b = z[have], -z[want]
     value, lower, upper, plan = _solved(
         a,
         b,
-        cdist(places[have], places[want], "euclidean" if norm == "euclidean" else "cityblock"),
+        distance.cdist(
+            places[have], places[want], "euclidean" if norm == "euclidean" else "cityblock"
+        ),
         diameter=diameter,
         mass=mass,
         slip=difference_.slip,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.spatial import distance
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
@@ -126,7 +126,9 @@ def point_pairs(space: Points, each: int) -> Iterator[tuple[IntArray, IntArray, 
     for low in range(space.size - 1):
         for part in parts(space.size - 1 - low, each):
             end = np.arange(low + 1 + part.start, low + 1 + part.stop)
-            distances = np.asarray(cdist(places[[low]], places[end], metric)[0], dtype=np.float64)
+            distances = np.asarray(
+                distance.cdist(places[[low]], places[end], metric)[0], dtype=np.float64
+            )
             if distances.min() < CLOSEST:
                 raise InvalidParameter(
                     f"places must be at least {CLOSEST:g} apart, got {distances.min():g}; "

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.spatial import distance
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
@@ -362,7 +362,7 @@ def _distances(candidates: Operator, row: int) -> FloatArray:
     """How far every candidate is from one of them, by the metric of the sources where it has one there."""
     places = candidates.sensors.positions
     if not candidates.in_space:
-        return np.asarray(cdist(places[[row]], places)[0])
+        return np.asarray(distance.cdist(places[[row]], places)[0])
     return np.array(distances_between(candidates.space, places[[row]], places)[0])
 
 

@@ -12,35 +12,40 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tests.cli.sense_runs import ROOMY, alone, answer, done, table
+from tests.cli.sense_runs import ROOMY, alone, answer, done, entries, refused, table
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.privacy import MovedMass
+from sfumato.privacy import MovedMass, SwappedCells
 from sfumato.sensing import (
     Sensors,
     Site,
     check,
+    graph_diffusion,
+    heat_line,
+    heat_plane,
     linear,
     read_site,
     recover,
     register_operator,
     sensitivity,
 )
+from sfumato.sensing.model import Largest
 from sfumato.sensing.model.operators import Operator, operator_kinds, registry
 from sfumato.sensing.pipeline import recover_sources
-from sfumato.spaces import Line
+from sfumato.spaces import Graph, Grid, Line, Points
 
 pytestmark = pytest.mark.unit
 
 
 @dataclass(frozen=True)
 class Decay(Operator):
-    """A reading falls off exponentially with the distance to a source; nothing more is known of it."""
+    """A reading falls off exponentially with the distance to a source, which is at a cell."""
 
     space: Line
     sensors: Sensors
     reach: float
     kind: ClassVar[str] = "test-decay"
+    sources_at: ClassVar[str] = "cells"
 
     def columns(self, cells: npt.ArrayLike) -> npt.NDArray[np.float64]:
         at = self.space.positions[np.asarray(cells, dtype=np.int64)]
@@ -52,6 +57,42 @@ class Decay(Operator):
     @classmethod
     def from_json(cls, data: dict[str, Any], space: Any, sensors: Sensors) -> Decay:
         return cls(cast(Line, space), sensors, float(data["reach"]))
+
+
+@dataclass(frozen=True)
+class Foreign(Operator):
+    """The columns of one of our operators, and nothing that it knows beside them."""
+
+    inner: Operator
+    kind: ClassVar[str] = "test-foreign"
+
+    @property
+    def space(self) -> Any:  # type: ignore[override]
+        return self.inner.space
+
+    @property
+    def sensors(self) -> Sensors:  # type: ignore[override]
+        return self.inner.sensors
+
+    def columns(self, cells: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        return self.inner.columns(cells)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"diffusion_time": self.inner.time}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], space: Any, sensors: Sensors) -> Foreign:
+        return cls(heat_line(sources=space, sensors=sensors, diffusion_time=data["diffusion_time"]))
+
+
+class Bounded(Foreign):
+    """The same, which says how readings change between cells."""
+
+    kind: ClassVar[str] = "test-bounded"
+
+    def changes(self, *, over_distance: bool) -> Largest:
+        found = self.inner.changes(over_distance=over_distance)
+        return Largest(found.l2, found.per_sensor, None, found.error)
 
 
 SENSORS = Sensors([0.1, 0.3, 0.5, 0.7, 0.9], ["a", "b", "c", "d", "e"])
@@ -132,6 +173,87 @@ def test_it_is_worked_with_as_its_matrix_is() -> None:
     assert np.array_equal(part.columns(np.arange(20)), DECAY.dense()[[3, 1]])
     with pytest.raises(InvalidParameter, match="a site by a test-decay has no diffusion time"):
         DECAY.with_time(1.0)
+
+
+COARSE = heat_line(sources=10, sensors=10, diffusion_time=0.001)
+TENTH = MovedMass("0.1", "line")
+UNTOLD = "columns do not tell how readings change between cells: the operator 'test-foreign' must"
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        COARSE,
+        heat_line(sources=1, sensors=3, diffusion_time=0.05),
+        heat_plane(sources=Grid(2), sensors=[[0.5, 0.5]], diffusion_time=0.01),
+        heat_plane(
+            sources=Points([[0.0, 0.0], [1.0, 1.0]]), sensors=[[0.5, 0.5]], diffusion_time=0.01
+        ),
+    ],
+)
+def test_columns_are_not_enough_where_sources_stand_between_cells(inner: Operator) -> None:
+    for relation in (MovedMass("0.1", inner.space.metric), SwappedCells(1)):
+        with pytest.raises(InvalidParameter, match=UNTOLD):
+            sensitivity(Foreign(inner), relation)
+    assert not Largest(1.0, np.ones(1), None, 0.0).exact  # unless somebody says so
+
+
+def test_nothing_is_charged_for_an_operator_that_says_too_little() -> None:
+    register_operator(Foreign)
+    site = Site("f", Foreign(COARSE), TENTH, unit="mass", per_source=1)  # type: ignore[arg-type]
+    site.write("site.json")
+    done("ledger", "site.json", "l.ledger", "--rho", "10")
+    table("r.csv", ["sensor", "value"], [(name, 1.0) for name in site.sensors.names])
+    spent = ("--site", "site.json", "--ledger", "l.ledger", "--rho", "1", "--out", "n.json")
+    assert refused(2, "release", "r.csv", *spent).startswith(UNTOLD)
+    assert refused(2, "release", "r.csv", *spent, "--dry-run").endswith(
+        "; no sensitivity was computed, nothing was charged"
+    )
+    assert refused(2, "plan", "site.json", "--rho", "8").startswith(UNTOLD)
+    assert refused(2, "place", "--site", "site.json", "--count", "3", "--rho", "8").startswith(
+        UNTOLD
+    )
+    assert entries("l.ledger") == ()
+    # What was read may still be recovered: that costs nothing.
+    assert check(recover(site.operator, COARSE.readings(np.ones(10)), radius=1e-3)).holds
+
+
+def test_on_a_graph_the_nodes_are_all_places() -> None:
+    ring = graph_diffusion(Graph([(0, 1), (1, 2), (2, 3), (3, 0)]), 0.5)
+    ours, theirs = (sensitivity(one, MovedMass(1, "graph")) for one in (ring, Foreign(ring)))
+    assert theirs.exact
+    assert theirs.l2 == pytest.approx(ours.l2, rel=1e-9)
+
+
+def test_an_operator_that_knows_places_between_cells_is_believed() -> None:
+    register_operator(Bounded)
+    for relation in (TENTH, SwappedCells(1)):
+        ours, theirs = sensitivity(COARSE, relation), sensitivity(Bounded(COARSE), relation)
+        assert (theirs.l2, theirs.exact) == (ours.l2, False)
+        # By its columns alone it would get too little noise.
+        assert ours.l2 > 1.4 * sensitivity(linear(COARSE.dense(), COARSE.space), relation).l2
+        # Some of its sensors move no less than they do in truth, and no more than all.
+        for rows in (np.array([4]), np.array([0, 4]), np.array([7, 2, 3, 9]), np.arange(9)):
+            part = sensitivity(Bounded(COARSE).take(rows), relation)
+            assert sensitivity(COARSE.take(rows), relation).l2 <= part.l2 * (1 + 1e-5)
+            assert part.l2 <= ours.l2 * (1 + 1e-9)
+            assert not part.exact
+            assert part.per_sensor == pytest.approx(theirs.per_sensor[rows], rel=1e-9)
+    part_of_part = Bounded(COARSE).take(np.array([7, 2, 3])).take(np.array([1]))
+    assert part_of_part.sensors.names == ("2",)
+    assert sensitivity(part_of_part, TENTH).l2 == pytest.approx(
+        sensitivity(Bounded(COARSE), TENTH).per_sensor[2], rel=1e-9
+    )
+    # In a site file a part would be a matrix, whose sources are at cells alone.
+    with pytest.raises(
+        InvalidParameter, match="some sensors of an operator 'test-bounded' make no"
+    ):
+        Site("part", part_of_part, TENTH).write("part.json")
+    site = Site("b", Bounded(COARSE), TENTH, unit="mass", per_source=1)  # type: ignore[arg-type]
+    site.write("site.json")
+    placed = answer("place", "--site", "site.json", "--count", "3", "--rho", "8")
+    assert len(placed["chosen"]) == 3
+    assert "readings move by at most" in done("plan", "site.json", "--rho", "8").stdout
 
 
 def test_an_installed_package_names_its_operator_by_an_entry_point() -> None:

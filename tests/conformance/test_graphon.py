@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -18,7 +19,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures import sheet
 from sfumato.graphon import (
     BlockGraphon,
@@ -36,6 +37,7 @@ from sfumato.graphon import (
     simulate_network,
     write_network,
 )
+from sfumato.graphon.sources import named_network
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
 
 pytestmark = pytest.mark.unit
@@ -102,6 +104,35 @@ def test_private_blocks(monkeypatch: pytest.MonkeyPatch, key: bytes) -> None:
     assert printed["losses"] == ["epsilon 7.6", "epsilon 0.4"]
     assert Ledger(Path("b.ledger")).statement().spent.epsilon == 8
     assert "paid epsilon 7.6 and epsilon 0.4" in called._repr_html_()
+
+
+def test_a_rehearsal_of_private_blocks_says_that_it_protects_nobody() -> None:
+    ledger = Ledger.rehearsal(PureDP(12), unit="edge", neighbors=FlippedEdge())
+    called = release_blocks("edges.csv", epsilon=8, ledger=ledger, nodes=NODES)
+    called.write("b.json")
+    for found in (called, read_blocks("b.json")):
+        assert (found.rehearsal, found.private, len(found.entries)) == (True, False, 2)
+        assert found.to_json()["rehearsal"] is True
+        words = found._repr_html_()
+        for said in (*found.guarantee, words[words.index("REHEARSAL") :]):
+            assert said.startswith("REHEARSAL on public data, protects nobody: ")
+    assert saved("b.json")["rehearsal"] is True
+    assert called.picture() != replace(called, rehearsal=False).picture()
+    fitted = Blocks(
+        1, epsilon=8, ledger=Ledger.rehearsal(PureDP(12), unit="edge", neighbors=FlippedEdge())
+    )
+    stamped = fitted.fit("edges.csv", nodes=NODES).plot()
+    fitted.releases_ = ()
+    assert fitted.plot() != stamped
+    for real in (find_blocks("edges.csv"), BlocksResult.from_json(no_mark(called))):
+        assert not real.rehearsal
+    with pytest.raises(InvalidInput, match="rehearsal is neither true nor false"):
+        BlocksResult.from_json({**called.to_json(), "rehearsal": "no"})
+
+
+def no_mark(result: BlocksResult) -> dict[str, Any]:
+    """The JSON of before rehearsals were marked."""
+    return {name: value for name, value in result.to_json().items() if name != "rehearsal"}
 
 
 def test_distances() -> None:
@@ -182,6 +213,14 @@ def test_private_edges_do_not_say_who_is_there(given: str) -> None:
     with pytest.raises(InvalidParameter, match="nodes"):
         release_blocks(graph, epsilon=8, ledger=ledger)
     assert not ledger.statement().entries
+
+
+def test_a_network_does_not_print_its_edges() -> None:
+    for given in ("edges.csv", pd.read_csv("edges.csv").to_numpy()):
+        words = repr(named_network(given, nodes=NODES, private=True))
+        assert "names=" in words
+        assert "edges" not in words
+        assert "array" not in words
 
 
 def test_files_of_the_first_version_open() -> None:

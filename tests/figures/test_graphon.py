@@ -50,6 +50,7 @@ def test_blocks_are_drawn_as_given() -> None:
     assert usual != blocks(shares=[0.5, 0.5])
     assert usual != blocks(names=["north", "$south$"])
     assert usual != blocks(title="other")
+    assert usual != blocks(rehearsal=True)
     assert blocks(matrix=[[0.0]], shares=[1.0]).startswith(PNG)
     many = np.full(60, 1 / 60)
     assert blocks(matrix=np.outer(many, many), shares=many).startswith(PNG)

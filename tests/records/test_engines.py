@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,9 +10,9 @@ from typing import Any, ClassVar
 import pandas as pd
 import pytest
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.records import engine_names, open_table, register_engine
-from sfumato.records.engines import registry
+from sfumato.records.engines import registry, unregister_engine
 from sfumato.records.engines.duckdb import DuckDBEngine
 
 pytestmark = pytest.mark.unit
@@ -53,10 +54,66 @@ def test_an_engine_can_be_registered(tmp_path: Path) -> None:
     used(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["duckdb", "counting"])
+def test_a_name_that_is_taken_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    register_engine(Counting())
+    before = dict(registry._ENGINES)
+    monkeypatch.setattr(Counting, "name", name)
+    with pytest.raises(InvalidParameter, match=f"there is an engine '{name}' already; .* nothing"):
+        register_engine(Counting())
+    assert before == registry._ENGINES
+
+
+def test_a_registered_engine_can_be_forgotten_and_ours_cannot() -> None:
+    register_engine(Counting())
+    unregister_engine("counting")
+    assert "counting" not in engine_names()
+    register_engine(Counting())
+    for name in ("duckdb", "abacus"):
+        with pytest.raises(InvalidParameter, match=f"no engine '{name}' was registered"):
+            unregister_engine(name)
+    assert engine_names() == ("duckdb", "polars", "spark", "counting")
+
+
+class Loud(DuckDBEngine):
+    """An engine that fails over a row, and says which."""
+
+    name: ClassVar[str] = "loud"
+
+    def read_files(self, files: Any, *, connection: str | None) -> Any:  # noqa: ARG002
+        return int(Path(files.paths[0]).read_text(encoding="utf-8").splitlines()[1])
+
+    def hold_table(self, rows: Any, *, connection: str | None) -> Any:  # noqa: ARG002
+        raise ValueError(str(rows.to_pylist()[0]))
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_an_engine_that_fails_quotes_no_row(tmp_path: Path, held: bool) -> None:
+    register_engine(Loud())
+    (tmp_path / "rows.csv").write_text("user,x\nann,1\n", encoding="utf-8")
+    rows = pd.DataFrame({"user": ["ann"], "x": [1.0]}) if held else tmp_path / "rows.csv"
+    with pytest.raises(InvalidInput, match="loud; nothing was read") as caught:
+        open_table(rows, engine="loud")
+    assert "ann" not in "".join(traceback.format_exception(caught.value))
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
 def test_an_engine_can_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("counting", f"{__name__}:Counting", registry.GROUP)
     monkeypatch.setattr(registry, "_installed", lambda: {"counting": point})
     used(tmp_path)
+
+
+def test_an_installed_engine_is_known_by_the_name_it_was_installed_under(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even one that calls itself otherwise; and it takes nobody's place."""
+    point = EntryPoint("counting", f"{__name__}:Counting", registry.GROUP)
+    monkeypatch.setattr(registry, "_installed", lambda: {"counting": point})
+    monkeypatch.setattr(Counting, "name", "duckdb")
+    ours = registry._ENGINES["duckdb"]
+    used(tmp_path)
+    assert registry._ENGINES["duckdb"] is ours
 
 
 def test_another_name_is_refused() -> None:

@@ -10,7 +10,18 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.sheet import LEFT, RIGHT, color_bar, heading, number, panel, png, sheet, vector
+from sfumato.figures.sheet import (
+    LEFT,
+    RIGHT,
+    color_bar,
+    heading,
+    number,
+    panel,
+    png,
+    sheet,
+    stamp,
+    vector,
+)
 from sfumato.figures.style import (
     FONT_KEY,
     FONT_LABEL,
@@ -40,6 +51,7 @@ def blocks_picture(
     caption: str,
     names: Sequence[str] | None = None,
     title: str = "",
+    rehearsal: bool = False,
 ) -> bytes:
     """One PNG of a block matrix: a square for each two blocks, as wide as they are large, dark if joined.
 
@@ -52,6 +64,7 @@ def blocks_picture(
         caption: Words below the picture, wrapped.
         names: What the blocks are called; numbers if left out.
         title: What the panel is called; a usual title if empty.
+        rehearsal: Whether REHEARSAL is written across the panel.
 
     Returns:
         The bytes of a PNG file.
@@ -124,6 +137,8 @@ def blocks_picture(
                 )  # fmt: skip
     color_bar(axis, colors, scale, label="chance that two nodes are joined", drop=0.16)
     heading(axis, title or "blocks, and how often they are joined", lift=0.34)
+    if rehearsal:
+        stamp(axis)
     return png(figure)
 
 

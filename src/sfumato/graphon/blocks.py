@@ -195,7 +195,11 @@ class Blocks:
         self._fitted("a picture", "drawn")
         names = [str(block) for block in range(self.k_)]
         return blocks_picture(
-            self.matrix_, self.shares_, names=names, caption=caption or self.reason_
+            self.matrix_,
+            self.shares_,
+            names=names,
+            caption=caption or self.reason_,
+            rehearsal=any(release.rehearsal for release in self.releases_),
         )
 
     def weights(self, edges: npt.ArrayLike | None = None) -> tuple[Graph, FloatArray]:

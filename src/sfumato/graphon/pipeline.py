@@ -20,6 +20,7 @@ from sfumato.graphon.limits.thresholds import detectability, signals
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.render import render_network
 from sfumato.graphon.results import (
+    REHEARSED,
     BlocksResult,
     MeasuredBlocks,
     NetworkComparison,
@@ -303,6 +304,8 @@ def _read(
 def _result(fitted: Blocks, given: NamedNetwork) -> BlocksResult:
     n = given.network.size
     releases = fitted.releases_
+    rehearsal = any(release.rehearsal for release in releases)
+    mark = f"{REHEARSED}: " if rehearsal else ""
     return BlocksResult(
         nodes=n,
         graphon=fitted.graphon_,
@@ -316,10 +319,11 @@ def _result(fitted: Blocks, given: NamedNetwork) -> BlocksResult:
         density=fitted.density_,
         signals=tuple(signals(fitted.graphon_, n).tolist()) if n > 1 else (),
         rate=fitted.rate_,
-        guarantee=tuple(str(release.guarantee) for release in releases),
+        guarantee=tuple(f"{mark}{release.guarantee}" for release in releases),
         losses=tuple(str(release.guarantee.loss) for release in releases),
         neighbors=str(releases[0].guarantee.neighbors) if releases else "",
         entries=tuple(release.entry.number for release in releases),
+        rehearsal=rehearsal,
     )
 
 

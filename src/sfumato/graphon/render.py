@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.graphon.limits.thresholds import REGIMES, phases
-from sfumato.graphon.results import BlocksResult, NetworkComparison, NetworkLimits
+from sfumato.graphon.results import REHEARSED, BlocksResult, NetworkComparison, NetworkLimits
 from sfumato.graphon.sources import NamedNetwork
 
 if TYPE_CHECKING:
@@ -57,8 +57,9 @@ def blocks_lines(result: BlocksResult) -> list[str]:
     lines.append(f"density {result.density:.3g}")
     if result.rate > 0:
         lines[-1] += f"; nobody's error is below {result.rate:.3g}, up to a constant"
-    if result.private:
-        lines.append(f"paid {' and '.join(result.losses)}: {result.neighbors}")
+    if result.entries:
+        paid = f"paid {' and '.join(result.losses)}: {result.neighbors}"
+        lines.append(f"{REHEARSED}: {paid}" if result.rehearsal else paid)
     return lines
 
 

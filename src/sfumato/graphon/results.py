@@ -18,6 +18,7 @@ from sfumato.graphon.limits.thresholds import REGIMES, Detectability
 from sfumato.graphon.model import BlockGraphon
 
 FORMAT = "sfumato-blocks/1"
+REHEARSED = "REHEARSAL on public data, protects nobody"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,10 +36,12 @@ class BlocksResult:
         density: The share of all pairs of nodes that are joined; of private edges, as released.
         signals: How much each direction of the blocks stands out; above 1 fast methods find it.
         rate: The error that nobody beats at this size, up to a constant; 0 without edges.
-        guarantee: What each release of private edges promises; empty for public edges.
+        guarantee: What each release of private edges promises, or that it is a rehearsal and promises
+            nothing; empty for public edges.
         losses: What each of them cost.
         neighbors: What the promise hides ("one edge added or removed, ..."); empty for public edges.
         entries: Numbers of the ledger's entries that paid; empty for public edges.
+        rehearsal: Whether the ledger was one for rehearsals: then nobody is protected.
     """
 
     nodes: int
@@ -54,6 +57,7 @@ class BlocksResult:
     losses: tuple[str, ...] = ()
     neighbors: str = ""
     entries: tuple[int, ...] = ()
+    rehearsal: bool = False
 
     @property
     def k(self) -> int:
@@ -62,8 +66,8 @@ class BlocksResult:
 
     @property
     def private(self) -> bool:
-        """Whether a ledger paid for them."""
-        return bool(self.entries)
+        """Whether a ledger paid for them; that of a rehearsal has nothing to pay with."""
+        return bool(self.entries) and not self.rehearsal
 
     @property
     def sizes(self) -> IntArray:
@@ -89,6 +93,7 @@ class BlocksResult:
             "losses": list(self.losses),
             "neighbors": self.neighbors,
             "entries": list(self.entries),
+            "rehearsal": self.rehearsal,
         }
 
     @classmethod
@@ -102,6 +107,8 @@ class BlocksResult:
         with decoding("blocks of a network", undone="nothing was computed"):
             if data.get("format", FORMAT) != FORMAT:
                 raise ValueError(f"its format is not {FORMAT}")
+            if type(rehearsal := data.get("rehearsal", False)) is not bool:
+                raise ValueError("its rehearsal is neither true nor false")
             graphon = BlockGraphon(data["matrix"], data["shares"])
             return cls(
                 nodes=int(data["nodes"]),
@@ -117,6 +124,7 @@ class BlocksResult:
                 losses=tuple(map(str, data.get("losses", ()))),
                 neighbors=str(data.get("neighbors", "")),
                 entries=tuple(map(int, data.get("entries", ()))),
+                rehearsal=rehearsal,
             )
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -133,7 +141,11 @@ class BlocksResult:
 
         names = [str(block) for block in range(self.k)]
         return blocks_picture(
-            self.graphon.matrix, self.graphon.shares, names=names, caption=caption or self.reason
+            self.graphon.matrix,
+            self.graphon.shares,
+            names=names,
+            caption=caption or self.reason,
+            rehearsal=self.rehearsal,
         )
 
     def _repr_html_(self) -> str:

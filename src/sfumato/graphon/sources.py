@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -27,7 +27,7 @@ class NamedNetwork:
         repeats: Rows left out because the edge had come before; 0 for what is no table.
     """
 
-    network: Network
+    network: Network = field(repr=False)  # its edges may be private
     names: tuple[Hashable, ...]
     loops: int = 0
     repeats: int = 0

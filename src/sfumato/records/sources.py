@@ -87,7 +87,11 @@ def open_table(
     if isinstance(source, str) and "::" in source:
         return table_of_file(source)
     if isinstance(source, str):
-        return counter.read_files(_files(source, delimiter, columns), connection=connection)
+        files = _files(source, delimiter, columns)
+        return quietly(
+            lambda: counter.read_files(files, connection=connection),
+            f"{source} could not be opened by {engine}; nothing was read",
+        )
     rows = arrow_table(source, columns)
     return quietly(
         lambda: counter.hold_table(rows, connection=connection),

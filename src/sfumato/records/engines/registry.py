@@ -17,16 +17,39 @@ GROUP = "sfumato.engines"
 _ENGINES: dict[str, RowEngine] = {
     one.name: one for one in (DuckDBEngine(), PolarsEngine(), SparkEngine())
 }
+OURS = tuple(_ENGINES)
 
 
 def register_engine(engine: RowEngine) -> None:
     """Make an engine known by its name, in this process.
 
     Args:
-        engine: The engine; one of the same name gives way.
+        engine: The engine; its name is none of `engine_names`, unless of one that is installed and
+            was not used yet.
+
+    Raises:
+        InvalidParameter: There is an engine of this name already.
 
     """
+    if engine.name in _ENGINES:
+        raise InvalidParameter(
+            f"there is an engine {engine.name!r} already; choose another name; nothing was registered"
+        )
     _ENGINES[engine.name] = engine
+
+
+def unregister_engine(name: str) -> None:
+    """Forget an engine that `register_engine` made known.
+
+    Args:
+        name: Its name.
+
+    Raises:
+        InvalidParameter: No engine of this name was registered; those of the package stay.
+
+    """
+    if name in OURS or _ENGINES.pop(name, None) is None:
+        raise InvalidParameter(f"no engine {name!r} was registered; nothing was forgotten")
 
 
 def engine_names() -> tuple[str, ...]:
@@ -58,7 +81,7 @@ def engine_named(name: str) -> RowEngine:
         )
     if name not in _ENGINES:
         made = _installed()[name].load()
-        register_engine(made() if callable(made) else made)
+        _ENGINES[name] = made() if callable(made) else made
     return _ENGINES[name]
 
 

@@ -22,16 +22,22 @@ CLOSEST = 1e-140  # squares of smaller distances leave the range of doubles
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Largest:
-    """The largest change in l2, the largest of each sensor, and where the first is: cells, or a place.
+    """The largest change of readings when a unit moves one step: what `Operator.changes` returns.
 
-    True values are at most (1 + error) times those computed.
+    Attributes:
+        l2: Of all readings together, in l2; never too small.
+        per_sensor: Of each reading alone.
+        worst: The cells between which it is that large, None where that is not known.
+        error: True values are at most (1 + error) times those computed.
+        exact: Whether l2 is attained, not a bound alone; no unless said.
+        place: The place at which it is that large, where sources stand between cells.
     """
 
     l2: float
     per_sensor: FloatArray
     worst: tuple[int, int] | None
     error: float
-    exact: bool = True
+    exact: bool = False
     place: tuple[float, ...] | None = None
 
 
@@ -46,11 +52,11 @@ class Changes:
 
 def no_change(operator: Operator) -> Largest:
     """What readings change by where sources have one cell only."""
-    return Largest(0.0, np.zeros(len(operator.sensors)), None, 0.0)
+    return Largest(0.0, np.zeros(len(operator.sensors)), None, 0.0, exact=True)
 
 
 def column_changes(operator: Operator, *, over_distance: bool) -> Largest:
-    """The largest change between neighboring cells of any space; the columns are exact by definition."""
+    """The largest change between neighboring cells of any space: exact where sources are at cells alone."""
     if operator.space.size == 1:
         return no_change(operator)
     matrix = operator.dense()
@@ -64,6 +70,14 @@ def column_changes(operator: Operator, *, over_distance: bool) -> Largest:
                 yield Changes(sizes / distances if over_distance else sizes, begin, end)
 
     return largest(blocks(), sensors, error=4 * UNIT)
+
+
+def part_changes(operator: Operator, rows: IntArray, *, over_distance: bool) -> Largest:
+    """The largest change of some sensors: no more than of all, nor than theirs alone taken together."""
+    whole = operator.changes(over_distance=over_distance)
+    alone = np.minimum(whole.per_sensor[rows], whole.l2)
+    l2 = min(whole.l2, math.hypot(*alone.tolist()))
+    return Largest(l2, alone, None, whole.error + _sum_error(len(rows)))
 
 
 def dense(operator: Operator) -> FloatArray:
@@ -149,7 +163,7 @@ def largest(blocks: Iterator[Changes], sensors: int, *, error: float) -> Largest
             best, worst = found, (int(block.begin[at]), int(block.end[at]))
     # The square of the top may round below it, and the norm is never below its largest entry.
     best = max(best, float(alone.max()))
-    return Largest(best, alone, worst, error + _sum_error(sensors))
+    return Largest(best, alone, worst, error + _sum_error(sensors), exact=True)
 
 
 def _sum_error(sensors: int) -> float:

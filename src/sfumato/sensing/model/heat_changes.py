@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from sfumato._types import FloatArray
-from sfumato.sensing.model.changes import Largest
+from sfumato.sensing.model.changes import Largest, no_change
 from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.heat_plane import HeatPlane
 from sfumato.sensing.model.steepest import (
@@ -76,7 +76,7 @@ def heat_changes(operator: HeatLine | HeatPlane, *, over_distance: bool) -> Larg
     cell, and bounded by twice the one and by what it changes over the width of a cell.
     """
     if operator.space.size == 1 and (not over_distance or isinstance(operator.space, Points)):
-        return Largest(0.0, np.zeros(len(operator.sensors)), None, 0.0)
+        return no_change(operator)
     scaled = _Scaled.of(operator)
     if over_distance:
         found = _gradient(scaled)

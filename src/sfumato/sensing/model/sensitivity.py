@@ -5,7 +5,8 @@ units:
 |M (f - f')|_2 <= EMD(f, f') max |M(x) - M(y)|_2 / distance(x, y). Heat on a line or a plane is bounded over
 all places x and y where people may stand (`heat_changes.reach`), not over centers of cells; on a
 graph the nodes are the places, and of a matrix its columns. There pairs one step apart suffice
-where steps realise the metric; for `Points` these are all pairs.
+where steps realise the metric; for `Points` these are all pairs. An operator from outside says
+which of both it is: by `changes` of its own, or by `sources_at = "cells"`.
 """
 
 from __future__ import annotations

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sfumato._types import FloatArray
+from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, real_array
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator, duals_of, masses_of
 from sfumato.sensing.model.sensors import Sensors
 
 if TYPE_CHECKING:
+    from sfumato.sensing.model.changes import Largest
     from sfumato.sensing.model.operators.protocol import SourceSpace
 
 MOST_ENTRIES = 4_000_000
@@ -23,12 +24,16 @@ MOST_ENTRIES = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class Matrix(Operator):
-    """Any linear map: a matrix or a scipy LinearOperator, sensors by cells of a space."""
+    """Any linear map: a matrix or a scipy LinearOperator, sensors by cells of a space.
+
+    Its sources are where its columns were measured: it knows nothing of places between them.
+    """
 
     space: SourceSpace
     sensors: Sensors
     map: Any
     kind: ClassVar[str] = "matrix"
+    sources_at: ClassVar[str] = "cells"
 
     def columns(self, cells: npt.ArrayLike) -> FloatArray:
         """What one unit in each of these cells reads: sensors by cells."""
@@ -84,6 +89,33 @@ class Matrix(Operator):
     def from_json(cls, data: dict[str, Any], space: SourceSpace, sensors: Sensors) -> Matrix:
         """The operator that a site file describes."""
         return linear(data["rows"], space, sensors=sensors)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixPart(Matrix):
+    """Some rows of an operator whose sources stand between cells: a matrix that moves as the whole does."""
+
+    whole: Operator
+    rows: IntArray
+    sources_at: ClassVar[str] = "anywhere"
+
+    def take(self, rows: IntArray) -> Operator:
+        """The whole operator to some of these sensors."""
+        return self.whole.take(self.rows[rows])
+
+    def changes(self, *, over_distance: bool) -> Largest:
+        """At most what the whole operator says of these sensors."""
+        from sfumato.sensing.model.changes import part_changes
+
+        return part_changes(self.whole, self.rows, over_distance=over_distance)
+
+    def to_json(self) -> dict[str, Any]:
+        """None: read again it would be a matrix, whose sources are at cells alone."""
+        raise InvalidParameter(
+            f"some sensors of an operator {self.whole.kind!r} make no site, because their matrix does not "
+            f"tell how readings change between cells; make a {self.whole.kind!r} with these sensors; "
+            "nothing was written"
+        )
 
 
 def linear(

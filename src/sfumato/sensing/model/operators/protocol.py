@@ -2,7 +2,9 @@
 
 A new operator is a frozen value that inherits from `Operator`, gives `kind`, `space`, `sensors`, `columns`,
 `to_json` and `from_json`, and is registered with `register_operator`. Everything else has a default that works
-from its columns; an operator that knows better overrides it.
+from its columns; an operator that knows better overrides it. One default does not hold everywhere: columns do
+not say how readings change between cells, so beside a graph an operator gives `changes` too, or says that its
+sources are nowhere else.
 """
 
 from __future__ import annotations
@@ -34,9 +36,13 @@ class Operator(Protocol):
         kind: Its name in site files, and in the registry.
         space: Where sources may be: a line, a grid, a graph or points.
         sensors: Names and places of the sensors, in the order of the readings.
+        sources_at: "cells" if sources are at cells and nowhere between them, so that the columns tell all;
+            "anywhere" unless said, and then `changes` is the operator's own (but on a graph, whose nodes
+            are all places there are).
     """
 
     kind: ClassVar[str]
+    sources_at: ClassVar[str] = "anywhere"
     space: SourceSpace
     sensors: Sensors
 
@@ -101,11 +107,18 @@ class Operator(Protocol):
     # Variants: other sensors, another time.
 
     def take(self, rows: IntArray) -> Operator:
-        """The operator to some of its sensors, by their numbers; all of its columns as a matrix by default."""
-        from sfumato.sensing.model.operators.matrix import linear
+        """The operator to some of its sensors, by their numbers; all of its columns as a matrix by default.
+
+        Where sources stand between cells the part moves as far as the whole says of it, not as far as
+        its columns do.
+        """
+        from sfumato.sensing.model.operators.matrix import MatrixPart, linear
 
         columns = self.columns(np.arange(self.space.size))[rows]
-        return linear(columns, self.space, sensors=some_sensors(self.sensors, rows))
+        part = linear(columns, self.space, sensors=some_sensors(self.sensors, rows))
+        if columns_tell_all(self):
+            return part
+        return MatrixPart(part.space, part.sensors, part.map, self, rows)
 
     @property
     def time(self) -> float | None:
@@ -136,13 +149,24 @@ class Operator(Protocol):
     # Sensitivity.
 
     def changes(self, *, over_distance: bool) -> Largest:
-        """The largest change of readings when a unit moves one step, over the length of the step or not.
+        """The largest change of readings when a unit moves, over the way it moves; or when two cells swap.
 
-        Noise is calibrated to it, so it may be too large and must not be too small. By default from the
-        columns of all pairs of neighboring cells.
+        With `over_distance` it is that of one unit that moves anywhere, over the distance. Without, it is
+        that of sources of mass up to 1 in two cells one step apart that change places, each keeping its
+        place in its cell: of two units that move a step, where they stand at two places of the cells.
+
+        Noise is calibrated to it, so it may be too large and must not be too small: it counts every place
+        where a source may be. By default from the columns of all pairs of neighboring cells, which is
+        refused where sources may be between them.
         """
         from sfumato.sensing.model.changes import column_changes
 
+        if not columns_tell_all(self):
+            raise InvalidParameter(
+                f"columns do not tell how readings change between cells: the operator {self.kind!r} must "
+                'override `changes`, or say `sources_at = "cells"` if sources are nowhere else; no '
+                "sensitivity was computed, nothing was charged"
+            )
         return column_changes(self, over_distance=over_distance)
 
     def sampled_changes(self, *, over_distance: bool) -> FloatArray | None:  # noqa: ARG002
@@ -190,6 +214,13 @@ class Operator(Protocol):
     def column_entries(self) -> int:
         """How many numbers are held for each column while it is made."""
         return len(self.sensors)
+
+
+def columns_tell_all(operator: Operator) -> bool:
+    """Whether sources are at cells alone: as the operator says, or because nodes are all places there are."""
+    from sfumato.spaces import Graph
+
+    return operator.sources_at == "cells" or isinstance(operator.space, Graph)
 
 
 def part_of(operator: Operator, rows: IntArray) -> Operator:

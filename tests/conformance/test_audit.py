@@ -226,6 +226,17 @@ def test_a_selftest_is_the_same_from_everywhere(monkeypatch: pytest.MonkeyPatch)
     assert SelfTest.from_json(json.loads(json.dumps(called.to_json()))) == called
 
 
+def test_a_budget_may_be_a_number_of_runs(again: Any) -> None:
+    again()
+    said = audit_claim("mech:response", "epsilon=3", inputs=[(0, 1)], budget="2000")
+    again()
+    counted = audit_claim("mech:response", "epsilon=3", inputs=[(0, 1)], budget=2000)
+    assert timeless(counted.to_json()) == timeless(said.to_json())
+    for budget in (0, -5, 2.5, True, None):
+        with pytest.raises(InvalidParameter, match=r"a budget is a time .* nothing was run"):
+            audit_claim("mech:response", "epsilon=3", inputs=[(0, 1)], budget=budget)  # type: ignore[arg-type]
+
+
 def test_refusals_are_the_same_from_everywhere() -> None:
     told = run("run", "mech:response", "--claim", "epsilon=1,gamma=0.1", *PAIR)
     assert "a claim with gamma is about random data" in told.stderr

@@ -231,3 +231,16 @@ def test_options_are_read_as_their_types() -> None:
     assert method_named("top", flags={"top": "0.02", "width": 3}) == method_named(
         "top", options={"share": "1/5000"}
     )
+
+
+def test_a_class_is_no_method_and_none_no_ledger() -> None:
+    asked: dict[str, Any] = {"user": "user", "bounds": BOX, "levels": 4, "epsilon": 1}
+    with pytest.raises(
+        InvalidParameter, match=r"got the class Mine: write Mine\(\); nothing was ch"
+    ):
+        release_heatmap("rows.parquet", ledger="city.ledger", method=Mine, **asked)  # type: ignore[arg-type]
+    with pytest.raises(
+        InvalidParameter, match=r"by Ledger\.create\(.*got None; nothing was charged"
+    ):
+        release_heatmap("rows.parquet", ledger=None, **asked)  # type: ignore[arg-type]
+    assert not Ledger("city.ledger").statement().entries

@@ -57,6 +57,13 @@ def test_command_call_and_file_agree(name: str, tmp_path: Path) -> None:
     assert by_command.read_bytes() == by_call.read_bytes() == plan.picture()
 
 
+def test_an_area_may_be_its_bounds() -> None:
+    plan = plan_heatmap(epsilon=1, users=200, area=area_in_degrees(BOUNDS, 8))
+    assert plan.side is not None
+    for bounds in (BOUNDS, list(BOUNDS), ",".join(map(str, BOUNDS))):
+        assert plan_heatmap(epsilon=1, users=200, area=bounds) == plan
+
+
 def test_a_notebook_shows_the_words() -> None:
     plan = plan_heatmap(epsilon=1, users=200)
     assert str(plan).splitlines()[-1] in plan._repr_html_()
@@ -71,6 +78,10 @@ def test_a_notebook_shows_the_words() -> None:
         ({"kind": "sound"}, "kinds are places, gaze, got 'sound'"),
         ({"target": "beauty=1"}, "as in similarity=0.7"),
         ({"users": 3}, "users of 20 or more, got 3"),
+        ({"users": "200"}, "users must be a number above 0, got '200'; nothing was forecast"),
+        ({"users": "200", "epsilon": 1}, "users must be a number above 0, got '200'"),
+        ({"users": "200", "target": "kl=0.2"}, "users must be a number above 0, got '200'"),
+        ({"area": (11.2, 43.74)}, r"four numbers west,south,east,north, got \(11\.2, 43\.74\)"),
     ],
 )
 def test_mistakes_name_parameters(given: dict[str, Any], said: str) -> None:

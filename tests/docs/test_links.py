@@ -44,6 +44,13 @@ def test_links_lead_to_files() -> None:
     assert not {page: links for page, links in dead.items() if links}
 
 
+def test_the_index_says_which_pages_are_made() -> None:
+    """Links to them are dead in a clone until `make docs`."""
+    index = (ROOT / "docs" / "index.md").read_text()
+    assert all(f"({page})" in index for page in GENERATED)
+    assert "made by `make docs` and not in a clone" in index
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import networkx
 import numpy as np
 import pytest
 from scipy import sparse
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 from sfumato.graphon.blocks import Blocks, _reason
 from sfumato.graphon.estimation.holdout import Gain
 from sfumato.graphon.limits.bounds import estimation_rate
@@ -85,6 +86,25 @@ def test_empty_and_tiny_networks(rng: np.random.Generator) -> None:
     assert Blocks(k=3).fit(1 - np.eye(80)).matrix_.tolist() == [[1.0]]
     assert Blocks(k=1).fit([(0, 1)]).matrix_.tolist() == [[1.0]]
     assert repr(Blocks(k=1).fit([(0, 1)])) == "Blocks(k=1): 1 block of 2 nodes"
+
+
+@pytest.mark.unit
+def test_a_ledger_may_be_its_path(tmp_path: Path) -> None:
+    paid, other = tmp_path / "edges.ledger", tmp_path / "users.ledger"
+    Ledger.create(paid, PureDP(1), unit="edge", source="calls", neighbors=FlippedEdge())
+    Ledger.create(other, PureDP(1), unit="user", source="calls")
+    for path in (paid, str(paid)):
+        asked = Blocks(k=1, epsilon="1/2", ledger=path)
+        assert asked.ledger is not None
+        assert asked.ledger.path == paid
+        assert asked.fit([(0, 1), (1, 2)], nodes=12).releases_
+    assert not Ledger(paid).statement().left.epsilon  # type: ignore[union-attr]
+    with pytest.raises(InvalidInput, match=r"there is no ledger .* make one with: sfumato ledger"):
+        Blocks(epsilon=1, ledger=tmp_path / "no.ledger")
+    with pytest.raises(LedgerMismatch, match="edges need one made like"):
+        Blocks(epsilon=1, ledger=other)
+    with pytest.raises(InvalidParameter, match="a ledger is one, or its path, got 5"):
+        Blocks(epsilon=1, ledger=5)  # type: ignore[arg-type]
 
 
 @pytest.mark.unit

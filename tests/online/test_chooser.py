@@ -9,6 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -46,6 +47,25 @@ def formula_hedge(losses: FloatArray) -> float:
     """Regret of Hedge at the rate sqrt(2 ln N / L*) that knows the end of the game."""
     rate = hedge_rate(best_loss(losses), count=losses.shape[1])
     return regret(losses, play(losses, lambda rows: hedge(rows, rate)))
+
+
+@pytest.mark.unit
+def test_what_has_names_is_read_by_them() -> None:
+    by_dict, by_series, by_order = (Chooser(["north", "south"]) for _ in range(3))
+    by_dict.observe({"south": 0, "north": 5})
+    by_series.observe(pd.Series({"south": 0, "north": 5}))
+    by_order.observe([5, 0])
+    assert by_series.state == by_dict.state == by_order.state
+    for losses, words in (
+        (pd.Series([0, 5]), "got unknown 0"),
+        (pd.Series({"south": 0, "east": 5}), "got unknown 'east'"),
+        (pd.Series({"south": 0}), "got none for 'north'"),
+        (pd.Series([0, 5, 7], ["south", "north", "north"]), "got two of one name"),
+        (pd.DataFrame({"south": [0], "north": [5]}), "losses must be one number for each"),
+    ):
+        with pytest.raises(InvalidParameter, match=f"{words}.*nothing was learnt"):
+            by_series.observe(losses)
+    assert by_series.state == by_dict.state
 
 
 @pytest.mark.unit

@@ -239,6 +239,15 @@ def test_a_ledger_needs_a_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.unit
+def test_what_is_no_ledger_is_met_with_the_call_that_makes_one() -> None:
+    said = r"made once by Ledger\.create\(.*got None; nothing was charged"
+    with pytest.raises(InvalidParameter, match=said):
+        Ledger(None)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match=said):
+        Ledger.create(None, 1, unit="user", source="city")  # type: ignore[arg-type]
+
+
+@pytest.mark.unit
 def test_a_missing_ledger_is_met_with_the_line_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidInput,

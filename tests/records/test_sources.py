@@ -308,6 +308,18 @@ def test_a_missing_column_of_a_csv_shows_its_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_missing_column_of_a_table_in_memory_shows_all_its_columns(kind: Any) -> None:
+    """Also where the reader is told which columns are meant, and takes no others."""
+    rows = kind({"rider": [CANARY], "x": [0.5], "y": [0.5], "seen": [1]})
+    with pytest.raises(InvalidInput) as refusal:
+        sum_cells(open_table(rows, columns=BASIC), BASIC, PLANE, source="city")
+    assert str(refusal.value) == (
+        "there is no column 'user', only 'rider', 'x', 'y', 'seen'; nothing was counted"
+    )
+
+
+@pytest.mark.fault
 @pytest.mark.parametrize(("package", "engine"), [("polars", "polars"), ("pyspark", "spark")])
 def test_a_missing_package_is_its_install_line(
     package: str, engine: Engine, monkeypatch: pytest.MonkeyPatch

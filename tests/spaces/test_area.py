@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter
 from sfumato.spaces import Area, Grid, area_in_degrees, area_of_image, area_of_plane
+from sfumato.spaces.area import part_of
 
 degrees = st.tuples(
     st.floats(-180, 170), st.floats(-70, 60), st.floats(0.01, 10), st.floats(0.01, 10)
@@ -64,6 +65,14 @@ def test_west_above_east_crosses_the_antimeridian() -> None:
     assert area.bounds == (179, -1, 181, 1)
     assert area.crosses_antimeridian
     assert not area_in_degrees((178, -1, 180, 1), 3).crosses_antimeridian
+    assert area_in_degrees((90, -10, -90, 10), 3).bounds == (90, -10, 270, 10)
+
+
+@pytest.mark.unit
+def test_a_part_may_be_wider_than_what_is_asked_for_across_the_antimeridian() -> None:
+    """Its bounds are told by the area, so that west and east are not exchanged."""
+    area = area_in_degrees((0, -60, 170, 60), 4)
+    assert part_of(area, (-10, -60, 182, 60), 4).bounds == (-10, -60, -178 + 360, 60)
 
 
 @pytest.mark.unit
@@ -84,6 +93,11 @@ def test_pixels_and_planes_keep_their_units() -> None:
         ((0, -91, 10, 10), "latitudes must rise"),
         ((5, 0, 5, 10), "west and east must differ"),
         ((180, 0, -180, 10), "west and east must differ, 180 and -180 are one meridian"),
+        (
+            (11.32, 43.74, 11.2, 43.81),
+            r"west 11\.32 must be below east 11\.2: .* 359\.88 degrees wide, more than 180",
+        ),
+        ((90, 0, -89.5, 10), r"west 90 must be below east -89\.5: .* 180\.5 degrees wide"),
         ((-180, -90, 180, 90), r"no square on the Earth .* \(--cells stretched"),
         ((0, 89.5, 1, 90), "no square on the Earth"),
         ((0, 0, math.nan, 1), "must be finite"),

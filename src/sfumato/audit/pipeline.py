@@ -76,7 +76,7 @@ def audit_claim(
     *,
     inputs: Inputs | Sequence[Pair | tuple[Any, Any]] | str | Path | None = None,
     confidence: float = CONFIDENCE,
-    budget: Budget | str = Budget(),  # noqa: B008  (frozen)
+    budget: Budget | str | int = Budget(),  # noqa: B008  (frozen)
     bound: bool = False,
     band: bool = False,
     certify: CertificateOptions | None = None,
@@ -100,8 +100,9 @@ def audit_claim(
             `"histogram:5"` or `"list:20"`; pairs `[(first, second), ...]`; or a .json file of pairs. Two
             samples have none, nor has a certificate of random data.
         confidence: Between 0 and 1; of a certificate above 1/2.
-        budget: Runs and time of the bet, as a `Budget` or in words, `"60s,200000"`; fresh runs that
-            confirm it take no more again, nor do the bound and the band together.
+        budget: Runs and time of the bet, as a `Budget`, in words, `"60s,200000"`, or a number of
+            runs; fresh runs that confirm it take no more again, nor do the bound and the band
+            together.
         bound: Also a lower bound of epsilon, on the worst pair.
         band: Also delta at several epsilons, on the worst pair.
         certify: Certify the claim up to a proximity instead of refuting it.
@@ -122,7 +123,7 @@ def audit_claim(
     'REFUTED'
     """
     claim = as_claim(claim)
-    limit = Budget.parse(budget) if isinstance(budget, str) else budget
+    limit = budget if isinstance(budget, Budget) else Budget.parse(str(budget))
     if certify is None and is_random(claim):
         raise InvalidParameter(
             "a claim with gamma is about random data: no pair refutes it; give certify and data; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from sfumato.graphon.limits.bounds import estimation_rate
 from sfumato.graphon.limits.thresholds import even_like
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.network import Network
-from sfumato.graphon.release import private_blocks
+from sfumato.graphon.release import paying_ledger, private_blocks
 from sfumato.graphon.sources import Nodes, named_network
 from sfumato.privacy import Ledger, Noise, PureDP, Release
 from sfumato.spaces import Graph
@@ -51,7 +52,7 @@ class Blocks:
         graphon_     matrix_ and shares_ as a model to draw networks from
         reason_      why these blocks were believed or not, in words
 
-    With `epsilon` and a `ledger` (relation FlippedEdge, unit "edge") the edges are private: nobody
+    With `epsilon` and a `ledger` (or its path; relation FlippedEdge, unit "edge") the edges are private: nobody
     can tell from the answer whether two given nodes are joined. The nodes are public, so `fit`
     wants to know how many there are. `hopeless_` then says that the noise hid everything, and
     `releases_` are the receipts. A network that is public is not `hopeless_`.
@@ -88,7 +89,7 @@ class Blocks:
         k: int | Literal["auto"] = "auto",
         *,
         epsilon: float | Fraction | str | None = None,
-        ledger: Ledger | None = None,
+        ledger: Ledger | str | Path | None = None,
         rng: np.random.Generator | None = None,
     ) -> None:
         if isinstance(k, str) and k != "auto":
@@ -103,7 +104,7 @@ class Blocks:
         self.k: int | Literal["auto"] = k if isinstance(k, str) else whole("k", k, low=1)
         # A float such as 0.1 means the decimal that is printed, not the binary fraction next to it.
         self.epsilon = None if epsilon is None else PureDP(str(epsilon)).epsilon
-        self.ledger = ledger
+        self.ledger = None if ledger is None else paying_ledger(ledger)
         self.rng = rng
 
     def __repr__(self) -> str:

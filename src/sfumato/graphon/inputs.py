@@ -1,4 +1,4 @@
-"""What pipelines are given, in the form they need: a ledger, blocks that are known, a case to judge."""
+"""What pipelines are given, in the form they need: blocks that are known, a case to judge."""
 
 from __future__ import annotations
 
@@ -6,31 +6,13 @@ import json
 import os
 from pathlib import Path
 
-from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.graphon.blocks import Blocks
 from sfumato.graphon.limits.thresholds import even_like
 from sfumato.graphon.model import BlockGraphon
 from sfumato.graphon.results import FORMAT, BlocksResult, MeasuredBlocks, read_blocks
-from sfumato.privacy import FlippedEdge, Ledger
 
 BETWEEN = 0.2  # the chance between blocks over that within, where nobody knows it
-
-
-def paying_ledger(ledger: Ledger | str | Path) -> Ledger:
-    """The ledger that pays for edges; any other is refused with the line that makes the right one."""
-    if isinstance(ledger, Ledger):
-        return ledger
-    path = Path(ledger)
-    line = f"sfumato ledger create {path} --epsilon 3 --unit edge --neighbors flipped-edge --source NAME"
-    if not path.exists():
-        raise InvalidInput(f"there is no ledger {path}; make one with: {line}; nothing was read")
-    found = Ledger(path)
-    if not isinstance(found.header.neighbors, FlippedEdge) or found.header.unit != "edge":
-        raise LedgerMismatch(
-            f"{path} accounts for '{found.header.neighbors}' per {found.header.unit}, and edges need one "
-            f"made like: {line}; nothing was read"
-        )
-    return found
 
 
 def _saved(graph: object) -> BlocksResult | None:

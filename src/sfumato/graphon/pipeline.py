@@ -14,7 +14,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import write_table
 from sfumato.graphon.blocks import Blocks
 from sfumato.graphon.cut_distance import distance
-from sfumato.graphon.inputs import BETWEEN, known_blocks, limits_case, paying_ledger
+from sfumato.graphon.inputs import BETWEEN, known_blocks, limits_case
 from sfumato.graphon.limits.bounds import attained_rate, error_floor, estimation_rate
 from sfumato.graphon.limits.thresholds import detectability, signals
 from sfumato.graphon.model import BlockGraphon
@@ -121,7 +121,7 @@ def release_blocks(
     """
     if nodes is None and isinstance(graph, str | os.PathLike):
         named_network(graph, private=True)  # refuses, before a ledger is looked at
-    fitted = Blocks(k, epsilon=epsilon, ledger=paying_ledger(ledger))
+    fitted = Blocks(k, epsilon=epsilon, ledger=ledger)
     given = named_network(graph, nodes=nodes, columns=columns, private=True)
     _tell(watch, f"looking for {'blocks' if k == 'auto' else f'{k} blocks'}")
     return _result(fitted.fit(given.network, noise=noise), given)

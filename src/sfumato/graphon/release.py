@@ -8,14 +8,16 @@ public, edges are not. Proof: docs/proofs/graphon-release.md
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 from sfumato.graphon.estimation.estimators import (
     DENSE,
     Estimate,
@@ -56,6 +58,25 @@ SPARSE = (
 # Quantile 0.975 of the largest eigenvalue of a real symmetric matrix [tracy96]; the spectrum has
 # two ends.
 TRACY_WIDOM = 1.454
+
+
+def paying_ledger(ledger: Ledger | str | Path) -> Ledger:
+    """The ledger that pays for edges; any other is refused with the line that makes the right one."""
+    if isinstance(ledger, Ledger):
+        return ledger
+    if not isinstance(ledger, str | os.PathLike):
+        raise InvalidParameter(f"a ledger is one, or its path, got {ledger!r}; nothing was read")
+    path = Path(ledger)
+    line = f"sfumato ledger create {path} --epsilon 3 --unit edge --neighbors flipped-edge --source NAME"
+    if not path.exists():
+        raise InvalidInput(f"there is no ledger {path}; make one with: {line}; nothing was read")
+    found = Ledger(path)
+    if not isinstance(found.header.neighbors, FlippedEdge) or found.header.unit != UNIT:
+        raise LedgerMismatch(
+            f"{path} accounts for '{found.header.neighbors}' per {found.header.unit}, and edges need one "
+            f"made like: {line}; nothing was read"
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

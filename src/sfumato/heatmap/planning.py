@@ -19,6 +19,7 @@ from sfumato.heatmap.analysis.forecasts import (
     required_users,
 )
 from sfumato.heatmap.analysis.quality import METRICS
+from sfumato.heatmap.areas import BoundsLike, public_area
 from sfumato.heatmap.planning_results import (
     HeatmapPlan,
     PlanCurves,
@@ -42,7 +43,7 @@ def plan_heatmap(
     levels: int = 8,
     blur: float = BLUR,
     method: str = "zoom",
-    area: Area | None = None,
+    area: Area | BoundsLike | None = None,
 ) -> HeatmapPlan:
     """Forecast how good a map will be, or the epsilon or users that a good one takes.
 
@@ -59,7 +60,8 @@ def plan_heatmap(
         levels: The map has 2**levels cells to a side; forecasts hold for 6 to 10.
         blur: The filter the map is seen through, in sides of it; only 0.02 was simulated.
         method: The name of the method; only zoom was simulated.
-        area: The public area, to state distances in metres (or its units) too.
+        area: The public area, or its bounds in degrees (west, south, east, north), to state
+            distances in metres (or its units) too.
 
     Returns:
         A plan with `forecast`, `points`, or requirements, by what was given.
@@ -73,6 +75,7 @@ def plan_heatmap(
     _check(levels, blur, method, kind)
     cost = None if epsilon is None else float(exact(epsilon, name="epsilon"))
     aim = parse_target(target) if isinstance(target, str) else target
+    where = area if area is None or isinstance(area, Area) else public_area(area, levels=levels)
     expected: Forecast | None = None
     points: tuple[PlanPoint, ...] = ()
     by_users: tuple[UsersRequirement, ...] = ()
@@ -99,8 +102,8 @@ def plan_heatmap(
         if aim is None or cost is None
         else required_users(aim.metric, aim.value, epsilon=cost, kind=kind),
         epsilon_by_users=by_users,
-        side=None if area is None else area.cell_size[0] * area.grid.side,
-        side_unit="m" if area is None or area.kind == "degrees" else "units",
+        side=None if where is None else where.cell_size[0] * where.grid.side,
+        side_unit="m" if where is None or where.kind == "degrees" else "units",
     )
 
 

@@ -206,7 +206,11 @@ class Chooser(Generic[C]):
         return self.candidates[int(np.argmin(behind - draws(self._unit, uniforms)))]
 
     def observe(self, losses: Mapping[C, float] | Sequence[float] | FloatArray) -> None:
-        """Learn what each candidate would have cost in this round, by name or in their order."""
+        """Learn what each candidate would have cost in this round, by name or in their order.
+
+        What has names is read by them, a pandas Series as a dict; lists and arrays are in the order
+        of the candidates.
+        """
         numbers = self._numbers(losses)
         before, now = self.state, self._chances
         low, totals = float(numbers.min()), np.array(before.losses)
@@ -314,17 +318,18 @@ class Chooser(Generic[C]):
         return expected_play(np.where(near, behind, self._far), self._unit) * near
 
     def _numbers(self, losses: Mapping[C, float] | Sequence[float] | FloatArray) -> FloatArray:
-        if isinstance(losses, Mapping):
-            known = set(self.candidates)
-            unknown = [name for name in losses if name not in known]
-            missing = [name for name in self.candidates if name not in losses]
-            if unknown or missing:
+        named = _named(losses)
+        if named is not None:
+            given, known = dict(named), set(self.candidates)
+            unknown = [f"unknown {name!r}" for name in given if name not in known]
+            missing = [f"none for {name!r}" for name in self.candidates if name not in given]
+            wrong = [*unknown, *missing, *(["two of one name"] if len(given) < len(named) else [])]
+            if wrong:
                 raise InvalidParameter(
-                    "losses must be of the candidates, each of them, "
-                    f"got {f'unknown {unknown[0]!r}' if unknown else f'none for {missing[0]!r}'}; "
+                    f"losses must be of the candidates, each of them, got {wrong[0]}; "
                     "nothing was learnt"
                 )
-            losses = [losses[name] for name in self.candidates]
+            losses = [given[name] for name in self.candidates]
         try:
             told = np.asarray(losses)
             if told.dtype.kind not in "biufO" or any(
@@ -346,9 +351,9 @@ class Chooser(Generic[C]):
                 f"got shape {numbers.shape}; nothing was learnt"
             )
         if not np.isfinite(numbers).all():
-            wrong = np.flatnonzero(~np.isfinite(numbers))
+            at = np.flatnonzero(~np.isfinite(numbers))[0]
             raise InvalidParameter(
-                f"losses must be finite, got {numbers[wrong[0]]} for {self.candidates[wrong[0]]!r}; "
+                f"losses must be finite, got {numbers[at]} for {self.candidates[at]!r}; "
                 "nothing was learnt"
             )
         return numbers
@@ -361,6 +366,13 @@ def _different(candidates: Any) -> tuple[Any, ...]:
         return named if len(set(named)) == len(named) else ()
     except TypeError:  # no list, or of what has no hash and can name nothing
         return ()
+
+
+def _named(losses: Any) -> list[tuple[Any, Any]] | None:
+    """Names and losses of what has names, such as a dict or a pandas Series; None for a row of numbers."""
+    if not callable(getattr(losses, "items", None)):
+        return None
+    return [(name, loss) for name, loss in losses.items()]
 
 
 def _objects(told: npt.NDArray[Any]) -> list[Any]:

@@ -8,11 +8,11 @@ from typing import Any
 import ibis
 import numpy as np
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import InvalidParameter
 from sfumato.privacy import UNITS, Bound, Guarded
 from sfumato.privacy.ledger import Source
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
-from sfumato.records.columns import MOST, Columns
+from sfumato.records.columns import MOST, Columns, check_columns
 from sfumato.records.keys import group_key, user_key
 from sfumato.records.numbers import as_double, double, finite, types_are_hints, without_underflow
 from sfumato.records.periods import Periods, bounded_for, in_periods
@@ -112,7 +112,7 @@ def sum_public_cells(
 def _counted(
     table: Any, columns: Columns, area: Area, source: str, groups: Sequence[str] | Periods | None
 ) -> CellSums:
-    _check_columns(table, columns)
+    check_columns(table.columns, columns)
     names = _check_groups(columns, area.grid, groups)
     rows, numbers = _rows(table, columns, area, names)
     found = quietly(
@@ -120,14 +120,6 @@ def _counted(
         f"{table.get_backend().name} could not read or count the rows of {source}; nothing was charged",
     )
     return _as_cell_sums(found, area.grid, names, numbers)
-
-
-def _check_columns(table: Any, columns: Columns) -> None:
-    there = table.columns
-    for name in columns.names:
-        if name not in there:
-            known = ", ".join(repr(one) for one in there)
-            raise InvalidInput(f"there is no column {name!r}, only {known}; nothing was counted")
 
 
 def _check_groups(columns: Columns, grid: Grid, groups: Sequence[str] | Periods | None) -> Groups:

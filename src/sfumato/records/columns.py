@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 
 # Per user and cell, counts are clamped to this: times UNITS = 2**20 they stay below 2**53, exact as
 # doubles.
@@ -65,3 +66,13 @@ class Columns:
         """The columns that are read."""
         named = (self.user, self.x, self.y, self.weight, self.by)
         return tuple(name for name in named if name is not None)
+
+
+def check_columns(there: Iterable[object], columns: Columns) -> None:
+    """Refuse a table without the columns that are asked for; the names of all it has are public."""
+    known = list(there)
+    for name in columns.names:
+        if name not in known:
+            raise InvalidInput(
+                f"there is no column {name!r}, only {', '.join(map(repr, known))}; nothing was counted"
+            )

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.errors import InvalidInput
-from sfumato.records.columns import Columns
+from sfumato.records.columns import Columns, check_columns
 from sfumato.records.quiet import quietly
 from sfumato.records.text_rows import plain_number, texts
 
@@ -27,6 +27,9 @@ def arrow_table(source: Any, columns: Columns | None) -> pa.Table:
             "rows must come from a path, an Arrow, pandas, Polars or Ibis table, got "
             f"{type(source).__name__}; nothing was read"
         )
+    if columns is not None and hasattr(source, "columns") and module == "pandas":
+        # Below it has no other columns than those asked for.
+        check_columns(source.columns, columns)
 
     def convert() -> pa.Table:
         if module == "polars":

@@ -80,7 +80,8 @@ class Area:
 def area_in_degrees(bounds: Bounds, levels: int, *, square: bool = True) -> Area:
     """A map area given by longitudes and latitudes: west, south, east, north; cells square on the ground.
 
-    West above east means the area crosses the antimeridian. With `square` the shorter side of the
+    West above east means the area crosses the antimeridian; one that would then be wider than half
+    the Earth has them exchanged, and is refused. With `square` the shorter side of the
     grid is grown to both sides, at the scale of the middle latitude, until its cells are square in
     metres, and moved back where it would reach beyond a pole; without, the grid is the bounds.
 
@@ -103,6 +104,16 @@ def area_in_degrees(bounds: Bounds, levels: int, *, square: bool = True) -> Area
         (170.0, -20.0, 190.0, 0.0)
 
     """
+    west, _, east, _ = _numbers(bounds)
+    if -180 <= east < west <= 180 and west - east < 180:
+        raise InvalidParameter(
+            f"west {west:g} must be below east {east:g}: across the antimeridian the area would be "
+            f"{360 + east - west:g} degrees wide, more than 180; no area was made"
+        )
+    return _in_degrees(bounds, levels, square=square)
+
+
+def _in_degrees(bounds: Bounds, levels: int, *, square: bool) -> Area:
     west, south, east, north = _numbers(bounds)
     if not (-180 <= west <= 180 and -180 <= east <= 180):
         raise InvalidParameter(
@@ -208,9 +219,9 @@ def part_of(area: Area, bounds: Bounds, levels: int) -> Area:
         case "degrees":
             turned = (_turned(low_x, west=True), low_y, _turned(high_x, west=False), high_y)
             try:
-                return area_in_degrees(turned, levels, square=square)
+                return _in_degrees(turned, levels, square=square)
             except InvalidParameter:
-                return area_in_degrees(turned, levels, square=False)
+                return _in_degrees(turned, levels, square=False)
         case "pixels" | "plane":
             return Area(Grid(levels, _square(bounds, 1.0) if square else bounds), bounds, area.kind)
         case _:

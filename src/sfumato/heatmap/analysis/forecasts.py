@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from importlib.resources import files
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -334,9 +335,9 @@ def _check(users: float, epsilon: float, table: Table) -> None:
         ("users", users, table.users),
         ("epsilon", epsilon, table.epsilons),
     ):
-        if not (math.isfinite(number) and number > 0):
+        if not (isinstance(number, Real) and math.isfinite(number) and number > 0):
             raise InvalidParameter(
-                f"{name} must be a number above 0, got {number}; nothing was forecast"
+                f"{name} must be a number above 0, got {number!r}; nothing was forecast"
             )
         # More users than were simulated do no harm; fewer, or another epsilon, were not looked at.
         if number < limits[0] or (name == "epsilon" and number > limits[1]):

@@ -172,6 +172,11 @@ def method_named(
 def as_method(method: str | MapMethod[Any]) -> MapMethod[Any]:
     """A method, or the one of this name with its defaults."""
     found = method_named(method) if isinstance(method, str) else method
+    if isinstance(found, type):
+        raise InvalidParameter(
+            f"a method is a value like ZoomMethod(blur=0.02), got the class {found.__name__}: write "
+            f"{found.__name__}(); nothing was charged"
+        )
     if not hasattr(found, "mechanism"):
         raise InvalidParameter(
             f"a method is a value like ZoomMethod(blur=0.02), got {method!r}; nothing was charged"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import weakref
 from collections.abc import Iterator
@@ -55,7 +56,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = _file(path)
         self._memory: sqlite3.Connection | None = None
         self.header = self.statement().header
 
@@ -94,7 +95,7 @@ class Ledger:
                 f"the source of a ledger is a name, got {source!r}; nothing was made"
             )
         loss = budget if isinstance(budget, Loss) else PureDP(exact(budget, name="budget"))
-        ledger_file.create(Path(path), new_header(loss, unit, source, neighbors, model).to_json())
+        ledger_file.create(_file(path), new_header(loss, unit, source, neighbors, model).to_json())
         return cls(path)
 
     @classmethod
@@ -320,6 +321,15 @@ class Ledger:
             return
         with ledger_file.locked(self.path) as connection:
             yield connection
+
+
+def _file(path: str | Path) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidParameter(
+            "a ledger is a file, made once by Ledger.create(path, budget, unit=..., source=...), "
+            f"got {path!r}; nothing was charged"
+        )
+    return Path(path)
 
 
 def _appended(connection: sqlite3.Connection, now: LedgerStatement, entry: Entry) -> Entry:

@@ -101,4 +101,4 @@ def certificate_of_the_claim_itself() -> None:
     def silent(claim: Any, proximity: float, **_: Any) -> Any:
         return claim.loss
 
-    room("audit.certify").certified_loss = silent
+    room("audit.property_testing.certificate").certified_loss = silent

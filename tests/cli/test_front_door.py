@@ -76,9 +76,9 @@ def process(
 )
 def test_heavy_packages_wait_until_they_are_needed(words: list[str]) -> None:
     script = (
-        "import sys, sfumato.cli\n"
+        "import sys, sfumato.cli.main\n"
         "try:\n"
-        "    if len(sys.argv) > 1: sfumato.cli.main()\n"
+        "    if len(sys.argv) > 1: sfumato.cli.main.main()\n"
         "finally:\n"
         "    print('loaded', *sorted(set(sys.modules)))"
     )

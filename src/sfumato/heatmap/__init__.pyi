@@ -14,6 +14,7 @@ from .methods.protocol import MapMethod
 from .methods.pyramid import PyramidMethod
 from .methods.registry import register_method
 from .methods.zoom import ZoomMethod
+from .options import HeatmapOptions
 from .pipeline import plan_release, release, release_heatmap
 from .planning import plan_heatmap
 from .planning_results import HeatmapPlan
@@ -34,6 +35,7 @@ from .tiles import Tiles, public_tiles
 __all__ = [
     "FORMAT",
     "DrawResult",
+    "HeatmapOptions",
     "HeatmapPlan",
     "HeatmapRelease",
     "HotspotsResult",

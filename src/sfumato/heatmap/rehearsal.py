@@ -64,7 +64,9 @@ def rehearse_heatmap(
         noise: Noise of a known key gives the same map again.
         watch: Told of each step.
         warn: Told what went wrong after sampling.
-        **options: See HeatmapOptions; bounds cannot be private.
+        **options: `user`, `x`, `y`, `weight`, `by`, `one_row_one_user` (columns); `bounds`,
+            `bounds_file`, `image`, `levels`, `plane`, `cells` (area); `engine`, `delimiter`,
+            `over`, `h3_resolution`, `overwrite`; all of them in `sfumato.heatmap.HeatmapOptions`.
 
     Returns:
         The map, the exact picture, and the errors of the map.

@@ -51,5 +51,10 @@ class RowEngine(Protocol):
 
 
 def table_name() -> str:
-    """A name that no table of this process has yet."""
+    """A name that no table of this process has yet.
+
+    Returns:
+        The name, another at every call.
+
+    """
     return f"sfumato_{next(_serial)}"

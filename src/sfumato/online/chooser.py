@@ -52,10 +52,8 @@ Mark = tuple[int, float, float]
 FORMAT = "sfumato-chooser/1"
 POINTS = 2048  # of the path that is kept for the picture: then every second is dropped
 NEVER = 1e-150  # noise so large is taken never to come: a candidate that needs it has chance 0
-MIN_RANGE, MAX_RANGE = (
-    1e-290,
-    1e290,
-)  # how far losses of a round may differ, if they do; the bounds are then doubles
+# How far losses of a round may differ, if they do; the bounds are then doubles.
+MIN_RANGE, MAX_RANGE = 1e-290, 1e290
 PLAIN = (str, int, float)
 
 
@@ -206,11 +204,7 @@ class Chooser(Generic[C]):
         return self.candidates[int(np.argmin(behind - draws(self._unit, uniforms)))]
 
     def observe(self, losses: Mapping[C, float] | Sequence[float] | FloatArray) -> None:
-        """Learn what each candidate would have cost in this round, by name or in their order.
-
-        What has names is read by them, a pandas Series as a dict; lists and arrays are in the order
-        of the candidates.
-        """
+        """Learn what each candidate would have cost in this round, by name (dict, Series) or in order."""
         numbers = self._numbers(losses)
         before, now = self.state, self._chances
         low, totals = float(numbers.min()), np.array(before.losses)
@@ -318,9 +312,10 @@ class Chooser(Generic[C]):
         return expected_play(np.where(near, behind, self._far), self._unit) * near
 
     def _numbers(self, losses: Mapping[C, float] | Sequence[float] | FloatArray) -> FloatArray:
-        named = _named(losses)
-        if named is not None:
-            given, known = dict(named), set(self.candidates)
+        items = getattr(losses, "items", None)
+        if callable(items):  # of a dict, or of a pandas Series
+            named, known = list(items()), set(self.candidates)
+            given = dict(named)
             unknown = [f"unknown {name!r}" for name in given if name not in known]
             missing = [f"none for {name!r}" for name in self.candidates if name not in given]
             wrong = [*unknown, *missing, *(["two of one name"] if len(given) < len(named) else [])]
@@ -366,13 +361,6 @@ def _different(candidates: Any) -> tuple[Any, ...]:
         return named if len(set(named)) == len(named) else ()
     except TypeError:  # no list, or of what has no hash and can name nothing
         return ()
-
-
-def _named(losses: Any) -> list[tuple[Any, Any]] | None:
-    """Names and losses of what has names, such as a dict or a pandas Series; None for a row of numbers."""
-    if not callable(getattr(losses, "items", None)):
-        return None
-    return [(name, loss) for name, loss in losses.items()]
 
 
 def _objects(told: npt.NDArray[Any]) -> list[Any]:

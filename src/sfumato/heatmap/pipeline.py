@@ -208,9 +208,8 @@ def release_heatmap(
         noise: Where the noise comes from; the system's randomness, if none is given.
         watch: Told of each step; its errors after a charge do not stop the release.
         warn: Told what went wrong after the charge; a warning of Python, if none is given.
-        **options: `user`, `x`, `y`, `weight`, `by`, `one_row_one_user` (columns); `bounds`,
-            `bounds_file`, `image`, `levels`, `plane`, `cells` (area); `engine`, `delimiter`,
-            `over`, `h3_resolution`, `overwrite`; all of them in `sfumato.heatmap.HeatmapOptions`.
+        **options: `user`, `x`, `y`, `weight`, `by` (columns), `bounds`, `image`, `levels` (area),
+            `engine`, `over`, `overwrite` and others: all in `sfumato.heatmap.HeatmapOptions`.
 
     Returns:
         The maps, their cost, what is left, and the files that were written.
@@ -284,9 +283,7 @@ def plan_release(
         title: What the maps are called.
         note: A line for the ledger.
         public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
-        **options: `user`, `x`, `y`, `weight`, `by`, `one_row_one_user` (columns); `bounds`,
-            `bounds_file`, `image`, `levels`, `plane`, `cells` (area); `engine`, `delimiter`,
-            `over`, `h3_resolution`, `overwrite`; all of them in `sfumato.heatmap.HeatmapOptions`.
+        **options: As for `release_heatmap`.
 
     Returns:
         The plan: `result` says what it costs, `run` carries it out.

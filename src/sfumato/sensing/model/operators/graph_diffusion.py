@@ -283,6 +283,7 @@ def graph_diffusion(
     Raises:
         InvalidParameter: The graph is in several parts, a sensor is on no node, or a number is out of range.
 
+    >>> from sfumato.spaces import Graph
     >>> graph_diffusion(Graph([(0, 1), (1, 2)]), 0.3).shape
     (3, 3)
     """

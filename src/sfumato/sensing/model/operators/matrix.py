@@ -137,6 +137,7 @@ def linear(
     Raises:
         InvalidParameter: The matrix has another shape, or an entry that is not finite.
 
+    >>> from sfumato.spaces import Line
     >>> linear([[1, 0], [0.5, 0.5]], Line(2)).readings([1, 2])
     array([1. , 1.5])
     """

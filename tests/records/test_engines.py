@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from sfumato.cli.main import app
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.records import engine_names, open_table, register_engine
 from sfumato.records.engines import registry, unregister_engine
@@ -52,6 +54,22 @@ def test_an_engine_can_be_registered(tmp_path: Path) -> None:
     register_engine(Counting())
     assert engine_names()[-1] == "counting"
     used(tmp_path)
+
+
+def test_the_command_takes_a_registered_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    register_engine(Counting())
+    Path("rows.csv").write_text("user,lon,lat\na,0.5,0.5\nb,0.2,0.7\n", encoding="utf-8")
+    words = "heatmap rehearse rows.csv --public --user user --bounds 0,0,1,1 --plane --epsilon 1"
+    for engine, code in (("counting", 0), ("uncounting", 2)):
+        run = CliRunner().invoke(app, [*words.split(), "--engine", engine, "--out", "map.json"])
+        assert run.exit_code == code, run.output
+    assert Counting.asked == ["rows.csv"]
+    assert "'uncounting' is none of duckdb, polars, spark, counting" in " ".join(
+        run.output.replace("│", " ").split()
+    )
 
 
 @pytest.mark.parametrize("name", ["duckdb", "counting"])

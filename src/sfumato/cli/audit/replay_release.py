@@ -19,12 +19,12 @@ from sfumato.cli.console import (
     show,
 )
 from sfumato.cli.heatmap.options import (
+    ENGINE,
     Bounds,
     BoundsFile,
     By,
     Cells,
     Delimiter,
-    Engine,
     EngineOption,
     From,
     Image,
@@ -83,7 +83,7 @@ def replay_release(
     weight: Weight = "",
     weight_step: WeightStep = "",
     weight_cap: WeightCap = 2**20,
-    engine: EngineOption = Engine.duckdb,
+    engine: EngineOption = ENGINE,
     delimiter: Delimiter = ",",
     neighbors: Annotated[
         int, typer.Option(help="How many users are taken out, at most.", min=1)
@@ -117,7 +117,7 @@ def replay_release(
             rng=generator(seed),
             neighbors=neighbors,
             groups=groups,
-            engine=engine.value,
+            engine=engine,
             delimiter=delimiter,
             watch=None if tell is None else lambda who: tell(f"without {who}"),
         )

@@ -22,12 +22,7 @@ if TYPE_CHECKING:
     from sfumato.spaces import Area
 
 
-class Engine(StrEnum):
-    """Who counts the rows."""
-
-    duckdb = "duckdb"
-    polars = "polars"
-    spark = "spark"
+ENGINE = "duckdb"
 
 
 class Shape(StrEnum):
@@ -80,7 +75,24 @@ Alone = Annotated[
     bool,
     _option("Rows", "There is no user column: each row is somebody else.", "--one-row-one-user"),
 ]
-EngineOption = Annotated[Engine, _option("Rows", "Who counts the rows.")]
+
+
+def _known_engine(name: str) -> str:
+    """An engine that there is, registered or installed by others too; else a mistake of usage."""
+    if name != ENGINE:
+        from sfumato.records.engines import engine_names
+
+        if name not in engine_names():
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(engine_names())}")
+    return name
+
+
+EngineOption = Annotated[
+    str,
+    _option(
+        "Rows", "Who counts the rows.", metavar="[duckdb|polars|spark]", callback=_known_engine
+    ),
+]
 Connection = Annotated[
     str,
     _option(

@@ -1,4 +1,6 @@
-"""Kinds of privacy claims: what each implies, allows and certifies. A new kind is a class of `privacy.accounting.guarantee` and what is said of it here.
+"""Kinds of privacy claims: what each implies, allows and certifies.
+
+A new kind is a class in `privacy/accounting/guarantee.py`, and what this file says of it.
 
 A claim is a loss with a relation of neighbors. `traits_of` is the only place in this room that tells
 losses apart; everything else asks the `Traits` that it returns.

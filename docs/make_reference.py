@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, UnionType
-from typing import Any
+from typing import Any, is_typeddict
 
 import typer
 
@@ -166,6 +166,9 @@ def _name(name: str, module: ModuleType) -> Iterator[str]:
 def _class(name: str, value: type) -> Iterator[str]:
     if getattr(value, "_is_protocol", False):
         yield code(f"class {name}(Protocol)")
+    elif is_typeddict(value):
+        fields = "".join(f"\n    {key}: {kind}" for key, kind in _annotations(value).items())
+        yield code(f"class {name}(TypedDict):{fields}")
     elif issubclass(value, Exception):
         yield code(f"class {name}({value.__bases__[0].__name__})")
     else:
@@ -182,6 +185,12 @@ def _class(name: str, value: type) -> Iterator[str]:
             first = 0 if isinstance(member, staticmethod) else 1
             yield code(f"{name}.{key}{signature(bare, skip=first)}")
             yield from prose(bare.__doc__ or "")
+
+
+def _annotations(value: type) -> dict[str, str]:
+    return {
+        key: getattr(kind, "__forward_arg__", kind) for key, kind in value.__annotations__.items()
+    }
 
 
 def _constant(name: str, value: Any, module: ModuleType) -> Iterator[str]:

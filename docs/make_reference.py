@@ -189,7 +189,8 @@ def _class(name: str, value: type) -> Iterator[str]:
 
 def _annotations(value: type) -> dict[str, str]:
     return {
-        key: getattr(kind, "__forward_arg__", kind) for key, kind in value.__annotations__.items()
+        key: str(getattr(kind, "__forward_arg__", kind))
+        for key, kind in value.__annotations__.items()
     }
 
 

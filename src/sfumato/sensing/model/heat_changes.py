@@ -15,8 +15,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.sensing.model.changes import Largest, no_change
-from sfumato.sensing.model.operators.heat_line import HeatLine
-from sfumato.sensing.model.operators.heat_plane import HeatPlane
+from sfumato.sensing.model.operators.heat import HeatOperator
 from sfumato.sensing.model.steepest import (
     VANISHED,
     Heat,
@@ -68,7 +67,7 @@ def reach(space: Line | Grid | Points) -> Reach:
 
 
 @lru_cache(maxsize=16)
-def heat_changes(operator: HeatLine | HeatPlane, *, over_distance: bool) -> Largest:
+def heat_changes(operator: HeatOperator, *, over_distance: bool) -> Largest:
     """The largest change of the readings over distance anywhere, or when two cells one step apart swap.
 
     Sources of cells that are swapped keep their places in them. If one cell is empty that is a step
@@ -99,7 +98,7 @@ def heat_changes(operator: HeatLine | HeatPlane, *, over_distance: bool) -> Larg
             )
 
 
-def sampled_changes(operator: HeatLine | HeatPlane, *, over_distance: bool) -> FloatArray | None:
+def sampled_changes(operator: HeatOperator, *, over_distance: bool) -> FloatArray | None:
     """What single sensors change at some places: sensors by places. To compare sets of them, not to promise.
 
     None between places given one by one that are swapped: their pairs are all there is to look at.
@@ -148,7 +147,7 @@ class _Scaled:
     height: float
 
     @staticmethod
-    def of(operator: HeatLine | HeatPlane) -> _Scaled:
+    def of(operator: HeatOperator) -> _Scaled:
         space, places, time = operator.space, operator.sensors.positions, operator.diffusion_time
         unit, box = math.sqrt(2 * time), reach(space)
         middle = box.low + (box.high - box.low) / 2

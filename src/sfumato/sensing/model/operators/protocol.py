@@ -264,6 +264,21 @@ def duals_of(dual: npt.ArrayLike, size: int) -> FloatArray:
     return _vector(dual, size, name="a dual vector", each="sensors")
 
 
+def time_within(value: float, name: str) -> float:
+    """A diffusion time or rate in the range for which bounds on rounding are proved."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    # Beyond these, squares and heights leave the doubles, and bounds on their rounding would not
+    # hold.
+    if not 1e-20 <= number <= 1e20:
+        raise InvalidParameter(
+            f"{name} must lie between 1e-20 and 1e20, got {value}; nothing was built"
+        )
+    return number
+
+
 def _vector(values: npt.ArrayLike, size: int, *, name: str, each: str) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (size,):

@@ -22,7 +22,7 @@ from sfumato.privacy import RandomisedResponse
 from sfumato.sensing import emd_of, heat_line, misfit
 from sfumato.sensing.diagnostics import fit_field, suspects
 from sfumato.sensing.planning import block_graph
-from sfumato.sensing.recovery import Estimate, community_of, places_of
+from sfumato.sensing.recovery import Estimate, community_of
 from sfumato.sensing.tracking import track
 from sfumato.sensing.whisper import Spread, whisper_cascade, whisper_posterior, whisper_spread
 
@@ -99,7 +99,7 @@ def error(answer: Estimate | None, truth: FloatArray) -> float:
     """The distance to the truth; of no mass, that of mass spread evenly."""
     line = scene("line", STATED)
     if answer is None or not answer.masses.sum() > 0:
-        answer = Estimate(line, places_of(line.space, np.arange(100)), np.ones(100))
+        answer = Estimate(line, line.space.places(np.arange(100)), np.ones(100))
     return emd_of(answer, truth)
 
 

@@ -16,8 +16,7 @@ from tests.cli.sense_runs import TOLD, alone, answer, clear, done, refused, rows
 from sfumato._random import seed_of
 from sfumato.figures import sheet
 from sfumato.sensing import heat_line, read_recovery, read_site
-from sfumato.sensing.recovery.answer import Answer, CredibleRegion
-from sfumato.sensing.recovery.estimate import Estimate
+from sfumato.sensing.recovery.answer import Answer, CredibleRegion, Estimate
 from sfumato.sensing.recovery.estimators.off_grid import distinguishes
 from sfumato.sensing.render.recovery import cluster_lines, region_lines
 from sfumato.spaces import Graph, Grid, Line

@@ -17,8 +17,8 @@ from sfumato.sensing.model.operators.heat_plane import heat_plane
 from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.operators.protocol import part_of
 from sfumato.sensing.planning.synthetic import block_graph, synthetic_sources
+from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.distance import emd_of
-from sfumato.sensing.recovery.estimate import Estimate, places_of
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.tracking.average import combine
 from sfumato.spaces import Grid, Line
@@ -288,7 +288,7 @@ def _distance(operator: object, y: np.ndarray, truth: np.ndarray) -> float:
     seen = recover(operator, y, sigma=SIGMA)  # type: ignore[arg-type]
     if seen.status == "optimal":
         return emd_of(seen, truth)
-    return emd_of(Estimate(HALL, places_of(HALL.space, np.arange(100)), np.ones(100)), truth)
+    return emd_of(Estimate(HALL, HALL.space.places(np.arange(100)), np.ones(100)), truth)
 
 
 @pytest.mark.unit

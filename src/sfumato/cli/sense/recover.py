@@ -179,7 +179,7 @@ def recover(
     checks again; the answer of another --estimator stands beside it, and has no proof.
     """
     from sfumato.sensing.pipeline import recover_sources, true_sources
-    from sfumato.sensing.render import draw_recovery, recovery_lines
+    from sfumato.sensing.render import recovery_lines
 
     silent = quiet or json
     inputs = [*files, site, sources, layout]
@@ -206,6 +206,8 @@ def recover(
     for path in out or []:
         result.write(path, overwrite=overwrite)
     if plot is not None:
+        from sfumato.sensing.render import draw_recovery
+
         truth = None if sources is None else true_sources(sources, result.site)
         picture = draw_recovery(result, sources=truth, layout=layout)
         write_file(plot, picture, overwrite=overwrite)

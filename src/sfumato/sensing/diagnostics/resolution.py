@@ -11,7 +11,6 @@ from scipy.special import ndtri
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.spaces import Grid, Line
 
 MOST_ENTRIES = 1 << 25  # sensors times cells, where all cells are tried
@@ -214,14 +213,12 @@ def _fit(
 def _ends(operator: Operator) -> tuple[FloatArray, FloatArray]:
     """The corners of the box that all cells lie in."""
     space = operator.space
-    places = (
-        places_of(space, np.arange(space.size)) if not isinstance(space, Grid) else _corners(space)
-    )
+    places = space.places(np.arange(space.size)) if not isinstance(space, Grid) else _corners(space)
     return places.min(axis=0), places.max(axis=0)
 
 
 def _corners(grid: Grid) -> FloatArray:
-    return places_of(grid, grid.encode([0, grid.side - 1], [0, grid.side - 1]))
+    return grid.places(grid.encode([0, grid.side - 1], [0, grid.side - 1]))
 
 
 def _between_cells(operator: Operator, least: float) -> tuple[float, float, float]:
@@ -322,7 +319,7 @@ def _pairs(operator: Operator) -> tuple[IntArray, IntArray, FloatArray, IntArray
     """
     space, cells = operator.space, np.arange(operator.space.size)
     anchors = _evenly(cells, ANCHORS)
-    apart = distances_between(space, places_of(space, anchors), places_of(space, cells))
+    apart = space.distances_between(space.places(anchors), space.places(cells))
     apart[~np.isfinite(apart)] = 0.0
     nearest = np.where(apart > 0, apart, np.inf).min(axis=1)
     step = float(np.median(nearest[np.isfinite(nearest)])) if np.isfinite(nearest).any() else 1.0

@@ -25,7 +25,6 @@ from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.planning.forecast import Scene, draw_trials, error_of
 from sfumato.sensing.planning.placement_kernel import errors_with
 from sfumato.sensing.planning.ratio import Ratio, ratio_of_means
-from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.spaces import Line
 
 MOST_ENTRIES = 1 << 26  # candidates times steps: half a GB
@@ -279,7 +278,7 @@ class _Goal:
         changes *= float(neighbors.radius if isinstance(neighbors, MovedMass) else neighbors.upper)
         guesses = _even(np.arange(space.size), MOST_GUESSES)
         truths = _even(guesses, MOST_TRUTHS)
-        far = distances_between(space, places_of(space, truths), places_of(space, guesses))
+        far = space.distances_between(space.places(truths), space.places(guesses))
         readings = np.ascontiguousarray(mass * matrix)
         return _Goal(
             np.ascontiguousarray(readings[:, truths]),
@@ -363,7 +362,7 @@ def _distances(candidates: Operator, row: int) -> FloatArray:
     places = candidates.sensors.positions
     if not candidates.in_space:
         return np.asarray(distance.cdist(places[[row]], places)[0])
-    return np.array(distances_between(candidates.space, places[[row]], places)[0])
+    return np.array(candidates.space.distances_between(places[[row]], places)[0])
 
 
 def _even(cells: IntArray, most: int) -> IntArray:

@@ -10,6 +10,7 @@ sources are nowhere else.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeGuard
 
 import numpy as np
@@ -214,6 +215,13 @@ class Operator(Protocol):
     def column_entries(self) -> int:
         """How many numbers are held for each column while it is made."""
         return len(self.sensors)
+
+
+def column_chunks(operator: Operator, cells: IntArray) -> Iterator[IntArray]:
+    """The cells in turn, as many as have columns of CHUNK entries; none of none."""
+    step = max(1, CHUNK // operator.column_entries)
+    for begin in range(0, cells.size, step):
+        yield cells[begin : begin + step]
 
 
 def columns_tell_all(operator: Operator) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.spaces import Grid, Line
 
 MOST_CELLS = 4096  # all pairs of them are kept: 128 MB
@@ -119,8 +118,8 @@ def closer(runs: Runs, shares: FloatArray) -> Runs | None:
     order = np.argsort(-shares, kind="stable")
     below = np.cumsum(shares[order])
     heavy = order[: int(np.searchsorted(below, HELD * below[-1])) + 1]
-    places = places_of(runs.operator.space, runs.middles)
-    far = distances_between(runs.operator.space, places[heavy], places).min(axis=0)
+    places = runs.operator.space.places(runs.middles)
+    far = runs.operator.space.distances_between(places[heavy], places).min(axis=0)
     stay = far <= 5 * runs.reach  # two runs away, corners too
     starts, lengths = runs.starts[stay], runs.lengths[stay]
     if lengths.max() == 1 or starts.size * parts > MOST_CELLS:
@@ -134,8 +133,8 @@ def closer(runs: Runs, shares: FloatArray) -> Runs | None:
 def beside(runs: Runs, first: Runs, faint: IntArray) -> Runs | None:
     """The runs, and those `faint` ones of the first with their neighbors, cut as short; None if too many."""
     space = runs.operator.space
-    places = places_of(space, first.middles)
-    near = distances_between(space, places[faint], places).min(axis=0) <= 2.5 * first.reach
+    places = space.places(first.middles)
+    near = space.distances_between(places[faint], places).min(axis=0) <= 2.5 * first.reach
     starts, lengths = first.starts[near], first.lengths[near]
     parts = 4 if isinstance(space, Grid) else 2
     while lengths.max() > runs.lengths.max():
@@ -161,5 +160,5 @@ def _cut(starts: IntArray, lengths: IntArray, parts: int) -> tuple[IntArray, Int
 def _away(runs: Runs, *cells: IntArray) -> FloatArray:
     """How far cells of runs are from the middles of these: one row for each."""
     space = runs.operator.space
-    middle = places_of(space, runs.middles)
-    return np.array([np.abs(places_of(space, some) - middle).sum(axis=1) for some in cells])
+    middle = space.places(runs.middles)
+    return np.array([np.abs(space.places(some) - middle).sum(axis=1) for some in cells])

@@ -16,8 +16,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
 from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.heat_plane import HeatPlane
-from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.solver.column_chunks import parts
+from sfumato.sensing.model.operators.protocol import Operator, column_chunks
 from sfumato.sensing.recovery.solver.line_price_kernel import (
     HALF,
     LEFT_OUT,
@@ -104,7 +103,7 @@ def _priced_columns(operator: Operator, dual: FloatArray) -> tuple[FloatArray, F
     """The prices of all cells, and the sums of the sizes of their terms."""
     n = operator.shape[1]
     values, sizes, absolute = np.empty(n), np.empty(n), np.abs(dual)
-    for part in parts(operator, np.arange(n)):
+    for part in column_chunks(operator, np.arange(n)):
         columns = operator.columns(part)
         values[part] = dual @ columns
         sizes[part] = absolute @ (columns if operator.nonnegative else np.abs(columns))

@@ -20,10 +20,8 @@ from .readings import (
 from .rounds import (
     DAY,
     RoundsCost,
-    RoundsNoise,
     best_guess,
     cost_after,
-    noise_for,
     one_sensor_loss,
     share_of,
 )
@@ -39,7 +37,6 @@ __all__ = [
     "NoisePlan",
     "Readings",
     "RoundsCost",
-    "RoundsNoise",
     "Seal",
     "Snapshot",
     "Unsealed",
@@ -47,7 +44,6 @@ __all__ = [
     "cost_after",
     "describe_window",
     "new_master_key",
-    "noise_for",
     "one_sensor_loss",
     "parse_window",
     "plan",

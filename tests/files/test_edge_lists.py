@@ -12,14 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from sfumato.errors import InvalidInput
-from sfumato.files import (
-    decoding,
-    read_edge_list,
-    read_json,
-    read_nodes,
-    read_rows,
-    write_json,
-)
+from sfumato.files import decoding, read_edge_list, read_json, read_rows, write_json
+from sfumato.files.edge_lists import read_nodes
 
 pytestmark = pytest.mark.unit
 

@@ -12,7 +12,7 @@ import pytest
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
 from sfumato.sensing import Site, graph_diffusion, heat_line, heat_plane, linear, plan
-from sfumato.sensing.model.operators import begin_of
+from sfumato.sensing.model.operators.places import begin_of
 from sfumato.sensing.planning import design as module
 from sfumato.sensing.planning import private_recovery_bound, recovery_bound, recovery_lower_bound
 from sfumato.sensing.planning import requirement as need_module

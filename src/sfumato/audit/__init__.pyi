@@ -2,7 +2,7 @@ from .assertion import assert_claim, assert_private
 from .boxes.box import Box, CommandBox, FunctionBox, Pair, SampleBox
 from .boxes.pairs import Histograms, Inputs, Lists, Numbers, Queries
 from .catalogue.self_test import SelfTest, selftest
-from .claims import EpsilonDelta, allowed_deltas, implied, is_random, parse_claim
+from .claims import EpsilonDelta, implied, is_random, parse_claim
 from .codec import read_verdict
 from .fixed.bound import lower_bound
 from .fixed.delta_profile import profile
@@ -38,7 +38,6 @@ __all__ = [
     "SelfTest",
     "Verdict",
     "Witness",
-    "allowed_deltas",
     "assert_claim",
     "assert_private",
     "audit_claim",

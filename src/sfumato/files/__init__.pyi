@@ -1,14 +1,13 @@
 from .atomic import (
     check_writable,
     draft_beside,
-    drafted,
     drafts_beside,
     remove_drafts,
     sync_folder,
     whole_file,
     write_file,
 )
-from .edge_lists import EdgeList, number_edges, read_edge_list, read_nodes, usual_ends
+from .edge_lists import EdgeList, number_edges, read_edge_list, usual_ends
 from .geojson import (
     MAX_BYTES,
     MAX_POSITIONS,
@@ -18,12 +17,11 @@ from .geojson import (
     number_of,
     polygons_of,
     read_bytes,
-    read_features,
 )
 from .json_codec import decoding, parse_json, read_json, write_json
 from .leftovers import scratch_folder
 from .outputs import check_outputs, keep_paid
-from .tables import Rows, column_of, has_column, numbers_of, read_rows, unique_names, write_table
+from .tables import Rows, column_of, has_column, numbers_of, read_rows, write_table
 
 __all__ = [
     "MAX_BYTES",
@@ -37,7 +35,6 @@ __all__ = [
     "column_of",
     "decoding",
     "draft_beside",
-    "drafted",
     "drafts_beside",
     "features_of",
     "has_column",
@@ -49,14 +46,11 @@ __all__ = [
     "polygons_of",
     "read_bytes",
     "read_edge_list",
-    "read_features",
     "read_json",
-    "read_nodes",
     "read_rows",
     "remove_drafts",
     "scratch_folder",
     "sync_folder",
-    "unique_names",
     "usual_ends",
     "whole_file",
     "write_file",

@@ -106,16 +106,8 @@ def features_of(data: bytes, name: str, *, undone: str) -> tuple[Feature, ...]:
 def read_features(path: str | Path, *, undone: str) -> tuple[Feature, ...]:
     """Read the features of a GeoJSON file.
 
-    Args:
-        path: A GeoJSON text (RFC 7946) of at most 128 MiB.
-        undone: What was not done because of a refusal: "nothing was read".
-
-    Returns:
-        Its features; at least one has a position.
-
-    Raises:
-        InvalidInput: The file cannot be read, is no GeoJSON, or has no shape in it.
-
+    A text of at most 128 MiB (RFC 7946); at least one feature has a position. `undone` ends a refusal:
+    "nothing was read".
     """
     return features_of(read_bytes(path, undone=undone), str(path), undone=undone)
 

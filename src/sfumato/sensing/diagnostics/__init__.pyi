@@ -1,6 +1,6 @@
 from .conditioning import Conditioning
 from .field import fit_field
-from .field_sensors import FaultySensor, remove_offset, rows_without, suspects
+from .field_sensors import FaultySensor, suspects
 from .fitted_field import Field
 from .misfit import Misfit
 from .mixing import Mixing
@@ -14,7 +14,5 @@ __all__ = [
     "Mixing",
     "Resolution",
     "fit_field",
-    "remove_offset",
-    "rows_without",
     "suspects",
 ]

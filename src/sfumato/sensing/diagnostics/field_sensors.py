@@ -105,16 +105,6 @@ def remove_offset(operator: Operator, y: npt.ArrayLike) -> tuple[Matrix, FloatAr
 
     It costs what a wide scene and an offset have in common: sources everywhere look like an offset.
 
-    Args:
-        operator: Maps masses of cells to readings of sensors.
-        y: One reading for each of two sensors or more.
-
-    Returns:
-        The operator of the contrasts, and their readings.
-
-    Raises:
-        InvalidParameter: If there is one sensor only, or readings are not finite.
-
     >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> warm, cold = (remove_offset(hall, hall.columns([30])[:, 0] + ambient)[1] for ambient in (20.0, 0.0))
@@ -215,15 +205,7 @@ def suspects(
 
 
 def rows_without(operator: Operator, bad: Iterable[FaultySensor]) -> IntArray:
-    """The rows of the sensors that nobody suspects.
-
-    Args:
-        operator: Maps masses of cells to readings of sensors.
-        bad: Faulty sensors.
-
-    Returns:
-        Numbers of all other sensors.
-    """
+    """The rows of the sensors that nobody suspects."""
     names = {suspect.sensor for suspect in bad}
     return np.array(
         [i for i, name in enumerate(operator.sensors.names) if name not in names], dtype=np.int64

@@ -212,19 +212,7 @@ def read_site(path: str | Path) -> Site:
 
 
 def part_of_site(site: Site, names: tuple[str, ...]) -> Operator:
-    """The operator to the sensors of these names only, in their order: to recover from a part.
-
-    Args:
-        site: The site.
-        names: Names of some of its sensors, in any order; all of them in the site's own order are
-            the whole operator.
-
-    Returns:
-        An operator with one row for each name, on the same cells.
-
-    Raises:
-        InvalidParameter: The site has no sensor of a name.
-    """
+    """The operator to the sensors of these names only, in their order: to recover from a part."""
     if names == site.sensors.names:
         return site.operator
     number = {name: i for i, name in enumerate(site.sensors.names)}

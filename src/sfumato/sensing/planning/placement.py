@@ -130,20 +130,6 @@ def place_sensors(
     takes a second for a hundred candidates, minutes for thousands. It serves for several sources as
     well: Fisher's information of all places and masses, with priors, was tried and not better.
 
-    Args:
-        candidates: An operator with a sensor at every place that could have one.
-        count: How many sensors to choose, from 1 to the number of candidates.
-        loss: What one reading of all chosen sensors may cost.
-        neighbors: What is protected: mass moved so far, or two adjacent cells swapped.
-        mass: The mass of the one source, positive and finite; 1 unless given.
-        progress: Is told how far the search is; None means nobody.
-
-    Returns:
-        The chosen and the uniform set, each with its criterion and noise.
-
-    Raises:
-        InvalidParameter: `count` or `mass` is out of its range; nothing was placed.
-
     >>> from sfumato.sensing.model.operators.heat_line import heat_line
     >>> shelf = heat_line(sources=40, sensors=[0.1, 0.11, 0.12, 0.13, 0.4, 0.6, 0.9], diffusion_time=0.02)
     >>> found = place_sensors(shelf, 4, loss=ApproxDP(4, 0.1), neighbors=SwappedCells(1))
@@ -203,18 +189,7 @@ def simulated_gain(
     An infeasible draw is recovered at the smallest feasible radius, and an estimate without mass
     counts as mass spread over all cells.
 
-    Args:
-        placement: The chosen and the uniform set.
-        trials: How many recoveries from each, at least 2.
-        sources: How many sources in each trial, at least 1 and at most one in each cell.
-        rng: Where sources and noise come from.
-
-    Returns:
-        Mean errors of both sets and their ratio, over trials that were proved for both.
-
-    Raises:
-        InvalidParameter: `trials` or `sources` is out of its range.
-        SolverFailed: No trial was proved for both sets.
+    Over trials (at least 2) that were proved for both sets; with at most one source in each cell.
     """
     count = whole("trials", trials, low=2)
     # Noise for every candidate: a sensor of both sets has the same.

@@ -4,8 +4,6 @@ from .answer import (
     Estimate,
     SourceBeliefs,
     SourceFit,
-    on_cells,
-    place_of,
 )
 from .community import CommunityAnswer, communities, community_of
 from .merging import MergedReadings, merge
@@ -26,6 +24,4 @@ __all__ = [
     "community_of",
     "default_radius",
     "merge",
-    "on_cells",
-    "place_of",
 ]

@@ -248,12 +248,7 @@ class Answer:
 def place_of(site: Site, place: FloatArray) -> dict[str, Any]:
     """A place as a person calls it: the name of a node, or coordinates.
 
-    Args:
-        site: The site, for the names of its cells.
-        place: A row of coordinates; on a graph, the node's number.
-
-    Returns:
-        `name`, or `x`, `y`, `z` as far as there are.
+    `name`, or `x`, `y`, `z` as far as there are.
     """
     if _named(site):
         return {"name": site.cell(int(place[0]))}
@@ -266,15 +261,7 @@ def nearest_cells(operator: Operator, places: FloatArray) -> IntArray:
 
 
 def on_cells(operator: Operator, estimate: Estimate) -> FloatArray:
-    """The masses of an estimate, each in the cell it is nearest to: for pictures and communities.
-
-    Args:
-        operator: Maps masses of cells to readings of sensors.
-        estimate: Places and masses.
-
-    Returns:
-        One mass for each cell of the operator's space.
-    """
+    """The masses of an estimate, each in the cell it is nearest to: for pictures and communities."""
     cells = nearest_cells(operator, estimate.places)
     return np.asarray(
         np.bincount(cells, weights=estimate.masses, minlength=operator.space.size), dtype=np.float64

@@ -22,11 +22,9 @@ from .rounds import (
     RoundsCost,
     best_guess,
     cost_after,
-    one_sensor_loss,
-    share_of,
 )
 from .seal import Seal, Unsealed
-from .windows import describe_window, parse_window, window_ledger, window_of
+from .windows import window_ledger
 
 __all__ = [
     "DAY",
@@ -42,10 +40,7 @@ __all__ = [
     "Unsealed",
     "best_guess",
     "cost_after",
-    "describe_window",
     "new_master_key",
-    "one_sensor_loss",
-    "parse_window",
     "plan",
     "plan_noise",
     "quantise",
@@ -53,11 +48,9 @@ __all__ = [
     "read_noise_plan",
     "read_readings",
     "release_snapshot",
-    "share_of",
     "unit_of",
     "unseal_snapshot",
     "window_ledger",
-    "window_of",
     "write_device_key",
     "write_master_key",
 ]

@@ -77,18 +77,7 @@ def cost_after(
 
 
 def share_of(loss: ZCDP | ApproxDP, readings: int) -> ZCDP:
-    """What each of so many readings may cost to stay within a loss, as a ledger adds them up.
-
-    Args:
-        loss: What all readings together may cost.
-        readings: How many they are, at least 1.
-
-    Returns:
-        The rho of each.
-
-    Raises:
-        InvalidParameter: `readings` is below 1.
-    """
+    """What each of so many readings may cost to stay within a loss, as a ledger adds them up."""
     count = whole("readings", readings, low=1)
     match loss:
         case ApproxDP(epsilon, delta):
@@ -170,17 +159,7 @@ def best_guess(plan: NoisePlan, readings: int = 1) -> float:
 def one_sensor_loss(plan: NoisePlan, delta: Number, readings: int = 1) -> float:
     """The most that so many readings of one sensor alone would cost, as an epsilon; rounded up.
 
-    Args:
-        plan: The noise of one reading of all sensors.
-        delta: The delta at which epsilon is told, above 0 and below 1.
-        readings: How many readings. It counts for a plan for rho; one for epsilon and delta is told
-            for one reading. 1 unless given.
-
-    Returns:
-        The epsilon of the sensor that tells most.
-
-    Raises:
-        InvalidParameter: `delta` is out of its range.
+    The number of readings counts for a plan for rho; one for epsilon and delta is told for one reading.
     """
     if not isinstance(plan.cost, ZCDP):
         return float(plan.per_sensor_loss(delta).max())

@@ -248,11 +248,7 @@ def part_of(operator: Operator, rows: IntArray) -> Operator:
 def is_operator(value: object) -> TypeGuard[Operator]:
     """Whether a value is an operator rather than an array or a data frame.
 
-    Args:
-        value: Anything. What has `columns`, a `space` and `sensors` is taken for an operator.
-
-    Returns:
-        Whether it is one.
+    What has `columns`, a `space` and `sensors` is taken for one.
     """
     return hasattr(value, "columns") and hasattr(value, "space") and hasattr(value, "sensors")
 

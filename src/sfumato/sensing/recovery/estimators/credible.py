@@ -89,15 +89,7 @@ def _without_nearest(beliefs: SourcePosterior, place: FloatArray) -> SourcePoste
 def community_beliefs(beliefs: SourcePosterior, labels: npt.ArrayLike) -> FloatArray:
     """How likely each community holds the most mass, the label of each cell given.
 
-    Args:
-        beliefs: Draws, from `posterior`.
-        labels: The community of each cell, from 0 on.
-
-    Returns:
-        The probability of each community.
-
-    Raises:
-        InvalidParameter: If labels are not one whole number for each cell.
+    Labels count from 0.
     """
     groups = np.asarray(labels)
     size = beliefs.operator.space.size

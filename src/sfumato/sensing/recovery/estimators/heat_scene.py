@@ -81,20 +81,7 @@ class Scene:
 
 
 def scene_of(operator: Operator, y: npt.ArrayLike, *, sigma: float, max_mass: float) -> Scene:
-    """What a fit between cells starts from, checked, with the noise as the unit.
-
-    Args:
-        operator: Heat on a line or in a plane.
-        y: One noisy reading for each sensor.
-        sigma: Standard deviation of the noise of one reading.
-        max_mass: The largest mass of one source.
-
-    Returns:
-        Readings in units of the noise, and the box of places.
-
-    Raises:
-        InvalidParameter: If a parameter is out of range, or heat is not known between cells.
-    """
+    """What a fit between cells starts from, checked, with the noise as the unit."""
     if operator.kernel_width is None or operator.time is None:
         raise InvalidParameter(
             f"places between cells need heat on a line or in a plane, got {type(operator).__name__}; "

@@ -84,11 +84,7 @@ def all_runs(operator: Operator) -> Runs:
 def runs_needed(operator: Operator) -> int:
     """How many runs there must be to begin with.
 
-    Args:
-        operator: Maps masses of cells to readings of sensors.
-
-    Returns:
-        A number of runs; of cells where none may stand for others.
+    As many as cells where none may stand for others.
     """
     space, width = operator.space, operator.kernel_width
     if width is None:

@@ -164,7 +164,7 @@ def test_without_sigma_or_with_too_many_cells_the_least_mass_answers(
         enumerate(read_site("net.json").operator.columns([0])[:, 0] * 0.8),
     )
     monkeypatch.setattr(
-        sys.modules["sfumato.sensing.recovery.estimators.posterior_cells"], "MOST_CELLS", 5
+        sys.modules["sfumato.sensing.recovery.estimators.posterior_cells"], "MAX_CELLS", 5
     )
     told = answer("recover", "n.csv", "--site", "net.json", "--sigma", "0.01")
     assert told["remarks"] == [

@@ -113,7 +113,7 @@ def reading_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP | None:
     return asked
 
 
-def needed_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP:
+def required_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP:
     """What one reading may cost, which must be said."""
     asked = reading_loss(epsilon, delta, rho)
     if asked is None:

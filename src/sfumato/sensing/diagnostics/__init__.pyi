@@ -1,6 +1,6 @@
 from .conditioning import Conditioning
 from .field import fit_field
-from .field_sensors import FaultySensor, suspects
+from .field_sensors import FaultySensor, faulty_sensors
 from .fitted_field import Field
 from .misfit import Misfit
 from .mixing import Mixing
@@ -13,6 +13,6 @@ __all__ = [
     "Misfit",
     "Mixing",
     "Resolution",
+    "faulty_sensors",
     "fit_field",
-    "suspects",
 ]

@@ -78,9 +78,9 @@ def judge(
 
 def _parts(operator: Operator) -> IntArray:
     """Which of 8 parts of the space each cell is in: the nearest of 8 cells that are far apart."""
-    from sfumato.sensing.recovery.solver.operator_cache import kept
+    from sfumato.sensing.recovery.solver.operator_cache import cached
 
-    return kept(operator, "parts", lambda: _find_parts(operator))
+    return cached(operator, "parts", lambda: _find_parts(operator))
 
 
 def _find_parts(operator: Operator) -> IntArray:

@@ -13,7 +13,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.spaces import Grid, Line
 
-MOST_ENTRIES = 1 << 25  # sensors times cells, where all cells are tried
+MAX_ENTRIES = 1 << 25  # sensors times cells, where all cells are tried
 SCAN, FINER, ROUNDS = (
     48,
     24,
@@ -285,9 +285,9 @@ def _separation(
 def _shares(operator: Operator, least: float) -> tuple[tuple[float, float], ...]:
     """At each of some distances, the share of pairs of cells that are told from any single cell."""
     sensors, cells = operator.shape
-    if sensors * cells > MOST_ENTRIES:
+    if sensors * cells > MAX_ENTRIES:
         raise InvalidParameter(
-            f"sensors times cells must be at most {MOST_ENTRIES} to look at pairs, got {sensors} by {cells}; "
+            f"sensors times cells must be at most {MAX_ENTRIES} to look at pairs, got {sensors} by {cells}; "
             "nothing was computed"
         )
     columns = operator.columns(np.arange(cells))

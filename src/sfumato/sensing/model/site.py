@@ -174,8 +174,8 @@ class Site:
                 step=exact(data["step"], name="step"),
                 cells=None if cells is None else tuple(map(str, cells)),
                 unit=str(data.get("unit", "")),
-                per_source=_told(data, "per_source"),
-                largest=_told(data, "largest"),
+                per_source=_optional_fraction(data, "per_source"),
+                largest=_optional_fraction(data, "largest"),
             )
         except KeyError as problem:
             raise InvalidInput(f"not a whole site: it has no {problem}") from None
@@ -187,7 +187,7 @@ class Site:
         write_file(path, json.dumps(self.to_json(), indent=1) + "\n")
 
 
-def _told(data: dict[str, Any], name: str) -> Fraction | None:
+def _optional_fraction(data: dict[str, Any], name: str) -> Fraction | None:
     return exact(data[name], name=name) if name in data else None
 
 

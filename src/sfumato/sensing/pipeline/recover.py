@@ -234,7 +234,7 @@ def _recovered(
         tested = MisfitReport.of(
             misfit(
                 found.operator, found.readings, sigma=noise, max_mass=options.max_mass,
-                least_sigma=read.min_noise,
+                min_sigma=read.min_noise,
             )
         )  # fmt: skip
     estimator = options.estimator
@@ -330,7 +330,7 @@ def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> 
         offset=math.inf if "offset" in options.fit else 0.0,
         times=times,
         sources=options.count,
-        least_sigma=read.min_noise,
+        min_sigma=read.min_noise,
     )
 
 

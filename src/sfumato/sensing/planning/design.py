@@ -233,10 +233,10 @@ def error_curve(
         rows = []
         for number, scene in enumerate(scenes, 1):
             tell(f"{name}, {number} of {len(values)}")
-            rows.append([error_of(scene, lot, name) for lot in lots[: count[name]]])
+            rows.append([error_of(scene, trial, name) for trial in lots[: count[name]]])
         errors[name] = np.array(rows)
     here = Scene(design.site.operator, 1.0, design.sources, design.masses)
-    nothing = [error_of_nothing(here.operator, sources_of(here, lot)) for lot in lots]
+    nothing = [error_of_nothing(here.operator, sources_of(here, trial)) for trial in lots]
     bounds = [papers_bounds(scene, one.loss) for scene, one in zip(scenes, designs, strict=True)]
     return Curve(
         axis,

@@ -27,8 +27,8 @@ from sfumato.sensing.planning.placement_kernel import errors_with
 from sfumato.sensing.planning.ratio import Ratio, ratio_of_means
 from sfumato.spaces import Line
 
-MOST_ENTRIES = 1 << 26  # candidates times steps: half a GB
-MOST_TRUTHS, MOST_GUESSES = 32, 256
+MAX_ENTRIES = 1 << 26  # candidates times steps: half a GB
+MAX_TRUTHS, MAX_GUESSES = 32, 256
 BETTER = 1e-9  # a swap must help by so much of the error, so that rounding cannot keep them going
 
 
@@ -200,7 +200,10 @@ def simulated_gain(
     )
     errors = np.array(
         [
-            [error_of(scene, replace(lot, noise=lot.noise[sensors]), "least mass") for lot in lots]
+            [
+                error_of(scene, replace(trial, noise=trial.noise[sensors]), "least mass")
+                for trial in lots
+            ]
             for scene, sensors in sets
         ]
     )
@@ -235,9 +238,9 @@ class _Goal:
                 "sources must have at least two cells, got one; nothing was placed"
             )
         steps = list(pairs(space, 1))
-        if sensors * max(space.size, sum(end.size for _, end, _ in steps)) > MOST_ENTRIES:
+        if sensors * max(space.size, sum(end.size for _, end, _ in steps)) > MAX_ENTRIES:
             raise InvalidParameter(
-                f"candidates times steps between cells must be at most {MOST_ENTRIES}, got {sensors} "
+                f"candidates times steps between cells must be at most {MAX_ENTRIES}, got {sensors} "
                 f"candidates and {space.size} cells; nothing was placed"
             )
         matrix = candidates.columns(np.arange(space.size))
@@ -251,8 +254,8 @@ class _Goal:
             if over_distance:
                 changes /= np.concatenate([far for _, _, far in steps])
         changes *= float(neighbors.radius if isinstance(neighbors, MovedMass) else neighbors.upper)
-        guesses = _even(np.arange(space.size), MOST_GUESSES)
-        truths = _even(guesses, MOST_TRUTHS)
+        guesses = _even(np.arange(space.size), MAX_GUESSES)
+        truths = _even(guesses, MAX_TRUTHS)
         far = space.distances_between(space.places(truths), space.places(guesses))
         readings = np.ascontiguousarray(mass * matrix)
         return _Goal(

@@ -64,9 +64,9 @@ class FieldReport:
             field.offset,
             field.offset_error if math.isfinite(field.offset_error) else None,
             field.time,
-            field.at_most,
+            field.time_is_below,
             field.interval,
-            field.suspects,
+            field.faulty_sensors,
         )
 
     def to_json(self) -> dict[str, Any]:

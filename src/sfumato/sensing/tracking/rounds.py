@@ -21,7 +21,7 @@ from sfumato.sensing.release.rounds import RoundsCost, cost_after
 from sfumato.sensing.tracking.average import checked_rounds
 from sfumato.sensing.tracking.chain import Walks, name_alike, sampled, split_rhat, without_one
 
-MOST_CELLS = 2000
+MAX_CELLS = 2000
 """Cells up to which paths are followed: a step costs the square of them."""
 HELD = 0.9
 SPEEDS = 6
@@ -128,9 +128,9 @@ def track(
     """
     read, noise = checked_rounds(rounds, sigma)
     m, n = operator.shape
-    if n > MOST_CELLS:
+    if n > MAX_CELLS:
         raise InvalidParameter(
-            f"a track takes at most {MOST_CELLS} cells, got {n}: give a coarser space; nothing was computed"
+            f"a track takes at most {MAX_CELLS} cells, got {n}: give a coarser space; nothing was computed"
         )
     if read.shape[1] != m:
         raise InvalidParameter(

@@ -3,7 +3,7 @@ from .least_mass import recover
 from .min_radius import recover_min_radius
 from .mixture import Mixture
 from .off_grid import OffGrid
-from .posterior_cells import MOST_CELLS
+from .posterior_cells import MAX_CELLS
 from .registry import (
     Estimator,
     RecoveryProblem,
@@ -15,7 +15,7 @@ from .registry import (
 from .source_posterior import SourcePosterior
 
 __all__ = [
-    "MOST_CELLS",
+    "MAX_CELLS",
     "Estimator",
     "Mixture",
     "OffGrid",

@@ -156,9 +156,9 @@ class BayesMedian:
         """A posterior needs the noise, and cells that are few or stand for others."""
         if not noise:
             return "needs the sigma of the noise"
-        if posterior_cells.runs_needed(operator) > posterior_cells.MOST_CELLS:
+        if posterior_cells.required_runs(operator) > posterior_cells.MAX_CELLS:
             return (
-                f"takes at most {posterior_cells.MOST_CELLS} cells, here are {operator.space.size}"
+                f"takes at most {posterior_cells.MAX_CELLS} cells, here are {operator.space.size}"
             )
         return ""
 

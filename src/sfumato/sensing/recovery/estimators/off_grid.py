@@ -133,7 +133,7 @@ def off_grid(
         merged = dict(_merged(places, masses / scene.sigma, max_sources))
     if count is not None:
         *_, fit = _count_up(scene, merged, max_sources, patience=max_sources)
-        return _told(scene, fit, {max_sources: scene.score(fit.chi_square, max_sources)})
+        return _with_errors(scene, fit, {max_sources: scene.score(fit.chi_square, max_sources)})
     return _answer(scene, _count_up(scene, merged, max_sources), nothing)
 
 
@@ -276,10 +276,10 @@ def _answer(scene: Scene, fits: Iterator[Fit], nothing: float) -> OffGrid:
         scores[count] = scene.score(fit.chi_square, count)
         if scores[count] < least:
             least, best = scores[count], fit
-    return _told(scene, best, scores)
+    return _with_errors(scene, best, scores)
 
 
-def _told(scene: Scene, fit: Fit, scores: dict[int, float]) -> OffGrid:
+def _with_errors(scene: Scene, fit: Fit, scores: dict[int, float]) -> OffGrid:
     estimate = scene.estimate(fit.places, fit.masses)
     errors = _errors(scene, estimate)
     if errors is None:

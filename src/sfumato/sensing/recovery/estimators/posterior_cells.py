@@ -12,7 +12,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.spaces import Grid, Line
 
-MOST_CELLS = 4096  # all pairs of them are kept: 128 MB
+MAX_CELLS = 4096  # all pairs of them are kept: 128 MB
 ENOUGH_CELLS, ENOUGH_CODES = (
     256,
     1024,
@@ -69,10 +69,10 @@ def all_runs(operator: Operator) -> Runs:
     all cells are looked at, up to 4,096.
     """
     size = operator.space.size
-    count = runs_needed(operator)
-    if count > MOST_CELLS:
+    count = required_runs(operator)
+    if count > MAX_CELLS:
         raise InvalidParameter(
-            f"sources are looked for in at most {MOST_CELLS} cells, got {size}; take coarser cells, or "
+            f"sources are looked for in at most {MAX_CELLS} cells, got {size}; take coarser cells, or "
             "the least mass (R), which has no such limit; nothing was recovered"
         )
     ends = np.append(
@@ -81,7 +81,7 @@ def all_runs(operator: Operator) -> Runs:
     return Runs(operator, ends[:-1], np.diff(ends))
 
 
-def runs_needed(operator: Operator) -> int:
+def required_runs(operator: Operator) -> int:
     """How many runs there must be to begin with.
 
     As many as cells where none may stand for others.
@@ -118,7 +118,7 @@ def closer(runs: Runs, shares: FloatArray) -> Runs | None:
     far = runs.operator.space.distances_between(places[heavy], places).min(axis=0)
     stay = far <= 5 * runs.reach  # two runs away, corners too
     starts, lengths = runs.starts[stay], runs.lengths[stay]
-    if lengths.max() == 1 or starts.size * parts > MOST_CELLS:
+    if lengths.max() == 1 or starts.size * parts > MAX_CELLS:
         return None
     starts, lengths = _cut(starts, lengths, parts)
     while lengths.max() > 1 and starts.size * parts <= enough:
@@ -140,7 +140,7 @@ def beside(runs: Runs, first: Runs, faint: IntArray) -> Runs | None:
     ends = np.append(first.starts[near] + first.lengths[near], 0)
     other = (at < 0) | (runs.starts >= ends[at])
     starts, lengths = np.append(runs.starts[other], starts), np.append(runs.lengths[other], lengths)
-    if starts.size > MOST_CELLS:
+    if starts.size > MAX_CELLS:
         return None
     order = np.argsort(starts)
     return Runs(runs.operator, starts[order], lengths[order])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.diagnostics.misfit import p_said
+from sfumato.sensing.diagnostics.misfit import p_value_text
 from sfumato.sensing.diagnostics.mixing import Mixing
 from sfumato.sensing.model.operators.protocol import Operator
 
@@ -79,7 +79,7 @@ class SourcePosterior:
         if self.fits < UNEXPLAINED:
             return (
                 f"no {self.max_sources} sources of mass {self.max_mass:g} or less explain the readings "
-                f"({p_said(self.fits)}): do not rely on the answer; the least mass (R) asks for less"
+                f"({p_value_text(self.fits)}): do not rely on the answer; the least mass (R) asks for less"
             )
         if self.widened > WIDE:
             return (

@@ -16,7 +16,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.heat_plane import HeatPlane
 from sfumato.sensing.model.operators.protocol import Operator, column_chunks
-from sfumato.sensing.recovery.solver.operator_cache import kept
+from sfumato.sensing.recovery.solver.operator_cache import cached
 from sfumato.spaces import Grid
 
 CUT = 1e-15
@@ -43,7 +43,7 @@ class Range:
 
 def range_of(operator: Operator) -> Range:
     """The range of an operator, found once: every recovery asks for it."""
-    return kept(operator, "range", lambda: _find(operator))
+    return cached(operator, "range", lambda: _find(operator))
 
 
 def _find(operator: Operator) -> Range:

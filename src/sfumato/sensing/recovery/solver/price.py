@@ -30,15 +30,15 @@ from sfumato.spaces import Graph, Grid
 SLACK = 1e-11
 """A cell this little above its level is not worth another round."""
 
-MOST_LEFT_OUT = 1e-12
+MAX_LEFT_OUT = 1e-12
 """What sensors left out of a series may add to a price, at most."""
 
-MOST_ERROR = 1e-6
+MAX_ERROR = 1e-6
 """Series that may be further off than this tell nothing of prices about 1."""
 
 EPS = float(np.finfo(np.float64).eps)
 
-MOST = 200_000
+MAX_UNSETTLED = 200_000
 """Cells whose prices are computed one by one on a line, before all of them are."""
 
 
@@ -63,7 +63,7 @@ def prices(operator: Operator, dual: FloatArray, level: float) -> Prices:
                 found.half,
                 operator.space.positions,
                 level,
-                MOST,
+                MAX_UNSETTLED,
             )
             if all_of_them:
                 return Prices(cells, dual @ operator.columns(cells))
@@ -202,9 +202,9 @@ def _series(operator: HeatLine, dual: FloatArray) -> _Series | None:
     if pieces is None:
         return None
     first, width, _, half = pieces
-    if np.abs(dual).sum() * operator.kernel(np.zeros(1))[0] * LEFT_OUT > MOST_LEFT_OUT:
+    if np.abs(dual).sum() * operator.kernel(np.zeros(1))[0] * LEFT_OUT > MAX_LEFT_OUT:
         return None
     places = operator.sensors.positions[:, 0]
     order = np.argsort(places)
     coefficients, errors = series(places[order], dual[order], *pieces)
-    return _Series(coefficients, errors, first, width, half) if errors.max() <= MOST_ERROR else None
+    return _Series(coefficients, errors, first, width, half) if errors.max() <= MAX_ERROR else None

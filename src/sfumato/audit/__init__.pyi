@@ -11,9 +11,10 @@ from .property_testing.certificate import certify
 from .results import AuditPlan, AuditResult, ReplayResult
 from .sequential.bet import Budget, Look
 from .sequential.refutation import refute
-from .verdict import DeltaBand, Event, LowerBound, Replay, Verdict, Witness
+from .verdict import CONFIDENCE, DeltaBand, Event, LowerBound, Replay, Verdict, Witness
 
 __all__ = [
+    "CONFIDENCE",
     "AuditPlan",
     "AuditResult",
     "Box",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato._random import generator
-from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.heatmap.options import four_numbers
 from sfumato.cli.sense.options import (
     CalibrationOption,
@@ -25,7 +25,6 @@ from sfumato.cli.sense.options import (
     Where,
     required_loss,
     synthetic,
-    watching,
 )
 from sfumato.errors import InvalidParameter
 from sfumato.files import check_outputs, write_file

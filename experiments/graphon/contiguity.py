@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+from sfumato.errors import InvalidParameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +42,24 @@ def contiguity_table() -> tuple[Contiguity, ...]:
             "banks16",
         ),
     )
+
+
+def contiguity_floor(within: float, between: float, k: int) -> float:
+    """How far k even blocks are from one: what cannot be estimated where the two cannot be told apart.
+
+    delta_2 = |p - q| sqrt(k - 1) / k between chances p within, q between blocks and their mean. If
+    the laws are contiguous, an estimator errs by a constant part of it on one of the two
+    [mcmillan18, lem. 5.5]: half of it times one less their total variation, which contiguity keeps
+    below 1 and does not say.
+
+    >>> contiguity_floor(0.75, 0.25, 2)
+    0.25
+    """
+    for chance in (within, between):
+        if not 0 <= chance <= 1:
+            raise InvalidParameter(
+                f"the chance of an edge must lie in [0, 1], got {chance}; nothing was computed"
+            )
+    if k < 1:
+        raise InvalidParameter(f"k must be at least 1, got {k}; nothing was computed")
+    return abs(within - between) * math.sqrt(k - 1) / k

@@ -41,7 +41,7 @@ from sfumato.sensing import (
 )
 from sfumato.sensing.model.operators import even_places
 from sfumato.sensing.planning import block_graph
-from sfumato.sensing.recovery import Estimate, distances_between, places_of
+from sfumato.sensing.recovery import Estimate
 from sfumato.sensing.recovery.estimators import (
     RecoveryProblem,
     SourcePosterior,
@@ -161,7 +161,7 @@ def least(
         operator, y, sigma=sigma, radius="papers" if papers else None, max_mass=max_mass
     )
     support = found.support
-    return Estimate(operator, places_of(operator.space, support), found.estimate[support])
+    return Estimate(operator, operator.space.places(support), found.estimate[support])
 
 
 def others(name: str, problem: RecoveryProblem) -> Answer:
@@ -175,9 +175,7 @@ def others(name: str, problem: RecoveryProblem) -> Answer:
 def mean_answer(beliefs: SourcePosterior) -> Estimate:
     """The mean of the posterior, the other obvious rule."""
     cells = np.flatnonzero(beliefs.shares)
-    return Estimate(
-        beliefs.operator, places_of(beliefs.operator.space, cells), beliefs.shares[cells]
-    )
+    return Estimate(beliefs.operator, beliefs.operator.space.places(cells), beliefs.shares[cells])
 
 
 def run_trial(setting: Setting, trial: int) -> Trial:
@@ -193,7 +191,7 @@ def run_trial(setting: Setting, trial: int) -> Trial:
         answer = make()
         if answer is None or not answer.masses.sum() > 0:
             every = np.arange(truth.size)
-            answer = Estimate(operator, places_of(operator.space, every), np.full(truth.size, 1.0))
+            answer = Estimate(operator, operator.space.places(every), np.full(truth.size, 1.0))
         done.errors[name] = emd_of(answer, truth)
         return answer
 
@@ -246,8 +244,8 @@ def run_trial(setting: Setting, trial: int) -> Trial:
     cells = np.flatnonzero(truth)
     held = tuple(
         bool(
-            distances_between(
-                operator.space, band.place[np.newaxis], places_of(operator.space, cells)
+            operator.space.distances_between(
+                band.place[np.newaxis], operator.space.places(cells)
             ).min()
             <= band.radius
         )

@@ -20,9 +20,9 @@ from experiments.sensors.protocol import generator
 
 from sfumato.privacy import RandomisedResponse
 from sfumato.sensing import emd_of, heat_line, misfit
-from sfumato.sensing.diagnostics import fit_field, suspects
+from sfumato.sensing.diagnostics import faulty_sensors, fit_field
 from sfumato.sensing.planning import block_graph
-from sfumato.sensing.recovery import Estimate, community_of, places_of
+from sfumato.sensing.recovery import Estimate, community_of
 from sfumato.sensing.tracking import track
 from sfumato.sensing.whisper import Spread, whisper_cascade, whisper_posterior, whisper_spread
 
@@ -76,7 +76,7 @@ def field_table(draws: int) -> str:
                 low, high = fitted.interval or (math.nan, math.nan)
                 inside.append(low <= true_time <= high)
                 level.append(abs(fitted.offset - OFFSET) <= 2 * fitted.offset_error)
-                names = {suspect.sensor for suspect in fitted.suspects}
+                names = {suspect.sensor for suspect in fitted.faulty_sensors}
                 found.append(str(bad) in names)
                 false.append(bool(names - {str(bad)}))
             lines.append(
@@ -99,7 +99,7 @@ def error(answer: Estimate | None, truth: FloatArray) -> float:
     """The distance to the truth; of no mass, that of mass spread evenly."""
     line = scene("line", STATED)
     if answer is None or not answer.masses.sum() > 0:
-        answer = Estimate(line, places_of(line.space, np.arange(100)), np.ones(100))
+        answer = Estimate(line, line.space.places(np.arange(100)), np.ones(100))
     return emd_of(answer, truth)
 
 
@@ -157,10 +157,12 @@ def sensors_table(draws: int) -> str:
                 case _:
                     pass
             y = clean + sigma * rng.standard_normal((24, 50))
-            named = {one.sensor: one for one in suspects(line, y, sigma=sigma)}
+            named = {one.sensor: one for one in faulty_sensors(line, y, sigma=sigma)}
             false.append(bool(named.keys() - ({str(bad)} if kind != "none" else set())))
             found.append(str(bad) in named)
-            last.append(str(bad) in {one.sensor for one in suspects(line, y[-1], sigma=sigma)})
+            last.append(
+                str(bad) in {one.sensor for one in faulty_sensors(line, y[-1], sigma=sigma)}
+            )
             one = named.get(str(bad))
             if one is not None and one.drift is not None and one.drift_error is not None:
                 if kind == "off by one sigma":
@@ -325,9 +327,10 @@ offset, pass unseen.
 
 ## Sensors that are dead, off or drift
 
-Epsilon 1 a round, 24 rounds in which somebody of mass 1 walks; `suspects` looks at all rounds at once, at a
-level of 0.01 for all sensors and tests together. A dead sensor is found where others say that it should have
-read something; by how much one is off is asked of those that were found, so it is a little too much.
+Epsilon 1 a round, 24 rounds in which somebody of mass 1 walks; `faulty_sensors` looks at all rounds at once,
+at a level of 0.01 for all sensors and tests together. A dead sensor is found where others say that it
+should have read something; by how much one is off is asked of those that were found, so it is a little
+too much.
 
 {sensors}
 

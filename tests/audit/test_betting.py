@@ -14,8 +14,7 @@ from scipy import optimize
 
 from sfumato._types import FloatArray
 from sfumato.audit.claims import EpsilonDelta
-from sfumato.audit.sequential.bankroll import Bankroll
-from sfumato.audit.sequential.betting import best_wager, fair, growth_rates, prices
+from sfumato.audit.sequential.betting import Bankroll, best_wager, fair, growth_rates, prices
 from sfumato.audit.sequential.power import excluded_epsilon, required_pairs
 
 chances = st.floats(1e-6, 1.0)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from experiments.audit.concentration import bernstein_tail
 from numpy.random import Generator
 from scipy import stats
 
@@ -16,7 +17,7 @@ from sfumato.audit.boxes.samples import keys_of
 from sfumato.audit.fixed.delta_profile import delta_upper, deviation, numbered, profile
 from sfumato.audit.fixed.ratio import delta_lower
 from sfumato.errors import InvalidParameter
-from sfumato.privacy.accounting import bernstein_tail, hockey_stick
+from sfumato.privacy.accounting import hockey_stick
 
 EPSILONS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 

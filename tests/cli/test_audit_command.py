@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 from tests.cli.audit_runs import FEW, LOG3, MANY, PAIR, answer, ended, mechanisms, run
 
-from sfumato.audit import pacing, pipeline
+from sfumato.audit import estimates, pipeline
 from sfumato.audit.boxes.box import FunctionBox, Pair
 from sfumato.audit.boxes.given import shown
 from sfumato.audit.boxes.samples import Encoder
 from sfumato.audit.boxes.targets import rounded
 from sfumato.audit.claims import EpsilonDelta
 from sfumato.audit.codec import read_verdict
-from sfumato.audit.pacing import Pace
+from sfumato.audit.estimates import Pace
 from sfumato.audit.render.words import look_line, low_bits_lines, result_lines, witness_lines
 from sfumato.audit.results import AuditResult
 from sfumato.audit.sequential.bet import MAX_RUNS, Budget, Look
@@ -256,7 +256,7 @@ def test_an_output_that_never_changes_is_inconclusive() -> None:
 def test_what_follows_a_bet_keeps_to_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 ms a run, and a second for two parts, half of each for computing: at most 12 runs, not 1,000."""
     clock = [0.0]
-    monkeypatch.setattr(pacing, "time", mock.Mock(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(estimates, "time", mock.Mock(monotonic=lambda: clock[0]))
 
     def slow(data: Any) -> int:
         clock[0] += 0.02

@@ -14,12 +14,12 @@ from tests.cli.audit_runs import FEW, MANY, PAIR, answer, ended, mechanisms, run
 import sfumato.audit as house
 from sfumato.audit import Budget
 from sfumato.audit.catalogue.self_test import Catch, Level, SelfTest
-from sfumato.audit.property_testing.certificate import CONFIDENCE
 from sfumato.audit.property_testing.limits import (
     distinguishing_bound,
     queries_with_specification,
     queries_without_information,
 )
+from sfumato.audit.verdict import CONFIDENCE
 from sfumato.cli.audit import claims as audit
 from sfumato.privacy import ApproxDP, PureDP, RandomApproxDP
 

@@ -166,8 +166,9 @@ def test_what_nobody_foresaw_ends_in_4(command: str, monkeypatch: pytest.MonkeyP
     def stub(*_: Any, **__: Any) -> Verdict:
         raise RuntimeError("two lines\nof surprise")
 
-    for name in ("refute", "queries_without_information", "read_verdict"):
+    for name in ("refute", "read_verdict"):
         monkeypatch.setattr(pipeline, name, stub)
+    monkeypatch.setattr("sfumato.audit.property_testing.limits.queries_without_information", stub)
     monkeypatch.setattr(house, "selftest", stub)
     given = {"run": ("mech:slow", *GOOD, "--quiet"), "plan": ("--claim", "epsilon=1,delta=0.1"),
              "replay": ("v.json", "mech:slow"), "selftest": ("--quiet",)}  # fmt: skip

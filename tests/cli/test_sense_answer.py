@@ -16,8 +16,7 @@ from tests.cli.sense_runs import TOLD, alone, answer, clear, done, refused, rows
 from sfumato._random import seed_of
 from sfumato.figures import sheet
 from sfumato.sensing import heat_line, read_recovery, read_site
-from sfumato.sensing.recovery.answer import Answer, CredibleRegion
-from sfumato.sensing.recovery.estimate import Estimate
+from sfumato.sensing.recovery.answer import Answer, CredibleRegion, Estimate
 from sfumato.sensing.recovery.estimators.off_grid import distinguishes
 from sfumato.sensing.render.recovery import cluster_lines, region_lines
 from sfumato.spaces import Graph, Grid, Line
@@ -165,7 +164,7 @@ def test_without_sigma_or_with_too_many_cells_the_least_mass_answers(
         enumerate(read_site("net.json").operator.columns([0])[:, 0] * 0.8),
     )
     monkeypatch.setattr(
-        sys.modules["sfumato.sensing.recovery.estimators.posterior_cells"], "MOST_CELLS", 5
+        sys.modules["sfumato.sensing.recovery.estimators.posterior_cells"], "MAX_CELLS", 5
     )
     told = answer("recover", "n.csv", "--site", "net.json", "--sigma", "0.01")
     assert told["remarks"] == [

@@ -11,8 +11,8 @@ from tests.cli.sense_runs import TOLD, alone, answer, done, refused, rows, table
 
 from sfumato.privacy import ApproxDP, MovedMass, SwappedCells
 from sfumato.sensing import Sensors, Site, heat_line, linear, read_site
-from sfumato.sensing.planning import place_sensors
 from sfumato.sensing.planning.forecast import Estimator, Scene, Trial
+from sfumato.sensing.planning.placement import place_sensors
 from sfumato.spaces import Line
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("alone_here")]

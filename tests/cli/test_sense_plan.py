@@ -20,7 +20,7 @@ from sfumato.sensing import Site, heat_line, linear, plan, read_site, resolution
 from sfumato.sensing.planning import design as designs
 from sfumato.sensing.planning import requirement as needs
 from sfumato.sensing.planning.forecast import Estimator, Scene, Trial
-from sfumato.sensing.release.rounds import cost_after, noise_for
+from sfumato.sensing.release.rounds import cost_after, share_of
 from sfumato.spaces import Line
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("alone_here")]
@@ -149,8 +149,7 @@ def test_readings_share_what_they_may_cost() -> None:
     told = answer("plan", "site.json", "--epsilon", "1", "--readings", "24")
     site = read_site("site.json")
     total = ApproxDP(1, "1e-5")  # the delta that `sense ledger` gives a budget
-    share = noise_for(plan(site, total), 24, loss=total)
-    assert told["sigma"] == plan(site, ZCDP(share.rho)).sigma
+    assert told["sigma"] == plan(site, share_of(total, 24)).sigma
     assert told["shared"]["readings"] == 24
     one, all_of_them = told["after_readings"]
     assert (one["readings"], all_of_them["readings"]) == (1, 24)

@@ -10,7 +10,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from sfumato.cli.sense.options import watching
+from sfumato.cli.console import watching
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass
 from sfumato.sensing import Site, heat_line
 from sfumato.sensing.planning.design import Curve, Design

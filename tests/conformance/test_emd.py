@@ -15,15 +15,8 @@ from typer.testing import CliRunner
 from sfumato.cli.main import app
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.spaces import Graph, Grid, Line
-from sfumato.transport import (
-    EmdResult,
-    Transport,
-    compare_masses,
-    emd,
-    read_masses,
-    render_emd,
-    solve_on,
-)
+from sfumato.transport import EmdResult, Transport, compare_masses, emd, render_emd, solve_on
+from sfumato.transport.mass_files import read_masses
 
 pytestmark = pytest.mark.unit
 

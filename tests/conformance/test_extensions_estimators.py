@@ -17,7 +17,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing import Operator, heat_line
 from sfumato.sensing.pipeline import recover_sources
 from sfumato.sensing.planning import Scene, draw_trials, error_of
-from sfumato.sensing.recovery import Answer, CredibleRegion, Estimate, places_of
+from sfumato.sensing.recovery import Answer, CredibleRegion, Estimate
 from sfumato.sensing.recovery.estimators import (
     RecoveryProblem,
     estimator_named,
@@ -46,7 +46,7 @@ class Loudest:
         fits = columns.T @ problem.readings / np.maximum((columns**2).sum(axis=0), 1e-300)
         left = ((problem.readings[:, np.newaxis] - columns * fits) ** 2).sum(axis=0)
         best = np.array([int(left.argmin())])
-        places = places_of(problem.operator.space, best)
+        places = problem.operator.space.places(best)
         return Answer(
             self.name,
             Estimate(problem.operator, places, np.maximum(fits[best], 0)),

@@ -24,7 +24,7 @@ def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def wealth(values: Any = (1.0, 20.0, 150.0), **changed: Any) -> bytes:
-    given: dict[str, Any] = {"needed": 100, "caption": "claimed: epsilon 1", **changed}
+    given: dict[str, Any] = {"required": 100, "caption": "claimed: epsilon 1", **changed}
     return draw_wealth(200 * np.arange(len(values)), values, **given)
 
 
@@ -54,7 +54,7 @@ def test_pictures_are_png_and_the_same_each_time() -> None:
 def test_wealth_draws_what_it_is_given() -> None:
     usual = wealth()
     assert usual != wealth((1.0, 20.0, 90.0))
-    assert usual != wealth(needed=20)
+    assert usual != wealth(required=20)
     assert usual != wealth(caption="claimed: epsilon 2")
     assert wealth((0.0, 1e300)).startswith(PNG)
     assert wealth((1.0,)).startswith(PNG)
@@ -100,7 +100,7 @@ def test_a_band_draws_what_it_is_given() -> None:
         (wealth, {"values": ()}, "seen at least once"),
         (wealth, {"values": (1.0, -1.0)}, "wealth is at least 0"),
         (wealth, {"values": (1.0, float("nan"))}, "wealth must be finite"),
-        (wealth, {"needed": 1.0}, "above 1 and finite"),
+        (wealth, {"required": 1.0}, "above 1 and finite"),
         (witness, {"names": ["one"]}, "two inputs with names"),
         (witness, {"shares": [0.8, 0.1]}, "inside their intervals"),
         (witness, {"allowed": (0.1, 0.3, 0.2)}, "inside their intervals"),

@@ -14,7 +14,7 @@ from PIL import Image
 
 from sfumato.errors import InvalidParameter
 from sfumato.figures import arrows, flow_field
-from sfumato.figures.flows import MOST
+from sfumato.figures.flows import MAX_ARROWS
 from sfumato.spaces import Grid
 from sfumato.transport import GridFlow, emd
 
@@ -102,7 +102,7 @@ def test_a_block_has_its_center_and_its_share() -> None:
 def test_at_most_24_arrows_along_a_side(shape: tuple[int, int]) -> None:
     rows, columns = shape
     found = arrows(np.ones((rows, columns - 1)), np.ones((rows - 1, columns)), shape)
-    assert max(found.x.shape) <= MOST
+    assert max(found.x.shape) <= MAX_ARROWS
     assert found.x.shape == found.y.shape == found.east.shape == found.north.shape
     assert found.east.sum() == rows * (columns - 1)
     assert found.north.sum() == (rows - 1) * columns

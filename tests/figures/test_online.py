@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.errors import InvalidParameter
 from sfumato.figures import online, sheet
-from sfumato.figures.online import MOST, _window, regret_picture
+from sfumato.figures.online import MAX_PATHS, _window, regret_picture
 from sfumato.figures.style import GREY, STYLES
 
 pytestmark = pytest.mark.unit
@@ -99,7 +99,7 @@ def test_one_round_can_be_seen() -> None:
     ("changed", "rule"),
     [
         ({"paths": {}}, "1 to 8 paths"),
-        ({"paths": {str(i): [1.0] for i in range(MOST + 1)}, "bounds": {}}, "1 to 8 paths"),
+        ({"paths": {str(i): [1.0] for i in range(MAX_PATHS + 1)}, "bounds": {}}, "1 to 8 paths"),
         ({"bounds": {"b": [1.0, 2.0, 3.0]}}, "each bound must be of one of them"),
         ({"paths": {"a": []}, "bounds": {}}, "at least one"),
         ({"bounds": {"a": [1.0]}}, "one number for each of 3 rounds"),

@@ -12,15 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from sfumato.errors import InvalidInput
-from sfumato.files import (
-    decoding,
-    read_bounds,
-    read_edge_list,
-    read_json,
-    read_nodes,
-    read_rows,
-    write_json,
-)
+from sfumato.files import decoding, read_edge_list, read_json, read_rows, write_json
+from sfumato.files.edge_lists import read_nodes
 
 pytestmark = pytest.mark.unit
 
@@ -119,28 +112,6 @@ def test_a_table_that_is_none_is_refused(name: str, text: bytes | None, words: s
         Path(name).write_bytes(text)
     with pytest.raises(InvalidInput, match=words):
         read_rows(name)
-
-
-def test_the_box_around_a_geojson_file() -> None:
-    ring = [[0, 0], [4, 0], [4, 3], [0, 0]]
-    shapes = [
-        {
-            "type": "Feature",
-            "properties": {},
-            "geometry": {"type": "Polygon", "coordinates": [ring]},
-        },
-        {
-            "type": "Feature",
-            "properties": {},
-            "geometry": {"type": "Point", "coordinates": [-2, 1]},
-        },
-        {"type": "Feature", "properties": {}, "geometry": None},
-    ]
-    write_json("a.geojson", {"type": "FeatureCollection", "features": shapes})
-    assert read_bounds("a.geojson", undone="nothing was read") == (-2.0, 0.0, 4.0, 3.0)
-    write_json("b.geojson", {"type": "FeatureCollection", "features": shapes[2:]})
-    with pytest.raises(InvalidInput, match="has no shape in it; nothing was read"):
-        read_bounds("b.geojson", undone="nothing was read")
 
 
 def test_json_files_are_refused_in_one_shape() -> None:

@@ -20,6 +20,7 @@ from sfumato.graphon.network import Network, private_network
 from sfumato.graphon.sample import sample_graph
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
 from sfumato.sensing import graph_diffusion
+from sfumato.spaces import Graph
 
 THREE = BlockGraphon(np.full((3, 3), 0.05) + 0.4 * np.eye(3), [0.5, 0.3, 0.2])
 
@@ -158,7 +159,7 @@ def test_private_pairs_must_say_how_many_nodes_there_are() -> None:
     graph = networkx.Graph([(4, 2), (2, 1), (1, 0)])  # its own order is that of the edges
     for given in (pairs, graph, [], networkx.Graph()):
         assert blocks.fit(given, nodes=6).labels_.size == 6
-    for given in (Network(6, pairs), Network(6, pairs).to_graph(), Network(6, pairs).adjacency):
+    for given in (Network(6, pairs), Graph(pairs, nodes=6), Network(6, pairs).adjacency):
         assert blocks.fit(given).labels_.size == 6
     assert blocks.fit(Network(6, pairs).adjacency.toarray()).labels_.size == 6
     assert private_network(graph, nodes=6) == Network(6, pairs)

@@ -7,6 +7,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from experiments.graphon.contiguity import contiguity_floor
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
@@ -15,7 +16,6 @@ from sfumato.graphon.assignment import twice_permuted_distance
 from sfumato.graphon.cut_distance import distance
 from sfumato.graphon.limits.bounds import (
     attained_rate,
-    contiguity_floor,
     divergence_bound,
     error_floor,
     estimation_rate,

@@ -24,8 +24,6 @@ from sfumato.heatmap.benchmark import (
     UserMethod,
     digest,
     known_noise,
-    maps_of_sample,
-    public_place,
     rehearse_sums,
     sample_sums,
     score_sample,
@@ -33,7 +31,8 @@ from sfumato.heatmap.benchmark import (
     synthetic_places,
     true_shares,
 )
-from sfumato.heatmap.benchmark.places import exact_counts
+from sfumato.heatmap.benchmark.leaderboard import maps_of_sample
+from sfumato.heatmap.benchmark.places import exact_counts, public_place
 from sfumato.heatmap.methods.baselines import CoarseMethod
 from sfumato.privacy import UNITS
 from sfumato.records import Columns

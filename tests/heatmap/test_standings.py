@@ -14,10 +14,8 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.benchmark import (
     Score,
     aligned,
-    best_means,
     first_table,
     markdown,
-    mean_of,
     mean_table,
     paired_comparison,
     paired_comparisons,
@@ -26,7 +24,7 @@ from sfumato.heatmap.benchmark import (
     tally_table,
     times,
 )
-from sfumato.heatmap.benchmark.scoring import Average, average
+from sfumato.heatmap.benchmark.scoring import Average, average, best_means, mean_of
 
 pytestmark = pytest.mark.unit
 

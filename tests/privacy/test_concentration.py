@@ -14,19 +14,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments.audit.concentration import (
+    bernstein_tail,
+    hoeffding_tail,
+    le_cam_risk,
+    overlap_from_affinity,
+    overlap_from_total_variation,
+)
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter
-from sfumato.privacy.accounting.concentration import (
-    bernstein_tail,
-    fano_error,
-    hoeffding_tail,
-    le_cam_risk,
-    least_samples,
-    overlap_from_affinity,
-    overlap_from_total_variation,
-)
+from sfumato.privacy.accounting.concentration import fano_error, least_samples
 from sfumato.privacy.accounting.divergences import kl_divergence
 
 Masses = Sequence[Fraction]

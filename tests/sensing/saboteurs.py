@@ -115,18 +115,14 @@ def solver_measures_short() -> None:
 
 
 def solver_leaves_out_the_last_cell() -> None:
-    true = sensing("recovery.solver.column_chunks").parts
+    true = sensing("model.operators.protocol").column_chunks
 
     def shorter(operator: Any, cells: Any) -> Any:
         last = operator.shape[1] - 1
         return (part for part in true(operator, cells[cells != last]) if part.size)
 
-    for name in ("price", "compress", "certify", "check"):
-        module = (
-            sensing("recovery.verify") if name == "check" else sensing(f"recovery.solver.{name}")
-        )
-        if hasattr(module, "parts"):
-            module.parts = shorter
+    for name in ("price", "compress", "certify"):
+        sensing(f"recovery.solver.{name}").column_chunks = shorter
 
 
 def solver_diffuses_too_far() -> None:

@@ -12,7 +12,7 @@ import pytest
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
 from sfumato.sensing import Site, graph_diffusion, heat_line, heat_plane, linear, plan
-from sfumato.sensing.model.operators import begin_of
+from sfumato.sensing.model.operators.places import begin_of
 from sfumato.sensing.planning import design as module
 from sfumato.sensing.planning import private_recovery_bound, recovery_bound, recovery_lower_bound
 from sfumato.sensing.planning import requirement as need_module
@@ -182,7 +182,7 @@ def test_more_sensors_may_be_worse_and_enough_is_said(rng: np.random.Generator) 
     assert found.value is not None
     assert 5 < found.value < 10
     assert never.value is None
-    assert never.least.mean == pytest.approx(10, abs=0.01)
+    assert never.best_error.mean == pytest.approx(10, abs=0.01)
 
 
 @pytest.mark.unit
@@ -278,7 +278,7 @@ def test_few_trials_say_where_all_of_them_are_worth_their_time(rng: np.random.Ge
             Design(LINE, ZCDP(8)), "sensors", 0.2, rng=rng, trials=80, progress=told.append
         )
     assert found.value == pytest.approx((1.2 / 0.2) ** 2)
-    assert found.least.trials == 80
+    assert found.best_error.trials == 80
     assert (found.best, found.enough) == (160.0, 160.0)
     full = [m for m, count in calls.items() if count == 80]
     assert {20, 40, 160} <= set(full)  # beside what is wanted, and the best

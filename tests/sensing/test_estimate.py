@@ -8,7 +8,6 @@ import pytest
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing import Recovery, emd_of, graph_diffusion, heat_line, heat_plane, recover
 from sfumato.sensing.recovery import Estimate
-from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.spaces import Graph, Grid, Points
 from sfumato.transport import emd, emd_apart, emd_euclidean
 
@@ -36,7 +35,7 @@ def test_on_cells_it_is_the_distance_of_the_space(
     for _ in range(5):
         truth, found = rng.random((2, space.size)) * (rng.random((2, space.size)) < 0.4) + 1e-3
         cells = np.arange(space.size)
-        estimate = Estimate(operator, places_of(space, cells), found)  # type: ignore[arg-type]
+        estimate = Estimate(operator, space.places(cells), found)  # type: ignore[arg-type]
         if isinstance(space, Points):
             wanted = emd_euclidean(found, truth, space.positions, normalize=True).value
         else:
@@ -61,8 +60,8 @@ def test_between_cells_it_is_how_far_mass_moves() -> None:
 
 @pytest.mark.unit
 def test_rows_of_distances_are_those_from_one_node() -> None:
-    apart = distances_between(
-        RING.space, np.array([[3.0], [0.0], [3.0]]), np.arange(9.0)[:, np.newaxis]
+    apart = RING.space.distances_between(
+        np.array([[3.0], [0.0], [3.0]]), np.arange(9.0)[:, np.newaxis]
     )
     assert np.array_equal(apart[0], RING.space.distances_from(3))
     assert np.array_equal(apart[0], apart[2])

@@ -9,7 +9,7 @@ from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.field import _offset_error, _Scene, fit_field
-from sfumato.sensing.diagnostics.field_sensors import remove_offset, suspects, whitened
+from sfumato.sensing.diagnostics.field_sensors import faulty_sensors, remove_offset, whitened
 from sfumato.sensing.diagnostics.field_sparse import few_sources
 from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
 from sfumato.sensing.model.operators.heat_line import heat_line
@@ -17,8 +17,8 @@ from sfumato.sensing.model.operators.heat_plane import heat_plane
 from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.operators.protocol import part_of
 from sfumato.sensing.planning.synthetic import block_graph, synthetic_sources
+from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.distance import emd_of
-from sfumato.sensing.recovery.estimate import Estimate, places_of
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.tracking.average import combine
 from sfumato.spaces import Grid, Line
@@ -84,11 +84,11 @@ def test_well_sensors_are_suspected_at_the_level_and_no_more(rng: np.random.Gene
     for _ in range(trials):
         y = HALL.readings(synthetic_sources(HALL.space, int(rng.integers(1, 9)), rng=rng))
         y += 3 + SIGMA * rng.standard_normal(50)
-        wrong += bool(suspects(HALL, y, sigma=SIGMA, offset=True, level=0.4))
+        wrong += bool(faulty_sensors(HALL, y, sigma=SIGMA, offset=True, level=0.4))
         rounds = HALL.readings(
             synthetic_sources(HALL.space, 2, rng=rng)
         ) + SIGMA * rng.standard_normal((4, 50))
-        drifting += bool(suspects(HALL, rounds, sigma=SIGMA, level=0.4))
+        drifting += bool(faulty_sensors(HALL, rounds, sigma=SIGMA, level=0.4))
     # The largest of 50 nearly independent ones: 1 - (1 - 0.4 / 50)^50 = 0.331; of three tests each,
     # less.
     assert_share(wrong, trials, 0.33, rivals=[0.12, 0.6])
@@ -99,14 +99,14 @@ def test_well_sensors_are_suspected_at_the_level_and_no_more(rng: np.random.Gene
 def test_bad_sensors_are_found_one_after_another(rng: np.random.Generator) -> None:
     y = HALL.readings(synthetic_sources(HALL.space, 3, rng=rng)) + SIGMA * rng.standard_normal(50)
     y[[10, 11, 40]] += [1.0, 1.0, -0.8]  # 15 and 12 deviations
-    found = suspects(HALL, y, sigma=SIGMA)
+    found = faulty_sensors(HALL, y, sigma=SIGMA)
     assert {suspect.sensor for suspect in found} == {"10", "11", "40"}
     assert all(suspect.p_value < 0.01 and suspect.shows == "level" for suspect in found)
     off = {suspect.sensor: (suspect.off, suspect.off_error) for suspect in found}
     for sensor, true in {"10": 1.0, "11": 1.0, "40": -0.8}.items():
         assert abs(off[sensor][0] - true) < 5 * off[sensor][1] < 0.6
     assert (
-        len(suspects(HALL, 10 * rng.standard_normal(50), sigma=SIGMA)) == 13
+        len(faulty_sensors(HALL, 10 * rng.standard_normal(50), sigma=SIGMA)) == 13
     )  # a quarter, and no more
 
 
@@ -124,7 +124,7 @@ def test_rounds_show_what_one_cannot_off_drifting_and_dead(rng: np.random.Genera
     dead = rounds.copy()
     dead[:, 20] = SIGMA * rng.standard_normal(25)
     for kind, values in (("level", off), ("drift", drift), ("loose", stuck), ("dead", dead)):
-        (found,) = suspects(HALL, values, sigma=SIGMA)
+        (found,) = faulty_sensors(HALL, values, sigma=SIGMA)
         assert (found.sensor, found.shows) == ("20", kind)
         word = {
             "level": "reads +",
@@ -133,8 +133,8 @@ def test_rounds_show_what_one_cannot_off_drifting_and_dead(rng: np.random.Genera
             "dead": "reads nothing but noise",
         }[kind]
         assert found.message.startswith(f"sensor '20' {word}")
-    assert not suspects(HALL, off[0], sigma=SIGMA)
-    assert not suspects(
+    assert not faulty_sensors(HALL, off[0], sigma=SIGMA)
+    assert not faulty_sensors(
         HALL, drift[8:16], sigma=SIGMA
     )  # a third of the rounds: 2.2 deviations of their slope
 
@@ -148,7 +148,9 @@ def test_a_sensor_that_is_a_little_off_where_nothing_is_to_be_read_is_not_called
     for _ in range(60):
         rounds = sharp.columns([80])[:, 0] + SIGMA * rng.standard_normal((24, 50))
         rounds[:, 5] += 1.2 * SIGMA
-        found += [one.shows for one in suspects(sharp, rounds, sigma=SIGMA) if one.sensor == "5"]
+        found += [
+            one.shows for one in faulty_sensors(sharp, rounds, sigma=SIGMA) if one.sensor == "5"
+        ]
     assert len(found) > 30
     assert "dead" not in found
 
@@ -165,7 +167,7 @@ def test_what_a_bad_sensor_is_off_by_is_estimated_without_bias_and_as_well_as_sa
         scene = HALL.readings(synthetic_sources(HALL.space, 3, rng=rng))
         rounds = scene + sigmas[:, np.newaxis] * rng.standard_normal((6, 50))
         rounds[:, 17] += 1.0 + 0.3 * number
-        (found,) = suspects(HALL, rounds, sigma=sigmas, level=1e-6)
+        (found,) = faulty_sensors(HALL, rounds, sigma=sigmas, level=1e-6)
         assert found.drift is not None
         assert found.drift_error is not None
         weights = 1 / sigmas**2
@@ -185,9 +187,9 @@ def test_what_a_bad_sensor_is_off_by_is_estimated_without_bias_and_as_well_as_sa
 def test_of_two_sensors_beyond_doubles_the_worse_goes_first() -> None:
     y = np.zeros(50)
     y[[20, 21]] = [300.0, 1000.0]
-    first, *_ = suspects(HALL, y, sigma=0.1)
+    first, *_ = faulty_sensors(HALL, y, sigma=0.1)
     assert (first.sensor, first.p_value) == ("21", 0)
-    first, *_ = suspects(HALL, np.vstack([y, -y, y, -y]), sigma=0.1)  # by its squares
+    first, *_ = faulty_sensors(HALL, np.vstack([y, -y, y, -y]), sigma=0.1)  # by its squares
     assert (first.sensor, first.shows) == ("21", "loose")
 
 
@@ -201,7 +203,7 @@ def test_a_field_of_rounds_is_that_of_their_combination_without_a_drifting_senso
     rounds = HALL.readings(truth) + 0.2 + sigmas[:, np.newaxis] * rng.standard_normal((4, 50))
     rounds[:, 40] += 20 * SIGMA * np.array([-1.5, -0.5, 0.5, 1.5])
     found = fit_field(HALL, rounds, sigma=sigmas, offset=0.2)
-    assert [(one.sensor, one.shows) for one in found.suspects] == [("40", "drift")]
+    assert [(one.sensor, one.shows) for one in found.faulty_sensors] == [("40", "drift")]
     mean, sigma = combine(np.delete(rounds, 40, axis=1), sigmas)
     assert found.sigma == sigma
     assert found.readings + found.offset == pytest.approx(mean, rel=1e-14)
@@ -256,8 +258,8 @@ def test_the_time_of_one_source_lies_in_its_interval(rng: np.random.Generator) -
         low, high = found.interval
         hits += low <= 0.03 <= high
         sharper += low <= 0.045 <= high
-        assert found.at_most is not None
-        assert found.at_most >= 0.03
+        assert found.time_is_below is not None
+        assert found.time_is_below >= 0.03
     # 0.995 by the chi-square law at 7.8; the rival, the time times 1.5, is far outside in most
     # draws.
     assert_share(hits, 40, 0.99, rivals=[0.35])
@@ -273,10 +275,10 @@ def test_a_field_with_everything_wrong_is_mended(rng: np.random.Generator) -> No
         dead = int(np.argmax(y))
         y[dead] = 0.0
         found = fit_field(HALL, y, sigma=SIGMA, times=TIMES, offset=0.3)
-        assert str(dead) in {suspect.sensor for suspect in found.suspects}
+        assert str(dead) in {suspect.sensor for suspect in found.faulty_sensors}
         assert abs(found.offset - 0.2) < 0.15  # its deviation is 0.02 over 30 draws
         assert str(dead) not in found.operator.sensors.names
-        assert len(found.readings) == found.operator.shape[0] == 50 - len(found.suspects)
+        assert len(found.readings) == found.operator.shape[0] == 50 - len(found.faulty_sensors)
         assert any("promise of privacy was weaker" in line for line in found.messages)
         before += _distance(HALL, y, f)
         after += _distance(found.operator, found.readings, f)
@@ -288,7 +290,7 @@ def _distance(operator: object, y: np.ndarray, truth: np.ndarray) -> float:
     seen = recover(operator, y, sigma=SIGMA)  # type: ignore[arg-type]
     if seen.status == "optimal":
         return emd_of(seen, truth)
-    return emd_of(Estimate(HALL, places_of(HALL.space, np.arange(100)), np.ones(100)), truth)
+    return emd_of(Estimate(HALL, HALL.space.places(np.arange(100)), np.ones(100)), truth)
 
 
 @pytest.mark.unit
@@ -380,7 +382,7 @@ def test_what_cannot_be_fitted_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="`max_mass` must be"):
         fit_field(HALL, y, sigma=1.0, max_mass=0.0)
     with pytest.raises(InvalidParameter, match="level must be"):
-        suspects(HALL, y, sigma=1.0, level=1.0)
+        faulty_sensors(HALL, y, sigma=1.0, level=1.0)
     one = heat_line(sources=20, sensors=np.array([0.5]), diffusion_time=0.05)
     with pytest.raises(InvalidParameter, match=r"2 sensors or more .* no field was fitted"):
         fit_field(one, [0.0], sigma=1.0, offset=1.0)

@@ -171,9 +171,9 @@ def test_bounds_hold_at_places_at_random(seed: int, wide: float, sensors: int) -
             for orders in columns
         ]
         sizes = np.linalg.norm(np.stack(parts, axis=2), ord=2, axis=(1, 2))
-        assert (sizes <= found.most).all()
-        assert sizes[0] == pytest.approx(found.found, rel=1e-9)
-        assert found.most <= found.found * (1.06) + 1e-140
+        assert (sizes <= found.bound).all()
+        assert sizes[0] == pytest.approx(found.attained, rel=1e-9)
+        assert found.bound <= found.attained * (1.06) + 1e-140
 
 
 @pytest.mark.property

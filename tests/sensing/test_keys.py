@@ -21,7 +21,7 @@ import pytest
 from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
 from sfumato.files import leftovers
 from sfumato.sensing.release.keys import (
-    MOST_STEPS,
+    MAX_STEPS,
     STRIDE,
     Device,
     MasterKey,
@@ -221,7 +221,7 @@ def test_other_refusals(master: MasterKey, tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="printable"):
         master.device("")
     with pytest.raises(InvalidParameter, match="rotate"):
-        master.device("door", step=MOST_STEPS + 1)
+        master.device("door", step=MAX_STEPS + 1)
     with pytest.raises(InvalidInput, match="No such file"):
         read_master_key(tmp_path / "none")
     with pytest.raises(InvalidInput, match="No such file"):
@@ -230,7 +230,7 @@ def test_other_refusals(master: MasterKey, tmp_path: Path) -> None:
     (tmp_path / "m.key").write_text(json.dumps(damaged))
     with pytest.raises(InvalidInput, match="its id is another's"):
         read_master_key(tmp_path / "m.key")
-    worn = {"format": "sfumato-device-key/1", "id": "a", "device": "d", "step": MOST_STEPS + 1}
+    worn = {"format": "sfumato-device-key/1", "id": "a", "device": "d", "step": MAX_STEPS + 1}
     (tmp_path / "d.key").write_text(json.dumps({**worn, "key": master.key.hex()}))
     with pytest.raises(NoiseExhausted, match="rotate"):
         Device(tmp_path / "d.key")

@@ -209,7 +209,7 @@ def test_less_noise_in_some_sensors_is_no_misfit_where_it_was_said(
     trials, warned, rival = 100, 0, 0
     for _ in range(trials):
         y = line.columns([int(rng.integers(100))])[:, 0] + sigmas * rng.standard_normal(100)
-        warned += bool(misfit(line, y, sigma=0.4, least_sigma=0.1).message)
+        warned += bool(misfit(line, y, sigma=0.4, min_sigma=0.1).message)
         rival += bool(misfit(line, y, sigma=0.4).message)
     assert warned == 0
     assert_share(rival, trials, 0.53, rivals=[0.05])

@@ -16,8 +16,8 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.sensing import graph_diffusion, heat_line, heat_plane, linear
 from sfumato.sensing.diagnostics.mixing import judge
+from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.distance import emd_of
-from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
 from sfumato.sensing.recovery.estimators.bayes_median import bayes_median, median_shares
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.recovery.estimators.posterior import MOVES, posterior
@@ -182,19 +182,19 @@ def test_the_line_median_is_least_of_all(rng: np.random.Generator) -> None:
         for row, mass in zip(other, few.masses, strict=False):
             held = row >= 0
             rival = Estimate(
-                few.operator, places_of(line, row[held]), np.ones(held.sum()) + 0 * mass[held]
+                few.operator, line.places(row[held]), np.ones(held.sum()) + 0 * mass[held]
             )
             assert least <= mean_distance(few, rival) + 1e-9
     found = recover(few.operator, few.readings, sigma=few.sigma)
-    rival = Estimate(few.operator, places_of(line, found.support), found.estimate[found.support])
+    rival = Estimate(few.operator, line.places(found.support), found.estimate[found.support])
     assert least <= mean_distance(few, rival)
     held = np.unique(few.cells[few.cells >= 0])
-    apart = distances_between(line, places_of(line, held), places_of(line, held))
+    apart = line.distances_between(line.places(held), line.places(held))
     draws = [
         (apart[:, np.searchsorted(held, row[row >= 0])], mass[row >= 0] / mass.sum())
         for row, mass in zip(few.cells, few.masses, strict=True)
     ]
-    program = Estimate(few.operator, places_of(line, held), median_shares(draws) + 1e-15)
+    program = Estimate(few.operator, line.places(held), median_shares(draws) + 1e-15)
     # The line's answer has 200 levels of mass: each may be off by its half at both of its ends.
     assert mean_distance(few, program) <= least + 1e-6
     assert least <= mean_distance(few, program) + 1 / 200
@@ -266,11 +266,9 @@ def test_one_clear_source_is_found_everywhere(rng: np.random.Generator) -> None:
         assert beliefs.known > 0.5
         low, high = beliefs.total(0.999)
         assert low - 0.2 <= 1 <= high + 0.2
-        place = places_of(operator.space, np.array([cell]))
+        place = operator.space.places(np.array([cell]))
         spacing = np.sort(
-            distances_between(
-                operator.space, place, places_of(operator.space, np.arange(truth.size))
-            )
+            operator.space.distances_between(place, operator.space.places(np.arange(truth.size)))
         )
         assert beliefs.near(place[0], float(spacing[0, 8])) > 0.9
         assert emd_of(bayes_median(beliefs), truth) <= spacing[0, 8]

@@ -108,7 +108,7 @@ def test_cells_may_be_as_fine_as_one_likes() -> None:
 def test_the_radius_does_not_jump_where_not_all_directions_are_found(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RADIUS, "MOST_READINGS", 500)
+    monkeypatch.setattr(RADIUS, "MAX_READINGS", 500)
     over = []
     for n in (500, 501):
         ring = graph_diffusion(Graph([(i, (i + 1) % n) for i in range(n)]), 30.0)
@@ -134,7 +134,7 @@ def test_leading_directions_are_those_of_the_whole_matrix(
     matrix = (left * np.geomspace(1000, 100, 10)) @ right.T + weak
     y = rng.standard_normal(400)
     whole = default_radius(linear(matrix, Line(300)), y, 1.0)
-    monkeypatch.setattr(RADIUS, "MOST_READINGS", 50)
+    monkeypatch.setattr(RADIUS, "MAX_READINGS", 50)
     assert default_radius(linear(matrix, Line(300)), y, 1.0) == pytest.approx(whole, rel=1e-6)
     plain = default_radius(linear(aslinearoperator(matrix), Line(300)), y, 1.0)
     assert plain == pytest.approx(whole, rel=1e-6)

@@ -26,8 +26,7 @@ from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.certificate import Recovery
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.recovery.radius import default_radius, papers_radius
-from sfumato.sensing.recovery.solver import certify, compress, exchange
-from sfumato.sensing.recovery.solver import operator_cache as kept
+from sfumato.sensing.recovery.solver import certify, compress, exchange, operator_cache
 from sfumato.sensing.recovery.solver.norms import LONG, length
 from sfumato.sensing.recovery.solver.price import prices, worth_adding
 from sfumato.sensing.recovery.verify import check
@@ -220,10 +219,10 @@ def test_nothing_is_kept_on_an_operator(rng: np.random.Generator) -> None:
     recover(line, noisy(line, rng), sigma=0.1)
     assert (set(line.__dict__), pickle.dumps(line)) == before
     key = id(line)
-    assert {"range", "first block", "directions"} <= set(kept._KEPT[key][1])
+    assert {"range", "first block", "directions"} <= set(operator_cache._CACHE[key][1])
     del line
     gc.collect()
-    assert key not in kept._KEPT
+    assert key not in operator_cache._CACHE
 
 
 @pytest.mark.unit

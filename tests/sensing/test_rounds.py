@@ -20,13 +20,13 @@ from sfumato.privacy import (
     compose,
     gaussian_sigma,
 )
-from sfumato.privacy.accounting import gaussian_delta, pld
+from sfumato.privacy.accounting import pld
 from sfumato.privacy.ledger import Spent
 from sfumato.privacy.ledger.budget import charge
 from sfumato.sensing.model.operators.heat_line import heat_line
 from sfumato.sensing.model.sensitivity import Sensitivity, sensitivity
 from sfumato.sensing.release.noise_plan import NoisePlan, plan_noise
-from sfumato.sensing.release.rounds import DAY, cost_after, noise_for
+from sfumato.sensing.release.rounds import DAY, cost_after, share_of
 
 LINE = heat_line(sources=100, sensors=50, diffusion_time=0.05)
 
@@ -110,38 +110,14 @@ def test_rho_adds_up_and_nothing_more_is_claimed() -> None:
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("readings", [1, 24, 1440])
-def test_noise_for_many_readings_is_the_least_that_keeps_the_loss(readings: int) -> None:
-    found = noise_for(moved(), readings, loss=ApproxDP(1, "1e-6"))
-    far = Fraction(moved().l2) ** 2 * readings
-    with mpmath.workdps(40):
-        for noise, keeps in ((found.sigma, True), (found.sigma * (1 - 1e-12), False)):
-            shift = mpmath.sqrt(mpmath.mpf(far.numerator) / far.denominator) / mpmath.mpf(noise)
-            assert (exact_delta(1.0, shift) <= mpmath.mpf("1e-6")) is keeps
-    assert found.sigma < found.ledger_sigma < 1.2 * found.sigma
-
-
-@pytest.mark.unit
 def test_a_ledger_lets_so_many_through_and_not_one_more() -> None:
     budget, readings = ApproxDP(1, "1e-6"), 24
-    found = noise_for(moved(), readings, loss=budget)
-    each = Fraction(moved().l2) ** 2 / (2 * Fraction(found.ledger_sigma) ** 2)
-    assert each <= found.rho
+    each = share_of(budget, readings)
     spent = Spent()
     for _ in range(readings):
-        spent = charge(budget, spent, ZCDP(found.rho))
+        spent = charge(budget, spent, each)
     with pytest.raises(BudgetExceeded):
-        charge(budget, spent, ZCDP(found.rho))
-
-
-@pytest.mark.unit
-def test_noise_for_a_plan_counts_its_lattice_and_rho_as_it_is() -> None:
-    plan = planned(ApproxDP(1, "1e-6"))
-    with_lattice = noise_for(plan, 24, loss=ApproxDP(1, "1e-6")).sigma
-    assert noise_for(moved(), 24, loss=ApproxDP(1, "1e-6")).sigma < with_lattice < 5 * plan.sigma
-    by_rho = noise_for(moved(), 50, loss=ZCDP("0.5"))
-    assert by_rho.sigma == by_rho.ledger_sigma == pytest.approx(moved().l2 * 50**0.5, rel=1e-12)
-    assert gaussian_delta(5, sigma=by_rho.sigma, sensitivity=moved().l2) < 1e-6
+        charge(budget, spent, each)
 
 
 @pytest.mark.unit
@@ -155,6 +131,4 @@ def test_what_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="Gaussian noise costs"):
         cost_after(PureDP(1))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="readings must be"):
-        noise_for(moved(), 0, loss=ZCDP(1))
-    with pytest.raises(InvalidParameter, match="nothing"):
-        noise_for(moved(), 1, loss=ZCDP(0))
+        share_of(ZCDP(1), 0)

@@ -26,12 +26,12 @@ from sfumato.sensing.planning.synthetic import block_graph, synthetic_sources
 from sfumato.sensing.recovery.answer import (
     Answer,
     CredibleRegion,
+    Estimate,
     SourceBeliefs,
     nearest_cells,
     on_cells,
 )
 from sfumato.sensing.recovery.distance import emd_of
-from sfumato.sensing.recovery.estimate import Estimate, places_of
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.recovery.verify import check
 from sfumato.sensing.results.recovery import FORMAT, RecoveryResult, read_recovery
@@ -258,7 +258,7 @@ def answered(kind: str) -> RecoveryResult:
     """With an answer between the cells where there is a between, a band, and something of its own."""
     saved = saved_of(kind)
     space = saved.site.operator.space
-    places = places_of(space, np.array([1, 2]))
+    places = space.places(np.array([1, 2]))
     if kind not in ("graph", "points"):
         places = places + 0.01
     answer = Answer(

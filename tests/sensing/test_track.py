@@ -22,7 +22,6 @@ from sfumato.sensing.model.operators.heat_plane import heat_plane
 from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.distance import emd_of
-from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.release.rounds import cost_after
 from sfumato.sensing.tracking.average import combine
@@ -47,8 +46,8 @@ SMALL: dict[str, Operator] = {
 
 
 def steps_by_hand(operator: Operator, speed: float) -> FloatArray:
-    places = places_of(operator.space, np.arange(operator.shape[1]))
-    law = np.exp(-0.5 * (distances_between(operator.space, places, places) / speed) ** 2)
+    places = operator.space.places(np.arange(operator.shape[1]))
+    law = np.exp(-0.5 * (operator.space.distances_between(places, places) / speed) ** 2)
     return np.asarray((1 - JUMP) * law / law.sum(axis=1, keepdims=True) + JUMP / len(law))
 
 
@@ -224,8 +223,8 @@ def test_chains_with_other_steps_disagree_and_keep_their_names(
         masses = np.tile([0.4, 0.9] if path[0, 0] == 40 else [0.9, 0.4], (10, 1))
         chains.append((fits, moved, np.tile(path, (10, 1, 1)), masses, np.full(10, 0.03)))
     read, sigma = np.zeros((8, 25)), np.ones(8)
-    places = places_of(line.space, np.arange(50))
-    apart = distances_between(line.space, places, places)
+    places = line.space.places(np.arange(50))
+    apart = line.space.distances_between(places, places)
     scene = Walks(line.columns(np.arange(50)), read, sigma, apart, np.array([0.03]), 1.0)
     given = iter(chains)
     monkeypatch.setattr(

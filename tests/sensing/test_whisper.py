@@ -22,13 +22,13 @@ from sfumato.sensing.planning.synthetic import block_graph
 from sfumato.sensing.whisper import (
     Spread,
     WhisperAnswers,
-    merged_answers,
     start_loss,
     whisper_cascade,
     whisper_posterior,
     whisper_release,
     whisper_spread,
 )
+from sfumato.sensing.whisper.answers import merged_answers
 from sfumato.spaces import Graph
 
 ROADS = Path(__file__).resolve().parents[3] / "shared/data/graphs/minnesota_road_edges.csv"

@@ -2,7 +2,7 @@ from .assertion import assert_claim, assert_private
 from .boxes.box import Box, CommandBox, FunctionBox, Pair, SampleBox
 from .boxes.pairs import Histograms, Inputs, Lists, Numbers, Queries
 from .catalogue.self_test import SelfTest, selftest
-from .claims import EpsilonDelta, allowed_deltas, implied, is_random, parse_claim
+from .claims import EpsilonDelta, implied, is_random, parse_claim
 from .codec import read_verdict
 from .fixed.bound import lower_bound
 from .fixed.delta_profile import profile
@@ -11,9 +11,10 @@ from .property_testing.certificate import certify
 from .results import AuditPlan, AuditResult, ReplayResult
 from .sequential.bet import Budget, Look
 from .sequential.refutation import refute
-from .verdict import DeltaBand, Event, LowerBound, Replay, Verdict, Witness
+from .verdict import CONFIDENCE, DeltaBand, Event, LowerBound, Replay, Verdict, Witness
 
 __all__ = [
+    "CONFIDENCE",
     "AuditPlan",
     "AuditResult",
     "Box",
@@ -38,7 +39,6 @@ __all__ = [
     "SelfTest",
     "Verdict",
     "Witness",
-    "allowed_deltas",
     "assert_claim",
     "assert_private",
     "audit_claim",

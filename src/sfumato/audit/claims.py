@@ -157,15 +157,7 @@ def allowed_deltas(claim: Claim, epsilons: Sequence[float]) -> FloatArray:
     3.3]; Gaussian DP has its curve [dong22, cor. 1]; of zCDP an upper bound is taken, between
     points of its own.
 
-    Args:
-        claim: About fixed data.
-        epsilons: At least 0 each.
-
-    Returns:
-        One delta, from 0 to 1, for each epsilon.
-
-    Raises:
-        InvalidParameter: If the claim is about random data.
+    The claim is about fixed data, epsilons are at least 0.
 
     >>> allowed_deltas(Claim(PureDP(1), AddRemoveUser()), [0, 1]).round(4).tolist()
     [0.4621, 0.0]

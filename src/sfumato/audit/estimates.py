@@ -1,18 +1,20 @@
-"""What may follow a verdict: a lower bound of epsilon and a band of delta, on the worst pair."""
+"""What may follow a verdict, in the time left: a lower bound of epsilon, a band of delta of the worst pair."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sfumato.audit.boxes.box import Box, Pair, SampleBox
 from sfumato.audit.boxes.pairs import Inputs
 from sfumato.audit.claims import implied
 from sfumato.audit.fixed.bound import MIN_RUNS, lower_bound
 from sfumato.audit.fixed.delta_profile import profile
-from sfumato.audit.pacing import Pace
 from sfumato.audit.results import AuditResult
-from sfumato.audit.sequential.bet import Look
+from sfumato.audit.sequential.bet import Budget, Look
 from sfumato.audit.verdict import Verdict
 from sfumato.privacy import Claim
 
@@ -22,6 +24,50 @@ BOUND_RUNS, BAND_RUNS = 400_000, 200_000
 """Runs of a lower bound and of a band, at most."""
 BAND_POINTS = 9
 """Epsilons of a band; each takes its share of the error that is allowed."""
+NOTICEABLE = 0.03
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Time for what follows a bet: the budget's once more, for all parts together."""
+
+    box: Box
+    budget: Budget
+    begun: float
+    rate: list[float] = field(default_factory=list)
+
+    def runs(self, pair: Pair, max_runs: int, *, parts: int) -> int:
+        """Runs of the next of so many parts, both inputs together, at the speed of a few thrown away.
+
+        Half of a part's time is left for what is computed from its runs.
+        """
+        if isinstance(self.box, SampleBox):
+            return min(max_runs, 2 * min(len(self.box.first), len(self.box.second)))
+        if self.budget.seconds is None:
+            return min(max_runs, self.budget.runs)
+        left = self.budget.seconds - (time.monotonic() - self.begun)
+        if left <= 0:
+            return 0
+        if not self.rate:
+            self.rate.append(speed(self.box, pair.first, min(max_runs, self.budget.runs) // 4))
+        return min(max_runs, self.budget.runs, int(left / parts / 2 * self.rate[0]))
+
+
+def speed(box: Box, data: Any, max_runs: int) -> float:
+    """Runs a second, of as few as tell; the best of a few times, since whatever else runs slows down some."""
+    size = 1
+    while True:
+        seconds = math.inf
+        for _ in range(TRIES):
+            begun = time.monotonic()
+            box.run(data, size)
+            seconds = min(seconds, time.monotonic() - begun)
+            if seconds < NOTICEABLE:
+                break
+        if seconds >= NOTICEABLE or size >= max_runs:
+            return size / max(seconds, 1e-6)
+        size *= 4
 
 
 def with_bound(

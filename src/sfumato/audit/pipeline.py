@@ -27,19 +27,20 @@ from sfumato.audit.boxes.targets import (
 )
 from sfumato.audit.claims import MAX_EPSILON, as_claim, is_random, traits_of
 from sfumato.audit.codec import read_verdict
-from sfumato.audit.estimates import Watch, tell, with_band, with_bound, worst_pair
-from sfumato.audit.pacing import Pace, speed
-from sfumato.audit.property_testing.certificate import CONFIDENCE, certify
-from sfumato.audit.property_testing.limits import (
-    distinguishing_bound,
-    queries_with_specification,
-    queries_without_information,
+from sfumato.audit.estimates import (
+    Pace,
+    Watch,
+    speed,
+    tell,
+    with_band,
+    with_bound,
+    worst_pair,
 )
 from sfumato.audit.replay import enough_runs, replay
 from sfumato.audit.results import AuditPlan, AuditResult, ReplayResult
 from sfumato.audit.sequential.bet import MAX_RUNS, Budget
 from sfumato.audit.sequential.refutation import refute
-from sfumato.audit.verdict import Verdict
+from sfumato.audit.verdict import CONFIDENCE, Verdict
 from sfumato.errors import InvalidInput, InvalidParameter, NotComparable, Unverifiable
 from sfumato.privacy import ApproxDP, Claim
 
@@ -254,6 +255,8 @@ def plan_audit(
     >>> plan_audit("epsilon=1,delta=0.01", outputs=16, proximity=0.05).total_runs
     173300
     """
+    from sfumato.audit.property_testing import limits
+
     claim = as_claim(claim)
     if not 1 / 2 < confidence < 1:
         raise InvalidParameter(
@@ -267,9 +270,9 @@ def plan_audit(
     asked: dict[str, Any] = {"outputs": outputs, "weight": weight, "error": 1 - confidence}
     try:
         if min_mass is None:
-            required = queries_without_information(claim.loss, proximity=proximity, **asked)
+            required = limits.queries_without_information(claim.loss, proximity=proximity, **asked)
         else:
-            required = queries_with_specification(
+            required = limits.queries_with_specification(
                 claim.loss, proximity=proximity, min_mass=min_mass, **asked
             )
     except (Unverifiable, NotComparable) as problem:
@@ -307,6 +310,8 @@ def _certified(
     rng: np.random.Generator | None,
 ) -> Verdict:
     """What the testers say, unless the time is too short to begin."""
+    from sfumato.audit.property_testing.certificate import certify
+
     data = None if options.data is None else _source(options.data)
     if data is not None and rng is None:
         raise InvalidParameter("random data needs rng, got None; nothing was run")
@@ -367,6 +372,8 @@ def _source(given: Callable[..., Any] | str) -> Callable[[Any], Pair]:
 
 def _distinguishing_runs(claim: Claim, proximity: float, error: float) -> int:
     """Verifying is as hard as distinguishing: with fewer runs nobody breaks what is that far off."""
+    from sfumato.audit.property_testing.limits import distinguishing_bound
+
     traits = traits_of(claim.loss)
     if traits.pure or traits.tested is None or not 0 < traits.tested.delta + proximity < 1:
         return 1
@@ -376,6 +383,8 @@ def _distinguishing_runs(claim: Claim, proximity: float, error: float) -> int:
 
 def _instead_runs(claim: Claim, asked: dict[str, Any]) -> int | None:
     """Runs that certify the epsilon of a pure claim with a small delta."""
+    from sfumato.audit.property_testing.limits import queries_without_information
+
     traits = traits_of(claim.loss)
     if not traits.pure or traits.gamma is not None or traits.tested is None:
         return None

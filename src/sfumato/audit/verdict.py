@@ -17,6 +17,8 @@ from sfumato.audit.claims import Certified, EpsilonDelta
 from sfumato.audit.fixed.ratio import NUISANCE
 from sfumato.privacy import Claim
 
+CONFIDENCE = 0.99
+"""That of a verdict, if nothing else is asked for: one false claim of a hundred is certified, at most."""
 Kind = Literal["REFUTED", "NOT_REFUTED", "CERTIFIED", "INCONCLUSIVE"]
 
 

@@ -8,7 +8,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
@@ -138,6 +138,26 @@ def working(message: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(message, total=None)
         yield lambda told: progress.update(task, description=f"{message}: {told}")
+
+
+@contextmanager
+def watching(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """For pipelines that say what they are doing: each step is `working` until the next begins.
+
+    A message "step: 4 of 9" after the message "step" is progress within it.
+    """
+    step, further = "", None
+    with ExitStack() as stack:
+
+        def watch(message: str) -> None:
+            nonlocal step, further
+            if further is not None and message.startswith(f"{step}: "):
+                further(message.removeprefix(f"{step}: "))
+                return
+            stack.close()
+            step, further = message, stack.enter_context(working(message, quiet=quiet))
+
+        yield watch
 
 
 def show(result: dict[str, Any], text: Any, *, json: bool) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Literal, ParamSpec, TypeVar
@@ -13,7 +12,7 @@ from typing import Annotated, Literal, ParamSpec, TypeVar
 import typer
 
 from sfumato._random import generator
-from sfumato.cli.console import Json, Quiet, say, sentences, show, working
+from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.errors import InvalidParameter
 from sfumato.files import check_outputs, check_writable, write_file
 
@@ -121,7 +120,7 @@ def blocks(
             f"private blocks need both --epsilon and --ledger, got no {missing}; nothing was read"
         )
     number, ends = _number(k), _ends(columns)
-    with _steps(quiet=quiet) as watch:
+    with watching(quiet=quiet) as watch:
         if epsilon and ledger is not None:
             found = release_blocks(
                 edges, number, epsilon=epsilon, ledger=ledger, nodes=nodes, columns=ends, watch=watch
@@ -164,7 +163,7 @@ def distance(
     """
     from sfumato.graphon import compare_networks, render_comparison
 
-    with _steps(quiet=quiet or json) as watch:
+    with watching(quiet=quiet or json) as watch:
         found = compare_networks(a, b, _number(k), columns=_ends(columns), watch=watch)
     show(found.to_json(), "\n".join(render_comparison(found)), json=json)
 
@@ -213,7 +212,7 @@ def limits(
     from sfumato.graphon import network_limits, render_limits
 
     check_outputs([plot] if plot else [], {".png"}, reads=[graph], overwrite=overwrite)
-    with _steps(quiet=quiet or json) as watch:
+    with watching(quiet=quiet or json) as watch:
         found = network_limits(
             graph, n=n, k=k, rho=rho, between=between, columns=_ends(columns), watch=watch
         )
@@ -250,18 +249,6 @@ def simulate(
     paths = write_network(drawn, folder).to_json()
     say(f"made up {n:,} nodes and {len(drawn.network.edges):,} edges", quiet=quiet or json)
     show(paths, "\n".join(paths.values()), json=json)
-
-
-@contextmanager
-def _steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Say each step when it begins; on a terminal a clock runs beside it until the next."""
-    with ExitStack() as stack:
-
-        def watch(step: str) -> None:
-            stack.close()
-            stack.enter_context(working(step, quiet=quiet))
-
-        yield watch
 
 
 def _ends(columns: str) -> tuple[str, str] | None:

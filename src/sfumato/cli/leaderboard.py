@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato.cli.audit.live import aside
-from sfumato.cli.console import Json, Quiet, say, sentences, show, working
+from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.heatmap.options import Overwrite, X, Y, four_numbers, keep_apart
 from sfumato.errors import InvalidParameter
 
@@ -100,7 +100,7 @@ def leaderboard(
     for file in files or []:
         keep_apart([out], [], file)
     # What somebody's own function prints goes to stderr; ours print nothing.
-    with _aside(method), _steps(quiet=silent) as watch:
+    with _aside(method), watching(quiet=silent) as watch:
         result = run_leaderboard(
             files or [],
             methods=[name.strip() for name in methods.split(",")] if methods else None,
@@ -121,18 +121,6 @@ def leaderboard(
 
 def _aside(own: Sequence[str] | None) -> AbstractContextManager[None]:
     return aside() if own else nullcontext()
-
-
-@contextmanager
-def _steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A clock beside each step on a terminal, a line for each elsewhere."""
-    with ExitStack() as stack:
-
-        def step(message: str) -> None:
-            stack.close()
-            stack.enter_context(working(message, quiet=quiet))
-
-        yield step
 
 
 def _user_methods(targets: Sequence[str]) -> list[UserMethod]:

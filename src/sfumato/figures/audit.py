@@ -37,7 +37,7 @@ LOWEST, HIGHEST = 1e-9, 1e12  # wealth: what is beyond says no more than that it
 
 
 def draw_wealth(
-    runs: npt.ArrayLike, wealth: npt.ArrayLike, *, needed: float, caption: str, title: str = ""
+    runs: npt.ArrayLike, wealth: npt.ArrayLike, *, required: float, caption: str, title: str = ""
 ) -> bytes:
     """One PNG of a bet against a claim: the wealth after so many runs, and the line at which it is refuted.
 
@@ -47,7 +47,7 @@ def draw_wealth(
     Args:
         runs: How many runs of the mechanism there were at each look, both inputs together.
         wealth: The wealth at each look, at least 0; it begins at 1.
-        needed: The wealth, above 1, at which the claim is refuted.
+        required: The wealth, above 1, at which the claim is refuted.
         caption: Words below the picture, wrapped.
         title: What the panel is called; a usual title if empty.
 
@@ -60,7 +60,7 @@ def draw_wealth(
     """
     x = vector("runs", runs, np.size(runs), "looks")
     y = vector("wealth", wealth, x.size, "looks")
-    if not x.size or not (y >= 0).all() or not 1 < needed < np.inf:
+    if not x.size or not (y >= 0).all() or not 1 < required < np.inf:
         raise InvalidParameter(
             "wealth is at least 0, seen at least once, and what is needed is above 1 and finite; "
             "nothing was drawn"
@@ -71,20 +71,20 @@ def draw_wealth(
     axis.set_yscale("log")
     axis.axhline(1, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     axis.axhline(
-        needed,
+        required,
         color=TRUE,
         linewidth=1.4,
         linestyle=(0, (5, 2)),
-        label=f"refuted at {needed:g}",
+        label=f"refuted at {required:g}",
         zorder=2,
     )
     kept = _kept(shown)
     axis.plot(x[kept], shown[kept], color=FOUND, linewidth=1.5, label="wealth", zorder=3)
-    crossed = np.flatnonzero(y >= needed)
+    crossed = np.flatnonzero(y >= required)
     if crossed.size:
         first = int(crossed[0])
         axis.plot(x[first], shown[first], "o", color=TRUE, markersize=6, zorder=4)
-    low, high = min(0.5, float(shown.min())), max(needed, float(shown.max()))
+    low, high = min(0.5, float(shown.min())), max(required, float(shown.max()))
     axis.set_ylim(low / 1.6, high * (high / low) ** 0.08)
     axis.set_xlim(0, max(float(x.max()) * 1.02, 1.0))
     marks = log_marks(*axis.get_ylim())
@@ -92,7 +92,7 @@ def draw_wealth(
     axis.set_yticks([], minor=True)
     _thousands(axis)
     _labels(axis, "runs of the mechanism, both inputs together", "wealth")
-    key(axis, order=["wealth", f"refuted at {needed:g}"])
+    key(axis, order=["wealth", f"refuted at {required:g}"])
     heading(axis, title or "the bet against the claim")
     return png(figure)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-MOST = 24  # arrows along a side: more cannot be read
+MAX_ARROWS = 24  # arrows along a side: more cannot be read
 SHORTEST = 0.15  # of the longest arrow: below that it is a dot
 
 
@@ -135,7 +135,7 @@ def arrows(east: npt.ArrayLike, north: npt.ArrayLike, shape: tuple[int, ...]) ->
             f"{(rows - 1, columns)}, got {across.shape} and {up.shape}"
         )
     block = 1
-    while max(shape) > MOST * block:
+    while max(shape) > MAX_ARROWS * block:
         block *= 2
     eastward = (np.pad(across, ((0, 0), (1, 0))) + np.pad(across, ((0, 0), (0, 1)))) / 2
     northward = (np.pad(up, ((1, 0), (0, 0))) + np.pad(up, ((0, 1), (0, 0)))) / 2

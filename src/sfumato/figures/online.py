@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDE, HIGH, COLUMNS = 8.0, 3.0, 4
-MOST = len(STYLES)
+MAX_PATHS = len(STYLES)
 TOO_LONG = 1e9  # numbers of more digits are written with a power of ten
 
 
@@ -61,9 +61,9 @@ def regret_picture(
     Raises:
         InvalidParameter: For too many paths, bounds of others, or rounds that do not rise.
     """
-    if not 1 <= len(paths) <= MOST or not bounds.keys() <= paths.keys():
+    if not 1 <= len(paths) <= MAX_PATHS or not bounds.keys() <= paths.keys():
         raise InvalidParameter(
-            f"there must be 1 to {MOST} paths, and each bound must be of one of them, got paths "
+            f"there must be 1 to {MAX_PATHS} paths, and each bound must be of one of them, got paths "
             f"{sorted(paths)} and bounds {sorted(bounds)}; nothing was drawn"
         )
     count = np.size(next(iter(paths.values())))

@@ -1,31 +1,27 @@
 from .atomic import (
     check_writable,
     draft_beside,
-    drafted,
     drafts_beside,
     remove_drafts,
     sync_folder,
     whole_file,
     write_file,
 )
-from .edge_lists import EdgeList, number_edges, read_edge_list, read_nodes, usual_ends
+from .edge_lists import EdgeList, number_edges, read_edge_list, usual_ends
 from .geojson import (
     MAX_BYTES,
     MAX_POSITIONS,
     Feature,
     Polygon,
-    bounds_of,
     features_of,
     number_of,
     polygons_of,
-    read_bounds,
     read_bytes,
-    read_features,
 )
 from .json_codec import decoding, parse_json, read_json, write_json
 from .leftovers import scratch_folder
 from .outputs import check_outputs, keep_paid
-from .tables import Rows, column_of, has_column, numbers_of, read_rows, unique_names, write_table
+from .tables import Rows, column_of, has_column, numbers_of, read_rows, write_table
 
 __all__ = [
     "MAX_BYTES",
@@ -34,13 +30,11 @@ __all__ = [
     "Feature",
     "Polygon",
     "Rows",
-    "bounds_of",
     "check_outputs",
     "check_writable",
     "column_of",
     "decoding",
     "draft_beside",
-    "drafted",
     "drafts_beside",
     "features_of",
     "has_column",
@@ -50,17 +44,13 @@ __all__ = [
     "numbers_of",
     "parse_json",
     "polygons_of",
-    "read_bounds",
     "read_bytes",
     "read_edge_list",
-    "read_features",
     "read_json",
-    "read_nodes",
     "read_rows",
     "remove_drafts",
     "scratch_folder",
     "sync_folder",
-    "unique_names",
     "usual_ends",
     "whole_file",
     "write_file",

@@ -97,18 +97,7 @@ def drafted(
 ) -> Iterator[BinaryIO]:
     """The same for who has words of their own for what goes wrong.
 
-    Args:
-        path: Where; the folder must exist.
-        overwrite: Whether a file of that name gives way; it keeps who may read it.
-        private: Whether only its owner may read it; otherwise as the umask says.
-
-    Yields:
-        The file, open for bytes.
-
-    Raises:
-        OSError: The file exists already (FileExistsError), or cannot be written; nothing was
-        written.
-
+    Raises OSError where the file exists already, or cannot be written: nothing was written then.
     """
     target = Path(path)
     mode = _admitted(target, overwrite=overwrite)

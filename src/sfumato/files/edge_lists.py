@@ -185,16 +185,8 @@ def usual_ends(names: Iterable[str], ends: tuple[str, str] | None = None) -> tup
 def read_nodes(path: str | Path) -> list[str]:
     """Read the names of all nodes of a network.
 
-    Args:
-        path: A table (CSV, TSV, JSON, Parquet) with a column `node`, or with one column of any name;
-            or a plain text with one name on each line.
-
-    Returns:
-        The names, as the file has them.
-
-    Raises:
-        InvalidInput: The file cannot be read, or names no node.
-
+    From a table (CSV, TSV, JSON, Parquet) with a column `node`, or with one column of any name; or from a
+    plain text with one name on each line.
     """
     path = Path(path)
     if path.suffix in PLAIN:

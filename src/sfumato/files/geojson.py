@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,70 +106,10 @@ def features_of(data: bytes, name: str, *, undone: str) -> tuple[Feature, ...]:
 def read_features(path: str | Path, *, undone: str) -> tuple[Feature, ...]:
     """Read the features of a GeoJSON file.
 
-    Args:
-        path: A GeoJSON text (RFC 7946) of at most 128 MiB.
-        undone: What was not done because of a refusal: "nothing was read".
-
-    Returns:
-        Its features; at least one has a position.
-
-    Raises:
-        InvalidInput: The file cannot be read, is no GeoJSON, or has no shape in it.
-
+    A text of at most 128 MiB (RFC 7946); at least one feature has a position. `undone` ends a refusal:
+    "nothing was read".
     """
     return features_of(read_bytes(path, undone=undone), str(path), undone=undone)
-
-
-def bounds_of(features: Iterable[Feature]) -> tuple[float, float, float, float]:
-    """The smallest box around features.
-
-    Args:
-        features: Features of which at least one has a position.
-
-    Returns:
-        West, south, east and north, in the units of the positions.
-
-    Raises:
-        InvalidInput: No feature has a position.
-
-    Example:
-        >>> text = b'{"type": "LineString", "coordinates": [[0, 0], [3, 4]]}'
-        >>> bounds_of(features_of(text, "road.geojson", undone="nothing was read"))
-        (0.0, 0.0, 3.0, 4.0)
-
-    """
-    places = [
-        part
-        for one in features
-        for part in (
-            *(ring for polygon in one.polygons for ring in polygon),
-            *one.lines,
-            one.points,
-        )
-        if len(part)
-    ]
-    if not places:
-        raise InvalidInput("there is no position in these features; nothing was read")
-    low = np.min([part.min(axis=0) for part in places], axis=0)
-    high = np.max([part.max(axis=0) for part in places], axis=0)
-    return float(low[0]), float(low[1]), float(high[0]), float(high[1])
-
-
-def read_bounds(path: str | Path, *, undone: str) -> tuple[float, float, float, float]:
-    """The smallest box around a GeoJSON file.
-
-    Args:
-        path: A GeoJSON text (RFC 7946).
-        undone: What was not done because of a refusal: "nothing was read".
-
-    Returns:
-        West, south, east and north, in the units of its positions.
-
-    Raises:
-        InvalidInput: The file cannot be read, is no GeoJSON, or has no shape in it.
-
-    """
-    return bounds_of(read_features(path, undone=undone))
 
 
 def polygons_of(coordinates: Any) -> tuple[Polygon, ...]:

@@ -160,16 +160,8 @@ def numbers_of(rows: Rows, name: str, path: str | Path) -> list[float]:
 def unique_names(names: Iterable[str]) -> list[str]:
     """Each name once: sorted by number if all are numbers, else in the order they come.
 
-    Args:
-        names: Names, perhaps repeated.
-
-    Returns:
-        The distinct names.
-
-    Example:
-        >>> unique_names(["10", "9", "10"]), unique_names(["b", "a", "b"])
-        (['9', '10'], ['b', 'a'])
-
+    >>> unique_names(["10", "9", "10"]), unique_names(["b", "a", "b"])
+    (['9', '10'], ['b', 'a'])
     """
     once = list(dict.fromkeys(names))
     return sorted(once, key=int) if all(name.isdecimal() for name in once) else once

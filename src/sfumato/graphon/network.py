@@ -110,10 +110,6 @@ class Network:
         rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
         return sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(self.size, self.size))
 
-    def to_graph(self) -> Graph:
-        """The same as a space, every edge of length 1."""
-        return Graph(self.edges, nodes=self.size)
-
 
 @runtime_checkable
 class Networkx(Protocol):

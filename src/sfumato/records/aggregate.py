@@ -12,7 +12,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.privacy import UNITS, Bound, Guarded
 from sfumato.privacy.ledger import Source
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
-from sfumato.records.columns import MOST, Columns, check_columns
+from sfumato.records.columns import MAX_CAP, Columns, check_columns
 from sfumato.records.keys import group_key, user_key
 from sfumato.records.numbers import as_double, double, finite, types_are_hints, without_underflow
 from sfumato.records.periods import Periods, bounded_for, in_periods
@@ -153,7 +153,7 @@ def _sums(rows: Any, columns: Columns, groups: Groups) -> Any:
     if columns.user is None:
         return rows.group_by(place).agg(units=rows.count() * UNITS)
     count = rows.steps.sum() if columns.weight else rows.count()
-    visits = rows.group_by(["user", *place]).agg(count=ibis.least(count.cast("int64"), MOST))
+    visits = rows.group_by(["user", *place]).agg(count=ibis.least(count.cast("int64"), MAX_CAP))
     # At most 2**32 cells of at most 2**30 each: a total stays below 2**63 on engines whose sums
     # wrap.
     whole = (

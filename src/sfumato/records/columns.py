@@ -10,7 +10,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 
 # Per user and cell, counts are clamped to this: times UNITS = 2**20 they stay below 2**53, exact as
 # doubles.
-MOST = 2**30
+MAX_CAP = 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Columns:
             raise InvalidParameter(
                 f"step must lie between 1e-100 and 1e100, got {self.step}; nothing was read"
             )
-        if not 1 <= self.cap <= MOST:
+        if not 1 <= self.cap <= MAX_CAP:
             raise InvalidParameter(
                 f"cap must lie in 1..2**30 steps, got {self.cap}; nothing was read"
             )

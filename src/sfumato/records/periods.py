@@ -18,7 +18,7 @@ from sfumato.records.numbers import types_are_hints
 
 Unit = Literal["hour", "day", "week", "month"]
 
-MOST_PERIODS = 1000
+MAX_PERIODS = 1000
 # All engines hold these in every precision, nanoseconds too, with days to spare; offsets from UTC
 # are whole minutes.
 FIRST_YEAR, LAST_YEAR = 1973, 2199
@@ -81,9 +81,9 @@ class Periods:
                 f"periods end after they begin, got {self.start.isoformat()} to {self.end.isoformat()}; "
                 "nothing was read"
             )
-        if not 1 <= self.count <= MOST_PERIODS:
+        if not 1 <= self.count <= MAX_PERIODS:
             raise InvalidParameter(
-                f"periods must number 1 to {MOST_PERIODS}, there are {self.count} {self.unit}s from "
+                f"periods must number 1 to {MAX_PERIODS}, there are {self.count} {self.unit}s from "
                 f"{self.start.isoformat()} to {self.end.isoformat()}; nothing was read"
             )
         if self.time_zone:

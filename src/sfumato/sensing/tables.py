@@ -36,14 +36,7 @@ class Frame(Protocol):
 def read_sensors(path: str | Path) -> Sensors:
     """Read the sensors of a table.
 
-    Args:
-        path: A table with columns sensor and x, or sensor, x and y.
-
-    Returns:
-        The sensors, in the order of the rows.
-
-    Raises:
-        InvalidInput: There is no such table, or a sensor without a place.
+    A table with columns sensor and x, or sensor, x and y; in the order of the rows.
     """
     rows = read_rows(path)
     axes = [axis for axis in AXES if has_column(rows, axis)]
@@ -60,12 +53,8 @@ def read_graph(
 ) -> tuple[Graph, tuple[str, ...], FloatArray | None]:
     """Read a graph for diffusion.
 
-    Args:
-        path: An edge list with columns u and v, perhaps length and weight.
-        largest_part: Whether to keep only the largest connected part.
-
-    Returns:
-        The graph, the names of its nodes, and weights of its edges (None where all are 1).
+    An edge list with columns u and v, perhaps length and weight. The graph, the names of its nodes, and
+    weights of its edges (None where all are 1).
     """
     from sfumato.spaces import Graph
 

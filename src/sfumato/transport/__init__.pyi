@@ -1,6 +1,6 @@
 from .bounds import normalized_error, tree_bound
 from .distance import emd, emd_norm, solve_on
-from .mass_files import Masses, read_masses
+from .mass_files import Masses
 from .pipeline import SpaceName, check_space_options, compare_masses
 from .points import emd_apart, emd_euclidean
 from .render import render_emd
@@ -20,7 +20,6 @@ __all__ = [
     "emd_euclidean",
     "emd_norm",
     "normalized_error",
-    "read_masses",
     "render_emd",
     "solve_on",
     "tree_bound",

@@ -57,16 +57,9 @@ def grid_levels(shape: tuple[int, ...]) -> int | None:
 def read_masses(path: str | Path) -> FloatArray:
     """Read masses from a file.
 
-    Args:
-        path: .npy with an array of real numbers, .csv with rows of numbers (the first row may be
-            names), or a grey .png, where white is most and the first row is the north.
-
-    Returns:
-        A list [cells], or an image [row, column] with row 0 in the south; finite and not negative.
-
-    Raises:
-        InvalidInput: The file cannot be read, or holds anything else.
-
+    .npy with an array of real numbers, .csv with rows of numbers (the first row may be names), or a grey
+    .png, where white is most and the first row is the north. A list [cells], or an image [row, column] with
+    row 0 in the south; finite and not negative.
     """
     file = Path(path)
     read = {".npy": _npy, ".csv": _csv, ".png": _png}.get(file.suffix.lower())
@@ -94,16 +87,7 @@ def read_masses(path: str | Path) -> FloatArray:
 def read_graph(path: str | Path, nodes: int) -> Graph:
     """Read a graph whose nodes are numbers.
 
-    Args:
-        path: CSV: two nodes, counted from 0, and perhaps a length in each row.
-        nodes: How many nodes there are.
-
-    Returns:
-        The graph.
-
-    Raises:
-        InvalidInput: The file is no such table, or joins nodes that are not there.
-
+    CSV: two nodes, counted from 0, and perhaps a length in each row.
     """
     file = Path(path)
     table = _table(file)

@@ -228,18 +228,7 @@ def _number(word: str) -> float | str:
 
 
 def function_box(target: str | Callable[..., Any]) -> FunctionBox:
-    """A box of a function, or of the one that `module:function` names.
-
-    Args:
-        target: A function of the data, or its name.
-
-    Returns:
-        The box.
-
-    Raises:
-        InvalidParameter: If the name is not module:function.
-        InvalidInput: If it cannot be loaded or is no function.
-    """
+    """A box of a function, or of the one that `module:function` names."""
     if callable(target):
         return FunctionBox(target, getattr(target, "__qualname__", repr(target)))
     module, _, name = target.partition(":")
@@ -261,16 +250,6 @@ def read_samples(first: Path, second: Path) -> SampleBox:
 
     The outputs of either file are put in a fixed order that depends on their number alone, as if
     shuffled: in a sorted file those that come first are not like the others.
-
-    Args:
-        first: A file of outputs on one input.
-        second: A file of outputs on its neighbor.
-
-    Returns:
-        The box.
-
-    Raises:
-        InvalidInput: If a file cannot be read, has a header, or is given twice.
     """
     held = []
     for side, path in enumerate((first, second)):

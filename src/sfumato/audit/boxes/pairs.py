@@ -282,16 +282,6 @@ def require_relation(inputs: Sequence[Pair] | Inputs, claim: Claim) -> None:
     To be called where a form meets a claim, before any run (`refute`, `assert_private`, the command
     line). Pairs that are given one by one, and forms that leave their relation open, are taken as
     they are.
-
-    Args:
-        inputs: Pairs, or a form.
-        claim: With its relation of neighbors.
-
-    Returns:
-        Nothing, if they go together.
-
-    Raises:
-        InvalidParameter: If the form's pairs are neighbors in another sense.
     """
     if (
         isinstance(inputs, Sequence)

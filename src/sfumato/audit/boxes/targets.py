@@ -53,16 +53,8 @@ class CountedBox:
 def as_mechanism(mechanism: Mechanism) -> Box:
     """What is to be run.
 
-    Args:
-        mechanism: A box; a function of the data; `module:function`; a shell command with {data} in
-            it; or two samples of outputs, as arrays, lists or files with one output a line.
-
-    Returns:
-        The box.
-
-    Raises:
-        InvalidParameter: If it is none of these.
-        InvalidInput: If a module or a file cannot be read.
+    A box; a function of the data; `module:function`; a shell command with {data} in it; or two samples
+    of outputs, as arrays, lists or files with one output a line.
     """
     if isinstance(mechanism, str):
         return command_box(mechanism) if "{data}" in mechanism else target_box(mechanism)

@@ -1,6 +1,6 @@
 from .bound import MIN_RUNS, lower_bound
 from .delta_profile import profile
-from .ratio import epsilon_lower_box, lower_limit, upper_limit
+from .ratio import epsilon_lower_box, lower_limit
 
 __all__ = [
     "MIN_RUNS",
@@ -8,5 +8,4 @@ __all__ = [
     "lower_bound",
     "lower_limit",
     "profile",
-    "upper_limit",
 ]

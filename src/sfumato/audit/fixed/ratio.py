@@ -47,14 +47,6 @@ def lower_limit(hits: int, runs: int, *, level: float) -> float:
 def upper_limit(hits: int, runs: int, *, level: float) -> float:
     """A probability that the true one is above with chance at most level [clopper34].
 
-    Args:
-        hits: From 0 to runs.
-        runs: At least 1.
-        level: Between 0 and 1.
-
-    Returns:
-        The limit, from 0 to 1.
-
     >>> round((1 - upper_limit(0, 10, level=0.05)) ** 10, 9)
     0.05
     """

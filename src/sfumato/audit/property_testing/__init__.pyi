@@ -1,4 +1,4 @@
-from .certificate import CONFIDENCE, certify
+from .certificate import certify
 from .limits import (
     RequiredRuns,
     boundary_pair,
@@ -24,7 +24,6 @@ from .testers import (
 )
 
 __all__ = [
-    "CONFIDENCE",
     "THIRD",
     "Decision",
     "RequiredRuns",

@@ -23,12 +23,10 @@ from sfumato.audit.claims import above, certified_loss, is_random, traits_of
 from sfumato.audit.property_testing.pair_tester import PairTester, Specification, tester_for
 from sfumato.audit.property_testing.repetition import Repetition, amplified, random_plan
 from sfumato.audit.property_testing.testers import Decision
-from sfumato.audit.verdict import Verdict
+from sfumato.audit.verdict import CONFIDENCE, Verdict
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import Claim
 
-CONFIDENCE = 0.99
-"""That of a certificate, if nothing else is asked for: one false claim of a hundred is certified, at most."""
 OTHER_LAWS = (
     "the stated laws are not those of the box, by what was seen; that says nothing of the claim: certify it "
     "with the right laws, or try to refute it without any"

@@ -164,11 +164,7 @@ def tester_for(
     proximity: float,
     specification: Specification | None,
 ) -> PairTester:
-    """The test that suits a claim; claims that none can verify are refused.
-
-    Raises:
-        Unverifiable: If no number of runs decides the claim.
-    """
+    """The test that suits a claim; claims that none can verify are refused."""
     require_countable(claim.loss)
     if specification is None:
         require_verifiable(claim.loss)

@@ -206,7 +206,7 @@ def wealth_picture(verdict: Verdict) -> bytes:
     return draw_wealth(
         path[:, 0],
         path[:, 1],
-        needed=1 / (1 - verdict.confidence),
+        required=1 / (1 - verdict.confidence),
         caption=f"claimed: {verdict.claim.loss}. If that is true, wealth ever reaches the line with chance "
         f"at most {1 - verdict.confidence:.3g}.",
     )

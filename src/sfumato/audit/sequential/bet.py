@@ -16,7 +16,7 @@ from sfumato.audit.boxes.pairs import Inputs
 from sfumato.audit.boxes.runs import Runs, runs_left
 from sfumato.audit.boxes.samples import Encoder, keys_of, spelled
 from sfumato.audit.claims import EpsilonDelta
-from sfumato.audit.sequential.bankroll import Bankroll
+from sfumato.audit.sequential.betting import Bankroll
 from sfumato.audit.sequential.power import required_pairs
 from sfumato.audit.sequential.stakes import (
     NOTHING,

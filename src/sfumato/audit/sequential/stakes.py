@@ -32,9 +32,9 @@ BOLD, SOBER = 1.5, 1.0
 """What of the evidence is taken for luck, as a square of standard deviations."""
 FIT_ANEW = 1.6
 """Scorers are fitted anew when there are so many times as many runs; events are chosen more often."""
-MOST_FITTED = 60_000
+MAX_FITTED = 60_000
 """Numbers of either input that scorers are fitted on; more runs are thinned."""
-MOST_SELECTED = 100_000
+MAX_SELECTED = 100_000
 ODDS = 0.2
 """Before counting, how likely some output of one input alone is held to be, as odds."""
 SLACK = 1
@@ -105,7 +105,7 @@ def fit_anew(rows1: FloatArray, rows2: FloatArray, last: Fitted) -> Fitted:
     if size < FIT_ANEW * last.runs or size < 4:
         return last
     cut = int(FIT * size)
-    stride = -(-cut * rows1.shape[1] // MOST_FITTED)
+    stride = -(-cut * rows1.shape[1] // MAX_FITTED)
     return Fitted(fit_scorers(rows1[:cut:stride], rows2[:cut:stride]), cut, size)
 
 
@@ -135,9 +135,9 @@ def _chosen(
     rows1: FloatArray, rows2: FloatArray, statements: Sequence[EpsilonDelta], fitted: Fitted
 ) -> Choice:
     size, cut = min(len(rows1), len(rows2)), fitted.fitted
-    later = rows1[cut:size][-MOST_SELECTED:], rows2[cut:size][-MOST_SELECTED:]
+    later = rows1[cut:size][-MAX_SELECTED:], rows2[cut:size][-MAX_SELECTED:]
     # A column or its bits as they are were not fitted, so that all runs can choose where to cut.
-    every = rows1[:size][-MOST_SELECTED:], rows2[:size][-MOST_SELECTED:]
+    every = rows1[:size][-MAX_SELECTED:], rows2[:size][-MAX_SELECTED:]
     plain = [one for one in fitted.scorers if isinstance(one, Column)] + bit_ladders(*every)
     learnt = [one for one in fitted.scorers if not isinstance(one, Column)]
     options = (choose_events(learnt, *later, statements), choose_events(plain, *every, statements))

@@ -244,8 +244,7 @@ def certificate_of(
 
 def plan_commands(plan: AuditPlan, claim: str) -> list[str]:
     """The commands that do what was planned, or try to refute the claim; capitals are to be filled in."""
-    from sfumato.audit import Budget, is_random
-    from sfumato.audit.property_testing import CONFIDENCE
+    from sfumato.audit import CONFIDENCE, Budget, is_random
     from sfumato.audit.render import MANY_RUNS
 
     begin, lines = f"sfumato audit run MODULE:FUNCTION --claim {shlex.quote(claim)}", []

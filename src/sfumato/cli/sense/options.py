@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.console import say
 from sfumato.cli.ledger import budget_of
 from sfumato.errors import InvalidParameter
 
@@ -19,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing.planning import Ground, SyntheticOptions
 
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files of --out and --plot.")]
 SiteFile = Annotated[
     Path,
     typer.Argument(
@@ -113,7 +110,7 @@ def reading_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP | None:
     return asked
 
 
-def needed_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP:
+def required_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP:
     """What one reading may cost, which must be said."""
     asked = reading_loss(epsilon, delta, rho)
     if asked is None:
@@ -122,38 +119,3 @@ def needed_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP:
             "ledger); nothing was charged"
         )
     return asked
-
-
-@contextmanager
-def watching(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Show what a pipeline says it is doing; on a terminal a clock runs beside it.
-
-    A message "step: 4 of 9" after the message "step" is progress within it, and is shown on a terminal alone:
-    elsewhere each would be a line of its own.
-    """
-    if quiet or not sys.stderr.isatty():
-        last: list[str] = []
-
-        def line(message: str) -> None:
-            if not (last and message.startswith(f"{last[-1]}: ")):
-                last.append(message)
-                say(message, quiet=quiet)
-
-        yield line
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        steps: dict[str, int] = {}
-
-        def shown(message: str) -> None:
-            step = next((step for step in steps if message.startswith(f"{step}: ")), message)
-            if step not in steps:
-                for task in steps.values():
-                    progress.stop_task(task)  # type: ignore[arg-type]
-                steps[step] = int(progress.add_task(step, total=None))
-            progress.update(steps[step], description=message)  # type: ignore[arg-type]
-
-        yield shown

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato._random import generator
-from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.heatmap.options import four_numbers
 from sfumato.cli.sense.options import (
     CalibrationOption,
@@ -23,9 +23,8 @@ from sfumato.cli.sense.options import (
     SensorsOption,
     TimeOption,
     Where,
-    needed_loss,
+    required_loss,
     synthetic,
-    watching,
 )
 from sfumato.errors import InvalidParameter
 from sfumato.files import check_outputs, write_file
@@ -145,7 +144,7 @@ def plan(
     with watching(quiet=quietly) as watch:
         result = plan_sensors(
             options if site is None else site,
-            needed_loss(epsilon, delta or ("1e-6" if readings is None else "1e-5"), rho),
+            required_loss(epsilon, delta or ("1e-6" if readings is None else "1e-5"), rho),
             readings=readings,
             calibration=calibration.value,
             sources=sources,
@@ -246,7 +245,7 @@ def place(
 
     check_outputs([out] if out else [], {".csv"}, reads=[candidates, site])
     check_outputs([plot] if plot else [], {".png"}, reads=[candidates, site])
-    loss = needed_loss(epsilon, delta, rho)
+    loss = required_loss(epsilon, delta, rho)
     described: dict[str, Any] = {
         "line": line,
         "length": length,

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.ledger import budget_of
 from sfumato.cli.sense import plan as sense_plan
 from sfumato.cli.sense import recover as sense_recover
 from sfumato.cli.sense import site as sense_site
 from sfumato.cli.sense import track as sense_track
-from sfumato.cli.sense.options import CalibrationOption, Calibrations, reading_loss, watching
+from sfumato.cli.sense.options import CalibrationOption, Calibrations, reading_loss
 from sfumato.files import check_outputs
 
 if TYPE_CHECKING:

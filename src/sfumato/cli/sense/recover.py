@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 import typer
 
-from sfumato.cli.console import FAILED, Json, Quiet, fail, sentences, show, working
+from sfumato.cli.console import FAILED, Json, Quiet, fail, sentences, show, watching
+from sfumato.cli.sense.options import Overwrite
 from sfumato.errors import InvalidParameter, SfumatoError
 from sfumato.files import check_outputs, write_file
 
@@ -60,17 +60,6 @@ def options_named(command: Callable[P, R]) -> Callable[P, R]:
             raise type(error)(in_flags(str(error))) from error
 
     return run
-
-
-@contextmanager
-def watching(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """What a pipeline calls when its work begins: the sentence is shown, with a clock on a terminal."""
-    with ExitStack() as stack:
-
-        def watch(message: str) -> None:
-            stack.enter_context(working(message, quiet=quiet))
-
-        yield watch
 
 
 def shown(lines: list[Any]) -> Any:
@@ -166,9 +155,7 @@ def recover(
         int,
         typer.Option(help="On a graph: say which of so many communities the source is in.", min=1),
     ] = 2,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files of --out and --plot.")
-    ] = False,
+    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -179,7 +166,7 @@ def recover(
     checks again; the answer of another --estimator stands beside it, and has no proof.
     """
     from sfumato.sensing.pipeline import recover_sources, true_sources
-    from sfumato.sensing.render import draw_recovery, recovery_lines
+    from sfumato.sensing.render import recovery_lines
 
     silent = quiet or json
     inputs = [*files, site, sources, layout]
@@ -206,6 +193,8 @@ def recover(
     for path in out or []:
         result.write(path, overwrite=overwrite)
     if plot is not None:
+        from sfumato.sensing.render import draw_recovery
+
         truth = None if sources is None else true_sources(sources, result.site)
         picture = draw_recovery(result, sources=truth, layout=layout)
         write_file(plot, picture, overwrite=overwrite)

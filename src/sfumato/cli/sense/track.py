@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.cli.sense.recover import options_named, shown, watching
+from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
+from sfumato.cli.sense.options import Overwrite
+from sfumato.cli.sense.recover import options_named, shown
 from sfumato.errors import InvalidInput
 from sfumato.files import check_outputs, write_file, write_table
 
@@ -60,9 +61,7 @@ def track(
             help="Leave out sensors that the others contradict: dead or drifting ones.",
         ),
     ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files of --out and --plot.")
-    ] = False,
+    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -203,9 +202,7 @@ def locate(
     layout: Annotated[
         Path | None, typer.Option(help="Where to draw the nodes: table of node, x, y.")
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files of --out and --plot.")
-    ] = False,
+    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -1,6 +1,5 @@
 from .bounds import (
     attained_rate,
-    contiguity_floor,
     divergence_bound,
     error_floor,
     estimation_rate,
@@ -12,7 +11,6 @@ __all__ = [
     "REGIMES",
     "Detectability",
     "attained_rate",
-    "contiguity_floor",
     "detectability",
     "divergence_bound",
     "error_floor",

@@ -228,40 +228,6 @@ def error_floor(n: int, k: int, density: float) -> Floor:
     return floor
 
 
-def contiguity_floor(within: float, between: float, k: int) -> float:
-    """How far k even blocks are from one: what cannot be estimated where the two cannot be told apart.
-
-    delta_2 = |p - q| sqrt(k - 1) / k between chances p within, q between blocks and their mean. If
-    the laws are contiguous, an estimator errs by a constant part of it on one of the two
-    [mcmillan18, lem. 5.5]: half of it times one less their total variation, which contiguity keeps
-    below 1 and does not say.
-
-    Args:
-        within: The chance of an edge within a block, in [0, 1].
-        between: The chance of an edge between two blocks, in [0, 1].
-        k: Even blocks, at least 1.
-
-    Returns:
-        The distance in delta_2.
-
-    Raises:
-        InvalidParameter: A parameter is out of range.
-
-    Example:
-        >>> contiguity_floor(0.75, 0.25, 2)
-        0.25
-
-    """
-    for chance in (within, between):
-        if not 0 <= chance <= 1:
-            raise InvalidParameter(
-                f"the chance of an edge must lie in [0, 1], got {chance}; nothing was computed"
-            )
-    if k < 1:
-        raise InvalidParameter(f"k must be at least 1, got {k}; nothing was computed")
-    return abs(within - between) * math.sqrt(k - 1) / k
-
-
 def _divergences(n: int, density: float, contrast: FloatArray) -> FloatArray:
     high, low = density * (0.5 + contrast), density * (0.5 - contrast)
     with np.errstate(divide="ignore"):

@@ -223,20 +223,7 @@ def maps_of_sample(
 ) -> Iterator[tuple[str, FloatArray, float]]:
     """Name, heatmap and seconds: of the truth ("") and of every contender, on one sample of a place.
 
-    Args:
-        place: Where the people are.
-        contenders: Who takes part.
-        users: How many people of it are sampled.
-        epsilon: What a map costs, above 0.
-        sample: The number of the sample.
-        chance: Makes a generator of a hash.
-        levels: 2**levels cells to a side.
-
-    Returns:
-        An iterator over names, blurred maps and seconds.
-
-    Raises:
-        InvalidInput: For a place with fewer people, and for functions that fail.
+    `chance` makes a generator of a hash; a map has 2**levels cells to a side.
     """
     rng = chance(digest("users", place.name, users, sample))
     sums = sample_sums(place, users, Grid(levels), rng=rng)

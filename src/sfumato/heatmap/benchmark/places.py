@@ -76,19 +76,8 @@ def public_place(
 ) -> Place:
     """A place from a table that is public, stretched to the unit square; every row counts 1.
 
-    Args:
-        source: A file or table of public rows.
-        columns: Its columns of users and coordinates.
-        name: What the place is called.
-        bounds: West, south, east, north; those of the rows if left out, which only public rows may
-            show. West above east crosses the antimeridian.
-
-    Returns:
-        The rows inside of the bounds.
-
-    Raises:
-        InvalidParameter: Without a column of users.
-        InvalidInput: For rows that cannot be read, or bounds that do not rise.
+    Bounds are west, south, east, north: those of the rows if left out, which only public rows may show.
+    West above east crosses the antimeridian.
     """
     if columns.user is None:
         raise InvalidParameter(

@@ -111,17 +111,7 @@ def epsilons_of(scores: Iterable[Score]) -> list[float]:
 def mean_of(scores: Iterable[Score], method: str, *, epsilon: float, metric: Metric) -> Average:
     """How good a method is at one epsilon in one metric.
 
-    Args:
-        scores: What was measured, of one source.
-        method: Its name.
-        epsilon: One that was run.
-        metric: One of the four.
-
-    Returns:
-        The mean over runs, with its 95 % interval.
-
-    Raises:
-        InvalidParameter: For fewer than two runs.
+    With its 95 % interval, from two runs or more.
     """
     return average(
         [getattr(s, metric) for s in scores if s.method == method and s.epsilon == epsilon]
@@ -191,14 +181,7 @@ def tally(found: Iterable[PairedComparison]) -> Tally:
 
 
 def best_means(scores: Sequence[Score]) -> dict[str, int]:
-    """In how many cells of epsilon and metric each method has the best mean.
-
-    Args:
-        scores: What was measured, of one source.
-
-    Returns:
-        Cells won, by method.
-    """
+    """In how many cells of epsilon and metric each method has the best mean."""
     methods = methods_of(scores)
     won = dict.fromkeys(methods, 0)
     for epsilon in epsilons_of(scores):

@@ -11,13 +11,8 @@ from .codec import (
 )
 from .composition import advanced, compose, consequence, group, parallel, pld, replaced
 from .concentration import (
-    bernstein_tail,
     fano_error,
-    hoeffding_tail,
-    le_cam_risk,
     least_samples,
-    overlap_from_affinity,
-    overlap_from_total_variation,
 )
 from .conversion import as_approx, as_zcdp, rho_within
 from .divergences import (
@@ -60,7 +55,6 @@ __all__ = [
     "approximate_max_divergence",
     "as_approx",
     "as_zcdp",
-    "bernstein_tail",
     "canonical",
     "compose",
     "consequence",
@@ -76,15 +70,11 @@ __all__ = [
     "gaussian_sigma",
     "group",
     "hockey_stick",
-    "hoeffding_tail",
     "kl_divergence",
     "laplace_scale",
-    "le_cam_risk",
     "least_samples",
     "max_divergence",
     "nonnegative",
-    "overlap_from_affinity",
-    "overlap_from_total_variation",
     "parallel",
     "parameters",
     "period_of",

@@ -1,6 +1,6 @@
 from .databases import connected
 from .duckdb import duckdb_engine
-from .protocol import Files, RowEngine, table_name
+from .protocol import Files, RowEngine
 from .registry import engine_named, engine_names, register_engine, unregister_engine
 from .spark import spark_engine
 
@@ -13,6 +13,5 @@ __all__ = [
     "engine_names",
     "register_engine",
     "spark_engine",
-    "table_name",
     "unregister_engine",
 ]

@@ -51,10 +51,5 @@ class RowEngine(Protocol):
 
 
 def table_name() -> str:
-    """A name that no table of this process has yet.
-
-    Returns:
-        The name, another at every call.
-
-    """
+    """A name that no table of this process has yet."""
     return f"sfumato_{next(_serial)}"

@@ -1,6 +1,6 @@
 from .conditioning import Conditioning
 from .field import fit_field
-from .field_sensors import FaultySensor, remove_offset, rows_without, suspects
+from .field_sensors import FaultySensor, faulty_sensors
 from .fitted_field import Field
 from .misfit import Misfit
 from .mixing import Mixing
@@ -13,8 +13,6 @@ __all__ = [
     "Misfit",
     "Mixing",
     "Resolution",
+    "faulty_sensors",
     "fit_field",
-    "remove_offset",
-    "rows_without",
-    "suspects",
 ]

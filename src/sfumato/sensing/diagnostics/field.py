@@ -16,10 +16,10 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.field_sensors import (
     FaultySensor,
     check_reach,
+    faulty_sensors,
     remove_offset,
     rounds_of,
     rows_without,
-    suspects,
     whitened,
 )
 from sfumato.sensing.diagnostics.field_sparse import Fit, few_sources
@@ -30,7 +30,7 @@ from sfumato.sensing.tracking.average import combine
 
 LARGE = 1 << 22
 """Entries of a matrix of candidate cells; beyond it, those with the largest adjoint of the readings."""
-MOST_SOURCES = 8
+MAX_SOURCES = 8
 """Sources looked for when nobody says how many there are."""
 ALIKE = 1e-12
 """The share of a constant's square that sources leave, below which they are taken to leave nothing."""
@@ -54,7 +54,7 @@ class _Scene:
     max_mass: float
     offset: float
     sources: int | None
-    least_sigma: float | None = None
+    min_sigma: float | None = None
 
 
 def fit_field(
@@ -66,12 +66,12 @@ def fit_field(
     offset: float = 0.0,
     times: Sequence[float] | None = None,
     sources: int | None = None,
-    least_sigma: float | None = None,
+    min_sigma: float | None = None,
 ) -> Field:
     """Readings y = M_T f + offset + noise made ready for a recovery: T, the offset and bad sensors found.
 
     Rows of y are rounds of a scene at rest, evenly spaced, with one sigma or one for each: then
-    sensors that drift or do not go along are found too (`suspects`), and all else is fitted to what
+    sensors that drift or do not go along are found too (`faulty_sensors`), and all else is fitted to what
     `combine` makes of the rounds. `times` are diffusion times (rates on a graph) to try, from the
     least to the largest possible; without them the operator's own stands. First suspected sensors
     go, judged in the directions of the least time. Then, for each time, the least square of few
@@ -83,12 +83,12 @@ def fit_field(
     and cells are searched, not all tried.
 
     What tells T: only that sources are few. Spread sources at a small T look like few at a large
-    one, so readings alone bound T from above (`at_most`, if all suspects were bad), never from
+    one, so readings alone bound T from above (`time_is_below`, if all suspects were bad), never from
     below. On a line at epsilon 4, with an offset and a dead sensor, the interval held T in all of
     40 draws with one or two sources and in 88 to 100 % with four (docs/reference/scenes.md), where
     sources blend and T comes out too small; do not trust it with more. `offset` is the deviation of
     an ambient offset around 0, inf if nothing is known of it: it is told from sources by its width
-    alone, so a guess helps. `least_sigma` is for `misfit`, where sensors differ in their noise.
+    alone, so a guess helps. `min_sigma` is for `misfit`, where sensors differ in their noise.
 
     Args:
         operator: The stated physics.
@@ -98,7 +98,7 @@ def fit_field(
         offset: Deviation of an offset of all readings; 0 for none, inf if nothing is known of it.
         times: Diffusion times (rates on a graph) to try, at least two; None keeps the stated one.
         sources: How many sources there are; None lets the score decide.
-        least_sigma: The smallest noise, where sensors differ.
+        min_sigma: The smallest noise, where sensors differ.
 
     Returns:
         What to recover from, and what was found on the way.
@@ -129,25 +129,25 @@ def fit_field(
             "an offset needs 2 sensors or more to be told from, got 1; no field was fitted"
         )
     scene = _Scene(
-        operator, rounds, noises, *combine(rounds, noises), max_mass, offset, count, least_sigma
+        operator, rounds, noises, *combine(rounds, noises), max_mass, offset, count, min_sigma
     )
-    bad = _suspects(
+    bad = _faulty_sensors(
         scene, operator if tried is None else operator.with_time(tried[0]), once=tried is None
     )
     scene = _without(scene, bad)
     profile = _profile(scene, tried)
     if tried is not None:
         # Directions of a time that is still likely are fewer, so more can be said of each sensor.
-        more = _suspects(scene, scene.operator.with_time(profile.interval[0]), once=False)
+        more = _faulty_sensors(scene, scene.operator.with_time(profile.interval[0]), once=False)
         if more and len(bad) + len(more) <= rounds.shape[1] / 4:
             bad, scene = bad + more, _without(scene, more)
             profile = _profile(scene, tried)
     return _field(operator, scene, profile, bad, tried)
 
 
-def _suspects(scene: _Scene, operator: Operator, *, once: bool) -> tuple[FaultySensor, ...]:
+def _faulty_sensors(scene: _Scene, operator: Operator, *, once: bool) -> tuple[FaultySensor, ...]:
     """Bad sensors, at half of the level where they are looked for twice."""
-    return suspects(
+    return faulty_sensors(
         operator,
         scene.rounds,
         sigma=scene.noises,
@@ -247,17 +247,17 @@ def _fits(scene: _Scene, operator: Operator, starts: tuple[IntArray, ...]) -> li
         starts = tuple(
             np.array([known[c] for c in s.tolist() if c in known], dtype=np.int64) for s in starts
         )
-    columns, wanted = operator.columns(cells), scene.readings
-    columns, wanted = (whitened(values, scene.sigma, scene.offset) for values in (columns, wanted))
+    columns, target = operator.columns(cells), scene.readings
+    columns, target = (whitened(values, scene.sigma, scene.offset) for values in (columns, target))
     # A rotation into the few directions that columns have; what is read outside is the same for all
     # fits.
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     basis = left[:, sizes > 1e-9 * sizes[0]]
     if not basis.size:  # at this time, or but for an offset, sensors read nothing
-        return [Fit(np.empty(0, dtype=np.int64), np.empty(0), float(wanted @ wanted))]
-    inner = basis.T @ wanted
-    outside = max(0.0, float(wanted @ wanted) - float(inner @ inner))
-    most = min(MOST_SOURCES if scene.sources is None else scene.sources, len(wanted))
+        return [Fit(np.empty(0, dtype=np.int64), np.empty(0), float(target @ target))]
+    inner = basis.T @ target
+    outside = max(0.0, float(target @ target) - float(inner @ inner))
+    most = min(MAX_SOURCES if scene.sources is None else scene.sources, len(target))
     fits = few_sources(
         columns.T @ basis,
         inner,
@@ -287,7 +287,7 @@ def _field(
         *_tested(scene, operator),
         sigma=scene.sigma,
         max_mass=scene.max_mass,
-        least_sigma=scene.least_sigma,
+        min_sigma=scene.min_sigma,
     )
     at_most = None if times is None else _at_most(scene, times)
     field = Field(

@@ -16,7 +16,7 @@ from scipy.special import chdtrc, log_ndtr
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.diagnostics.misfit import checked_readings, p_said
+from sfumato.sensing.diagnostics.misfit import checked_readings, p_value_text
 from sfumato.sensing.model.operators.matrix import Matrix, linear
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensors import Sensors
@@ -29,7 +29,7 @@ LARGE = 1 << 22
 """Entries above which a matrix is not formed."""
 SAMPLE = 512
 """Cells that stand for all others where heat is smooth, to find the directions they move readings in."""
-MOST_READINGS = 1500
+MAX_READINGS = 1500
 """Sensors up to which directions are looked for where every direction of readings is reached."""
 FAINT = 0.05
 """Signal of one source, in sigma, that may stay outside the directions taken for signal."""
@@ -37,7 +37,7 @@ ALONE = 1e-3
 """The least share of its own reading in its residual with which a sensor can be judged by the others."""
 DOUBTFUL = 0.01
 """The level of the tests that say how a bad sensor is bad."""
-MOST_SUSPECTS = 1 / 4
+MAX_FAULTY = 1 / 4
 """The share of all sensors at which no more are suspected: then it is the physics that does not fit."""
 
 
@@ -78,7 +78,7 @@ class FaultySensor:
                 how = "reads nothing but noise where the others say that there is something to be read"
             case _:
                 assert_never(self.shows)
-        return f"sensor {self.sensor!r} {how} ({p_said(self.p_value)})"
+        return f"sensor {self.sensor!r} {how} ({p_value_text(self.p_value)})"
 
 
 def check_reach(operator: Operator) -> None:
@@ -104,16 +104,6 @@ def remove_offset(operator: Operator, y: npt.ArrayLike) -> tuple[Matrix, FloatAr
     reflection that maps the constant vector to the first axis [golub09, ch. 1].
 
     It costs what a wide scene and an offset have in common: sources everywhere look like an offset.
-
-    Args:
-        operator: Maps masses of cells to readings of sensors.
-        y: One reading for each of two sensors or more.
-
-    Returns:
-        The operator of the contrasts, and their readings.
-
-    Raises:
-        InvalidParameter: If there is one sensor only, or readings are not finite.
 
     >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
@@ -141,7 +131,7 @@ def remove_offset(operator: Operator, y: npt.ArrayLike) -> tuple[Matrix, FloatAr
     return linear(rotated, operator.space, sensors=contrasts), contrasts_of(readings)
 
 
-def suspects(
+def faulty_sensors(
     operator: Operator,
     y: npt.ArrayLike,
     *,
@@ -185,7 +175,7 @@ def suspects(
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> read = hall.columns([30])[:, 0]
     >>> read[14] = 0.5
-    >>> [found.message for found in suspects(hall, read, sigma=0.1)]
+    >>> [found.message for found in faulty_sensors(hall, read, sigma=0.1)]
     ["sensor '14' reads -0.761 ± 0.1 off what the others say (p = 1.8e-11)"]
     """
     rounds, noises = rounds_of(operator, y, sigma)
@@ -195,7 +185,7 @@ def suspects(
     names, m = operator.sensors.names, rounds.shape[1]
     rows, found = np.arange(m), list[FaultySensor]()
     # Of two that differ and may share an offset, neither is known to be the bad one.
-    while len(found) < MOST_SUSPECTS * m and signal.shape[1] < rows.size and rows.size > 1 + offset:
+    while len(found) < MAX_FAULTY * m and signal.shape[1] < rows.size and rows.size > 1 + offset:
         left, own = _left(rounds[:, rows], _orthonormal(signal[rows]))
         tests = _tests(left, own, noises)
         chance = np.min(tests, axis=0)
@@ -215,15 +205,7 @@ def suspects(
 
 
 def rows_without(operator: Operator, bad: Iterable[FaultySensor]) -> IntArray:
-    """The rows of the sensors that nobody suspects.
-
-    Args:
-        operator: Maps masses of cells to readings of sensors.
-        bad: Faulty sensors.
-
-    Returns:
-        Numbers of all other sensors.
-    """
+    """The rows of the sensors that nobody suspects."""
     names = {suspect.sensor for suspect in bad}
     return np.array(
         [i for i, name in enumerate(operator.sensors.names) if name not in names], dtype=np.int64
@@ -311,7 +293,7 @@ def _signal(operator: Operator, sigma: float, *, max_mass: float, offset: bool) 
     """Directions of readings with more than FAINT of a source, and the constant one if asked for."""
     m, n = operator.shape
     found = range_of(operator)
-    if found.basis is None and m > MOST_READINGS:
+    if found.basis is None and m > MAX_READINGS:
         return np.eye(m)  # nobody looks for fewer, so nobody is suspected
     smooth = operator.kernel_width is not None and n > SAMPLE
     cells = np.linspace(0, n - 1, SAMPLE).astype(np.int64) if smooth else np.arange(n)

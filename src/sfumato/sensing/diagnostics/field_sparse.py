@@ -15,7 +15,7 @@ from sfumato.spaces import Line
 
 SWEEPS = 4
 """Rounds in which every source may move to the best cell, after which a fit is taken as it is."""
-MOST_PAIRED = 400
+MAX_PAIRED = 400
 """Cells up to which two sources move at once."""
 
 
@@ -30,7 +30,7 @@ class Fit:
 
 def few_sources(
     rows: FloatArray,
-    wanted: FloatArray,
+    target: FloatArray,
     *,
     most: int,
     max_mass: float,
@@ -45,66 +45,66 @@ def few_sources(
     source must `earn` its place, lowering the square by so much, it ends when no further ones
     could, by the square of the best of all sources in the box.
     """
-    floor = _floor(rows, wanted, max_mass=max_mass) if earn else 0.0
-    fits = [Fit(np.empty(0, dtype=np.int64), np.empty(0), float(wanted @ wanted))]
+    floor = _floor(rows, target, max_mass=max_mass) if earn else 0.0
+    fits = [Fit(np.empty(0, dtype=np.int64), np.empty(0), float(target @ target))]
     for count in range(1, min(most, len(rows)) + 1):
         before = fits[-1]
         best = min(fit.square + earn * fit.cells.size for fit in fits)
         if earn and floor + earn * count >= best:
             break
-        begins = [np.append(before.cells, _best(rows, wanted, before, max_mass=max_mass))]
+        begins = [np.append(before.cells, _best(rows, target, before, max_mass=max_mass))]
         begins += [start for start in starts if start.size == count]
         tried = [
-            _settle(rows, wanted, _fit(rows, wanted, one, max_mass=max_mass), 1, max_mass=max_mass)
+            _settle(rows, target, _fit(rows, target, one, max_mass=max_mass), 1, max_mass=max_mass)
             for one in begins
         ]
         found = min(tried, key=lambda fit: fit.square)
-        if len(rows) <= MOST_PAIRED:
-            found = _settle(rows, wanted, found, 2, max_mass=max_mass)
+        if len(rows) <= MAX_PAIRED:
+            found = _settle(rows, target, found, 2, max_mass=max_mass)
         fits.append(found if found.square < before.square else before)
     return fits
 
 
 def _settle(
-    rows: FloatArray, wanted: FloatArray, fit: Fit, at_once: int, *, max_mass: float
+    rows: FloatArray, target: FloatArray, fit: Fit, at_once: int, *, max_mass: float
 ) -> Fit:
     """The fit after its sources moved, so many at once, until none does."""
     for _ in range(SWEEPS):
         start = fit.square
         for move in combinations(range(fit.cells.size), at_once):
-            fit = _moved(rows, wanted, fit, move, max_mass=max_mass)
+            fit = _moved(rows, target, fit, move, max_mass=max_mass)
         if not fit.square < start * (1 - 1e-6):
             break
     return fit
 
 
 def _moved(
-    rows: FloatArray, wanted: FloatArray, fit: Fit, move: tuple[int, ...], *, max_mass: float
+    rows: FloatArray, target: FloatArray, fit: Fit, move: tuple[int, ...], *, max_mass: float
 ) -> Fit:
     """The fit after one or two of its sources went where they are best, or the same if nothing is gained."""
     kept = np.delete(fit.cells, move)
-    others = _fit(rows, wanted, kept, max_mass=max_mass)
+    others = _fit(rows, target, kept, max_mass=max_mass)
     best = (
-        [_best(rows, wanted, others, max_mass=max_mass)]
+        [_best(rows, target, others, max_mass=max_mass)]
         if len(move) == 1
-        else _best_pair(rows, wanted, others, max_mass=max_mass)
+        else _best_pair(rows, target, others, max_mass=max_mass)
     )
     if set(best) == set(fit.cells[list(move)].tolist()):
         return fit
-    trial = _fit(rows, wanted, np.concatenate([kept, best]), max_mass=max_mass)
+    trial = _fit(rows, target, np.concatenate([kept, best]), max_mass=max_mass)
     return trial if trial.square < fit.square else fit
 
 
-def _fit(rows: FloatArray, wanted: FloatArray, cells: IntArray, *, max_mass: float) -> Fit:
+def _fit(rows: FloatArray, target: FloatArray, cells: IntArray, *, max_mass: float) -> Fit:
     columns = rows[cells]
-    masses = box_fit(columns, wanted, max_mass=max_mass, start=np.full(cells.size, max_mass / 2))
-    left = wanted - masses @ columns
+    masses = box_fit(columns, target, max_mass=max_mass, start=np.full(cells.size, max_mass / 2))
+    left = target - masses @ columns
     return Fit(cells, masses, float(left @ left))
 
 
-def _best(rows: FloatArray, wanted: FloatArray, fit: Fit, *, max_mass: float) -> int:
+def _best(rows: FloatArray, target: FloatArray, fit: Fit, *, max_mass: float) -> int:
     """The cell whose source would lower the square most, those within the box being refitted."""
-    own, pull = _beyond(rows, wanted, fit, max_mass=max_mass)
+    own, pull = _beyond(rows, target, fit, max_mass=max_mass)
     sizes = np.sum(own**2, axis=1)
     able = sizes > 1e-10 * np.sum(rows**2, axis=1)  # not the others' own cells
     mass = np.clip(pull / np.where(able, sizes, 1.0), 0.0, max_mass)
@@ -113,9 +113,9 @@ def _best(rows: FloatArray, wanted: FloatArray, fit: Fit, *, max_mass: float) ->
     return int(np.argmax(gain))
 
 
-def _best_pair(rows: FloatArray, wanted: FloatArray, fit: Fit, *, max_mass: float) -> list[int]:
+def _best_pair(rows: FloatArray, target: FloatArray, fit: Fit, *, max_mass: float) -> list[int]:
     """The two cells whose sources would lower the square most, all pairs being tried."""
-    own, pull = _beyond(rows, wanted, fit, max_mass=max_mass)
+    own, pull = _beyond(rows, target, fit, max_mass=max_mass)
     products = own @ own.T
     sizes = np.maximum(products.diagonal(), 1e-300)
     area = np.outer(sizes, sizes) - products**2
@@ -134,18 +134,18 @@ def _best_pair(rows: FloatArray, wanted: FloatArray, fit: Fit, *, max_mass: floa
 
 
 def _beyond(
-    rows: FloatArray, wanted: FloatArray, fit: Fit, *, max_mass: float
+    rows: FloatArray, target: FloatArray, fit: Fit, *, max_mass: float
 ) -> tuple[FloatArray, FloatArray]:
     """What cells read that the fit's free sources could not make up for, and how much of it is wanted."""
-    left = wanted - fit.masses @ rows[fit.cells]
+    left = target - fit.masses @ rows[fit.cells]
     free = fit.cells[(fit.masses > 0) & (fit.masses < max_mass)]
-    basis = np.linalg.qr(rows[free].T)[0] if free.size else np.empty((wanted.size, 0))
+    basis = np.linalg.qr(rows[free].T)[0] if free.size else np.empty((target.size, 0))
     own = rows - (rows @ basis) @ basis.T
     return own, own @ left
 
 
-def _floor(rows: FloatArray, wanted: FloatArray, *, max_mass: float) -> float:
+def _floor(rows: FloatArray, target: FloatArray, *, max_mass: float) -> float:
     """A square below which no sources in the box come."""
     found = linear(rows.T, Line(len(rows)))
-    close = 1e-3 * float(wanted @ wanted) / max(1, wanted.size)
-    return least_square(found, Range(None, wanted.size), wanted, max_mass=max_mass, close=close)
+    close = 1e-3 * float(target @ target) / max(1, target.size)
+    return least_square(found, Range(None, target.size), target, max_mass=max_mass, close=close)

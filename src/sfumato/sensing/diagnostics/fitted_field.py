@@ -22,7 +22,7 @@ class Field:
     made any offset themselves. Sources that blend, or a wrong time, pass for an offset, so it is
     too small then. `time` is the diffusion time, or the rate on a graph, None if nobody asked, or
     if no source stands out from the noise: then the stated one stays. `interval` is where it lies
-    if there are no more than `sources` sources; `at_most` is one of the given times that is too
+    if there are no more than `sources` sources; `time_is_below` is one of the given times that is too
     large whatever the sources are, with 95 %, the least such, or None where none is. `misfit` is of
     what is left; `messages` are sentences for a person. All of it is made from what was released.
     """
@@ -34,9 +34,9 @@ class Field:
     offset_error: float
     time: float | None
     interval: tuple[float, float] | None
-    at_most: float | None
+    time_is_below: float | None
     sources: int
-    suspects: tuple[FaultySensor, ...]
+    faulty_sensors: tuple[FaultySensor, ...]
     misfit: Misfit
     messages: tuple[str, ...]
 
@@ -45,9 +45,9 @@ def messages_of(
     stated: Operator, field: Field, times: Sequence[float] | None, *, offset: bool
 ) -> tuple[str, ...]:
     """What must be known of a fitted field, in sentences: sensors, offset, time, and what is left."""
-    lines = [f"{suspect.message} and was left out" for suspect in field.suspects]
+    lines = [f"{suspect.message} and was left out" for suspect in field.faulty_sensors]
     lines += [] if lines else ["no sensor is contradicted by the others"]
-    if len(field.suspects) >= len(stated.sensors) / 4:
+    if len(field.faulty_sensors) >= len(stated.sensors) / 4:
         lines.append(
             "a quarter of the sensors is suspected: look at the physics first, then at the sensors"
         )
@@ -78,9 +78,9 @@ def messages_of(
                 f"that interval reaches the end of the {name}s tried, {times[0]:.3g} to {times[-1]:.3g}: "
                 "state another, or say how many sources there are"
             )
-        if field.at_most is not None:
+        if field.time_is_below is not None:
             lines.append(
-                f"whatever the sources are, the {name} is below {field.at_most:.3g}, with 95 %"
+                f"whatever the sources are, the {name} is below {field.time_is_below:.3g}, with 95 %"
             )
         if high < told:
             lines.append(

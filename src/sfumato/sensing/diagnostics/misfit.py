@@ -68,7 +68,7 @@ def misfit(
     *,
     sigma: float,
     max_mass: float = 1.0,
-    least_sigma: float | None = None,
+    min_sigma: float | None = None,
 ) -> Misfit:
     """A warning where no sources at all explain the readings: wrong physics, unit, noise, or bad sensors.
 
@@ -78,7 +78,7 @@ def misfit(
     |M f - y|**2 over the box is at most that of the true f, which has the chi-square law with rank degrees:
     its tail at the least square, or at a proven bound below it, is a p-value that is never too
     small. The two parts are independent; Bonferroni's factor 2 joins them. Where sensors differ in
-    their noise, sigma is the largest and `least_sigma` the least: too much is judged by the first,
+    their noise, sigma is the largest and `min_sigma` the least: too much is judged by the first,
     too little by the second.
 
     Args:
@@ -86,7 +86,7 @@ def misfit(
         y: One noisy reading for each sensor.
         sigma: The stated deviation of the noise; the largest where sensors differ.
         max_mass: The largest mass of one source.
-        least_sigma: The smallest deviation, where sensors differ; None where they do not.
+        min_sigma: The smallest deviation, where sensors differ; None where they do not.
 
     Returns:
         P-values, and a message where they are small.
@@ -115,7 +115,7 @@ def misfit(
     degrees = len(readings) - found.rank if found.basis is not None else 0
     inner = found.into(readings[:, np.newaxis])[0]
     rest = 0.0 if found.basis is None else float(np.sum((readings - found.basis @ inner) ** 2))
-    least = noise if least_sigma is None else checked_sigma(least_sigma)
+    least = noise if min_sigma is None else checked_sigma(min_sigma)
     loud = float(chdtrc(degrees, rest / noise**2)) if degrees else 1.0
     quiet = float(chdtr(degrees, rest / least**2)) if degrees else 1.0
     outside = min(1.0, 2 * min(loud, quiet))
@@ -234,14 +234,14 @@ def _below(inner: FloatArray, left: FloatArray, pull: FloatArray, max_mass: floa
 
 
 def box_fit(
-    columns: FloatArray, wanted: FloatArray, *, max_mass: float, start: FloatArray
+    columns: FloatArray, target: FloatArray, *, max_mass: float, start: FloatArray
 ) -> FloatArray:
     """The masses in a box whose sum of columns (a row for each) is nearest to what is wanted.
 
     Bounded least squares by an active set [lawson74, ch. 23], from masses to begin with.
     """
     masses = np.clip(start, 0.0, max_mass)
-    box_masses(columns @ columns.T, columns @ wanted, float(max_mass), masses)
+    box_masses(columns @ columns.T, columns @ target, float(max_mass), masses)
     return np.asarray(masses)
 
 
@@ -283,7 +283,7 @@ def _apart(pull: FloatArray, count: int) -> npt.NDArray[np.int64]:
     return np.asarray(chosen[pull[chosen] > 0])
 
 
-def p_said(chance: float) -> str:
+def p_value_text(chance: float) -> str:
     """A p-value for a person: no chance is 0, but doubles end."""
     return f"p = {chance:.1e}" if chance >= TINY else f"p below {TINY:.0e}"
 
@@ -299,4 +299,4 @@ def _message(operator: Operator, outside: float, inside: float, *, quiet: bool) 
         where = "they have less noise than stated, so look at sigma and the unit, and at the promise of privacy"
     else:
         where = f"look at single sensors, the {time}, the unit and sigma"
-    return f"the readings do not fit the stated physics ({p_said(chance)}): {where}"
+    return f"the readings do not fit the stated physics ({p_value_text(chance)}): {where}"

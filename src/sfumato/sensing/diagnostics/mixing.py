@@ -8,7 +8,6 @@ import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.estimate import distances_between, places_of
 
 RHAT = 1.1  # halves worth 30 independent draws each are above it for one of ten statistics in 10 runs of 100
 LAW_GAP = 0.25
@@ -79,19 +78,19 @@ def judge(
 
 def _parts(operator: Operator) -> IntArray:
     """Which of 8 parts of the space each cell is in: the nearest of 8 cells that are far apart."""
-    from sfumato.sensing.recovery.solver.operator_cache import kept
+    from sfumato.sensing.recovery.solver.operator_cache import cached
 
-    return kept(operator, "parts", lambda: _find_parts(operator))
+    return cached(operator, "parts", lambda: _find_parts(operator))
 
 
 def _find_parts(operator: Operator) -> IntArray:
     space = operator.space
-    places = places_of(space, np.arange(space.size))
+    places = space.places(np.arange(space.size))
     label = np.zeros(space.size, dtype=np.int64)
-    nearest = distances_between(space, places[:1], places)[0]
+    nearest = space.distances_between(places[:1], places)[0]
     for i in range(1, min(PARTS, space.size)):
         chosen = int(np.argmax(nearest))
-        apart = distances_between(space, places[[chosen]], places)[0]
+        apart = space.distances_between(places[[chosen]], places)[0]
         label[apart < nearest] = i
         nearest = np.minimum(nearest, apart)
     return label

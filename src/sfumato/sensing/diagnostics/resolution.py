@@ -11,10 +11,9 @@ from scipy.special import ndtri
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.spaces import Grid, Line
 
-MOST_ENTRIES = 1 << 25  # sensors times cells, where all cells are tried
+MAX_ENTRIES = 1 << 25  # sensors times cells, where all cells are tried
 SCAN, FINER, ROUNDS = (
     48,
     24,
@@ -214,14 +213,12 @@ def _fit(
 def _ends(operator: Operator) -> tuple[FloatArray, FloatArray]:
     """The corners of the box that all cells lie in."""
     space = operator.space
-    places = (
-        places_of(space, np.arange(space.size)) if not isinstance(space, Grid) else _corners(space)
-    )
+    places = space.places(np.arange(space.size)) if not isinstance(space, Grid) else _corners(space)
     return places.min(axis=0), places.max(axis=0)
 
 
 def _corners(grid: Grid) -> FloatArray:
-    return places_of(grid, grid.encode([0, grid.side - 1], [0, grid.side - 1]))
+    return grid.places(grid.encode([0, grid.side - 1], [0, grid.side - 1]))
 
 
 def _between_cells(operator: Operator, least: float) -> tuple[float, float, float]:
@@ -288,9 +285,9 @@ def _separation(
 def _shares(operator: Operator, least: float) -> tuple[tuple[float, float], ...]:
     """At each of some distances, the share of pairs of cells that are told from any single cell."""
     sensors, cells = operator.shape
-    if sensors * cells > MOST_ENTRIES:
+    if sensors * cells > MAX_ENTRIES:
         raise InvalidParameter(
-            f"sensors times cells must be at most {MOST_ENTRIES} to look at pairs, got {sensors} by {cells}; "
+            f"sensors times cells must be at most {MAX_ENTRIES} to look at pairs, got {sensors} by {cells}; "
             "nothing was computed"
         )
     columns = operator.columns(np.arange(cells))
@@ -322,7 +319,7 @@ def _pairs(operator: Operator) -> tuple[IntArray, IntArray, FloatArray, IntArray
     """
     space, cells = operator.space, np.arange(operator.space.size)
     anchors = _evenly(cells, ANCHORS)
-    apart = distances_between(space, places_of(space, anchors), places_of(space, cells))
+    apart = space.distances_between(space.places(anchors), space.places(cells))
     apart[~np.isfinite(apart)] = 0.0
     nearest = np.where(apart > 0, apart, np.inf).min(axis=1)
     step = float(np.median(nearest[np.isfinite(nearest)])) if np.isfinite(nearest).any() else 1.0

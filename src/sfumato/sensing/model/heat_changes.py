@@ -15,8 +15,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.sensing.model.changes import Largest, no_change
-from sfumato.sensing.model.operators.heat_line import HeatLine
-from sfumato.sensing.model.operators.heat_plane import HeatPlane
+from sfumato.sensing.model.operators.heat import HeatOperator
 from sfumato.sensing.model.steepest import (
     VANISHED,
     Heat,
@@ -68,7 +67,7 @@ def reach(space: Line | Grid | Points) -> Reach:
 
 
 @lru_cache(maxsize=16)
-def heat_changes(operator: HeatLine | HeatPlane, *, over_distance: bool) -> Largest:
+def heat_changes(operator: HeatOperator, *, over_distance: bool) -> Largest:
     """The largest change of the readings over distance anywhere, or when two cells one step apart swap.
 
     Sources of cells that are swapped keep their places in them. If one cell is empty that is a step
@@ -81,7 +80,7 @@ def heat_changes(operator: HeatLine | HeatPlane, *, over_distance: bool) -> Larg
     if over_distance:
         found = _gradient(scaled)
         return scaled.largest(
-            found.most, _slopes_alone(scaled), found.place, power=1, closed=found.closed
+            found.bound, _slopes_alone(scaled), found.place, power=1, closed=found.closed
         )
     match operator.space:
         case Line():
@@ -99,7 +98,7 @@ def heat_changes(operator: HeatLine | HeatPlane, *, over_distance: bool) -> Larg
             )
 
 
-def sampled_changes(operator: HeatLine | HeatPlane, *, over_distance: bool) -> FloatArray | None:
+def sampled_changes(operator: HeatOperator, *, over_distance: bool) -> FloatArray | None:
     """What single sensors change at some places: sensors by places. To compare sets of them, not to promise.
 
     None between places given one by one that are swapped: their pairs are all there is to look at.
@@ -148,7 +147,7 @@ class _Scaled:
     height: float
 
     @staticmethod
-    def of(operator: HeatLine | HeatPlane) -> _Scaled:
+    def of(operator: HeatOperator) -> _Scaled:
         space, places, time = operator.space, operator.sensors.positions, operator.diffusion_time
         unit, box = math.sqrt(2 * time), reach(space)
         middle = box.low + (box.high - box.low) / 2
@@ -184,7 +183,7 @@ def _gradient(scaled: _Scaled) -> Steepest:
     """The largest derivative: along an axis where distances are sums over axes, else in any direction."""
     if scaled.euclidean:
         return steepest(scaled.heat, scaled.axes)
-    return max((steepest(scaled.heat, (axis,)) for axis in scaled.axes), key=lambda one: one.most)
+    return max((steepest(scaled.heat, (axis,)) for axis in scaled.axes), key=lambda one: one.bound)
 
 
 def _swaps(scaled: _Scaled, widths: tuple[float, ...]) -> Largest:
@@ -195,12 +194,12 @@ def _swaps(scaled: _Scaled, widths: tuple[float, ...]) -> Largest:
         from_here = Heat(heat.sensors, heat.low, np.maximum(heat.high - shift, heat.low))
         if width <= SMALL:
             slope = steepest(heat, (scaled.axes[axis],))
-            one = replace(slope, most=slope.most * width, found=slope.found * width)
+            one = replace(slope, bound=slope.bound * width, attained=slope.attained * width)
         else:
             one = steepest(from_here, (scaled.value,), shift=shift)
             # Steps of a line are as even as doubles are: those that are shorter change by so much
             # more.
-            one = replace(one, most=one.most + EVEN * width * roughly(heat, (scaled.axes[axis],)))
+            one = replace(one, bound=one.bound + EVEN * width * roughly(heat, (scaled.axes[axis],)))
         bends = [
             tuple(a + b for a, b in zip(scaled.axes[axis], other, strict=True))
             for other in scaled.axes
@@ -208,14 +207,14 @@ def _swaps(scaled: _Scaled, widths: tuple[float, ...]) -> Largest:
         differ = width * sum(
             wide * roughly(heat, (bend,)) for wide, bend in zip(widths, bends, strict=True)
         )
-        if differ > one.most:
+        if differ > one.bound:
             differ = width * sum(
-                wide * steepest(heat, (bend,)).most
+                wide * steepest(heat, (bend,)).bound
                 for wide, bend in zip(widths, bends, strict=True)
             )
-            differ = min(2 * one.most, differ)
+            differ = min(2 * one.bound, differ)
         found.append(
-            replace(one, most=max(one.most, differ), closed=one.closed and differ <= one.most)
+            replace(one, bound=max(one.bound, differ), closed=one.closed and differ <= one.bound)
         )
         steps = np.minimum(
             width * _largest_alone(heat, scaled.axes[axis]), _largest_alone(heat, scaled.value)
@@ -224,8 +223,8 @@ def _swaps(scaled: _Scaled, widths: tuple[float, ...]) -> Largest:
             wide * _largest_alone(heat, bend) for wide, bend in zip(widths, bends, strict=True)
         )
         alone = np.maximum(alone, np.maximum(steps, np.minimum(2 * steps, bent)))
-    best = max(found, key=lambda one: one.most)
-    return scaled.largest(best.most, alone, best.place, power=0, closed=best.closed)
+    best = max(found, key=lambda one: one.bound)
+    return scaled.largest(best.bound, alone, best.place, power=0, closed=best.closed)
 
 
 def _any_two(scaled: _Scaled, far: float, *, width: float = 0.0) -> Largest:
@@ -235,7 +234,7 @@ def _any_two(scaled: _Scaled, far: float, *, width: float = 0.0) -> Largest:
     their sum.
     """
     slope, top = _gradient(scaled), steepest(scaled.heat, (scaled.value,))
-    most = min(slope.most * far, math.sqrt(2) * top.most * (1 + ERROR))
+    most = min(slope.bound * far, math.sqrt(2) * top.bound * (1 + ERROR))
     alone = np.minimum(_slopes_alone(scaled) * far, _largest_alone(scaled.heat, scaled.value))
     times = 2 if width else 1
     return scaled.largest(times * most, times * alone, slope.place, power=0, closed=False)

@@ -85,3 +85,13 @@ class Sensors:
         """SHA-256 over names and places, in the order of the names: the same set has the same digest."""
         rows = sorted(zip(self.names, self.positions.tolist(), strict=True))
         return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
+
+
+def check_dimensions(sensors: Sensors, expected: int) -> None:
+    """Refuse sensors with another number of coordinates."""
+    count = sensors.positions.shape[1]
+    if count != expected:
+        raise InvalidParameter(
+            f"sensors here have {expected} coordinate{'s' * (expected > 1)}, got {count}; "
+            "nothing was built"
+        )

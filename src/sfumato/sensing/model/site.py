@@ -174,8 +174,8 @@ class Site:
                 step=exact(data["step"], name="step"),
                 cells=None if cells is None else tuple(map(str, cells)),
                 unit=str(data.get("unit", "")),
-                per_source=_told(data, "per_source"),
-                largest=_told(data, "largest"),
+                per_source=_optional_fraction(data, "per_source"),
+                largest=_optional_fraction(data, "largest"),
             )
         except KeyError as problem:
             raise InvalidInput(f"not a whole site: it has no {problem}") from None
@@ -187,7 +187,7 @@ class Site:
         write_file(path, json.dumps(self.to_json(), indent=1) + "\n")
 
 
-def _told(data: dict[str, Any], name: str) -> Fraction | None:
+def _optional_fraction(data: dict[str, Any], name: str) -> Fraction | None:
     return exact(data[name], name=name) if name in data else None
 
 
@@ -212,19 +212,7 @@ def read_site(path: str | Path) -> Site:
 
 
 def part_of_site(site: Site, names: tuple[str, ...]) -> Operator:
-    """The operator to the sensors of these names only, in their order: to recover from a part.
-
-    Args:
-        site: The site.
-        names: Names of some of its sensors, in any order; all of them in the site's own order are
-            the whole operator.
-
-    Returns:
-        An operator with one row for each name, on the same cells.
-
-    Raises:
-        InvalidParameter: The site has no sensor of a name.
-    """
+    """The operator to the sensors of these names only, in their order: to recover from a part."""
     if names == site.sensors.names:
         return site.operator
     number = {name: i for i, name in enumerate(site.sensors.names)}

@@ -64,10 +64,10 @@ class Heat:
 
 @dataclass(frozen=True, slots=True)
 class Steepest:
-    """No place has more than `most`; `place` has `found`, which is as much unless `closed` is False."""
+    """No place has more than `bound`; `place` has `attained`, which is as much unless `closed` is False."""
 
-    most: float
-    found: float
+    bound: float
+    attained: float
     place: tuple[float, ...]
     closed: bool
 
@@ -90,7 +90,7 @@ def steepest(
 
     >>> one = Heat(np.zeros((1, 1)), np.array([-5.0]), np.array([5.0]))
     >>> found = steepest(one, ((1,),))
-    >>> round(found.most, 5), round(math.exp(-0.5), 5), round(abs(found.place[0]), 2)
+    >>> round(found.bound, 5), round(math.exp(-0.5), 5), round(abs(found.place[0]), 2)
     (0.60653, 0.60653, 1.0)
     """
     boxes = _first(heat)

@@ -6,15 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from sfumato._random import generator, seed_of
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.sensing.diagnostics.field import fit_field
-from sfumato.sensing.diagnostics.fitted_field import Field
 from sfumato.sensing.diagnostics.misfit import misfit
 from sfumato.sensing.model.site import Site, part_of_site, read_site
 from sfumato.sensing.pipeline.inputs import (
@@ -23,11 +21,10 @@ from sfumato.sensing.pipeline.inputs import (
     merged,
     true_sources,
 )
-from sfumato.sensing.recovery.answer import Answer
+from sfumato.sensing.recovery.answer import Answer, Estimate
 from sfumato.sensing.recovery.certificate import Recovery
 from sfumato.sensing.recovery.community import communities as find_communities
 from sfumato.sensing.recovery.community import community_of
-from sfumato.sensing.recovery.distance import emd_of
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.recovery.estimators.registry import (
     DEFAULT_ESTIMATOR,
@@ -47,6 +44,9 @@ from sfumato.sensing.results.diagnostics import (
 from sfumato.sensing.results.recovery import RecoveryResult
 from sfumato.sensing.tables import read_sigma
 from sfumato.spaces import Graph
+
+if TYPE_CHECKING:
+    from sfumato.sensing.diagnostics.fitted_field import Field
 
 Unknown = Literal["offset", "time", "sensors"]
 Watch = Callable[[str], None]
@@ -234,7 +234,7 @@ def _recovered(
         tested = MisfitReport.of(
             misfit(
                 found.operator, found.readings, sigma=noise, max_mass=options.max_mass,
-                least_sigma=read.min_noise,
+                min_sigma=read.min_noise,
             )
         )  # fmt: skip
     estimator = options.estimator
@@ -267,9 +267,9 @@ def _recovered(
         tested,
         None if field is None else FieldReport.of(field),
         _community(stated, labels, read.site) if labels is not None and solved else None,
-        emd_of(stated, truth) if truth is not None and solved else None,
-        emd_of(answer.estimate, truth)
-        if truth is not None and answer is not None and answer.estimate.masses.any()
+        _distance(stated, truth) if solved else None,
+        _distance(answer.estimate, truth)
+        if answer is not None and answer.estimate.masses.any()
         else None,
     )
     return RecoveryResult(
@@ -285,6 +285,15 @@ def _recovered(
         diagnostics,
         None if field is None else found,
     )
+
+
+def _distance(found: Recovery | Estimate, truth: FloatArray | None) -> float | None:
+    """How far an answer is from the truth, where somebody knows it."""
+    if truth is None:
+        return None
+    from sfumato.sensing.recovery.distance import emd_of
+
+    return emd_of(found, truth)
 
 
 def _problem(
@@ -304,6 +313,8 @@ def _problem(
 
 
 def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> Field:
+    from sfumato.sensing.diagnostics.field import fit_field
+
     required_noise(read.noise, "`fit`")
     times = None
     if "time" in options.fit:
@@ -319,7 +330,7 @@ def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> 
         offset=math.inf if "offset" in options.fit else 0.0,
         times=times,
         sources=options.count,
-        least_sigma=read.min_noise,
+        min_sigma=read.min_noise,
     )
 
 

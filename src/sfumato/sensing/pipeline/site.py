@@ -211,7 +211,6 @@ def simulate_site(
 
 
 def _write_simulation(result: SimulationResult, folder: Path) -> None:
-    from sfumato.sensing.recovery.estimate import places_of
     from sfumato.spaces import Graph
 
     made, space = result.site, result.site.operator.space
@@ -224,7 +223,7 @@ def _write_simulation(result: SimulationResult, folder: Path) -> None:
     write_table(folder / "readings.csv", ["sensor", "value"], rows)
     held = np.flatnonzero(result.sources)
     # A node has no coordinates; its name is its place.
-    places = np.empty((held.size, 0)) if isinstance(space, Graph) else places_of(space, held)
+    places = np.empty((held.size, 0)) if isinstance(space, Graph) else space.places(held)
     axes = list("xyz"[: places.shape[1]])
     masses = result.sources[held].tolist()
     placed = zip(map(made.cell, held.tolist()), places.tolist(), masses, strict=True)

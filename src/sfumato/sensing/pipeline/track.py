@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato._random import generator, seed_of
 from sfumato.errors import InvalidInput
-from sfumato.sensing.diagnostics.field_sensors import rows_without, suspects
+from sfumato.sensing.diagnostics.field_sensors import faulty_sensors, rows_without
 from sfumato.sensing.model.operators.protocol import part_of
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import Released, all_readings
@@ -82,7 +82,7 @@ def track_sources(
     if watch is not None:
         watch(f"looking for a path through {len(rounds)} rounds")
     operator = part_of_site(ground, rounds[0].names)
-    faulty = suspects(operator, values, sigma=noises, max_mass=max_mass)
+    faulty = faulty_sensors(operator, values, sigma=noises, max_mass=max_mass)
     if faulty and leave_out_faulty:
         rows = rows_without(operator, faulty)
         operator, values = part_of(operator, rows), values[:, rows]

@@ -1,4 +1,4 @@
-from .design import AXES, CURVE_TRIALS, Axis, Curve, Design, error_curve, values_on
+from .design import AXES, CURVE_TRIALS, Axis, Curve, Design
 from .forecast import (
     ESTIMATORS,
     MAX_TRIALS,
@@ -21,14 +21,13 @@ from .limits import (
     two_point_lower_bound,
 )
 from .papers_bounds import PapersBounds
-from .placement import Placement, PlacementGain, place_sensors, simulated_gain
+from .placement import Placement, PlacementGain
 from .ratio import Ratio
 from .requirement import TARGET_TRIALS, Requirement, required
 from .synthetic import (
     Ground,
     SyntheticOptions,
     block_graph,
-    synthetic_even_site,
     synthetic_site,
     synthetic_sources,
 )
@@ -58,19 +57,14 @@ __all__ = [
     "SyntheticOptions",
     "block_graph",
     "draw_trials",
-    "error_curve",
     "error_of",
     "forecast_recovery",
     "papers_radius_coverage",
-    "place_sensors",
     "private_recovery_bound",
     "recovery_bound",
     "recovery_lower_bound",
     "required",
-    "simulated_gain",
-    "synthetic_even_site",
     "synthetic_site",
     "synthetic_sources",
     "two_point_lower_bound",
-    "values_on",
 ]

@@ -118,13 +118,8 @@ def values_on(design: Design, axis: Axis) -> tuple[float, ...]:
     Sensors up to 8 times what is planned, but beyond twice as many no more than 400, which are slow
     to try.
 
-    Args:
-        design: The site, what one reading of it may cost, and the sources to expect.
-        axis: "diffusion time", "sensors", "cost" (epsilon or rho of one reading) or "sources".
-
-    Returns:
-        The values, from the smallest to the largest; for sources a few counts and that of the
-        design, up to the number of cells.
+    From the smallest to the largest; of sources a few counts and that of the design, up to the number of
+    cells. "cost" is epsilon or rho of one reading.
     """
     now = design.value(axis)
     match axis:
@@ -218,23 +213,7 @@ def error_curve(
     for are left out. The best value is that of the estimator `best_by`, the last of those simulated
     unless given: name the one whose answers will be used.
 
-    Args:
-        design: The site, what one reading of it may cost, and the sources to expect.
-        axis: What is varied: "diffusion time", "sensors", "cost" or "sources".
-        rng: Where sources and noise come from; it is copied.
-        trials: At most so many trials of each estimator at each value; None means 60 and 24, and
-            more than these are never made.
-        estimators: Which estimators to simulate; both unless given.
-        best_by: The estimator that says which value is best; None means the last of `estimators`.
-        progress: Is told each estimator and value as it begins; None means nobody.
-
-    Returns:
-        Values on the axis, and for each the errors of every estimator, in the unit of the space,
-        and the papers' bounds.
-
-    Raises:
-        InvalidParameter: The site fixes what is varied, or `best_by` is not simulated; no curve was
-            drawn.
+    The generator is copied. Errors are in the unit of the space, beside the papers' bounds.
     """
     wanted = values_on(design, axis)
     if not wanted:
@@ -254,10 +233,10 @@ def error_curve(
         rows = []
         for number, scene in enumerate(scenes, 1):
             tell(f"{name}, {number} of {len(values)}")
-            rows.append([error_of(scene, lot, name) for lot in lots[: count[name]]])
+            rows.append([error_of(scene, trial, name) for trial in lots[: count[name]]])
         errors[name] = np.array(rows)
     here = Scene(design.site.operator, 1.0, design.sources, design.masses)
-    nothing = [error_of_nothing(here.operator, sources_of(here, lot)) for lot in lots]
+    nothing = [error_of_nothing(here.operator, sources_of(here, trial)) for trial in lots]
     bounds = [papers_bounds(scene, one.loss) for scene, one in zip(scenes, designs, strict=True)]
     return Curve(
         axis,

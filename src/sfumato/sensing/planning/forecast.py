@@ -34,7 +34,7 @@ NARROW = 0.39  # of the mean: how wide an interval may be when trials end
 # to agree.
 FEWEST = 400, 150
 BATCH = 20
-MOST_EVEN = 60  # trials of what can be said without a reading: it differs little between them
+MAX_EVEN = 60  # trials of what can be said without a reading: it differs little between them
 GUESSING = 0.7  # of the error without any reading: from there on an answer is close to guessing
 
 
@@ -199,7 +199,7 @@ def forecast_recovery(
         end = min(limit, begin + BATCH)
         if end > len(lots):
             lots.extend(draw_trials(scene, end - len(lots), rng=rng))
-        errors[name] += [error_of(scene, lot, name) for lot in lots[begin:end]]
+        errors[name] += [error_of(scene, trial, name) for trial in lots[begin:end]]
         tell(f"{name}: {end} trials")
 
     quick, slow = ESTIMATORS
@@ -217,7 +217,7 @@ def forecast_recovery(
             bayes = mean_error(slow, errors[slow], beside=errors[quick])
     except InvalidParameter as problem:  # too many cells: said by the posterior itself
         why_not = str(problem).partition(";")[0]
-    even = [error_of_nothing(scene.operator, sources_of(scene, lot)) for lot in lots[:MOST_EVEN]]
+    even = [error_of_nothing(scene.operator, sources_of(scene, trial)) for trial in lots[:MAX_EVEN]]
     ratio = None if bayes is None else error_ratio(errors)
     return RecoveryForecast(least_mass, bayes, float(np.mean(even)), why_not, ratio)
 
@@ -263,7 +263,7 @@ def draw_trials(
     ]
 
 
-def error_of(scene: Scene, lot: Trial, estimator: Estimator | str) -> float:
+def error_of(scene: Scene, trial: Trial, estimator: Estimator | str) -> float:
     """How far one simulated answer is off: nan where the solver could not prove it.
 
     Least mass: infeasible draws are recovered at the smallest feasible radius, and an answer
@@ -271,23 +271,23 @@ def error_of(scene: Scene, lot: Trial, estimator: Estimator | str) -> float:
 
     Args:
         scene: What is simulated.
-        lot: The chance of one trial, for as many cells and at least as many sources and sensors.
+        trial: The chance of one trial, for as many cells and at least as many sources and sensors.
         estimator: "least mass", "bayes median", or the name of a registered estimator.
 
     Returns:
         The earth mover's distance from the true sources, in the unit of the space; nan where the
         solver could not prove its answer.
     """
-    truth = sources_of(scene, lot)
-    y = scene.operator.readings(truth) + scene.sigma * lot.noise[: len(scene.operator.sensors)]
+    truth = sources_of(scene, trial)
+    y = scene.operator.readings(truth) + scene.sigma * trial.noise[: len(scene.operator.sensors)]
     try:
         if estimator == "bayes median":
-            # A copy, so that the same lot is the same chance again.
-            beliefs = posterior(scene.operator, y, sigma=scene.sigma, rng=copy.deepcopy(lot.rng))
+            # A copy, so that the same trial is the same chance again.
+            beliefs = posterior(scene.operator, y, sigma=scene.sigma, rng=copy.deepcopy(trial.rng))
             return emd_of(bayes_median(beliefs), truth)
         found = recover_min_radius(scene.operator, y, sigma=scene.sigma)
         if estimator not in ESTIMATORS:
-            chance = copy.deepcopy(lot.rng)
+            chance = copy.deepcopy(trial.rng)
             problem = RecoveryProblem(scene.operator, y, scene.sigma, 1.0, found, chance)
             answer = estimator_named(estimator).estimate(problem).estimate
             return (
@@ -304,11 +304,11 @@ def error_of(scene: Scene, lot: Trial, estimator: Estimator | str) -> float:
         return math.nan
 
 
-def sources_of(scene: Scene, lot: Trial) -> FloatArray:
-    """The sources that a lot means in a scene."""
+def sources_of(scene: Scene, trial: Trial) -> FloatArray:
+    """The sources that a trial means in a scene."""
     truth = np.zeros(scene.operator.space.size)
     k = scene.sources
-    truth[lot.cells[:k]] = lot.masses[:k] if scene.masses == "free" else 1.0
+    truth[trial.cells[:k]] = trial.masses[:k] if scene.masses == "free" else 1.0
     return truth
 
 

@@ -25,11 +25,10 @@ from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.planning.forecast import Scene, draw_trials, error_of
 from sfumato.sensing.planning.placement_kernel import errors_with
 from sfumato.sensing.planning.ratio import Ratio, ratio_of_means
-from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.spaces import Line
 
-MOST_ENTRIES = 1 << 26  # candidates times steps: half a GB
-MOST_TRUTHS, MOST_GUESSES = 32, 256
+MAX_ENTRIES = 1 << 26  # candidates times steps: half a GB
+MAX_TRUTHS, MAX_GUESSES = 32, 256
 BETTER = 1e-9  # a swap must help by so much of the error, so that rounding cannot keep them going
 
 
@@ -131,20 +130,6 @@ def place_sensors(
     takes a second for a hundred candidates, minutes for thousands. It serves for several sources as
     well: Fisher's information of all places and masses, with priors, was tried and not better.
 
-    Args:
-        candidates: An operator with a sensor at every place that could have one.
-        count: How many sensors to choose, from 1 to the number of candidates.
-        loss: What one reading of all chosen sensors may cost.
-        neighbors: What is protected: mass moved so far, or two adjacent cells swapped.
-        mass: The mass of the one source, positive and finite; 1 unless given.
-        progress: Is told how far the search is; None means nobody.
-
-    Returns:
-        The chosen and the uniform set, each with its criterion and noise.
-
-    Raises:
-        InvalidParameter: `count` or `mass` is out of its range; nothing was placed.
-
     >>> from sfumato.sensing.model.operators.heat_line import heat_line
     >>> shelf = heat_line(sources=40, sensors=[0.1, 0.11, 0.12, 0.13, 0.4, 0.6, 0.9], diffusion_time=0.02)
     >>> found = place_sensors(shelf, 4, loss=ApproxDP(4, 0.1), neighbors=SwappedCells(1))
@@ -204,18 +189,7 @@ def simulated_gain(
     An infeasible draw is recovered at the smallest feasible radius, and an estimate without mass
     counts as mass spread over all cells.
 
-    Args:
-        placement: The chosen and the uniform set.
-        trials: How many recoveries from each, at least 2.
-        sources: How many sources in each trial, at least 1 and at most one in each cell.
-        rng: Where sources and noise come from.
-
-    Returns:
-        Mean errors of both sets and their ratio, over trials that were proved for both.
-
-    Raises:
-        InvalidParameter: `trials` or `sources` is out of its range.
-        SolverFailed: No trial was proved for both sets.
+    Over trials (at least 2) that were proved for both sets; with at most one source in each cell.
     """
     count = whole("trials", trials, low=2)
     # Noise for every candidate: a sensor of both sets has the same.
@@ -226,7 +200,10 @@ def simulated_gain(
     )
     errors = np.array(
         [
-            [error_of(scene, replace(lot, noise=lot.noise[sensors]), "least mass") for lot in lots]
+            [
+                error_of(scene, replace(trial, noise=trial.noise[sensors]), "least mass")
+                for trial in lots
+            ]
             for scene, sensors in sets
         ]
     )
@@ -261,9 +238,9 @@ class _Goal:
                 "sources must have at least two cells, got one; nothing was placed"
             )
         steps = list(pairs(space, 1))
-        if sensors * max(space.size, sum(end.size for _, end, _ in steps)) > MOST_ENTRIES:
+        if sensors * max(space.size, sum(end.size for _, end, _ in steps)) > MAX_ENTRIES:
             raise InvalidParameter(
-                f"candidates times steps between cells must be at most {MOST_ENTRIES}, got {sensors} "
+                f"candidates times steps between cells must be at most {MAX_ENTRIES}, got {sensors} "
                 f"candidates and {space.size} cells; nothing was placed"
             )
         matrix = candidates.columns(np.arange(space.size))
@@ -277,9 +254,9 @@ class _Goal:
             if over_distance:
                 changes /= np.concatenate([far for _, _, far in steps])
         changes *= float(neighbors.radius if isinstance(neighbors, MovedMass) else neighbors.upper)
-        guesses = _even(np.arange(space.size), MOST_GUESSES)
-        truths = _even(guesses, MOST_TRUTHS)
-        far = distances_between(space, places_of(space, truths), places_of(space, guesses))
+        guesses = _even(np.arange(space.size), MAX_GUESSES)
+        truths = _even(guesses, MAX_TRUTHS)
+        far = space.distances_between(space.places(truths), space.places(guesses))
         readings = np.ascontiguousarray(mass * matrix)
         return _Goal(
             np.ascontiguousarray(readings[:, truths]),
@@ -363,7 +340,7 @@ def _distances(candidates: Operator, row: int) -> FloatArray:
     places = candidates.sensors.positions
     if not candidates.in_space:
         return np.asarray(distance.cdist(places[[row]], places)[0])
-    return np.array(distances_between(candidates.space, places[[row]], places)[0])
+    return np.array(candidates.space.distances_between(places[[row]], places)[0])
 
 
 def _even(cells: IntArray, most: int) -> IntArray:

@@ -38,7 +38,7 @@ class Requirement:
     Either is None where none of those simulated in full does. `tried` are the ends of what was
     simulated.
 
-    `best` is the value of the least mean error of those simulated in full, which is `least`;
+    `best` is the value of the least mean error of those simulated in full, which is `best_error`;
     `enough` the smallest value that, trial by trial, is not worse than it by more than a tenth and
     one standard error, the rule of [breiman84, sec. 3.4.3] for the simplest of what is about as
     good; with fewer than 16 trials it is `best`. `means` has the mean error at every value tried,
@@ -53,7 +53,7 @@ class Requirement:
     surely: float | None
     tried: tuple[float, float]
     best: float
-    least: ErrorForecast
+    best_error: ErrorForecast
     enough: float
     means: dict[float, ErrorForecast]
 
@@ -143,7 +143,7 @@ def required(
         ),
         tried=(grid[min(tried.errors)], grid[max(tried.errors)]),
         best=grid[least],
-        least=tried.full[least],
+        best_error=tried.full[least],
         enough=grid[tried.enough(least, among=tried.full)],
         means={grid[i]: tried.forecast(i) for i in sorted(tried.errors)},
     )
@@ -204,7 +204,7 @@ class _Tried:
 
     def _simulate(self, i: int, count: int) -> None:
         left = self.lots[len(self.errors[i]) : count]
-        self.errors[i] += [error_of(self.scenes[i], lot, self.estimator) for lot in left]
+        self.errors[i] += [error_of(self.scenes[i], trial, self.estimator) for trial in left]
 
     def finish(self, i: int) -> None:
         """All trials at a value."""

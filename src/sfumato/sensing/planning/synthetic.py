@@ -57,18 +57,8 @@ def synthetic_even_site(
 ) -> Site:
     """An even site, made up to plan or to simulate on.
 
-    Args:
-        options: What the site looks like; what is None there is as usual.
-        kind: The first word of its name: a "planned" site on a line is called "planned line".
-        rng: Where the edges of a graph come from; lines and planes take no chance.
-        undone: How messages end, with what was not done: "nothing was planned".
-
-    Returns:
-        The site, whose sensors stand evenly and read in "mass of sources".
-
-    Raises:
-        InvalidParameter: A length is given for no line, cells for a plane, or a number is out of
-            range.
+    `kind` is the first word of its name, "planned line"; `undone` ends messages: "nothing was planned". Only
+    the edges of a graph are drawn from `rng`.
     """
     on = options.on or "line"
     if options.length is not None and on != "line":

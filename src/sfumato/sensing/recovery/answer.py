@@ -11,10 +11,28 @@ import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only
+from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site
-from sfumato.sensing.recovery.estimate import Estimate, places_of
 from sfumato.spaces import Graph
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Where an estimator puts sources: a row of coordinates and a mass for each; on a graph, its node."""
+
+    operator: Operator
+    places: FloatArray
+    masses: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.places.ndim != 2 or self.masses.shape != (len(self.places),):
+            raise InvalidParameter(
+                f"an estimate is a place and a mass for each source, got shapes {self.places.shape} and "
+                f"{self.masses.shape}"
+            )
+        object.__setattr__(self, "places", read_only(self.places + 0.0))
+        object.__setattr__(self, "masses", read_only(self.masses + 0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,7 +217,7 @@ class Answer:
         names = {site.cell(i): i for i in range(site.operator.space.size)} if _named(site) else {}
         rows = data["sources"]
         masses = np.array([_number(row["mass"], low=0.0) for row in rows])
-        width = places_of(site.operator.space, np.zeros(1, dtype=np.int64)).shape[1]
+        width = site.operator.space.places(np.zeros(1, dtype=np.int64)).shape[1]
         places = np.array([_place(row, names, width) for row in rows]).reshape(-1, width)
         found = data.get("bands")
         regions = None
@@ -230,12 +248,7 @@ class Answer:
 def place_of(site: Site, place: FloatArray) -> dict[str, Any]:
     """A place as a person calls it: the name of a node, or coordinates.
 
-    Args:
-        site: The site, for the names of its cells.
-        place: A row of coordinates; on a graph, the node's number.
-
-    Returns:
-        `name`, or `x`, `y`, `z` as far as there are.
+    `name`, or `x`, `y`, `z` as far as there are.
     """
     if _named(site):
         return {"name": site.cell(int(place[0]))}
@@ -248,15 +261,7 @@ def nearest_cells(operator: Operator, places: FloatArray) -> IntArray:
 
 
 def on_cells(operator: Operator, estimate: Estimate) -> FloatArray:
-    """The masses of an estimate, each in the cell it is nearest to: for pictures and communities.
-
-    Args:
-        operator: Maps masses of cells to readings of sensors.
-        estimate: Places and masses.
-
-    Returns:
-        One mass for each cell of the operator's space.
-    """
+    """The masses of an estimate, each in the cell it is nearest to: for pictures and communities."""
     cells = nearest_cells(operator, estimate.places)
     return np.asarray(
         np.bincount(cells, weights=estimate.masses, minlength=operator.space.size), dtype=np.float64

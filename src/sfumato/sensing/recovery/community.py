@@ -18,7 +18,7 @@ from sfumato.spaces import (
     regularised_laplacian,
 )
 
-MOST = 10
+MAX_VECTORS = 10
 """Communities looked for when nobody says how many there are."""
 
 
@@ -70,7 +70,7 @@ def communities(graph: Graph, *, count: int | None = None) -> IntArray:
         )
     if count is not None:
         return _clusters(_leading(graph, count))
-    vectors = _leading(graph, min(MOST, graph.size - 1))
+    vectors = _leading(graph, min(MAX_VECTORS, graph.size - 1))
     tried = [_clusters(vectors[:, :k]) for k in range(2, vectors.shape[1] + 1)]
     return max(tried, key=lambda labels: _modularity(graph, labels))
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.certificate import Recovery
-from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
 from sfumato.transport import emd, emd_apart
 
 
@@ -43,7 +43,7 @@ def emd_of(found: Recovery | Estimate, sources: npt.ArrayLike) -> float:
             f"sources must be one mass for each of {space.size} cells, got shape {truth.shape}"
         )
     cells = np.flatnonzero(truth)
-    apart = distances_between(space, found.places, places_of(space, cells))
+    apart = space.distances_between(found.places, space.places(cells))
     return emd_apart(found.masses, truth[cells], apart, normalize=True).value
 
 

@@ -10,13 +10,13 @@ from scipy.special import chdtri
 from sfumato._types import FloatArray
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.compress import range_of
-from sfumato.sensing.recovery.solver.operator_cache import afresh, kept
+from sfumato.sensing.recovery.solver.operator_cache import afresh, cached
 
 CONFIDENCE = 0.9
 SAMPLE = 512  # cells that stand for all others, to find the directions they move readings in
-MOST_READINGS = 1500  # up to it all directions of a full matrix are found
+MAX_READINGS = 1500  # up to it all directions of a full matrix are found
 LEADING = 64  # above it, so many of the strongest
-MOST_LEADING = 20_000  # above it, and above 2**28 entries, not even those
+MAX_LEADING = 20_000  # above it, and above 2**28 entries, not even those
 
 
 def default_radius(
@@ -45,7 +45,7 @@ def default_radius(
         The radius, in the unit of readings.
     """
     afresh(operator)
-    directions, reach = kept(operator, "directions", lambda: _find_directions(operator))
+    directions, reach = cached(operator, "directions", lambda: _find_directions(operator))
     if directions is None or (
         directions.shape[1] < range_of(operator).rank and max_mass * reach[-1] > sigma
     ):
@@ -72,8 +72,8 @@ def _find_directions(operator: Operator) -> tuple[FloatArray | None, FloatArray]
         if found.basis is None or n <= SAMPLE
         else np.linspace(0, n - 1, SAMPLE).astype(int)
     )
-    if found.rank > MOST_READINGS or m * cells.size > 1 << 24:
-        if m > MOST_LEADING or m * n > 1 << 28 or min(m, n) < 4 * LEADING:
+    if found.rank > MAX_READINGS or m * cells.size > 1 << 24:
+        if m > MAX_LEADING or m * n > 1 << 28 or min(m, n) < 4 * LEADING:
             return None, np.empty(0)
         return _leading_directions(operator)
     columns = found.into(operator.columns(cells)).T

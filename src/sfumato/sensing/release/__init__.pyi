@@ -20,15 +20,11 @@ from .readings import (
 from .rounds import (
     DAY,
     RoundsCost,
-    RoundsNoise,
     best_guess,
     cost_after,
-    noise_for,
-    one_sensor_loss,
-    share_of,
 )
 from .seal import Seal, Unsealed
-from .windows import describe_window, parse_window, window_ledger, window_of
+from .windows import window_ledger
 
 __all__ = [
     "DAY",
@@ -39,17 +35,12 @@ __all__ = [
     "NoisePlan",
     "Readings",
     "RoundsCost",
-    "RoundsNoise",
     "Seal",
     "Snapshot",
     "Unsealed",
     "best_guess",
     "cost_after",
-    "describe_window",
     "new_master_key",
-    "noise_for",
-    "one_sensor_loss",
-    "parse_window",
     "plan",
     "plan_noise",
     "quantise",
@@ -57,11 +48,9 @@ __all__ = [
     "read_noise_plan",
     "read_readings",
     "release_snapshot",
-    "share_of",
     "unit_of",
     "unseal_snapshot",
     "window_ledger",
-    "window_of",
     "write_device_key",
     "write_master_key",
 ]

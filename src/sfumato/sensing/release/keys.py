@@ -28,7 +28,7 @@ from sfumato.privacy.noise import KEY_BYTES
 
 MASTER_FORMAT = "sfumato-master-key/1"
 DEVICE_FORMAT = "sfumato-device-key/1"
-MOST_STEPS = (
+MAX_STEPS = (
     2**22
 )  # below the four bytes that a step has in the epoch; walking there takes half a minute
 STRIDE = 2**10  # steps between the keys that are remembered while unsealing
@@ -53,9 +53,9 @@ class MasterKey:
         """The key of a device at a step of its ratchet."""
         if not name or not name.isprintable():
             raise InvalidParameter(f"a device's name must be printable and not empty, got {name!r}")
-        if not 0 <= step <= MOST_STEPS:
+        if not 0 <= step <= MAX_STEPS:
             raise InvalidParameter(
-                f"a device's step lies in 0..{MOST_STEPS}, got {step}; rotate its key"
+                f"a device's step lies in 0..{MAX_STEPS}, got {step}; rotate its key"
             )
         first = _derive(self.key, f"device|{name.encode().hex()}")
         return _walk(_milestone(first, step // STRIDE), step % STRIDE)
@@ -151,7 +151,7 @@ class Device:
                 raise InvalidInput(
                     f"{path} is not a whole device key; nothing was sealed"
                 ) from None
-            if self.step > MOST_STEPS:
+            if self.step > MAX_STEPS:
                 raise NoiseExhausted(
                     f"{path} has started {self.step} times, as often as a key may; rotate it: "
                     "make a new device key; nothing was sealed"

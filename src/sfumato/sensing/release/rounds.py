@@ -37,22 +37,6 @@ class RoundsCost:
     charged: ZCDP | ApproxDP | None
 
 
-@dataclass(frozen=True, slots=True)
-class RoundsNoise:
-    """The noise of each of so many readings that together cost at most a loss; all rounded towards more.
-
-    `sigma` is the least noise that keeps the loss. A ledger whose budget is that loss adds up rho,
-    and lets so many readings through only if each costs at most `rho`, which takes noise
-    `ledger_sigma`.
-    """
-
-    readings: int
-    loss: ZCDP | ApproxDP
-    sigma: float
-    ledger_sigma: float
-    rho: Fraction
-
-
 def cost_after(
     plan: NoisePlan | ApproxDP | ZCDP, readings: Sequence[int] = DAY, *, delta: Number | None = None
 ) -> tuple[RoundsCost, ...]:
@@ -93,18 +77,7 @@ def cost_after(
 
 
 def share_of(loss: ZCDP | ApproxDP, readings: int) -> ZCDP:
-    """What each of so many readings may cost to stay within a loss, as a ledger adds them up.
-
-    Args:
-        loss: What all readings together may cost.
-        readings: How many they are, at least 1.
-
-    Returns:
-        The rho of each.
-
-    Raises:
-        InvalidParameter: `readings` is below 1.
-    """
+    """What each of so many readings may cost to stay within a loss, as a ledger adds them up."""
     count = whole("readings", readings, low=1)
     match loss:
         case ApproxDP(epsilon, delta):
@@ -113,51 +86,6 @@ def share_of(loss: ZCDP | ApproxDP, readings: int) -> ZCDP:
             return ZCDP(rho / count)
         case _:
             assert_never(loss)
-
-
-def noise_for(
-    plan: NoisePlan | Sensitivity, readings: int, *, loss: ZCDP | ApproxDP
-) -> RoundsNoise:
-    """The noise of each reading if so many readings should cost no more than this loss in all.
-
-    The least noise of one reading that moves sqrt(N) times as far (see `cost_after`). The
-    sensitivity of a plan includes its sensors' step and its lattice, which is the finest for the
-    noise it was made for: plan anew with `rho` for a ledger, or with noise this large, and a little
-    of it is saved.
-
-    Args:
-        plan: A plan for the site, or how far its readings move between neighbors.
-        readings: How many readings there will be, at least 1.
-        loss: What they may cost in all.
-
-    Returns:
-        The noise of each reading, in the unit of the operator, and what a ledger needs instead.
-
-    Raises:
-        InvalidParameter: `readings` is below 1, no reading moves with the sources, or the loss is
-            0.
-
-    >>> from sfumato.privacy import SwappedCells
-    >>> from sfumato.sensing.model.operators.heat_line import heat_line
-    >>> from sfumato.sensing.model.sensitivity import sensitivity
-    >>> moved = sensitivity(heat_line(sources=100, sensors=50, diffusion_time=0.05), SwappedCells(1))
-    >>> [round(noise_for(moved, n, loss=ApproxDP(4, 0.1)).sigma, 4) for n in (1, 100)]
-    [0.066, 0.6599]
-    """
-    count = whole("readings", readings, low=1)
-    moved = _moved(plan)
-    if moved == 0:
-        raise InvalidParameter(
-            "no reading moves with the sources, so there is nothing to protect by noise"
-        )
-    far = sqrt_above(moved**2 * count)
-    rho, sigma = share_of(loss, count).rho, math.inf
-    if isinstance(loss, ApproxDP):
-        sigma = gaussian_sigma(loss.epsilon, loss.delta, sensitivity=far)
-    if rho <= 0:
-        raise InvalidParameter(f"noise cannot cost nothing, got {loss}; no noise was computed")
-    by_ledger = float(double_above(sqrt_above(moved**2 / (2 * rho)), name="sigma"))
-    return RoundsNoise(count, loss, min(sigma, by_ledger), by_ledger, rho)
 
 
 def _delta(loss: ZCDP | ApproxDP, delta: Number | None) -> Fraction:
@@ -170,13 +98,6 @@ def _delta(loss: ZCDP | ApproxDP, delta: Number | None) -> Fraction:
     if target == 0:
         raise InvalidParameter("Gaussian noise needs delta above 0, got 0; no cost was computed")
     return target
-
-
-def _moved(plan: NoisePlan | Sensitivity) -> Fraction:
-    """How far neighbors move all readings, in the readings' own unit."""
-    if isinstance(plan, NoisePlan):
-        return plan.moved * Fraction(2) ** plan.exponent
-    return Fraction(plan.l2)
 
 
 def _shift_squared(plan: NoisePlan | ApproxDP | ZCDP) -> Fraction:
@@ -238,17 +159,7 @@ def best_guess(plan: NoisePlan, readings: int = 1) -> float:
 def one_sensor_loss(plan: NoisePlan, delta: Number, readings: int = 1) -> float:
     """The most that so many readings of one sensor alone would cost, as an epsilon; rounded up.
 
-    Args:
-        plan: The noise of one reading of all sensors.
-        delta: The delta at which epsilon is told, above 0 and below 1.
-        readings: How many readings. It counts for a plan for rho; one for epsilon and delta is told
-            for one reading. 1 unless given.
-
-    Returns:
-        The epsilon of the sensor that tells most.
-
-    Raises:
-        InvalidParameter: `delta` is out of its range.
+    The number of readings counts for a plan for rho; one for epsilon and delta is told for one reading.
     """
     if not isinstance(plan.cost, ZCDP):
         return float(plan.per_sensor_loss(delta).max())

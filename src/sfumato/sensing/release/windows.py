@@ -23,14 +23,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def parse_window(text: str) -> timedelta:
     """The length of a window: minutes, hours or days.
 
-    Args:
-        text: A whole number above 0 with m, h or d behind it: 30m, 6h, 1d.
-
-    Returns:
-        The length.
-
-    Raises:
-        InvalidParameter: The text says no such length.
+    A whole number above 0 with m, h or d behind it.
 
     >>> parse_window("6h")
     datetime.timedelta(seconds=21600)
@@ -44,16 +37,7 @@ def parse_window(text: str) -> timedelta:
 def window_of(moment: datetime, length: timedelta) -> datetime:
     """When the window began that holds this moment: windows tile time from 1970 on, in UTC.
 
-    Args:
-        moment: Any time with its time zone.
-        length: How long windows are: whole minutes, more than 0.
-
-    Returns:
-        The start of the window, in UTC.
-
-    Raises:
-        InvalidParameter: The moment has no time zone or lies outside the years 1 to 9999, or the
-            length is not in whole minutes.
+    The moment has a time zone; the length is in whole minutes.
     """
     if moment.tzinfo is None:
         raise InvalidParameter("a moment needs its time zone, got one without; nothing was charged")
@@ -69,15 +53,7 @@ def window_of(moment: datetime, length: timedelta) -> datetime:
 def describe_window(start: datetime, length: timedelta) -> str:
     """The window as it stands in a guarantee.
 
-    Args:
-        start: When the window began.
-        length: How long it is: whole minutes, more than 0.
-
-    Returns:
-        The words, with the start in UTC.
-
-    Raises:
-        InvalidParameter: The length is not in whole minutes, or not above 0.
+    The length is in whole minutes; the start is told in UTC.
 
     >>> describe_window(datetime(2026, 11, 16, tzinfo=UTC), timedelta(days=1))
     'within 1d from 2026-11-16T00:00Z'

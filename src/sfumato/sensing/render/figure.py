@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,13 @@ from sfumato.sensing.recovery.answer import on_cells
 from sfumato.sensing.recovery.community import communities
 from sfumato.sensing.render.recovery import only_r
 from sfumato.sensing.render.words import percent
-from sfumato.sensing.results.recovery import RecoveryResult
-from sfumato.sensing.results.track import TrackResult
-from sfumato.sensing.results.whisper import LIMITS, WhisperResult
 from sfumato.sensing.tables import read_layout
 from sfumato.spaces import Graph, Grid, Line, Points
+
+if TYPE_CHECKING:
+    from sfumato.sensing.results.recovery import RecoveryResult
+    from sfumato.sensing.results.track import TrackResult
+    from sfumato.sensing.results.whisper import WhisperResult
 
 REMARKS = {
     "optimal": "",
@@ -190,6 +192,8 @@ def draw_whisper(
     Raises:
         InvalidParameter: If the result was read from a file.
     """
+    from sfumato.sensing.results.whisper import LIMITS
+
     told, found = result.answers, result.posterior
     if told is None or found is None:
         raise InvalidParameter("a saved result has no graph to draw; nothing was drawn")

@@ -41,7 +41,7 @@ def required_lines(
         aim = f"a mean error of {one.target:g} {rest}"
         first, last = (_amount(one.axis, name, end) for end in one.tried)
         if one.value is None:
-            chance = " (within chance it may be)" if one.least.low <= one.target else ""
+            chance = " (within chance it may be)" if one.best_error.low <= one.target else ""
             lines.append(
                 f"{aim} was not reached from {first} to {last} ({NAMES[one.estimator]}){chance}"
             )
@@ -87,7 +87,8 @@ def _takes(one: Requirement, name: str, about: str) -> str:
 
 def _little(one: Requirement, name: str) -> str:
     """From where on more sensors buy little."""
-    best = f"the least mean error of those tried is {short(one.least.mean)} ({interval(one.least)}), with "
+    least = f"{short(one.best_error.mean)} ({interval(one.best_error)})"
+    best = f"the least mean error of those tried is {least}, with "
     if one.enough == one.best:
         return f"{best}{_amount(one.axis, name, one.best)}"
     return (

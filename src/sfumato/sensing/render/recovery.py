@@ -10,9 +10,7 @@ from rich.table import Table
 
 from sfumato.figures import at_least
 from sfumato.sensing.recovery.answer import Answer, SourceBeliefs, SourceFit, place_of
-from sfumato.sensing.recovery.estimate import distances_between
-from sfumato.sensing.render.text import text_of
-from sfumato.sensing.render.words import percent
+from sfumato.sensing.render.words import percent, text_of
 from sfumato.sensing.results.recovery import RecoveryResult
 from sfumato.spaces import Graph, Grid, Line
 
@@ -159,7 +157,7 @@ def cluster_lines(result: RecoveryResult, answer: Answer) -> list[str]:
     clusters: list[tuple[Any, float]] = []
     while len(clusters) < MAX_CLUSTERS and masses.max(initial=0) > 0:
         top = int(masses.argmax())
-        mine = distances_between(space, places[[top]], places)[0] <= reach
+        mine = space.distances_between(places[[top]], places)[0] <= reach
         mass = float(masses[mine].sum())
         if mass < CRUMB * total:
             break

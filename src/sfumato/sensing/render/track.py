@@ -7,7 +7,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from sfumato.sensing.render.text import text_of
+from sfumato.sensing.render.words import text_of
 from sfumato.sensing.results.track import TrackResult
 
 MAX_ROWS = 40

@@ -1,8 +1,11 @@
-"""Numbers, lists and tables in words."""
+"""Numbers, lists and tables in words, as plain text and as HTML."""
 
 from __future__ import annotations
 
+import base64
 import math
+from html import escape
+from io import StringIO
 from typing import Any
 
 
@@ -76,3 +79,24 @@ def percent(probability: float) -> str:
     if probability < 0.005:
         return "<1 %"
     return f"{100 * probability:.0f} %" if probability < 0.995 else ">99 %"
+
+
+def text_of(lines: list[Any]) -> str:
+    """Lines and rich tables as plain text."""
+    from rich.console import Console
+    from rich.markup import escape as plain_markup
+
+    out = StringIO()
+    console = Console(file=out, width=200, highlight=False, emoji=False, no_color=True)
+    for line in lines:
+        console.print(plain_markup(line) if isinstance(line, str) else line, soft_wrap=True)
+    return out.getvalue().rstrip("\n")
+
+
+def page_of(text: str, picture: bytes | None = None) -> str:
+    """A fragment of HTML: the text as it is, and a PNG picture below it."""
+    shown = f"<pre>{escape(text)}</pre>"
+    if picture is None:
+        return shown
+    data = base64.b64encode(picture).decode("ascii")
+    return f'{shown}<img src="data:image/png;base64,{data}" style="max-width:100%">'

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sfumato.sensing.diagnostics.field_sensors import FaultySensor
-from sfumato.sensing.diagnostics.fitted_field import Field
-from sfumato.sensing.diagnostics.misfit import Misfit
+if TYPE_CHECKING:
+    from sfumato.sensing.diagnostics.field_sensors import FaultySensor
+    from sfumato.sensing.diagnostics.fitted_field import Field
+    from sfumato.sensing.diagnostics.misfit import Misfit
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,9 @@ class FieldReport:
             field.offset,
             field.offset_error if math.isfinite(field.offset_error) else None,
             field.time,
-            field.at_most,
+            field.time_is_below,
             field.interval,
-            field.suspects,
+            field.faulty_sensors,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -83,6 +84,8 @@ class FieldReport:
     @staticmethod
     def from_json(data: Any) -> FieldReport:
         """What a JSON object states."""
+        from sfumato.sensing.diagnostics.field_sensors import FaultySensor
+
         between = data["interval"]
         return FieldReport(
             tuple(map(str, data["said"])),

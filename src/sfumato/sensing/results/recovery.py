@@ -15,9 +15,8 @@ from sfumato._validate import read_only
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.files import read_json, write_file
 from sfumato.sensing.model.site import Site, part_of_site
-from sfumato.sensing.recovery.answer import Answer, CredibleRegion, place_of
+from sfumato.sensing.recovery.answer import Answer, CredibleRegion, Estimate, place_of
 from sfumato.sensing.recovery.certificate import Recovery
-from sfumato.sensing.recovery.estimate import Estimate, places_of
 from sfumato.sensing.results.diagnostics import (
     CommunityReport,
     FieldReport,
@@ -65,7 +64,7 @@ class RecoveryResult:
         if self.answer is not None:
             return self.answer.estimate
         found = self.certificate
-        places = places_of(found.operator.space, found.support)
+        places = found.operator.space.places(found.support)
         return Estimate(found.operator, places, found.estimate[found.support])
 
     @property
@@ -99,7 +98,7 @@ class RecoveryResult:
         ]
 
     def _place(self, cell: int) -> dict[str, Any]:
-        return place_of(self.site, places_of(self.site.operator.space, np.array([cell]))[0])
+        return place_of(self.site, self.site.operator.space.places(np.array([cell]))[0])
 
     def to_json(self) -> dict[str, Any]:
         """Everything, so that it can be checked; numbers as doubles, which JSON keeps to the bit."""
@@ -193,7 +192,7 @@ class RecoveryResult:
 
     def _repr_html_(self) -> str:
         from sfumato.sensing.render.figure import draw_recovery
-        from sfumato.sensing.render.text import page_of
+        from sfumato.sensing.render.words import page_of
 
         return page_of(str(self), draw_recovery(self))
 

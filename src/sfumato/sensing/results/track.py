@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.files import read_json, write_file
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.sensing.diagnostics.field_sensors import FaultySensor
-from sfumato.sensing.tracking.rounds import Track
+
+if TYPE_CHECKING:
+    from sfumato.sensing.tracking.rounds import Track
 
 FORMAT = "sfumato-track/1"
 PROBABILITY = 0.9
@@ -155,7 +157,7 @@ class TrackResult:
 
     def _repr_html_(self) -> str:
         from sfumato.sensing.render.figure import draw_track, is_drawable
-        from sfumato.sensing.render.text import page_of
+        from sfumato.sensing.render.words import page_of
 
         drawn = self.track is not None and is_drawable(self.track.operator.space)
         return page_of(str(self), draw_track(self) if drawn else None)

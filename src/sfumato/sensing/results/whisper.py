@@ -6,13 +6,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato._types import IntArray
 from sfumato.errors import InvalidInput
 from sfumato.files import write_file
-from sfumato.sensing.whisper.answers import WhisperAnswers
-from sfumato.sensing.whisper.posterior import WhisperPosterior
+
+if TYPE_CHECKING:
+    from sfumato.sensing.whisper.answers import WhisperAnswers
+    from sfumato.sensing.whisper.posterior import WhisperPosterior
 
 LIMITS = (
     "nodes count as independent given the start; where it ran along edges they are not, and both the "
@@ -138,6 +140,6 @@ class WhisperResult:
 
     def _repr_html_(self) -> str:
         from sfumato.sensing.render.figure import draw_whisper
-        from sfumato.sensing.render.text import page_of
+        from sfumato.sensing.render.words import page_of
 
         return page_of(str(self), None if self.posterior is None else draw_whisper(self))

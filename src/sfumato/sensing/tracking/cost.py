@@ -60,11 +60,7 @@ def cost_of(losses: Sequence[Loss | None]) -> tuple[Loss | None, str]:
     Rounds that all cost the same have a tighter statement too, which the words end with, rounded
     up.
 
-    Args:
-        losses: The loss of each round; None where it is not one number.
-
-    Returns:
-        The sum, or None where no number bounds it; and a sentence.
+    None in `losses` is a round whose cost is not one number; the sum is None where no number bounds it.
     """
     head = f"{len(losses)} rounds together, for a source that was there in all: "
     known = [loss for loss in losses if loss is not None]

@@ -16,12 +16,12 @@ from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.privacy.accounting import Number
 from sfumato.sensing.diagnostics import mixing
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
+from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.release.rounds import RoundsCost, cost_after
 from sfumato.sensing.tracking.average import checked_rounds
 from sfumato.sensing.tracking.chain import Walks, name_alike, sampled, split_rhat, without_one
 
-MOST_CELLS = 2000
+MAX_CELLS = 2000
 """Cells up to which paths are followed: a step costs the square of them."""
 HELD = 0.9
 SPEEDS = 6
@@ -61,7 +61,7 @@ class Track:
     def estimate(self, number: int) -> Estimate:
         """The sources of one round, counted from 0."""
         at = whole("round", number, low=0, high=len(self.cells) - 1)
-        return Estimate(self.operator, places_of(self.operator.space, self.cells[at]), self.masses)
+        return Estimate(self.operator, self.operator.space.places(self.cells[at]), self.masses)
 
     def cost(self, loss: ZCDP | ApproxDP, *, delta: Number | None = None) -> RoundsCost:
         """What all rounds cost together if each costs this loss: `cost_after`."""
@@ -128,9 +128,9 @@ def track(
     """
     read, noise = checked_rounds(rounds, sigma)
     m, n = operator.shape
-    if n > MOST_CELLS:
+    if n > MAX_CELLS:
         raise InvalidParameter(
-            f"a track takes at most {MOST_CELLS} cells, got {n}: give a coarser space; nothing was computed"
+            f"a track takes at most {MAX_CELLS} cells, got {n}: give a coarser space; nothing was computed"
         )
     if read.shape[1] != m:
         raise InvalidParameter(
@@ -142,8 +142,8 @@ def track(
             "nothing was computed"
         )
     count = whole("count", count, low=1)
-    places = places_of(operator.space, np.arange(n))
-    apart = distances_between(operator.space, places, places)
+    places = operator.space.places(np.arange(n))
+    apart = operator.space.distances_between(places, places)
     speeds = _speeds(apart) if speed is None else np.array([float(speed)])
     scene = Walks(operator.columns(np.arange(n)), read, noise, apart, speeds, float(max_mass))
     if count == 1:

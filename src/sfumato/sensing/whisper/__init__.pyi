@@ -1,4 +1,4 @@
-from .answers import UNIT, WhisperAnswers, bound_of, merged_answers, read_whisper, whisper_release
+from .answers import UNIT, WhisperAnswers, bound_of, read_whisper, whisper_release
 from .posterior import WhisperPosterior, start_loss, whisper_posterior
 from .spread import Spread, whisper_cascade, whisper_spread
 
@@ -8,7 +8,6 @@ __all__ = [
     "WhisperAnswers",
     "WhisperPosterior",
     "bound_of",
-    "merged_answers",
     "read_whisper",
     "start_loss",
     "whisper_cascade",

@@ -155,14 +155,7 @@ def bound_of(count: int) -> Bound:
 def merged_answers(files: Sequence[tuple[str, WhisperAnswers]]) -> WhisperAnswers:
     """Answers of several files, by their names, as one: in the local model every node has its own.
 
-    Args:
-        files: Names of files with what is in them, at least one.
-
-    Returns:
-        The answers of all nodes, with all receipts.
-
-    Raises:
-        InvalidInput: If graphs or epsilons differ, or a node or a receipt comes twice.
+    Refused where graphs or epsilons differ, or a node or a receipt comes twice.
     """
 
     def refused(why: str) -> InvalidInput:

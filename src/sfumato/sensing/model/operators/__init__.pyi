@@ -2,8 +2,8 @@ from .graph_diffusion import GraphDiffusion
 from .heat_line import HeatLine
 from .heat_plane import HeatPlane
 from .matrix import Matrix
-from .places import begin_of, even_nodes, even_places
-from .protocol import CHUNK, Operator, is_operator, part_of
+from .places import even_places
+from .protocol import CHUNK, Operator, part_of
 from .registry import operator_kinds, register_operator
 
 __all__ = [
@@ -13,10 +13,7 @@ __all__ = [
     "HeatPlane",
     "Matrix",
     "Operator",
-    "begin_of",
-    "even_nodes",
     "even_places",
-    "is_operator",
     "operator_kinds",
     "part_of",
     "register_operator",

@@ -13,15 +13,15 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, real_array
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.parameters import check_dimensions, time_within
 from sfumato.sensing.model.operators.places import even_nodes
 from sfumato.sensing.model.operators.protocol import (
     Operator,
     duals_of,
     masses_of,
     some_sensors,
+    time_within,
 )
-from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.model.sensors import Sensors, check_dimensions
 
 if TYPE_CHECKING:
     from scipy import sparse

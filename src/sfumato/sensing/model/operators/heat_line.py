@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato._types import FloatArray, IntArray
+from sfumato._types import FloatArray
 from sfumato._validate import real_array, whole
-from sfumato.sensing.model.operators.parameters import check_dimensions, heat, time_within
+from sfumato.sensing.model.operators.heat import HeatOperator, heat
 from sfumato.sensing.model.operators.places import begin_of
-from sfumato.sensing.model.operators.protocol import Operator, some_sensors
-from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.model.operators.protocol import time_within
+from sfumato.sensing.model.sensors import Sensors, check_dimensions
 from sfumato.spaces import Line
 
 if TYPE_CHECKING:
-    from sfumato.sensing.model.changes import Largest
     from sfumato.sensing.model.operators.protocol import SourceSpace
 
 
 @dataclass(frozen=True)
-class HeatLine(Operator):
+class HeatLine(HeatOperator):
     """Heat on a line without ends: a unit at x reads g(s - x) at s [gilbert17, eq. 1].
 
     g(d) = exp(-d**2 / 4T) / sqrt(4 pi T); T is the diffusion time, the papers' mu t.
     """
 
     space: Line
-    sensors: Sensors
-    diffusion_time: float
-    kind: ClassVar[str] = "heat"
 
     def kernel(self, distance: FloatArray) -> FloatArray:
         """What a unit reads at a distance."""
@@ -43,19 +38,6 @@ class HeatLine(Operator):
         at = self.space.positions[np.asarray(cells, dtype=np.int64)]
         return self.kernel(self.sensors.positions - at)
 
-    def take(self, rows: IntArray) -> HeatLine:
-        """The operator to some of its sensors, by their numbers."""
-        return replace(self, sensors=some_sensors(self.sensors, rows))
-
-    @property
-    def time(self) -> float:
-        """The diffusion time T."""
-        return self.diffusion_time
-
-    def with_time(self, time: float) -> HeatLine:
-        """The same operator with another diffusion time."""
-        return self if time == self.diffusion_time else replace(self, diffusion_time=time)
-
     def sensor_count(self, count: float) -> int:
         """Any number from 2 on."""
         return max(2, round(count))
@@ -65,37 +47,6 @@ class HeatLine(Operator):
         begin = begin_of(self.space)
         places = begin + Line(count, float(self.space.positions[-1]) - begin).positions
         return heat_line(sources=self.space, sensors=places, diffusion_time=self.diffusion_time)
-
-    def changes(self, *, over_distance: bool) -> Largest:
-        """The largest change between any two places on the line, not cells alone."""
-        from sfumato.sensing.model.heat_changes import heat_changes
-
-        return heat_changes(self, over_distance=over_distance)
-
-    def sampled_changes(self, *, over_distance: bool) -> FloatArray | None:
-        """Changes of single sensors at evenly spaced places."""
-        from sfumato.sensing.model.heat_changes import sampled_changes
-
-        return sampled_changes(self, over_distance=over_distance)
-
-    @property
-    def in_space(self) -> bool:
-        """Sensors stand on the line."""
-        return True
-
-    @property
-    def kernel_width(self) -> float:
-        """The deviation sqrt(2T) of the kernel."""
-        return math.sqrt(2 * self.diffusion_time)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Heat is never negative."""
-        return True
-
-    def to_json(self) -> dict[str, Any]:
-        """The diffusion time."""
-        return {"diffusion_time": self.diffusion_time}
 
     @classmethod
     def from_json(cls, data: dict[str, Any], space: SourceSpace, sensors: Sensors) -> HeatLine:

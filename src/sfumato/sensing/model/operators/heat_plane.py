@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato import spaces
-from sfumato._types import FloatArray, IntArray
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.parameters import check_dimensions, heat, time_within
+from sfumato.sensing.model.operators.heat import HeatOperator, heat
 from sfumato.sensing.model.operators.places import even_places
 from sfumato.sensing.model.operators.protocol import (
-    Operator,
     duals_of,
     masses_of,
-    some_sensors,
+    time_within,
 )
-from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.model.sensors import Sensors, check_dimensions
 from sfumato.spaces import Grid
 
 if TYPE_CHECKING:
-    from sfumato.sensing.model.changes import Largest
     from sfumato.sensing.model.operators.protocol import SourceSpace
     from sfumato.spaces import Points
 
 
 @dataclass(frozen=True)
-class HeatPlane(Operator):
+class HeatPlane(HeatOperator):
     """Heat in a plane without borders: a unit at x reads exp(-|s - x|**2 / 4T) / (4 pi T) at s.
 
     Sources are the cells of a grid (distance l1) or any points. On a grid the kernel is a product
@@ -39,9 +37,6 @@ class HeatPlane(Operator):
     """
 
     space: Grid | Points
-    sensors: Sensors
-    diffusion_time: float
-    kind: ClassVar[str] = "heat"
 
     def columns(self, cells: npt.ArrayLike) -> FloatArray:
         """What one unit in each of these cells reads: sensors by cells."""
@@ -60,7 +55,7 @@ class HeatPlane(Operator):
     def readings(self, sources: npt.ArrayLike) -> FloatArray:
         """What the sensors read of these masses, without noise."""
         if not isinstance(self.space, Grid):
-            return Operator.readings(self, sources)
+            return super().readings(sources)
         east, north = self._factors
         image = self.space.image(masses_of(sources, self.space.size))
         return np.asarray(np.einsum("mr,mr->m", north @ image, east))
@@ -68,7 +63,7 @@ class HeatPlane(Operator):
     def adjoint(self, dual: npt.ArrayLike) -> FloatArray:
         """The transposed map: one number for each cell."""
         if not isinstance(self.space, Grid):
-            return Operator.adjoint(self, dual)
+            return super().adjoint(dual)
         east, north = self._factors
         image = (north * duals_of(dual, len(self.sensors))[:, np.newaxis]).T @ east
         return np.asarray(self.space.values_of_image(image))
@@ -84,19 +79,6 @@ class HeatPlane(Operator):
             heat(places[:, [1]] - (south + middle * grid.cell_height), self.diffusion_time),
         )
 
-    def take(self, rows: IntArray) -> HeatPlane:
-        """The operator to some of its sensors, by their numbers."""
-        return replace(self, sensors=some_sensors(self.sensors, rows))
-
-    @property
-    def time(self) -> float:
-        """The diffusion time T."""
-        return self.diffusion_time
-
-    def with_time(self, time: float) -> HeatPlane:
-        """The same operator with another diffusion time."""
-        return self if time == self.diffusion_time else replace(self, diffusion_time=time)
-
     def sensor_count(self, count: float) -> int:
         """Squares, but for the sensors that are there."""
         whole = max(2, round(count))
@@ -111,37 +93,6 @@ class HeatPlane(Operator):
             low, high = self.space.positions.min(axis=0), self.space.positions.max(axis=0)
         places = even_places(count, low, high)
         return heat_plane(sources=self.space, sensors=places, diffusion_time=self.diffusion_time)
-
-    def changes(self, *, over_distance: bool) -> Largest:
-        """The largest change between any two places in the plane, not cells alone."""
-        from sfumato.sensing.model.heat_changes import heat_changes
-
-        return heat_changes(self, over_distance=over_distance)
-
-    def sampled_changes(self, *, over_distance: bool) -> FloatArray | None:
-        """Changes of single sensors at evenly spaced places."""
-        from sfumato.sensing.model.heat_changes import sampled_changes
-
-        return sampled_changes(self, over_distance=over_distance)
-
-    @property
-    def in_space(self) -> bool:
-        """Sensors stand in the plane."""
-        return True
-
-    @property
-    def kernel_width(self) -> float:
-        """The deviation sqrt(2T) of the kernel along each axis."""
-        return math.sqrt(2 * self.diffusion_time)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Heat is never negative."""
-        return True
-
-    def to_json(self) -> dict[str, Any]:
-        """The diffusion time."""
-        return {"diffusion_time": self.diffusion_time}
 
     @classmethod
     def from_json(cls, data: dict[str, Any], space: SourceSpace, sensors: Sensors) -> HeatPlane:

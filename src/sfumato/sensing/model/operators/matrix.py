@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sfumato.sensing.model.changes import Largest
     from sfumato.sensing.model.operators.protocol import SourceSpace
 
-MOST_ENTRIES = 4_000_000
+MAX_ENTRIES = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +78,9 @@ class Matrix(Operator):
 
     def to_json(self) -> dict[str, Any]:
         """All entries, row by row; a site file holds at most four million."""
-        if math.prod(self.shape) > MOST_ENTRIES:
+        if math.prod(self.shape) > MAX_ENTRIES:
             raise InvalidParameter(
-                f"a site file holds a matrix of at most {MOST_ENTRIES} entries, got "
+                f"a site file holds a matrix of at most {MAX_ENTRIES} entries, got "
                 f"{math.prod(self.shape)}; work in Python instead"
             )
         return {"rows": self.columns(np.arange(self.space.size)).tolist()}

@@ -40,16 +40,6 @@ def even_places(count: int, low: FloatArray, high: FloatArray) -> FloatArray:
 def even_nodes(size: int, count: int) -> IntArray:
     """So many nodes of a graph of this size, evenly spaced by number, the first and the last among them.
 
-    Args:
-        size: How many nodes the graph has.
-        count: How many of them to take, from 1 to `size`.
-
-    Returns:
-        Numbers of nodes, each once, from the smallest to the largest.
-
-    Raises:
-        InvalidParameter: `count` is larger than `size`.
-
     >>> even_nodes(12, 3).tolist()
     [0, 6, 11]
     """
@@ -64,12 +54,6 @@ def begin_of(line: Line) -> float:
     """Where a line begins: at 0 if its first cell is there or next to it, else at its first cell.
 
     The papers' cells of a line of length L are L/n, 2L/n, ..., L, and such a line begins at 0.
-
-    Args:
-        line: The line.
-
-    Returns:
-        Where it begins, in the unit of its positions.
 
     >>> begin_of(Line(10, 40)), begin_of(Line.at([100, 150, 200]))
     (0.0, 100.0)

@@ -10,6 +10,7 @@ sources are nowhere else.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeGuard
 
 import numpy as np
@@ -216,6 +217,13 @@ class Operator(Protocol):
         return len(self.sensors)
 
 
+def column_chunks(operator: Operator, cells: IntArray) -> Iterator[IntArray]:
+    """The cells in turn, as many as have columns of CHUNK entries; none of none."""
+    step = max(1, CHUNK // operator.column_entries)
+    for begin in range(0, cells.size, step):
+        yield cells[begin : begin + step]
+
+
 def columns_tell_all(operator: Operator) -> bool:
     """Whether sources are at cells alone: as the operator says, or because nodes are all places there are."""
     from sfumato.spaces import Graph
@@ -240,11 +248,7 @@ def part_of(operator: Operator, rows: IntArray) -> Operator:
 def is_operator(value: object) -> TypeGuard[Operator]:
     """Whether a value is an operator rather than an array or a data frame.
 
-    Args:
-        value: Anything. What has `columns`, a `space` and `sensors` is taken for an operator.
-
-    Returns:
-        Whether it is one.
+    What has `columns`, a `space` and `sensors` is taken for one.
     """
     return hasattr(value, "columns") and hasattr(value, "space") and hasattr(value, "sensors")
 
@@ -262,6 +266,21 @@ def masses_of(sources: npt.ArrayLike, size: int) -> FloatArray:
 def duals_of(dual: npt.ArrayLike, size: int) -> FloatArray:
     """A dual vector, one number for each sensor."""
     return _vector(dual, size, name="a dual vector", each="sensors")
+
+
+def time_within(value: float, name: str) -> float:
+    """A diffusion time or rate in the range for which bounds on rounding are proved."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    # Beyond these, squares and heights leave the doubles, and bounds on their rounding would not
+    # hold.
+    if not 1e-20 <= number <= 1e20:
+        raise InvalidParameter(
+            f"{name} must lie between 1e-20 and 1e20, got {value}; nothing was built"
+        )
+    return number
 
 
 def _vector(values: npt.ArrayLike, size: int, *, name: str, each: str) -> FloatArray:

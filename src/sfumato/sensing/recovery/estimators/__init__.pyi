@@ -1,10 +1,9 @@
-from .credible import bands, community_beliefs
-from .heat_scene import scene_of
+from .credible import bands
 from .least_mass import recover
 from .min_radius import recover_min_radius
 from .mixture import Mixture
 from .off_grid import OffGrid
-from .posterior_cells import MOST_CELLS, runs_needed
+from .posterior_cells import MAX_CELLS
 from .registry import (
     Estimator,
     RecoveryProblem,
@@ -16,20 +15,17 @@ from .registry import (
 from .source_posterior import SourcePosterior
 
 __all__ = [
-    "MOST_CELLS",
+    "MAX_CELLS",
     "Estimator",
     "Mixture",
     "OffGrid",
     "RecoveryProblem",
     "SourcePosterior",
     "bands",
-    "community_beliefs",
     "estimator_named",
     "estimator_names",
     "recover",
     "recover_min_radius",
     "register_estimator",
-    "runs_needed",
-    "scene_of",
     "unregister_estimator",
 ]

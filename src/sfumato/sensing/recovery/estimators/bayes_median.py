@@ -12,8 +12,7 @@ from scipy.optimize import linprog
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import SolverFailed
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.answer import Answer, SourceBeliefs
-from sfumato.sensing.recovery.estimate import Estimate, distances_between, places_of
+from sfumato.sensing.recovery.answer import Answer, Estimate, SourceBeliefs
 from sfumato.sensing.recovery.estimators import posterior_cells
 from sfumato.sensing.recovery.estimators.credible import bands, community_beliefs
 from sfumato.sensing.recovery.estimators.posterior import posterior
@@ -94,7 +93,7 @@ def _median_of_draws(beliefs: SourcePosterior) -> tuple[FloatArray, FloatArray]:
     busiest = np.argsort(-beliefs.shares, kind="stable")[:PLACES]
     busiest = np.sort(busiest[beliefs.shares[busiest] > 0])
     held = np.unique(beliefs.cells[chosen][beliefs.cells[chosen] >= 0])
-    apart = distances_between(space, places_of(space, busiest), places_of(space, held))
+    apart = space.distances_between(space.places(busiest), space.places(held))
     draws = [
         (apart[:, np.searchsorted(held, beliefs.cells[s][there])], beliefs.masses[s][there])
         for s in chosen
@@ -102,7 +101,7 @@ def _median_of_draws(beliefs: SourcePosterior) -> tuple[FloatArray, FloatArray]:
     ]
     shares = median_shares([(costs, mass / mass.sum()) for costs, mass in draws])
     some = shares > LEAST_SHARE
-    return places_of(space, busiest[some]), shares[some] / shares[some].sum()
+    return space.places(busiest[some]), shares[some] / shares[some].sum()
 
 
 def median_shares(draws: list[tuple[FloatArray, FloatArray]]) -> FloatArray:
@@ -157,9 +156,9 @@ class BayesMedian:
         """A posterior needs the noise, and cells that are few or stand for others."""
         if not noise:
             return "needs the sigma of the noise"
-        if posterior_cells.runs_needed(operator) > posterior_cells.MOST_CELLS:
+        if posterior_cells.required_runs(operator) > posterior_cells.MAX_CELLS:
             return (
-                f"takes at most {posterior_cells.MOST_CELLS} cells, here are {operator.space.size}"
+                f"takes at most {posterior_cells.MAX_CELLS} cells, here are {operator.space.size}"
             )
         return ""
 
@@ -203,8 +202,8 @@ def _one_place(beliefs: SourcePosterior) -> str:
     if count < MANY or width is None:
         return ""
     cells = np.flatnonzero(beliefs.shares)
-    places = places_of(operator.space, cells)
-    near = distances_between(operator.space, places, places) <= width / 2
+    places = operator.space.places(cells)
+    near = operator.space.distances_between(places, places) <= width / 2
     if (near @ beliefs.shares[cells]).max() < ONE_PLACE:
         return ""
     return (

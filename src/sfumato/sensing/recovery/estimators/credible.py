@@ -12,7 +12,6 @@ from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import CredibleRegion
-from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.sensing.recovery.estimators.source_posterior import SourcePosterior
 
 PLACES = 200  # those with most of the expected mass are tried as centers
@@ -45,7 +44,7 @@ def bands(beliefs: SourcePosterior, *, level: float = 0.9) -> tuple[CredibleRegi
     shares = beliefs.shares
     tried = np.argsort(-shares, kind="stable")[:PLACES]
     tried = np.sort(tried[shares[tried] > 0])
-    places = places_of(space, tried)
+    places = space.places(tried)
     widest = _extent(beliefs.operator) / 4
     left, found = beliefs, []
     while (left.cells >= 0).any():
@@ -69,18 +68,16 @@ def bands(beliefs: SourcePosterior, *, level: float = 0.9) -> tuple[CredibleRegi
 def _extent(operator: Operator) -> float:
     """How far apart two cells can be: from the farthest cell of the first to its own farthest."""
     space = operator.space
-    every = places_of(space, np.arange(space.size))
-    end = int(np.argmax(distances_between(space, every[:1], every)[0]))
-    return float(distances_between(space, every[[end]], every).max())
+    every = space.places(np.arange(space.size))
+    end = int(np.argmax(space.distances_between(every[:1], every)[0]))
+    return float(space.distances_between(every[[end]], every).max())
 
 
 def _without_nearest(beliefs: SourcePosterior, place: FloatArray) -> SourcePosterior:
     """Draws without the source that is nearest to a place."""
     space = beliefs.operator.space
     cells = np.unique(beliefs.cells[beliefs.cells >= 0])
-    apart = np.append(
-        distances_between(space, place[np.newaxis], places_of(space, cells))[0], np.inf
-    )
+    apart = np.append(space.distances_between(place[np.newaxis], space.places(cells))[0], np.inf)
     at = np.where(beliefs.cells >= 0, np.searchsorted(cells, beliefs.cells), len(cells))
     rows = np.arange(len(at))
     gone = np.argmin(apart[at], axis=1)
@@ -92,15 +89,7 @@ def _without_nearest(beliefs: SourcePosterior, place: FloatArray) -> SourcePoste
 def community_beliefs(beliefs: SourcePosterior, labels: npt.ArrayLike) -> FloatArray:
     """How likely each community holds the most mass, the label of each cell given.
 
-    Args:
-        beliefs: Draws, from `posterior`.
-        labels: The community of each cell, from 0 on.
-
-    Returns:
-        The probability of each community.
-
-    Raises:
-        InvalidParameter: If labels are not one whole number for each cell.
+    Labels count from 0.
     """
     groups = np.asarray(labels)
     size = beliefs.operator.space.size

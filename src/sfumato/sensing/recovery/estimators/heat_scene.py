@@ -1,9 +1,11 @@
-"""Heat that is known anywhere: readings in units of the noise, for fits between cells."""
+"""Heat that is known anywhere: readings in units of the noise, and what estimators between cells share."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +14,8 @@ from sfumato._types import FloatArray
 from sfumato._validate import read_only, real_array
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.estimate import Estimate, places_of
+from sfumato.sensing.recovery.answer import Answer, Estimate, SourceFit
+from sfumato.sensing.recovery.estimators.registry import RecoveryProblem
 from sfumato.spaces import Grid
 
 TINY = float(np.finfo(float).tiny)
@@ -78,20 +81,7 @@ class Scene:
 
 
 def scene_of(operator: Operator, y: npt.ArrayLike, *, sigma: float, max_mass: float) -> Scene:
-    """What a fit between cells starts from, checked, with the noise as the unit.
-
-    Args:
-        operator: Heat on a line or in a plane.
-        y: One noisy reading for each sensor.
-        sigma: Standard deviation of the noise of one reading.
-        max_mass: The largest mass of one source.
-
-    Returns:
-        Readings in units of the noise, and the box of places.
-
-    Raises:
-        InvalidParameter: If a parameter is out of range, or heat is not known between cells.
-    """
+    """What a fit between cells starts from, checked, with the noise as the unit."""
     if operator.kernel_width is None or operator.time is None:
         raise InvalidParameter(
             f"places between cells need heat on a line or in a plane, got {type(operator).__name__}; "
@@ -118,13 +108,74 @@ def _span(operator: Operator) -> tuple[FloatArray, FloatArray]:
     if isinstance(space, Grid):
         west, south, east, north = space.bounds
         return np.array([west, south]), np.array([east, north])
-    places = places_of(space, np.arange(space.size))
+    places = space.places(np.arange(space.size))
     return places.min(axis=0), places.max(axis=0)
 
 
-def held_by(estimate: Estimate, max_mass: float) -> int:
-    """How many masses a fit would have made larger had it been allowed to."""
-    return int((estimate.masses >= (1 - HELD) * max_mass).sum())
+class SceneFit(Protocol):
+    """What a fit between cells returns."""
+
+    @property
+    def estimate(self) -> Estimate:
+        """The sources."""
+
+    @property
+    def scores(self) -> dict[int, float]:
+        """The score of each number of sources that was tried."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit came to rest."""
+
+
+Fitted = TypeVar("Fitted", bound=SceneFit)
+
+
+def no_errors(found: SceneFit, max_mass: float, extent: FloatArray) -> dict[str, Any]:  # noqa: ARG001
+    """For a fit that knows no errors of its numbers."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class SceneEstimator(Generic[Fitted]):
+    """An estimator of sources between cells, on a line or in a plane.
+
+    `solve` fits them. `errors` gives the fields of `SourceFit` that say how sure its numbers are, from
+    the fit, the largest mass and the sides of the box.
+    """
+
+    name: str
+    solve: Callable[..., Fitted]
+    errors: Callable[[Fitted, float, FloatArray], dict[str, Any]] = no_errors
+    options: ClassVar[frozenset[str]] = frozenset({"count", "max_sources"})
+    needs_certificate: ClassVar[bool] = False
+
+    def unsuitable(self, operator: Operator, noise: float | None) -> str:  # noqa: ARG002
+        """What it cannot do it refuses itself: nobody asks for it by default."""
+        return ""
+
+    def estimate(self, problem: RecoveryProblem) -> Answer:
+        """The sources of the fit, with its scores and errors."""
+        noise, max_mass = problem.known_noise(f"`estimator` {self.name}"), problem.max_mass
+        scene = scene_of(problem.operator, problem.readings, sigma=noise, max_mass=max_mass)
+        limit = {} if problem.max_sources is None else {"max_sources": problem.max_sources}
+        found = self.solve(
+            problem.operator,
+            problem.readings,
+            sigma=noise,
+            count=problem.count,
+            max_mass=max_mass,
+            **limit,
+        )
+        held = int((found.estimate.masses >= (1 - HELD) * max_mass).sum())
+        fit = SourceFit(
+            {count: float(score) for count, score in found.scores.items()},
+            CRITERION,
+            found.converged,
+            held,
+            **self.errors(found, max_mass, scene.high - scene.low),
+        )
+        return Answer(self.name, found.estimate, fit=fit, expected=scene.read(found.estimate))
 
 
 def equal_parts(places: FloatArray, weights: FloatArray, count: int) -> FloatArray:

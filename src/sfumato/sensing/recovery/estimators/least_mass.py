@@ -14,9 +14,8 @@ from sfumato._validate import read_only, real_array
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.operators.protocol import Operator, is_operator
-from sfumato.sensing.recovery.answer import Answer
+from sfumato.sensing.recovery.answer import Answer, Estimate
 from sfumato.sensing.recovery.certificate import Recovery
-from sfumato.sensing.recovery.estimate import Estimate, places_of
 from sfumato.sensing.recovery.estimators.registry import RecoveryProblem
 from sfumato.sensing.recovery.radius import default_radius, papers_radius
 from sfumato.sensing.recovery.solver.certify import FEASIBLE, Certified, certify, ray_margin
@@ -244,7 +243,7 @@ class LeastMass:
     def estimate(self, problem: RecoveryProblem) -> Answer:
         """The sources of the certificate."""
         found = problem.certificate
-        places = places_of(found.operator.space, found.support)
+        places = found.operator.space.places(found.support)
         estimate = Estimate(found.operator, places, found.estimate[found.support])
         return Answer(self.name, estimate, expected=found.operator.readings(found.estimate))
 

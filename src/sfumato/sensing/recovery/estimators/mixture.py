@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -12,18 +12,15 @@ from scipy.special import chdtri
 from sfumato._types import FloatArray
 from sfumato._validate import whole
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.answer import Answer, SourceFit
-from sfumato.sensing.recovery.estimate import Estimate
+from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.estimators.heat_scene import (
-    CRITERION,
     TINY,
     Scene,
+    SceneEstimator,
     equal_parts,
-    held_by,
     scene_of,
 )
 from sfumato.sensing.recovery.estimators.off_grid import candidates, one_more
-from sfumato.sensing.recovery.estimators.registry import RecoveryProblem
 
 SHIFT = 10.0
 """What is added to every reading, in units of the noise: no reading is then below 0, but once in 1e23."""
@@ -336,43 +333,4 @@ def _no_less(after: _State, before: _State) -> _State:
     return _State(*pick)
 
 
-@dataclass(frozen=True, slots=True)
-class MixtureEstimator:
-    """Components of known width, on a line or in a plane."""
-
-    name: ClassVar[str] = "mixture"
-    options: ClassVar[frozenset[str]] = frozenset({"count", "max_sources"})
-    needs_certificate: ClassVar[bool] = False
-
-    def unsuitable(self, operator: Operator, noise: float | None) -> str:  # noqa: ARG002
-        """What it cannot do it refuses itself: nobody asks for it by default."""
-        return ""
-
-    def estimate(self, problem: RecoveryProblem) -> Answer:
-        """The components of the likeliest mixture."""
-        noise = problem.known_noise(f"`estimator` {self.name}")
-        scene = scene_of(
-            problem.operator,
-            problem.readings,
-            sigma=noise,
-            max_mass=problem.max_mass,
-        )
-        limit = {} if problem.max_sources is None else {"max_sources": problem.max_sources}
-        found = mixture(
-            scene.operator,
-            problem.readings,
-            sigma=noise,
-            count=problem.count,
-            max_mass=problem.max_mass,
-            **limit,
-        )
-        fit = SourceFit(
-            {count: float(score) for count, score in found.scores.items()},
-            CRITERION,
-            found.converged,
-            held_by(found.estimate, problem.max_mass),
-        )
-        return Answer(self.name, found.estimate, fit=fit, expected=scene.read(found.estimate))
-
-
-ESTIMATOR = MixtureEstimator()
+ESTIMATOR = SceneEstimator("mixture", mixture)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +14,14 @@ from sfumato._types import FloatArray
 from sfumato._validate import read_only, whole
 from sfumato.errors import SolverFailed
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.answer import Answer, SourceFit
-from sfumato.sensing.recovery.estimate import Estimate, places_of
+from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.estimators.heat_scene import (
-    CRITERION,
     TINY,
     Scene,
-    held_by,
+    SceneEstimator,
     scene_of,
 )
 from sfumato.sensing.recovery.estimators.least_mass import recover
-from sfumato.sensing.recovery.estimators.registry import RecoveryProblem
 
 ROUNDS = 80
 """Steps of least squares after which a fit is taken as it is."""
@@ -132,11 +129,11 @@ def off_grid(
         if found.status == "zero" and count is None:
             empty = scene.estimate(np.empty((0, scene.axes)), np.empty(0))
             return OffGrid(empty, {0: nothing}, True, None, None)
-        places, masses = places_of(operator.space, found.support), found.estimate[found.support]
+        places, masses = operator.space.places(found.support), found.estimate[found.support]
         merged = dict(_merged(places, masses / scene.sigma, max_sources))
     if count is not None:
         *_, fit = _count_up(scene, merged, max_sources, patience=max_sources)
-        return _told(scene, fit, {max_sources: scene.score(fit.chi_square, max_sources)})
+        return _with_errors(scene, fit, {max_sources: scene.score(fit.chi_square, max_sources)})
     return _answer(scene, _count_up(scene, merged, max_sources), nothing)
 
 
@@ -279,10 +276,10 @@ def _answer(scene: Scene, fits: Iterator[Fit], nothing: float) -> OffGrid:
         scores[count] = scene.score(fit.chi_square, count)
         if scores[count] < least:
             least, best = scores[count], fit
-    return _told(scene, best, scores)
+    return _with_errors(scene, best, scores)
 
 
-def _told(scene: Scene, fit: Fit, scores: dict[int, float]) -> OffGrid:
+def _with_errors(scene: Scene, fit: Fit, scores: dict[int, float]) -> OffGrid:
     estimate = scene.estimate(fit.places, fit.masses)
     errors = _errors(scene, estimate)
     if errors is None:
@@ -308,47 +305,14 @@ def _errors(scene: Scene, estimate: Estimate) -> tuple[FloatArray, FloatArray] |
     return errors[:split].reshape(count, scene.axes), errors[split:] * scene.sigma
 
 
-@dataclass(frozen=True, slots=True)
-class OffGridEstimator:
-    """Least squares between cells, on a line or in a plane."""
-
-    name: ClassVar[str] = "off-grid"
-    options: ClassVar[frozenset[str]] = frozenset({"count", "max_sources"})
-    needs_certificate: ClassVar[bool] = False
-
-    def unsuitable(self, operator: Operator, noise: float | None) -> str:  # noqa: ARG002
-        """What it cannot do it refuses itself: nobody asks for it by default."""
-        return ""
-
-    def estimate(self, problem: RecoveryProblem) -> Answer:
-        """The likeliest places and masses, with standard errors."""
-        noise = problem.known_noise(f"`estimator` {self.name}")
-        scene = scene_of(
-            problem.operator,
-            problem.readings,
-            sigma=noise,
-            max_mass=problem.max_mass,
-        )
-        limit = {} if problem.max_sources is None else {"max_sources": problem.max_sources}
-        found = off_grid(
-            scene.operator,
-            problem.readings,
-            sigma=noise,
-            count=problem.count,
-            max_mass=problem.max_mass,
-            **limit,
-        )
-        places, masses = found.place_errors, found.mass_errors
-        fit = SourceFit(
-            {count: float(score) for count, score in found.scores.items()},
-            CRITERION,
-            found.converged,
-            held_by(found.estimate, problem.max_mass),
-            None if places is None else tuple(map(tuple, places.tolist())),
-            None if masses is None else tuple(masses.tolist()),
-            distinguishes(found, problem.max_mass, scene.high - scene.low),
-        )
-        return Answer(self.name, found.estimate, fit=fit, expected=scene.read(found.estimate))
+def standard_errors(found: OffGrid, max_mass: float, extent: FloatArray) -> dict[str, Any]:
+    """The errors of an answer as it is saved."""
+    places, masses = found.place_errors, found.mass_errors
+    return {
+        "place_errors": None if places is None else tuple(map(tuple, places.tolist())),
+        "mass_errors": None if masses is None else tuple(masses.tolist()),
+        "distinguishes": distinguishes(found, max_mass, extent),
+    }
 
 
 def distinguishes(found: OffGrid, max_mass: float, extent: FloatArray) -> bool:
@@ -359,4 +323,4 @@ def distinguishes(found: OffGrid, max_mass: float, extent: FloatArray) -> bool:
     return not wide
 
 
-ESTIMATOR = OffGridEstimator()
+ESTIMATOR = SceneEstimator("off-grid", off_grid, standard_errors)

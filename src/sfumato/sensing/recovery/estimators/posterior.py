@@ -21,7 +21,7 @@ from sfumato.sensing.recovery.estimators.least_mass import positive, readings_of
 from sfumato.sensing.recovery.estimators.posterior_cells import BLUR, Runs, all_runs, beside, closer
 from sfumato.sensing.recovery.estimators.posterior_kernel import anneal
 from sfumato.sensing.recovery.estimators.source_posterior import CROWDED, SourcePosterior
-from sfumato.sensing.recovery.solver.operator_cache import afresh, kept
+from sfumato.sensing.recovery.solver.operator_cache import afresh, cached
 
 Masses = Literal["learned", "known", "free"]
 
@@ -30,7 +30,7 @@ MOVES, LAST = 6, 15  # of each particle, in a stage and in the last one
 PARTICLES = (256, 640)  # and again with more where the first did not mix
 MANY, PARTICLES_OF_MANY = 1000, (128, 240)  # cells: every move looks at all of them
 NEAR = 8  # cells that a walk may step to
-MOST, LIMIT = 12, 64  # sources that are believed possible unless told, and at all
+DEFAULT_SOURCES, LIMIT = 12, 64  # sources that are believed possible unless told, and at all
 SEEN = 15.0  # deviations of noise that one source must be read with to be found by a first look
 FAINT, AGAIN = (
     3.0,
@@ -90,7 +90,9 @@ def posterior(
     readings = readings_of(operator, y)
     noise, top = positive("sigma", sigma), positive("`max_mass`", max_mass)
     believed = (
-        MOST if max_sources is None else whole("`max_sources`", max_sources, low=1, high=LIMIT)
+        DEFAULT_SOURCES
+        if max_sources is None
+        else whole("`max_sources`", max_sources, low=1, high=LIMIT)
     )
     if masses not in get_args(Masses):
         raise InvalidParameter(
@@ -117,9 +119,9 @@ def _closing_in(
 ) -> SourcePosterior:
     """Draws in all cells, or in some that stand for others: fewer and fewer, where sources are."""
     first = runs = all_runs(operator)
-    table = kept(operator, "gram", lambda: _gram(operator, runs.middles))
+    table = cached(operator, "gram", lambda: _gram(operator, runs.middles))
     norms = np.sqrt(np.diag(table[0]))
-    blur = kept(operator, "change", lambda: first.change) * top / BLUR
+    blur = cached(operator, "change", lambda: first.change) * top / BLUR
     while blur > noise:
         # As much noise as what stands for others makes, but not so much that it hides where to look
         # closer.

@@ -10,10 +10,9 @@ import numpy as np
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.estimate import distances_between, places_of
 from sfumato.spaces import Grid, Line
 
-MOST_CELLS = 4096  # all pairs of them are kept: 128 MB
+MAX_CELLS = 4096  # all pairs of them are kept: 128 MB
 ENOUGH_CELLS, ENOUGH_CODES = (
     256,
     1024,
@@ -70,10 +69,10 @@ def all_runs(operator: Operator) -> Runs:
     all cells are looked at, up to 4,096.
     """
     size = operator.space.size
-    count = runs_needed(operator)
-    if count > MOST_CELLS:
+    count = required_runs(operator)
+    if count > MAX_CELLS:
         raise InvalidParameter(
-            f"sources are looked for in at most {MOST_CELLS} cells, got {size}; take coarser cells, or "
+            f"sources are looked for in at most {MAX_CELLS} cells, got {size}; take coarser cells, or "
             "the least mass (R), which has no such limit; nothing was recovered"
         )
     ends = np.append(
@@ -82,14 +81,10 @@ def all_runs(operator: Operator) -> Runs:
     return Runs(operator, ends[:-1], np.diff(ends))
 
 
-def runs_needed(operator: Operator) -> int:
+def required_runs(operator: Operator) -> int:
     """How many runs there must be to begin with.
 
-    Args:
-        operator: Maps masses of cells to readings of sensors.
-
-    Returns:
-        A number of runs; of cells where none may stand for others.
+    As many as cells where none may stand for others.
     """
     space, width = operator.space, operator.kernel_width
     if width is None:
@@ -119,11 +114,11 @@ def closer(runs: Runs, shares: FloatArray) -> Runs | None:
     order = np.argsort(-shares, kind="stable")
     below = np.cumsum(shares[order])
     heavy = order[: int(np.searchsorted(below, HELD * below[-1])) + 1]
-    places = places_of(runs.operator.space, runs.middles)
-    far = distances_between(runs.operator.space, places[heavy], places).min(axis=0)
+    places = runs.operator.space.places(runs.middles)
+    far = runs.operator.space.distances_between(places[heavy], places).min(axis=0)
     stay = far <= 5 * runs.reach  # two runs away, corners too
     starts, lengths = runs.starts[stay], runs.lengths[stay]
-    if lengths.max() == 1 or starts.size * parts > MOST_CELLS:
+    if lengths.max() == 1 or starts.size * parts > MAX_CELLS:
         return None
     starts, lengths = _cut(starts, lengths, parts)
     while lengths.max() > 1 and starts.size * parts <= enough:
@@ -134,8 +129,8 @@ def closer(runs: Runs, shares: FloatArray) -> Runs | None:
 def beside(runs: Runs, first: Runs, faint: IntArray) -> Runs | None:
     """The runs, and those `faint` ones of the first with their neighbors, cut as short; None if too many."""
     space = runs.operator.space
-    places = places_of(space, first.middles)
-    near = distances_between(space, places[faint], places).min(axis=0) <= 2.5 * first.reach
+    places = space.places(first.middles)
+    near = space.distances_between(places[faint], places).min(axis=0) <= 2.5 * first.reach
     starts, lengths = first.starts[near], first.lengths[near]
     parts = 4 if isinstance(space, Grid) else 2
     while lengths.max() > runs.lengths.max():
@@ -145,7 +140,7 @@ def beside(runs: Runs, first: Runs, faint: IntArray) -> Runs | None:
     ends = np.append(first.starts[near] + first.lengths[near], 0)
     other = (at < 0) | (runs.starts >= ends[at])
     starts, lengths = np.append(runs.starts[other], starts), np.append(runs.lengths[other], lengths)
-    if starts.size > MOST_CELLS:
+    if starts.size > MAX_CELLS:
         return None
     order = np.argsort(starts)
     return Runs(runs.operator, starts[order], lengths[order])
@@ -161,5 +156,5 @@ def _cut(starts: IntArray, lengths: IntArray, parts: int) -> tuple[IntArray, Int
 def _away(runs: Runs, *cells: IntArray) -> FloatArray:
     """How far cells of runs are from the middles of these: one row for each."""
     space = runs.operator.space
-    middle = places_of(space, runs.middles)
-    return np.array([np.abs(places_of(space, some) - middle).sum(axis=1) for some in cells])
+    middle = space.places(runs.middles)
+    return np.array([np.abs(space.places(some) - middle).sum(axis=1) for some in cells])

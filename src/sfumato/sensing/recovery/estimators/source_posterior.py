@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.diagnostics.misfit import p_said
+from sfumato.sensing.diagnostics.misfit import p_value_text
 from sfumato.sensing.diagnostics.mixing import Mixing
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.estimate import distances_between, places_of
 
 CROWDED = 0.5  # probability of the most sources believed in, from which on more are
 WIDE = 1.5  # times the noise: from there on it is told
@@ -80,7 +79,7 @@ class SourcePosterior:
         if self.fits < UNEXPLAINED:
             return (
                 f"no {self.max_sources} sources of mass {self.max_mass:g} or less explain the readings "
-                f"({p_said(self.fits)}): do not rely on the answer; the least mass (R) asks for less"
+                f"({p_value_text(self.fits)}): do not rely on the answer; the least mass (R) asks for less"
             )
         if self.widened > WIDE:
             return (
@@ -108,7 +107,7 @@ class SourcePosterior:
         cells = np.unique(self.cells[self.cells >= 0])
         apart = np.vstack(
             [
-                distances_between(space, places, places_of(space, cells)).T,
+                space.distances_between(places, space.places(cells)).T,
                 np.full(len(places), np.inf),
             ]
         )

@@ -13,7 +13,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.compress import CUT, range_of
-from sfumato.sensing.recovery.solver.operator_cache import kept
+from sfumato.sensing.recovery.solver.operator_cache import cached
 from sfumato.sensing.recovery.solver.price import most_promising
 
 FEW = 384
@@ -50,7 +50,7 @@ def first_block(operator: Operator, y: FloatArray) -> Block:
         return wider(
             operator, None, most_promising(operator, fit, -math.inf, np.zeros(0, dtype=np.int64))
         )
-    return kept(operator, "first block", lambda: wider(operator, None, _first_cells(operator)))
+    return cached(operator, "first block", lambda: wider(operator, None, _first_cells(operator)))
 
 
 def wider(operator: Operator, block: Block | None, new: IntArray) -> Block:

@@ -10,8 +10,7 @@ from scipy.linalg import lapack
 
 from sfumato._types import FloatArray, IntArray, LongArray
 from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
-from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.solver.column_chunks import parts
+from sfumato.sensing.model.operators.protocol import Operator, column_chunks
 from sfumato.sensing.recovery.solver.exchange import Problem, Vertex
 from sfumato.sensing.recovery.solver.long_diffusion import diffuse_long
 from sfumato.sensing.recovery.solver.norms import LONG, LONG_EPS, length, power_of_two
@@ -161,7 +160,7 @@ def _long_prices(operator: Operator, z: FloatArray, level: float) -> tuple[LongA
             operator, z
         )
     values, sizes = [np.zeros(0, dtype=LONG)], level * priced.cells.size
-    for part in parts(operator, priced.cells):
+    for part in column_chunks(operator, priced.cells):
         columns = operator.columns(part)
         sizes += float((np.abs(z) @ np.abs(columns)).sum())
         values.append(z.astype(LONG) @ columns.astype(LONG))
@@ -197,7 +196,7 @@ def _spread(operator: Operator, cells: IntArray, values: FloatArray) -> LongArra
         f[cells] = values
         return operator.readings(f).astype(LONG)
     out, done = np.zeros(m, dtype=LONG), 0
-    for part in parts(operator, cells):
+    for part in column_chunks(operator, cells):
         out += operator.columns(part).astype(LONG) @ values[done : done + part.size].astype(LONG)
         done += part.size
     return out

@@ -15,9 +15,8 @@ from scipy.linalg import lapack
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.heat_plane import HeatPlane
-from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.solver.column_chunks import parts
-from sfumato.sensing.recovery.solver.operator_cache import kept
+from sfumato.sensing.model.operators.protocol import Operator, column_chunks
+from sfumato.sensing.recovery.solver.operator_cache import cached
 from sfumato.spaces import Grid
 
 CUT = 1e-15
@@ -44,7 +43,7 @@ class Range:
 
 def range_of(operator: Operator) -> Range:
     """The range of an operator, found once: every recovery asks for it."""
-    return kept(operator, "range", lambda: _find(operator))
+    return cached(operator, "range", lambda: _find(operator))
 
 
 def _find(operator: Operator) -> Range:
@@ -112,7 +111,7 @@ def _outside(operator: HeatPlane, basis: FloatArray) -> IntArray:
     """The cells, those furthest out, that read by more than SPANNED of the largest outside a basis."""
     m, n = operator.shape
     left, size = np.empty(n), 0.0
-    for part in parts(operator, np.arange(n)):
+    for part in column_chunks(operator, np.arange(n)):
         columns = operator.columns(part)
         size = max(size, float(np.linalg.norm(columns, axis=0).max()))
         left[part] = np.linalg.norm(columns - basis @ (basis.T @ columns), axis=0)

@@ -11,16 +11,16 @@ from sfumato.sensing.model.operators.protocol import Operator
 T = TypeVar("T")
 
 # By identity: to compare two operators may take longer than to compute anew.
-_KEPT: dict[int, tuple[weakref.ref[Operator], dict[str, object]]] = {}
+_CACHE: dict[int, tuple[weakref.ref[Operator], dict[str, object]]] = {}
 
 
-def kept(operator: Operator, name: str, make: Callable[[], T]) -> T:
+def cached(operator: Operator, name: str, make: Callable[[], T]) -> T:
     """What was made under this name for this very operator, made now if it was not."""
     key = id(operator)
-    entry = _KEPT.get(key)
+    entry = _CACHE.get(key)
     if entry is None or entry[0]() is not operator:
         entry = weakref.ref(operator, lambda gone: _forget(key, gone)), {}
-        _KEPT[key] = entry
+        _CACHE[key] = entry
     held = entry[1]
     if name not in held:
         held[name] = make()
@@ -30,10 +30,10 @@ def kept(operator: Operator, name: str, make: Callable[[], T]) -> T:
 def afresh(operator: Operator) -> None:
     """Forget what was made for a map that only its owner knows: its data may have changed since."""
     if not operator.constant:
-        _KEPT.pop(id(operator), None)
+        _CACHE.pop(id(operator), None)
 
 
 def _forget(key: int, gone: weakref.ref[Operator]) -> None:
-    entry = _KEPT.get(key)
+    entry = _CACHE.get(key)
     if entry is not None and entry[0] is gone:  # the number may be another's by now
-        del _KEPT[key]
+        del _CACHE[key]

@@ -16,8 +16,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
 from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.heat_plane import HeatPlane
-from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.solver.column_chunks import parts
+from sfumato.sensing.model.operators.protocol import Operator, column_chunks
 from sfumato.sensing.recovery.solver.line_price_kernel import (
     HALF,
     LEFT_OUT,
@@ -31,15 +30,15 @@ from sfumato.spaces import Graph, Grid
 SLACK = 1e-11
 """A cell this little above its level is not worth another round."""
 
-MOST_LEFT_OUT = 1e-12
+MAX_LEFT_OUT = 1e-12
 """What sensors left out of a series may add to a price, at most."""
 
-MOST_ERROR = 1e-6
+MAX_ERROR = 1e-6
 """Series that may be further off than this tell nothing of prices about 1."""
 
 EPS = float(np.finfo(np.float64).eps)
 
-MOST = 200_000
+MAX_UNSETTLED = 200_000
 """Cells whose prices are computed one by one on a line, before all of them are."""
 
 
@@ -64,7 +63,7 @@ def prices(operator: Operator, dual: FloatArray, level: float) -> Prices:
                 found.half,
                 operator.space.positions,
                 level,
-                MOST,
+                MAX_UNSETTLED,
             )
             if all_of_them:
                 return Prices(cells, dual @ operator.columns(cells))
@@ -104,7 +103,7 @@ def _priced_columns(operator: Operator, dual: FloatArray) -> tuple[FloatArray, F
     """The prices of all cells, and the sums of the sizes of their terms."""
     n = operator.shape[1]
     values, sizes, absolute = np.empty(n), np.empty(n), np.abs(dual)
-    for part in parts(operator, np.arange(n)):
+    for part in column_chunks(operator, np.arange(n)):
         columns = operator.columns(part)
         values[part] = dual @ columns
         sizes[part] = absolute @ (columns if operator.nonnegative else np.abs(columns))
@@ -203,9 +202,9 @@ def _series(operator: HeatLine, dual: FloatArray) -> _Series | None:
     if pieces is None:
         return None
     first, width, _, half = pieces
-    if np.abs(dual).sum() * operator.kernel(np.zeros(1))[0] * LEFT_OUT > MOST_LEFT_OUT:
+    if np.abs(dual).sum() * operator.kernel(np.zeros(1))[0] * LEFT_OUT > MAX_LEFT_OUT:
         return None
     places = operator.sensors.positions[:, 0]
     order = np.argsort(places)
     coefficients, errors = series(places[order], dual[order], *pieces)
-    return _Series(coefficients, errors, first, width, half) if errors.max() <= MOST_ERROR else None
+    return _Series(coefficients, errors, first, width, half) if errors.max() <= MAX_ERROR else None

@@ -206,7 +206,7 @@ def _check(trials: int | None, target: float | None, *, more: bool) -> None:
         )
     if trials == 0 and more:
         raise InvalidParameter(
-            "--want, --curves and --out simulate, --trials 0 does not; nothing was planned"
+            "`target` and `curves` simulate, `trials=0` does not; nothing was planned"
         )
     if target is not None and not 0 < target < float("inf"):
         raise InvalidParameter(
@@ -222,7 +222,7 @@ def _each(
         return total
     if calibration == "papers":
         raise InvalidParameter(
-            "the papers' calibration is of a single reading, got --readings; nothing was planned"
+            "the papers' calibration is of a single reading, got `readings`; nothing was planned"
         )
     return share_of(total, readings)
 
@@ -339,14 +339,14 @@ def _candidates(
     """A site with a sensor at every candidate."""
     if (radius is None) == (swapped is None):
         raise InvalidParameter(
-            "say what is protected: --radius (mass moved so far) or --swapped, not both"
+            "say what is protected: `radius` (mass moved so far) or `swapped`, not both"
         )
     if (line is None) == (grid is None):
         raise InvalidParameter(
-            "say where sources may be: either --line or --grid; nothing was placed"
+            "say where sources may be: either `line` or `grid`; nothing was placed"
         )
     if diffusion_time is None:
-        raise InvalidParameter("say how far heat spreads: --diffusion-time; nothing was placed")
+        raise InvalidParameter("say how far heat spreads: `diffusion_time`; nothing was placed")
     placed = candidates if isinstance(candidates, Sensors) else read_sensors(candidates)
     ground: Line | Grid
     if line is not None:
@@ -355,7 +355,7 @@ def _candidates(
         if 2 * inside < len(placed):
             raise InvalidParameter(
                 f"only {inside} of {len(placed)} candidates lie where sources may be (0 to {end:g}); is "
-                "--length missing? nothing was placed"
+                "`length` missing? nothing was placed"
             )
         ground = Line(line, end)
     else:

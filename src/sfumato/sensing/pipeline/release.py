@@ -167,7 +167,7 @@ def release_readings(
             what = readings if isinstance(readings, str | Path) else "the table"
             raise InvalidInput(
                 f"{what} has no reading of sensor {missing[0]!r} at time {number} of {len(snapshots)}; "
-                "--some releases a part; nothing was charged"
+                "`some` releases a part; nothing was charged"
             )
     for time, values in snapshots:
         check_snapshot(values, found, planned, time=time)
@@ -344,13 +344,13 @@ def _loss(budget: Loss, loss: ZCDP | ApproxDP | None, share: int | None) -> ZCDP
     if share is None:
         if loss is None:
             raise InvalidParameter(
-                "say what one reading costs: --epsilon with --delta, or --rho (or, to release, a --share of "
-                "the ledger); nothing was charged"
+                "say what one reading costs: `loss` (or, to release, a `share` of the ledger); "
+                "nothing was charged"
             )
         return loss
     if loss is not None:
         raise InvalidParameter(
-            "--share stands alone: it is a share of the ledger's budget; nothing was charged"
+            "`share` stands alone: it is a share of the ledger's budget; nothing was charged"
         )
     if not isinstance(budget, ZCDP | ApproxDP):
         raise InvalidParameter(

@@ -100,12 +100,12 @@ def describe_site(
         raise InvalidParameter(f"a site is written to a .json file, got {out}; nothing was built")
     given = [value is not None for value in (line, grid, places, graph, operator)]
     if sum(given) != 1:
-        raise InvalidParameter("say where sources may be: one of --line, --grid, --places, --graph")
+        raise InvalidParameter("say where sources may be: one of `line`, `grid`, `places`, `graph`")
     cells: tuple[str, ...] | None = None
     if graph is not None:
         if matrix is not None:
             raise InvalidParameter(
-                "--matrix goes with --line, --grid or --places; nothing was built"
+                "`matrix` goes with `line`, `grid` or `places`; nothing was built"
             )
         operator, cells = _on_graph(graph, rate, sensors, largest_part=largest_part)
     elif operator is None:
@@ -114,9 +114,9 @@ def describe_site(
         if matrix is not None:
             operator = linear(read_matrix(matrix), ground, sensors=placed)
         elif placed is None:
-            raise InvalidParameter("say where sensors are: --sensors TABLE; nothing was built")
+            raise InvalidParameter("say where sensors are: `sensors`; nothing was built")
         else:
-            operator = heat_from(ground, placed, _given(diffusion_time, "--diffusion-time"))
+            operator = heat_from(ground, placed, _given(diffusion_time, "diffusion_time"))
     made = Site(
         name,
         operator,
@@ -197,7 +197,7 @@ def simulate_site(
         made = synthetic_even_site(chosen, kind="simulated", rng=chance, undone="nothing was made")
     elif chosen.given:
         raise InvalidParameter(
-            f"a site says its own {chosen.given[0]}; leave one out; nothing was made"
+            f"a site says its own `{chosen.given[0]}`; leave one out; nothing was made"
         )
     else:
         made = site_of(site)
@@ -244,7 +244,7 @@ def relation_of(
     """Whom sources are protected against being told from: mass moved so far, or two cells swapped."""
     if (radius is None) == (swapped is None):
         raise InvalidParameter(
-            "say what is protected: --radius (mass moved so far) or --swapped, not both"
+            "say what is protected: `radius` (mass moved so far) or `swapped`, not both"
         )
     if swapped is not None:
         return SwappedCells(swapped)
@@ -269,7 +269,7 @@ def _on_graph(
     from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
 
     space, names, weights = read_graph(path, largest_part=largest_part)
-    speed = _given(rate, "--rate")
+    speed = _given(rate, "rate")
     if sensors is None:
         placed = Sensors(list(range(len(names))), names)
     elif isinstance(sensors, Sensors):
@@ -299,13 +299,13 @@ def _ground(
     if isinstance(places, str | Path):
         return read_places(places)
     if places is None:
-        raise InvalidParameter("say where sources may be: one of --line, --grid, --places, --graph")
+        raise InvalidParameter("say where sources may be: one of `line`, `grid`, `places`, `graph`")
     return places
 
 
 def _given(value: float | None, name: str) -> float:
     if value is None:
-        raise InvalidParameter(f"this site needs {name}; nothing was built")
+        raise InvalidParameter(f"this site needs `{name}`; nothing was built")
     return value
 
 
@@ -320,5 +320,5 @@ def _check_places(site: Site) -> None:
         words = " by ".join(f"{a:g} to {b:g}" for a, b in zip(low, high, strict=True))
         number = f"only {inside} of {len(places)} sensors lie" if inside else "no sensor lies"
         raise InvalidParameter(
-            f"{number} where sources may be ({words}); is --length missing? nothing was built"
+            f"{number} where sources may be ({words}); is `length` missing? nothing was built"
         )

@@ -248,8 +248,8 @@ def check_snapshot(
     if site.per_source is None:
         raise InvalidParameter(
             f"site {site.name!r} does not say what its sensors read: make it with a unit, and per_source, "
-            "what a source of mass 1 adds to a reading where the operator is 1 (`sense site --unit "
-            "--per-source`); nothing was charged"
+            "what a source of mass 1 adds to a reading where the operator is 1 (`sfumato "
+            "sense site` takes both); nothing was charged"
         )
     if noise_plan.site != site.digest:
         raise InvalidParameter("the plan was made for another site; nothing was charged")

@@ -35,7 +35,7 @@ def plan_text(plan: SensorPlan, *, details: bool = False, tables: bool = False) 
     design, papers = plan.design, paper_lines(plan.papers)
     lines = plan_lines(plan, details=details)
     if plan.forecast is None:
-        hint = ["--sources 1 forecasts how far off answers will be"] if plan.simulates else []
+        hint = ["`sources=1` forecasts how far off answers will be"] if plan.simulates else []
         return "\n".join([*lines, *papers, *hint])
     if not plan.curves:
         return "\n".join([*lines, *papers, not_shown(design, plan.forecast, plan.seconds)])
@@ -81,7 +81,7 @@ def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
         f"one sensor alone would tell no more than epsilon {up(plan.one_sensor)} at delta "
         f"{float(plan.delta):g} in {of}",
         "where mass is, is hidden up to the radius; how much there is in all is not",
-        *(plan.physics.sentences if details else ["--details says what physics hides already"]),
+        *(plan.physics.sentences if details else ["`details` says what physics hides already"]),
     ]
 
 
@@ -94,11 +94,11 @@ def assumed_lines(plan: SensorPlan) -> list[str]:
     site, missing = plan.design.site, []
     if plan.options.diffusion_time is None:
         missing.append(
-            (f"{time_symbol(plan.design)} {site.operator.time or 0.0:.4g}", "--diffusion-time")
+            (f"{time_symbol(plan.design)} {site.operator.time or 0.0:.4g}", "`diffusion_time`")
         )
     if plan.options.radius is None and isinstance(site.neighbors, MovedMass):
         # Every made-up site has a radius.
-        missing.append((f"a radius of {float(site.neighbors.radius):.4g}", "--radius"))
+        missing.append((f"a radius of {float(site.neighbors.radius):.4g}", "`radius`"))
     if not missing:
         return []
     values, options = (" and ".join(part) for part in zip(*missing, strict=True))

@@ -35,7 +35,7 @@ def cost_lines(plan: SensorPlan) -> list[str]:
         lines.insert(
             0,
             f"{many(count, 'reading')} together may cost {shared.total}, so each has {shared.each}, as "
-            f"`sense release --share {count}` pays it; it states all of them as {shared.together} "
+            f"`sfumato sense release --share {count}` pays it; it states all of them as {shared.together} "
             f"(epsilon {up(float(stated.epsilon))} at delta {float(stated.delta):g}), the same promise",
         )
     return lines
@@ -44,7 +44,7 @@ def cost_lines(plan: SensorPlan) -> list[str]:
 def _charged(rows: Sequence[RoundsCost]) -> list[str]:
     """What a ledger adds up if each reading is paid like this one: epsilon and delta add, and so does rho."""
     paid = "a ledger that pays each reading like this one adds up"
-    shared = "--readings 24 plans 24 of them"
+    shared = "`readings=24` plans 24 of them"
     rho = [up(float(row.charged.rho), 5) for row in rows if isinstance(row.charged, ZCDP)]
     if rho:
         return [

@@ -48,7 +48,7 @@ def not_shown(design: Design, foreseen: RecoveryForecast, seconds: float) -> str
     trials = sum(points.values()) * min(CURVE_TRIALS[slow.estimator], slow.trials)
     minutes = math.ceil(seconds * trials / slow.trials / 60)
     return (
-        f"--curves shows, and --out FILE draws, what {listed(list(changes.values()), 'or')} would change: in "
+        f"`curves` shows, and `out` draws, what {listed(list(changes.values()), 'or')} would change: in "
         f"about {'a minute' if minutes <= 1 else f'{minutes} minutes'}"
     )
 

@@ -20,7 +20,7 @@ from sfumato.sensing.release.keys import (
     write_device_key,
     write_master_key,
 )
-from sfumato.sensing.release.noise_plan import NoisePlan, unit_of
+from sfumato.sensing.release.noise_plan import NoisePlan, check_noise_plan, unit_of
 from sfumato.sensing.release.readings import (
     Readings,
     Snapshot,
@@ -330,8 +330,7 @@ def _planned(
             raise InvalidParameter(
                 "a noise plan has its own cost, got another beside it; nothing was charged"
             )
-        if noise_plan.site != site.digest:
-            raise InvalidParameter("the plan was made for another site; nothing was charged")
+        check_noise_plan(noise_plan, site)
         return noise_plan
     cost = _loss(budget, loss, share)
     if watch is not None:

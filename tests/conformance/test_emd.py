@@ -105,7 +105,9 @@ def test_mistakes_name_parameters_and_options() -> None:
         compare_masses(a, b, space="graph")
     result = CliRunner().invoke(app, ["emd", a, b, "--space", "graph"])
     assert (result.exit_code, result.stderr) == (2, "sfumato: --space graph needs --edges\n")
-    with pytest.raises(InvalidParameter, match=r"^bounds is for a grid, and a\.csv is on a line$"):
+    with pytest.raises(
+        InvalidParameter, match=r"^`bounds` is for a grid, and a\.csv is on a line$"
+    ):
         compare_masses(a, b, bounds=(0, 0, 1, 1))
     with pytest.raises(InvalidInput, match="a must be numbers"):
         compare_masses(["x"], ["y"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -95,6 +96,61 @@ def test_it_is_in_the_table_of_estimators_and_can_be_forecast(rng: np.random.Gen
     scene = Scene(heat_line(sources=20, sensors=8, diffusion_time=0.01), 0.01)
     (trial,) = draw_trials(scene, 1, rng=rng)
     assert error_of(scene, trial, "loudest") == pytest.approx(0, abs=0.05)
+
+
+class Careless(Loudest):
+    """One that fails while it works."""
+
+    name: ClassVar[str] = "careless"
+
+    def estimate(self, problem: RecoveryProblem) -> Answer:
+        del problem
+        raise ZeroDivisionError("not thought of")
+
+
+class Choosy(Loudest):
+    """One that does not work here."""
+
+    name: ClassVar[str] = "choosy"
+
+    def unsuitable(self, operator: Operator, noise: float | None) -> str:
+        del noise
+        return f"takes at most 5 cells, got {operator.space.size}"
+
+
+def test_it_is_in_the_forecast_in_words_numbers_and_page() -> None:
+    register_estimator(Careless())
+    register_estimator(Choosy())
+    try:
+        asked = (
+            "plan",
+            "--cells",
+            "12",
+            "--sensors",
+            "4",
+            "--rho",
+            "8",
+            "--trials",
+            "2",
+            "--seed",
+            "3",
+        )
+        told = answer(*asked)["forecast"]
+        assert list(told["estimators"]) == ["least mass", "bayes median", "loudest"]
+        assert told["estimators"]["loudest"]["trials"] == 2
+        assert told["left_out"] == {
+            "careless": "not thought of",
+            "choosy": "takes at most 5 cells, got 12",
+        }
+        said = done(*asked, "--out", "page.html").stdout
+        assert re.search(r"^loudest +[0-9.e-]+ .* 2$", said, re.MULTILINE)
+        assert "choosy was not simulated: takes at most 5 cells, got 12" in said
+        page = Path("page.html").read_text()
+        assert page.count("<td>loudest</td>") == 1
+        assert "careless was not simulated: not thought of" in page
+    finally:
+        unregister_estimator("careless")
+        unregister_estimator("choosy")
 
 
 def test_packages_name_theirs_in_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:

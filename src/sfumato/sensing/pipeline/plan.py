@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -13,32 +13,26 @@ from sfumato._random import generator
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.privacy.accounting import Number
-from sfumato.sensing.diagnostics.conditioning import conditioning
-from sfumato.sensing.diagnostics.resolution import resolution
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.pipeline.release import Watch
 from sfumato.sensing.pipeline.site import heat_from, relation_of, site_of
 from sfumato.sensing.planning import design as designs
 from sfumato.sensing.planning import forecast as forecasts
+from sfumato.sensing.planning.computed import computed_numbers
 from sfumato.sensing.planning.design import Axis, Curve, Design
 from sfumato.sensing.planning.forecast import RecoveryForecast, SyntheticMasses
-from sfumato.sensing.planning.papers_bounds import papers_bounds
 from sfumato.sensing.planning.placement import place_sensors, simulated_gain
 from sfumato.sensing.planning.requirement import TARGET_TRIALS, Requirement, required
 from sfumato.sensing.planning.synthetic import SyntheticOptions, synthetic_even_site
+from sfumato.sensing.recovery.estimators.registry import added_estimators
 from sfumato.sensing.release.noise_plan import Calibration
-from sfumato.sensing.release.readings import plan as plan_noise_of
 from sfumato.sensing.release.rounds import (
-    DAY,
-    best_guess,
-    cost_after,
-    one_sensor_loss,
     share_of,
 )
 from sfumato.sensing.render.plan import axis_name
 from sfumato.sensing.render.words import many
-from sfumato.sensing.results.plan import PlacementResult, SensorPlan, delta_of
+from sfumato.sensing.results.plan import PlacementResult, SensorPlan
 from sfumato.sensing.tables import read_sensors
 from sfumato.spaces import Grid, Line
 
@@ -102,7 +96,7 @@ def plan_sensors(
     tell(f"looking at {many(len(found.sensors), 'sensor')}")
     each = _each(loss, readings, calibration)
     design = Design(found, each, sources or 1, masses, calibration)
-    parts = _noise(design, loss, readings)
+    parts = computed_numbers(design, loss, readings)
     if trials != 0 and (options is not None or sources is not None or more):
         begin = perf_counter()
         foreseen = _simulated(design, chance, trials, tell)
@@ -227,36 +221,6 @@ def _each(
     return share_of(total, readings)
 
 
-def _noise(design: Design, total: ZCDP | ApproxDP, readings: int | None) -> dict[str, Any]:
-    """All that takes no simulation, by the names of the plan's fields."""
-    site, delta, count = design.site, delta_of(total), readings or 1
-    noise = plan_noise_of(site, design.loss, calibration=design.calibration)
-    resolutions: dict[str, Any] = {}
-    try:
-        resolutions["resolution"] = resolution(site.operator, sigma=noise.sigma)
-        if count > 1:
-            mean = noise.sigma / np.sqrt(count)
-            resolutions["resolution_of_all"] = resolution(site.operator, sigma=float(mean))
-    except InvalidParameter as problem:  # more cells than can be looked at
-        resolutions = {"no_resolution": str(problem)}
-    return {
-        "noise": noise,
-        "physics": conditioning(site.operator),
-        "guess": best_guess(noise, count),
-        "one_sensor": one_sensor_loss(noise, delta, count),
-        "peak": _peak(site),
-        "costs": cost_after(noise, DAY if readings is None else sorted({1, count}), delta=delta),
-        "papers": papers_bounds(design.scene, design.loss),
-        **resolutions,
-    }
-
-
-def _peak(site: Site) -> float:
-    """The most that a sensor reads of one unit, of some cells all over the site."""
-    cells = np.unique(np.linspace(0, site.operator.space.size - 1, 64).astype(np.int64))
-    return float(site.operator.columns(cells).max())
-
-
 def _simulated(
     design: Design, rng: np.random.Generator, trials: int | None, tell: Callable[[str], None]
 ) -> RecoveryForecast:
@@ -264,7 +228,11 @@ def _simulated(
     step = f"simulating up to {max_trials} recoveries"
     tell(step)
     return forecasts.forecast_recovery(
-        design.scene, rng=rng, max_trials=max_trials, progress=lambda told: tell(f"{step}: {told}")
+        design.scene,
+        rng=rng,
+        max_trials=max_trials,
+        estimators=(*forecasts.ESTIMATORS, *added_estimators()),
+        progress=lambda told: tell(f"{step}: {told}"),
     )
 
 

@@ -23,9 +23,10 @@ from sfumato.sensing.recovery.estimators.posterior import posterior
 from sfumato.sensing.recovery.estimators.registry import RecoveryProblem, estimator_named
 
 SyntheticMasses = Literal["known", "free"]
-Estimator = Literal["least mass", "bayes median"]
+Estimator = str
+"""One of `ESTIMATORS`, or the name of an estimator that somebody registered."""
 
-ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
+ESTIMATORS: tuple[Estimator, ...] = ("least mass", "bayes median")
 FLOOR = 0.3  # free masses are uniform between it and 1
 LATER = 400  # trials of the measurement that an interval is for
 MAX_TRIALS = 800  # trials of a forecast: where errors vary much, half of them do not do
@@ -127,6 +128,8 @@ class RecoveryForecast:
     `even` is the mean error of mass spread evenly over all cells. `bayes` is None where that
     estimator does not work (too many cells), and `why_not` then says why. `ratio` compares the two
     in the trials that both ran; it is None where there are none, or where neither was ever wrong.
+    `others` are of estimators that somebody registered, and `left_out` says why some of them are not
+    there.
     """
 
     least_mass: ErrorForecast
@@ -134,6 +137,14 @@ class RecoveryForecast:
     even: float
     why_not: str = ""
     ratio: ErrorRatio | None = None
+    others: tuple[ErrorForecast, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def every(self) -> tuple[ErrorForecast, ...]:
+        """The forecasts of all estimators that were simulated."""
+        own = (self.least_mass,) if self.bayes is None else (self.least_mass, self.bayes)
+        return own + self.others
 
     @property
     def best(self) -> ErrorForecast:
@@ -173,7 +184,8 @@ def forecast_recovery(
         scene: What is simulated.
         rng: Where sources and noise come from.
         max_trials: At most so many trials of each estimator, from 2 to 100,000; 800 unless given.
-        estimators: Which estimators to simulate; the least mass always is. Both unless given.
+        estimators: Which estimators to simulate: of `ESTIMATORS`, or names of registered ones. The least
+            mass always is; both of `ESTIMATORS` unless given.
         progress: Is told after every batch of trials; None means nobody.
 
     Returns:
@@ -192,7 +204,7 @@ def forecast_recovery(
     limit = whole("trials", max_trials, low=2, high=100_000)
     tell = progress or (lambda _: None)
     lots: list[Trial] = []
-    errors: dict[Estimator, list[float]] = {name: [] for name in ESTIMATORS}
+    errors: dict[Estimator, list[float]] = {name: [] for name in (*ESTIMATORS, *estimators)}
 
     def more(name: Estimator) -> None:
         begin = len(errors[name])
@@ -217,9 +229,23 @@ def forecast_recovery(
             bayes = mean_error(slow, errors[slow], beside=errors[quick])
     except InvalidParameter as problem:  # too many cells: said by the posterior itself
         why_not = str(problem).partition(";")[0]
+    others, left_out = [], []
+    for name in (one for one in estimators if one not in ESTIMATORS):
+        why = estimator_named(name).unsuitable(scene.operator, scene.sigma)
+        try:
+            found = None
+            while not why and (found is None or not _enough(found, limit, 1)):
+                more(name)
+                found = mean_error(name, errors[name])
+            others += [found] if found is not None else []
+        except Exception as problem:  # somebody else's code: theirs fails, not the plan
+            why = str(problem) or type(problem).__name__
+        left_out += [(name, why)] if why else []
     even = [error_of_nothing(scene.operator, sources_of(scene, lot)) for lot in lots[:MOST_EVEN]]
-    ratio = None if bayes is None else error_ratio(errors)
-    return RecoveryForecast(least_mass, bayes, float(np.mean(even)), why_not, ratio)
+    ratio = None if bayes is None else error_ratio({name: errors[name] for name in ESTIMATORS})
+    return RecoveryForecast(
+        least_mass, bayes, float(np.mean(even)), why_not, ratio, tuple(others), tuple(left_out)
+    )
 
 
 def _enough(found: ErrorForecast, limit: int, which: int) -> bool:

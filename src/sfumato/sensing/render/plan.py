@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 NAMES = {"least mass": "least mass (R)", "bayes median": "Bayes median"}
 
 
+def called(estimator: str) -> str:
+    """What an estimator is called in words: one that somebody registered, by its name."""
+    return NAMES.get(estimator, estimator)
+
+
 def plan_text(plan: SensorPlan, *, details: bool = False, tables: bool = False) -> str:
     """The plan as a command prints it.
 
@@ -159,13 +164,13 @@ def forecast_lines(
     design: Design, foreseen: RecoveryForecast, *, readings: int | None = None
 ) -> list[str]:
     """What to expect, with its interval, beside what can be said without any reading."""
-    some = [one for one in (foreseen.least_mass, foreseen.bayes) if one is not None]
+    some = foreseen.every
     how = "all of mass 1" if design.masses == "known" else "of masses from 0.3 to 1"
     rows = [
         ["mean error", "", "95 % of later means", "trials"],
         *(
             [
-                NAMES[one.estimator],
+                called(one.estimator),
                 short(one.mean),
                 interval(one),
                 str(one.answers),
@@ -179,6 +184,7 @@ def forecast_lines(
         f"distances in {unit(design)}{extent(design)}",
         *aligned(rows),
         *left_out(some),
+        *(f"{name} was not simulated: {why}" for name, why in foreseen.left_out),
         _better(foreseen),
     ]
     if foreseen.best.low > foreseen.even:
@@ -196,12 +202,12 @@ def forecast_lines(
 def left_out(some: Sequence[ErrorForecast]) -> list[str]:
     """What means are not of: a sentence for each estimator of which trials failed."""
     lines = []
-    for name, called in NAMES.items():
+    for name in dict.fromkeys([*NAMES, *(one.estimator for one in some)]):
         own = [one for one in some if one.estimator == name]
         failed, trials = sum(one.failed for one in own), sum(one.trials for one in own)
         if failed:
             lines.append(
-                f"{failed:,} of {many(trials, 'trial')} of the {called} had no proven answer and "
+                f"{failed:,} of {many(trials, 'trial')} of the {called(name)} had no proven answer and "
                 f"{'is' if failed == 1 else 'are'} left out"
             )
     return lines
@@ -270,7 +276,7 @@ def interval(one: ErrorForecast) -> str:
 
 def best_time(design: Design, curve: Curve) -> str:
     """The best time to read, by the better estimator, as far as chance lets anybody say it."""
-    name, whose = time_symbol(design), f"for the {NAMES[curve.best_by]}, "
+    name, whose = time_symbol(design), f"for the {called(curve.best_by)}, "
     tried = f"{name} {curve.values[0]:.3g} to {curve.values[-1]:.3g}"
     if not curve.helps:
         return f"{whose}at none of the times tried, {tried}, is a reading better than none by more than chance"

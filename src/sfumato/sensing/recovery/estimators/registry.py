@@ -161,6 +161,15 @@ def estimator_names() -> list[str]:
     return [*BUILTIN, *sorted(others - {*BUILTIN})]
 
 
+def added_estimators() -> list[str]:
+    """The names of the estimators that are not the package's own.
+
+    Returns:
+        Names that `estimator_named` knows, sorted.
+    """
+    return estimator_names()[len(BUILTIN) :]
+
+
 def required_noise(noise: float | None, who: str) -> float:
     """The deviation of the noise, or an error that says who needs it."""
     if not noise:

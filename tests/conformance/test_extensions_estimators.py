@@ -157,17 +157,23 @@ def test_packages_name_theirs_in_entry_points(monkeypatch: pytest.MonkeyPatch) -
     class Other(Loudest):
         name: ClassVar[str] = "other"
 
-    def points(*, group: str, name: str | None = None) -> list[Any]:
-        assert group == "sfumato.estimators"
-        found = SimpleNamespace(name="other", load=lambda: Other)
-        return [found] if name in (None, "other") else []
+    class Broken:
+        name, value = "broken", "nowhere:Broken"
 
-    monkeypatch.setattr("sfumato.sensing.recovery.estimators.registry.entry_points", points)
-    try:
-        assert estimator_names()[-2:] == ["loudest", "other"]
-        assert estimator_named("other").name == "other"
-    finally:
-        unregister_estimator("other")
+        def load(self) -> Any:
+            raise ImportError("No module named 'nowhere'")
+
+    def points(*, group: str) -> list[Any]:
+        assert group == "sfumato.estimators"
+        return [SimpleNamespace(name="other", value="here:Other", load=lambda: Other), Broken()]
+
+    monkeypatch.setattr("importlib.metadata.entry_points", points)
+    assert estimator_names()[-3:] == ["loudest", "other", "broken"]
+    assert estimator_named("other").name == "other"
+    # One that cannot be loaded harms nobody who does not ask for it, and is named to who does.
+    words = r"estimator 'broken' of an installed package \(nowhere:Broken\) cannot be loaded: ImportError: No"
+    with pytest.raises(InvalidParameter, match=words):
+        estimator_named("broken")
 
 
 def test_names_are_taken_once() -> None:

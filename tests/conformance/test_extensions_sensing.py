@@ -36,7 +36,7 @@ from sfumato.sensing import (
 from sfumato.sensing.diagnostics.conditioning import conditioning
 from sfumato.sensing.model import Largest
 from sfumato.sensing.model.operators import Operator, operator_kinds, registry
-from sfumato.sensing.pipeline import open_ledger, recover_sources, release_readings
+from sfumato.sensing.pipeline import describe_site, open_ledger, recover_sources, release_readings
 from sfumato.sensing.release import NoisePlan, plan, plan_noise, read_noise_plan, release_snapshot
 from sfumato.sensing.release.noise_plan import check_noise_plan
 from sfumato.spaces import Graph, Grid, Line, Points
@@ -125,11 +125,15 @@ class Told(Foreign):
         return self.inner.changes(over_distance=over_distance)
 
 
-for _said in (
+def _said(name: str) -> property:
+    return property(lambda told: getattr(told.inner, name))
+
+
+for _name in (
     "time", "kernel_width", "factors", "diffusion", "nodes", "nonnegative", "symmetric",
     "costly_columns", "column_entries",
 ):  # fmt: skip
-    setattr(Told, _said, property(lambda self, said=_said: getattr(self.inner, said)))
+    setattr(Told, _name, _said(_name))
 
 
 SENSORS = Sensors([0.1, 0.3, 0.5, 0.7, 0.9], ["a", "b", "c", "d", "e"])
@@ -139,7 +143,7 @@ DECAY = Decay(Line(20), SENSORS, 0.1)
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     alone(tmp_path, monkeypatch)
-    with mock.patch.dict(registry._registered, clear=True):
+    with mock.patch.dict(registry.OPERATORS.added, clear=True):
         yield
 
 
@@ -265,7 +269,7 @@ def test_noise_planned_before_operators_said_where_sources_stand_is_refused() ->
     del old["every_place"]
     Path("old.json").write_text(json.dumps(old))
     book = open_ledger(site, "f.ledger", ZCDP(10)).ledger
-    readings = COARSE.readings(np.ones(10))
+    readings = dict(zip(site.sensors.names, COARSE.readings(np.ones(10)), strict=True))
     words = "saved before an operator like 'test-foreign' had to say .*; plan it again; nothing was"
     with pytest.raises(InvalidParameter, match=words):
         release_readings(readings, site, ledger=book, noise_plan=read_noise_plan("old.json"))
@@ -356,7 +360,7 @@ def test_nobody_asks_which_operator_it_is() -> None:
     """What varies between operators is asked of them; only constructors of sites choose one."""
     room = Path(sensing.__file__).parent
     asked = [
-        f"{file.relative_to(room)}:{node.lineno}"
+        f"{file.relative_to(room)}: {ast.unparse(kind)}"
         for file in sorted(room.rglob("*.py"))
         if file.parent.name != "operators"
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
@@ -378,11 +382,60 @@ def test_an_installed_package_names_its_operator_by_an_entry_point() -> None:
     decay_site().write("site.json")
     with pytest.raises(InvalidInput, match="no operator 'test-decay' on Line"):
         read_site("site.json")
-    point = EntryPoint("test-decay", f"{__name__}:Decay", registry.GROUP)
+    point = EntryPoint("test-decay", f"{__name__}:Decay", registry.OPERATORS.group)
     with mock.patch("importlib.metadata.entry_points", return_value=[point]):
         assert operator_kinds() == ("graph-diffusion", "heat", "matrix", "test-decay")
         assert read_site("site.json") == decay_site()
     assert read_site("site.json") == decay_site()  # it is known from now on
+
+
+def test_the_command_makes_a_site_of_an_operator_by_its_name() -> None:
+    register_operator(Decay)
+    names = [(name, place) for name, place in zip("abcde", (0.1, 0.3, 0.5, 0.7, 0.9), strict=True)]
+    table("sensors.csv", ["sensor", "x"], names)
+    words = (
+        "site", "site.json", "--name", "decay", "--line", "20", "--sensors", "sensors.csv", "--radius",
+        "1/20", "--unit", "mass", "--per-source", "1", "--operator",
+    )  # fmt: skip
+    done(*words, "test-decay", "--operator-option", "reach=0.1")
+    assert read_site("site.json") == decay_site()
+    given: dict[str, Any] = {"line": 20, "sensors": SENSORS, "radius": "1/20"}
+    made = describe_site("decay", operator="test-decay", operator_options={"reach": 0.1}, **given)
+    assert made.site.operator == DECAY
+    for more, code in (
+        (["test-decay"], "the operator 'test-decay' needs 'reach' in --operator-option; nothing"),
+        (
+            ["test-decay", "--operator-option", "reach"],
+            "--operator-option is name=value, got 'reach'",
+        ),
+        (
+            ["test-decay", "--operator-option", "reach=far"],
+            "could not convert string to float: 'far'",
+        ),
+        (["test-decay", "--rate", "1"], "takes its parameters from --operator-option, got --rate"),
+        (["decay"], "--operator is one of graph-diffusion, heat, matrix, test-decay, got 'decay'"),
+        (
+            ["graph-diffusion"],
+            "the operator 'graph-diffusion': no operator 'graph-diffusion' on Line",
+        ),
+    ):
+        again = ["site", "other.json", *words[2:], *more]
+        assert code in refused(2, *again)
+    assert not Path("other.json").exists()
+    done(*("site", "heat.json", *words[2:]), "heat", "--operator-option", "diffusion_time=0.05")
+    assert read_site("heat.json").operator.time == 0.05
+    with pytest.raises(InvalidParameter, match="`operator_options` are of an `operator` given by"):
+        describe_site("decay", operator_options={"reach": 0.1}, diffusion_time=1, **given)
+
+
+def test_a_kind_on_a_graph_is_read_at_its_nodes() -> None:
+    table("edges.csv", ["u", "v"], [("ann", "bob"), ("bob", "cid")])
+    done(
+        "site", "g.json", "--name", "g", "--graph", "edges.csv", "--radius", "1", "--operator",
+        "graph-diffusion", "--operator-option", "rate=0.5", "--operator-option", "weights=[1, 2]",
+    )  # fmt: skip
+    site = read_site("g.json")
+    assert (site.sensors.names, site.operator.time) == (("ann", "bob", "cid"), 0.5)
 
 
 def test_kinds_are_not_taken_twice() -> None:

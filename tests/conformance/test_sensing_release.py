@@ -394,7 +394,7 @@ def test_a_plan_is_read_back(
     told = json.loads(json.dumps(made.to_json(), allow_nan=False))
     read = SensorPlan.from_json(told)
     assert read.to_json() == told
-    assert read.noise == made.noise
+    assert read.noise.to_json() == made.noise.to_json()
     assert read.options == made.options
     assert plan_text(read, tables=True) == plan_text(replace(made, seconds=0.0), tables=True)
     with pytest.raises(InvalidInput, match="not a whole plan of sensors: it has no 'design'"):

@@ -210,7 +210,7 @@ def test_which_is_better_is_told_from_pairs(rng: np.random.Generator) -> None:
     hard = rng.exponential(size=150)
     bayes = 0.8 * hard + 0.05 * rng.random(150)
     some = {"least mass": [*hard, 5.0, 7.0], "bayes median": bayes.tolist()}
-    found = error_ratio(some)  # type: ignore[arg-type]
+    found = error_ratio(some)
     assert found is not None
     assert found.better == "bayes median"
     assert found.sure

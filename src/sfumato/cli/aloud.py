@@ -13,6 +13,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 from sfumato.cli.console import running
+from sfumato.cli.listed import list_names
 from sfumato.errors import InvalidInput
 
 ALOUD = {
@@ -64,6 +65,8 @@ class SpokenGroup(TyperGroup):
         for word in ctx.meta[PATH]:
             command = command.commands[word]
         running.set(flags_of(command))
+        if not {"-h", "--help"}.isdisjoint(args):
+            list_names(command)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

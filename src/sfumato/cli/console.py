@@ -35,6 +35,7 @@ SPELLED = {
     "max_mass": "--upper",
     "max_sources": "--most",
     "noise": "--sigma",
+    "operator_options": "--operator-option",
     "outputs": "--out",
     "round_bits": "--round BITS",
     "square=False": "--cells stretched",

@@ -57,10 +57,10 @@ def recover(
     estimator: Annotated[
         str,
         typer.Option(
-            help="Who answers: bayes-median (the Bayes rule for earth mover's distance), least (the least "
-            "mass), off-grid (least squares between cells), mixture (of known width), or one that a "
-            "package of yours has registered.",
-            metavar="NAME",
+            help="Who answers: by the Bayes rule for earth mover's distance (bayes-median), the least mass "
+            "(least), least squares between cells (off-grid), a mixture of known width (mixture); others "
+            "are those of packages.",
+            metavar="[{estimators}]",
         ),
     ] = "bayes-median",
     count: Annotated[

@@ -18,11 +18,11 @@ from sfumato.sensing.planning.forecast import (
     Scene,
     draw_trials,
     error_of,
-    error_ratio,
     forecast_recovery,
     mean_error,
     sources_of,
 )
+from sfumato.sensing.planning.ratio import error_ratio
 from sfumato.sensing.recovery.distance import error_of_nothing
 from sfumato.spaces import Grid, Points
 from sfumato.transport import emd

@@ -15,9 +15,9 @@ from sfumato.sensing.planning.design import Curve, Design
 from sfumato.sensing.planning.forecast import (
     ESTIMATORS,
     ErrorForecast,
-    ErrorRatio,
     RecoveryForecast,
 )
+from sfumato.sensing.planning.ratio import ErrorRatio
 from sfumato.sensing.planning.requirement import Requirement
 from sfumato.sensing.planning.synthetic import SyntheticOptions
 

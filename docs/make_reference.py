@@ -92,6 +92,9 @@ def command_page() -> str:
 
 
 def _command(command: Any, context: Any) -> Iterator[str]:
+    from sfumato.cli.listed import list_names
+
+    list_names(command)
     yield f"## `{context.command_path}`"
     yield escaped(inspect.cleandoc(command.help or ""))
     hidden = {f"[{parameter.name}]..." for parameter in command.params if parameter.hidden}

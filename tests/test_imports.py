@@ -20,6 +20,7 @@ DOORS: dict[str, set[str]] = {
     "errors": set(),
     "_types": set(),
     "_validate": set(),
+    "_registry": set(),
     "_compiled": set(),
     "_random": set(),
     "spaces": set(),
@@ -43,6 +44,7 @@ OPEN = {
     "sfumato.errors",
     "sfumato._types",
     "sfumato._validate",
+    "sfumato._registry",
     "sfumato._compiled",
     "sfumato._random",
 }
@@ -79,7 +81,7 @@ def wrong_doors(source: str, path: tuple[str, ...], *, is_package: bool = False)
         if target[0] != "sfumato" or target == ("sfumato", "__version__"):
             continue
         other, name = target[1] if len(target) > 1 else "", ".".join(target)
-        if other in {room, "errors", "_types", "_validate", "_compiled", "_random"}:
+        if other in {room, "errors", "_types", "_validate", "_registry", "_compiled", "_random"}:
             continue
         if other not in DOORS:  # the house itself, or a name it re-exports: a way round the table
             if room not in FRONT_DOORS:

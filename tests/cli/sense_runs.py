@@ -16,6 +16,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
+from sfumato.cli.aloud import flags_of
+from sfumato.cli.console import in_flags
 from sfumato.cli.main import app
 from sfumato.privacy import Ledger
 from sfumato.privacy.ledger import Entry
@@ -31,7 +33,7 @@ CLEAR = "1e10"
 ROOMY = ("--radius", "0.001")
 
 
-_command = functools.cache(get_command)
+_command: Any = functools.cache(get_command)
 
 
 def run(*words: str) -> Result:
@@ -40,6 +42,11 @@ def run(*words: str) -> Result:
         result = CliRunner().invoke(app, ["sense", *words])
     assert isinstance(result.exception, SystemExit | None), result.exception
     return result
+
+
+def spelled(command: str, text: str) -> str:
+    """A text of the library, as a command of `sfumato sense` says it."""
+    return in_flags(text, flags_of(_command(app).commands["sense"].commands[command]))
 
 
 def done(*words: str) -> Result:

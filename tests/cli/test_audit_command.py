@@ -31,7 +31,8 @@ from sfumato.audit.sequential.bet import MAX_RUNS, Budget, Look
 from sfumato.audit.verdict import Event, Verdict, Witness
 from sfumato.cli.audit import live as audit_live
 from sfumato.cli.audit.live import watching
-from sfumato.cli.audit.options import Relation, claim_of, flag
+from sfumato.cli.audit.options import Relation, claim_of
+from sfumato.cli.console import in_flags
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import (
     ZCDP,
@@ -406,11 +407,8 @@ def test_a_witness_of_low_bits_says_what_it_is() -> None:
     (line,) = low_bits_lines(replace(found, event=event))
     assert "[mironov12]" in line
     assert "docs/explain/noise.md" in line
-    assert "; round_bits looks past it" in line
-    assert (
-        "; --round BITS looks past it"
-        in low_bits_lines(replace(found, event=event), option=flag)[0]
-    )
+    assert "; `round_bits` looks past it" in line
+    assert "; --round BITS looks past it" in in_flags(line, {"--round"})
 
 
 # words

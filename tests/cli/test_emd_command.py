@@ -450,7 +450,7 @@ def test_a_picture_replaces_nothing_unless_told_to(linked: bool) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--space", "graph"], "--space graph needs --edges FILE"),
+        (["--space", "graph"], "--space graph needs --edges"),
         (
             ["--space", "line", "--edges", "e.csv"],
             "--edges goes with --space graph, got --space line",

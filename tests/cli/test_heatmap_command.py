@@ -541,7 +541,7 @@ def test_maps_by_a_column_cost_epsilon_once() -> None:
         (["--by", "user", "--values", "a,"], "--values must differ and not be empty"),
         (
             ["--by", "user", "--values", "a,b", "--out", "more.csv"],
-            "every --out needs {by} in its name",
+            "every one of --out needs {by} in its name",
         ),
         (["--by", "user", "--values", "a/b,a?b"], "every output needs its own file"),
     ],

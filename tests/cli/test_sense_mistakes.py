@@ -171,7 +171,7 @@ def test_files_that_are_no_tables_cost_nothing(
         (
             2,
             release("--windows", "w"),
-            "say who pays: --ledger FILE or --windows FOLDER; nothing was charged",
+            "say who pays: --ledger or --windows; nothing was charged",
         ),
         (2, release("--epsilon", "1"), "give the budget as --epsilon"),
         (
@@ -230,7 +230,7 @@ def test_somebody_must_pay() -> None:
     hall()
     nobody = ["release", "readings.csv", "--site", "site.json", "--rho", "1", "--out", "r.json"]
     assert refused(2, *nobody).startswith("say who pays")
-    sentence = "--windows needs --budget-epsilon, the budget of each; nothing was charged"
+    sentence = "--windows needs a --budget-epsilon, that of each; nothing was charged"
     assert refused(2, *nobody, "--windows", "w") == sentence
 
 

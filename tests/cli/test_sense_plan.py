@@ -333,7 +333,7 @@ def test_curves_are_told_without_a_file() -> None:
 def test_a_plan_ends_with_what_curves_would_show() -> None:
     told = done("plan", *QUICK, "--trials", "2", "--seed", "1").stdout.splitlines()[-1]
     assert told.startswith(
-        "--curves shows, and --out FILE draws, what another T, more sensors, more rho or more sources would "
+        "--curves shows, and --out draws, what another T, more sensors, more rho or more sources would "
         "change: in about "
     )
     assert told.endswith((" a minute", " minutes"))
@@ -408,9 +408,9 @@ def test_the_papers_come_last() -> None:
         (["--trials", "1"], "a mean with an interval needs two trials, got 1; nothing was planned"),
         (
             ["--trials", "0", "--want", "1"],
-            "--want, --curves and --out simulate, --trials 0 does not",
+            "--want and --curves simulate, --trials 0 does not",
         ),
-        (["--trials", "0", "--curves"], "--want, --curves and --out simulate, --trials 0 does not"),
+        (["--trials", "0", "--curves"], "--want and --curves simulate, --trials 0 does not"),
         (["--want", "-1"], "a wanted error is positive and finite, got -1.0; nothing was planned"),
         (
             ["--readings", "2", "--calibration", "papers"],

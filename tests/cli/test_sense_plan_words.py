@@ -14,8 +14,9 @@ from sfumato.cli.console import watching
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass
 from sfumato.sensing import Site, heat_line
 from sfumato.sensing.planning.design import Curve, Design
-from sfumato.sensing.planning.forecast import ErrorForecast, ErrorRatio, RecoveryForecast
+from sfumato.sensing.planning.forecast import ErrorForecast, RecoveryForecast
 from sfumato.sensing.planning.papers_bounds import papers_bounds
+from sfumato.sensing.planning.ratio import ErrorRatio
 from sfumato.sensing.planning.requirement import Requirement
 from sfumato.sensing.release.rounds import cost_after
 from sfumato.sensing.render.plan import extent, forecast_lines, paper_lines

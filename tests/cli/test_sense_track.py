@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.sense_runs import HALL, TOLD, alone, answer, done, hall, refused, table
+from tests.cli.sense_runs import HALL, TOLD, alone, answer, done, hall, refused, spelled, table
 
-from sfumato.cli.sense.recover import in_flags
 from sfumato.figures import sheet
 from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx, gaussian_sigma
 from sfumato.privacy.accounting.codec import encode
@@ -275,7 +274,7 @@ def test_a_second_source_that_is_not_there_is_doubted(monkeypatch: pytest.Monkey
 
 def doubts(fewer: float | None, masses: int, *, mixed: bool = True) -> list[str]:
     found = TrackResult("here", (), (1.0,) * masses, 0.1, None, mixed, fewer, 2.0, None, "")
-    return [in_flags(line) for line in one_too_many(found)]
+    return [spelled("track", line) for line in one_too_many(found)]
 
 
 def test_doubts_are_told_by_how_likely_one_fewer_is() -> None:

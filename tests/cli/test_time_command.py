@@ -184,7 +184,7 @@ def test_without_time_a_day_is_a_column() -> None:
             "must number 1 to 1000",
         ),
         ([*DAYS, "--time-zone", "Mars"], "a time zone is a name like"),
-        ([*DAYS, "--out", "all.png"], "every --out needs {by} in its name"),
+        ([*DAYS, "--out", "all.png"], "every one of --out needs {by} in its name"),
         ([*DAYS, "--levels", "16"], "groups times cells must be at most 2**32"),
         (["--time", "user", *DAYS[2:]], "column 'user' must hold times"),
         (["--time", "never", *DAYS[2:]], "there is no column 'never'"),

@@ -94,11 +94,13 @@ def test_the_words_are_those_of_the_result() -> None:
 
 def test_mistakes_name_parameters_and_options() -> None:
     a, b = save([1.0, 0.0], "a.csv"), save([0.0, 1.0], "b.csv")
-    with pytest.raises(InvalidParameter, match=r"^space graph needs edges FILE$"):
+    with pytest.raises(InvalidParameter, match=r"^`space` graph needs `edges`$"):
         compare_masses(a, b, space="graph")
     result = CliRunner().invoke(app, ["emd", a, b, "--space", "graph"])
-    assert (result.exit_code, result.stderr) == (2, "sfumato: --space graph needs --edges FILE\n")
-    with pytest.raises(InvalidParameter, match=r"^bounds is for a grid, and a\.csv is on a line$"):
+    assert (result.exit_code, result.stderr) == (2, "sfumato: --space graph needs --edges\n")
+    with pytest.raises(
+        InvalidParameter, match=r"^`bounds` is for a grid, and a\.csv is on a line$"
+    ):
         compare_masses(a, b, bounds=(0, 0, 1, 1))
     with pytest.raises(InvalidInput, match="a must be numbers"):
         compare_masses(["x"], ["y"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -97,21 +98,82 @@ def test_it_is_in_the_table_of_estimators_and_can_be_forecast(rng: np.random.Gen
     assert error_of(scene, trial, "loudest") == pytest.approx(0, abs=0.05)
 
 
+class Careless(Loudest):
+    """One that fails while it works."""
+
+    name: ClassVar[str] = "careless"
+
+    def estimate(self, problem: RecoveryProblem) -> Answer:
+        del problem
+        raise ZeroDivisionError("not thought of")
+
+
+class Choosy(Loudest):
+    """One that does not work here."""
+
+    name: ClassVar[str] = "choosy"
+
+    def unsuitable(self, operator: Operator, noise: float | None) -> str:
+        del noise
+        return f"takes at most 5 cells, got {operator.space.size}"
+
+
+def test_it_is_in_the_forecast_in_words_numbers_and_page() -> None:
+    register_estimator(Careless())
+    register_estimator(Choosy())
+    try:
+        asked = (
+            "plan",
+            "--cells",
+            "12",
+            "--sensors",
+            "4",
+            "--rho",
+            "8",
+            "--trials",
+            "2",
+            "--seed",
+            "3",
+        )
+        told = answer(*asked)["forecast"]
+        assert list(told["estimators"]) == ["least mass", "bayes median", "loudest"]
+        assert told["estimators"]["loudest"]["trials"] == 2
+        assert told["left_out"] == {
+            "careless": "not thought of",
+            "choosy": "takes at most 5 cells, got 12",
+        }
+        said = done(*asked, "--out", "page.html").stdout
+        assert re.search(r"^loudest +[0-9.e-]+ .* 2$", said, re.MULTILINE)
+        assert "choosy was not simulated: takes at most 5 cells, got 12" in said
+        page = Path("page.html").read_text()
+        assert page.count("<td>loudest</td>") == 1
+        assert "careless was not simulated: not thought of" in page
+    finally:
+        unregister_estimator("careless")
+        unregister_estimator("choosy")
+
+
 def test_packages_name_theirs_in_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     class Other(Loudest):
         name: ClassVar[str] = "other"
 
-    def points(*, group: str, name: str | None = None) -> list[Any]:
-        assert group == "sfumato.estimators"
-        found = SimpleNamespace(name="other", load=lambda: Other)
-        return [found] if name in (None, "other") else []
+    class Broken:
+        name, value = "broken", "nowhere:Broken"
 
-    monkeypatch.setattr("sfumato.sensing.recovery.estimators.registry.entry_points", points)
-    try:
-        assert estimator_names()[-2:] == ["loudest", "other"]
-        assert estimator_named("other").name == "other"
-    finally:
-        unregister_estimator("other")
+        def load(self) -> Any:
+            raise ImportError("No module named 'nowhere'")
+
+    def points(*, group: str) -> list[Any]:
+        assert group == "sfumato.estimators"
+        return [SimpleNamespace(name="other", value="here:Other", load=lambda: Other), Broken()]
+
+    monkeypatch.setattr("importlib.metadata.entry_points", points)
+    assert estimator_names()[-3:] == ["loudest", "other", "broken"]
+    assert estimator_named("other").name == "other"
+    # One that cannot be loaded harms nobody who does not ask for it, and is named to who does.
+    words = r"estimator 'broken' of an installed package \(nowhere:Broken\) cannot be loaded: ImportError: No"
+    with pytest.raises(InvalidParameter, match=words):
+        estimator_named("broken")
 
 
 def test_names_are_taken_once() -> None:

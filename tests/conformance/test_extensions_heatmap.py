@@ -214,9 +214,9 @@ def test_names_are_taken_once() -> None:
         register_format(".png", as_lines)
     with pytest.raises(InvalidParameter, match="a suffix is a dot and small letters"):
         register_format("mine", as_lines)
-    with pytest.raises(InvalidParameter, match="there is no map method 'mine'"):
+    with pytest.raises(InvalidParameter, match="no map method 'mine' was registered"):
         unregister_method("mine")
-    with pytest.raises(InvalidParameter, match=r"there is no format \.mine"):
+    with pytest.raises(InvalidParameter, match=r"no format '\.mine' was registered"):
         unregister_format(".mine")
     assert "mine" not in registered_methods()
     assert ".mine" not in registered_formats()

@@ -90,7 +90,7 @@ def test_a_keyword_that_there_is_not_is_refused(ledger: Ledger, word: str) -> No
         ((COLUMNS, BOX), {"bounds": "private", "outer": BOX}, "got area and bounds, outer"),
         ((COLUMNS, AREA), {"bounds": "private"}, "got area and bounds"),
         ((COLUMNS, BOX), {"image": "seen.png"}, "got area and image"),
-        ((COLUMNS,), {"bounds": BOX, "outer": (0, 0, 1, 1)}, "--outer goes with"),
+        ((COLUMNS,), {"bounds": BOX, "outer": (0, 0, 1, 1)}, "`outer` goes with"),
         ((COLUMNS, AREA), {"groups": "ab"}, "list of names, got the text 'ab'"),
     ],
 )
@@ -107,7 +107,7 @@ def test_keywords_that_are_empty_are_left_out(ledger: Ledger) -> None:
 
 
 def test_the_bounds_of_a_rehearsal_are_public() -> None:
-    with pytest.raises(InvalidParameter, match="private does not go with it; nothing was read"):
+    with pytest.raises(InvalidParameter, match="private'` does not go with it; nothing was read"):
         rehearse_heatmap(Unread(), public=True, epsilon=1, **PRIVATE)
 
 

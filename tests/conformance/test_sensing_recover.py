@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.sense_runs import CLEAR, HALL, TOLD, alone, answer, done, hall, run, table
+from tests.cli.sense_runs import CLEAR, HALL, TOLD, alone, answer, done, hall, run, spelled, table
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
-from sfumato.cli.sense.recover import in_flags
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures import sheet
 from sfumato.privacy import Ledger
@@ -102,7 +101,7 @@ def agree(words: list[str], result: RecoveryResult) -> Any:
     assert saved.summary() == told
     printed = " ".join(done("recover", *words, "--quiet").stdout.split())
     for one in (result, saved):
-        assert " ".join(in_flags(recovery_text(one)).split()) == printed
+        assert " ".join(spelled("recover", recovery_text(one)).split()) == printed
     return told
 
 
@@ -222,7 +221,7 @@ def test_options_that_do_not_go_together_name_parameters_here_and_options_there(
             recover_sources(read, **given)
         there = run("recover", "r.json", *words)
         assert there.exit_code == 2
-        assert there.stderr.strip() == f"sfumato: {in_flags(str(refusal.value))}"
+        assert there.stderr.strip() == f"sfumato: {spelled('recover', str(refusal.value))}"
 
 
 def test_a_check_is_the_same_from_everywhere() -> None:
@@ -269,7 +268,7 @@ def test_a_track_is_the_same_from_everywhere(count: int) -> None:
     assert TrackResult.from_json(told).cost == result.cost
     printed = " ".join(done(*words, "--quiet").stdout.split())
     for one in (result, read_track("track.json")):
-        assert " ".join(in_flags(track_text(one)).split()) == printed
+        assert " ".join(spelled("track", track_text(one)).split()) == printed
     assert result._repr_html_().count("<img") == 1
     assert "<img" not in read_track("track.json")._repr_html_()
 

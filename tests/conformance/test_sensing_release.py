@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,14 @@ from sfumato.sensing.pipeline import (
     unseal_readings,
 )
 from sfumato.sensing.planning import SyntheticOptions
+from sfumato.sensing.render import plan_text
 from sfumato.sensing.results import (
     KeyResult,
     LedgerResult,
     PlacementResult,
     ReleasePrice,
     ReleaseResult,
+    SensorPlan,
     SimulationResult,
     SiteResult,
     UnsealedResult,
@@ -373,6 +376,29 @@ def test_a_plan_of_a_site_is_the_same(both: Both) -> None:
     )
     assert told == result.to_json()
     assert told["sigma"] == result.noise.sigma
+
+
+@pytest.mark.parametrize(
+    ("site", "asked"),
+    [
+        (SyntheticOptions(cells=12, sensors=4), {"trials": 2, "curves": True, "target": 0.05}),
+        (SyntheticOptions("graph", cells=8, radius="1/8"), {"trials": 2}),
+        (SyntheticOptions("plane", sensors=4), {"trials": 0, "readings": 24}),
+    ],
+    ids=["curves", "graph", "readings"],
+)
+def test_a_plan_is_read_back(
+    site: SyntheticOptions, asked: dict[str, Any], rng: np.random.Generator
+) -> None:
+    made = plan_sensors(site, ZCDP(8), rng=rng, **asked)
+    told = json.loads(json.dumps(made.to_json(), allow_nan=False))
+    read = SensorPlan.from_json(told)
+    assert read.to_json() == told
+    assert read.noise.to_json() == made.noise.to_json()
+    assert read.options == made.options
+    assert plan_text(read, tables=True) == plan_text(replace(made, seconds=0.0), tables=True)
+    with pytest.raises(InvalidInput, match="not a whole plan of sensors: it has no 'design'"):
+        SensorPlan.from_json({})
 
 
 def test_a_placement_is_the_same(both: Both) -> None:

@@ -103,7 +103,7 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path, rng: np.random.Gener
         return replay_release(str(source), columns, AREA, public=public, rng=rng)
 
     path = stored("csv", tmp_path)
-    with pytest.raises(InvalidParameter, match=r"said aloud by --public .*; nothing was read"):
+    with pytest.raises(InvalidParameter, match=r"said aloud by `public=True`; nothing was read"):
         replayed(path, public=False)
     with pytest.raises(
         InvalidParameter, match="a column must say whose row it is; nothing was read"

@@ -332,7 +332,7 @@ def test_outlines_that_cross_or_overlap_are_refused() -> None:
 def test_a_file_without_names_or_polygons_is_refused(tmp_path: Path) -> None:
     square = [box(*CITY.bounds)]
     with pytest.raises(
-        InvalidInput, match=r"property 'name' .* has district, kind; choose with --name"
+        InvalidInput, match=r"property 'name' .* has district, kind; choose with `name`"
     ):
         town().totals(saved(tmp_path, (square, {"kind": 1, "district": "a"})))
     with pytest.raises(InvalidInput, match="has none at all"):

@@ -37,7 +37,8 @@ class Counting(DuckDBEngine):
 
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_ENGINES", dict(registry._ENGINES))
+    monkeypatch.setattr(registry.ENGINES, "added", dict(registry.ENGINES.added))
+    monkeypatch.setattr(registry.ENGINES, "_loaded", {})
     Counting.asked.clear()
 
 
@@ -75,11 +76,11 @@ def test_the_command_takes_a_registered_engine(
 @pytest.mark.parametrize("name", ["duckdb", "counting"])
 def test_a_name_that_is_taken_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     register_engine(Counting())
-    before = dict(registry._ENGINES)
+    before = dict(registry.ENGINES.added)
     monkeypatch.setattr(Counting, "name", name)
     with pytest.raises(InvalidParameter, match=f"there is an engine '{name}' already; .* nothing"):
         register_engine(Counting())
-    assert before == registry._ENGINES
+    assert before == registry.ENGINES.added
 
 
 def test_a_registered_engine_can_be_forgotten_and_ours_cannot() -> None:
@@ -117,8 +118,8 @@ def test_an_engine_that_fails_quotes_no_row(tmp_path: Path, held: bool) -> None:
 
 
 def test_an_engine_can_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("counting", f"{__name__}:Counting", registry.GROUP)
-    monkeypatch.setattr(registry, "_installed", lambda: {"counting": point})
+    point = EntryPoint("counting", f"{__name__}:Counting", registry.ENGINES.group)
+    monkeypatch.setattr(registry.ENGINES, "_installed", lambda: {"counting": point})
     used(tmp_path)
 
 
@@ -126,12 +127,11 @@ def test_an_installed_engine_is_known_by_the_name_it_was_installed_under(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even one that calls itself otherwise; and it takes nobody's place."""
-    point = EntryPoint("counting", f"{__name__}:Counting", registry.GROUP)
-    monkeypatch.setattr(registry, "_installed", lambda: {"counting": point})
+    point = EntryPoint("counting", f"{__name__}:Counting", registry.ENGINES.group)
+    monkeypatch.setattr(registry.ENGINES, "_installed", lambda: {"counting": point})
     monkeypatch.setattr(Counting, "name", "duckdb")
-    ours = registry._ENGINES["duckdb"]
     used(tmp_path)
-    assert registry._ENGINES["duckdb"] is ours
+    assert not isinstance(registry.engine_named("duckdb"), Counting)
 
 
 def test_another_name_is_refused() -> None:

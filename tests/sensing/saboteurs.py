@@ -129,5 +129,5 @@ def solver_diffuses_too_far() -> None:
     true = sensing("recovery.solver.long_diffusion").diffuse_long
     _everywhere(
         "diffuse_long",
-        lambda operator, masses: true(replace(operator, rate=operator.rate * 1.001), masses),
+        lambda given, masses: true(replace(given, rate=given.rate * 1.001), masses),
     )

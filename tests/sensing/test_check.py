@@ -365,7 +365,8 @@ def test_the_check_and_the_solver_diffuse_alike(rng: np.random.Generator) -> Non
         operator = graph_diffusion(graph, rate, weights=0.1 + rng.random(len(graph.edges)))
         masses = rng.standard_normal(30).astype(LONG)
         (one, off), (other, more) = (
-            diffuse(operator, masses) for diffuse in (_diffused, long_diffusion.diffuse_long)
+            diffuse(operator.diffusion, masses)
+            for diffuse in (_diffused, long_diffusion.diffuse_long)
         )
         assert _length(one - other) <= off + more, (
             "the check caught the solver: it diffuses another graph"
@@ -398,7 +399,7 @@ def test_graph_diffusion_in_long_arithmetic_is_within_its_bound(
     for rate in (1e-20, 1e-9, 1e-3, 0.3, 4.0, 60.0):
         operator = graph_diffusion(graph, rate, weights=weights)
         masses = rng.standard_normal(6)
-        found, error = diffuse(operator, masses.astype(LONG))
+        found, error = diffuse(operator.diffusion, masses.astype(LONG))
         with mpmath.workdps(40):
             power = mpmath.expm(
                 -mpmath.mpf(rate) * mpmath.matrix(operator.laplacian.toarray().tolist())

@@ -18,11 +18,11 @@ from sfumato.sensing.planning.forecast import (
     Scene,
     draw_trials,
     error_of,
-    error_ratio,
     forecast_recovery,
     mean_error,
     sources_of,
 )
+from sfumato.sensing.planning.ratio import error_ratio
 from sfumato.sensing.recovery.distance import error_of_nothing
 from sfumato.spaces import Grid, Points
 from sfumato.transport import emd
@@ -210,7 +210,7 @@ def test_which_is_better_is_told_from_pairs(rng: np.random.Generator) -> None:
     hard = rng.exponential(size=150)
     bayes = 0.8 * hard + 0.05 * rng.random(150)
     some = {"least mass": [*hard, 5.0, 7.0], "bayes median": bayes.tolist()}
-    found = error_ratio(some)  # type: ignore[arg-type]
+    found = error_ratio(some)
     assert found is not None
     assert found.better == "bayes median"
     assert found.sure

@@ -12,6 +12,8 @@ from typing import Any
 
 from typer.core import TyperGroup
 
+from sfumato.cli.console import running
+from sfumato.cli.listed import list_names
 from sfumato.errors import InvalidInput
 
 ALOUD = {
@@ -59,7 +61,26 @@ class SpokenGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Keep the words of the command that will run: the root itself is told the first one only."""
         ctx.meta[PATH] = words_of(self, args)
+        command: Any = self
+        for word in ctx.meta[PATH]:
+            command = command.commands[word]
+        running.set(flags_of(command))
+        if not {"-h", "--help"}.isdisjoint(args):
+            list_names(command)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; what it says names its own flags, and what is said after it none."""
+        token = running.set(frozenset())
+        try:
+            return super().invoke(ctx)
+        finally:
+            running.reset(token)
+
+
+def flags_of(command: Any) -> frozenset[str]:
+    """All flags of a command."""
+    return frozenset(flag for one in command.params for flag in one.opts)
 
 
 def words_of(command: Any, args: list[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
@@ -24,6 +25,25 @@ from sfumato.errors import (
 )
 
 DONE, FAILED, USAGE, REFUSED, INVALID, INCONCLUSIVE = range(6)
+
+SPELLED = {
+    "budget": "--budget-epsilon",
+    "flow": "--plot",
+    "groups": "--values",
+    "leave_out_faulty": "--without-suspects",
+    "loss": "--epsilon with --delta, or --rho",
+    "max_mass": "--upper",
+    "max_sources": "--most",
+    "noise": "--sigma",
+    "operator_options": "--operator-option",
+    "outputs": "--out",
+    "round_bits": "--round BITS",
+    "square=False": "--cells stretched",
+    "target": "--want",
+}
+"""Parameters of the library whose options are called otherwise; others have the parameter's own name."""
+running: ContextVar[frozenset[str]] = ContextVar("running", default=frozenset())
+"""The flags of the command that runs."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,22 +67,35 @@ def exit_code(error: SfumatoError) -> int:
 
 def fail(message: str, *, code: int, json: bool) -> NoReturn:
     """Say one sentence on stderr and end with a code; as a JSON object when JSON was asked for."""
+    message = in_flags(message)
     error = {"error": {"message": message, "exit": code}}
     print(json_.dumps(error) if json else f"sfumato: {message}", file=sys.stderr)  # noqa: T201
     raise typer.Exit(code)
 
 
-def in_flags(message: str, options: Collection[str]) -> str:
-    """A message of the library, in which a parameter that is an option of the command is its flag.
+def in_flags(text: str, flags: Collection[str] | None = None) -> str:
+    """A text of the library, in which a parameter that is an option of the command is its flag.
 
-    >>> in_flags("must be public, said aloud by `public`; see `help`", {"public"})
-    'must be public, said aloud by --public; see `help`'
+    The library writes parameters between backticks, with their value where it matters. This is the
+    one place that knows how a command spells them; `flags` are those of the command that runs.
+
+    >>> in_flags("said aloud by `public=True`; see `help`", {"--public"})
+    'said aloud by --public; see `help`'
+    >>> in_flags("`outer` goes with `bounds='private'`; give `max_mass`", {"--bounds", "--upper"})
+    '`outer` goes with --bounds private; give --upper'
     """
-    return re.sub(
-        r"`(\w+)`",
-        lambda found: f"--{found[1].replace('_', '-')}" if found[1] in options else found[0],
-        message,
-    )
+    known = running.get() if flags is None else flags
+
+    def spelled(found: re.Match[str]) -> str:
+        name, value = found["name"], (found["value"] or "").strip("'\"")
+        own = f"--{name.replace('_', '-')}"
+        other = SPELLED.get(found[0].strip("`"), SPELLED.get(name, own))
+        flag = own if own in known else other
+        if flag.split()[0] not in known:
+            return found[0]
+        return flag if value in ("", "True", "False") else f"{flag} {value}"
+
+    return re.sub(r"`(?P<name>[a-z]\w*)(?:=(?P<value>[^`]*))?`", spelled, text)
 
 
 def sentences(command: Callable[P, R]) -> Callable[P, R]:
@@ -73,8 +106,7 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except SfumatoError as error:
-            message = in_flags(str(error), kwargs)
-            fail(message, code=exit_code(error), json=bool(kwargs.get("json", False)))
+            fail(str(error), code=exit_code(error), json=bool(kwargs.get("json", False)))
         except BrokenPipeError:  # whoever reads our results has seen enough
             raise
         except OSError as error:
@@ -117,7 +149,7 @@ def no_verdict_by_accident(command: Callable[P, R]) -> Callable[P, R]:
 def say(message: str, *, quiet: bool) -> None:
     """A remark or a step of progress, on stderr."""
     if not quiet:
-        print(message, file=sys.stderr)  # noqa: T201
+        print(in_flags(message), file=sys.stderr)  # noqa: T201
 
 
 @contextmanager
@@ -161,7 +193,7 @@ def watching(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 def show(result: dict[str, Any], text: Any, *, json: bool) -> None:
-    """The result on stdout: the JSON object, or the text or rich table that says the same."""
+    """The result on stdout: the JSON object, or the text, rich table or list of both that says the same."""
     if json:
         print(json_.dumps(result, indent=1))  # noqa: T201
         return
@@ -175,4 +207,5 @@ def show(result: dict[str, Any], text: Any, *, json: bool) -> None:
         highlight=False,
         emoji=False,
     )
-    console.print(escape(text) if isinstance(text, str) else text)
+    for one in text if isinstance(text, list) else [text]:
+        console.print(escape(in_flags(one)) if isinstance(one, str) else one)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import InvalidParameter
 from sfumato.files import check_writable, write_file
 
 if TYPE_CHECKING:
@@ -65,39 +64,24 @@ def emd(
     from sfumato.transport import check_space_options, compare_masses, render_emd
 
     kind: SpaceName | None = None if space is None else space.value
-    try:
-        check_space_options(kind, edges=edges, bounds=bounds, flow=plot is not None)
-        if plot is not None:
-            _check_plot(plot, (a, b))
-            check_writable(plot, overwrite=overwrite, lost="no distance was computed")
-        found = compare_masses(
-            a,
-            b,
-            space=kind,
-            edges=edges,
-            bounds=_corners(bounds) if bounds else None,
-            normalize=normalize,
-            flow=plot is not None,
-            watch=lambda step: say(step, quiet=quiet or json),
-        )
-    except (InvalidParameter, InvalidInput) as problem:
-        raise type(problem)(_with_flags(str(problem))) from None
+    check_space_options(kind, edges=edges, bounds=bounds, flow=plot is not None)
+    if plot is not None:
+        _check_plot(plot, (a, b))
+        check_writable(plot, overwrite=overwrite, lost="no distance was computed")
+    found = compare_masses(
+        a,
+        b,
+        space=kind,
+        edges=edges,
+        bounds=_corners(bounds) if bounds else None,
+        normalize=normalize,
+        flow=plot is not None,
+        watch=lambda step: say(step, quiet=quiet or json),
+    )
     if plot is not None:
         write_file(plot, _picture(found, (a.name, b.name), normalize), overwrite=overwrite)
         say(f"drawn in {plot}", quiet=quiet or json)
     show(found.to_json(), render_emd(found), json=json)
-
-
-def _with_flags(message: str) -> str:
-    """A message of the library with the options of the command for its parameters."""
-    message = message.replace("normalize=True", "--normalize").replace(
-        "flow is for", "--plot is for"
-    )
-    return re.sub(
-        r"(?<![\w-])(space|edges|bounds)(?= (?:line|grid|graph|is for|goes|needs|must|FILE))",
-        r"--\1",
-        message,
-    )
 
 
 def _check_plot(plot: Path, inputs: tuple[Path, Path]) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Literal, ParamSpec, TypeVar
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,9 +18,6 @@ app = typer.Typer(
     "tell about them.",
     no_args_is_help=True,
 )
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 EdgesArgument = Annotated[
     Path,
@@ -43,23 +37,8 @@ Columns = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 
-def flags(command: Callable[P, R]) -> Callable[P, R]:
-    """A command whose mistakes name its options where the library names parameters."""
-
-    @wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except InvalidParameter as problem:
-            named = re.sub(r"`([a-z]+)`", r"--\1", str(problem))
-            raise InvalidParameter(named) from problem
-
-    return run
-
-
 @app.command()
 @sentences
-@flags
 def blocks(
     edges: EdgesArgument,
     k: Annotated[str, typer.Option(help="How many blocks; auto finds the number.")] = "auto",
@@ -143,7 +122,6 @@ def blocks(
 
 @app.command()
 @sentences
-@flags
 def distance(
     a: Annotated[
         Path,
@@ -170,7 +148,6 @@ def distance(
 
 @app.command()
 @sentences
-@flags
 def limits(
     graph: Annotated[
         Path | None,
@@ -224,7 +201,6 @@ def limits(
 
 @app.command()
 @sentences
-@flags
 def simulate(
     folder: Annotated[Path, typer.Argument(help="A new folder for the files.", show_default=False)],
     n: Annotated[int, typer.Option("--n", help="Nodes.", min=2)] = 600,

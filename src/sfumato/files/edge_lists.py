@@ -269,7 +269,7 @@ def _chosen(names: Iterable[str], ends: tuple[str, str] | None, path: Path) -> t
     if found is None:
         # Names of columns are not repeated: a table without a header has an edge in its first line.
         usual = " or ".join(",".join(pair) for pair in (ENDS if ends is None else (ends,)))
-        hint = "" if ends else ": name yours by --columns"
+        hint = "" if ends else ": name yours by `columns`"
         raise InvalidInput(
             f"{path} has no columns {usual} in its first line{hint}; nothing was charged"
         )

@@ -54,8 +54,8 @@ def public_area(
         bounds = None
     if sum(one is not None for one in (bounds, bounds_file, image)) != 1:
         raise InvalidParameter(
-            "the area is public and must be given, once: --bounds W,S,E,N, --bounds-file area.geojson or "
-            f"--image picture.png (with --bounds private: --outer W,S,E,N); {UNDONE}"
+            "the area is public and must be given, once: `bounds` W,S,E,N, `bounds_file` area.geojson or "
+            f"`image` picture.png (with `bounds='private'`: `outer` W,S,E,N); {UNDONE}"
         )
     if image is not None:
         from sfumato.heatmap.export.picture import image_size

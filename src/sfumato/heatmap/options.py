@@ -92,13 +92,13 @@ def check_options(
         )
     if not is_private(options) and _given(options, ("outer",)):
         raise InvalidParameter(
-            "an outer area is for bounds that are found in it: --outer goes with --bounds private only; "
+            "an outer area is for bounds that are found in it: `outer` goes with `bounds='private'` only; "
             "nothing was charged"
         )
     if is_private(options) and options.get("over") is not None:
         raise InvalidParameter(
-            "an image lies under the area it shows, not one found in it: --over does not go "
-            "with --bounds private; nothing was charged"
+            "an image lies under the area it shows, not one found in it: `over` does not go "
+            "with `bounds='private'`; nothing was charged"
         )
 
 

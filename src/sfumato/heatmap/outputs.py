@@ -108,8 +108,8 @@ def _files_of(paths: list[Path], group: str) -> list[Path]:
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in group)
     if any("{by}" not in path.name for path in paths):
         raise InvalidParameter(
-            "with --by every --out needs {by} in its name, e.g. map-{by}.png (a film, one .html of all "
-            "periods, needs none); nothing was charged"
+            "with `by` every one of `outputs` needs {by} in its name, e.g. map-{by}.png (a film, one .html of "
+            "all periods, needs none); nothing was charged"
         )
     return [path.with_name(path.name.replace("{by}", safe)) for path in paths]
 

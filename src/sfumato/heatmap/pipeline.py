@@ -309,8 +309,8 @@ def plan_release(
     if isinstance(groups, Periods):
         if groups.mass_per_period and private:
             raise InvalidParameter(
-                "an area is found with one mass for each user: --mass-per-period does not go with --bounds "
-                "private; nothing was charged"
+                "an area is found with one mass for each user: `mass_per_period` does not go with "
+                "`bounds='private'`; nothing was charged"
             )
         rows = replace(rows, columns=groups.in_table(rows.columns))
     way = as_method(method)

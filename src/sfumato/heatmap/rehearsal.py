@@ -90,8 +90,8 @@ def rehearse_heatmap(
     check_options(options, columns, area)
     if is_private(options):
         raise InvalidParameter(
-            "the rows of a rehearsal are public, and so are its bounds: --bounds private does not go with it; "
-            "nothing was read"
+            "the rows of a rehearsal are public, and so are its bounds: `bounds='private'` does not go with "
+            "it; nothing was read"
         )
     rows, where = rows_of(source, columns, options), area_of(area, options)
     targets = plan_outputs(
@@ -192,7 +192,7 @@ def _rehearsed(
     if not public:
         raise InvalidParameter(
             "a rehearsal shows exact numbers of its rows: it takes rows that are public or made up, said "
-            "aloud by --public (public=True); nothing was read"
+            "aloud by `public=True`; nothing was read"
         )
     paid = priced(method, exact(epsilon, name="epsilon"), bound_of_sums(area.grid, 1), area)
     ledger = Ledger.rehearsal(paid.loss)

@@ -251,8 +251,9 @@ def _weight(column: Any, columns: Columns) -> Any:
     whole = column.type().is_integer()
     if columns.step is None and not whole:
         raise InvalidParameter(
-            f"weights in column {columns.weight!r} may have decimals: say their lattice, e.g. --weight-step "
-            "0.001 (1 for whole numbers); what is below one step counts nothing; nothing was counted"
+            f"weights in column {columns.weight!r} may have decimals: say their lattice, e.g. "
+            "`weight_step=0.001` (1 for whole numbers); what is below one step counts nothing; "
+            "nothing was counted"
         )
     exact = whole and columns.step in (None, 1) and not types_are_hints(column)
     return column if exact else as_double(column, str(columns.weight))

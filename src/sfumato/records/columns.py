@@ -41,12 +41,12 @@ class Columns:
     def __post_init__(self) -> None:
         if self.user is None and not self.one_row_one_user:
             raise InvalidParameter(
-                "a column must say whose row it is, got none; name it with --user, or say --one-row-one-user "
+                "a column must say whose row it is, got none; name it with `user`, or say `one_row_one_user` "
                 "if every row is another user; nothing was read"
             )
         if self.user is not None and self.one_row_one_user:
             raise InvalidParameter(
-                f"--one-row-one-user is for tables without a user column, got {self.user!r} too; "
+                f"`one_row_one_user` is for tables without a user column, got {self.user!r} too; "
                 "nothing was read"
             )
         if not all(name for name in self.names):

@@ -63,7 +63,7 @@ class Periods:
             if moment.tzinfo is not None:
                 raise InvalidParameter(
                     f"periods begin and end by the clock, without an offset, got {moment.isoformat()}; name "
-                    "the zone with --time-zone; nothing was read"
+                    "the zone with `time_zone`; nothing was read"
                 )
             if not FIRST_YEAR <= moment.year <= LAST_YEAR:
                 raise InvalidParameter(
@@ -142,8 +142,8 @@ class Periods:
             )
         if columns.user is None and self.mass_per_period:
             raise InvalidParameter(
-                "a row that is a user of its own lies in one period: --one-row-one-user goes without "
-                "--mass-per-period; nothing was read"
+                "a row that is a user of its own lies in one period: `one_row_one_user` goes without "
+                "`mass_per_period`; nothing was read"
             )
         return replace(columns, by=self.column)
 
@@ -178,7 +178,7 @@ def _a(period: str) -> str:
 
 def _not_of(unit: str, within: str, got: str) -> InvalidParameter:
     return InvalidParameter(
-        f"a ledger that protects each {unit} pays for periods of {_a(within)} with --mass-per-period, "
+        f"a ledger that protects each {unit} pays for periods of {_a(within)} with `mass_per_period`, "
         f"got {got}; nothing was charged"
     )
 

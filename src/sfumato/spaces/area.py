@@ -137,7 +137,7 @@ def _in_degrees(bounds: Bounds, levels: int, *, square: bool) -> Area:
     if grown[1] < -90 or grown[3] > 90 or grown[2] - grown[0] > 360 or shrink < 0.01:
         raise InvalidParameter(
             f"no square on the Earth holds {west:g},{south:g},{east:g},{north:g}; ask for stretched cells "
-            "(--cells stretched, in Python square=False), or a smaller area; no area was made"
+            "(`square=False`), or a smaller area; no area was made"
         )
     return Area(Grid(levels, grown), asked, "degrees")
 

@@ -97,7 +97,7 @@ def same_masses(p: float, q: float, *, cells: int, normalize: bool) -> None:
     elif abs(p - q) > (cells + 15) * 2**-52 * max(p, q):
         raise InvalidInput(
             f"masses must be equal, got {p:.17g} and {q:.17g}; "
-            "scale them, or let normalize=True scale both to 1"
+            "scale them, or let `normalize=True` scale both to 1"
         )
 
 

@@ -63,7 +63,7 @@ def compare_masses(
     kind = space or ("graph" if edges else usual_space(p.shape, names[0]))
     if kind != "grid" and (bounds or flow):
         raise InvalidParameter(
-            f"{'bounds' if bounds else 'flow'} is for a grid, and {names[0]} is on a {kind}"
+            f"`{'bounds' if bounds else 'flow'}` is for a grid, and {names[0]} is on a {kind}"
         )
     place = _place(kind, p.shape, name=names[0], edges=edges, bounds=bounds)
     if watch is not None:
@@ -102,13 +102,13 @@ def check_space_options(
 
     """
     if space == "graph" and edges is None:
-        raise InvalidParameter("space graph needs edges FILE")
+        raise InvalidParameter("`space` graph needs `edges`")
     if edges is not None and space not in (None, "graph"):
-        raise InvalidParameter(f"edges goes with space graph, got space {space}")
+        raise InvalidParameter(f"`edges` goes with `space` graph, got `space` {space}")
     on_grid = space in (None, "grid") and edges is None
     for name, asked in (("bounds", bounds), ("flow", flow)):
         if asked and not on_grid:
-            raise InvalidParameter(f"{name} is for a grid, got space {space or 'graph'}")
+            raise InvalidParameter(f"`{name}` is for a grid, got `space` {space or 'graph'}")
 
 
 def _name(masses: Masses, name: str) -> str:

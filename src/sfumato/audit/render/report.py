@@ -195,7 +195,7 @@ def _repeat(command: Sequence[str], budget: str) -> PageSection:
     ]
     text = (
         "The mechanism draws anew each time, so counts will differ, and a verdict near the limit may too. A "
-        "verdict saved with --out holds the witness, which `sfumato audit replay` runs again on fresh runs."
+        "saved verdict holds the witness, which `sfumato audit replay` runs again on fresh runs."
     )
     return PageSection("How to repeat it", text, table)
 

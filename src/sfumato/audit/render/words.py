@@ -1,13 +1,12 @@
 """What an audit found, in words a privacy reviewer understands.
 
-Where a sentence names a parameter that would help, `option` spells it: a command line passes a
-function that makes `--budget` of `budget`.
+Where a sentence names a parameter that would help, it stands between backticks; a command line
+makes its flag of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sfumato.audit.boxes.given import cut, input_names
@@ -19,8 +18,6 @@ from sfumato.privacy.accounting import exact, plain
 if TYPE_CHECKING:
     from sfumato.audit.catalogue.self_test import SelfTest
 
-Option = Callable[[str], str]
-
 LIMITS = (
     "An audit can refute a claim; no audit can prove one. Verifying privacy is as hard as distinguishing the "
     "inputs, which privacy is there to prevent (docs/explain/audit-limits.md)"
@@ -31,12 +28,11 @@ FEW_AUDITS = 60
 """Fewer audits of each mechanism without any error are too few to show its level."""
 
 
-def result_lines(result: AuditResult, *, option: Option = str) -> list[str]:
+def result_lines(result: AuditResult) -> list[str]:
     """An audit in words.
 
     Args:
         result: Of `audit_claim`.
-        option: Spells the name of a parameter; as it is by default.
 
     Returns:
         One sentence a line, the verdict first.
@@ -45,12 +41,12 @@ def result_lines(result: AuditResult, *, option: Option = str) -> list[str]:
     lines = [headline(result)]
     if verdict.witness is not None:
         lines += witness_lines(verdict.witness)
-        lines += low_bits_lines(verdict.witness, option=option)
+        lines += low_bits_lines(verdict.witness)
         if verdict.confirmed is not None:
             lines.append(confirmed_line(verdict.confirmed))
     if verdict.kind == "REFUTED" and verdict.evidence is not None:
         lines.append(evidence_line(*verdict.evidence))
-    lines += meaning(verdict, option=option)
+    lines += meaning(verdict)
     lines.append(tested(verdict))
     if result.bound is not None:
         lines.append(bound_line(result.bound))
@@ -86,15 +82,14 @@ def headline(result: AuditResult) -> str:
             return f"INCONCLUSIVE: {result.target}, claimed to be {claim}"
 
 
-def meaning(verdict: Verdict, *, option: Option = str) -> list[str]:
+def meaning(verdict: Verdict) -> list[str]:
     """What a verdict says and, above all, what it does not."""
     match verdict.kind:
         case "REFUTED":
             return list(verdict.notes)
         case "NOT_REFUTED":
             caught = verdict.notes or (
-                "only plain leaks are sure to have been caught; a larger "
-                f"{option('budget')} would show more",
+                "only plain leaks are sure to have been caught; a larger `budget` would show more",
             )
             return [
                 *caught,
@@ -116,7 +111,7 @@ def meaning(verdict: Verdict, *, option: Option = str) -> list[str]:
             asked = "" if runs is None else f": {runs:,}{more} runs are needed"
             return [
                 *verdict.notes,
-                f"so few runs can neither refute nor certify{asked}; give a larger {option('budget')}",
+                f"so few runs can neither refute nor certify{asked}; give a larger `budget`",
             ]
 
 
@@ -131,14 +126,14 @@ def witness_lines(found: Witness, *, what: str = "the claim") -> list[str]:
     ]
 
 
-def low_bits_lines(found: Witness, *, option: Option = str) -> list[str]:
+def low_bits_lines(found: Witness) -> list[str]:
     """Where a leak of the low bits of floats is known, and what mends it; nothing of other witnesses."""
     if "multiple of 2**" not in found.event.words:
         return []
     return [
         "  this is about the low bits, as the leak of floating-point noise is [mironov12]. Noise on "
         "integers or a lattice mends it, as rounding the output may (docs/explain/noise.md); "
-        f"{option('round_bits')} looks past it"
+        "`round_bits` looks past it"
     ]
 
 
@@ -256,12 +251,11 @@ def plan_lines(plan: AuditPlan) -> list[str]:
     ]
 
 
-def selftest_lines(found: SelfTest, *, option: Option = str) -> list[str]:
+def selftest_lines(found: SelfTest) -> list[str]:
     """How the auditor did on mechanisms of which everything is known.
 
     Args:
         found: Of `selftest`.
-        option: Spells the name of a parameter; as it is by default.
 
     Returns:
         A table, one line a row, then one sentence a line.
@@ -280,10 +274,7 @@ def selftest_lines(found: SelfTest, *, option: Option = str) -> list[str]:
     if not found.passed:
         return [*lines, "FAILED: do not rely on this auditor"]
     audits = min((one.audits for one in found.levels), default=0)
-    few = (
-        f": nothing speaks against it, but {audits} audits are too few to say; give "
-        f"{option('audits')} 100"
-    )
+    few = f": nothing speaks against it, but {audits} audits are too few to say; give `audits=100`"
     return [*lines, "passed" + few * (audits < FEW_AUDITS)]
 
 

@@ -36,7 +36,6 @@ from sfumato.cli.audit.options import (
     WeightOption,
     certificate_of,
     claim_of,
-    flag,
     inputs_of,
     mechanism_of,
     plan_commands,
@@ -48,6 +47,7 @@ from sfumato.cli.console import (
     Json,
     Quiet,
     fail,
+    in_flags,
     no_verdict_by_accident,
     say,
     sentences,
@@ -194,7 +194,7 @@ def run(
         fail(str(problem), code=INCONCLUSIVE, json=json)
     for message in result.diagnostics:
         say(message, quiet=quiet or json)
-    lines = result_lines(result, option=flag)
+    lines = [in_flags(line) for line in result_lines(result)]
     if out is not None and result.verdict.witness is not None and result.can_replay:
         rest = "" if bits is None else f" --round {bits}"
         words = f"{shlex.quote(str(out))} {_spelled(target, command, samples)}{rest}"
@@ -269,7 +269,7 @@ def selftest(
     with live(f"auditing the catalogue, {audits} times each", quiet=quiet or json) as tell:
         watch = None if tell is None else lambda name, done: tell(f"{name}: {done:,} audits")
         found = check_auditor(audits=audits, rng=generator(seed), watch=watch)
-    lines = selftest_lines(found, option=flag)
+    lines = [in_flags(line) for line in selftest_lines(found)]
     show({**found.to_json(), "said": lines}, "\n".join(lines), json=json)
     raise typer.Exit(DONE if found.passed else FAILED)
 

@@ -153,11 +153,6 @@ RunsOption = Annotated[
 ]
 
 
-def flag(parameter: str) -> str:
-    """The option that sets a parameter of the library."""
-    return "--round BITS" if parameter == "round_bits" else f"--{parameter.replace('_', '-')}"
-
-
 def claim_of(text: str, relation: Relation = Relation.added) -> Claim:
     """The claim that a text states."""
     from sfumato.audit import parse_claim

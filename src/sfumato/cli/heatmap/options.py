@@ -89,9 +89,7 @@ def _known_engine(name: str) -> str:
 
 EngineOption = Annotated[
     str,
-    _option(
-        "Rows", "Who counts the rows.", metavar="[duckdb|polars|spark]", callback=_known_engine
-    ),
+    _option("Rows", "Who counts the rows.", metavar="[{engines}]", callback=_known_engine),
 ]
 Connection = Annotated[
     str,
@@ -169,7 +167,7 @@ MethodOption = Annotated[
     _option(
         "Method",
         "How the map is made; zoom and pyramid also say how sure they are.",
-        metavar="[zoom|pyramid|laplace|top|gaussian|coarse|privtree|adaptive|hierarchy]",
+        metavar="[{methods}]",
     ),
 ]
 MethodSettings = Annotated[
@@ -203,8 +201,7 @@ Out = Annotated[
     list[Path],
     _option(
         "Files",
-        "A file to write; again for more. By suffix: .png .tif .geojson .csv .h3.csv .h3.parquet .npz "
-        ".html .json",
+        "A file to write; again for more. By suffix: {suffixes}",
         show_default=False,
     ),
 ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
+from itertools import starmap
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from sfumato._random import generator
-from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
+from sfumato.cli.console import Json, Quiet, in_flags, say, sentences, show, watching
 from sfumato.cli.heatmap.options import four_numbers
 from sfumato.cli.sense.options import (
     CalibrationOption,
@@ -138,8 +140,10 @@ def plan(
     options = synthetic(on, sensors, cells, diffusion_time, radius, length)
     if site is not None and options.given:
         raise InvalidParameter(
-            f"a site says its own {options.given[0]}; leave one out; nothing was planned"
+            f"a site says its own `{options.given[0]}`; leave one out; nothing was planned"
         )
+    if out is not None and trials == 0:
+        raise InvalidParameter("--out simulates, --trials 0 does not; nothing was planned")
     quietly = quiet or json
     with watching(quiet=quietly) as watch:
         result = plan_sensors(
@@ -163,7 +167,8 @@ def plan(
         else:
             from sfumato.report import Section, write_report
 
-            sections = [Section(*part) for part in page_sections(result, details=details)]
+            parts = page_sections(result, details=details)
+            sections = [replace(one, text=in_flags(one.text)) for one in starmap(Section, parts)]
             title = f"Plan: {result.design.site.name}"
             write_report(out, title, sections=sections, overwrite=False)
         say(f"wrote {out}", quiet=quietly)

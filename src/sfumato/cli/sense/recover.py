@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from enum import StrEnum
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+from typing import Annotated, Literal
 
 import typer
 
 from sfumato.cli.console import FAILED, Json, Quiet, fail, sentences, show, watching
 from sfumato.cli.sense.options import Overwrite
-from sfumato.errors import InvalidParameter, SfumatoError
+from sfumato.errors import InvalidParameter
 from sfumato.files import check_outputs, write_file
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-FLAGS = {
-    "max_mass": "--upper",
-    "max_sources": "--most",
-    "noise": "--sigma",
-    "leave_out_faulty": "--without-suspects",
-}
-"""Parameters of pipelines whose options are called otherwise; others have the parameter's own name."""
-OPTIONS = re.compile(
-    r"`(max_mass|max_sources|noise|site|time|average|count|fit|radius|estimator|ledger|readings|share|rate"
-    r"|strength|leave_out_faulty|largest_part)`"
-)
 
 
 class Unknown(StrEnum):
@@ -40,38 +22,7 @@ class Unknown(StrEnum):
     sensors = "sensors"
 
 
-def in_flags(text: str) -> str:
-    """A message of the library with options of the command line for its parameters.
-
-    >>> in_flags("give a larger `max_mass`, or choose with `time`")
-    'give a larger --upper, or choose with --time'
-    """
-    return OPTIONS.sub(lambda found: FLAGS.get(found[1], f"--{found[1].replace('_', '-')}"), text)
-
-
-def options_named(command: Callable[P, R]) -> Callable[P, R]:
-    """A command whose errors name options, not parameters."""
-
-    @wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except SfumatoError as error:
-            raise type(error)(in_flags(str(error))) from error
-
-    return run
-
-
-def shown(lines: list[Any]) -> Any:
-    """Lines and tables of a renderer, for the console."""
-    from rich.console import Group
-    from rich.markup import escape
-
-    return Group(*(escape(in_flags(one)) if isinstance(one, str) else one for one in lines))
-
-
 @sentences
-@options_named
 def recover(
     files: Annotated[
         list[Path],
@@ -94,10 +45,10 @@ def recover(
     estimator: Annotated[
         str,
         typer.Option(
-            help="Who answers: bayes-median (the Bayes rule for earth mover's distance), least (the least "
-            "mass), off-grid (least squares between cells), mixture (of known width), or one that a "
-            "package of yours has registered.",
-            metavar="NAME",
+            help="Who answers: by the Bayes rule for earth mover's distance (bayes-median), the least mass "
+            "(least), least squares between cells (off-grid), a mixture of known width (mixture); others "
+            "are those of packages.",
+            metavar="[{estimators}]",
         ),
     ] = "bayes-median",
     count: Annotated[
@@ -198,7 +149,7 @@ def recover(
         truth = None if sources is None else true_sources(sources, result.site)
         picture = draw_recovery(result, sources=truth, layout=layout)
         write_file(plot, picture, overwrite=overwrite)
-    show(result.summary(), shown(recovery_lines(result)), json=json)
+    show(result.summary(), recovery_lines(result), json=json)
 
 
 def _radius(text: str) -> float | Literal["papers"] | None:
@@ -212,7 +163,6 @@ def _radius(text: str) -> float | Literal["papers"] | None:
 
 
 @sentences
-@options_named
 def check(
     file: Annotated[Path, typer.Argument(help="A recovery (.json).", show_default=False)],
     ledger: Annotated[

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json as json_
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +22,7 @@ from sfumato.cli.sense.options import (
     Where,
     synthetic,
 )
+from sfumato.errors import InvalidParameter
 
 
 @sentences
@@ -64,6 +66,20 @@ def site(
         Path | None,
         typer.Option(help="Any operator instead of heat: a .csv or .npy matrix, sensors by cells."),
     ] = None,
+    operator: Annotated[
+        str,
+        typer.Option(
+            help="How sources spread to sensors, by name; else heat, or diffusion on a graph.",
+            metavar="[{operators}]",
+            show_default=False,
+        ),
+    ] = "",
+    operator_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A parameter of --operator, name=value; again for more.", show_default=False
+        ),
+    ] = None,
     diffusion_time: Annotated[
         float | None, typer.Option(help="T = diffusivity times time, for heat.")
     ] = None,
@@ -104,6 +120,8 @@ def site(
 
     result = describe_site(
         name,
+        operator=operator or None,
+        operator_options=dict(map(_setting, operator_option or ())),
         sensors=sensors,
         line=line,
         length=length,
@@ -126,6 +144,17 @@ def site(
     for remark in site_remarks(result):
         say(remark, quiet=quiet or json)
     show(result.to_json(), str(file), json=json)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """A parameter and its value: a number or a list as JSON has it, else text."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidParameter(f"--operator-option is name=value, got {text!r}; nothing was built")
+    try:
+        return name.strip(), json_.loads(value)
+    except ValueError:
+        return name.strip(), value.strip()
 
 
 @sentences

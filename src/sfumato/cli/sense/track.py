@@ -9,7 +9,6 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.sense.options import Overwrite
-from sfumato.cli.sense.recover import options_named, shown
 from sfumato.errors import InvalidInput
 from sfumato.files import check_outputs, write_file, write_table
 
@@ -26,7 +25,6 @@ LargestPart = Annotated[
 
 
 @sentences
-@options_named
 def track(
     files: Annotated[
         list[Path],
@@ -90,12 +88,11 @@ def track(
         result.write(out, overwrite=overwrite)
     if plot is not None and picture is not None:
         write_file(plot, picture, overwrite=overwrite)
-    show(result.to_json(), shown(track_lines(result)), json=json)
+    show(result.to_json(), track_lines(result), json=json)
 
 
 @whisper.command()
 @sentences
-@options_named
 def release(
     answers: Annotated[
         Path,
@@ -165,7 +162,6 @@ def release(
 
 @whisper.command()
 @sentences
-@options_named
 def locate(
     said: Annotated[
         list[Path],
@@ -231,7 +227,6 @@ def locate(
 
 @whisper.command()
 @sentences
-@options_named
 def simulate(
     folder: Annotated[Path, typer.Argument(help="A new folder for the files.", show_default=False)],
     nodes: Annotated[int, typer.Option(help="Nodes, in two communities.", min=4)] = 200,

@@ -118,7 +118,7 @@ def replay_release(
     if not public:
         raise InvalidParameter(
             "a replay shows exact numbers of its rows: it takes rows that are public or made up, said aloud "
-            "by --public (public=True); nothing was read"
+            "by `public=True`; nothing was read"
         )
     user = columns.user
     if user is None:

@@ -169,7 +169,7 @@ def read_zones(zones: str | Path | Mapping[str, Any], *, name: str = "name") -> 
                 others = ", ".join(sorted(map(str, one.properties))[:20])[:400] or "none at all"
                 raise InvalidInput(
                     f"every zone needs a property {name!r} that names it, one in {zones} has {others}; "
-                    f"choose with --name; {UNDONE}"
+                    f"choose with `name`; {UNDONE}"
                 )
             named.append((str(said), one.polygons))
     return _checked(named)

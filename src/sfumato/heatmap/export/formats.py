@@ -7,23 +7,22 @@ A package adds a format by an entry point of the group `sfumato.map_formats`, wh
 from __future__ import annotations
 
 import glob
-import importlib.metadata
+import importlib
 import importlib.util
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato._registry import Registry
 from sfumato.errors import InvalidParameter, MissingPackage
 from sfumato.files import write_file
-from sfumato.heatmap.export import archive, geojson, geotiff, page, picture, tables
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
-
-GROUP = "sfumato.map_formats"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +66,30 @@ class MapFormat:
     check: Callable[[Area, WriteOptions], None] | None = None
 
 
+def _part(name: str) -> Any:
+    """A module of this folder, loaded when a format needs it: its suffix is known without."""
+    return importlib.import_module(f"sfumato.heatmap.export.{name}")
+
+
 def _check_h3(area: Area, options: WriteOptions) -> None:
-    tables.check_h3(area, area.grid.levels, options.h3_resolution)
+    _part("tables").check_h3(area, area.grid.levels, options.h3_resolution)
 
 
 _GEOTIFF = "Cloud Optimized GeoTIFF"
 _HEXAGONS = "table of H3 hexagons"
-_KNOWN: dict[str, MapFormat] = {
+_OWN: dict[str, MapFormat] = {
     one.suffix: one
     for one in (
         MapFormat(
             ".png",
-            lambda one, how: picture.png(one, over=how.over, level=how.level),
+            lambda one, how: _part("picture").png(one, over=how.over, level=how.level),
             "picture with legend and guarantee",
             uncertainty=True,
         ),
         *(
             MapFormat(
                 suffix,
-                lambda one, how: geotiff.geotiff(one, how.level),
+                lambda one, how: _part("geotiff").geotiff(one, how.level),
                 _GEOTIFF,
                 ("rasterio",),
                 uncertainty=True,
@@ -94,14 +98,16 @@ _KNOWN: dict[str, MapFormat] = {
         ),
         MapFormat(
             ".geojson",
-            lambda one, how: geojson.geojson(one, how.level),
+            lambda one, how: _part("geojson").geojson(one, how.level),
             "polygons",
             degrees_only=True,
         ),
-        MapFormat(".csv", lambda one, how: tables.cell_table(one, how.level), "table of cells"),
+        MapFormat(
+            ".csv", lambda one, how: _part("tables").cell_table(one, how.level), "table of cells"
+        ),
         MapFormat(
             ".h3.csv",
-            lambda one, how: tables.h3_csv(one, how.level, resolution=how.h3_resolution),
+            lambda one, how: _part("tables").h3_csv(one, how.level, resolution=how.h3_resolution),
             _HEXAGONS,
             ("h3",),
             degrees_only=True,
@@ -109,7 +115,9 @@ _KNOWN: dict[str, MapFormat] = {
         ),
         MapFormat(
             ".h3.parquet",
-            lambda one, how: tables.h3_parquet(one, how.level, resolution=how.h3_resolution),
+            lambda one, how: _part("tables").h3_parquet(
+                one, how.level, resolution=how.h3_resolution
+            ),
             _HEXAGONS,
             ("h3",),
             degrees_only=True,
@@ -117,23 +125,27 @@ _KNOWN: dict[str, MapFormat] = {
             check=_check_h3,
         ),
         MapFormat(
-            ".npz", lambda one, how: archive.npz(one, how.level), "NumPy arrays", uncertainty=True
+            ".npz",
+            lambda one, how: _part("archive").npz(one, how.level),
+            "NumPy arrays",
+            uncertainty=True,
         ),
         MapFormat(
             ".html",
-            lambda one, how: page.html(one, how.level),
+            lambda one, how: _part("page").html(one, how.level),
             "page to pan and zoom, offline",
             uncertainty=True,
         ),
         MapFormat(
             ".json",
-            lambda one, _: archive.report_json(one),
+            lambda one, _: _part("archive").report_json(one),
             "report with all tiles",
             uncertainty=True,
         ),
     )
 }
-SUFFIXES: tuple[str, ...] = tuple(_KNOWN)
+SUFFIXES: tuple[str, ...] = tuple(_OWN)
+FORMATS = Registry[MapFormat]("format", "sfumato.map_formats", {})
 
 
 def register_format(
@@ -166,10 +178,10 @@ def register_format(
     """
     if not suffix.startswith(".") or len(suffix) < 2 or suffix != suffix.lower():
         raise InvalidParameter(f"a suffix is a dot and small letters, got {suffix!r}")
-    if suffix in _KNOWN:
+    if suffix in registered_formats():
         raise InvalidParameter(f"there is a format {suffix} already; choose another suffix")
     made = MapFormat(suffix, encode, description, packages, degrees_only, uncertainty, check)
-    _KNOWN[suffix] = made
+    FORMATS.add(suffix, made)
     return made
 
 
@@ -180,11 +192,10 @@ def unregister_format(suffix: str) -> None:
         suffix: How the names of its files end.
 
     Raises:
-        InvalidParameter: There is no format of this suffix.
+        InvalidParameter: None of this suffix was registered; those of the package stay.
 
     """
-    if _KNOWN.pop(suffix, None) is None:
-        raise InvalidParameter(f"there is no format {suffix}")
+    FORMATS.remove(suffix)
 
 
 def registered_formats() -> dict[str, MapFormat]:
@@ -194,11 +205,16 @@ def registered_formats() -> dict[str, MapFormat]:
         The formats, the package's first; a plugin does not replace a suffix that is taken.
 
     """
-    plugins: dict[str, MapFormat] = {}
-    for one in importlib.metadata.entry_points(group=GROUP):
-        made: MapFormat = one.load()
-        plugins[made.suffix] = made
-    return _KNOWN | {suffix: one for suffix, one in plugins.items() if suffix not in _KNOWN}
+    # An entry point has a name of its own: which suffix it is for, the format says.
+    others = {}
+    for name in FORMATS.names():
+        try:
+            found = FORMATS.get(name)
+        except InvalidParameter as problem:  # of who installed it; the others work
+            warnings.warn(str(problem), stacklevel=2)
+            continue
+        others[found.suffix] = found
+    return _OWN | {suffix: one for suffix, one in others.items() if suffix not in _OWN}
 
 
 def write(
@@ -271,7 +287,9 @@ def check_outputs(
         absent = [one for one in kind.packages if importlib.util.find_spec(one) is None]
         if absent:
             ours = kind.suffix in SUFFIXES
-            raise MissingPackage(geojson.GEO if ours else f"pip install {' '.join(absent)}")
+            raise MissingPackage(
+                _part("geojson").GEO if ours else f"pip install {' '.join(absent)}"
+            )
         if kind.check is not None:
             kind.check(area, options)
         if not target.parent.is_dir():
@@ -289,7 +307,7 @@ def check_outputs(
             "every output needs its own file, got one twice; nothing was written"
         )
     if over is not None:
-        picture.check_image(over, area)
+        _part("picture").check_image(over, area)
 
 
 def keep_apart(outputs: Iterable[Path], others: Iterable[str | Path | None], rows: Any) -> None:

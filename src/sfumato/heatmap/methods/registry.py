@@ -6,18 +6,16 @@ the method and whose value is its class; a program by `register_method`.
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
-from importlib import import_module
+from functools import partial
 from typing import Any, get_type_hints
 
+from sfumato._registry import Registry
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.privacy.accounting import exact
-
-GROUP = "sfumato.map_methods"
 
 Make = Callable[..., MapMethod[Any]]
 Flag = tuple[str, Callable[[Any], Any]]
@@ -59,33 +57,33 @@ class MethodEntry:
         return make(**found)
 
 
-def _builtin(name: str, place: str, **flags: Flag) -> MethodEntry:
-    module, _, made = f"sfumato.heatmap.methods.{place}".rpartition(".")
-    return MethodEntry(name, lambda: getattr(import_module(module), made), flags)
-
-
 def _percent(text: Any) -> Fraction:
     return exact(text, name="top") / 100
 
 
-_KNOWN: dict[str, MethodEntry] = {
-    one.name: one
-    for one in (
-        _builtin("zoom", "zoom.ZoomMethod"),
-        _builtin("pyramid", "pyramid.PyramidMethod", width=("width", int)),
-        _builtin("privtree", "baselines.privtree.PrivTreeMethod"),
-        _builtin("adaptive", "baselines.adaptive_grid.AdaptiveGridMethod"),
-        _builtin("hierarchy", "baselines.hierarchy.HierarchyMethod"),
-        _builtin("coarse", "baselines.coarse.CoarseMethod", users=("users", int)),
-        _builtin("laplace", "baselines.flat.FlatMethod"),
-        _builtin("top", "baselines.flat.TopMethod", top=("share", _percent)),
-        _builtin(
-            "gaussian",
-            "baselines.flat.GaussianMethod",
-            delta=("delta", lambda text: exact(text, name="delta")),
-        ),
-    )
+FLAGS: dict[str, dict[str, Flag]] = {
+    "pyramid": {"width": ("width", int)},
+    "coarse": {"users": ("users", int)},
+    "top": {"top": ("share", _percent)},
+    "gaussian": {"delta": ("delta", lambda text: exact(text, name="delta"))},
 }
+"""For each method that has some, the options of the command line that are its parameters."""
+_HERE = "sfumato.heatmap.methods"
+METHODS = Registry[Make](
+    "map method",
+    "sfumato.map_methods",
+    {
+        "zoom": f"{_HERE}.zoom:ZoomMethod",
+        "pyramid": f"{_HERE}.pyramid:PyramidMethod",
+        "privtree": f"{_HERE}.baselines.privtree:PrivTreeMethod",
+        "adaptive": f"{_HERE}.baselines.adaptive_grid:AdaptiveGridMethod",
+        "hierarchy": f"{_HERE}.baselines.hierarchy:HierarchyMethod",
+        "coarse": f"{_HERE}.baselines.coarse:CoarseMethod",
+        "laplace": f"{_HERE}.baselines.flat:FlatMethod",
+        "top": f"{_HERE}.baselines.flat:TopMethod",
+        "gaussian": f"{_HERE}.baselines.flat:GaussianMethod",
+    },
+)
 
 
 def register_method(make: Make, *, name: str = "") -> None:
@@ -103,9 +101,7 @@ def register_method(make: Make, *, name: str = "") -> None:
     chosen = name or getattr(make, "name", "")
     if not (isinstance(chosen, str) and chosen.isidentifier()):
         raise InvalidParameter(f"a map method needs a name of one word, got {chosen!r}")
-    if chosen in _KNOWN:
-        raise InvalidParameter(f"there is a map method {chosen!r} already; choose another name")
-    _KNOWN[chosen] = MethodEntry(chosen, lambda: make)
+    METHODS.add(chosen, make)
 
 
 def unregister_method(name: str) -> None:
@@ -115,11 +111,10 @@ def unregister_method(name: str) -> None:
         name: Its word.
 
     Raises:
-        InvalidParameter: There is no method of this name.
+        InvalidParameter: None of this name was registered; those of the package stay.
 
     """
-    if _KNOWN.pop(name, None) is None:
-        raise InvalidParameter(f"there is no map method {name!r}")
+    METHODS.remove(name)
 
 
 def registered_methods() -> dict[str, MethodEntry]:
@@ -129,11 +124,10 @@ def registered_methods() -> dict[str, MethodEntry]:
         The entries, the package's first; a plugin does not replace a name that is taken.
 
     """
-    plugins = {
-        one.name: MethodEntry(one.name, one.load)
-        for one in importlib.metadata.entry_points(group=GROUP)
+    return {
+        name: MethodEntry(name, partial(METHODS.get, name), FLAGS.get(name, {}))
+        for name in METHODS.names()
     }
-    return _KNOWN | {name: one for name, one in plugins.items() if name not in _KNOWN}
 
 
 def method_named(

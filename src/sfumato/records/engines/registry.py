@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
+from sfumato._registry import Registry
 from sfumato.errors import InvalidParameter
-from sfumato.records.engines.duckdb import DuckDBEngine
-from sfumato.records.engines.polars import PolarsEngine
 from sfumato.records.engines.protocol import RowEngine
-from sfumato.records.engines.spark import SparkEngine
 
-GROUP = "sfumato.engines"
-"""Entry points of this group name an engine, or a function or class that makes one."""
 
-_ENGINES: dict[str, RowEngine] = {
-    one.name: one for one in (DuckDBEngine(), PolarsEngine(), SparkEngine())
-}
-OURS = tuple(_ENGINES)
+def _made(_: str, found: Any) -> RowEngine:
+    """Entry points name an engine, or a function or class that makes one."""
+    engine: RowEngine = found() if callable(found) else found
+    return engine
+
+
+_HERE = "sfumato.records.engines"
+ENGINES = Registry[RowEngine](
+    "engine",
+    "sfumato.engines",
+    {
+        "duckdb": f"{_HERE}.duckdb:DuckDBEngine",
+        "polars": f"{_HERE}.polars:PolarsEngine",
+        "spark": f"{_HERE}.spark:SparkEngine",
+    },
+    made=_made,
+)
 
 
 def register_engine(engine: RowEngine) -> None:
@@ -31,11 +39,7 @@ def register_engine(engine: RowEngine) -> None:
         InvalidParameter: There is an engine of this name already.
 
     """
-    if engine.name in _ENGINES:
-        raise InvalidParameter(
-            f"there is an engine {engine.name!r} already; choose another name; nothing was registered"
-        )
-    _ENGINES[engine.name] = engine
+    ENGINES.add(engine.name, engine)
 
 
 def unregister_engine(name: str) -> None:
@@ -48,8 +52,7 @@ def unregister_engine(name: str) -> None:
         InvalidParameter: No engine of this name was registered; those of the package stay.
 
     """
-    if name in OURS or _ENGINES.pop(name, None) is None:
-        raise InvalidParameter(f"no engine {name!r} was registered; nothing was forgotten")
+    ENGINES.remove(name)
 
 
 def engine_names() -> tuple[str, ...]:
@@ -59,7 +62,7 @@ def engine_names() -> tuple[str, ...]:
         Ours first, then those of others, in the order in which they became known.
 
     """
-    return tuple(dict.fromkeys([*_ENGINES, *_installed()]))
+    return ENGINES.names()
 
 
 def engine_named(name: str) -> RowEngine:
@@ -79,12 +82,4 @@ def engine_named(name: str) -> RowEngine:
         raise InvalidParameter(
             f"engine must be one of {engine_names()}, got {name!r}; nothing was read"
         )
-    if name not in _ENGINES:
-        made = _installed()[name].load()
-        _ENGINES[name] = made() if callable(made) else made
-    return _ENGINES[name]
-
-
-@cache
-def _installed() -> dict[str, EntryPoint]:
-    return {one.name: one for one in entry_points(group=GROUP)}
+    return ENGINES.get(name)

@@ -16,8 +16,6 @@ from sfumato._validate import read_only, whole
 from sfumato.privacy import MovedMass, SwappedCells
 from sfumato.sensing.model.changes import pairs
 from sfumato.sensing.model.connectivity import Connectivity, connectivity, laplacian_values, start
-from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
-from sfumato.sensing.model.operators.matrix import Matrix
 from sfumato.sensing.model.operators.protocol import CHUNK, Operator
 from sfumato.sensing.model.sensitivity import sensitivity
 from sfumato.spaces import Graph, Grid, Line
@@ -137,8 +135,10 @@ def conditioning(operator: Operator) -> Conditioning:
     tail = float(values[1:].sum())
     nonnegative = columns.uneven is not None and not columns.signed
     graph = None
-    if isinstance(operator, GraphDiffusion):
-        graph = connectivity(operator, values, step, whole=n <= DENSE)
+    if operator.diffusion is not None:
+        graph = connectivity(
+            operator.diffusion, values, step, symmetric=operator.symmetric, whole=n <= DENSE
+        )
     return Conditioning(
         (m, n),
         read_only(values),
@@ -164,10 +164,11 @@ def conditioning(operator: Operator) -> Conditioning:
 def _spectrum(operator: Operator) -> tuple[FloatArray, bool]:
     """Singular values from the largest, and whether they are all there are."""
     m, n = operator.shape
-    if isinstance(operator, GraphDiffusion) and operator.everywhere and n <= DENSE:
+    diffusion = operator.diffusion if operator.symmetric else None
+    if diffusion is not None and n <= DENSE:
         # From the Laplacian, so that even values that drown beside the first have all their digits.
         with np.errstate(under="ignore"):
-            return np.exp(-operator.rate * laplacian_values(operator)), True
+            return np.exp(-diffusion.rate * laplacian_values(diffusion)), True
     if m * n * min(m, n) <= ALL and m * min(m, n) <= 8 * CHUNK:
         # A triangle of the transposed matrix, block by block, has its singular values, with no
         # square taken.
@@ -176,9 +177,9 @@ def _spectrum(operator: Operator) -> tuple[FloatArray, bool]:
             triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, columns.T]), mode="r"))
         return np.asarray(svdvals(triangle)), True
     count = min(LEADING, min(m, n) - 2)
-    if isinstance(operator, GraphDiffusion) and operator.everywhere:
+    if operator.symmetric:
         even: Any = LinearOperator(
-            (n, n), matvec=lambda f: operator.diffuse(f.ravel()), dtype=np.float64
+            (n, n), matvec=lambda f: operator.readings(f.ravel()), dtype=np.float64
         )
         found = eigsh(even, k=count, which="LA", v0=start(n), tol=1e-6, return_eigenvectors=False)
         return np.sort(np.asarray(found, dtype=np.float64))[::-1].copy(), False
@@ -193,7 +194,7 @@ def _spectrum(operator: Operator) -> tuple[FloatArray, bool]:
 def _blocks(operator: Operator) -> Iterator[FloatArray]:
     """All columns, some at a time."""
     n = operator.space.size
-    if isinstance(operator, Matrix):
+    if operator.holds_matrix:
         yield operator.dense()
         return
     for part in np.array_split(
@@ -215,13 +216,13 @@ class _Columns:
 
 def _columns(operator: Operator) -> _Columns:
     m, n = operator.shape
-    if isinstance(operator, GraphDiffusion) and n > PAIRWISE:
-        # A column is one diffusion; some edges are enough to bound the coherence from below.
-        begin, end = operator.space.edges[:64].T
+    if operator.costly_columns and n > PAIRWISE:
+        # Some pairs of neighbors are enough to bound the coherence from below.
+        begin, end = (cells[:64] for cells in next(pairs(operator.space, m))[:2])
         return _Columns(
             _cosine(operator.columns(begin), operator.columns(end)), False, 0, None, False
         )
-    held = operator.dense() if isinstance(operator, Matrix) else None
+    held = operator.dense() if operator.holds_matrix else None
     norms, signed = np.zeros(0), False
 
     def pick(cells: IntArray) -> FloatArray:

@@ -15,7 +15,6 @@ from sfumato._types import FloatArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.field_kernel import box_masses
-from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.compress import Range, range_of
 from sfumato.sensing.recovery.solver.operator_cache import afresh
@@ -131,7 +130,7 @@ def misfit(
     if large:
         least, square = (
             _descent(operator, found, inner, max_mass=max_mass, enough=clear)
-            if isinstance(operator, GraphDiffusion)
+            if operator.diffusion is not None
             else _search(operator, found, inner, max_mass=max_mass, enough=clear, large=True)
         )
     else:
@@ -201,7 +200,7 @@ def _search(
 
 
 def _descent(
-    operator: GraphDiffusion,
+    operator: Operator,
     found: Range,
     inner: FloatArray,
     *,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from sfumato._types import FloatArray
-from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
-from sfumato.sensing.model.operators.protocol import CHUNK
+from sfumato.sensing.model.operators.protocol import CHUNK, Diffusion
 
 SAME = (
     1e-9  # eigenvalues nearer than this, times the largest, have their eigenvectors taken together
@@ -58,39 +58,39 @@ class Connectivity:
 
 
 def connectivity(
-    operator: GraphDiffusion, values: FloatArray, step: float, *, whole: bool
+    diffusion: Diffusion, values: FloatArray, step: float, *, symmetric: bool, whole: bool
 ) -> Connectivity:
     """The least positive eigenvalue of the Laplacian: that of the slowest decay orthogonal to constants.
 
-    `values` are the operator's singular values, `step` the largest change by an edge; all
-    eigenvectors are computed if `whole`.
+    `values` are the operator's singular values, which those of a `symmetric` one follow from, and `step`
+    the largest change by an edge; all eigenvectors are computed if `whole`.
     """
-    n = operator.space.size
+    n, rate = diffusion.laplacian.shape[0], diffusion.rate
     if n == 1:
         return Connectivity(math.inf, 0.0, 0.0, step)
     lemma = None
     if whole:
-        algebraic, lemma = _lemma_18(operator)
-    elif operator.everywhere:
-        algebraic = -math.log(float(values[1])) / operator.rate
+        algebraic, lemma = _lemma_18(diffusion)
+    elif symmetric:
+        algebraic = -math.log(float(values[1])) / rate
     else:
 
         def decay(v: FloatArray) -> FloatArray:
             flat = v.ravel() - v.mean()
-            out = operator.diffuse(flat)
+            out = diffusion.spread(flat)
             return np.asarray(out - out.mean())
 
         map_: Any = LinearOperator((n, n), matvec=decay, dtype=np.float64)
         slowest = float(
             eigsh(map_, k=1, which="LA", v0=start(n), tol=1e-6, return_eigenvectors=False)[0]
         )
-        algebraic = -math.log(slowest) / operator.rate
-    return Connectivity(algebraic, math.sqrt(2) * math.exp(-operator.rate * algebraic), lemma, step)
+        algebraic = -math.log(slowest) / rate
+    return Connectivity(algebraic, math.sqrt(2) * math.exp(-rate * algebraic), lemma, step)
 
 
-def laplacian_values(operator: GraphDiffusion) -> FloatArray:
+def laplacian_values(diffusion: Diffusion) -> FloatArray:
     """The eigenvalues of the Laplacian, from 0 on."""
-    return np.asarray(np.maximum(np.linalg.eigvalsh(operator.laplacian.toarray()), 0.0))
+    return np.asarray(np.maximum(np.linalg.eigvalsh(diffusion.laplacian.toarray()), 0.0))
 
 
 def start(size: int) -> FloatArray:
@@ -98,14 +98,15 @@ def start(size: int) -> FloatArray:
     return np.asarray(1 + np.cos(np.arange(size) ** 2))
 
 
-def _lemma_18(operator: GraphDiffusion) -> tuple[float, float]:
+def _lemma_18(diffusion: Diffusion) -> tuple[float, float]:
     """The algebraic connectivity, and the lemma's sum for the edge where it is largest."""
-    found, vectors = np.linalg.eigh(operator.laplacian.toarray())
+    found, vectors = np.linalg.eigh(diffusion.laplacian.toarray())
     values = np.maximum(found, 0.0)
     begins = np.flatnonzero(np.diff(values[1:], prepend=-np.inf) > SAME * values[-1])
     with np.errstate(under="ignore"):
-        decay = np.exp(-operator.rate * values[1:][begins])
-    largest, edges = 0.0, operator.space.edges
+        decay = np.exp(-diffusion.rate * values[1:][begins])
+    links = sparse.triu(diffusion.laplacian, 1).tocoo()
+    largest, edges = 0.0, np.stack([links.row, links.col], axis=1)
     for part in np.array_split(edges, max(1, math.ceil(edges.size * values.size / CHUNK))):
         squares = np.square(vectors[part[:, 0], 1:] - vectors[part[:, 1], 1:])
         sums = np.sqrt(np.add.reduceat(squares, begins, axis=1)) @ decay

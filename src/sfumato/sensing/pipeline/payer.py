@@ -44,9 +44,7 @@ def payer_of(
 ) -> tuple[Loss, Callable[[str], tuple[Ledger, str]]]:
     """The whole budget, and who pays for the reading of a time: the one ledger, or that of its window."""
     if (ledger is None) == (windows is None):
-        raise InvalidParameter(
-            "say who pays: --ledger FILE or --windows FOLDER; nothing was charged"
-        )
+        raise InvalidParameter("say who pays: `ledger` or `windows`; nothing was charged")
     if ledger is not None:
         if isinstance(ledger, str | Path) and not Path(ledger).exists():
             raise InvalidInput(
@@ -62,9 +60,7 @@ def _windows_payer(
     site: Site, windows: Windows | None
 ) -> tuple[Loss, Callable[[str], tuple[Ledger, str]]]:
     if windows is None or windows.budget is None:
-        raise InvalidParameter(
-            "--windows needs --budget-epsilon, the budget of each; nothing was charged"
-        )
+        raise InvalidParameter("`windows` needs a `budget`, that of each; nothing was charged")
     length, budget, folder = parse_window(windows.length), windows.budget, windows.folder
 
     def of_window(time: str) -> tuple[Ledger, str]:
@@ -111,7 +107,7 @@ def _moment(time: str) -> datetime:
         moment = (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
     except (ValueError, OverflowError):
         raise InvalidInput(
-            "with --windows every time is written like 2026-11-16T09:30Z, got another; nothing was charged"
+            "with `windows` every time is written like 2026-11-16T09:30Z, got another; nothing was charged"
         ) from None
     if moment > now + timedelta(minutes=5):
         raise InvalidInput("a reading cannot be of a time to come, got one; nothing was charged")

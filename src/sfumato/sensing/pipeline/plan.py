@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -13,32 +13,26 @@ from sfumato._random import generator
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.privacy.accounting import Number
-from sfumato.sensing.diagnostics.conditioning import conditioning
-from sfumato.sensing.diagnostics.resolution import resolution
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.pipeline.release import Watch
 from sfumato.sensing.pipeline.site import heat_from, relation_of, site_of
 from sfumato.sensing.planning import design as designs
 from sfumato.sensing.planning import forecast as forecasts
+from sfumato.sensing.planning.computed import computed_numbers
 from sfumato.sensing.planning.design import Axis, Curve, Design
 from sfumato.sensing.planning.forecast import RecoveryForecast, SyntheticMasses
-from sfumato.sensing.planning.papers_bounds import papers_bounds
 from sfumato.sensing.planning.placement import place_sensors, simulated_gain
 from sfumato.sensing.planning.requirement import TARGET_TRIALS, Requirement, required
 from sfumato.sensing.planning.synthetic import SyntheticOptions, synthetic_even_site
+from sfumato.sensing.recovery.estimators.registry import added_estimators
 from sfumato.sensing.release.noise_plan import Calibration
-from sfumato.sensing.release.readings import plan as plan_noise_of
 from sfumato.sensing.release.rounds import (
-    DAY,
-    best_guess,
-    cost_after,
-    one_sensor_loss,
     share_of,
 )
 from sfumato.sensing.render.plan import axis_name
 from sfumato.sensing.render.words import many
-from sfumato.sensing.results.plan import PlacementResult, SensorPlan, delta_of
+from sfumato.sensing.results.plan import PlacementResult, SensorPlan
 from sfumato.sensing.tables import read_sensors
 from sfumato.spaces import Grid, Line
 
@@ -102,7 +96,7 @@ def plan_sensors(
     tell(f"looking at {many(len(found.sensors), 'sensor')}")
     each = _each(loss, readings, calibration)
     design = Design(found, each, sources or 1, masses, calibration)
-    parts = _noise(design, loss, readings)
+    parts = computed_numbers(design, loss, readings)
     if trials != 0 and (options is not None or sources is not None or more):
         begin = perf_counter()
         foreseen = _simulated(design, chance, trials, tell)
@@ -206,7 +200,7 @@ def _check(trials: int | None, target: float | None, *, more: bool) -> None:
         )
     if trials == 0 and more:
         raise InvalidParameter(
-            "--want, --curves and --out simulate, --trials 0 does not; nothing was planned"
+            "`target` and `curves` simulate, `trials=0` does not; nothing was planned"
         )
     if target is not None and not 0 < target < float("inf"):
         raise InvalidParameter(
@@ -222,39 +216,9 @@ def _each(
         return total
     if calibration == "papers":
         raise InvalidParameter(
-            "the papers' calibration is of a single reading, got --readings; nothing was planned"
+            "the papers' calibration is of a single reading, got `readings`; nothing was planned"
         )
     return share_of(total, readings)
-
-
-def _noise(design: Design, total: ZCDP | ApproxDP, readings: int | None) -> dict[str, Any]:
-    """All that takes no simulation, by the names of the plan's fields."""
-    site, delta, count = design.site, delta_of(total), readings or 1
-    noise = plan_noise_of(site, design.loss, calibration=design.calibration)
-    resolutions: dict[str, Any] = {}
-    try:
-        resolutions["resolution"] = resolution(site.operator, sigma=noise.sigma)
-        if count > 1:
-            mean = noise.sigma / np.sqrt(count)
-            resolutions["resolution_of_all"] = resolution(site.operator, sigma=float(mean))
-    except InvalidParameter as problem:  # more cells than can be looked at
-        resolutions = {"no_resolution": str(problem)}
-    return {
-        "noise": noise,
-        "physics": conditioning(site.operator),
-        "guess": best_guess(noise, count),
-        "one_sensor": one_sensor_loss(noise, delta, count),
-        "peak": _peak(site),
-        "costs": cost_after(noise, DAY if readings is None else sorted({1, count}), delta=delta),
-        "papers": papers_bounds(design.scene, design.loss),
-        **resolutions,
-    }
-
-
-def _peak(site: Site) -> float:
-    """The most that a sensor reads of one unit, of some cells all over the site."""
-    cells = np.unique(np.linspace(0, site.operator.space.size - 1, 64).astype(np.int64))
-    return float(site.operator.columns(cells).max())
 
 
 def _simulated(
@@ -264,7 +228,11 @@ def _simulated(
     step = f"simulating up to {max_trials} recoveries"
     tell(step)
     return forecasts.forecast_recovery(
-        design.scene, rng=rng, max_trials=max_trials, progress=lambda told: tell(f"{step}: {told}")
+        design.scene,
+        rng=rng,
+        max_trials=max_trials,
+        estimators=(*forecasts.ESTIMATORS, *added_estimators()),
+        progress=lambda told: tell(f"{step}: {told}"),
     )
 
 
@@ -339,14 +307,14 @@ def _candidates(
     """A site with a sensor at every candidate."""
     if (radius is None) == (swapped is None):
         raise InvalidParameter(
-            "say what is protected: --radius (mass moved so far) or --swapped, not both"
+            "say what is protected: `radius` (mass moved so far) or `swapped`, not both"
         )
     if (line is None) == (grid is None):
         raise InvalidParameter(
-            "say where sources may be: either --line or --grid; nothing was placed"
+            "say where sources may be: either `line` or `grid`; nothing was placed"
         )
     if diffusion_time is None:
-        raise InvalidParameter("say how far heat spreads: --diffusion-time; nothing was placed")
+        raise InvalidParameter("say how far heat spreads: `diffusion_time`; nothing was placed")
     placed = candidates if isinstance(candidates, Sensors) else read_sensors(candidates)
     ground: Line | Grid
     if line is not None:
@@ -355,7 +323,7 @@ def _candidates(
         if 2 * inside < len(placed):
             raise InvalidParameter(
                 f"only {inside} of {len(placed)} candidates lie where sources may be (0 to {end:g}); is "
-                "--length missing? nothing was placed"
+                "`length` missing? nothing was placed"
             )
         ground = Line(line, end)
     else:

@@ -20,7 +20,7 @@ from sfumato.sensing.release.keys import (
     write_device_key,
     write_master_key,
 )
-from sfumato.sensing.release.noise_plan import NoisePlan, unit_of
+from sfumato.sensing.release.noise_plan import NoisePlan, check_noise_plan, unit_of
 from sfumato.sensing.release.readings import (
     Readings,
     Snapshot,
@@ -167,7 +167,7 @@ def release_readings(
             what = readings if isinstance(readings, str | Path) else "the table"
             raise InvalidInput(
                 f"{what} has no reading of sensor {missing[0]!r} at time {number} of {len(snapshots)}; "
-                "--some releases a part; nothing was charged"
+                "`some` releases a part; nothing was charged"
             )
     for time, values in snapshots:
         check_snapshot(values, found, planned, time=time)
@@ -330,8 +330,7 @@ def _planned(
             raise InvalidParameter(
                 "a noise plan has its own cost, got another beside it; nothing was charged"
             )
-        if noise_plan.site != site.digest:
-            raise InvalidParameter("the plan was made for another site; nothing was charged")
+        check_noise_plan(noise_plan, site)
         return noise_plan
     cost = _loss(budget, loss, share)
     if watch is not None:
@@ -344,13 +343,13 @@ def _loss(budget: Loss, loss: ZCDP | ApproxDP | None, share: int | None) -> ZCDP
     if share is None:
         if loss is None:
             raise InvalidParameter(
-                "say what one reading costs: --epsilon with --delta, or --rho (or, to release, a --share of "
-                "the ledger); nothing was charged"
+                "say what one reading costs: `loss` (or, to release, a `share` of the ledger); "
+                "nothing was charged"
             )
         return loss
     if loss is not None:
         raise InvalidParameter(
-            "--share stands alone: it is a share of the ledger's budget; nothing was charged"
+            "`share` stands alone: it is a share of the ledger's budget; nothing was charged"
         )
     if not isinstance(budget, ZCDP | ApproxDP):
         raise InvalidParameter(

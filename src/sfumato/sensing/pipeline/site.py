@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from sfumato.privacy.accounting import Number, exact
 from sfumato.sensing.model.operators.heat_line import heat_line
 from sfumato.sensing.model.operators.heat_plane import heat_plane
 from sfumato.sensing.model.operators.matrix import linear
+from sfumato.sensing.model.operators.registry import operator_of_kind
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site, read_site
 from sfumato.sensing.release.noise_plan import unit_of
@@ -29,7 +31,7 @@ from sfumato.sensing.tables import (
 from sfumato.spaces import Grid, Line
 
 if TYPE_CHECKING:
-    from sfumato.sensing.model.operators.protocol import Operator
+    from sfumato.sensing.model.operators.protocol import Operator, SourceSpace
     from sfumato.sensing.planning.synthetic import SyntheticOptions
     from sfumato.spaces import Points
 
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
 def describe_site(
     name: str,
     *,
-    operator: Operator | None = None,
+    operator: Operator | str | None = None,
+    operator_options: Mapping[str, Any] | None = None,
     sensors: Sensors | str | Path | None = None,
     line: int | Line | None = None,
     length: float = 1.0,
@@ -61,7 +64,9 @@ def describe_site(
 
     Args:
         name: What the site is called; its ledger names it.
-        operator: How sources spread to sensors; or one of `line`, `grid`, `places`, `graph`.
+        operator: How sources spread to sensors; or its kind, one of `operator_kinds`, which stands on one of
+            `line`, `grid`, `places`, `graph`. None is heat, or diffusion on a graph.
+        operator_options: Parameters of an operator that is given by its kind, as a site file holds them.
         sensors: The sensors, or a table: sensor, x (and y; on a graph x is the node).
         line: Sources on a line, or the number of its cells.
         length: Length of the line: cells are at length/n, 2 length/n, ..., length.
@@ -98,29 +103,49 @@ def describe_site(
     """
     if out is not None and Path(out).suffix != ".json":
         raise InvalidParameter(f"a site is written to a .json file, got {out}; nothing was built")
-    given = [value is not None for value in (line, grid, places, graph, operator)]
+    kind = operator if isinstance(operator, str) else None
+    whole = None if isinstance(operator, str) else operator
+    given = [value is not None for value in (line, grid, places, graph, whole)]
     if sum(given) != 1:
-        raise InvalidParameter("say where sources may be: one of --line, --grid, --places, --graph")
+        raise InvalidParameter("say where sources may be: one of `line`, `grid`, `places`, `graph`")
     cells: tuple[str, ...] | None = None
-    if graph is not None:
+    own = {"matrix": matrix, "diffusion_time": diffusion_time, "rate": rate}
+    if kind is not None:
+        other = [name for name, value in own.items() if value is not None]
+        if other:
+            raise InvalidParameter(
+                f"an `operator` by its kind takes its parameters from `operator_options`, got `{other[0]}`; "
+                "nothing was built"
+            )
+        space, placed, cells = _space_and_sensors(
+            sensors, graph, largest_part, lambda: _ground(line, length, grid, bounds, places)
+        )
+        made_of = operator_of_kind(kind, operator_options or {}, space, placed)
+    elif operator_options:
+        raise InvalidParameter(
+            "`operator_options` are of an `operator` given by its kind; nothing was built"
+        )
+    elif whole is not None:
+        made_of = whole
+    elif graph is not None:
         if matrix is not None:
             raise InvalidParameter(
-                "--matrix goes with --line, --grid or --places; nothing was built"
+                "`matrix` goes with `line`, `grid` or `places`; nothing was built"
             )
-        operator, cells = _on_graph(graph, rate, sensors, largest_part=largest_part)
-    elif operator is None:
-        placed = read_sensors(sensors) if isinstance(sensors, str | Path) else sensors
+        made_of, cells = _on_graph(graph, rate, sensors, largest_part=largest_part)
+    else:
+        at = read_sensors(sensors) if isinstance(sensors, str | Path) else sensors
         ground = _ground(line, length, grid, bounds, places)
         if matrix is not None:
-            operator = linear(read_matrix(matrix), ground, sensors=placed)
-        elif placed is None:
-            raise InvalidParameter("say where sensors are: --sensors TABLE; nothing was built")
+            made_of = linear(read_matrix(matrix), ground, sensors=at)
+        elif at is None:
+            raise InvalidParameter("say where sensors are: `sensors`; nothing was built")
         else:
-            operator = heat_from(ground, placed, _given(diffusion_time, "--diffusion-time"))
+            made_of = heat_from(ground, at, _given(diffusion_time, "diffusion_time"))
     made = Site(
         name,
-        operator,
-        relation_of(radius, swapped, operator),
+        made_of,
+        relation_of(radius, swapped, made_of),
         exact(step, name="step"),
         cells,
         unit,
@@ -197,7 +222,7 @@ def simulate_site(
         made = synthetic_even_site(chosen, kind="simulated", rng=chance, undone="nothing was made")
     elif chosen.given:
         raise InvalidParameter(
-            f"a site says its own {chosen.given[0]}; leave one out; nothing was made"
+            f"a site says its own `{chosen.given[0]}`; leave one out; nothing was made"
         )
     else:
         made = site_of(site)
@@ -243,7 +268,7 @@ def relation_of(
     """Whom sources are protected against being told from: mass moved so far, or two cells swapped."""
     if (radius is None) == (swapped is None):
         raise InvalidParameter(
-            "say what is protected: --radius (mass moved so far) or --swapped, not both"
+            "say what is protected: `radius` (mass moved so far) or `swapped`, not both"
         )
     if swapped is not None:
         return SwappedCells(swapped)
@@ -268,14 +293,32 @@ def _on_graph(
     from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
 
     space, names, weights = read_graph(path, largest_part=largest_part)
-    speed = _given(rate, "--rate")
-    if sensors is None:
-        placed = Sensors(list(range(len(names))), names)
-    elif isinstance(sensors, Sensors):
-        placed = sensors
-    else:
-        placed = read_nodes_with_sensors(sensors, names)
+    speed = _given(rate, "rate")
+    placed = _on_nodes(sensors, names)
     return graph_diffusion(space, speed, sensors=placed, weights=weights), names
+
+
+def _on_nodes(sensors: Sensors | str | Path | None, names: tuple[str, ...]) -> Sensors:
+    """Sensors on nodes: at every one of them unless some are named."""
+    if sensors is None:
+        return Sensors(list(range(len(names))), names)
+    return sensors if isinstance(sensors, Sensors) else read_nodes_with_sensors(sensors, names)
+
+
+def _space_and_sensors(
+    sensors: Sensors | str | Path | None,
+    graph: str | Path | None,
+    largest_part: bool,
+    ground: Callable[[], Line | Grid | Points],
+) -> tuple[SourceSpace, Sensors, tuple[str, ...] | None]:
+    """Where sources and sensors of an operator given by its kind are, and the names of nodes."""
+    if graph is not None:
+        space, names, _ = read_graph(graph, largest_part=largest_part)
+        return space, _on_nodes(sensors, names), names
+    if sensors is None:
+        raise InvalidParameter("say where sensors are: `sensors`; nothing was built")
+    placed = sensors if isinstance(sensors, Sensors) else read_sensors(sensors)
+    return ground(), placed, None
 
 
 def _ground(
@@ -298,13 +341,13 @@ def _ground(
     if isinstance(places, str | Path):
         return read_places(places)
     if places is None:
-        raise InvalidParameter("say where sources may be: one of --line, --grid, --places, --graph")
+        raise InvalidParameter("say where sources may be: one of `line`, `grid`, `places`, `graph`")
     return places
 
 
 def _given(value: float | None, name: str) -> float:
     if value is None:
-        raise InvalidParameter(f"this site needs {name}; nothing was built")
+        raise InvalidParameter(f"this site needs `{name}`; nothing was built")
     return value
 
 
@@ -319,5 +362,5 @@ def _check_places(site: Site) -> None:
         words = " by ".join(f"{a:g} to {b:g}" for a, b in zip(low, high, strict=True))
         number = f"only {inside} of {len(places)} sensors lie" if inside else "no sensor lies"
         raise InvalidParameter(
-            f"{number} where sources may be ({words}); is --length missing? nothing was built"
+            f"{number} where sources may be ({words}); is `length` missing? nothing was built"
         )

@@ -3,7 +3,6 @@ from .forecast import (
     ESTIMATORS,
     MAX_TRIALS,
     ErrorForecast,
-    ErrorRatio,
     RecoveryForecast,
     Scene,
     SyntheticMasses,
@@ -22,7 +21,7 @@ from .limits import (
 )
 from .papers_bounds import PapersBounds
 from .placement import Placement, PlacementGain
-from .ratio import Ratio
+from .ratio import ErrorRatio, Ratio
 from .requirement import TARGET_TRIALS, Requirement, required
 from .synthetic import (
     Ground,

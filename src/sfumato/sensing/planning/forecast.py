@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -15,7 +15,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.planning.ratio import ratio_of_means
+from sfumato.sensing.planning.ratio import ErrorRatio, error_ratio
 from sfumato.sensing.recovery.distance import emd_of, error_of_nothing
 from sfumato.sensing.recovery.estimators.bayes_median import bayes_median
 from sfumato.sensing.recovery.estimators.min_radius import recover_min_radius
@@ -23,9 +23,10 @@ from sfumato.sensing.recovery.estimators.posterior import posterior
 from sfumato.sensing.recovery.estimators.registry import RecoveryProblem, estimator_named
 
 SyntheticMasses = Literal["known", "free"]
-Estimator = Literal["least mass", "bayes median"]
+Estimator = str
+"""One of `ESTIMATORS`, or the name of an estimator that somebody registered."""
 
-ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
+ESTIMATORS: tuple[Estimator, ...] = ("least mass", "bayes median")
 FLOOR = 0.3  # free masses are uniform between it and 1
 LATER = 400  # trials of the measurement that an interval is for
 MAX_TRIALS = 800  # trials of a forecast: where errors vary much, half of them do not do
@@ -102,31 +103,13 @@ class ErrorForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorRatio:
-    """The mean error of the better estimator as a share of the other's, from `trials` of both.
-
-    `low` and `high` are the ends of a 95 % interval of the share itself.
-    """
-
-    better: Estimator
-    value: float
-    low: float
-    high: float
-    trials: int
-
-    @property
-    def sure(self) -> bool:
-        """Whether it is better by more than chance."""
-        return self.high < 1
-
-
-@dataclass(frozen=True, slots=True)
 class RecoveryForecast:
     """What to expect of the papers' least mass and of the Bayes median, and of saying nothing at all.
 
     `even` is the mean error of mass spread evenly over all cells. `bayes` is None where that
     estimator does not work (too many cells), and `why_not` then says why. `ratio` compares the two
     in the trials that both ran; it is None where there are none, or where neither was ever wrong.
+    `others` are of estimators that somebody registered; `left_out` says why some are not there.
     """
 
     least_mass: ErrorForecast
@@ -134,6 +117,14 @@ class RecoveryForecast:
     even: float
     why_not: str = ""
     ratio: ErrorRatio | None = None
+    others: tuple[ErrorForecast, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def every(self) -> tuple[ErrorForecast, ...]:
+        """The forecasts of all estimators that were simulated."""
+        own = (self.least_mass,) if self.bayes is None else (self.least_mass, self.bayes)
+        return own + self.others
 
     @property
     def best(self) -> ErrorForecast:
@@ -173,7 +164,8 @@ def forecast_recovery(
         scene: What is simulated.
         rng: Where sources and noise come from.
         max_trials: At most so many trials of each estimator, from 2 to 100,000; 800 unless given.
-        estimators: Which estimators to simulate; the least mass always is. Both unless given.
+        estimators: Which estimators to simulate: of `ESTIMATORS`, or names of registered ones. The least
+            mass always is; both of `ESTIMATORS` unless given.
         progress: Is told after every batch of trials; None means nobody.
 
     Returns:
@@ -192,7 +184,7 @@ def forecast_recovery(
     limit = whole("trials", max_trials, low=2, high=100_000)
     tell = progress or (lambda _: None)
     lots: list[Trial] = []
-    errors: dict[Estimator, list[float]] = {name: [] for name in ESTIMATORS}
+    errors: dict[Estimator, list[float]] = {name: [] for name in (*ESTIMATORS, *estimators)}
 
     def more(name: Estimator) -> None:
         begin = len(errors[name])
@@ -217,9 +209,22 @@ def forecast_recovery(
             bayes = mean_error(slow, errors[slow], beside=errors[quick])
     except InvalidParameter as problem:  # too many cells: said by the posterior itself
         why_not = str(problem).partition(";")[0]
+    others, left_out = list[ErrorForecast](), list[tuple[str, str]]()
+    for name in (one for one in estimators if one not in ESTIMATORS):
+        try:
+            why, found = estimator_named(name).unsuitable(scene.operator, scene.sigma), None
+            while not why and (found is None or not _enough(found, limit, 1)):
+                more(name)
+                found = mean_error(name, errors[name])
+        except Exception as problem:  # somebody else's code: theirs fails, not the plan
+            why, found = str(problem) or type(problem).__name__, None
+        others += [] if found is None else [found]
+        left_out += [(name, why)] if why else []
     even = [error_of_nothing(scene.operator, sources_of(scene, trial)) for trial in lots[:MAX_EVEN]]
-    ratio = None if bayes is None else error_ratio(errors)
-    return RecoveryForecast(least_mass, bayes, float(np.mean(even)), why_not, ratio)
+    ratio = None if bayes is None else error_ratio({name: errors[name] for name in ESTIMATORS})
+    return RecoveryForecast(
+        least_mass, bayes, float(np.mean(even)), why_not, ratio, tuple(others), tuple(left_out)
+    )
 
 
 def _enough(found: ErrorForecast, limit: int, which: int) -> bool:
@@ -286,20 +291,16 @@ def error_of(scene: Scene, trial: Trial, estimator: Estimator | str) -> float:
             beliefs = posterior(scene.operator, y, sigma=scene.sigma, rng=copy.deepcopy(trial.rng))
             return emd_of(bayes_median(beliefs), truth)
         found = recover_min_radius(scene.operator, y, sigma=scene.sigma)
-        if estimator not in ESTIMATORS:
+        if estimator in ESTIMATORS:
+            if found.status == "optimal":
+                return emd_of(found, truth)
+        else:
             chance = copy.deepcopy(trial.rng)
             problem = RecoveryProblem(scene.operator, y, scene.sigma, 1.0, found, chance)
             answer = estimator_named(estimator).estimate(problem).estimate
-            return (
-                emd_of(answer, truth)
-                if answer.masses.any()
-                else error_of_nothing(scene.operator, truth)
-            )
-        return (
-            emd_of(found, truth)
-            if found.status == "optimal"
-            else error_of_nothing(scene.operator, truth)
-        )
+            if answer.masses.any():
+                return emd_of(answer, truth)
+        return error_of_nothing(scene.operator, truth)
     except SolverFailed:
         return math.nan
 
@@ -310,28 +311,6 @@ def sources_of(scene: Scene, trial: Trial) -> FloatArray:
     k = scene.sources
     truth[trial.cells[:k]] = trial.masses[:k] if scene.masses == "free" else 1.0
     return truth
-
-
-def error_ratio(errors: Mapping[Estimator, Sequence[float]]) -> ErrorRatio | None:
-    """Which of two estimators is better, from errors in the same trials (see `ratio_of_means`).
-
-    Trials that either did not run are left out; None where no ratio is left, because neither was
-    wrong.
-
-    >>> found = error_ratio({"bayes median": [0.5, 1.0, 1.6] * 20, "least mass": [1.0, 2.0, 3.0] * 20})
-    >>> found.better, found.sure, round(found.low, 3), round(found.high, 3)
-    ('bayes median', True, 0.512, 0.521)
-    """
-    size = min(len(some) for some in errors.values())
-    pairs = np.array([some[:size] for some in errors.values()], dtype=np.float64)
-    pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
-    if not pairs.size:
-        return None
-    less = int(pairs.mean(axis=1).argmin())
-    found = ratio_of_means(pairs[less], pairs[1 - less])
-    if found is None:
-        return None
-    return ErrorRatio(list(errors)[less], found.value, found.low, found.high, found.trials)
 
 
 def mean_error(

@@ -9,7 +9,6 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.privacy import ZCDP, ApproxDP
-from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.planning.forecast import Scene
 from sfumato.sensing.planning.limits import (
     RecoveryBound,
@@ -58,10 +57,15 @@ def papers_bounds(scene: Scene, loss: ZCDP | ApproxDP) -> PapersBounds:
     (0.3, 0.0008)
     """
     operator = scene.operator
-    if not isinstance(operator, HeatLine) or not _even(operator.space):
+    if (
+        operator.kernel_width is None
+        or operator.time is None
+        or not isinstance(operator.space, Line)
+        or not _even(operator.space)
+    ):
         return PapersBounds(None, None, None, math.nan)
     length = float(operator.space.positions[-1])
-    k, sigma, time = scene.sources, scene.sigma, operator.diffusion_time / length**2
+    k, sigma, time = scene.sources, scene.sigma, operator.time / length**2
     sensors = np.sort(operator.sensors.positions[:, 0]) / length
     places = _spread(sensors, k)
     apart = 1 / k if k > 1 and places is None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,3 +50,44 @@ def ratio_of_means(ours: FloatArray, theirs: FloatArray) -> Ratio | None:
     spread = vary.std(ddof=1) / b.mean() / math.sqrt(a.size)
     far = float(stats.t.ppf(0.975, a.size - 1) * spread)
     return Ratio(value, max(0.0, value - far), value + far, int(a.size))
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRatio:
+    """The mean error of the better estimator as a share of the other's, from `trials` of both.
+
+    `low` and `high` are the ends of a 95 % interval of the share itself.
+    """
+
+    better: str
+    value: float
+    low: float
+    high: float
+    trials: int
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is better by more than chance."""
+        return self.high < 1
+
+
+def error_ratio(errors: Mapping[str, Sequence[float]]) -> ErrorRatio | None:
+    """Which of two estimators is better, from errors in the same trials (see `ratio_of_means`).
+
+    Trials that either did not run are left out; None where no ratio is left, because neither was
+    wrong.
+
+    >>> found = error_ratio({"bayes median": [0.5, 1.0, 1.6] * 20, "least mass": [1.0, 2.0, 3.0] * 20})
+    >>> found.better, found.sure, round(found.low, 3), round(found.high, 3)
+    ('bayes median', True, 0.512, 0.521)
+    """
+    size = min(len(some) for some in errors.values())
+    pairs = np.array([some[:size] for some in errors.values()], dtype=np.float64)
+    pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
+    if not pairs.size:
+        return None
+    less = int(pairs.mean(axis=1).argmin())
+    found = ratio_of_means(pairs[less], pairs[1 - less])
+    if found is None:
+        return None
+    return ErrorRatio(list(errors)[less], found.value, found.low, found.high, found.trials)

@@ -46,10 +46,9 @@ class SyntheticOptions:
 
     @property
     def given(self) -> list[str]:
-        """The options that were given, as the command line names them: a site has its own."""
+        """The names of the options that were given: a site has its own."""
         names = ("on", "sensors", "cells", "length", "diffusion_time", "radius")
-        some = [name for name in names if getattr(self, name) is not None]
-        return [f"--{name.replace('_', '-')}" for name in some]
+        return [name for name in names if getattr(self, name) is not None]
 
 
 def synthetic_even_site(
@@ -62,9 +61,9 @@ def synthetic_even_site(
     """
     on = options.on or "line"
     if options.length is not None and on != "line":
-        raise InvalidParameter(f"--length is of a line, got a {on}; {undone}")
+        raise InvalidParameter(f"`length` is of a line, got a {on}; {undone}")
     if options.cells is not None and on == "plane":
-        raise InvalidParameter(f"a plane has 32 by 32 cells, got --cells; {undone}")
+        raise InvalidParameter(f"a plane has 32 by 32 cells, got `cells`; {undone}")
     length = 1.0 if options.length is None else options.length
     count = options.sensors or (49 if on == "plane" else 50)  # 7 by 7
     time = options.diffusion_time

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray, LongArray
-from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
-from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.protocol import Diffusion, Operator
 from sfumato.sensing.recovery.certificate import Recovery
 
 LONG = np.longdouble
@@ -86,8 +85,8 @@ def check(recovery: Recovery) -> Check:
 
     For every z, y'z - radius |z| - max_mass sum (M'z - 1)_+ is at most the total of every f with 0 <=
     f <= max_mass and |M f - y| <= radius; if the same without the 1 is above 0, there is no such f
-    (weak duality). M is the matrix that `operator.columns` gives, as it is rounded there; on a
-    graph it is exp(-rate L) itself. Sources of a larger total than the estimate's need no bound.
+    (weak duality). M is the matrix that `operator.columns` gives, as it is rounded there; of a
+    diffusion on a graph it is exp(-rate L) itself. Sources of a larger total than the estimate's need no bound.
     For all others f'(M'z - 1)_+ is at most that total times the largest (M'z - 1)_+, which is taken
     where max_mass is so large that it is less.
 
@@ -204,10 +203,9 @@ def _infeasible(recovery: Recovery) -> Check:
 
 def _residual(recovery: Recovery) -> float:
     f, operator = recovery.estimate, recovery.operator
-    if isinstance(operator, GraphDiffusion):
-        return float(
-            _length(_diffused(operator, f.astype(LONG))[0][operator.nodes] - recovery.readings)
-        )
+    if (diffusion := operator.diffusion) is not None:
+        spread, _ = _diffused(diffusion, f.astype(LONG))
+        return float(_length(spread[diffusion.nodes] - recovery.readings))
     left = -recovery.readings.astype(LONG)
     for cells in _some(operator, np.flatnonzero(f)):
         left += operator.columns(cells).astype(LONG) @ f[cells].astype(LONG)
@@ -237,8 +235,8 @@ def _excess(
     operator: Operator, dual: FloatArray, cost: float
 ) -> tuple[np.longdouble, np.longdouble, float]:
     """The sum of (M'z - cost)_+ over all cells, the largest, and how far rounding may have moved either."""
-    if isinstance(operator, GraphDiffusion):
-        return _excess_on_graph(operator, dual, cost)
+    if (diffusion := operator.diffusion) is not None:
+        return _excess_on_graph(diffusion, dual, cost)
     z = dual.astype(LONG)
     over, top, error = LONG(0), LONG(0), 0.0
     for cells in _some(operator, np.arange(operator.shape[1])):
@@ -256,12 +254,12 @@ def _excess(
 
 
 def _excess_on_graph(
-    operator: GraphDiffusion, dual: FloatArray, cost: float
+    diffusion: Diffusion, dual: FloatArray, cost: float
 ) -> tuple[np.longdouble, np.longdouble, float]:
     """The same on a graph, whose matrix is too large to form."""
-    spread = np.zeros(operator.space.size, dtype=LONG)
-    np.add.at(spread, operator.nodes, dual.astype(LONG))
-    values, error = _diffused(operator, spread)
+    spread = np.zeros(diffusion.laplacian.shape[0], dtype=LONG)
+    np.add.at(spread, diffusion.nodes, dual.astype(LONG))
+    values, error = _diffused(diffusion, spread)
     near = values + error - cost > 0
     exact = np.maximum(values[near] - cost, 0)
     over = exact.sum()
@@ -290,7 +288,7 @@ def _some(operator: Operator, cells: IntArray) -> Iterator[IntArray]:
         yield cells[begin : begin + step]
 
 
-def _diffused(operator: GraphDiffusion, masses: LongArray) -> tuple[LongArray, float]:
+def _diffused(diffusion: Diffusion, masses: LongArray) -> tuple[LongArray, float]:
     """exp(-rate L) times masses, and how far that may be from the truth in length.
 
     With the largest degree h, S = L / h - 1 and reach = rate h, exp(-rate L) is sum c_k T_k(S), a
@@ -300,18 +298,18 @@ def _diffused(operator: GraphDiffusion, masses: LongArray) -> tuple[LongArray, f
     k-th term at most k times over: in all by sum |c_k| k**2 <= reach; adding up the terms, by a few
     eps for each.
     """
-    laplacian = operator.laplacian
+    laplacian = diffusion.laplacian
     fastest = float(laplacian.diagonal().max())
     if fastest == 0:
         return masses, 0.0
-    weights = _series(operator.rate, fastest)
+    weights = _series(diffusion.rate, fastest)
     long = laplacian.astype(LONG)
     before, now = masses, np.asarray(long @ masses) / LONG(fastest) - masses
     out = weights[0] * before + weights[1] * now
     for weight in weights[2:]:
         before, now = now, 2 * (np.asarray(long @ now) / LONG(fastest) - now) - before
         out = out + weight * now
-    row, reach = int(np.diff(laplacian.indptr).max()), operator.rate * fastest
+    row, reach = int(np.diff(laplacian.indptr).max()), diffusion.rate * fastest
     steps = 2 * (row + 6) * (reach + math.sqrt(reach) + 1)
     return out, (steps + 4 * weights.size + 4) * LONG_EPS * float(_length(masses))
 

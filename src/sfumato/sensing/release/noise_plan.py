@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -34,8 +34,12 @@ from sfumato.privacy.accounting import (
     sqrt_above,
 )
 from sfumato.privacy.noise import LARGEST_ROUNDED
+from sfumato.sensing.model.operators.registry import OWN
 from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.model.sensors import Sensors
+
+if TYPE_CHECKING:
+    from sfumato.sensing.model.site import Site
 
 FORMAT = "sfumato-noise-plan/1"
 
@@ -56,7 +60,8 @@ class NoisePlan:
     Readings become whole multiples of 2**exponent; noise of `mechanism` is added to each. Two
     source vectors that are neighbors move all readings together by at most `moved` lattice units in
     l2: the sensitivity of the operator, the sensor's own step and the rounding included. `site` is
-    the digest of the site it is for.
+    the digest of the site it is for. `every_place` says that the sensitivity counts every place where
+    a source may be; files from before operators had to say so do not.
     """
 
     sensors: Sensors
@@ -65,6 +70,7 @@ class NoisePlan:
     exponent: int
     mechanism: RoundedGaussian | DiscreteGaussian
     site: str = ""
+    every_place: bool = True
 
     @property
     def sigma(self) -> float:
@@ -110,6 +116,7 @@ class NoisePlan:
         return {
             "format": FORMAT,
             "site": self.site,
+            "every_place": self.every_place,
             "sensors": {
                 "names": list(self.sensors.names),
                 "positions": self.sensors.positions.tolist(),
@@ -160,6 +167,7 @@ class NoisePlan:
                 int(data["exponent"]),
                 _mechanism_from(data["mechanism"]),
                 str(data["site"]),
+                bool(data.get("every_place", False)),
             )
             made.cost  # noqa: B018  # noise that does not keep its promise is refused
             return made
@@ -179,6 +187,27 @@ class NoisePlan:
             l2_squared=self.moved**2,
             unit=unit_of(self.sensors, window=window),
             model="local",
+        )
+
+
+def check_noise_plan(noise_plan: NoisePlan, site: Site) -> None:
+    """Refuse a plan that was made for another site, or whose noise may be too little for this one.
+
+    Args:
+        noise_plan: The noise.
+        site: The site whose readings it is for.
+
+    Raises:
+        InvalidParameter: It is of another site, or was saved for an operator that is none of ours before
+            such operators had to say where their sources stand; nothing was charged.
+    """
+    if noise_plan.site != site.digest:
+        raise InvalidParameter("the plan was made for another site; nothing was charged")
+    if not noise_plan.every_place and site.operator.kind not in OWN:
+        raise InvalidParameter(
+            f"the plan was saved before an operator like {site.operator.kind!r} had to say where its sources "
+            "stand, so it may count too few places and add too little noise; plan it again; nothing was "
+            "charged"
         )
 
 

@@ -23,7 +23,13 @@ from sfumato.privacy.accounting import double_above
 from sfumato.privacy.ledger import release_from_json
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.release.keys import Device, MasterKey
-from sfumato.sensing.release.noise_plan import LARGEST_READING, Calibration, NoisePlan, plan_noise
+from sfumato.sensing.release.noise_plan import (
+    LARGEST_READING,
+    Calibration,
+    NoisePlan,
+    check_noise_plan,
+    plan_noise,
+)
 from sfumato.sensing.release.seal import Seal, SealedNoise, Unsealed, law_of, seal, unseal
 
 FORMAT = "sfumato-readings/1"
@@ -248,11 +254,10 @@ def check_snapshot(
     if site.per_source is None:
         raise InvalidParameter(
             f"site {site.name!r} does not say what its sensors read: make it with a unit, and per_source, "
-            "what a source of mass 1 adds to a reading where the operator is 1 (`sense site --unit "
-            "--per-source`); nothing was charged"
+            "what a source of mass 1 adds to a reading where the operator is 1 (`sfumato "
+            "sense site` takes both); nothing was charged"
         )
-    if noise_plan.site != site.digest:
-        raise InvalidParameter("the plan was made for another site; nothing was charged")
+    check_noise_plan(noise_plan, site)
     if type(time) is not str or not time.isprintable():
         raise InvalidParameter(
             "a time must be text that is printable on one line; nothing was charged"

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 NAMES = {"least mass": "least mass (R)", "bayes median": "Bayes median"}
 
 
+def called(estimator: str) -> str:
+    """What an estimator is called in words: one that somebody registered, by its name."""
+    return NAMES.get(estimator, estimator)
+
+
 def plan_text(plan: SensorPlan, *, details: bool = False, tables: bool = False) -> str:
     """The plan as a command prints it.
 
@@ -36,7 +41,7 @@ def plan_text(plan: SensorPlan, *, details: bool = False, tables: bool = False) 
     design, papers = plan.design, paper_lines(plan.papers)
     lines = plan_lines(plan, details=details)
     if plan.forecast is None:
-        hint = ["--sources 1 forecasts how far off answers will be"] if plan.simulates else []
+        hint = ["`sources=1` forecasts how far off answers will be"] if plan.simulates else []
         return "\n".join([*lines, *papers, *hint])
     if not plan.curves:
         return "\n".join([*lines, *papers, not_shown(design, plan.forecast, plan.seconds)])
@@ -81,7 +86,7 @@ def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
         f"one sensor alone would tell no more than epsilon {up(plan.one_sensor)} at delta "
         f"{float(plan.delta):g} in {of}",
         "where mass is, is hidden up to the radius; how much there is in all is not",
-        *(plan.physics.sentences if details else ["--details says what physics hides already"]),
+        *(plan.physics.sentences if details else ["`details` says what physics hides already"]),
     ]
 
 
@@ -94,11 +99,11 @@ def assumed_lines(plan: SensorPlan) -> list[str]:
     site, missing = plan.design.site, []
     if plan.options.diffusion_time is None:
         missing.append(
-            (f"{time_symbol(plan.design)} {site.operator.time or 0.0:.4g}", "--diffusion-time")
+            (f"{time_symbol(plan.design)} {site.operator.time or 0.0:.4g}", "`diffusion_time`")
         )
     if plan.options.radius is None and isinstance(site.neighbors, MovedMass):
         # Every made-up site has a radius.
-        missing.append((f"a radius of {float(site.neighbors.radius):.4g}", "--radius"))
+        missing.append((f"a radius of {float(site.neighbors.radius):.4g}", "`radius`"))
     if not missing:
         return []
     values, options = (" and ".join(part) for part in zip(*missing, strict=True))
@@ -159,13 +164,13 @@ def forecast_lines(
     design: Design, foreseen: RecoveryForecast, *, readings: int | None = None
 ) -> list[str]:
     """What to expect, with its interval, beside what can be said without any reading."""
-    some = [one for one in (foreseen.least_mass, foreseen.bayes) if one is not None]
+    some = foreseen.every
     how = "all of mass 1" if design.masses == "known" else "of masses from 0.3 to 1"
     rows = [
         ["mean error", "", "95 % of later means", "trials"],
         *(
             [
-                NAMES[one.estimator],
+                called(one.estimator),
                 short(one.mean),
                 interval(one),
                 str(one.answers),
@@ -179,6 +184,7 @@ def forecast_lines(
         f"distances in {unit(design)}{extent(design)}",
         *aligned(rows),
         *left_out(some),
+        *(f"{name} was not simulated: {why}" for name, why in foreseen.left_out),
         _better(foreseen),
     ]
     if foreseen.best.low > foreseen.even:
@@ -196,12 +202,12 @@ def forecast_lines(
 def left_out(some: Sequence[ErrorForecast]) -> list[str]:
     """What means are not of: a sentence for each estimator of which trials failed."""
     lines = []
-    for name, called in NAMES.items():
+    for name in dict.fromkeys([*NAMES, *(one.estimator for one in some)]):
         own = [one for one in some if one.estimator == name]
         failed, trials = sum(one.failed for one in own), sum(one.trials for one in own)
         if failed:
             lines.append(
-                f"{failed:,} of {many(trials, 'trial')} of the {called} had no proven answer and "
+                f"{failed:,} of {many(trials, 'trial')} of the {called(name)} had no proven answer and "
                 f"{'is' if failed == 1 else 'are'} left out"
             )
     return lines
@@ -270,7 +276,7 @@ def interval(one: ErrorForecast) -> str:
 
 def best_time(design: Design, curve: Curve) -> str:
     """The best time to read, by the better estimator, as far as chance lets anybody say it."""
-    name, whose = time_symbol(design), f"for the {NAMES[curve.best_by]}, "
+    name, whose = time_symbol(design), f"for the {called(curve.best_by)}, "
     tried = f"{name} {curve.values[0]:.3g} to {curve.values[-1]:.3g}"
     if not curve.helps:
         return f"{whose}at none of the times tried, {tried}, is a reading better than none by more than chance"
@@ -306,7 +312,7 @@ def _cost_lines(plan: SensorPlan) -> list[str]:
         lines.insert(
             0,
             f"{many(count, 'reading')} together may cost {shared.total}, so each has {shared.each}, as "
-            f"`sense release --share {count}` pays it; it states all of them as {shared.together} "
+            f"`sfumato sense release --share {count}` pays it; it states all of them as {shared.together} "
             f"(epsilon {up(float(stated.epsilon))} at delta {float(stated.delta):g}), the same promise",
         )
     return lines
@@ -315,7 +321,7 @@ def _cost_lines(plan: SensorPlan) -> list[str]:
 def _charged(rows: Sequence[RoundsCost]) -> list[str]:
     """What a ledger adds up if each reading is paid like this one: epsilon and delta add, and so does rho."""
     paid = "a ledger that pays each reading like this one adds up"
-    shared = "--readings 24 plans 24 of them"
+    shared = "`readings=24` plans 24 of them"
     rho = [up(float(row.charged.rho), 5) for row in rows if isinstance(row.charged, ZCDP)]
     if rho:
         return [

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sfumato.sensing.render.plan import (
-    NAMES,
     axis_name,
     best_time,
+    called,
     extent,
     interval,
     left_out,
@@ -48,7 +48,7 @@ def not_shown(design: Design, foreseen: RecoveryForecast, seconds: float) -> str
     trials = sum(points.values()) * min(CURVE_TRIALS[slow.estimator], slow.trials)
     minutes = math.ceil(seconds * trials / slow.trials / 60)
     return (
-        f"--curves shows, and --out FILE draws, what {listed(list(changes.values()), 'or')} would change: in "
+        f"`curves` shows, and `out` draws, what {listed(list(changes.values()), 'or')} would change: in "
         f"about {'a minute' if minutes <= 1 else f'{minutes} minutes'}"
     )
 
@@ -61,7 +61,7 @@ def curve_tables(design: Design, found: Sequence[Curve]) -> list[str]:
         *_failed(found),
     ]
     for curve in found:
-        rows = [[axis_name(design, curve.axis), *(NAMES[name] for name in curve.forecasts), ""]]
+        rows = [[axis_name(design, curve.axis), *(called(name) for name in curve.forecasts), ""]]
         for i, value in enumerate(curve.values):
             means = [_whiskers(forecasts[i]) for forecasts in curve.forecasts.values()]
             rows.append(
@@ -74,7 +74,7 @@ def curve_tables(design: Design, found: Sequence[Curve]) -> list[str]:
 def _trials(found: Sequence[Curve]) -> str:
     """How many trials every point of all curves is of."""
     each = [
-        f"{forecasts[0].trials} trials of the {NAMES[name]}"
+        f"{forecasts[0].trials} trials of the {called(name)}"
         for name, forecasts in found[0].forecasts.items()
     ]
     return " and ".join(each)
@@ -135,8 +135,11 @@ def page_sections(plan: SensorPlan, *, details: bool = False) -> list[PageSectio
     times = [curve for curve in plan.curves if curve.axis == "diffusion time"]
     best = [best_time(design, curve) for curve in times]
     expected = [] if plan.forecast is None else _expected(plan.forecast)
+    names = (
+        [] if plan.forecast is None else [called(o.estimator) + "  " for o in plan.forecast.every]
+    )
     return [
-        ("Plan", "\n\n".join(_prose(lines)), expected, None, ""),
+        ("Plan", "\n\n".join(_prose(lines, names)), expected, None, ""),
         ("What could be changed", "\n\n".join(best), [], drawn, caption(plan)),
         *(
             (
@@ -180,17 +183,16 @@ def spectrum(plan: SensorPlan) -> bytes:
     )
 
 
-def _prose(lines: list[str]) -> list[str]:
+def _prose(lines: list[str], names: Sequence[str]) -> list[str]:
     """The lines of a plan but for its table, which a page shows as one, and hints to options."""
-    heads = ("mean error  ", "no reading at all", "--", *NAMES.values())
+    heads = ("mean error  ", "no reading at all", "`", *names)
     return [line for line in lines if not line.startswith(heads)]
 
 
 def _expected(foreseen: RecoveryForecast) -> list[list[str]]:
     rows = [
-        [NAMES[one.estimator], short(one.mean), interval(one), str(one.answers)]
-        for one in (foreseen.least_mass, foreseen.bayes)
-        if one is not None
+        [called(one.estimator), short(one.mean), interval(one), str(one.answers)]
+        for one in foreseen.every
     ]
     return [
         ["mean error", "", "95 % of later means", "trials"],
@@ -209,7 +211,7 @@ def _panels(plan: SensorPlan, even: float) -> list[Panel]:
         x = np.array(curve.values)
         series = [
             Series(
-                NAMES[name],
+                called(name),
                 x,
                 np.array([one.mean for one in forecasts]),
                 np.array([one.low for one in forecasts]),
@@ -276,7 +278,7 @@ def _label(design: Design, axis: Axis) -> str:
 
 def _table(curve: Curve, name: str) -> list[list[str]]:
     said = {head: values for head, values in _bounds(curve).items() if head in _papers([curve])}
-    rows = [[name, *(NAMES[name] for name in curve.forecasts), *said]]
+    rows = [[name, *(called(name) for name in curve.forecasts), *said]]
     for i, value in enumerate(curve.values):
         means = [_whiskers(forecasts[i]) for forecasts in curve.forecasts.values()]
         ends = [

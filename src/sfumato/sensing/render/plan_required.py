@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.privacy import ZCDP, ApproxDP, as_approx
-from sfumato.sensing.render.plan import NAMES, axis_name, interval, left_out
+from sfumato.sensing.render.plan import axis_name, called, interval, left_out
 from sfumato.sensing.render.words import many, short, up
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def required_lines(
         if one.value is None:
             chance = " (within chance it may be)" if one.best_error.low <= one.target else ""
             lines.append(
-                f"{aim} was not reached from {first} to {last} ({NAMES[one.estimator]}){chance}"
+                f"{aim} was not reached from {first} to {last} ({called(one.estimator)}){chance}"
             )
         else:
             about = _amount(one.axis, name, one.value)
             about += ", the least tried" if one.value <= one.tried[0] else ""
-            lines.append(f"{aim} {_takes(one, name, about)} ({NAMES[one.estimator]})")
+            lines.append(f"{aim} {_takes(one, name, about)} ({called(one.estimator)})")
             if one.axis == "cost" and readings is not None:
                 lines.append(_together(one.value, readings, total))
         if one.axis == "sensors":

@@ -36,7 +36,7 @@ def site_remarks(result: SiteResult) -> list[str]:
     lines = [f"a site of {len(site.sensors)} sensors and {cells} cells{where}{file}"]
     if not site.unit:
         lines.append(
-            "it can be planned with, not released from: that takes --unit and --per-source"
+            "it can be planned with, not released from: that takes `unit` and `per_source`"
         )
     return lines
 

@@ -7,12 +7,22 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from sfumato.files import decoding
 from sfumato.privacy import ZCDP, ApproxDP, as_approx
-from sfumato.privacy.accounting import encode
+from sfumato.privacy.accounting import decode_loss, encode
+from sfumato.sensing.planning.computed import STATED, computed_numbers, delta_of
 from sfumato.sensing.planning.placement import Placement, PlacementGain
 from sfumato.sensing.planning.ratio import Ratio
 from sfumato.sensing.render.plan import axis_name, best_time
 from sfumato.sensing.render.words import plain
+from sfumato.sensing.results.plan_codec import (
+    design_json,
+    read_curve,
+    read_design,
+    read_forecast,
+    read_options,
+    read_requirement,
+)
 
 if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.conditioning import Conditioning
@@ -26,9 +36,6 @@ if TYPE_CHECKING:
     from sfumato.sensing.planning.synthetic import SyntheticOptions
     from sfumato.sensing.release.noise_plan import NoisePlan
     from sfumato.sensing.release.rounds import RoundsCost
-
-STATED = "1e-6"
-"""The delta at which a release says what a rho means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +63,8 @@ class SharedCost:
 class SensorPlan:
     """A plan of sensors; nothing was read or charged for it.
 
-    `to_json` states its numbers for other programs, and is not read back: there is no `from_json`, because
-    a plan is made again from its design. What a device needs of it is `noise`, which is saved and read by
-    itself (`NoisePlan.write`, `read_noise_plan`).
+    `from_json` makes a plan again from the design that `to_json` states, and reads what was simulated. What
+    a device needs of it is `noise`, which is saved and read by itself (`NoisePlan.write`, `read_noise_plan`).
 
     Attributes:
         design: The site, what one reading may cost, and the sources to expect.
@@ -123,6 +129,8 @@ class SensorPlan:
         """The plan in numbers; what is not finite is None."""
         site, noise = self.design.site, self.noise
         told: dict[str, Any] = {
+            "design": design_json(self.design, self.total, self.readings, self.options)
+            | {"simulates": self.simulates},
             "site": site.name,
             "sensors": len(site.sensors),
             "cells": site.operator.space.size,
@@ -167,6 +175,29 @@ class SensorPlan:
             told |= curves_json(self.design, self.curves)
         converted: dict[str, Any] = plain(told)
         return converted
+
+    @staticmethod
+    def from_json(data: Any) -> SensorPlan:
+        """The plan that a JSON object states: computed anew from its design, with what was simulated.
+
+        How long simulating took is not said there, and is 0.
+        """
+        with decoding("a whole plan of sensors"):
+            made, stated = read_design(data["design"]), data["design"]
+            total, readings = decode_loss(stated["total"]), stated["readings"]
+            if not isinstance(total, ZCDP | ApproxDP):
+                raise ValueError(f"its cost is neither rho nor epsilon and delta: {total}")
+            return SensorPlan(
+                made,
+                total=total,
+                readings=readings,
+                forecast=read_forecast(data["forecast"]) if "forecast" in data else None,
+                required=tuple(map(read_requirement, data.get("needed", {}).values())),
+                curves=tuple(map(read_curve, data.get("curves", {}).values())),
+                options=read_options(stated["options"]),
+                simulates=stated["simulates"],
+                **computed_numbers(made, total, readings),
+            )
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -261,14 +292,9 @@ class PlacementResult:
         )
 
 
-def delta_of(loss: ZCDP | ApproxDP) -> Fraction:
-    """The delta of a loss, or that at which a rho is stated."""
-    return loss.delta if isinstance(loss, ApproxDP) else Fraction(STATED)
-
-
 def forecast_json(design: Design, foreseen: RecoveryForecast) -> dict[str, Any]:
     """Simulated errors, with their intervals."""
-    some = [one for one in (foreseen.least_mass, foreseen.bayes) if one is not None]
+    some = foreseen.every
     ratio = foreseen.ratio
     return {
         "forecast": {
@@ -280,6 +306,7 @@ def forecast_json(design: Design, foreseen: RecoveryForecast) -> dict[str, Any]:
             "close_to_guessing": foreseen.useless,
             "why_no_bayes_median": foreseen.why_not,
             "ratio": None if ratio is None else asdict(ratio) | {"sure": ratio.sure},
+            **({"left_out": dict(foreseen.left_out)} if foreseen.left_out else {}),
         }
     }
 
@@ -290,6 +317,7 @@ def required_json(design: Design, needs: Sequence[Requirement]) -> dict[str, Any
     for one in needs:
         data = asdict(one) | {"means": [{"value": x, **asdict(y)} for x, y in one.means.items()]}
         data["want"] = data.pop("target")
+        data["least"] = data.pop("best_error")
         data["within_a_tenth"] = data.pop("enough")  # of the least error: not of the target
         told[axis_name(design, one.axis)] = data
     return {"needed": told}
@@ -300,7 +328,11 @@ def curves_json(design: Design, curves: Sequence[Curve]) -> dict[str, Any]:
     told: dict[str, Any] = {"curves": {}}
     for curve in curves:
         told["curves"][axis_name(design, curve.axis)] = {
+            "axis": curve.axis,
             "values": list(curve.values),
+            "errors": {name: found.tolist() for name, found in curve.errors.items()},
+            "errors_without_reading": curve.nothing.tolist(),
+            "best_by": curve.best_by,
             "estimators": {
                 name: [asdict(one) for one in forecasts]
                 for name, forecasts in curve.forecasts.items()

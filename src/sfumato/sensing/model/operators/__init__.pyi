@@ -3,11 +3,12 @@ from .heat_line import HeatLine
 from .heat_plane import HeatPlane
 from .matrix import Matrix
 from .places import even_places
-from .protocol import CHUNK, Operator, part_of
+from .protocol import CHUNK, Diffusion, Operator, part_of
 from .registry import operator_kinds, register_operator
 
 __all__ = [
     "CHUNK",
+    "Diffusion",
     "GraphDiffusion",
     "HeatLine",
     "HeatPlane",

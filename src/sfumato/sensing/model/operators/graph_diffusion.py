@@ -15,6 +15,7 @@ from sfumato._validate import read_only, real_array
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.places import even_nodes
 from sfumato.sensing.model.operators.protocol import (
+    Diffusion,
     Operator,
     duals_of,
     masses_of,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from sfumato.sensing.model.changes import Largest
     from sfumato.sensing.model.operators.protocol import SourceSpace
     from sfumato.spaces import Graph
+
+EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +68,6 @@ class GraphDiffusion(Operator):
     def nodes(self) -> IntArray:
         """The nodes that have a sensor, in the order of the readings."""
         return np.asarray(self.sensors.positions[:, 0], dtype=np.int64)
-
-    @cached_property
-    def everywhere(self) -> bool:
-        """Whether every node has a sensor, in order: the matrix is then symmetric."""
-        return np.array_equal(self.nodes, np.arange(self.space.size))
 
     @cached_property
     def laplacian(self) -> sparse.csr_array[np.float64]:
@@ -227,15 +225,35 @@ class GraphDiffusion(Operator):
         """Sensors sit on nodes."""
         return True
 
+    @cached_property
+    def diffusion(self) -> Diffusion:
+        """The diffusion itself."""
+        return Diffusion(self.laplacian, self.rate, self.nodes, self.diffuse)
+
+    def adjoint_rounding(self, dual: FloatArray, level: float) -> float:  # noqa: ARG002
+        """A bound on the length of all rounding errors of the adjoint.
+
+        A step of the recurrence on x, in a matrix S of norm 1, rounds by at most (entries of a row + 4)
+        eps |x|; the error of step j reaches step k multiplied by at most k - j + 1 (Chebyshev
+        polynomials of the second kind), so by k**2 in all, and the coefficients are a law on k with
+        mean square reach = rate half.
+        """
+        half, coefficients = self._series
+        reach = self.rate * half
+        row = int(np.diff(self.laplacian.indptr).max())
+        shared = math.sqrt(int(np.bincount(self.nodes).max()))  # sensors on one node add up there
+        steps = 2 * (row + 4) * (reach + math.sqrt(reach)) + coefficients.size + 64
+        return steps * EPS * shared * math.hypot(*dual.tolist())
+
     @property
     def nonnegative(self) -> bool:
         """Diffused mass is never negative."""
         return True
 
-    @property
+    @cached_property
     def symmetric(self) -> bool:
         """Whether every node has a sensor, in order."""
-        return self.everywhere
+        return np.array_equal(self.nodes, np.arange(self.space.size))
 
     @property
     def costly_columns(self) -> bool:

@@ -67,6 +67,11 @@ class Matrix(Operator):
         return Operator.dense(self)
 
     @property
+    def holds_matrix(self) -> bool:
+        """An array is held; of a LinearOperator columns are made one by one."""
+        return isinstance(self.map, np.ndarray)
+
+    @property
     def constant(self) -> bool:
         """A map that only its owner knows may have other data tomorrow."""
         return isinstance(self.map, np.ndarray)

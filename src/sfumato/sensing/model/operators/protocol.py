@@ -10,7 +10,8 @@ sources are nowhere else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeGuard
 
 import numpy as np
@@ -21,6 +22,8 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.sensors import Sensors
 
 if TYPE_CHECKING:
+    from scipy import sparse
+
     from sfumato.sensing.model.changes import Largest
     from sfumato.spaces import Graph, Grid, Line, Points
 
@@ -28,6 +31,23 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 22
 """Entries of a matrix that are formed at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Diffusion:
+    """exp(-rate L) between the nodes of a graph, read at some of them: what proofs on a graph go by.
+
+    Attributes:
+        laplacian: L, weighted degrees minus weights, in compressed rows.
+        rate: How far mass spreads.
+        nodes: The nodes that have a sensor, in the order of the readings.
+        spread: exp(-rate L) times a vector, on all nodes.
+    """
+
+    laplacian: sparse.csr_array[np.float64]
+    rate: float
+    nodes: IntArray
+    spread: Callable[[FloatArray], FloatArray]
 
 
 class Operator(Protocol):
@@ -188,7 +208,34 @@ class Operator(Protocol):
 
     @property
     def kernel_width(self) -> float | None:
-        """The deviation sqrt(2T) of a Gaussian kernel that is known anywhere, also between cells; else None."""
+        """The deviation sqrt(2T) of a heat kernel that is known anywhere, also between cells; else None.
+
+        Then `time` is T, and a unit at x reads g(s - x) at a sensor at s, g the density of a Gaussian of
+        that deviation along every axis.
+        """
+        return None
+
+    @property
+    def factors(self) -> tuple[FloatArray, FloatArray] | None:
+        """On a grid, what columns and what rows read (sensors by either), if entries are their products."""
+        return None
+
+    @property
+    def diffusion(self) -> Diffusion | None:
+        """What the operator is on a graph, if it is exp(-rate L) there: then proofs are of that; else None."""
+        return None
+
+    @property
+    def holds_matrix(self) -> bool:
+        """Whether the whole matrix is held, so that `dense` makes nothing."""
+        return False
+
+    def adjoint_rounding(
+        self,
+        dual: FloatArray,  # noqa: ARG002
+        level: float,  # noqa: ARG002
+    ) -> FloatArray | float | None:
+        """How far `adjoint` is at most from what the columns give, beside a level; None where nobody knows."""
         return None
 
     @property

@@ -5,22 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sfumato import spaces
+from sfumato._registry import Registry
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensors import Sensors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from importlib.metadata import EntryPoint
+    from collections.abc import Mapping
 
     from sfumato.sensing.model.operators.protocol import SourceSpace
 
-GROUP = "sfumato.operators"
-"""The entry point group in which installed packages name their operators."""
-
-OWN = ("graph-diffusion", "heat", "matrix")
-
-_registered: dict[str, type[Operator]] = {}
+_HERE = "sfumato.sensing.model.operators"
+OPERATORS = Registry[type[Operator]](
+    "operator",
+    "sfumato.operators",
+    {
+        "graph-diffusion": f"{_HERE}.graph_diffusion:GraphDiffusion",
+        "heat": f"{_HERE}.heat_line:HeatLine",  # in a plane it is HeatPlane
+        "matrix": f"{_HERE}.matrix:Matrix",
+    },
+)
+OWN = tuple(OPERATORS.own)
 
 
 def register_operator(operator: type[Operator]) -> type[Operator]:
@@ -41,9 +46,7 @@ def register_operator(operator: type[Operator]) -> type[Operator]:
         raise InvalidParameter(
             f"an operator needs a printable kind, got {kind!r}; nothing was registered"
         )
-    if kind in OWN or _registered.get(kind, operator) is not operator:
-        raise InvalidParameter(f"there is an operator {kind!r} already; nothing was registered")
-    _registered[kind] = operator
+    OPERATORS.add(kind, operator)
     return operator
 
 
@@ -53,8 +56,7 @@ def operator_kinds() -> tuple[str, ...]:
     Returns:
         Our own kinds, those that were registered and those of installed packages, sorted.
     """
-    installed = {point.name for point in _installed()}
-    return tuple(sorted({*OWN, *_registered, *installed}))
+    return tuple(sorted(OPERATORS.names()))
 
 
 def operator_from_json(data: dict[str, Any], space: SourceSpace, sensors: Sensors) -> Operator:
@@ -62,40 +64,50 @@ def operator_from_json(data: dict[str, Any], space: SourceSpace, sensors: Sensor
     return _class_of(data["kind"], space).from_json(data, space, sensors)
 
 
+def operator_of_kind(
+    kind: str, parameters: Mapping[str, Any], space: SourceSpace, sensors: Sensors
+) -> Operator:
+    """An operator by its kind and parameters, as a site file has them.
+
+    Args:
+        kind: One of `operator_kinds`.
+        parameters: What its `to_json` would say.
+        space: Where sources may be.
+        sensors: Where they are read.
+
+    Returns:
+        The operator.
+
+    Raises:
+        InvalidParameter: There is no such operator on this space, or its parameters are others.
+    """
+    if kind not in operator_kinds():
+        known = ", ".join(operator_kinds())
+        raise InvalidParameter(f"`operator` is one of {known}, got {kind!r}; nothing was built")
+    try:
+        return operator_from_json({"kind": kind, **parameters}, space, sensors)
+    except KeyError as missing:
+        raise InvalidParameter(
+            f"the operator {kind!r} needs {missing} in `operator_options`; nothing was built"
+        ) from None
+    except (TypeError, ValueError) as problem:
+        raise InvalidParameter(f"the operator {kind!r}: {problem}; nothing was built") from problem
+
+
 def _class_of(kind: str, space: SourceSpace) -> type[Operator]:
     # Kinds and spaces are loaded when they are met: a device on a line needs no graphs.
     match kind, space:
-        case "heat", spaces.Line():
-            from sfumato.sensing.model.operators.heat_line import HeatLine
-
-            return HeatLine
         case "heat", spaces.Grid() | spaces.Points():
             from sfumato.sensing.model.operators.heat_plane import HeatPlane
 
             return HeatPlane
-        case "graph-diffusion", spaces.Graph():
-            from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
-
-            return GraphDiffusion
-        case "matrix", _:
-            from sfumato.sensing.model.operators.matrix import Matrix
-
-            return Matrix
+        case ("heat", spaces.Graph()) | (
+            "graph-diffusion",
+            spaces.Line() | spaces.Grid() | spaces.Points(),
+        ):
+            raise ValueError(f"no operator {kind!r} on {type(space).__name__}")
         case _:
-            return _registered_class(kind, space)
-
-
-def _registered_class(kind: str, space: SourceSpace) -> type[Operator]:
-    if kind not in _registered and kind not in OWN:
-        for point in _installed():
-            if point.name == kind:
-                return register_operator(point.load())
-    if kind not in _registered:
-        raise ValueError(f"no operator {kind!r} on {type(space).__name__}")
-    return _registered[kind]
-
-
-def _installed() -> Iterable[EntryPoint]:
-    from importlib.metadata import entry_points
-
-    return entry_points(group=GROUP)
+            try:
+                return OPERATORS.get(kind)
+            except KeyError:
+                raise ValueError(f"no operator {kind!r} on {type(space).__name__}") from None

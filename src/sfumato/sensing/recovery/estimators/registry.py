@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, Protocol
 
+from sfumato._registry import Registry
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
@@ -15,14 +14,6 @@ from sfumato.sensing.recovery.answer import Answer
 from sfumato.sensing.recovery.certificate import Recovery
 
 DEFAULT_ESTIMATOR = "bayes-median"
-ENTRY_POINTS = "sfumato.estimators"
-# One line for each estimator of the package: its module, where it is called ESTIMATOR.
-BUILTIN = {
-    "bayes-median": "bayes_median",
-    "least": "least_mass",
-    "off-grid": "off_grid",
-    "mixture": "mixture",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +75,25 @@ class Estimator(Protocol):
         """The sources that explain the readings."""
 
 
-_registered: dict[str, Estimator] = {}
+def _made(_: str, found: Any) -> Estimator:
+    """Entry points name an estimator, or a class of one that takes no arguments."""
+    estimator: Estimator = found() if isinstance(found, type) else found
+    _check(estimator)
+    return estimator
+
+
+_HERE = "sfumato.sensing.recovery.estimators"
+ESTIMATORS = Registry[Estimator](
+    "estimator",
+    "sfumato.estimators",
+    {
+        "bayes-median": f"{_HERE}.bayes_median:ESTIMATOR",
+        "least": f"{_HERE}.least_mass:ESTIMATOR",
+        "off-grid": f"{_HERE}.off_grid:ESTIMATOR",
+        "mixture": f"{_HERE}.mixture:ESTIMATOR",
+    },
+    made=_made,
+)
 
 
 def register_estimator(estimator: Estimator, *, replace: bool = False) -> Estimator:
@@ -103,6 +112,12 @@ def register_estimator(estimator: Estimator, *, replace: bool = False) -> Estima
     Raises:
         InvalidParameter: If the name is taken, or the object is no estimator.
     """
+    _check(estimator)
+    ESTIMATORS.add(estimator.name, estimator, replace=replace)
+    return estimator
+
+
+def _check(estimator: Estimator) -> None:
     missing = [
         part
         for part in ("name", "options", "needs_certificate", "unsuitable", "estimate")
@@ -110,21 +125,18 @@ def register_estimator(estimator: Estimator, *, replace: bool = False) -> Estima
     ]
     if missing:
         raise InvalidParameter(f"an estimator needs {missing[0]!r}; nothing was registered")
-    if not replace and estimator.name in {*BUILTIN, *_registered}:
-        raise InvalidParameter(
-            f"there is an estimator {estimator.name!r} already; nothing was registered"
-        )
-    _registered[estimator.name] = estimator
-    return estimator
 
 
 def unregister_estimator(name: str) -> None:
-    """Forget the estimator that was registered under this name, if any.
+    """Forget the estimator that was registered under this name.
 
     Args:
         name: The name it was registered under; an estimator of the package stays.
+
+    Raises:
+        InvalidParameter: None was registered under it.
     """
-    _registered.pop(name, None)
+    ESTIMATORS.remove(name)
 
 
 def estimator_named(name: str) -> Estimator:
@@ -143,10 +155,8 @@ def estimator_named(name: str) -> Estimator:
     'bayes-median'
     """
     for wanted in dict.fromkeys((name, name.replace("_", "-"))):
-        if wanted not in _registered:
-            _load(wanted)
-        if wanted in _registered:
-            return _registered[wanted]
+        if wanted in estimator_names():
+            return ESTIMATORS.get(wanted)
     known = ", ".join(estimator_names())
     raise InvalidParameter(f"`estimator` is one of {known}, got {name!r}; nothing was recovered")
 
@@ -157,8 +167,16 @@ def estimator_names() -> list[str]:
     Returns:
         Names that `estimator_named` knows.
     """
-    others = {*_registered, *(point.name for point in entry_points(group=ENTRY_POINTS))}
-    return [*BUILTIN, *sorted(others - {*BUILTIN})]
+    return list(ESTIMATORS.names())
+
+
+def added_estimators() -> list[str]:
+    """The names of the estimators that are not the package's own.
+
+    Returns:
+        Names that `estimator_named` knows.
+    """
+    return estimator_names()[len(ESTIMATORS.own) :]
 
 
 def required_noise(noise: float | None, who: str) -> float:
@@ -166,13 +184,3 @@ def required_noise(noise: float | None, who: str) -> float:
     if not noise:
         raise InvalidParameter(f"{who} needs the sigma of the noise; nothing was recovered")
     return noise
-
-
-def _load(name: str) -> None:
-    """Look for a name in the package, then in the entry points of others."""
-    if name in BUILTIN:
-        _registered[name] = import_module(f"{__package__}.{BUILTIN[name]}").ESTIMATOR
-        return
-    for point in entry_points(group=ENTRY_POINTS, name=name):
-        found = point.load()
-        register_estimator(found() if isinstance(found, type) else found)

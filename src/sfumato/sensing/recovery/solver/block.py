@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from scipy import linalg
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.compress import CUT, range_of
 from sfumato.sensing.recovery.solver.operator_cache import cached
-from sfumato.sensing.recovery.solver.price import most_promising
+from sfumato.sensing.recovery.solver.price import HeatOnLine, heat_on_line, most_promising
 
 FEW = 384
 """Up to so many cells the first block has them all."""
@@ -45,7 +43,7 @@ class Block:
 def first_block(operator: Operator, y: FloatArray) -> Block:
     """Cells to begin with: all of a few, a comb on a line, elsewhere those that fit the readings best."""
     n = operator.space.size
-    if n > FEW and not isinstance(operator, HeatLine):
+    if n > FEW and heat_on_line(operator) is None:
         fit = operator.adjoint(y)
         return wider(
             operator, None, most_promising(operator, fit, -math.inf, np.zeros(0, dtype=np.int64))
@@ -100,14 +98,13 @@ def factored(operator: Operator, block: Block, places: IntArray) -> tuple[FloatA
 
 
 def _first_cells(operator: Operator) -> IntArray:
-    n = operator.space.size
-    return np.arange(n) if n <= FEW else _comb(cast(HeatLine, operator))
+    n, line = operator.space.size, heat_on_line(operator)
+    return np.arange(n) if n <= FEW or line is None else _comb(line)
 
 
-def _comb(operator: HeatLine) -> IntArray:
-    places = operator.space.positions
-    width = math.sqrt(2 * operator.diffusion_time)
-    count = int(min(max(64, 4 * (places[-1] - places[0]) / width), FEW))
+def _comb(line: HeatOnLine) -> IntArray:
+    places = line.places
+    count = int(min(max(64, 4 * (places[-1] - places[0]) / line.width), FEW))
     cells = np.searchsorted(places, np.linspace(places[0], places[-1], count))
     return np.unique(np.minimum(cells, places.size - 1))
 

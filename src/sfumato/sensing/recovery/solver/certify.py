@@ -9,12 +9,11 @@ import numpy as np
 from scipy.linalg import lapack
 
 from sfumato._types import FloatArray, IntArray, LongArray
-from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
-from sfumato.sensing.model.operators.protocol import Operator, column_chunks
+from sfumato.sensing.model.operators.protocol import Diffusion, Operator, column_chunks
 from sfumato.sensing.recovery.solver.exchange import Problem, Vertex
 from sfumato.sensing.recovery.solver.long_diffusion import diffuse_long
 from sfumato.sensing.recovery.solver.norms import LONG, LONG_EPS, length, power_of_two
-from sfumato.sensing.recovery.solver.price import graph_rounding, prices
+from sfumato.sensing.recovery.solver.price import prices
 
 FEASIBLE = 1e-10
 """The share of the radius by which rounding may overstep it."""
@@ -113,8 +112,9 @@ def _weigh(problem: Problem, z: FloatArray, objective: float) -> tuple[float, fl
     priced, error = _long_prices(problem.operator, z, 1.0)
     over = priced[priced > 1] - 1
     proved = _proved(problem, z, over, error, objective)
-    if isinstance(problem.operator, GraphDiffusion) and proved < objective * (1 - 1e-10):
-        priced, error = _longer_prices(problem.operator, z, 1.0)
+    diffusion = problem.operator.diffusion
+    if diffusion is not None and proved < objective * (1 - 1e-10):
+        priced, error = _longer_prices(diffusion, z, 1.0)
         over = priced[priced > 1] - 1
         proved = _proved(problem, z, over, error, objective)
     slight = over[over < 1e-7]
@@ -125,8 +125,9 @@ def ray_margin(problem: Problem, ray: FloatArray) -> float:
     """What a ray proves: above 0, no sources in the box come within the radius."""
     priced, error = _long_prices(problem.operator, ray, 0.0)
     proved = _proved(problem, ray, priced[priced > 0], error, math.inf)
-    if isinstance(problem.operator, GraphDiffusion) and proved <= 0:
-        priced, error = _longer_prices(problem.operator, ray, 0.0)
+    diffusion = problem.operator.diffusion
+    if diffusion is not None and proved <= 0:
+        priced, error = _longer_prices(diffusion, ray, 0.0)
         proved = _proved(problem, ray, priced[priced > 0], error, math.inf)
     return proved
 
@@ -155,10 +156,8 @@ def _long_prices(operator: Operator, z: FloatArray, level: float) -> tuple[LongA
     Doubles tell which those are; long doubles, of few columns, how high.
     """
     priced = prices(operator, z, level)
-    if isinstance(operator, GraphDiffusion):
-        return priced.values.astype(LONG), math.sqrt(priced.cells.size) * graph_rounding(
-            operator, z
-        )
+    if priced.off is not None:
+        return priced.values.astype(LONG), math.sqrt(priced.cells.size) * priced.off
     values, sizes = [np.zeros(0, dtype=LONG)], level * priced.cells.size
     for part in column_chunks(operator, priced.cells):
         columns = operator.columns(part)
@@ -169,13 +168,11 @@ def _long_prices(operator: Operator, z: FloatArray, level: float) -> tuple[LongA
     return found, 2 * LONG_EPS * ((z.size + 2) * sizes + found.size * over)
 
 
-def _longer_prices(
-    operator: GraphDiffusion, z: FloatArray, level: float
-) -> tuple[LongArray, float]:
+def _longer_prices(diffusion: Diffusion, z: FloatArray, level: float) -> tuple[LongArray, float]:
     """The same on a graph where doubles are too coarse; it takes some ten times as long."""
-    spread = np.zeros(operator.space.size, dtype=LONG)
-    np.add.at(spread, operator.nodes, z.astype(LONG))
-    values, error = diffuse_long(operator, spread)
+    spread = np.zeros(diffusion.laplacian.shape[0], dtype=LONG)
+    np.add.at(spread, diffusion.nodes, z.astype(LONG))
+    values, error = diffuse_long(diffusion, spread)
     near = values[values + error > level]
     return near, math.sqrt(near.size) * error + 2 * near.size * LONG_EPS * float(np.abs(near).sum())
 
@@ -191,7 +188,7 @@ def _spread(operator: Operator, cells: IntArray, values: FloatArray) -> LongArra
     readings.
     """
     m, n = operator.shape
-    if isinstance(operator, GraphDiffusion):
+    if operator.diffusion is not None:
         f = np.zeros(n)
         f[cells] = values
         return operator.readings(f).astype(LONG)

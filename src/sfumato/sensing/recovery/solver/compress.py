@@ -13,11 +13,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.heat_line import HeatLine
-from sfumato.sensing.model.operators.heat_plane import HeatPlane
 from sfumato.sensing.model.operators.protocol import Operator, column_chunks
 from sfumato.sensing.recovery.solver.operator_cache import cached
-from sfumato.spaces import Grid
+from sfumato.sensing.recovery.solver.price import HeatOnLine, heat_on_line
 
 CUT = 1e-15
 """Directions below this share of the strongest are rounding."""
@@ -48,18 +46,16 @@ def range_of(operator: Operator) -> Range:
 
 def _find(operator: Operator) -> Range:
     m, n = operator.shape
-    match operator:
-        case HeatLine():
-            return _basis(_line_sample(operator), m)
-        case HeatPlane(space=Grid()):
-            return _basis(_grid_sample(operator), m)
-        case HeatPlane():
-            return _points_range(operator)
-        case _:
-            # Symmetric and positive definite, as exp(-rate L) with every node sensed: it has no kernel.
-            if m * n > LARGE or m <= 2 or operator.symmetric:
-                return Range(None, min(m, n))
-            return _basis(operator.columns(np.arange(n)), m)
+    if (line := heat_on_line(operator)) is not None:
+        return _basis(_line_sample(operator, line), m)
+    if operator.factors is not None:
+        return _basis(_grid_sample(*operator.factors), m)
+    if operator.kernel_width is not None:
+        return _points_range(operator)
+    # Symmetric and positive definite, as exp(-rate L) with every node sensed: it has no kernel.
+    if m * n > LARGE or m <= 2 or operator.symmetric:
+        return Range(None, min(m, n))
+    return _basis(operator.columns(np.arange(n)), m)
 
 
 def _basis(sample: FloatArray, m: int) -> Range:
@@ -81,19 +77,18 @@ def _basis(sample: FloatArray, m: int) -> Range:
     return Range(np.asfortranarray(basis), rank)
 
 
-def _line_sample(operator: HeatLine) -> FloatArray:
+def _line_sample(operator: Operator, line: HeatOnLine) -> FloatArray:
     """Columns at the cells, or at so many Chebyshev points that they span the rest to rounding."""
-    places = operator.space.positions
-    width = math.sqrt(2 * operator.diffusion_time)
-    count = 24 + 8 * (places[-1] - places[0]) / width
+    places = line.places
+    count = 24 + 8 * (places[-1] - places[0]) / line.width
     if places.size <= count or places.size * len(operator.sensors) <= 1 << 13:
         return operator.columns(np.arange(places.size))
     middle, half = (places[-1] + places[0]) / 2, (places[-1] - places[0]) / 2
     points = middle + half * np.cos(np.pi * (np.arange(int(count)) + 0.5) / int(count))
-    return operator.kernel(operator.sensors.positions - points)
+    return line.columns_at(points)
 
 
-def _points_range(operator: HeatPlane) -> Range:
+def _points_range(operator: Operator) -> Range:
     """From every so many-th point where there are many, and from those that turn out not to be spanned."""
     m, n = operator.shape
     cells = np.arange(0, n, max(1, math.ceil(m * n / LARGE)))
@@ -107,7 +102,7 @@ def _points_range(operator: HeatPlane) -> Range:
         cells = np.union1d(cells, outside)
 
 
-def _outside(operator: HeatPlane, basis: FloatArray) -> IntArray:
+def _outside(operator: Operator, basis: FloatArray) -> IntArray:
     """The cells, those furthest out, that read by more than SPANNED of the largest outside a basis."""
     m, n = operator.shape
     left, size = np.empty(n), 0.0
@@ -119,13 +114,13 @@ def _outside(operator: HeatPlane, basis: FloatArray) -> IntArray:
     return out if out.size <= 4 * m else np.sort(out[np.argpartition(-left[out], 4 * m)[: 4 * m]])
 
 
-def _grid_sample(operator: HeatPlane) -> FloatArray:
-    """A small matrix with the range, and the singular values, of the operator on a grid.
+def _grid_sample(columns: FloatArray, rows: FloatArray) -> FloatArray:
+    """A small matrix with the range, and the singular values, of an operator on a grid by its factors.
 
     With the factors E = U S V' and N of columns and rows, the operator is K (V_E x V_N)', where K
     has the products of entries of U_E S_E and U_N S_N; the second factor is orthonormal.
     """
-    east, north = (_scaled(factor) for factor in operator._factors)
+    east, north = _scaled(columns), _scaled(rows)
     weights = np.linalg.norm(east, axis=0)[:, np.newaxis] * np.linalg.norm(north, axis=0)
     a, b = np.nonzero(weights > 1e-17 * weights.max())
     return np.asarray(east[:, a] * north[:, b])

@@ -8,11 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from sfumato._types import LongArray
-from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
+from sfumato.sensing.model.operators.protocol import Diffusion
 from sfumato.sensing.recovery.solver.norms import LONG, LONG_EPS, length
 
 
-def diffuse_long(operator: GraphDiffusion, masses: LongArray) -> tuple[LongArray, float]:
+def diffuse_long(diffusion: Diffusion, masses: LongArray) -> tuple[LongArray, float]:
     """exp(-rate L) times masses, and how far that may be from the truth in length.
 
     A Chebyshev series in S = L / half - 1, |S| <= 1, like that of the operator but in the longest
@@ -22,10 +22,10 @@ def diffuse_long(operator: GraphDiffusion, masses: LongArray) -> tuple[LongArray
     of a row + 4) eps |x|, and a rounding at step j reaches step k multiplied by at most k - j + 1
     (Chebyshev polynomials of the second kind), so (k**2 + k) / 2 in all.
     """
-    half = float(operator.laplacian.diagonal().max())
+    half = float(diffusion.laplacian.diagonal().max())
     if half == 0:
         return masses, 0.0
-    reach = LONG(operator.rate) * LONG(half)
+    reach = LONG(diffusion.rate) * LONG(half)
     terms = 40 + math.ceil(12 * math.sqrt(reach))  # the law has standard deviation sqrt(reach)
     c = np.zeros(terms + 2, dtype=LONG)
     c[terms] = 1e-300
@@ -36,7 +36,7 @@ def diffuse_long(operator: GraphDiffusion, masses: LongArray) -> tuple[LongArray
     c[1:] *= 2
     c /= c.sum()
     c[1::2] *= -1
-    shifted = operator.laplacian.astype(LONG) / LONG(half) - sparse.eye_array(
+    shifted = diffusion.laplacian.astype(LONG) / LONG(half) - sparse.eye_array(
         masses.size, dtype=LONG
     )
     before, now = masses, np.asarray(shifted @ masses)
@@ -44,6 +44,6 @@ def diffuse_long(operator: GraphDiffusion, masses: LongArray) -> tuple[LongArray
     for k in range(2, terms):
         before, now = now, np.asarray(2 * (shifted @ now) - before)
         out += c[k] * now
-    row = int(np.diff(operator.laplacian.indptr).max())
+    row = int(np.diff(diffusion.laplacian.indptr).max())
     each = 2 * (row + 4) * float(reach + np.sqrt(reach)) + 4 * terms
     return out, each * LONG_EPS * float(length(masses))

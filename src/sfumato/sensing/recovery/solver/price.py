@@ -13,9 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
-from sfumato.sensing.model.operators.heat_line import HeatLine
-from sfumato.sensing.model.operators.heat_plane import HeatPlane
+from sfumato.sensing.model.operators.heat import heat
 from sfumato.sensing.model.operators.protocol import Operator, column_chunks
 from sfumato.sensing.recovery.solver.line_price_kernel import (
     HALF,
@@ -24,8 +22,7 @@ from sfumato.sensing.recovery.solver.line_price_kernel import (
     series,
     unsettled,
 )
-from sfumato.sensing.recovery.solver.norms import length
-from sfumato.spaces import Graph, Grid
+from sfumato.spaces import Graph, Grid, Line
 
 SLACK = 1e-11
 """A cell this little above its level is not worth another round."""
@@ -44,16 +41,22 @@ MAX_UNSETTLED = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The cells whose price may reach a level, and their prices; every other cell is below it for certain."""
+    """The cells whose price may reach a level, and their prices; every other cell is below it for certain.
+
+    `off` bounds the length of all errors of the prices where they are those of a diffusion, whose
+    columns are too dear to be priced again; None where columns are.
+    """
 
     cells: IntArray
     values: FloatArray
+    off: float | None = None
 
 
 def prices(operator: Operator, dual: FloatArray, level: float) -> Prices:
     """All prices that may reach a level, from the operator's own columns."""
-    if isinstance(operator, HeatLine):
-        found = _series(operator, dual)
+    line = heat_on_line(operator)
+    if line is not None:
+        found = _series(line, dual)
         if found is not None:
             cells, all_of_them = unsettled(
                 found.coefficients,
@@ -61,42 +64,22 @@ def prices(operator: Operator, dual: FloatArray, level: float) -> Prices:
                 found.first,
                 found.width,
                 found.half,
-                operator.space.positions,
+                line.places,
                 level,
                 MAX_UNSETTLED,
             )
             if all_of_them:
                 return Prices(cells, dual @ operator.columns(cells))
-    if isinstance(operator, GraphDiffusion):
+    rounding = operator.adjoint_rounding(dual, level)
+    if rounding is not None:
         values = operator.adjoint(dual)
-        rounding: FloatArray | float = graph_rounding(operator, dual)
-    elif isinstance(operator, HeatPlane) and isinstance(operator.space, Grid):
-        # From factors at places rounded another way than in columns: by well below 1e-8 of the
-        # sizes.
-        values = operator.adjoint(dual)
-        rounding = 1e-8 * (operator.adjoint(np.abs(dual)) + level)
     else:
         values, sizes = _priced_columns(operator, dual)
         # Off by (m + 2) units of all that was added up [higham02, sec. 3.1].
         rounding = 2 * (dual.size + 2) * EPS * (sizes + level)
     cells = np.flatnonzero(~(values + rounding < level))
-    return Prices(cells, values[cells])
-
-
-def graph_rounding(operator: GraphDiffusion, z: FloatArray) -> float:
-    """A bound on the length of all rounding errors of the prices on a graph.
-
-    A step of the recurrence on x, in a matrix S of norm 1, rounds by at most (entries of a row + 4)
-    EPS |x|; the error of step j reaches step k multiplied by at most k - j + 1 (Chebyshev
-    polynomials of the second kind), so by k**2 in all, and the coefficients are a law on k with
-    mean square reach = rate half.
-    """
-    half, coefficients = operator._series
-    reach = operator.rate * half
-    row = int(np.diff(operator.laplacian.indptr).max())
-    shared = math.sqrt(int(np.bincount(operator.nodes).max()))  # sensors on one node add up there
-    steps = 2 * (row + 4) * (reach + math.sqrt(reach)) + coefficients.size + 64
-    return steps * EPS * shared * float(length(z))
+    off = rounding if operator.diffusion is not None and isinstance(rounding, float) else None
+    return Prices(cells, values[cells], off)
 
 
 def _priced_columns(operator: Operator, dual: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -112,15 +95,16 @@ def _priced_columns(operator: Operator, dual: FloatArray) -> tuple[FloatArray, F
 
 def worth_adding(operator: Operator, dual: FloatArray, level: float, known: IntArray) -> IntArray:
     """Cells above a level and not known yet, a few dozen of the best; none only where there are none."""
-    if isinstance(operator, HeatLine):
-        found = _series(operator, dual)
+    line = heat_on_line(operator)
+    if line is not None:
+        found = _series(line, dual)
         if found is not None:
             tips: IntArray = peaks(
                 found.coefficients,
                 found.first,
                 found.width,
                 found.half,
-                operator.space.positions,
+                line.places,
                 level,
                 SLACK,
             )
@@ -161,7 +145,8 @@ def _peaks(operator: Operator, values: FloatArray) -> npt.NDArray[np.bool_]:
     if isinstance(space, Graph):
         # The Laplacian is at hand on a diffusion; that a node is its own neighbor there changes
         # nothing.
-        around = operator.laplacian if isinstance(operator, GraphDiffusion) else space.adjacency()
+        diffusion = operator.diffusion
+        around = space.adjacency() if diffusion is None else diffusion.laplacian
         highest = np.full(space.size, -np.inf)
         linked = np.flatnonzero(np.diff(around.indptr))  # a lone node has no neighbor
         highest[linked] = np.maximum.reduceat(values[around.indices], around.indptr[linked])
@@ -174,10 +159,35 @@ def _peaks(operator: Operator, values: FloatArray) -> npt.NDArray[np.bool_]:
     return np.ones(values.size, dtype=bool)
 
 
-def _pieces(operator: HeatLine) -> tuple[float, float, int, float] | None:
+@dataclass(frozen=True, slots=True)
+class HeatOnLine:
+    """Heat on a line: places of cells and of sensors, and the diffusion time."""
+
+    places: FloatArray
+    sensors: FloatArray
+    time: float
+
+    @property
+    def width(self) -> float:
+        """The deviation of the kernel."""
+        return math.sqrt(2 * self.time)
+
+    def columns_at(self, places: FloatArray) -> FloatArray:
+        """What a unit at each of these places reads, at cells or between them."""
+        return heat(self.sensors[:, np.newaxis] - places, self.time)
+
+
+def heat_on_line(operator: Operator) -> HeatOnLine | None:
+    """The operator as heat on a line, if it says that it is."""
+    space, time = operator.space, operator.time
+    if operator.kernel_width is None or time is None or not isinstance(space, Line):
+        return None
+    return HeatOnLine(space.positions, operator.sensors.positions[:, 0], time)
+
+
+def _pieces(line: HeatOnLine) -> tuple[float, float, int, float] | None:
     """First place, width w, number of pieces and half of one in units of w; None where that is more work."""
-    places = operator.space.positions
-    width = math.sqrt(2 * operator.diffusion_time)
+    places, width = line.places, line.width
     length = float(places[-1] - places[0]) / width
     count = max(1, math.ceil(length / (2 * HALF)))
     return (
@@ -196,15 +206,14 @@ class _Series:
     half: float
 
 
-def _series(operator: HeatLine, dual: FloatArray) -> _Series | None:
+def _series(line: HeatOnLine, dual: FloatArray) -> _Series | None:
     """None where looking at every cell is less work, or sensors far away weigh too much to be left out."""
-    pieces = _pieces(operator)
+    pieces = _pieces(line)
     if pieces is None:
         return None
     first, width, _, half = pieces
-    if np.abs(dual).sum() * operator.kernel(np.zeros(1))[0] * LEFT_OUT > MAX_LEFT_OUT:
+    if np.abs(dual).sum() * heat(np.zeros(1), line.time)[0] * LEFT_OUT > MAX_LEFT_OUT:
         return None
-    places = operator.sensors.positions[:, 0]
-    order = np.argsort(places)
-    coefficients, errors = series(places[order], dual[order], *pieces)
+    order = np.argsort(line.sensors)
+    coefficients, errors = series(line.sensors[order], dual[order], *pieces)
     return _Series(coefficients, errors, first, width, half) if errors.max() <= MAX_ERROR else None

@@ -451,7 +451,9 @@ def test_kinds_are_not_taken_twice() -> None:
     for kind in ("heat", "matrix", "graph-diffusion"):
         with (
             mock.patch.object(Other, "kind", kind),
-            pytest.raises(InvalidParameter, match="already; choose another name; nothing was registered"),
+            pytest.raises(
+                InvalidParameter, match="already; choose another name; nothing was registered"
+            ),
         ):
             register_operator(Other)
     with (

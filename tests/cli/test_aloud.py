@@ -36,7 +36,8 @@ OTHERS = """
     cities claim columns command communities confidence config connection count coverage curves data delimiter
     details device diffusion_time dry_run edges end engine estimator family fit graph grid h3_resolution image
     inputs install_completion json k key kind labels largest_part layout ledger length levels line mass masses
-    matrix method methods metric model most mouth_to_mouth n name neighbors nodes normalize note on out outer
+    matrix method methods metric model most mouth_to_mouth n name neighbors nodes normalize note on operator
+    operator_option out outer
     outputs over pair pairs places plane plot proximity quick quiet radius rate readings relation report runs
     samples seed sensors show_completion sigma site some source sources space specification speed start step
     strength swapped time time_zone title top trials unit upper user users values version want weight

@@ -1,11 +1,13 @@
 """How far three jobs walk: files and functions of the package that one map, one recovery and one audit touch.
 
-Counted, not timed: `python benchmarks/walks.py`. Functions that numba compiles do not show.
+Counted, not timed: `python benchmarks/walks.py`, with `--list` to name the files. Functions that
+numba compiles do not show; the body of a class, which runs when its file is loaded, is no function.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import sys
@@ -48,7 +50,8 @@ def walked(call: Callable[[], Any]) -> tuple[set[str], set[tuple[str, str]]]:
 
     def entered(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(house) and code.co_name[0] != "<":
+        named = code.co_flags & inspect.CO_OPTIMIZED and code.co_name[0] != "<"
+        if event == "call" and named and code.co_filename.startswith(house):
             files.add(code.co_filename)
             functions.add((code.co_filename, code.co_qualname))
 
@@ -80,6 +83,10 @@ def main() -> None:
                 command(line)
             files, functions = walked(partial(command, last))
             print(f"| {name} | {len(files)} | {len(functions)} |")
+            if "--list" in sys.argv:
+                for file in sorted(files):
+                    entered = sorted(function for inside, function in functions if inside == file)
+                    print(f"    {file.rpartition('sfumato/')[2]}: {', '.join(entered)}")
 
 
 if __name__ == "__main__":

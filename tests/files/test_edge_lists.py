@@ -126,6 +126,21 @@ def test_json_files_are_refused_in_one_shape() -> None:
         ("t.json", b"\xff", "t.json is not a whole thing: it is no text; nothing was run"),
         ("j.json", b"{", "j.json is not a whole thing: it is no JSON; nothing was run"),
         ("d.json", b"[" * 100_000, "d.json is not a whole thing: it is no JSON; nothing was run"),
+        (
+            "n.json",
+            b"[NaN]",
+            "n.json is not a whole thing: NaN is no number in JSON; nothing was run",
+        ),
+        (
+            "i.json",
+            b"-Infinity",
+            "i.json is not a whole thing: -Infinity is no number in JSON; nothing was run",
+        ),
+        (
+            "t.json",
+            b'[{"a": 1, "a": 2}]',
+            "t.json is not a whole thing: it has 'a' twice; nothing was run",
+        ),
     ]:
         if data is not None:
             Path(name).write_bytes(data)

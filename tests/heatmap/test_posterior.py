@@ -9,6 +9,7 @@ from scipy import stats
 from tests.chance import LEVEL
 
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.inference import posterior
 from sfumato.heatmap.inference.cascade import MASSES, SHAPES, fit_mixture, mixed, usual_mixture
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import CountsPosterior, _first_fit, rough_masses
@@ -107,10 +108,8 @@ def test_sixteen_draws_are_near_the_mean(name: str) -> None:
     """Within a third of a deviation of the posterior: a mean of 16 drawn by chance would be a quarter off."""
     fit = _first_fit(CASES[name])
     found, wanted = (fit.laid_out(fit.mean(draws), 1) for draws in (16, 512))
-    maps = [
-        fit.laid_out(fit.drawn(total, fit.uniforms(at), np.zeros(fit.tree.first.size)), 1)
-        for at, total in enumerate(fit.totals(200))
-    ]
+    drawn = fit.drawn(fit.totals(200), np.arange(200))
+    maps = [fit.laid_out(mass, 1) for mass in drawn]
     assert (np.abs(found - wanted) <= np.std(maps, axis=0) / 3).all()
 
 
@@ -129,14 +128,8 @@ def test_the_truth_has_an_even_rank_among_the_maps(factor: float, rng: RNG) -> N
         rows = [(0, 0, float(totals[run] + rng.laplace(0, 4)), 4 * factor)]
         rows += [(1, k, float(truth[1][run, k] + rng.laplace(0, 3)), 3 * factor) for k in range(4)]
         fit = _first_fit(counts_of(rows))
-        seen = np.array(
-            [
-                fit.laid_out(
-                    fit.drawn(total, fit.uniforms(number), np.zeros(fit.tree.first.size)), 1
-                )[0]
-                for number, total in enumerate(rng.permutation(fit.totals(draws)))
-            ]
-        )
+        drawn = fit.drawn(rng.permutation(fit.totals(draws)), np.arange(draws))
+        seen = np.array([fit.laid_out(mass, 1)[0] for mass in drawn])
         ranks.append(int((seen + 1e-9 * rng.random(draws) < truth[1][run, 0]).sum()))
     observed = np.bincount(np.array(ranks) // 2, minlength=9)
     p = float(stats.chisquare(observed).pvalue)
@@ -157,6 +150,36 @@ def test_maps_of_several_groups_are_looked_at_apart(rng: RNG) -> None:
             if code >> 2 * level == group
         ]
         assert found[group] == pytest.approx(rough_masses(counts_of(mine), 2, np.arange(16)))
+
+
+@pytest.mark.golden
+def test_known_counts_have_known_maps() -> None:
+    """Integers that these maps had when each was drawn by itself; libraries may differ in their last bits."""
+    rows = [(0, 0, 30.0, 2.0), *((1, k, v, 1.5) for k, v in enumerate((19.0, -1.0, 4.0, 9.0)))]
+    rows += [(2, k, v, 1.0) for k, v in enumerate((14.0, 2.0, 0.0, 1.0))]
+    found = CountsPosterior(counts_of(rows))
+    maps = [np.rint(1e6 * found.maps(200, level)).astype(np.int64) for level in (3, 1)]
+    assert maps[0][0, 0].tolist() == [11662023, 2704939, 0, 0, 4, 3, 0, 0]
+    assert maps[0][199, 0].tolist() == [5243760, 7580464, 297837, 889358, 0, 0, 0, 0]
+    assert maps[1][57].tolist() == [[17190276, 12452], [3312629, 8853941]]
+    means = np.rint(1e6 * found.means(1)).astype(np.int64)
+    assert means.tolist() == [17195229, 198811, 4201052, 8669208]
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("at_once", [1, 70, 2**20])
+def test_maps_are_the_same_however_many_are_worked_on_at_once(
+    at_once: int, monkeypatch: pytest.MonkeyPatch, rng: RNG
+) -> None:
+    """Alone, a few, all; kept from another level or drawn again."""
+    rows = [(2, k, float(rng.laplace(8, 3)), 2.0) for k in range(16)]
+    wanted = CountsPosterior(counts_of(rows)).maps(7, 4)
+    monkeypatch.setattr(posterior, "AT_ONCE", at_once)
+    found = CountsPosterior(counts_of(rows))
+    coarse = found.maps(7, 3)
+    assert (found.maps(7, 4) == wanted).all()
+    assert coarse == pytest.approx(wanted.reshape(7, 8, 2, 8, 2).sum(axis=(2, 4)), abs=1e-6)
+    assert (found.maps(3, 4) != wanted[:3]).any()  # other totals: quantiles of 3, not of 7
 
 
 @pytest.mark.unit

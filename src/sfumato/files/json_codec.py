@@ -24,7 +24,7 @@ def read_json(path: str | Path, what: str, *, undone: str = "") -> Any:
         The data: dictionaries, lists, strings, numbers, booleans and None.
 
     Raises:
-        InvalidInput: The file cannot be read, is no text or is no JSON.
+        InvalidInput: The file cannot be read, is no text or is not what `parse_json` takes.
 
     """
     try:
@@ -49,13 +49,34 @@ def parse_json(text: str, what: str, *, path: str | Path = "", undone: str = "")
         The data.
 
     Raises:
-        InvalidInput: The text is no JSON, or too deep.
+        InvalidInput: The text is no JSON or too deep, an object has a name twice, or a number is
+            NaN or Infinity, which JSON does not have.
 
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+    except _Refused as problem:
+        raise InvalidInput(_ended(f"{_not(path, what)}: {problem}", undone)) from None
     except (ValueError, RecursionError):
         raise InvalidInput(_ended(f"{_not(path, what)}: it is no JSON", undone)) from None
+
+
+class _Refused(ValueError):
+    """Python reads it, and JSON has no such thing."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; of two values of one name readers take one or the other, and a signature holds for either."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise _Refused(f"it has {twice[:80]!r} twice")
+    return found
+
+
+def _no_number(text: str) -> Any:
+    raise _Refused(f"{text} is no number in JSON")
 
 
 def write_json(

@@ -13,8 +13,15 @@ from sfumato.privacy import UNITS, Bound, Guarded
 from sfumato.privacy.ledger import Source
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import MAX_CAP, Columns, check_columns
-from sfumato.records.keys import group_key, user_key
-from sfumato.records.numbers import as_double, double, finite, types_are_hints, without_underflow
+from sfumato.records.fields import (
+    as_double,
+    double,
+    finite,
+    group_key,
+    types_are_hints,
+    user_key,
+    without_underflow,
+)
 from sfumato.records.periods import Periods, bounded_for, in_periods
 from sfumato.records.quiet import quietly
 from sfumato.spaces import Area, Grid

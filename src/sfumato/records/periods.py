@@ -14,7 +14,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy.accounting import Clock, period_of
 from sfumato.records.collations import without_collation
 from sfumato.records.columns import Columns
-from sfumato.records.numbers import types_are_hints
+from sfumato.records.fields import types_are_hints
 
 Unit = Literal["hour", "day", "week", "month"]
 

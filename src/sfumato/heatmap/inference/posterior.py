@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.ndimage import gaussian_filter
 
 from sfumato._types import FloatArray, IntArray
@@ -20,7 +19,6 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.inference import posterior_kernel as kernel
 from sfumato.heatmap.inference.bounded import counted_tiles
 from sfumato.heatmap.inference.cascade import (
-    MASSES,
     Shares,
     by_shape,
     fit_mixture,
@@ -40,50 +38,18 @@ PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 5
 # Points and bins of a first pass: half as many are enough to choose among a few levels, shapes or
 # centers.
 ROUGH = 10
+# Numbers that are worked on at once, and that are kept of maps: 8 MB of them.
+AT_ONCE = 2**20
 # No picture of a posterior is finer: below, mass is spread evenly.
 FINEST = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tree:
-    """Nodes from the root on: binary depth and code of each, the first child, and what was counted."""
+class _Tree(kernel.Nodes):
+    """The same nodes with the binary depth and the code of each."""
 
     depth: IntArray
     code: IntArray
-    first: IntArray
-    center: FloatArray
-    guess: FloatArray
-    spread: FloatArray
-    kinds: npt.NDArray[np.int8]
-    values: FloatArray
-    scales: FloatArray
-    low: FloatArray
-    high: FloatArray
-    table: FloatArray
-    filled: npt.NDArray[np.bool_]
-
-    @property
-    def shape(self) -> tuple[npt.NDArray[np.generic], ...]:
-        """What the kernel calls a tree."""
-        return (
-            self.first,
-            self.center,
-            self.guess,
-            self.spread,
-            self.kinds,
-            self.values,
-            self.scales,
-        )
-
-    @property
-    def tables(self) -> tuple[npt.NDArray[np.generic], ...]:
-        """What the kernel calls tables."""
-        return self.low, self.high, self.table, self.filled
-
-    @property
-    def bins(self) -> int:
-        """In how many bins a share is integrated: as many as a table has points."""
-        return int(self.table.shape[1])
 
     def level(self, level: int) -> IntArray:
         """Where the cells of a level are among the nodes."""
@@ -105,6 +71,7 @@ class CountsPosterior:
             )
         self.counts = counts
         self.mean_is_map = mean_is_map
+        self._kept: dict[int, FloatArray] = {}
 
     @property
     def noise_scale(self) -> float | None:
@@ -118,6 +85,15 @@ class CountsPosterior:
     @cached_property
     def _fit(self) -> _Fit:
         return _fitted(self.counts)
+
+    def _masses(self, count: int, numbers: IntArray) -> FloatArray:
+        """Of `count` maps these ones [map, node]; kept if they are few, for pictures of other levels."""
+        if count * self._fit.tree.first.size > AT_ONCE:
+            return self._fit.drawn(self._fit.totals(count)[numbers], numbers)
+        if count not in self._kept:
+            every = np.arange(count)
+            self._kept = {count: self._fit.drawn(self._fit.totals(count), every)}
+        return self._kept[count][numbers]
 
     @cached_property
     def _mean(self) -> FloatArray:
@@ -136,14 +112,16 @@ class CountsPosterior:
         if count < 1:
             raise InvalidParameter(f"at least one map can be drawn, got {count}; none was")
         fit, grid = self._fit, Grid(FINEST).at_level(_seen(level))
-        ignored = np.zeros(fit.tree.first.size)
-        totals = fit.totals(count)
         # Surroundings are those of the mean map: one blur a level, not one a map.
         centers = [_centers(fit.laid_out(self._mean, at), at) for at in range(level)]
         found = np.empty((count, grid.side, grid.side))
-        for number in range(count):
-            mass = fit.drawn(totals[number], fit.uniforms(number), ignored)
-            found[number] = grid.image(fit.scattered(mass, centers, number))
+        some = max(1, AT_ONCE // max(fit.tree.first.size, grid.size))
+        for begin in range(0, count, some):
+            numbers = np.arange(begin, min(begin + some, count))
+            for at, cells in zip(
+                numbers, fit.scattered(self._masses(count, numbers), centers, numbers), strict=True
+            ):
+                found[at] = grid.image(cells)
         return found
 
 
@@ -169,33 +147,29 @@ class _Fit:
         The numbers of a node turn round the circle from draw to draw, by steps that no two depths
         share: they cover it more evenly than chance would.
         """
+        starts, steps = self.uniforms(np.arange(1)), np.sqrt(PRIMES)[self.tree.depth]
+        uniforms = (starts + np.arange(draws)[:, None] * steps) % 1.0
+        _, given = kernel.descend(self.tree, self.shares, self.totals(draws), uniforms)
         mean = np.zeros(self.tree.first.size)
-        starts, steps = self.uniforms(0), np.sqrt(PRIMES)[self.tree.depth]
-        for number, total in enumerate(self.totals(draws)):
-            mean[0] += self.drawn(total, (starts + number * steps) % 1.0, mean)[0]
+        for one in given:
+            mean += one
         mean /= draws
-        kernel.agree(self.tree.first, mean)
+        kernel.agree(self.tree, mean)
         return mean
 
-    def drawn(self, total: float, uniforms: FloatArray, mean: FloatArray) -> FloatArray:
-        """The masses of all nodes in one map of this total; adds to `mean` what each has given its parent."""
-        mass = np.zeros(self.tree.first.size)
-        mass[0] = total
-        kernel.descend(
-            self.tree.shape, self.tree.tables, self.shares.below, self.shares.part, np.array(MASSES),
-            uniforms, mass, mean,
-        )  # fmt: skip
-        return mass
+    def drawn(self, totals: FloatArray, numbers: IntArray) -> FloatArray:
+        """The masses of all nodes in maps of these totals [map, node]."""
+        return kernel.descend(self.tree, self.shares, totals, self.uniforms(numbers))[0]
 
     def totals(self, count: int) -> FloatArray:
         """Evenly spaced quantiles of the whole mass."""
-        points, weights = kernel.totals(0, self.tree.shape, self.tree.tables)
+        points, weights = (one[0] for one in kernel.totals(self.tree, self.shares, 1))
         reached = np.cumsum(weights) - weights / 2
         return np.asarray(np.interp((np.arange(count) + 0.5) / count, reached, points))
 
-    def uniforms(self, number: int) -> FloatArray:
-        """A number in (0, 1) for each node that depends on the counts and on `number` alone."""
-        return np.asarray(kernel.uniforms(self.seed, number, self.tree.first.size))
+    def uniforms(self, numbers: IntArray) -> FloatArray:
+        """A number in (0, 1) for each node of each map that depends on the counts and on its `number` alone."""
+        return kernel.uniform(self.seed, numbers, np.arange(self.tree.first.size))
 
     def laid_out(self, mass: FloatArray, level: int) -> FloatArray:
         """A level's masses; where nothing was counted a cell is split as its surroundings say."""
@@ -206,24 +180,16 @@ class _Fit:
             now[self.tree.code[here]] = mass[here]
         return now
 
-    def scattered(self, mass: FloatArray, centers: list[FloatArray], number: int) -> FloatArray:
-        """All cells of the level below the last centers; the prior splits what was not counted."""
-        now = mass[:1]
-        for at in range(len(centers)):
-            below = np.empty(4 * now.size)
-            kernel.scatter(
-                now,
-                centers[at],
-                self.shares.below,
-                np.array(MASSES),
-                self.seed,
-                number,
-                at + 1,
-                below,
-            )
-            here = self.tree.level(at + 1)
-            below[self.tree.code[here]] = mass[here]
-            now = below
+    def scattered(
+        self, masses: FloatArray, centers: list[FloatArray], numbers: IntArray
+    ) -> FloatArray:
+        """All cells of the level below the last centers [map, cell]; the prior splits what was not counted."""
+        now = masses[:, :1]
+        for at, here in enumerate(centers):
+            cells = (at + 1 << 40) + 4 * np.arange(now.shape[1]) + np.arange(3)[:, None]
+            now = kernel.scatter(now, here, self.shares, kernel.uniform(self.seed, numbers, cells))
+            counted = self.tree.level(at + 1)
+            now[:, self.tree.code[counted]] = masses[:, counted]
         return now
 
 
@@ -244,39 +210,23 @@ def _fitted(counts: NoisyCounts) -> _Fit:
     tree, rough = first.tree, _rough(first)
     for level in range(counts.finest):
         _center(tree, first.laid_out(rough, level), level)
-    found = np.zeros((tree.first.size, by_shape().below.shape[0]))
-    kernel.evidence(
-        tree.shape, tree.tables, by_shape().below, by_shape().part, rough, found, tree.bins
-    )
-    split = tree.first >= 0
-    shares = mixed(fit_mixture(found[split], rough[split]))
+    found, split = kernel.evidence(tree, by_shape(), rough), tree.first >= 0
+    shares = mixed(fit_mixture(found, rough[split]))
     tree = replace(tree, table=np.zeros((tree.first.size, kernel.POINTS)))
-    _fill(tree, shares)
+    kernel.upward(tree, shares)
     return _Fit(tree, shares, first.seed)
 
 
 def _first_fit(counts: NoisyCounts, points: int = POINTS) -> _Fit:
     tree, shares = _grown(counts, points), usual_shares()
-    _fill(tree, shares)
+    kernel.upward(tree, shares)
     digest = hashlib.sha256(counts.values.tobytes() + counts.codes.tobytes()).digest()
     return _Fit(tree, shares, int.from_bytes(digest[:7], "big"))
 
 
 def _rough(fit: _Fit) -> FloatArray:
     """The expected mass of each node, given the expected mass of its parent."""
-    mass = np.zeros(fit.tree.first.size)
-    roots = int((fit.tree.depth == 0).sum())
-    kernel.expect_totals(roots, fit.tree.shape, fit.tree.tables, mass)
-    kernel.expect(
-        fit.tree.shape,
-        fit.tree.tables,
-        fit.shares.below,
-        fit.shares.part,
-        np.array(MASSES),
-        mass,
-        fit.tree.bins,
-    )
-    return mass
+    return kernel.expect(fit.tree, fit.shares, int((fit.tree.depth == 0).sum()))
 
 
 def _grown(counts: NoisyCounts, points: int) -> _Tree:
@@ -352,15 +302,10 @@ def _counted(
     # No cell has many times more than its map.
     most = 3 * np.maximum(guess[roots], 1.0) + 10 * np.minimum(spread[roots], 1e6)
     high = np.maximum(np.minimum(high, most), low + 1e-3)
-    return _Tree(
-        depth, code, first, np.full(size, 0.5), guess, spread, kinds, values, scales, low, high,
-        np.zeros((size, points)), np.zeros(size, dtype=np.bool_),
-    )  # fmt: skip
-
-
-def _fill(tree: _Tree, shares: Shares) -> None:
-    tree.filled[:] = False
-    kernel.upward(tree.shape, tree.tables, shares.below, shares.part, np.array(MASSES), tree.bins)
+    # In the order of the columns CENTER, GUESS, SPREAD, LOW, HIGH and COUNTS of the kernel.
+    told = np.stack([kinds, values, scales], axis=2).reshape(size, -1)
+    facts = np.column_stack([np.full(size, 0.5), guess, spread, low, high, told])
+    return _Tree(first, facts, np.zeros((size, points)), depth, code)
 
 
 def _centers(masses: FloatArray, level: int) -> FloatArray:
@@ -390,5 +335,5 @@ def _center(tree: _Tree, masses: FloatArray, level: int) -> None:
     """Center the splits of a level's cells, and those of their halves."""
     centers = _centers(masses, level)
     here, halves = tree.level(level), np.flatnonzero(tree.depth == 2 * level + 1)
-    tree.center[here] = centers[tree.code[here], 0]
-    tree.center[halves] = centers[tree.code[halves] >> 1, 1 + (tree.code[halves] & 1)]
+    tree.facts[here, kernel.CENTER] = centers[tree.code[here], 0]
+    tree.facts[halves, kernel.CENTER] = centers[tree.code[halves] >> 1, 1 + (tree.code[halves] & 1)]

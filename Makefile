@@ -44,8 +44,11 @@ lint: setup  ## ruff: rules and format
 types: setup  ## mypy --strict
 	@$(BIN)/mypy
 
-test: setup system lint types  ## everything that decides: lint, types, tests, doctests, README
-	@$(BIN)/pytest -n 2 --dist worksteal -q
+# Types take one core for a minute, and the tests leave that much of two idle.
+test: setup system lint  ## everything that decides: lint, types, tests, doctests, README
+	@mkdir -p .mypy_cache; $(BIN)/mypy >.mypy_cache/said 2>&1 & types=$$!; \
+	  $(BIN)/pytest -n 2 --dist worksteal -q; tests=$$?; \
+	  wait $$types && exit $$tests || { cat .mypy_cache/said; exit 1; }
 
 demo: setup  ## a small private release, drawn in demo/
 	@$(BIN)/sfumato demo --out demo

@@ -12,6 +12,11 @@ from pyarrow import parquet
 from tests.docs.test_readme import broken, ours, steps
 
 from sfumato.heatmap import check_ins
+from sfumato.heatmap.export.formats import FORMATS
+from sfumato.heatmap.methods.registry import METHODS
+from sfumato.records.engines.registry import ENGINES
+from sfumato.sensing.model.operators.registry import OPERATORS
+from sfumato.sensing.recovery.estimators.registry import ESTIMATORS
 
 pytestmark = pytest.mark.docs
 
@@ -30,9 +35,17 @@ class Fenced(doctest.DocTestParser):
 def sessions(page: Path) -> doctest.TestResults:
     """Run all sessions of a page, one after the other, in one namespace."""
     flags = doctest.ELLIPSIS | doctest.REPORT_NDIFF
-    return doctest.testfile(
-        str(page), module_relative=False, optionflags=flags, parser=Fenced(), encoding="utf-8"
-    )
+    registries = (ENGINES, ESTIMATORS, FORMATS, METHODS, OPERATORS)
+    before = [dict(registry.added) for registry in registries]
+    try:
+        return doctest.testfile(
+            str(page), module_relative=False, optionflags=flags, parser=Fenced(), encoding="utf-8"
+        )
+    finally:
+        # What a page registers is the page's: a later test in this process is to find none of it.
+        for registry, added in zip(registries, before, strict=True):
+            registry.added.clear()
+            registry.added.update(added)
 
 
 def named(page: Path) -> str:
@@ -96,6 +109,20 @@ def test_a_false_session_fails(
     (tmp_path / "page.md").write_text(f"```python\n{session}\n```\n")
     assert sessions(tmp_path / "page.md").failed == 1
     assert "Failed example" in capsys.readouterr().out
+
+
+def test_what_a_page_registers_ends_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = """\
+>>> from sfumato.sensing.recovery.estimators.registry import ESTIMATORS
+>>> ESTIMATORS.add("of a page", object())
+>>> "of a page" in ESTIMATORS.names()
+True
+"""
+    (tmp_path / "page.md").write_text(f"```python\n{session}```\n")
+    assert not sessions(tmp_path / "page.md").failed, capsys.readouterr().out
+    assert "of a page" not in ESTIMATORS.names()
 
 
 def test_a_fence_is_not_printed(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from .cells import CellSums, bound_of_sums, guard_sums
 from .columns import Columns
 from .engines.protocol import RowEngine
 from .engines.registry import engine_names, register_engine
-from .numbers import as_double
+from .fields import as_double
 from .periods import Periods
 from .quiet import quietly
 from .sources import Engine, open_table

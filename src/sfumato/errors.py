@@ -3,6 +3,7 @@
     SfumatoError
     ├── InvalidParameter   (ValueError)   an argument breaks a stated rule
     ├── InvalidInput       (ValueError)   a file or table cannot be read as what it should be
+    │   └── ExistsAlready                 a file of that name is there, and is kept
     ├── NotComparable      (TypeError)    a loss cannot be expressed in the terms asked for
     ├── Unguarded          (TypeError)    private data was about to leave without the ledger
     ├── NoiseExhausted                    a keyed stream has no unused counter left
@@ -31,6 +32,10 @@ class InvalidParameter(SfumatoError, ValueError):
 
 class InvalidInput(SfumatoError, ValueError):
     """A file or table cannot be read as what it should be."""
+
+
+class ExistsAlready(InvalidInput):
+    """A file of that name is there, and is kept."""
 
 
 class NotComparable(SfumatoError, TypeError):

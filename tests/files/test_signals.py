@@ -129,7 +129,9 @@ def test_signals_are_as_they_were_afterwards(tmp_path: Path) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         folder, remove = scratch_folder()
         write_file(tmp_path / "b", "b")
-        assert signal.getsignal(signal.SIGTERM) is leftovers._end  # the folder is still there
+        assert (
+            signal.getsignal(signal.SIGTERM) is leftovers.end_by_signal
+        )  # the folder is still there
         remove()
         assert not folder.exists()
         assert not leftovers._noted

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.console import FAILED, Json, Quiet, fail, say, sentences, show
+from sfumato.cli.console import Json, Quiet, fail, say, sentences, show
+from sfumato.cli.endings import FAILED
 from sfumato.errors import InvalidParameter, LedgerDamaged, LedgerMismatch
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from .geojson import (
     read_features,
 )
 from .json_codec import decoding, parse_json, read_json, write_json
-from .leftovers import scratch_folder
+from .leftovers import end_by_signal, scratch_folder
 from .outputs import check_outputs, keep_paid
 from .tables import Rows, column_of, has_column, numbers_of, read_rows, unique_names, write_table
 
@@ -42,6 +42,7 @@ __all__ = [
     "draft_beside",
     "drafted",
     "drafts_beside",
+    "end_by_signal",
     "features_of",
     "has_column",
     "keep_paid",

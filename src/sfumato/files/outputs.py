@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
 
 
 def check_outputs(
@@ -40,7 +40,9 @@ def check_outputs(
         if path.resolve() in inputs:
             raise InvalidInput(f"{path} is read by this command and is kept; choose another file")
         if path.is_dir() or (os.path.lexists(path) and not overwrite):
-            raise InvalidInput(f"{path} exists already and is kept; nothing was charged or written")
+            raise ExistsAlready(
+                f"{path} exists already and is kept; nothing was charged or written"
+            )
         if not path.parent.is_dir():
             raise InvalidInput(f"the folder of {path} must exist; nothing was charged or written")
         if not os.access(path.parent, os.W_OK):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidParameter
 from sfumato.files import write_table
 from sfumato.graphon.blocks import Blocks
 from sfumato.graphon.cut_distance import distance
@@ -286,7 +286,7 @@ def write_network(drawn: Sampled, folder: str | Path) -> NetworkFiles:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise InvalidInput(f"{folder} exists already and is kept; choose a new folder") from None
+        raise ExistsAlready(f"{folder} exists already and is kept; choose a new folder") from None
     files = NetworkFiles(folder / "edges.csv", folder / "blocks.csv")
     write_table(files.edges, ["u", "v"], drawn.network.edges.tolist())
     write_table(files.blocks, ["node", "block"], enumerate(drawn.labels.tolist()))

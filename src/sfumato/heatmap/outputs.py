@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
 from sfumato.heatmap.export.formats import (
     WriteOptions,
     check_outputs,
@@ -129,7 +129,7 @@ def check_output(
             f"the folder of {path} must be there to write to; nothing was written"
         )
     if path.is_dir() or (os.path.lexists(path) and not overwrite):
-        raise InvalidParameter(f"{path} exists already and is kept; nothing was written")
+        raise ExistsAlready(f"{path} exists already and is kept; nothing was written")
 
 
 def write_maps(

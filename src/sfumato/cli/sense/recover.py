@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 import typer
 
-from sfumato.cli.console import FAILED, Json, Quiet, fail, sentences, show, working
+from sfumato.cli.console import Json, Quiet, fail, sentences, show, working
+from sfumato.cli.endings import FAILED
 from sfumato.errors import InvalidParameter, SfumatoError
 from sfumato.files import check_outputs, write_file
 

@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.sense.recover import options_named, shown, watching
-from sfumato.errors import InvalidInput
+from sfumato.errors import ExistsAlready
 from sfumato.files import check_outputs, write_file, write_table
 
 whisper = typer.Typer(
@@ -259,7 +259,7 @@ def simulate(
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise InvalidInput(f"{folder} exists already and is kept; choose a new folder") from None
+        raise ExistsAlready(f"{folder} exists already and is kept; choose a new folder") from None
     files = {}
     for name, (header, rows) in made.tables().items():
         files[name] = str(folder / f"{name}.csv")

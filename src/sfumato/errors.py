@@ -14,6 +14,8 @@
         ├── BudgetExceeded                the budget does not allow it; nothing was read or released
         ├── LedgerMismatch                the ledger accounts for another source, unit or neighbor relation
         ├── LedgerBusy                    another process holds the ledger
+        ├── LedgerClosed                  the ledger was closed, or moved, and pays for nothing
+        ├── ReleasedAlready               a release that is made once was made
         └── LedgerDamaged                 the file is not a whole, unedited ledger
 
 A message states the rule, then the value, then what was *not* done.
@@ -76,6 +78,23 @@ class LedgerMismatch(LedgerError):
 
 class LedgerBusy(LedgerError):
     """Another process holds the ledger."""
+
+
+class LedgerClosed(LedgerError):
+    """The ledger was closed, or moved elsewhere, and pays for nothing any more."""
+
+
+class ReleasedAlready(LedgerError):
+    """A release that is made once was made; nothing was charged again.
+
+    Attributes:
+        number: The entry that paid for it.
+
+    """
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number
 
 
 class LedgerDamaged(LedgerError):

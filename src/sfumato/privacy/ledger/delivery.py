@@ -81,10 +81,10 @@ def _once(ledger: Ledger, key: str, request: str) -> Entry | None:
     return made
 
 
-def keep(ledger: Ledger, handle: int, drawn: Release[Any]) -> None:
+def keep(ledger: Ledger, handle: int, drawn: Release[Any], attached: Any) -> None:
     """Write values beside the ledger, and that they were drawn into it, before anybody sees them."""
     try:
-        digest = store.keep(handle, drawn)
+        digest = store.keep(handle, drawn, attached)
     except OSError as problem:
         raise LedgerError(
             f"entry {drawn.entry.number} of {ledger.path} is charged; its values could not be kept "

@@ -148,6 +148,7 @@ class Ledger:
         request: Any = None,
         once: str = "",
         other_table: bool = False,
+        attach: Callable[[Release[U]], Any] | None = None,
     ) -> Release[U]:
         """Pay for a mechanism, then run it on private data.
 
@@ -168,9 +169,11 @@ class Ledger:
             note: A line for the ledger.
             team: Whose sub-budget pays, in a ledger with teams.
             request: What was asked for, as JSON without passwords. The values are then kept beside
-                the ledger until `delivered`.
+                the ledger until `delivered`. What an object says under "delivery" is no part of
+                what makes it the same request.
             once: A key under which this request is released once.
             other_table: Whether another table than before holds the same people.
+            attach: Makes something of what was drawn that is kept with it, as JSON: a seal.
 
         Returns:
             What was drawn, with the promise and the entry that paid.
@@ -202,7 +205,7 @@ class Ledger:
         charged, handle = charging.charge_entry(
             self, entry, request=request, other_table=other_table
         )
-        return self._drawn(charged, mechanism, guarded, source, handle)
+        return self._drawn(charged, mechanism, guarded, source, handle, attach)
 
     def afford(
         self,
@@ -274,6 +277,7 @@ class Ledger:
         guarded: Guarded[T],
         *,
         noise: Noise | None = None,
+        attach: Callable[[Release[U]], Any] | None = None,
     ) -> Release[U]:
         """Draw the values of an entry that paid for them and whose process died before anybody saw any.
 
@@ -291,7 +295,7 @@ class Ledger:
         entries.paid(
             mechanism.cost(guarded.bound), entry.cost if isinstance(entry.cost, PureDP) else None
         )
-        return self._drawn(entry, mechanism, guarded, source, handle)
+        return self._drawn(entry, mechanism, guarded, source, handle, attach)
 
     def delivered(self, number: int) -> None:
         """Say that the values of an entry are where they belong: they are kept only if they have a key."""
@@ -342,6 +346,7 @@ class Ledger:
         guarded: Guarded[T],
         noise: Noise,
         handle: int,
+        attach: Callable[[Release[U]], Any] | None,
     ) -> Release[U]:
         """Open the data and sample; keep the values before anybody sees them."""
         try:
@@ -358,7 +363,7 @@ class Ledger:
             exponent = guarded.exponent if mechanism.additive else 0
             drawn = Release(value, exponent, promise, self.header.id, entry, self.header.rehearsal)
             if handle >= 0:
-                delivery.keep(self, handle, drawn)
+                delivery.keep(self, handle, drawn, None if attach is None else attach(drawn))
             return drawn
         finally:
             if handle >= 0:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.errors import InvalidInput, InvalidParameter, LedgerBusy, LedgerError
+from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter, LedgerBusy, LedgerError
 from sfumato.files import sync_folder, write_file
 from sfumato.privacy.ledger import terms
 from sfumato.privacy.ledger.statement import Closed, timestamp
@@ -43,7 +43,7 @@ def move(ledger: Ledger, to: Path | None) -> Ledger:
         else:
             terms.check_open(now, ledger.path)
             if new.exists() or new.is_symlink():
-                raise InvalidInput(f"{to} exists already and is kept; nothing was moved")
+                raise ExistsAlready(f"{to} exists already and is kept; nothing was moved")
             _copy_store(real, new)
             row = {"kind": "moved", "time": timestamp(), "from": str(real), "to": str(new)}
             draft = ledger_file.moved_file(book, real, new, row)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InvalidInput, LedgerDamaged, LedgerError, LedgerMismatch
+from sfumato.errors import ExistsAlready, InvalidInput, LedgerDamaged, LedgerError, LedgerMismatch
 from sfumato.files import draft_beside, sync_folder
 from sfumato.privacy.accounting.codec import canonical
 from sfumato.privacy.ledger.storage import format1
@@ -102,7 +102,7 @@ def create(path: Path, header: dict[str, Any]) -> None:
             os.link(draft, path)
             sync_folder(path.parent)
     except FileExistsError:
-        raise InvalidInput(
+        raise ExistsAlready(
             f"{path} exists already and is kept as it is; open it, or choose another name"
         ) from None
     except OSError as problem:

@@ -43,6 +43,7 @@ class Kept:
         drawn: Whether its values are there: `Ledger.recover` has them. If not, `Ledger.redraw`.
         delivered: Whether its caller said that it was delivered.
         alive: Whether a process is drawing them just now.
+        attached: What its caller made of the values when they were drawn, and had kept with them.
     """
 
     entry: Entry
@@ -50,11 +51,23 @@ class Kept:
     drawn: bool
     delivered: bool
     alive: bool
+    attached: Any = None
 
 
 def folder_of(real: Path) -> Path:
     """The folder beside a ledger."""
     return real.with_name(f"{os.fsdecode(os.fsencode(real.name)[:LONGEST])}.d")
+
+
+def made_folder(real: Path) -> Path:
+    """The same, made if there is none, with the rights of the ledger."""
+    folder, like = folder_of(real), real.stat()
+    if not folder.is_dir():
+        mode = stat.S_IMODE(like.st_mode) & 0o666
+        folder.mkdir(mode=mode | (mode & 0o444) >> 2, exist_ok=True)
+        _give(folder, like)
+        sync_folder(folder.parent)
+    return folder
 
 
 def file_of(real: Path, entry: Entry) -> Path:
@@ -75,12 +88,8 @@ def ask(real: Path, ledger: str, entry: Entry, request: Any) -> int:
     """Write down what is asked, before it is paid; the handle of the file, locked."""
     import fcntl
 
-    folder, like = folder_of(real), real.stat()
+    folder, like = made_folder(real), real.stat()
     mode = stat.S_IMODE(like.st_mode) & 0o666
-    if not folder.is_dir():
-        folder.mkdir(mode=mode | (mode & 0o444) >> 2)
-        _give(folder, like)
-        sync_folder(folder.parent)
     path = file_of(real, entry)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     try:
@@ -98,9 +107,10 @@ def ask(real: Path, ledger: str, entry: Entry, request: Any) -> int:
     return handle
 
 
-def keep(handle: int, release: Release[Any]) -> str:
+def keep(handle: int, release: Release[Any], attached: Any = None) -> str:
     """Write down what was drawn, and wait for the disk; the SHA-256 of the line."""
-    return _add(handle, {"kind": "drawn", "release": release.to_json()})
+    line = {"kind": "drawn", "release": release.to_json()}
+    return _add(handle, line if attached is None else {**line, "attached": attached})
 
 
 def read(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
@@ -123,8 +133,10 @@ def kept(path: Path) -> Kept | None:
     alive = not drawn and _is_locked(path)
     if alive is False and not drawn:
         # It may have been drawn, and let go, between the two looks.
-        drawn = "drawn" in read(path)[0]
-    return Kept(entry, asked["request"], drawn, delivered, alive)
+        found = read(path)[0]
+        drawn = "drawn" in found
+    attached = found["drawn"].get("attached") if drawn else None
+    return Kept(entry, asked["request"], drawn, delivered, alive, attached)
 
 
 def values(path: Path) -> Release[Any]:
@@ -180,7 +192,12 @@ def forget(path: Path) -> None:
 
 
 def request_hash(request: Any) -> str:
-    """The SHA-256 of a request, however its keys are ordered."""
+    """The SHA-256 of a request, however its keys are ordered, but for what it says under "delivery".
+
+    Where and how values are written is made of them at no cost: it may change, they are the same.
+    """
+    if isinstance(request, dict):
+        request = {key: value for key, value in request.items() if key != "delivery"}
     return hashlib.sha256(canonical(request).encode()).hexdigest()
 
 

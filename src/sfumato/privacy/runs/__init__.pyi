@@ -1,0 +1,13 @@
+from .kept import KeptRun, kept_runs, ledger_files
+from .results import ResumeResult, render_resumed
+from .run import Request, Run
+
+__all__ = [
+    "KeptRun",
+    "Request",
+    "ResumeResult",
+    "Run",
+    "kept_runs",
+    "ledger_files",
+    "render_resumed",
+]

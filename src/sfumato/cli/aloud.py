@@ -31,6 +31,7 @@ ALOUD = {
     "share",
     "bounds_share",
     "mass_per_period",
+    "other_table",
     "method_option",
     # replaces what is there
     "overwrite",

@@ -23,7 +23,7 @@ from sfumato.errors import (
     SfumatoError,
 )
 
-DONE, FAILED, USAGE, REFUSED, INVALID, INCONCLUSIVE = range(6)
+DONE, FAILED, USAGE, REFUSED, INVALID, INCONCLUSIVE, LOW = range(7)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,7 +35,7 @@ Quiet = Annotated[
 
 
 def exit_code(error: SfumatoError) -> int:
-    """2 usage, 3 budget refused, 4 input invalid; 0, 1 and 5 belong to results."""
+    """2 usage, 3 budget refused, 4 input invalid; 0, 1, 5 and 6 belong to results."""
     match error:
         case BudgetExceeded() | NotComparable():
             return REFUSED

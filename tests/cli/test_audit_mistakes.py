@@ -67,7 +67,7 @@ GOOD = ("--claim", "epsilon=1", *PAIR)
         (("mech:slow", "--claim", "epsilon=1,gamma=0.1", *PAIR), 2, "give --certify and --data"),
         (("mech:slow", *GOOD, "--report", "r.pdf"), 2, "this is written as .html"),
         (("mech:slow", *GOOD, "--out", "text.csv"), 2, "this is written as .json"),
-        (("mech:slow", *GOOD, "--out", "bad.json"), 7, "bad.json exists already and is kept"),
+        (("mech:slow", *GOOD, "--out", "bad.json"), 8, "bad.json exists already and is kept"),
         (("mech:slow", *GOOD, "--report", "no/r.html"), 4, "the folder of no/r.html must exist"),
         (("syntax:f", *GOOD), 4, "cannot load syntax:f: SyntaxError"),
     ],

@@ -21,6 +21,7 @@ ALOUD = {
     "prior",
     "per_source",
     "largest",
+    "other_table",
     # sets a budget, or what is charged to one
     "epsilon",
     "delta",
@@ -31,12 +32,15 @@ ALOUD = {
     "share",
     "bounds_share",
     "mass_per_period",
+    "team",
     "method_option",
     # replaces what is there
     "overwrite",
 }
-# Options that have such a name and mean something else: chances of an edge, the coverage of a set.
+# Options that have such a name and mean something else: whose budget pays, chances of an edge, the
+# coverage of a set.
 OTHERS = {
+    ("heatmap", "release", "team"),
     ("graph", "limits", "rho"),
     ("graph", "simulate", "rho"),
     ("sense", "whisper", "locate", "share"),

@@ -34,7 +34,7 @@ Quiet = Annotated[
 
 
 def exit_code(error: SfumatoError) -> int:
-    """2 usage, 3 budget refused, 4 input invalid, 7 exists already; 0, 1, 5 and 6 belong to results."""
+    """2 usage, 3 budget refused, 4 input invalid, 8 exists already; the others belong to results."""
     match error:
         case BudgetExceeded() | NotComparable():
             return REFUSED

@@ -19,9 +19,10 @@ from sfumato.files import end_by_signal
     REFUSED,
     INVALID,
     INCONCLUSIVE,
+    LOW,
     MADE_BEFORE,
     EXISTS,
-) = range(8)
+) = range(9)
 READER_GONE = 128 + 13  # as for any tool that SIGPIPE ends
 
 MEANINGS = {
@@ -31,6 +32,7 @@ MEANINGS = {
     REFUSED: "budget refused",
     INVALID: "input invalid",
     INCONCLUSIVE: "inconclusive",
+    LOW: "less is left than --fail-below",
     MADE_BEFORE: "made before under its --once key, nothing charged",
     EXISTS: "a file exists already and is kept",
     129: "ended by SIGHUP",

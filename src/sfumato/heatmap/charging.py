@@ -27,6 +27,7 @@ from sfumato.privacy import (
     Release,
 )
 from sfumato.privacy.accounting import Number, canonical, exact, parameters
+from sfumato.privacy.ledger import Table
 from sfumato.records import CellSums, Columns, Periods, bound_of_sums
 from sfumato.spaces import Area
 
@@ -63,6 +64,8 @@ def release_sums(
     title: str = "",
     note: str = "",
     price: Price | None = None,
+    team: str = "",
+    other_table: bool = False,
 ) -> tuple[HeatmapRelease, ...]:
     """One private map for each group of guarded sums, as one release.
 
@@ -83,6 +86,8 @@ def release_sums(
         title: What the maps are called.
         note: A line for the ledger.
         price: What was planned, if it was; else it is priced here.
+        team: Whose sub-budget pays, in a ledger with teams.
+        other_table: Whether another table than before holds the same people.
 
     Returns:
         One map for each group, in order.
@@ -104,7 +109,15 @@ def release_sums(
         price = priced(way, exact(epsilon, name="epsilon"), guarded.bound, area)
     pay = price.loss if isinstance(price.loss, PureDP) else None
     counted = {} if columns is None else parameters(columns)
-    receipt = ledger.release(price.mechanism, guarded, noise=noise, pay=pay, note=note)
+    receipt = ledger.release(
+        price.mechanism,
+        guarded,
+        noise=noise,
+        pay=pay,
+        note=note,
+        team=team,
+        other_table=other_table,
+    )
     # From here on everything is made of what was released: it costs nothing.
     try:
         made: tuple[MapEstimate, ...] = maps_of(way, receipt.value, price.mechanism, area)
@@ -188,10 +201,19 @@ def _public_parameters(method: MapMethod[Any]) -> dict[str, Any]:
     return found
 
 
-def check_affordable(budget: Ledger, costs: list[Loss], bound: Bound, epsilon: Number) -> None:
+def check_affordable(
+    budget: Ledger,
+    costs: list[Loss],
+    bound: Bound,
+    epsilon: Number,
+    *,
+    team: str = "",
+    table: Table | None = None,
+    other_table: bool = False,
+) -> None:
     """Refuse costs that the ledger would refuse, before any row is read."""
     try:
-        budget.afford(*costs, bound=bound)
+        budget.afford(*costs, bound=bound, team=team, table=table, other_table=other_table)
     except BudgetExceeded as problem:
         masses = int(bound.required("l1", by="a map") / UNITS)
         if masses == 1:

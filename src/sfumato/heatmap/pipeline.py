@@ -49,8 +49,9 @@ from sfumato.heatmap.outputs import (
 )
 from sfumato.heatmap.render import described
 from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, ReleaseResult
-from sfumato.privacy import Guarded, Ledger, Noise, PureDP, compose
+from sfumato.privacy import Bound, Guarded, Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact
+from sfumato.privacy.ledger import Table
 from sfumato.records import (
     CellSums,
     Columns,
@@ -58,6 +59,7 @@ from sfumato.records import (
     bound_of_groups,
     open_table,
     sum_cells,
+    table_identity,
 )
 from sfumato.spaces import Area
 
@@ -85,6 +87,10 @@ class ReleasePlan:
     note: str
     outer: str
     result: PlannedRelease
+    bound: Bound
+    table: Table | None = None
+    team: str = ""
+    other_table: bool = False
 
     def run(
         self, *, noise: Noise | None = None, watch: Watch | None = None, warn: Watch | None = None
@@ -118,12 +124,20 @@ class ReleasePlan:
                 source=header.source,
                 unit=header.unit,
                 groups=self.groups,
+                identity=self.table,
             )
 
         if self.bounds_epsilon:
             # Where people are is asked of all groups together.
             say(f"finding the area inside {self.outer}")
-            area = find_area(summed, area, ledger=budget, epsilon=self.bounds_epsilon)
+            area = find_area(
+                summed,
+                area,
+                ledger=budget,
+                epsilon=self.bounds_epsilon,
+                team=self.team,
+                other_table=self.other_table,
+            )
             say = partial(tell, watch)  # the area is paid for
         say(described(area))
         named = self.rows.source if isinstance(self.rows.source, str | Path) else "rows"
@@ -143,6 +157,8 @@ class ReleasePlan:
             title=self.title,
             note=self.note,
             price=self.price,
+            team=self.team,
+            other_table=self.other_table,
         )
         maps = sharpened_maps(maps, self.prior, warn=warn)
         written = write_maps(maps, self.outputs, watch=watch, warn=warn)
@@ -153,7 +169,7 @@ class ReleasePlan:
             first.parameters,
             first.receipt.entry,
             first.guarantee.loss,
-            budget.statement().left,
+            budget.left(bound=self.bound, team=self.team),
             first.area.bounds,
             str(budget.path),
             written,
@@ -329,10 +345,12 @@ def plan_release(
     bound = bound_of_groups(where.grid, groups, unit=budget.header.unit)
     paid = priced(way, whole - on_bounds, bound, where)
     costs = [*(area_prices(on_bounds) if private else ()), paid.loss]
-    check_affordable(budget, costs, bound, epsilon)
+    team, other_table = options.get("team", ""), options.get("other_table", False)
+    table = table_identity(source, rows.columns, connection=rows.connection)
+    check_affordable(budget, costs, bound, epsilon, team=team, table=table, other_table=other_table)
     planned = PlannedRelease(
         compose(costs),
-        budget.statement().left,
+        budget.left(bound=bound, team=team),
         where,
         str(budget.path),
         groups.count if isinstance(groups, Periods) else None,
@@ -352,6 +370,10 @@ def plan_release(
         note,
         outer_name(options),
         planned,
+        bound,
+        table,
+        team,
+        other_table,
     )
 
 

@@ -3,6 +3,7 @@ from .cells import CellSums, bound_of_sums, guard_sums
 from .columns import Columns
 from .engines.protocol import RowEngine
 from .engines.registry import engine_names, register_engine
+from .identity import table_identity
 from .numbers import as_double
 from .periods import Periods
 from .quiet import quietly
@@ -26,4 +27,5 @@ __all__ = [
     "register_engine",
     "sum_cells",
     "sum_public_cells",
+    "table_identity",
 ]

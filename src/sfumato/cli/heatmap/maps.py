@@ -108,6 +108,14 @@ def release(
     h3_resolution: H3 = None,
     title: Title = "",
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
+    team: Annotated[str, typer.Option(help="Whose sub-budget pays, if the ledger has teams.")] = "",
+    other_table: Annotated[
+        bool,
+        typer.Option(
+            "--other-table",
+            help="Pay for a table that the ledger has not seen: the same people are in it.",
+        ),
+    ] = False,
     overwrite: Overwrite = False,
     dry_run: Annotated[
         bool,
@@ -161,6 +169,8 @@ def release(
         over=over,
         h3_resolution=h3_resolution,
         overwrite=overwrite,
+        team=team,
+        other_table=other_table,
     )
     if dry_run:
         show(planned.result.to_json(), as_text(planned.result), json=json)

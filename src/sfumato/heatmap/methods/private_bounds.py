@@ -59,7 +59,13 @@ class PrivateBounds:
 
 
 def find_area(
-    sums: Callable[[Area], Guarded[CellSums]], outer: Area, *, ledger: Ledger, epsilon: Number
+    sums: Callable[[Area], Guarded[CellSums]],
+    outer: Area,
+    *,
+    ledger: Ledger,
+    epsilon: Number,
+    team: str = "",
+    other_table: bool = False,
 ) -> Area:
     """The part of a public outer area where clearly more users are than noise; costs at most epsilon.
 
@@ -74,6 +80,8 @@ def find_area(
         outer: The public outer area.
         ledger: The ledger that pays.
         epsilon: What both rounds cost together, above 0.
+        team: Whose sub-budget pays, in a ledger with teams.
+        other_table: Whether another table than before holds the same people.
 
     Returns:
         A part of the outer area, with as many levels.
@@ -87,7 +95,9 @@ def find_area(
         area = Area(Grid(LEVEL, box), box, outer.kind)
         mechanism = PrivateBounds(DiscreteLaplace(2 * UNITS / share.epsilon).scale)
         note = f"bounds, round {number + 1} of {ROUNDS}"
-        paid = ledger.release(mechanism, sums(area), pay=share, note=note)
+        paid = ledger.release(
+            mechanism, sums(area), pay=share, note=note, team=team, other_table=other_table
+        )
         box = _above(paid.value, float(mechanism.scale), area.grid)
     return part_of(outer, box, outer.grid.levels)
 

@@ -292,9 +292,16 @@ class Ledger:
         entry, handle = delivery.take_over(
             self, number, entries.draft(mechanism, guarded, None, source)
         )
-        entries.paid(
-            mechanism.cost(guarded.bound), entry.cost if isinstance(entry.cost, PureDP) else None
-        )
+        try:
+            meant = entry.cost if isinstance(entry.cost, PureDP) else None
+            if entries.paid(mechanism.cost(guarded.bound), meant) != entry.cost:
+                raise LedgerMismatch(
+                    f"entry {number} of {self.path} paid {entry.cost}, this costs "
+                    f"{mechanism.cost(guarded.bound)}; nothing was drawn again"
+                )
+        except BaseException:
+            os.close(handle)
+            raise
         return self._drawn(entry, mechanism, guarded, source, handle, attach)
 
     def delivered(self, number: int) -> None:

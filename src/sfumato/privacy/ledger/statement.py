@@ -21,10 +21,10 @@ from sfumato.privacy.accounting.codec import (
     parameters,
 )
 from sfumato.privacy.accounting.guarantee import Guarantee, Model
-from sfumato.privacy.accounting.losses import Loss
+from sfumato.privacy.accounting.losses import ZCDP, Loss
 from sfumato.privacy.accounting.neighbors import AddRemoveUser, Neighbors
-from sfumato.privacy.accounting.numbers import exact
-from sfumato.privacy.accounting.units import Clock
+from sfumato.privacy.accounting.numbers import Number, exact
+from sfumato.privacy.accounting.units import Clock, period_of
 from sfumato.privacy.ledger.accounts import WHOLE, Accounts, budgets_of
 from sfumato.privacy.ledger.budget import Spent
 from sfumato.privacy.ledger.guarded import REHEARSAL, Source, Table
@@ -171,6 +171,36 @@ class LedgerStatement:
         """What was spent in each period that was charged, in order of their names."""
         of = self.accounts.spent[WHOLE]
         return {period: of[period] for period in sorted(of) if period}
+
+    def left_of(self, team: str = "", period: str = "") -> Loss:
+        """What is left of a team's budget or the whole, in one period or in any that was not charged.
+
+        Args:
+            team: The name of a team; empty for the whole.
+            period: The name of a period, e.g. 2026-01-31; empty for one that was not charged.
+
+        Returns:
+            The loss that is left.
+
+        Raises:
+            InvalidParameter: There is no such team, or the unit names no period.
+
+        """
+        if team not in (WHOLE, *self.header.teams):
+            raise InvalidParameter(
+                f"teams are {', '.join(self.header.teams) or 'none'}, got {team!r}"
+            )
+        if period and period_of(self.header.unit) is None:
+            raise InvalidParameter(
+                f"a ledger that protects each {self.header.unit} has one budget for all time, got the "
+                f"period {period!r}"
+            )
+        return self.accounts.left(team, (period,) if period else None)
+
+    def is_below(self, limit: Number, team: str = "", period: str = "") -> bool:
+        """Whether less is left than a limit: of epsilon, or of rho where that is what is left."""
+        rest = self.left_of(team, period)
+        return (rest.rho if isinstance(rest, ZCDP) else rest.epsilon) < exact(limit, name="limit")
 
     def to_json(self) -> dict[str, Any]:
         """Everything, with exact numbers as text and beside them as floats; `ledger show` adds the file."""

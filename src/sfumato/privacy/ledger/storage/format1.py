@@ -1,6 +1,7 @@
 """Ledgers of format 1, to read and to convert: a SQLite file of (number, body, hash).
 
-Each charge replaced it whole. Row 0 is the header. The first versions wrote in place, so a journal may lie beside one.
+Each charge replaced it whole. Row 0 is the header. The first versions wrote in place, so a journal
+may lie beside one.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from .results import (
     ReleaseResult,
     TotalsResult,
 )
+from .resume import resume_heatmap
 from .saved_maps import draw_map, map_hotspots, map_timelapse, map_totals
 from .tiles import Tiles, public_tiles
 
@@ -72,6 +73,7 @@ __all__ = [
     "release_heatmap",
     "release_sums",
     "replay_release",
+    "resume_heatmap",
     "smooth",
     "write_timelapse",
 ]

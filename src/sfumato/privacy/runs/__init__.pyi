@@ -1,5 +1,6 @@
 from .kept import KeptRun, kept_runs, ledger_files
 from .results import ResumeResult, render_resumed
+from .resume import resume_runs
 from .run import Request, Run
 
 __all__ = [
@@ -10,4 +11,5 @@ __all__ = [
     "kept_runs",
     "ledger_files",
     "render_resumed",
+    "resume_runs",
 ]

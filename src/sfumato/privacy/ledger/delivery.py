@@ -6,7 +6,7 @@ Proof that drawing again is one release: docs/proofs/ledger.md
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,28 +157,26 @@ def take_over(ledger: Ledger, number: int, asked: Entry) -> tuple[Entry, int]:
     """An entry whose values may be drawn again by what is asked, and the file that they go to, locked."""
     one, file = kept(ledger, number)
     paid = one.entry
-    with ExitStack() as stack:
-        # Under the ledger's lock, and where it was last charged: a copy draws nothing.
-        with ledger.locked() as (_, now):
-            if now.closed is not None and now.closed.successor:
-                raise LedgerClosed(
-                    f"{ledger.path} is {now.closed.successor} now; nothing was drawn again"
-                )
-            handle = stack.enter_context(store.drawing(file))
-            row = f'"kind":"drawn","number":{number},'
-            if ledger.find_row(row, lambda row: row.kind == "drawn") is not None:
-                raise LedgerMismatch(
-                    f"the values of entry {number} of {ledger.path} were drawn, and may have been seen: "
-                    f"{file} is older; nothing was drawn again"
-                )
-        for name in ("mechanism", "computational", "clock", "periods", "table", "bound"):
-            if getattr(paid, name) != getattr(asked, name):
-                raise _another(ledger, paid, name)
-        if canonical(paid.parameters) != canonical(asked.parameters):
-            raise _another(ledger, paid, "parameters")
-        if paid.request != hash_of(one.request):
-            raise _another(ledger, paid, "request")
-        stack.pop_all()
+    for name in ("mechanism", "computational", "clock", "periods", "table", "bound"):
+        if getattr(paid, name) != getattr(asked, name):
+            raise _another(ledger, paid, name)
+    if canonical(paid.parameters) != canonical(asked.parameters):
+        raise _another(ledger, paid, "parameters")
+    if paid.request != hash_of(one.request):
+        raise _another(ledger, paid, "request")
+    # Under the ledger's lock, and where it was last charged: a copy draws nothing.
+    with ledger.locked() as (_, now):
+        if now.closed is not None and now.closed.successor:
+            raise LedgerClosed(
+                f"{ledger.path} is {now.closed.successor} now; nothing was drawn again"
+            )
+        row = f'"kind":"drawn","number":{number},'
+        if ledger.find_row(row, lambda row: row.kind == "drawn") is not None:
+            raise LedgerMismatch(
+                f"the values of entry {number} of {ledger.path} were drawn, and may have been seen: "
+                f"{file} is older; nothing was drawn again"
+            )
+        handle = store.take_over(file)
     return paid, handle
 
 

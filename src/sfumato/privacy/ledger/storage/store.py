@@ -15,8 +15,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -147,9 +146,8 @@ def values(path: Path) -> Release[Any]:
     return release_from_json(found["drawn"]["release"])
 
 
-@contextmanager
-def drawing(path: Path) -> Iterator[int]:
-    """Hold a file to draw again, what is torn cut off; LedgerBusy where its process lives."""
+def take_over(path: Path) -> int:
+    """The handle of a file to draw into again, locked, what is torn cut off; LedgerBusy if somebody draws."""
     import fcntl
 
     handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -166,9 +164,10 @@ def drawing(path: Path) -> Iterator[int]:
                 f"{path.name} was drawn meanwhile; nothing was drawn again, recover it"
             )
         os.ftruncate(handle, end)
-        yield handle
-    finally:
+    except BaseException:
         os.close(handle)
+        raise
+    return handle
 
 
 def deliver(path: Path, *, remove: bool) -> None:

@@ -24,7 +24,7 @@ from .geojson import (
 )
 from .json_codec import decoding, parse_json, read_json, write_json
 from .leftovers import end_by_signal, scratch_folder
-from .outputs import check_outputs, keep_paid
+from .outputs import check_outputs, holds, write_outputs
 from .tables import Rows, column_of, has_column, numbers_of, read_rows, unique_names, write_table
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
     "end_by_signal",
     "features_of",
     "has_column",
-    "keep_paid",
+    "holds",
     "number_edges",
     "number_of",
     "numbers_of",
@@ -66,5 +66,6 @@ __all__ = [
     "whole_file",
     "write_file",
     "write_json",
+    "write_outputs",
     "write_table",
 ]

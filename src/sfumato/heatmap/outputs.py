@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
-from sfumato.files import scratch_folder
+from sfumato.files import holds
 from sfumato.heatmap.export.formats import (
     WriteOptions,
     check_outputs,
@@ -174,13 +174,8 @@ def write_maps(
 
 def _written_again(path: Path, write: Callable[[Path, bool], None], *, overwrite: bool) -> str:
     """Leave a file that is what would be written; what was done with it."""
-    folder, remove = scratch_folder()
-    try:
-        write(folder / path.name, False)
-        if path.is_file() and path.read_bytes() == (folder / path.name).read_bytes():
-            return "found"
-    finally:
-        remove()
+    if holds(partial(_new, write), path):
+        return "found"
     if not overwrite:
         raise ExistsAlready(
             f"{path} exists already and is not what was released; it is kept: say `overwrite` to "
@@ -188,6 +183,10 @@ def _written_again(path: Path, write: Callable[[Path, bool], None], *, overwrite
         )
     write(path, True)
     return "wrote"
+
+
+def _new(write: Callable[[Path, bool], None], path: Path) -> None:
+    write(path, False)
 
 
 def _write_timelapse(maps: Sequence[HeatmapRelease], path: Path, overwrite: bool) -> None:

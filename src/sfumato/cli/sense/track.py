@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.endings import told_of_signals
 from sfumato.cli.sense.recover import options_named, shown, watching
 from sfumato.errors import ExistsAlready
 from sfumato.files import check_outputs, write_file, write_table
@@ -144,15 +145,16 @@ def release(
         text = f"would cost {planned.cost} for each node, {often}; nothing was read or charged"
         show(planned.to_json(), text, json=json)
         return
-    paid = release_whisper(
-        answers,
-        graph,
-        epsilon=epsilon,
-        ledger=ledger,
-        out=out,
-        largest_part=largest_part,
-        note=note,
-    )
+    with told_of_signals():
+        paid = release_whisper(
+            answers,
+            graph,
+            epsilon=epsilon,
+            ledger=ledger,
+            out=out,
+            largest_part=largest_part,
+            note=note,
+        )
     count = int((paid.answers >= 0).sum())
     say(f"released {count} answers, {paid.statement}", quiet=quiet or json)
     result = {

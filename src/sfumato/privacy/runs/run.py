@@ -74,6 +74,11 @@ class Run:
         """Whether a part was paid for before; LedgerMismatch where its key is another request's."""
         return self._number(ledger, part, number) is not None
 
+    def drawn(self, ledger: Ledger, part: str = "", *, number: int = 0) -> bool:
+        """Whether the values of a part are there already, so that no data is needed for it."""
+        entry = self._number(ledger, part, number)
+        return entry is not None and ledger.kept(entry).drawn
+
     def release(
         self,
         ledger: Ledger,
@@ -98,6 +103,8 @@ class Run:
             return drawn, None if attach is None else attach(drawn)
         at = self._parts
         self._parts += 1
+        if all(one.path != ledger.path for one in self._ledgers):
+            self._ledgers.append(ledger)
         number = self._number(ledger, part, at)
         if number is None:
             data = guarded()
@@ -175,7 +182,7 @@ class Run:
             return f"what was charged cannot be said ({problem}): sfumato ledger show {ledger.path}"
         if not mine:
             # Values that no file can hold are not kept; that they were paid for is said.
-            lost = [str(number) for one, number in self._made if one is ledger]
+            lost = [str(number) for one, number in self._made if one.path == ledger.path]
             paid = f"entries {', '.join(lost)} of {ledger.path} were charged"
             return paid if lost and self.charged else ""
         path = shlex.quote(str(ledger.path))

@@ -48,7 +48,7 @@ from sfumato.heatmap.outputs import (
     write_maps,
 )
 from sfumato.heatmap.render import described
-from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, ReleaseResult
+from sfumato.heatmap.results import PlannedRelease, ReleaseResult
 from sfumato.privacy import Bound, Guarded, Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact
 from sfumato.privacy.ledger import Table
@@ -375,48 +375,3 @@ def plan_release(
         team,
         other_table,
     )
-
-
-def release(
-    source: Any,
-    columns: Columns,
-    area: Area,
-    *,
-    ledger: Ledger,
-    epsilon: Number,
-    method: Method = DEFAULT,
-    note: str = "",
-    public: bool = False,
-) -> HeatmapRelease:
-    """The one map of `release_heatmap` without groups.
-
-    Args:
-        source: Everything `open_table` takes.
-        columns: What its columns mean.
-        area: The public area.
-        ledger: The ledger that pays.
-        epsilon: What the map may cost, above 0.
-        method: A method, or its name.
-        note: A line for the ledger.
-        public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
-
-    Returns:
-        The map.
-
-    Raises:
-        BudgetExceeded: The ledger has not enough left; nothing was read or charged.
-        InvalidParameter: A parameter is out of range; nothing was charged.
-        InvalidInput: The rows could not be read; nothing was charged.
-
-    """
-    found = release_heatmap(
-        source,
-        columns,
-        area,
-        ledger=ledger,
-        epsilon=epsilon,
-        method=method,
-        note=note,
-        public=public,
-    )
-    return found.maps[0]

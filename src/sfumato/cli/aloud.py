@@ -21,7 +21,6 @@ ALOUD = {
     "prior",
     "per_source",
     "largest",
-    "other_table",
     # sets a budget, or what is charged to one
     "epsilon",
     "delta",
@@ -33,6 +32,7 @@ ALOUD = {
     "bounds_share",
     "mass_per_period",
     "team",
+    "other_table",
     "method_option",
     # replaces what is there
     "overwrite",
@@ -41,6 +41,7 @@ ALOUD = {
 # coverage of a set.
 OTHERS = {
     ("heatmap", "release", "team"),
+    ("ledger", "show", "team"),
     ("graph", "limits", "rho"),
     ("graph", "simulate", "rho"),
     ("sense", "whisper", "locate", "share"),

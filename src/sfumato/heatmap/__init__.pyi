@@ -14,8 +14,9 @@ from .methods.protocol import MapMethod
 from .methods.pyramid import PyramidMethod
 from .methods.registry import register_method
 from .methods.zoom import ZoomMethod
+from .one_map import release
 from .options import HeatmapOptions
-from .pipeline import plan_release, release, release_heatmap
+from .pipeline import plan_release, release_heatmap
 from .planning import plan_heatmap
 from .planning_results import HeatmapPlan
 from .private_map import FORMAT, HeatmapRelease

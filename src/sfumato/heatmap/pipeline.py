@@ -30,7 +30,7 @@ from sfumato.heatmap.options import (
 from sfumato.heatmap.outputs import Outputs, Watch, paths_of, plan_outputs
 from sfumato.heatmap.release_plan import MAP, ReleasePlan
 from sfumato.heatmap.requests import HeatmapRequest
-from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, ReleaseResult
+from sfumato.heatmap.results import PlannedRelease, ReleaseResult
 from sfumato.privacy import Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact
 from sfumato.privacy.runs import Run
@@ -269,48 +269,3 @@ def _made(
 
 def _opened(ledger: Ledger | str | Path) -> Ledger:
     return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-
-
-def release(
-    source: Any,
-    columns: Columns,
-    area: Area,
-    *,
-    ledger: Ledger,
-    epsilon: Number,
-    method: Method = DEFAULT,
-    note: str = "",
-    public: bool = False,
-) -> HeatmapRelease:
-    """The one map of `release_heatmap` without groups.
-
-    Args:
-        source: Everything `open_table` takes.
-        columns: What its columns mean.
-        area: The public area.
-        ledger: The ledger that pays.
-        epsilon: What the map may cost, above 0.
-        method: A method, or its name.
-        note: A line for the ledger.
-        public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
-
-    Returns:
-        The map.
-
-    Raises:
-        BudgetExceeded: The ledger has not enough left; nothing was read or charged.
-        InvalidParameter: A parameter is out of range; nothing was charged.
-        InvalidInput: The rows could not be read; nothing was charged.
-
-    """
-    found = release_heatmap(
-        source,
-        columns,
-        area,
-        ledger=ledger,
-        epsilon=epsilon,
-        method=method,
-        note=note,
-        public=public,
-    )
-    return found.maps[0]

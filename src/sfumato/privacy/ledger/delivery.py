@@ -159,11 +159,11 @@ def take_over(ledger: Ledger, number: int, asked: Entry) -> tuple[Entry, int]:
     paid = one.entry
     for name in ("mechanism", "computational", "clock", "periods", "table", "bound"):
         if getattr(paid, name) != getattr(asked, name):
-            raise _another(ledger, paid, name)
+            raise another(ledger, paid, name)
     if canonical(paid.parameters) != canonical(asked.parameters):
-        raise _another(ledger, paid, "parameters")
+        raise another(ledger, paid, "parameters")
     if paid.request != hash_of(one.request):
-        raise _another(ledger, paid, "request")
+        raise another(ledger, paid, "request")
     # Under the ledger's lock, and where it was last charged: a copy draws nothing.
     with ledger.locked() as (_, now):
         if now.closed is not None and now.closed.successor:
@@ -180,7 +180,8 @@ def take_over(ledger: Ledger, number: int, asked: Entry) -> tuple[Entry, int]:
     return paid, handle
 
 
-def _another(ledger: Ledger, paid: Entry, what: str) -> LedgerMismatch:
+def another(ledger: Ledger, paid: Entry, what: str) -> LedgerMismatch:
+    """The refusal to draw what an entry did not pay for."""
     return LedgerMismatch(
         f"entry {paid.number} of {ledger.path} paid for another {what}; nothing was drawn again"
     )

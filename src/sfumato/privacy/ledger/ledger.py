@@ -279,13 +279,10 @@ class Ledger:
         noise: Noise | None = None,
         attach: Callable[[Release[U]], Any] | None = None,
     ) -> Release[U]:
-        """Draw the values of an entry that paid for them and whose process died before anybody saw any.
+        """Draw the values of an entry whose process died before anybody saw any; it costs nothing.
 
-        It costs nothing. Proof that it is one release: docs/proofs/ledger.md
-
-        Raises:
-            LedgerMismatch: It would not be what the entry paid for, or values were drawn.
-            LedgerBusy: The process that draws them lives.
+        LedgerMismatch where it is not what the entry paid for, or values were drawn; LedgerBusy
+        where a process draws them. Proof that it is one release: docs/proofs/ledger.md
         """
         source = SystemNoise() if noise is None else noise
         terms.check_guarded(self.header, guarded, source, self.path)
@@ -295,10 +292,7 @@ class Ledger:
         try:
             meant = entry.cost if isinstance(entry.cost, PureDP) else None
             if entries.paid(mechanism.cost(guarded.bound), meant) != entry.cost:
-                raise LedgerMismatch(
-                    f"entry {number} of {self.path} paid {entry.cost}, this costs "
-                    f"{mechanism.cost(guarded.bound)}; nothing was drawn again"
-                )
+                raise delivery.another(self, entry, "cost")
         except BaseException:
             os.close(handle)
             raise

@@ -178,7 +178,9 @@ def _row(text: bytes, offset: int, previous: str | None) -> Row | None:
         head, _, body = text.decode("ascii").partition(" ")
         data = json.loads(body)
         if previous is None:
-            previous = GENESIS[data.get("format", 1)] if offset == START else data["head"]
+            previous = (
+                GENESIS.get(data.get("format", 1), GENESIS[2]) if offset == START else data["head"]
+            )
         if not isinstance(data, dict) or link(previous, body) != head:
             return None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

@@ -3,6 +3,7 @@
     SfumatoError
     ├── InvalidParameter   (ValueError)   an argument breaks a stated rule
     ├── InvalidInput       (ValueError)   a file or table cannot be read as what it should be
+    │   └── ExistsAlready                 a file of that name is there, and is kept
     ├── NotComparable      (TypeError)    a loss cannot be expressed in the terms asked for
     ├── Unguarded          (TypeError)    private data was about to leave without the ledger
     ├── NoiseExhausted                    a keyed stream has no unused counter left
@@ -13,6 +14,8 @@
         ├── BudgetExceeded                the budget does not allow it; nothing was read or released
         ├── LedgerMismatch                the ledger accounts for another source, unit or neighbor relation
         ├── LedgerBusy                    another process holds the ledger
+        ├── LedgerClosed                  the ledger was closed, or moved, and pays for nothing
+        ├── ReleasedAlready               a release that is made once was made
         └── LedgerDamaged                 the file is not a whole, unedited ledger
 
 A message states the rule, then the value, then what was *not* done.
@@ -31,6 +34,10 @@ class InvalidParameter(SfumatoError, ValueError):
 
 class InvalidInput(SfumatoError, ValueError):
     """A file or table cannot be read as what it should be."""
+
+
+class ExistsAlready(InvalidInput):
+    """A file of that name is there, and is kept."""
 
 
 class NotComparable(SfumatoError, TypeError):
@@ -71,6 +78,23 @@ class LedgerMismatch(LedgerError):
 
 class LedgerBusy(LedgerError):
     """Another process holds the ledger."""
+
+
+class LedgerClosed(LedgerError):
+    """The ledger was closed, or moved elsewhere, and pays for nothing any more."""
+
+
+class ReleasedAlready(LedgerError):
+    """A release that is made once was made; nothing was charged again.
+
+    Attributes:
+        number: The entry that paid for it.
+
+    """
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number
 
 
 class LedgerDamaged(LedgerError):

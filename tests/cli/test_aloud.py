@@ -24,24 +24,28 @@ ROOT = Path(__file__).parents[2]
 ALOUD = {
     "public", "one_row_one_user", "prior", "per_source", "largest", "epsilon", "delta", "rho",
     "budget_epsilon", "budget_delta", "window", "share", "bounds_share", "mass_per_period", "method_option",
-    "overwrite",
+    "overwrite", "team", "other_table",
 }  # fmt: skip
 COSTS = {
     "epsilon", "delta", "rho", "budget_epsilon", "budget_delta", "window", "share", "bounds_share",
-    "mass_per_period", "method_option",
+    "mass_per_period", "method_option", "team", "other_table",
 }  # fmt: skip
-ANOTHER_THING = {"graph limits rho", "graph simulate rho", "sense whisper locate share"}
+ANOTHER_THING = {
+    "graph limits rho", "graph simulate rho", "sense whisper locate share", "heatmap release team",
+    "ledger show team",
+}  # fmt: skip
 OTHERS = """
-    against audits average band between bits blur bound bounds bounds_file budget by calibration cells certify
-    cities claim columns command communities confidence config connection count coverage curves data delimiter
-    details device diffusion_time dry_run edges end engine estimator family fit graph grid h3_resolution image
-    inputs install_completion json k key kind labels largest_part layout ledger length levels line mass masses
-    matrix method methods metric model most mouth_to_mouth n name neighbors nodes normalize note on operator
-    operator_option out outer
-    outputs over pair pairs places plane plot proximity quick quiet radius rate readings relation report runs
-    samples seed sensors show_completion sigma site some source sources space specification speed start step
-    strength swapped time time_zone title top trials unit upper user users values version want weight
-    weight_cap weight_step width windows without_suspects x y
+    against audits average band between bits blur bound bounds bounds_file budget by calibration
+    cells certify cities claim columns command communities confidence config connection count
+    coverage curves data delimiter details device diffusion_time dry_run edges end engine
+    estimator fail_below family fit graph grid h3_resolution image inputs install_completion json
+    k key kind labels largest_part last layout ledger length levels line mass masses matrix method
+    methods metric model most mouth_to_mouth n name neighbors nodes normalize note on operator
+    operator_option out outer outputs over pair pairs period places plane plot proximity quick
+    quiet radius rate readings relation report runs samples seed sensors show_completion sigma
+    site some source sources space specification speed start step strength swapped time time_zone
+    title top trials unit upper user users values version want weight weight_cap weight_step width
+    windows without_suspects x y
 """
 FREE = set(OTHERS.split())
 

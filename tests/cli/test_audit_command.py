@@ -328,7 +328,7 @@ def test_a_verdict_is_not_lost_with_its_report(monkeypatch: pytest.MonkeyPatch) 
     assert read_verdict("v.json").verdict.kind == "REFUTED"
     Path("w.json").symlink_to("no/such/folder.json")
     result = run(*words, "--out", "w.json")
-    assert (result.exit_code, result.stdout) == (4, "")
+    assert (result.exit_code, result.stdout) == (8, "")
     assert "w.json exists already and is kept" in result.stderr
     os.mkfifo("x.json")
     result = run(*words, "--out", "x.json", "--overwrite")

@@ -434,7 +434,7 @@ def test_a_picture_replaces_nothing_unless_told_to(linked: bool) -> None:
         plot.symlink_to(other)
     else:
         plot.write_text("mine")
-    assert error(4, square, square, "--plot", "flow.png") == (
+    assert error(8, square, square, "--plot", "flow.png") == (
         "flow.png exists already and is kept; no distance was computed"
     )
     assert plot.read_text() == "mine"

@@ -140,7 +140,9 @@ def test_a_shell_can_complete_commands(shell: str) -> None:
 
 def test_completion_knows_the_commands() -> None:
     found = process(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS="sfumato ledger ", COMP_CWORD="2")
-    assert found.stdout.split() == ["create", "show", "verify"]
+    assert found.stdout.split() == [
+        "create", "show", "move", "close", "convert", "verify",
+    ]  # fmt: skip
 
 
 def test_color_is_an_offer() -> None:

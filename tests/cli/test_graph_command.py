@@ -319,7 +319,7 @@ def test_a_made_up_network_is_one_that_can_be_asked_about() -> None:
     true = {row["node"]: row["block"] for row in kept}
     pairs = {(true[node], block) for node, block in found["labels"].items()}
     assert len(pairs) == 3  # the same blocks, by other numbers
-    assert "town exists already and is kept" in ended(4, *words)
+    assert "town exists already and is kept" in ended(8, *words)
     assert ended(0, "simulate", "again", *words[2:]) == "again/edges.csv\nagain/blocks.csv\n"
     assert Path("town/edges.csv").read_bytes() == Path("again/edges.csv").read_bytes()
 

@@ -203,7 +203,7 @@ def test_a_method_that_fails_is_named() -> None:
 def test_a_page_that_exists_is_kept() -> None:
     Path("leaderboard.html").write_text("mine")
     result = run(*SMALL)
-    assert result.exit_code == 2
+    assert result.exit_code == 8
     assert result.stderr == (
         "sfumato: leaderboard.html exists; say --overwrite to replace it; nothing was run\n"
     )

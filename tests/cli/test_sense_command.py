@@ -307,7 +307,7 @@ def test_a_plan_can_be_drawn() -> None:
     words = ["plan", "site.json", "--rho", "1"]
     done(*words, "--plot", "plan.png")
     assert Path("plan.png").read_bytes().startswith(PNG)
-    assert refused(4, *words, "--plot", "plan.png").startswith(
+    assert refused(8, *words, "--plot", "plan.png").startswith(
         "plan.png exists already and is kept"
     )
 
@@ -511,9 +511,9 @@ def test_keys_are_for_their_owner_alone() -> None:
     keys()
     for name in ("master.key", "east.key", "west.key"):
         assert stat.S_IMODE(Path(name).stat().st_mode) == 0o600
-    assert "exists already and is kept" in refused(4, "key", "new", "master.key")
+    assert "exists already and is kept" in refused(8, "key", "new", "master.key")
     assert "exists already and is kept" in refused(
-        4, "key", "device", "master.key", "east.key", "--name", "x"
+        8, "key", "device", "master.key", "east.key", "--name", "x"
     )
     assert "name must be printable" in refused(
         2, "key", "device", "master.key", "x.key", "--name", ""
@@ -562,7 +562,7 @@ def test_only_what_was_sealed_with_the_key_is_unsealed() -> None:
     assert "were not sealed" in refused(4, "unseal", "plain.json", "--key", "master.key")
     Path("there.csv").write_text("kept")
     assert "exists already" in refused(
-        4, "unseal", "r.json", "--key", "master.key", "--out", "there.csv"
+        8, "unseal", "r.json", "--key", "master.key", "--out", "there.csv"
     )
     assert "none/x.csv: No such file" in refused(
         4, "unseal", "r.json", "--key", "master.key", "--out", "none/x.csv"

@@ -288,10 +288,10 @@ def test_a_budget_without_a_delta_has_no_shares() -> None:
 @pytest.mark.parametrize(
     ("code", "out", "sentence"),
     [
-        (4, ["there.json"], "there.json exists already and is kept"),
-        (4, ["new.csv", "there.json"], "there.json exists already and is kept"),
+        (8, ["there.json"], "there.json exists already and is kept"),
+        (8, ["new.csv", "there.json"], "there.json exists already and is kept"),
         (4, ["none/r.json"], "the folder of none/r.json must exist"),
-        (4, ["folder.json"], "folder.json exists already and is kept"),
+        (8, ["folder.json"], "folder.json exists already and is kept"),
         (2, ["r.txt"], "this is written as .csv or .json, got r.txt"),
         (2, ["r.json", "r.csv", "./r.json"], "every output needs its own file, got one twice"),
     ],

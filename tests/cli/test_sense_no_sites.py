@@ -135,7 +135,7 @@ def test_a_site_is_written_once_and_called_something() -> None:
     hall()
     words = ["--line", "9", "--sensors", "sensors.csv", "--diffusion-time", "1", "--radius", "1"]
     assert "site.json exists already and is kept" in refused(
-        4, "site", "site.json", "--name", "x", *words
+        8, "site", "site.json", "--name", "x", *words
     )
     assert "a site needs a printable name" in refused(2, "site", "new.json", "--name", "", *words)
     assert "cannot write none/new.json" in refused(
@@ -168,7 +168,7 @@ def test_a_site_without_a_unit_is_for_planning() -> None:
 
 def test_sites_are_made_up_in_new_folders() -> None:
     Path("there").mkdir()
-    assert "there exists already and is kept" in refused(4, "simulate", "there")
+    assert "there exists already and is kept" in refused(8, "simulate", "there")
     assert "diffusion_time must lie between" in refused(
         2, "simulate", "new", "--diffusion-time", "-1"
     )

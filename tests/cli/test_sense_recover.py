@@ -173,7 +173,7 @@ def test_words_and_pictures_show_the_sources() -> None:
     assert "│ 5 " in said.stdout
     assert "│ 15 " in said.stdout
     assert "earth mover's distance to the true sources, both scaled to 1: " in said.stdout
-    assert refused(4, *words).startswith("a.png exists already and is kept")
+    assert refused(8, *words).startswith("a.png exists already and is kept")
     first = Path("a.png").read_bytes()
     done(*words, "--overwrite")
     assert Path("a.png").read_bytes() == first  # the same picture again

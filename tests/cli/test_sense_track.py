@@ -82,7 +82,7 @@ def test_a_source_is_followed_in_the_order_of_times() -> None:
     said = done("track", "r.json").stdout
     assert said.startswith("hall: 5 rounds, 1 source of mass ")
     assert said.splitlines()[-1] == told["statement"]
-    assert refused(4, "track", "r.json", "--out", "t.json").startswith(
+    assert refused(8, "track", "r.json", "--out", "t.json").startswith(
         "t.json exists already and is kept"
     )
 

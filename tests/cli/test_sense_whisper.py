@@ -221,13 +221,13 @@ def test_answers_that_are_none_are_not_charged(lines: list[tuple[str, str]], why
 
 
 OUTPUTS = [
-    (4, "there.json", "there.json exists already and is kept; nothing was charged or written"),
+    (8, "there.json", "there.json exists already and is kept; nothing was charged or written"),
     (
         4,
         "none/said.json",
         "the folder of none/said.json must exist; nothing was charged or written",
     ),
-    (4, "folder.json", "folder.json exists already and is kept; nothing was charged or written"),
+    (8, "folder.json", "folder.json exists already and is kept; nothing was charged or written"),
     (2, "said.csv", "this is written as .json, got said.csv; nothing was charged or written"),
     (4, "answers.json", "answers.json is read by this command and is kept; choose another file"),
 ]
@@ -313,7 +313,7 @@ def test_what_cannot_pay_or_be_located_is_refused() -> None:
     assert refused(3, *release(epsilon="61", out="two.json")).startswith(
         "asked epsilon 61, 60 left"
     )
-    assert refused(4, *release()).startswith("said.json exists already and is kept")
+    assert refused(8, *release()).startswith("said.json exists already and is kept")
     words = release(out="two.json")
     words[words.index("club.ledger")] = ledger("user.ledger", unit="user")
     assert "answers need the unit 'node'" in refused(4, *words)
@@ -388,7 +388,7 @@ def test_a_whisper_is_made_up_and_found(how: list[str]) -> None:
     assert len(rows(files["answers"])) == 60
     start = rows(files["start"])[0]["node"]
     assert {row["node"]: row["heard"] for row in rows(files["answers"])}[start] == "yes"
-    assert "exists already" in refused(4, "whisper", "simulate", "club")
+    assert "exists already" in refused(8, "whisper", "simulate", "club")
     own = answer("whisper", "simulate", "own", "--graph", files["edges"], "--seed", "5", *how)
     mine, theirs = ({frozenset(row.values()) for row in rows(one["edges"])} for one in (own, files))
     assert mine == theirs

@@ -143,7 +143,7 @@ def test_mistakes_are_one_sentence_and_write_nothing() -> None:
         ),
         (
             ["map.json", "zones.geojson", "--out", "districts.geojson"],
-            2,
+            8,
             "exists already and is kept",
         ),
     ]:

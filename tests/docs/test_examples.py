@@ -5,12 +5,14 @@ from __future__ import annotations
 import doctest
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from pyarrow import parquet
 from tests.docs.test_readme import broken, ours, steps
 
+from sfumato._registry import Registry
 from sfumato.heatmap import check_ins
 from sfumato.heatmap.export.formats import FORMATS
 from sfumato.heatmap.methods.registry import METHODS
@@ -35,7 +37,7 @@ class Fenced(doctest.DocTestParser):
 def sessions(page: Path) -> doctest.TestResults:
     """Run all sessions of a page, one after the other, in one namespace."""
     flags = doctest.ELLIPSIS | doctest.REPORT_NDIFF
-    registries = (ENGINES, ESTIMATORS, FORMATS, METHODS, OPERATORS)
+    registries: tuple[Registry[Any], ...] = (ENGINES, ESTIMATORS, FORMATS, METHODS, OPERATORS)
     before = [dict(registry.added) for registry in registries]
     try:
         return doctest.testfile(

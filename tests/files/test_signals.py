@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.privacy.format1_ledger import as_format1
 
 from sfumato.files import leftovers, scratch_folder, write_file
 from sfumato.privacy import Ledger, PureDP
@@ -69,17 +70,20 @@ def test_spilled_rows_go_with_their_process(tmp_path: Path, number: signal.Signa
 
 @pytest.mark.parametrize("number", ENDS, ids=lambda one: one.name)
 def test_a_charge_that_is_ended_leaves_no_draft(tmp_path: Path, number: signal.Signals) -> None:
+    """Only a ledger of format 1 has one: its first charge converts it."""
     ledger = Ledger.create(tmp_path / "a.ledger", PureDP(1), unit="user", source="city")
+    as_format1(ledger.path)
     assert ended("charge", tmp_path, number) == -number
     assert left(tmp_path) == ["a.ledger", "tmp"], "a draft of a ledger is left"
-    assert ledger.statement().entries == ()
+    assert Ledger(ledger.path).statement().entries == ()
 
 
-def test_a_charge_that_is_ended_when_it_is_made_stands(tmp_path: Path) -> None:
+def test_a_conversion_that_is_ended_when_it_is_made_stands(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "a.ledger", PureDP(1), unit="user", source="city")
+    as_format1(ledger.path)
     assert ended("charged", tmp_path, signal.SIGTERM) == -signal.SIGTERM
     assert left(tmp_path) == ["a.ledger", "tmp"]
-    assert len(ledger.statement().entries) == 1
+    assert Ledger(ledger.path).recent().format == 2
 
 
 @pytest.mark.parametrize(("work", "made"), [("create", []), ("created", ["a.ledger"])])
@@ -129,7 +133,9 @@ def test_signals_are_as_they_were_afterwards(tmp_path: Path) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         folder, remove = scratch_folder()
         write_file(tmp_path / "b", "b")
-        assert signal.getsignal(signal.SIGTERM) is leftovers._end  # the folder is still there
+        assert (
+            signal.getsignal(signal.SIGTERM) is leftovers.end_by_signal
+        )  # the folder is still there
         remove()
         assert not folder.exists()
         assert not leftovers._noted

@@ -13,7 +13,6 @@ import os
 import resource
 import shutil
 import signal
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,19 +22,23 @@ from threading import BrokenBarrierError
 from typing import Any, NoReturn
 
 import numpy as np
+from tests.privacy.format1_ledger import append_in_place, as_format1, last_body
 
 from sfumato.errors import LedgerError, LedgerMismatch, SfumatoError
 from sfumato.files import atomic, leftovers
 from sfumato.privacy import REHEARSAL, DiscreteLaplace, Guarded, Ledger, PureDP, histogram
-from sfumato.privacy.ledger import file as ledger_file
+from sfumato.privacy.ledger import charging, delivery
 from sfumato.privacy.ledger import ledger as ledger_module
 from sfumato.privacy.ledger.guarded import open_for_release
+from sfumato.privacy.ledger.storage import book as ledger_file
+from sfumato.privacy.ledger.storage import disk, format1, rows, store
 from sfumato.privacy.mechanisms import _additive, discrete_laplace
 
-TRACED = {
-    module.__file__
-    for module in (ledger_module, ledger_file, discrete_laplace, _additive, atomic, leftovers)
-}
+OURS = (ledger_module, charging, delivery, ledger_file, disk, format1, store)
+TRACED = {module.__file__ for module in (*OURS, discrete_laplace, _additive, atomic, leftovers)}
+# Rehearsed with and without what is kept beside a ledger, and on a file of either format.
+KEPT = "kept" in sys.argv[3:]
+REQUEST = {"map": 1} if KEPT else None
 COST = DiscreteLaplace(8)
 PTRACE_TRACEME, PTRACE_SYSCALL = 0, 24
 
@@ -48,6 +51,29 @@ def city() -> Any:
 
 def create(path: Path) -> Ledger:
     return Ledger.create(path, PureDP(1), unit="user", source="city")
+
+
+def one_entry(path: Path, *, old: bool = "format1" in sys.argv[3:]) -> bytes:
+    """The bytes of a ledger of one entry at this path."""
+    create(path).release(COST, city())
+    if old:
+        as_format1(path)
+    return path.read_bytes()
+
+
+def restore(path: Path, content: bytes) -> None:
+    """The ledger as it was, alone in its folder, and the same file: a new one would be a copy."""
+    for file in set(path.parent.iterdir()) - {path}:
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+    path.write_bytes(content)
+
+
+def beyond(path: Path) -> int:
+    """How many bytes lie behind those that a ledger says it has."""
+    content = path.read_bytes()
+    if content.startswith(format1.MAGIC):
+        return 0
+    return len(content) - rows.newest_slot(content, str(path))[0].length
 
 
 def report_samples(pipe: int) -> None:
@@ -108,15 +134,14 @@ def with_lines(work: Callable[[], Any], at: int) -> None:
 
 
 def deaths_by_line(path: Path) -> Iterator[Record]:
-    base = path.with_name("base.ledger")
-    create(base).release(COST, city())
+    base = one_entry(path)
     for at in count(1):
-        shutil.copy(base, path)
+        restore(path, base)
         ledger = Ledger(path)
 
         def life(pipe: int, ledger: Ledger = ledger, at: int = at) -> None:
             report_samples(pipe)
-            with_lines(lambda: ledger.release(COST, city()), at)
+            with_lines(lambda: ledger.release(COST, city(), request=REQUEST), at)
 
         child, pipe = in_child(life)
         _, status = os.waitpid(child, 0)
@@ -127,13 +152,25 @@ def deaths_by_line(path: Path) -> Iterator[Record]:
 
 def aftermath(path: Path) -> Record:
     """What the next process finds, and how its own release fares."""
-    left = sorted(os.listdir(path.parent))
+    left, torn = sorted(os.listdir(path.parent)), beyond(path)
     found = Ledger(path)
     before = found.statement()
+    waiting = found.undelivered()
+    for one in waiting:
+        drawn = (
+            found.recover(one.entry.number)
+            if one.drawn
+            else found.redraw(one.entry.number, COST, city())
+        )
+        found.check(drawn)
+        found.delivered(one.entry.number)
     release = found.release(COST, city(), note="again")
     after = found.statement()
     found.check(release)
     return {
+        "beyond": torn,
+        "waiting": [one.drawn for one in waiting],
+        "waiting after": len(found.undelivered()),
         "entries": len(before.entries),
         "spent": str(before.spent.epsilon),
         "left": left,
@@ -168,18 +205,19 @@ def creations_by_line(path: Path) -> Iterator[Record]:
 
 
 def killed_at_calls(
-    path: Path, work: Callable[[Path], Any], after: Callable[[Path], Record]
+    path: Path,
+    work: Callable[[Path], Any],
+    after: Callable[[Path], Record],
+    *,
+    old: bool = "format1" in sys.argv[3:],
 ) -> Iterator[Record]:
     """Do the work on a ledger of one entry, dying before its first, second, ... call; what came after."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     libc.ptrace.restype = ctypes.c_long
-    base = path.with_name("base.ledger")
-    create(base).release(COST, city())
+    base = one_entry(path, old=old)
     for at in count(1):
-        for file in path.parent.glob(f"*{path.name}*"):
-            file.unlink()
-        shutil.copy(base, path)
+        restore(path, base)
 
         def life(pipe: int) -> None:
             report_samples(pipe)
@@ -207,7 +245,7 @@ def killed_at_calls(
 
 
 def release_once(path: Path) -> None:
-    Ledger(path).release(COST, city())
+    Ledger(path).release(COST, city(), request=REQUEST)
 
 
 def deaths_by_call(path: Path) -> Iterator[Record]:
@@ -222,23 +260,15 @@ def deaths_and_other_names(path: Path) -> Iterator[Record]:
 
 
 def deaths_in_place_and_other_names(path: Path) -> Iterator[Record]:
-    return killed_at_calls(path, append_in_place, under_another_name)
+    def in_place(file: Path) -> None:
+        append_in_place(file, {**last_body(file), "note": "in place"})
 
-
-def append_in_place(path: Path) -> None:
-    """A charge as the first versions made it: by SQLite, in the file itself, with a journal beside it."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA synchronous = EXTRA")
-    connection.execute("BEGIN IMMEDIATE")
-    (_, *_), (last, head) = ledger_file.rows(connection, str(path))
-    ledger_file.append(connection, 2, {**last, "number": 2, "note": "in place"}, head)
-    connection.execute("COMMIT")
-    connection.close()
+    return killed_at_calls(path, in_place, under_another_name, old=True)
 
 
 def under_another_name(path: Path) -> Record:
     """After a death a ledger is moved, without what lies beside it; charged there; and moved back."""
-    left = sorted(os.listdir(path.parent))
+    left, torn = sorted(os.listdir(path.parent)), beyond(path)
     folder = path.parent / "other"
     folder.mkdir(exist_ok=True)
     other, paid = folder / "town.ledger", []
@@ -262,6 +292,7 @@ def under_another_name(path: Path) -> Record:
     after = found.statement()
     return {
         "left": left,
+        "beyond": torn,
         "under another name": seen,
         "paid": len(paid),
         "entries": len(before.entries),

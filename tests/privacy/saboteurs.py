@@ -23,20 +23,20 @@ def any_map_for_a_user_day() -> None:
 
 
 def any_clock_for_a_user_day() -> None:
-    privacy("ledger.ledger").Ledger._keeps_to = lambda self, now, clock: None
+    privacy("ledger.terms").check_clock = lambda now, clock, path: None
 
 
 def anybody_s_data_in_a_local_ledger() -> None:
-    ledger = privacy("ledger.ledger").Ledger
-    true = ledger._accounts_for
+    terms = privacy("ledger.terms")
+    true = terms.check_bound
 
-    def trusting(self: Any, bound: Any) -> None:
+    def trusting(header: Any, bound: Any, path: Any) -> None:
         held = object.__new__(type(bound))
         for name in type(bound).__dataclass_fields__:
             object.__setattr__(held, name, "local" if name == "model" else getattr(bound, name))
-        true(self, held)
+        true(header, held, path)
 
-    ledger._accounts_for = trusting
+    terms.check_bound = trusting
 
 
 def rehearsal_by_name() -> None:
@@ -47,40 +47,75 @@ def rehearsal_by_name() -> None:
 def links_not_counted() -> None:
     import os
 
-    privacy("ledger.file")._handle = lambda real, mode, path: os.open(real, mode)
+    for module in ("book", "disk"):
+        privacy(f"ledger.storage.{module}").open_file = lambda real, mode, path: os.open(real, mode)
 
 
-def journal_beside_one_name() -> None:
-    import sqlite3
-    from collections.abc import Iterator
-    from contextlib import closing, contextmanager
-    from pathlib import Path
+def tail_thrown_away() -> None:
+    book = privacy("ledger.storage.book")
+    true = book.read_rows
 
-    file = privacy("ledger.file")
+    def short(data: bytes, *, base: int, until: int, **rest: Any) -> Any:
+        return true(data[: until - base] if until else data, base=base, until=until, **rest)
 
-    @contextmanager
-    def opened(path: Path) -> Iterator[Any]:
-        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            yield connection
+    book.read_rows = short
 
-    @contextmanager
-    def in_place(path: Path) -> Iterator[Any]:
-        with opened(path) as connection, file.unlocked(connection):
-            connection.execute("PRAGMA synchronous")
-            yield connection
 
-    file.opened, file.locked = opened, in_place
+def checkpoint_not_checked() -> None:
+    tally = privacy("ledger.tally").Tally
+    tally.checkpoint = lambda self, head: _Anything()
+
+
+class _Anything(dict[str, Any]):
+    """Equal to every checkpoint."""
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+
+def once_for_any_request() -> None:
+    privacy("ledger.storage.store").request_hash = lambda request: "0" * 64
+
+
+def period_not_bound() -> None:
+    periods = import_module("sfumato.records.periods").Periods
+    names = periods.names
+    periods.names = property(lambda self: names.fget(self)[::-1])
+
+
+def copies_pay() -> None:
+    privacy("ledger.storage.rows").Place.same = lambda self, other: True
+
+
+def drawn_again_and_again() -> None:
+    store = privacy("ledger.storage.store")
+    kept = store._lines
+
+    def forgetful(data: bytes, name: str) -> Any:
+        found, end = kept(data, name)
+        found.pop("drawn", None)
+        return found, end
+
+    store._lines = forgetful
+    ledger = privacy("ledger.ledger").Ledger
+    true = ledger.find_row
+    ledger.find_row = lambda self, wanted, fits: (
+        None if "drawn" in wanted else true(self, wanted, fits)
+    )
 
 
 def entry_not_read_back() -> None:
-    ledger, file = privacy("ledger.ledger"), privacy("ledger.file")
+    entries, book = privacy("ledger.entries"), privacy("ledger.storage.book")
 
-    def hoped(connection: Any, now: Any, entry: Any) -> Any:
+    def hoped(held: Any, entry: Any) -> Any:
         body = entry.to_json()
         del body["hash"]
-        return replace(entry, hash=file.append(connection, entry.number, body, now.head))
+        return replace(entry, hash=book.append(held, body))
 
-    ledger._appended = hoped
+    entries.appended = hoped
 
 
 def drafts_nobody_noted() -> None:
@@ -97,4 +132,4 @@ def drafts_nobody_noted() -> None:
         finally:
             draft.unlink(missing_ok=True)
 
-    privacy("ledger.file").draft_beside = by_the_way
+    privacy("ledger.storage.book").draft_beside = by_the_way

@@ -153,7 +153,7 @@ def test_no_named_attribute_holds_the_values() -> None:
     assert not hasattr(held, "__dict__")
     assert str(CANARY) not in repr(dir(held))
     public = [name for name in dir(held) if not name.startswith("_")]
-    assert public == ["bound", "exponent", "source"]
+    assert public == ["bound", "exponent", "source", "table"]
     assert all(str(CANARY) not in repr(getattr(held, name)) for name in public)
 
 

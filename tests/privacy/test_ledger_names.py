@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from tests.privacy.format1_ledger import as_format1
 from tests.privacy.ledger_worker import city
 from tests.privacy.test_ledger_faults import KILLED, worker
 
@@ -41,16 +42,25 @@ def ledger(path: Path) -> Ledger:
 @pytest.mark.skipif(
     sys.platform != "linux", reason="steps through system calls with Linux's ptrace"
 )
-@pytest.mark.parametrize("work", ["deaths_and_other_names", "deaths_in_place_and_other_names"])
-def test_a_charge_under_another_name_stands_after_any_death(work: str, tmp_path: Path) -> None:
-    deaths = worker(work, tmp_path)
+@pytest.mark.parametrize(
+    ("work", "how"),
+    [
+        ("deaths_and_other_names", ()),
+        ("deaths_and_other_names", ("format1",)),
+        ("deaths_in_place_and_other_names", ()),
+    ],
+)
+def test_a_charge_under_another_name_stands_after_any_death(
+    work: str, how: tuple[str, ...], tmp_path: Path
+) -> None:
+    deaths = worker(work, tmp_path, *how)
     if deaths == [{"refused": True}]:
         pytest.skip("this machine does not let a process trace its child")
     *killed, last = deaths
     assert len(killed) > 30
     assert ({death["status"] for death in killed}, last["status"]) == ({KILLED}, 0)
-    # Some died inside the commit, with something of theirs beside the file.
-    assert any(len(death["left"]) > len(last["left"]) for death in deaths)
+    # Some died inside the commit, with something of theirs beside the file, or behind what counts.
+    assert any(len(death["left"]) > len(last["left"]) or death["beyond"] for death in deaths)
     for death in deaths:
         # One charge before the death, perhaps the one of the dead, two under the other name, one
         # when back.
@@ -93,7 +103,9 @@ def test_a_draft_that_a_killed_creation_left_is_no_other_name(ledger: Ledger, pa
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_a_charge_removes_its_own_drafts_only(ledger: Ledger, path: Path) -> None:
+def test_a_conversion_removes_its_own_drafts_only(ledger: Ledger, path: Path) -> None:
+    as_format1(path)
+    ledger = Ledger(path)
     kept = {path.name, f".{path.name}.town.0123456789ab.next", f".{path.name}.next", "a.next"}
     for name in [*kept - {path.name}, f".{path.name}.0123456789ab.next"]:
         (path.parent / name).touch()
@@ -138,9 +150,20 @@ def mounted(path: Path, tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(other)], check=True)
 
 
-def test_a_mounted_file_pays_under_its_own_name_only(
+def test_a_mounted_file_is_the_same_ledger(ledger: Ledger, path: Path, mounted: Path) -> None:
+    inside = Ledger(mounted)
+    inside.release(EIGHTH, city())
+    ledger.release(EIGHTH, city())
+    assert inside.statement() == ledger.statement()
+    assert ledger.statement().spent.epsilon == Fraction(3, 8)
+    assert [file.name for file in mounted.parent.iterdir()] == ["town.ledger"]
+
+
+def test_a_mounted_file_of_format_1_pays_under_its_own_name_only(
     ledger: Ledger, path: Path, mounted: Path
 ) -> None:
+    as_format1(path)
+    ledger = Ledger(path)
     inside, before = Ledger(mounted), path.read_bytes()
     assert inside.statement() == ledger.statement()
     with pytest.raises(

@@ -36,8 +36,8 @@ from sfumato.privacy import (
 from sfumato.privacy.accounting import Clock
 from sfumato.privacy.accounting.units import PERIODS, period_of
 from sfumato.privacy.ledger import Spent
-from sfumato.privacy.ledger import file as ledger_file
 from sfumato.privacy.ledger.guarded import open_for_release
+from sfumato.privacy.ledger.storage import book as ledger_file
 from sfumato.records import Columns, Periods, guard_sums, open_table, sum_cells, sum_public_cells
 from sfumato.spaces import area_of_plane
 
@@ -265,7 +265,9 @@ def test_the_first_charge_binds_the_clock(days: Ledger, tmp_path: Path) -> None:
             )
         assert days.path.read_bytes() == before
     film(by_day(zone="Europe/Rome"))
-    assert days.statement().spent == Spent(epsilon=Fraction(2))
+    assert set(days.statement().periods.values()) == {Spent(epsilon=Fraction(2))}
+    assert list(days.statement().periods) == list(by_day().names)
+    assert days.statement().spent == Spent()
     # A receipt says by which clock, and the ledger knows it by that.
     rome.receipt.then(lambda _: None).write(tmp_path / "receipt.json")
     found = read_release(tmp_path / "receipt.json")
@@ -304,8 +306,8 @@ def test_a_file_from_before_clocks_binds_one_unless_it_was_charged(
             "account": None,
             "note": "",
         }
-        with ledger_file.locked(old.path) as connection:
-            ledger_file.append(connection, 1, body, old.statement().head)
+        with ledger_file.locked(old.path) as book:
+            ledger_file.append(book, body)
     bound = Bound(AddRemoveUser(), 2, l1=1, unit="user-day", clock=Clock("t", "UTC"))
     data = guard([1, 2], bound, source="city")
     ledger = Ledger(old.path)

@@ -19,7 +19,8 @@ from sfumato.privacy import ApproxDP, Ledger, MovedMass
 from sfumato.sensing import Site, heat_line, plan, release_snapshot
 from sfumato.sensing.planning import synthetic_site
 from sfumato.sensing.release import Snapshot, unit_of
-from sfumato.sensing.release.readings import _in_sources, quantise
+from sfumato.sensing.release.exact import in_sources
+from sfumato.sensing.release.readings import quantise
 
 LOSS = ApproxDP(1, "1e-6")
 HALL = heat_line(sources=40, sensors=[0.1, 0.4, 0.9], diffusion_time=0.05)
@@ -78,8 +79,8 @@ def test_a_person_is_hidden_in_the_unit_of_the_readings(tmp_path: Path) -> None:
     mass, warm = plan(MASS, LOSS), plan(CELSIUS, LOSS)
     assert mass.sigma == warm.sigma
     one = HALL.columns([7])[:, 0]
-    step = quantise(_in_sources(20 + one / 50, CELSIUS), warm.exponent)
-    step -= quantise(_in_sources(20 + 0 * one, CELSIUS), warm.exponent)
+    step = quantise(in_sources(20 + one / 50, CELSIUS), warm.exponent)
+    step -= quantise(in_sources(20 + 0 * one, CELSIUS), warm.exponent)
     np.testing.assert_allclose(
         np.ldexp(step.astype(float), warm.exponent), one, atol=2.0**warm.exponent * 1.1
     )
@@ -100,14 +101,14 @@ def test_dividing_and_cutting_move_no_two_readings_further(rng: np.random.Genera
         site = replace(CELSIUS, per_source=per_source, largest=Fraction(25))
         before = 20 + 10 * rng.random(2000)
         after = before + rng.normal(size=2000)
-        moved = np.abs(_in_sources(after, site) - _in_sources(before, site))
+        moved = np.abs(in_sources(after, site) - in_sources(before, site))
         exact = [
             abs(Fraction(a) - Fraction(b)) / per_source for a, b in zip(after, before, strict=True)
         ]
         # Each quotient is rounded once.
         slip = 2 * Fraction(2) ** -53 * 31 / per_source
         assert all(Fraction(m) <= e + slip for m, e in zip(moved.tolist(), exact, strict=True))
-        assert np.abs(_in_sources(after, site)).max() <= float(25 / per_source)
+        assert np.abs(in_sources(after, site)).max() <= float(25 / per_source)
 
 
 @pytest.mark.unit
@@ -159,7 +160,7 @@ def test_what_a_short_type_rounds_away_is_counted() -> None:
     edge = 64 + float(np.spacing(np.float16(64))) / 2
     before, after = np.full(3, edge - 1e-9), np.full(3, edge + 1e-9)
     units = [
-        quantise(_in_sources(x.astype(np.float16).astype(np.float64), told), noise.exponent)
+        quantise(in_sources(x.astype(np.float16).astype(np.float64), told), noise.exponent)
         for x in (before, after)
     ]
     reached = np.linalg.norm(units[1] - units[0])

@@ -33,12 +33,17 @@ ALOUD = {
     "share",
     "bounds_share",
     "mass_per_period",
+    "team",
+    "other_table",
     "method_option",
     # replaces what is there
     "overwrite",
 }
-# Options that have such a name and mean something else: chances of an edge, the coverage of a set.
+# Options that have such a name and mean something else: whose budget pays, chances of an edge, the
+# coverage of a set.
 OTHERS = {
+    ("heatmap", "release", "team"),
+    ("ledger", "show", "team"),
     ("graph", "limits", "rho"),
     ("graph", "simulate", "rho"),
     ("sense", "whisper", "locate", "share"),

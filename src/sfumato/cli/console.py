@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_
-import os
 import re
 import sys
 import traceback
@@ -16,15 +15,15 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
+from sfumato.cli.endings import EXISTS, INVALID, REFUSED, USAGE, code_of
 from sfumato.errors import (
     BudgetExceeded,
+    ExistsAlready,
     InvalidParameter,
     MissingPackage,
     NotComparable,
     SfumatoError,
 )
-
-DONE, FAILED, USAGE, REFUSED, INVALID, INCONCLUSIVE = range(6)
 
 SPELLED = {
     "budget": "--budget-epsilon",
@@ -55,12 +54,14 @@ Quiet = Annotated[
 
 
 def exit_code(error: SfumatoError) -> int:
-    """2 usage, 3 budget refused, 4 input invalid; 0, 1 and 5 belong to results."""
+    """2 usage, 3 budget refused, 4 input invalid, 8 exists already; the others belong to results."""
     match error:
         case BudgetExceeded() | NotComparable():
             return REFUSED
         case InvalidParameter() | MissingPackage():
             return USAGE
+        case ExistsAlready():
+            return EXISTS
         case _:
             return INVALID
 
@@ -99,7 +100,7 @@ def in_flags(text: str, flags: Collection[str] | None = None) -> str:
 
 
 def sentences(command: Callable[P, R]) -> Callable[P, R]:
-    """A command whose mistakes end in one sentence and an exit code, not in a traceback."""
+    """A command whose mistakes and interrupts end in one sentence and an exit code, not in a traceback."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -112,6 +113,10 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
         except OSError as error:
             what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             fail(what, code=INVALID, json=bool(kwargs.get("json", False)))
+        except KeyboardInterrupt as end:
+            # Where something was paid for, its pipeline has noted what.
+            said = "; ".join(["interrupted", *getattr(end, "__notes__", ())])
+            fail(said, code=code_of(end), json=bool(kwargs.get("json", False)))
 
     return run
 
@@ -119,8 +124,7 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
 def no_verdict_by_accident(command: Callable[P, R]) -> Callable[P, R]:
     """A command whose exit code 1 is an answer: whatever fails unforeseen ends in one sentence and 4.
 
-    Else a traceback, a reader who has gone, or a mechanism that ends the program would say
-    "refuted".
+    Else a traceback, or a mechanism that ends the program, would say "refuted".
     """
 
     @wraps(command)
@@ -130,9 +134,7 @@ def no_verdict_by_accident(command: Callable[P, R]) -> Callable[P, R]:
         except (typer.Exit, typer.Abort):
             raise
         except BrokenPipeError:
-            # What is still to be written goes nowhere, so that nothing fails again at the end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            raise typer.Exit(INVALID) from None
+            raise  # which `run_to_end` gives a code of its own
         except (Exception, SystemExit) as problem:
             frames = traceback.extract_tb(problem.__traceback__)
             where = (

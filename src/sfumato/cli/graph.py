@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +9,8 @@ import typer
 
 from sfumato._random import generator
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
+from sfumato.cli.endings import MADE_BEFORE, told_of_signals
+from sfumato.cli.resuming import ListOnly, OfEntry, Once, OtherOut, Paid, resumed
 from sfumato.errors import InvalidParameter
 from sfumato.files import check_outputs, check_writable, write_file
 
@@ -74,6 +75,7 @@ def blocks(
         Path | None,
         typer.Option(help="Keep the blocks for `graph distance`: .json.", show_default=False),
     ] = None,
+    once: Once = "",
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -84,40 +86,74 @@ def blocks(
     --ledger nobody can tell from the answer whether two given nodes are joined; nothing else of the
     edges is printed.
     """
-    from sfumato.graphon import find_blocks, release_blocks, render_blocks
+    from sfumato.graphon import find_blocks, release_blocks, render_blocks, write_blocks
 
     quiet = quiet or json
+    again = overwrite or bool(once)  # what was released once is compared with what is there
     for path, suffix in ((plot, ".png"), (labels, ".csv"), (out, ".json")):
         check_outputs(
-            [path] if path else [], {suffix}, reads=[edges, nodes, ledger], overwrite=overwrite
+            [path] if path else [], {suffix}, reads=[edges, nodes, ledger], overwrite=again
         )
-    for path in filter(None, (plot, labels, out)):
-        check_writable(path, overwrite=overwrite, lost="nothing was run")
+    files = [path for path in (out, labels, plot) if path is not None]
+    for path in files:
+        check_writable(path, overwrite=again, lost="nothing was run")
+    if once and not epsilon:
+        raise InvalidParameter("--once is for what is paid for, with --epsilon; nothing was read")
     if bool(epsilon) != (ledger is not None):
         missing = "ledger" if epsilon else "epsilon"
         raise InvalidParameter(
             f"private blocks need both --epsilon and --ledger, got no {missing}; nothing was read"
         )
     number, ends = _number(k), _ends(columns)
-    with watching(quiet=quiet) as watch:
+    with told_of_signals(), watching(quiet=quiet) as watch:
         if epsilon and ledger is not None:
             found = release_blocks(
-                edges, number, epsilon=epsilon, ledger=ledger, nodes=nodes, columns=ends, watch=watch
+                edges, number, epsilon=epsilon, ledger=ledger, nodes=nodes, columns=ends, once=once,
+                out=files, overwrite=overwrite, watch=watch,
             )  # fmt: skip
         else:
             found = find_blocks(edges, number, nodes=nodes, columns=ends, watch=watch)
-    # Said first: what was paid for is not lost with a file that cannot be written.
+            for path in files:
+                write_blocks(found, path, caption=edges.name, overwrite=overwrite)
+    if files:
+        say(f"written: {', '.join(map(str, files))}", quiet=quiet)
     show(found.to_json(), render_blocks(found), json=json)
-    sys.stdout.flush()
-    if out is not None:
-        found.write(out, overwrite=overwrite)
-    if labels is not None:
-        found.write_labels(labels, overwrite=overwrite)
-    if plot is not None:
-        picture = found.picture(caption=f"{edges.name}: {found.reason}")
-        write_file(plot, picture, overwrite=overwrite)
-    if written := [str(path) for path in (out, labels, plot) if path is not None]:
-        say(f"written: {', '.join(written)}", quiet=quiet)
+    if found.made_before:
+        raise typer.Exit(MADE_BEFORE)
+
+
+@app.command()
+@sentences
+def resume(
+    ledger: Paid,
+    edges: Annotated[
+        Path | None, typer.Option(help="The edge list, if it has moved since.", show_default=False)
+    ] = None,
+    out: OtherOut = None,
+    entry: OfEntry = None,
+    overwrite: Overwrite = False,
+    list_only: ListOnly = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Finish private blocks that were paid for and not delivered: after a signal, a crash, a full disk.
+
+    What was drawn is taken from beside the ledger, what was paid for and not drawn is drawn now:
+    neither costs anything. Where the first of two releases was paid for alone, the second is charged.
+    """
+    from sfumato.graphon import resume_blocks
+
+    with told_of_signals(), watching(quiet=quiet or json) as watch:
+        result = resume_blocks(
+            ledger,
+            entry=entry,
+            graph=edges,
+            out=out,
+            overwrite=overwrite,
+            list_only=list_only,
+            watch=watch,
+        )
+    resumed(result, list_only=list_only, json=json)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`sfumato ledger`: make, show and verify privacy ledgers."""
+"""`sfumato ledger`: make, show, verify, move, close and convert privacy ledgers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.console import FAILED, Json, Quiet, fail, say, sentences, show
+from sfumato.cli.console import Json, Quiet, fail, say, sentences, show
+from sfumato.cli.endings import FAILED, LOW
 from sfumato.errors import InvalidParameter, LedgerDamaged, LedgerMismatch
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def create(
     unit: Annotated[
         str,
         typer.Option(
-            help="What is protected, e.g. user, household, user-day (which pays for maps of days only)."
+            help="What is protected, e.g. user, household, or user-day: then the budget is for each day, "
+            "and pays for maps of days only."
         ),
     ],
     source: Annotated[str, typer.Option(help="Name of the data source this budget is for.")],
@@ -65,6 +67,12 @@ def create(
     model: Annotated[
         Trust, typer.Option(help="Who adds the noise; local pays for nothing that was gathered.")
     ] = Trust.central,
+    team: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A sub-budget, NAME=EPSILON (or RHO; with its share of delta), again for each team."
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -74,7 +82,13 @@ def create(
     budget = budget_of(epsilon, delta, rho)
     relation = _relation(neighbors, radius=radius, metric=metric, upper=upper)
     ledger = Ledger.create(
-        file, budget, unit=unit, source=source, neighbors=relation, model=model.value
+        file,
+        budget,
+        unit=unit,
+        source=source,
+        neighbors=relation,
+        model=model.value,
+        teams=_teams(team or []),
     )
     say(f"made {file} with {budget} for each {unit} of {source}", quiet=quiet or json)
     if json:
@@ -83,14 +97,98 @@ def create(
 
 @app.command("show")
 @sentences
-def show_(file: File, json: Json = False) -> None:
-    """Show the budget, what is left, and every entry."""
+def show_(
+    file: File,
+    last: Annotated[
+        int | None,
+        typer.Option(
+            help="The last entries only, read from the last checkpoint on: fast for a long ledger.",
+            min=0,
+        ),
+    ] = None,
+    fail_below: Annotated[
+        str,
+        typer.Option(
+            help="End with 6 if less is left than this: epsilon, or rho where that is left."
+        ),
+    ] = "",
+    team: Annotated[str, typer.Option(help="Whose budget --fail-below is about.")] = "",
+    period: Annotated[
+        str,
+        typer.Option(
+            help="Which period it is about, e.g. 2026-01-31; one not charged, by default."
+        ),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Show the budget, what is left of it, of teams and of periods, and every entry."""
     from sfumato.privacy import Ledger
     from sfumato.privacy.ledger import render_statement
 
-    statement = Ledger(file).statement()
+    ledger = Ledger(file)
+    statement = ledger.statement() if last is None else ledger.recent(last)
+    low = bool(fail_below) and statement.is_below(fail_below, team, period)
     table = None if json else render_statement(statement, file)
     show({"ledger": str(file), **statement.to_json()}, table, json=json)
+    if low:
+        raise typer.Exit(LOW)
+
+
+@app.command()
+@sentences
+def move(
+    file: File,
+    to: Annotated[
+        Path | None, typer.Argument(help="Where it goes; nothing, to say it is here now.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Move a ledger with the counts beside it; or say that this file, found elsewhere, is the ledger now.
+
+    The file that was moved is closed and names its successor, so that it cannot be spent again. A
+    copy is refused until one of the copies is said to be the ledger: say it of one only.
+    """
+    from sfumato.privacy import Ledger
+
+    moved = Ledger(file).move(to)
+    said = f"moved {file} to {to}" if to is not None else f"the ledger is {file} now"
+    say(said, quiet=quiet or json)
+    if json:
+        show({"ledger": str(moved.path), **moved.recent().to_json()}, None, json=True)
+
+
+@app.command()
+@sentences
+def close(
+    file: File,
+    note: Annotated[str, typer.Option(help="Why: a line for the ledger.")] = "",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Close a ledger for good: it can be read and verified, and pays for nothing any more."""
+    from sfumato.privacy import Ledger
+
+    ledger = Ledger(file)
+    ledger.close(note)
+    say(f"closed {file}: it pays for nothing any more", quiet=quiet or json)
+    if json:
+        show({"ledger": str(file), **ledger.recent().to_json()}, None, json=True)
+
+
+@app.command()
+@sentences
+def convert(file: File, json: Json = False, quiet: Quiet = False) -> None:
+    """Bring a ledger of format 1 to format 2, as its next charge would; entries keep their hashes."""
+    from sfumato.privacy import Ledger
+
+    ledger = Ledger(file)
+    before = ledger.recent(0).format
+    ledger.convert()
+    said = f"{file} is of format 2" + (" already" if before == 2 else " now")
+    say(said, quiet=quiet or json)
+    if json:
+        show({"ledger": str(file), **ledger.recent().to_json()}, None, json=True)
 
 
 @app.command()
@@ -157,6 +255,19 @@ def budget_of(epsilon: str, delta: str, rho: str) -> Loss:
         return ZCDP(rho)
     loss = ApproxDP(epsilon, delta)
     return loss if loss.delta else PureDP(epsilon)
+
+
+def _teams(words: list[str]) -> dict[str, str]:
+    """Sub-budgets from words like red=1/2."""
+    found = {}
+    for word in words:
+        name, equals, share = word.rpartition("=")
+        if not (name and equals and share) or name in found:
+            raise InvalidParameter(
+                f"a team is NAME=EPSILON, each name once, got {word!r}; nothing was made"
+            )
+        found[name] = share
+    return found
 
 
 def _relation(name: Relation, *, radius: str, metric: str, upper: str) -> Neighbors:

@@ -12,7 +12,8 @@ from sfumato.cli import demo, emd, graph, leaderboard, ledger
 from sfumato.cli.aloud import PATH, SpokenGroup, refuse_variables
 from sfumato.cli.audit import claims as audit
 from sfumato.cli.config import defaults, file_of_defaults, taken
-from sfumato.cli.console import INVALID, fail, say
+from sfumato.cli.console import fail, say
+from sfumato.cli.endings import INVALID, MEANINGS, run_to_end
 from sfumato.cli.heatmap import maps as heatmap
 from sfumato.cli.sense import readings as sense
 from sfumato.errors import InvalidInput
@@ -22,8 +23,8 @@ PREFIX = "SFUMATO"
 app = typer.Typer(
     name="sfumato",
     help="Release where things are, privately: the geography survives, the exact places do not.",
-    epilog="Exit codes: 0 done, 1 claim refuted or check failed, 2 usage, 3 budget refused, 4 input invalid, "
-    "5 inconclusive. Options can be set by a variable SFUMATO_COMMAND_OPTION or in sfumato.toml, but not "
+    epilog=f"Exit codes: {', '.join(f'{code} {means}' for code, means in MEANINGS.items())}. "
+    "Options can be set by a variable SFUMATO_COMMAND_OPTION or in sfumato.toml, but not "
     "what must be said aloud: budgets and costs, --public, --one-row-one-user, --prior, "
     "--per-source, --largest, --overwrite.",
     cls=SpokenGroup,
@@ -82,4 +83,4 @@ def root(
 
 def main() -> None:
     """Run the command line."""
-    app()
+    run_to_end(app)

@@ -19,8 +19,8 @@ from .geojson import (
     read_bytes,
 )
 from .json_codec import decoding, parse_json, read_json, write_json
-from .leftovers import scratch_folder
-from .outputs import check_outputs, keep_paid
+from .leftovers import end_by_signal, scratch_folder
+from .outputs import check_outputs, holds, write_outputs
 from .tables import Rows, column_of, has_column, numbers_of, read_rows, write_table
 
 __all__ = [
@@ -36,9 +36,10 @@ __all__ = [
     "decoding",
     "draft_beside",
     "drafts_beside",
+    "end_by_signal",
     "features_of",
     "has_column",
-    "keep_paid",
+    "holds",
     "number_edges",
     "number_of",
     "numbers_of",
@@ -55,5 +56,6 @@ __all__ = [
     "whole_file",
     "write_file",
     "write_json",
+    "write_outputs",
     "write_table",
 ]

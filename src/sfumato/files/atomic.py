@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import ExistsAlready, InvalidInput
 from sfumato.files.leftovers import removed_after
 
 # O_EXCL: what is there already, a link too, is not ours. O_NOFOLLOW says the same to who reads
@@ -86,7 +86,7 @@ def whole_file(
         with drafted(path, overwrite=overwrite, private=private) as file:
             yield file
     except FileExistsError:
-        raise InvalidInput(f"{path} exists already and is kept; {kept}") from None
+        raise ExistsAlready(f"{path} exists already and is kept; {kept}") from None
     except OSError as problem:
         raise _unwritable(path, problem, lost) from None
 
@@ -131,7 +131,7 @@ def check_writable(path: str | Path, *, overwrite: bool = False, lost: str = "")
         with draft_beside(target) as draft:
             os.close(os.open(draft, NEW, 0o600))
     except FileExistsError:
-        raise InvalidInput(
+        raise ExistsAlready(
             f"{path} exists already and is kept{f'; {lost}' if lost else ''}"
         ) from None
     except OSError as problem:

@@ -68,7 +68,7 @@ def note(path: Path) -> None:
     if threading.current_thread() is threading.main_thread():
         for number in SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _end)
+                signal.signal(number, end_by_signal)
 
 
 def remove(path: Path) -> None:
@@ -86,7 +86,7 @@ def _forget(path: Path) -> None:
     _noted.pop(path, None)
     if not _noted and threading.current_thread() is threading.main_thread():
         for number in SIGNALS:
-            if signal.getsignal(number) is _end:
+            if signal.getsignal(number) is end_by_signal:
                 signal.signal(number, signal.SIG_DFL)
 
 
@@ -95,8 +95,13 @@ def _remove_all() -> None:
         remove(path)
 
 
-def _end(number: int, _: object) -> None:
-    """Remove, and then end by the signal itself: whoever waits for us sees how we ended."""
+def end_by_signal(number: int, _: object = None) -> None:
+    """Remove what must be gone, and then end by the signal itself: whoever waits for us sees how we ended.
+
+    Args:
+        number: The signal.
+
+    """
     signal.signal(number, signal.SIG_IGN)  # the same once more does not interrupt the removing
     _remove_all()
     signal.signal(number, signal.SIG_DFL)

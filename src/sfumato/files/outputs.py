@@ -1,14 +1,13 @@
-"""Files that a command will write: refused before anything is paid for, and kept once it is."""
+"""Files that a command will write: refused before anything is paid for, and not written twice."""
 
 from __future__ import annotations
 
 import os
-import sys
-import tempfile
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
+from sfumato.files.leftovers import scratch_folder
 
 
 def check_outputs(
@@ -40,7 +39,9 @@ def check_outputs(
         if path.resolve() in inputs:
             raise InvalidInput(f"{path} is read by this command and is kept; choose another file")
         if path.is_dir() or (os.path.lexists(path) and not overwrite):
-            raise InvalidInput(f"{path} exists already and is kept; nothing was charged or written")
+            raise ExistsAlready(
+                f"{path} exists already and is kept; nothing was charged or written"
+            )
         if not path.parent.is_dir():
             raise InvalidInput(f"the folder of {path} must exist; nothing was charged or written")
         if not os.access(path.parent, os.W_OK):
@@ -53,44 +54,42 @@ def check_outputs(
         )
 
 
-def keep_paid(
-    write: Callable[[Path], None], paths: Sequence[Path], *, receipt: str, what: str
+def write_outputs(
+    write: Callable[[Path], None], paths: Sequence[Path], *, again: bool = False
 ) -> None:
-    """Write what was paid for into new files; whatever goes wrong, it is kept if any .json file can be.
-
-    When an interrupt goes on, where it was kept is said on stderr: nobody else could say it.
+    """Write a result into new files; those that hold it already are left, if they may.
 
     Args:
-        write: Writes it to a file.
+        write: Writes it to a new file; the suffix says how.
         paths: The files.
-        receipt: The hash of the ledger's entry, for the name of a file of last resort.
-        what: What it is, in the plural, for messages.
+        again: Whether it may have been written before.
 
     Raises:
-        InvalidInput: A file could not be written; the message says where the rest was kept.
+        ExistsAlready: A file is there, and is another, or must not be there; it is kept.
+        InvalidInput: A file could not be written.
     """
     for path in paths:
-        try:
+        if not (again and os.path.lexists(path)):
             write(path)
-        except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
-            rescued = _rescued(write, path, problem, receipt=receipt, what=what)
-            if isinstance(problem, Exception):
-                raise rescued from problem
-            print(rescued, file=sys.stderr)  # noqa: T201
-            raise
+        elif not holds(write, path):
+            raise ExistsAlready(
+                f"{path} exists already and is not what was released; it is kept: choose another file"
+            )
 
 
-def _rescued(
-    write: Callable[[Path], None], path: Path, problem: BaseException, *, receipt: str, what: str
-) -> InvalidInput:
-    kept = "and could not be kept anywhere"
-    name = f"{path.name}.{receipt[:12]}.json"
-    for folder in (path.parent, Path(tempfile.gettempdir())):
-        try:
-            write(folder / name)
-        except BaseException:  # noqa: S112  # whoever interrupts twice is told what became of it
-            continue
-        kept = f"and kept in {folder / name}"
-        break
-    why = str(problem) or type(problem).__name__
-    return InvalidInput(f"could not write {path} ({why}); the {what} are paid for, {kept}")
+def holds(write: Callable[[Path], None], path: Path) -> bool:
+    """Whether a file holds what would be written to it.
+
+    Args:
+        write: Writes it to a new file; the suffix says how.
+        path: The file.
+
+    Returns:
+        Whether every byte is the same.
+    """
+    folder, remove = scratch_folder()
+    try:
+        write(folder / path.name)
+        return path.is_file() and path.read_bytes() == (folder / path.name).read_bytes()
+    finally:
+        remove()

@@ -9,10 +9,10 @@ from .pipeline import (
     compare_networks,
     find_blocks,
     network_limits,
-    release_blocks,
     simulate_network,
     write_network,
 )
+from .private_blocks import release_blocks, resume_blocks, write_blocks
 from .release import (
     TRACY_WIDOM,
     PrivateBlocks,
@@ -57,10 +57,12 @@ __all__ = [
     "render_comparison",
     "render_limits",
     "response_signal",
+    "resume_blocks",
     "sample_graph",
     "signals",
     "simulate_network",
     "square",
     "twice_permuted_distance",
+    "write_blocks",
     "write_network",
 ]

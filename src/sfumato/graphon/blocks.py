@@ -22,6 +22,7 @@ from sfumato.graphon.network import Network
 from sfumato.graphon.release import paying_ledger, private_blocks
 from sfumato.graphon.sources import Nodes, named_network
 from sfumato.privacy import Ledger, Noise, PureDP, Release
+from sfumato.privacy.runs import Run
 from sfumato.spaces import Graph
 
 MAX_COMPLETE = 3000  # nodes of which all pairs are given weights
@@ -117,7 +118,14 @@ class Blocks:
             "" if self.detectable_ or self.k == 1 else ", nothing to be found"
         )
 
-    def fit(self, graph: object, *, nodes: Nodes = None, noise: Noise | None = None) -> Blocks:
+    def fit(
+        self,
+        graph: object,
+        *,
+        nodes: Nodes = None,
+        noise: Noise | None = None,
+        run: Run | None = None,
+    ) -> Blocks:
         """Find the blocks of a graph.
 
         Args:
@@ -129,6 +137,7 @@ class Blocks:
                 them. Private fits need it for all but matrices and `Network`s: who is there must not
                 be read off the edges.
             noise: For rehearsals of private fits; the system's is used without it.
+            run: The request that a private fit is part of: what it draws is then kept.
 
         Returns:
             The same object, with what was found.
@@ -144,7 +153,13 @@ class Blocks:
         k = None if isinstance(self.k, str) else whole("k", self.k, low=1, high=network.size)
         if self.epsilon is not None and self.ledger is not None:
             found = private_blocks(
-                network, k, epsilon=self.epsilon, ledger=self.ledger, noise=noise
+                network,
+                k,
+                epsilon=self.epsilon,
+                ledger=self.ledger,
+                noise=noise,
+                run=run,
+                about={"names": [str(name) for name in self.nodes_]},
             )
             self._keep(
                 found.estimate, k, detectable=not found.hopeless and found.estimate.graphon.k > 1

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidParameter
 from sfumato.files import write_table
 from sfumato.graphon.blocks import Blocks
 from sfumato.graphon.cut_distance import distance
@@ -18,9 +16,9 @@ from sfumato.graphon.inputs import BETWEEN, known_blocks, limits_case
 from sfumato.graphon.limits.bounds import attained_rate, error_floor, estimation_rate
 from sfumato.graphon.limits.thresholds import detectability, signals
 from sfumato.graphon.model import BlockGraphon
+from sfumato.graphon.private_blocks import blocks_result
 from sfumato.graphon.render import render_network
 from sfumato.graphon.results import (
-    REHEARSED,
     BlocksResult,
     MeasuredBlocks,
     NetworkComparison,
@@ -29,7 +27,6 @@ from sfumato.graphon.results import (
 )
 from sfumato.graphon.sample import Sampled, sample_graph
 from sfumato.graphon.sources import Columns, NamedNetwork, Nodes, named_network
-from sfumato.privacy import Ledger, Noise
 
 Auto = Literal["auto"]
 Watch = Callable[[str], None]
@@ -77,54 +74,7 @@ def find_blocks(
     fitted = Blocks(k)
     given = _read(graph, nodes=nodes, columns=columns, watch=watch)
     _tell(watch, f"looking for {'blocks' if k == 'auto' else f'{k} blocks'}")
-    return _result(fitted.fit(given.network), given)
-
-
-def release_blocks(
-    graph: object,
-    k: int | Auto = "auto",
-    *,
-    epsilon: Fraction | float | str,
-    ledger: Ledger | str | Path,
-    nodes: Nodes = None,
-    columns: Columns = None,
-    noise: Noise | None = None,
-    watch: Watch | None = None,
-) -> BlocksResult:
-    """Find blocks such that nobody can tell from them whether two given nodes are joined.
-
-    Both parts of the cost must be affordable or nothing is charged. At most 6000 nodes.
-
-    Privacy: PureDP(epsilon) for a flipped edge. Proof: docs/proofs/graphon-release.md
-
-    Args:
-        graph: As for `find_blocks`; its edges are private, its nodes public.
-        k: How many blocks, from 1; "auto" finds the number in the release.
-        epsilon: What it costs, above 0 and at most 20; 2 or 3 is usual.
-        ledger: The ledger that pays, or its path: relation flipped-edge, unit edge.
-        nodes: As for `find_blocks`, and needed for all but matrices and `Network`s: whoever is named
-            only by an edge would show it.
-        columns: As for `find_blocks`.
-        noise: For rehearsals; the system's noise without it.
-        watch: Called with each step in words. Nothing of the edges is said.
-
-    Returns:
-        The blocks, with guarantee, costs and entries of the ledger.
-
-    Raises:
-        InvalidParameter: `nodes` is missing, or epsilon or k is out of range; nothing was charged.
-        InvalidInput: The graph cannot be read (which edge is wrong is not said), or there is no
-            such ledger; nothing was charged.
-        LedgerMismatch: The ledger accounts for something other than edges; nothing was charged.
-        BudgetExceeded: The ledger has less left than epsilon; nothing was released.
-
-    """
-    if nodes is None and isinstance(graph, str | os.PathLike):
-        named_network(graph, private=True)  # refuses, before a ledger is looked at
-    fitted = Blocks(k, epsilon=epsilon, ledger=ledger)
-    given = named_network(graph, nodes=nodes, columns=columns, private=True)
-    _tell(watch, f"looking for {'blocks' if k == 'auto' else f'{k} blocks'}")
-    return _result(fitted.fit(given.network, noise=noise), given)
+    return blocks_result(fitted.fit(given.network), given)
 
 
 def compare_networks(
@@ -286,7 +236,7 @@ def write_network(drawn: Sampled, folder: str | Path) -> NetworkFiles:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise InvalidInput(f"{folder} exists already and is kept; choose a new folder") from None
+        raise ExistsAlready(f"{folder} exists already and is kept; choose a new folder") from None
     files = NetworkFiles(folder / "edges.csv", folder / "blocks.csv")
     write_table(files.edges, ["u", "v"], drawn.network.edges.tolist())
     write_table(files.blocks, ["node", "block"], enumerate(drawn.labels.tolist()))
@@ -299,32 +249,6 @@ def _read(
     given = named_network(graph, nodes=nodes, columns=columns)
     _tell(watch, render_network(given))
     return given
-
-
-def _result(fitted: Blocks, given: NamedNetwork) -> BlocksResult:
-    n = given.network.size
-    releases = fitted.releases_
-    rehearsal = any(release.rehearsal for release in releases)
-    mark = f"{REHEARSED}: " if rehearsal else ""
-    return BlocksResult(
-        nodes=n,
-        graphon=fitted.graphon_,
-        labels={
-            str(name): block
-            for name, block in zip(given.names, fitted.labels_.tolist(), strict=True)
-        },
-        detectable=fitted.detectable_,
-        hopeless=fitted.hopeless_,
-        reason=fitted.reason_,
-        density=fitted.density_,
-        signals=tuple(signals(fitted.graphon_, n).tolist()) if n > 1 else (),
-        rate=fitted.rate_,
-        guarantee=tuple(f"{mark}{release.guarantee}" for release in releases),
-        losses=tuple(str(release.guarantee.loss) for release in releases),
-        neighbors=str(releases[0].guarantee.neighbors) if releases else "",
-        entries=tuple(release.entry.number for release in releases),
-        rehearsal=rehearsal,
-    )
 
 
 def _graphon(

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -43,9 +45,12 @@ from sfumato.privacy import (
     guard,
 )
 from sfumato.privacy.ledger import Source
+from sfumato.privacy.runs import Run
 from sfumato.spaces import kmeans, leading_eigenvectors, numbered_by_first
 
 UNIT = "edge"
+PARTS = ("dyads", "")
+"""The two releases of which blocks are made, as parts of a request."""
 
 # Share of epsilon that flips the dyads. Counts are sums of many dyads and need little: labels are
 # what is hard (experiments/graphon/private.py).
@@ -104,13 +109,15 @@ def private_blocks(
     ledger: Ledger,
     noise: Noise | None = None,
     labels_share: Fraction = FOR_LABELS,
+    run: Run | None = None,
+    about: Any = None,
 ) -> PrivateBlocks:
     """Blocks of a private network for epsilon, paid from the ledger; k None finds the number in the release.
 
     The ledger's relation is FlippedEdge, its unit "edge", and its model "central": who calls this
     sees all edges. Both releases must be affordable or nothing is charged. If the process dies
-    between the two, the first stays charged, and another try pays again. A dense computation: at
-    most 6000 nodes.
+    between the two, the first stays charged, and another try pays again, unless it is of the same
+    `run`. A dense computation: at most 6000 nodes.
 
     Privacy: PureDP(epsilon) for a flipped edge. Proof: docs/proofs/graphon-release.md
 
@@ -121,6 +128,9 @@ def private_blocks(
         ledger: The ledger that pays.
         noise: For rehearsals; the system's without it.
         labels_share: The share of epsilon that flips the dyads, in (0, 1); the rest counts edges.
+        run: The request that this is: what is drawn is then kept beside the ledger, and what it has
+            paid for is not paid again.
+        about: What is kept beside the counts, as JSON: the names of the nodes.
 
     Returns:
         The blocks, with both releases.
@@ -141,12 +151,36 @@ def private_blocks(
     whole_budget = PureDP(epsilon)
     flipping = FlippedDyads(whole_budget.epsilon * labels_share)
     rest = PureDP(whole_budget.epsilon - flipping.epsilon)
-    ledger.afford(PureDP(flipping.epsilon), rest, bound=_one_edge(network.dyads))
-    dyads = guard_dyads(network, ledger.header.source)
+    paying = _Unkept() if run is None else run
+    costs = [
+        cost
+        for number, (part, cost) in enumerate(
+            zip(PARTS, (PureDP(flipping.epsilon), rest), strict=True)
+        )
+        if not paying.made(ledger, part, number=number)
+    ]
+    ledger.afford(*costs, bound=_one_edge(network.dyads))
     _fits(n)
-    flipped = ledger.release(flipping, dyads, noise=noise, note="dyads")
+    flipped, _ = paying.release(
+        ledger,
+        flipping,
+        lambda: guard_dyads(network, ledger.header.source),
+        part=PARTS[0],
+        noise=noise,
+        note="dyads",
+    )
     seen = blocks_in(flipped.value, n, k)
-    counted = _release_counts(network, seen.labels, rest, ledger=ledger, noise=noise)
+    counting, counts = _counting(network, seen.labels, rest, ledger)
+    counted, _ = paying.release(
+        ledger,
+        counting,
+        counts,
+        part=PARTS[1],
+        noise=noise,
+        pay=rest,
+        note="blocks",
+        attach=lambda _: about,
+    )
     return PrivateBlocks(
         estimate_from_counts(seen.labels, counted.value),
         hopeless=seen.directions == 0 and k != 1,
@@ -322,19 +356,40 @@ def _one_edge(size: int) -> Bound:
     return Bound(FlippedEdge(), size, l1=1, l2_squared=1, linf=1, entries=1, unit=UNIT)
 
 
-def _release_counts(
-    network: Network, labels: IntArray, loss: PureDP, *, ledger: Ledger, noise: Noise | None
-) -> Release[IntArray]:
-    """Edges between each two blocks, those of the upper triangle; one edge is in one of them."""
+def _counting(
+    network: Network, labels: IntArray, loss: PureDP, ledger: Ledger
+) -> tuple[DiscreteLaplace, Callable[[], Guarded[IntArray]]]:
+    """Noise for the edges between each two blocks, those of the upper triangle; one edge is in one of them."""
     k = int(labels.max()) + 1
-    edges, _ = block_counts(network, labels, k)
-    upper = edges[np.triu_indices(k)]
-    bound = _one_edge(upper.size)
-    counts = guard(upper, bound, source=ledger.header.source)
+    bound = _one_edge(k * (k + 1) // 2)
+
+    def counts() -> Guarded[IntArray]:
+        edges, _ = block_counts(network, labels, k)
+        return guard(edges[np.triu_indices(k)], bound, source=ledger.header.source)
+
     # A scale is rounded up to a double; what was meant is paid, so that the two parts make up
     # epsilon.
-    laplace = DiscreteLaplace.within(loss, bound)
-    return ledger.release(laplace, counts, noise=noise, pay=loss, note="blocks")
+    return DiscreteLaplace.within(loss, bound), counts
+
+
+class _Unkept:
+    """Releases that nothing is kept of: their caller has them when they return."""
+
+    def made(self, *_: Any, **__: Any) -> bool:
+        return False
+
+    def release(
+        self,
+        ledger: Ledger,
+        mechanism: Any,
+        guarded: Callable[[], Any],
+        *,
+        part: str,
+        attach: Any = None,
+        **terms: Any,
+    ) -> tuple[Release[IntArray], None]:
+        del part, attach
+        return ledger.release(mechanism, guarded(), **terms), None
 
 
 def _reason(n: int, k: int | None, seen: int, *, flip: float, released: IntArray) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,9 @@ class BlocksResult:
         neighbors: What the promise hides ("one edge added or removed, ..."); empty for public edges.
         entries: Numbers of the ledger's entries that paid; empty for public edges.
         rehearsal: Whether the ledger was one for rehearsals: then nobody is protected.
+        made_before: Whether all of it was paid for before, so that nothing was charged now; not kept in
+            files.
+        written: Files that were written, by the job that released it; not kept in files.
     """
 
     nodes: int
@@ -58,6 +61,8 @@ class BlocksResult:
     neighbors: str = ""
     entries: tuple[int, ...] = ()
     rehearsal: bool = False
+    made_before: bool = False
+    written: tuple[str, ...] = ()
 
     @property
     def k(self) -> int:
@@ -94,6 +99,7 @@ class BlocksResult:
             "neighbors": self.neighbors,
             "entries": list(self.entries),
             "rehearsal": self.rehearsal,
+            **({"made_before": True} if self.made_before else {}),
         }
 
     @classmethod
@@ -125,11 +131,13 @@ class BlocksResult:
                 neighbors=str(data.get("neighbors", "")),
                 entries=tuple(map(int, data.get("entries", ()))),
                 rehearsal=rehearsal,
+                made_before=bool(data.get("made_before", False)),
             )
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Save as JSON, for `read_blocks`, `compare_networks` and `network_limits`."""
-        write_json(path, {"format": FORMAT, **self.to_json()}, overwrite=overwrite)
+        told = replace(self, made_before=False).to_json()
+        write_json(path, {"format": FORMAT, **told}, overwrite=overwrite)
 
     def write_labels(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the block of each node as CSV, columns node and block."""

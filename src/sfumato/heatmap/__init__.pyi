@@ -14,8 +14,9 @@ from .methods.protocol import MapMethod
 from .methods.pyramid import PyramidMethod
 from .methods.registry import register_method
 from .methods.zoom import ZoomMethod
+from .one_map import release
 from .options import HeatmapOptions
-from .pipeline import plan_release, release, release_heatmap
+from .pipeline import plan_release, release_heatmap
 from .planning import plan_heatmap
 from .planning_results import HeatmapPlan
 from .private_map import FORMAT, HeatmapRelease
@@ -29,6 +30,7 @@ from .results import (
     ReleaseResult,
     TotalsResult,
 )
+from .resume import resume_heatmap
 from .saved_maps import draw_map, map_hotspots, map_timelapse, map_totals
 from .tiles import Tiles, public_tiles
 
@@ -72,6 +74,7 @@ __all__ = [
     "release_heatmap",
     "release_sums",
     "replay_release",
+    "resume_heatmap",
     "smooth",
     "write_timelapse",
 ]

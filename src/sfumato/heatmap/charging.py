@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, SolverFailed
@@ -27,6 +25,7 @@ from sfumato.privacy import (
     Release,
 )
 from sfumato.privacy.accounting import Number, canonical, exact, parameters
+from sfumato.privacy.ledger import Table
 from sfumato.records import CellSums, Columns, Periods, bound_of_sums
 from sfumato.spaces import Area
 
@@ -63,6 +62,8 @@ def release_sums(
     title: str = "",
     note: str = "",
     price: Price | None = None,
+    team: str = "",
+    other_table: bool = False,
 ) -> tuple[HeatmapRelease, ...]:
     """One private map for each group of guarded sums, as one release.
 
@@ -83,6 +84,8 @@ def release_sums(
         title: What the maps are called.
         note: A line for the ledger.
         price: What was planned, if it was; else it is priced here.
+        team: Whose sub-budget pays, in a ledger with teams.
+        other_table: Whether another table than before holds the same people.
 
     Returns:
         One map for each group, in order.
@@ -90,7 +93,7 @@ def release_sums(
     Raises:
         BudgetExceeded: The ledger has not enough left; nothing was charged.
         InvalidParameter: The sums are not those of the groups and the area.
-        SolverFailed: No map could be made of what was paid for; it is kept in a file.
+        SolverFailed: No map could be made of what was paid for; it is kept beside the ledger.
 
     """
     names = group_names(groups)
@@ -103,16 +106,58 @@ def release_sums(
     if price is None:
         price = priced(way, exact(epsilon, name="epsilon"), guarded.bound, area)
     pay = price.loss if isinstance(price.loss, PureDP) else None
-    counted = {} if columns is None else parameters(columns)
-    receipt = ledger.release(price.mechanism, guarded, noise=noise, pay=pay, note=note)
-    # From here on everything is made of what was released: it costs nothing.
+    receipt = ledger.release(
+        price.mechanism,
+        guarded,
+        noise=noise,
+        pay=pay,
+        note=note,
+        team=team,
+        other_table=other_table,
+        request={"kind": "sums/1"},
+    )
     try:
-        made: tuple[MapEstimate, ...] = maps_of(way, receipt.value, price.mechanism, area)
+        made = maps_of_receipt(
+            receipt,
+            area,
+            method=way,
+            price=price,
+            groups=groups,
+            area_cost=area_cost,
+            columns=columns,
+            title=title,
+        )
+    except SolverFailed as problem:
+        number = receipt.entry.number
+        raise SolverFailed(
+            f"{problem}; they are paid for: Ledger({str(ledger.path)!r}).recover({number})"
+        ) from problem
+    if not ledger.header.rehearsal:
+        ledger.delivered(receipt.entry.number)
+    return made
+
+
+def maps_of_receipt(
+    receipt: Release[Any],
+    area: Area,
+    *,
+    method: MapMethod[Any],
+    price: Price,
+    groups: Sequence[str] | Periods,
+    area_cost: PureDP | None = None,
+    columns: Columns | None = None,
+    title: str = "",
+) -> tuple[HeatmapRelease, ...]:
+    """The maps that are made of what was released: this costs nothing."""
+    names = group_names(groups)
+    counted = {} if columns is None else parameters(columns)
+    try:
+        made: tuple[MapEstimate, ...] = maps_of(method, receipt.value, price.mechanism, area)
         return tuple(
             HeatmapRelease(
                 tiles=one.tiles,
                 area=area,
-                method=way.name,
+                method=method.name,
                 parameters=dict(price.parameters),
                 receipt=receipt,
                 group=group,
@@ -125,8 +170,9 @@ def release_sums(
             )
             for number, (group, one) in enumerate(zip(names, made, strict=True))
         )
-    except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
-        raise _kept(receipt, problem) from problem
+    except Exception as problem:
+        said = str(problem) or type(problem).__name__
+        raise SolverFailed(f"no map could be made of its counts ({said})") from problem
 
 
 def price(method: Method, epsilon: Number, area: Area, *, groups: int = 1, masses: int = 1) -> Loss:
@@ -188,10 +234,19 @@ def _public_parameters(method: MapMethod[Any]) -> dict[str, Any]:
     return found
 
 
-def check_affordable(budget: Ledger, costs: list[Loss], bound: Bound, epsilon: Number) -> None:
+def check_affordable(
+    budget: Ledger,
+    costs: list[Loss],
+    bound: Bound,
+    epsilon: Number,
+    *,
+    team: str = "",
+    table: Table | None = None,
+    other_table: bool = False,
+) -> None:
     """Refuse costs that the ledger would refuse, before any row is read."""
     try:
-        budget.afford(*costs, bound=bound)
+        budget.afford(*costs, bound=bound, team=team, table=table, other_table=other_table)
     except BudgetExceeded as problem:
         masses = int(bound.required("l1", by="a map") / UNITS)
         if masses == 1:
@@ -205,15 +260,3 @@ def check_noise(noise: Noise | None, budget: Ledger) -> None:
         raise InvalidParameter(
             "noise that can be drawn again is for rehearsals only; nothing was read or charged"
         )
-
-
-def _kept(receipt: Release[Any], problem: BaseException) -> SolverFailed:
-    """What was released is paid for: it is not lost with the map that could not be made of it."""
-    path = Path(tempfile.gettempdir()) / f"sfumato-paid-{receipt.entry.hash[:12]}.json"
-    try:
-        receipt.write(path)
-        kept = f"kept in {path}"
-    except Exception:
-        kept = "and could not be kept"
-    said = str(problem) or type(problem).__name__
-    return SolverFailed(f"no map could be made of its counts ({said}); they are paid for, {kept}")

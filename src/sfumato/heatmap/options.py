@@ -43,6 +43,9 @@ class HeatmapOptions(TypedDict, total=False):
     or "stretched") and `levels` (8).
 
     Files: `over` (an image under pictures), `h3_resolution` and `overwrite`.
+
+    Ledger: `team`, whose sub-budget pays, and `other_table`, which says that a table the ledger has
+    not seen holds the same people.
     """
 
     user: str | None
@@ -67,6 +70,8 @@ class HeatmapOptions(TypedDict, total=False):
     over: str | Path | None
     h3_resolution: int | None
     overwrite: bool
+    team: str
+    other_table: bool
 
 
 def check_options(

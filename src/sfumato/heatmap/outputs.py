@@ -1,11 +1,10 @@
-"""The files of a release: which map goes where, and that what is paid for is kept whatever happens."""
+"""The files of a release: which map goes where, and what was written before is left."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
+from sfumato.files import holds
 from sfumato.heatmap.export.formats import (
     WriteOptions,
     check_outputs,
@@ -41,6 +41,7 @@ class OutputPlan:
         timelapses: Pages that show all periods one after the other.
         options: How files are written.
         overwrite: Whether files that exist are replaced.
+        again: Whether they may have been written before: those that are the same are left.
 
     """
 
@@ -48,6 +49,7 @@ class OutputPlan:
     timelapses: tuple[Path, ...] = ()
     options: WriteOptions = PLAIN
     overwrite: bool = False
+    again: bool = False
 
     @property
     def every(self) -> list[Path]:
@@ -61,7 +63,7 @@ class OutputPlan:
             area,
             over=self.options.over,
             h3_resolution=self.options.h3_resolution,
-            overwrite=self.overwrite,
+            overwrite=self.overwrite or self.again,
         )
         keep_apart(self.every, others, rows)
 
@@ -77,7 +79,7 @@ def plan_outputs(
 
     With periods, an .html without {by} in its name is a timelapse of all of them.
     """
-    paths = [Path(outputs)] if isinstance(outputs, str | Path) else [Path(one) for one in outputs]
+    paths = paths_of(outputs)
     names = group_names(groups)
     timelapses = [
         path
@@ -89,6 +91,11 @@ def plan_outputs(
     rest = [path for path in paths if path not in timelapses]
     files = {name: _files_of(rest, name) for name in names}
     return OutputPlan(files, tuple(timelapses), options, overwrite)
+
+
+def paths_of(outputs: Outputs) -> list[Path]:
+    """The files that are asked for, with {by} in their names."""
+    return [Path(outputs)] if isinstance(outputs, str | Path) else [Path(one) for one in outputs]
 
 
 def group_names(groups: Sequence[str] | Periods | None) -> tuple[str, ...]:
@@ -129,7 +136,7 @@ def check_output(
             f"the folder of {path} must be there to write to; nothing was written"
         )
     if path.is_dir() or (os.path.lexists(path) and not overwrite):
-        raise InvalidParameter(f"{path} exists already and is kept; nothing was written")
+        raise ExistsAlready(f"{path} exists already and is kept; nothing was written")
 
 
 def write_maps(
@@ -137,37 +144,56 @@ def write_maps(
     plan: OutputPlan,
     *,
     watch: Watch | None = None,
-    warn: Watch | None = None,
 ) -> tuple[str, ...]:
-    """Write each map to its files, and all to each timelapse; what is paid for is kept in any case."""
+    """Write each map to its files, and all to each timelapse."""
     written: list[str] = []
-    how = plan.options
-    work: list[tuple[Path, Callable[[], None]]] = [
-        (path, partial(_write, one, path, how, overwrite=plan.overwrite))
+    work: list[tuple[Path, Callable[[Path, bool], None]]] = [
+        (path, partial(_write, one, plan.options))
         for one in maps
         for path in plan.files.get(one.group, ())
     ]
-    work += [
-        (path, partial(write_timelapse, maps, path, overwrite=plan.overwrite))
-        for path in plan.timelapses
-    ]
+    work += [(path, partial(_write_timelapse, maps)) for path in plan.timelapses]
     if work and any(one.posterior is not None for one in maps):
         tell(watch, "drawing, and working out how sure the map is")
     for path, write in work:
         try:
-            write()
-        except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
-            rescued = _rescued(maps, path, problem)
-            if isinstance(problem, Exception):
-                raise rescued from problem
-            tell_of_trouble(warn, str(rescued))
+            if plan.again and os.path.lexists(path):
+                said = _written_again(path, write, overwrite=plan.overwrite)
+            else:
+                write(path, plan.overwrite)
+                said = "wrote"
+        except ExistsAlready:
             raise
-        tell(watch, f"wrote {path}")
+        except Exception as problem:
+            why = str(problem) or type(problem).__name__
+            raise InvalidInput(f"could not write {path} ({why})") from problem
+        tell(watch, f"{said} {path}")
         written.append(str(path))
     return tuple(written)
 
 
-def _write(one: HeatmapRelease, path: Path, how: WriteOptions, *, overwrite: bool) -> None:
+def _written_again(path: Path, write: Callable[[Path, bool], None], *, overwrite: bool) -> str:
+    """Leave a file that is what would be written; what was done with it."""
+    if holds(partial(_new, write), path):
+        return "found"
+    if not overwrite:
+        raise ExistsAlready(
+            f"{path} exists already and is not what was released; it is kept: say `overwrite` to "
+            "replace it"
+        )
+    write(path, True)
+    return "wrote"
+
+
+def _new(write: Callable[[Path, bool], None], path: Path) -> None:
+    write(path, False)
+
+
+def _write_timelapse(maps: Sequence[HeatmapRelease], path: Path, overwrite: bool) -> None:
+    write_timelapse(maps, path, overwrite=overwrite)
+
+
+def _write(one: HeatmapRelease, how: WriteOptions, path: Path, overwrite: bool) -> None:
     if one.posterior is not None and format_of(path).uncertainty:
         # Worked out here, once for all files of the map: writers only show it. Where it cannot be,
         # the writer says so, or does without it.
@@ -178,42 +204,6 @@ def _write(one: HeatmapRelease, path: Path, how: WriteOptions, *, overwrite: boo
     )
 
 
-def _rescued(maps: Sequence[HeatmapRelease], path: Path, problem: BaseException) -> InvalidInput:
-    """What was paid for is not lost with the file that could not be written.
-
-    The maps are kept if they can be, or else the noisy counts they were made of.
-    """
-    named = [
-        (f"{path.name}.{one.receipt.entry.hash[:12]}-{number}.json", one.write)
-        for number, one in enumerate(maps)
-    ]
-    receipts = {one.receipt.entry.hash: one.receipt for one in maps}
-    counts = [
-        (f"{path.name}.{name[:12]}-counts.json", receipt.write)
-        for name, receipt in receipts.items()
-    ]
-    if kept := _kept_somewhere(path.parent, named):
-        saved = f"kept in {kept}: draw it from there"
-    elif kept := _kept_somewhere(path.parent, counts):
-        saved = f"its noisy counts are kept in {kept}"
-    else:
-        saved = "and it could not be kept anywhere"
-    return InvalidInput(
-        f"could not write {path} ({str(problem) or type(problem).__name__}); the map is paid for, {saved}"
-    )
-
-
-def _kept_somewhere(folder: Path, files: Sequence[tuple[str, Callable[[Path], None]]]) -> str:
-    """Where files were written, as text: in a folder, or else that of temporary files; "" if nowhere."""
-    for place in (folder, Path(tempfile.gettempdir())):
-        # Whatever a map of somebody's own method, or a disk, comes up with.
-        with contextlib.suppress(Exception):
-            for name, write in files:
-                write(place / name)
-            return ", ".join(str(place / name) for name, _ in files)
-    return ""
-
-
 def sharpened_maps(
     maps: tuple[HeatmapRelease, ...], prior: Prior | None, *, warn: Watch | None
 ) -> tuple[HeatmapRelease, ...]:
@@ -222,7 +212,7 @@ def sharpened_maps(
         return maps
     try:
         return tuple(one.sharpened(prior) for one in maps)
-    except (Exception, KeyboardInterrupt) as problem:
+    except Exception as problem:
         why = str(problem) or type(problem).__name__
         tell_of_trouble(
             warn,

@@ -6,29 +6,18 @@ Every face of heatmaps (command, notebook, page) calls these functions and nothi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.charging import (
-    DEFAULT,
-    Method,
-    Price,
-    check_affordable,
-    check_noise,
-    priced,
-    release_sums,
-)
+from sfumato.heatmap.charging import DEFAULT, Method, check_affordable, priced
 from sfumato.heatmap.inference.prior import Prior, declared_prior
-from sfumato.heatmap.methods.private_bounds import area_prices, find_area
-from sfumato.heatmap.methods.protocol import MapMethod
+from sfumato.heatmap.methods.private_bounds import BOUNDS_PARTS, area_prices
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.options import (
     HeatmapOptions,
-    Rows,
     area_of,
     check_options,
     check_public,
@@ -38,127 +27,15 @@ from sfumato.heatmap.options import (
     rows_of,
     write_options,
 )
-from sfumato.heatmap.outputs import (
-    OutputPlan,
-    Outputs,
-    Watch,
-    plan_outputs,
-    sharpened_maps,
-    tell,
-    write_maps,
-)
-from sfumato.heatmap.render import described
-from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, ReleaseResult
-from sfumato.privacy import Guarded, Ledger, Noise, PureDP, compose
+from sfumato.heatmap.outputs import Outputs, Watch, paths_of, plan_outputs
+from sfumato.heatmap.release_plan import MAP, ReleasePlan
+from sfumato.heatmap.requests import HeatmapRequest
+from sfumato.heatmap.results import PlannedRelease, ReleaseResult
+from sfumato.privacy import Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact
-from sfumato.records import (
-    CellSums,
-    Columns,
-    Periods,
-    bound_of_groups,
-    open_table,
-    sum_cells,
-)
+from sfumato.privacy.runs import Run
+from sfumato.records import Columns, Periods, bound_of_groups, table_identity
 from sfumato.spaces import Area
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReleasePlan:
-    """A release that was checked, priced and found affordable; no row was read.
-
-    Attributes:
-        result: What it would cost: what a dry run shows.
-
-    """
-
-    rows: Rows
-    area: Area
-    ledger: Ledger
-    epsilon: Fraction
-    bounds_epsilon: Fraction
-    method: MapMethod[Any]
-    price: Price
-    groups: Sequence[str] | Periods | None
-    prior: Prior | None
-    outputs: OutputPlan
-    title: str
-    note: str
-    outer: str
-    result: PlannedRelease
-
-    def run(
-        self, *, noise: Noise | None = None, watch: Watch | None = None, warn: Watch | None = None
-    ) -> ReleaseResult:
-        """Read, pay, sample, sharpen and write.
-
-        Args:
-            noise: Where the noise comes from; the system, if none is given.
-            watch: Told of each step; its errors after a charge do not stop the release.
-            warn: Told what went wrong after the charge; a warning of Python, if none is given.
-
-        Returns:
-            The maps, what is left, and the files that were written.
-
-        Raises:
-            InvalidParameter: The noise is known and the ledger real; nothing was read or charged.
-            SfumatoError: The rows could not be read (nothing was charged), or a file not written
-                (the map is paid for, and kept elsewhere).
-
-        """
-        say, area, budget = watch or (lambda _: None), self.area, self.ledger
-        check_noise(noise, budget)
-        table = open_table(self.rows.source, **self.rows.how)
-
-        def summed(where: Area) -> Guarded[CellSums]:
-            header = budget.header
-            return sum_cells(
-                table,
-                self.rows.columns,
-                where,
-                source=header.source,
-                unit=header.unit,
-                groups=self.groups,
-            )
-
-        if self.bounds_epsilon:
-            # Where people are is asked of all groups together.
-            say(f"finding the area inside {self.outer}")
-            area = find_area(summed, area, ledger=budget, epsilon=self.bounds_epsilon)
-            say = partial(tell, watch)  # the area is paid for
-        say(described(area))
-        named = self.rows.source if isinstance(self.rows.source, str | Path) else "rows"
-        say(f"counting {named} with {self.rows.engine}")
-        guarded = summed(area)
-        say(f"releasing by {self.method.name} from {budget.path}")
-        maps = release_sums(
-            guarded,
-            area,
-            ledger=budget,
-            epsilon=self.epsilon,
-            method=self.method,
-            groups=("",) if self.groups is None else self.groups,
-            noise=noise,
-            area_cost=PureDP(self.bounds_epsilon) if self.bounds_epsilon else None,
-            columns=self.rows.columns,
-            title=self.title,
-            note=self.note,
-            price=self.price,
-        )
-        maps = sharpened_maps(maps, self.prior, warn=warn)
-        written = write_maps(maps, self.outputs, watch=watch, warn=warn)
-        first = maps[0]
-        return ReleaseResult(
-            first.statement,
-            first.method,
-            first.parameters,
-            first.receipt.entry,
-            first.guarantee.loss,
-            budget.statement().left,
-            first.area.bounds,
-            str(budget.path),
-            written,
-            maps,
-        )
 
 
 def release_heatmap(
@@ -174,6 +51,7 @@ def release_heatmap(
     outputs: Outputs = (),
     title: str = "",
     note: str = "",
+    once: str = "",
     public: bool = False,
     noise: Noise | None = None,
     watch: Watch | None = None,
@@ -204,6 +82,9 @@ def release_heatmap(
             shows all periods.
         title: What the maps are called, in pictures and pages.
         note: A line for the ledger.
+        once: A key under which this request is released once: with the same key the same request
+            gives the release that was made, at no cost (`made_before`), and writes files that are
+            missing; another request is refused.
         public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
         noise: Where the noise comes from; the system's randomness, if none is given.
         watch: Told of each step; its errors after a charge do not stop the release.
@@ -218,6 +99,10 @@ def release_heatmap(
         BudgetExceeded: The ledger has not enough left; nothing was read or charged.
         InvalidParameter: A parameter is out of range; nothing was charged.
         InvalidInput: The rows, or a public file, could not be read; nothing was charged.
+        LedgerMismatch: The key is that of another request, or the ledger one for other data.
+
+    Whatever stops it after the charge says so, and what was paid for is kept beside the ledger:
+    `resume_heatmap` finishes it.
 
     Example:
         >>> import tempfile
@@ -246,6 +131,7 @@ def release_heatmap(
         outputs=outputs,
         title=title,
         note=note,
+        once=once,
         public=public,
         **options,
     )
@@ -265,6 +151,7 @@ def plan_release(
     outputs: Outputs = (),
     title: str = "",
     note: str = "",
+    once: str = "",
     public: bool = False,
     **options: Unpack[HeatmapOptions],
 ) -> ReleasePlan:
@@ -282,6 +169,7 @@ def plan_release(
         outputs: Files that would be written.
         title: What the maps are called.
         note: A line for the ledger.
+        once: A key under which this request is released once.
         public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
         **options: As for `release_heatmap`.
 
@@ -313,88 +201,71 @@ def plan_release(
                 "`bounds='private'`; nothing was charged"
             )
         rows = replace(rows, columns=groups.in_table(rows.columns))
-    way = as_method(method)
     where = area_of(area, options)
+    share = options.get("bounds_share", Fraction(1, 10))
+    on_bounds = whole * exact(share, name="bounds share") if private else Fraction(0)
+    over = options.get("over")
+    asked = HeatmapRequest(
+        rows,
+        where,
+        whole - on_bounds,
+        on_bounds,
+        as_method(method),
+        groups,
+        note,
+        outer_name(options),
+        options.get("team", ""),
+        options.get("other_table", False),
+        tuple(map(str, paths_of(outputs))),
+        None if over is None else str(over),
+        options.get("h3_resolution"),
+        options.get("overwrite", False),
+        None if prior is None else str(prior.file if isinstance(prior, Prior) else prior),
+        title,
+    )
+    parts = (*(BOUNDS_PARTS if private else ()), MAP)
+    made = _made(asked, ledger, parts, once) if once else ()
+    targets = replace(targets, again=MAP in made)
     paid_by = ledger.path if isinstance(ledger, Ledger) else ledger
     targets.check(where, others=[paid_by, *read_files(options, prior)], rows=source)
     followed = declared_prior(prior, where, rows=source)
-    budget = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    share = options.get("bounds_share", Fraction(1, 10))
-    on_bounds = whole * exact(share, name="bounds share") if private else Fraction(0)
+    budget = _opened(ledger)
     if private and not 0 < on_bounds < whole:
         raise InvalidParameter(
             f"the bounds share must lie in (0, 1), got {share}; nothing was charged"
         )
     # What the ledger would refuse in the end, it refuses before any row is read.
     bound = bound_of_groups(where.grid, groups, unit=budget.header.unit)
-    paid = priced(way, whole - on_bounds, bound, where)
-    costs = [*(area_prices(on_bounds) if private else ()), paid.loss]
-    check_affordable(budget, costs, bound, epsilon)
+    paid = priced(asked.method, asked.epsilon, bound, where)
+    prices = [*(area_prices(on_bounds) if private else ()), paid.loss]
+    costs = [price for part, price in zip(parts, prices, strict=True) if part not in made]
+    table = table_identity(source, rows.columns, connection=rows.connection)
+    check_affordable(
+        budget,
+        costs,
+        bound,
+        epsilon,
+        team=asked.team,
+        table=table,
+        other_table=asked.other_table,
+    )
     planned = PlannedRelease(
-        compose(costs),
-        budget.statement().left,
+        compose(costs) if costs else PureDP(0),
+        budget.left(bound=bound, team=asked.team),
         where,
         str(budget.path),
         groups.count if isinstance(groups, Periods) else None,
     )
-    return ReleasePlan(
-        rows,
-        where,
-        budget,
-        whole - on_bounds,
-        on_bounds,
-        way,
-        paid,
-        groups,
-        followed,
-        targets,
-        title,
-        note,
-        outer_name(options),
-        planned,
-    )
+    return ReleasePlan(asked, budget, paid, followed, targets, planned, bound, table, once)
 
 
-def release(
-    source: Any,
-    columns: Columns,
-    area: Area,
-    *,
-    ledger: Ledger,
-    epsilon: Number,
-    method: Method = DEFAULT,
-    note: str = "",
-    public: bool = False,
-) -> HeatmapRelease:
-    """The one map of `release_heatmap` without groups.
+def _made(
+    asked: HeatmapRequest, ledger: Ledger | str | Path, parts: Sequence[str], once: str
+) -> tuple[str, ...]:
+    """Which parts were made under a key; refused where it is that of another request."""
+    run, budget = Run(asked.request, once=once), _opened(ledger)
+    return tuple(part for number, part in enumerate(parts) if run.made(budget, part, number=number))
 
-    Args:
-        source: Everything `open_table` takes.
-        columns: What its columns mean.
-        area: The public area.
-        ledger: The ledger that pays.
-        epsilon: What the map may cost, above 0.
-        method: A method, or its name.
-        note: A line for the ledger.
-        public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
 
-    Returns:
-        The map.
-
-    Raises:
-        BudgetExceeded: The ledger has not enough left; nothing was read or charged.
-        InvalidParameter: A parameter is out of range; nothing was charged.
-        InvalidInput: The rows could not be read; nothing was charged.
-
-    """
-    found = release_heatmap(
-        source,
-        columns,
-        area,
-        ledger=ledger,
-        epsilon=epsilon,
-        method=method,
-        note=note,
-        public=public,
-    )
-    return found.maps[0]
+def _opened(ledger: Ledger | str | Path) -> Ledger:
+    return ledger if isinstance(ledger, Ledger) else Ledger(ledger)

@@ -107,7 +107,7 @@ def rehearse_heatmap(
     (rehearsed,) = sharpened_maps((rehearsed,), followed, warn=warn)
     errors = compare(smooth(truth, BLUR), rehearsed.image(sigma=BLUR), where)
     sharp = compare(truth, rehearsed.image(), where)
-    written = write_maps((rehearsed,), targets, watch=watch, warn=warn)
+    written = write_maps((rehearsed,), targets, watch=watch)
     return RehearsalResult(rehearsed.statement, BLUR, errors, sharp, written, rehearsed, truth)
 
 

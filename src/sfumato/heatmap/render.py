@@ -38,7 +38,11 @@ def as_text(result: Any) -> str:
 
 @as_text.register
 def _release(result: ReleaseResult) -> str:
-    return f"{result.statement}\nleft in {result.ledger}: {at_most(result.left)}"
+    before = f" (entry {result.entry.number}, made before: nothing was charged)"
+    return (
+        f"{result.statement}{before if result.made_before else ''}\n"
+        f"left in {result.ledger}: {at_most(result.left)}"
+    )
 
 
 @as_text.register

@@ -92,6 +92,7 @@ class ReleaseResult:
         ledger: The path of the ledger.
         written: The files that were written.
         maps: One map for each group, in order; none in a result that was read from JSON.
+        made_before: Whether all of it was paid for before, so that nothing was charged now.
 
     """
 
@@ -105,6 +106,7 @@ class ReleaseResult:
     ledger: str
     written: tuple[str, ...] = ()
     maps: tuple[HeatmapRelease, ...] = field(default=(), repr=False, compare=False)
+    made_before: bool = False
 
     @property
     def by_group(self) -> dict[str, HeatmapRelease]:
@@ -123,6 +125,7 @@ class ReleaseResult:
             "written": list(self.written),
             "ledger": self.ledger,
             "cost": encode(self.cost),
+            "made_before": self.made_before,
         }
 
     @classmethod
@@ -139,6 +142,7 @@ class ReleaseResult:
             _four(data["area"]),
             data["ledger"],
             tuple(data["written"]),
+            made_before=bool(data.get("made_before", False)),
         )
 
     def _repr_html_(self) -> str:

@@ -31,7 +31,6 @@ def draw_map(
     h3_resolution: int | None = None,
     overwrite: bool = False,
     watch: Watch | None = None,
-    warn: Watch | None = None,
 ) -> DrawResult:
     """Write a map that is paid for in other formats: it costs nothing.
 
@@ -44,7 +43,6 @@ def draw_map(
         h3_resolution: Resolution of H3 tables, 0 to 15.
         overwrite: Whether files that exist are replaced.
         watch: Told of each step.
-        warn: Told where the map is kept if writing is interrupted.
 
     Returns:
         The files that were written.
@@ -70,7 +68,7 @@ def draw_map(
         )
     if (public := declared_prior(prior, one.area)) is not None:
         one = one.sharpened(public)
-    return DrawResult(one.statement, write_maps((one,), targets, watch=watch, warn=warn))
+    return DrawResult(one.statement, write_maps((one,), targets, watch=watch))
 
 
 def map_hotspots(saved: Map, k: int = 5) -> HotspotsResult:

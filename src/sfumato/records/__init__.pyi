@@ -4,6 +4,7 @@ from .columns import Columns
 from .engines.protocol import RowEngine
 from .engines.registry import engine_names, register_engine
 from .fields import as_double
+from .identity import table_identity
 from .periods import Periods
 from .quiet import quietly
 from .sources import Engine, open_table
@@ -26,4 +27,5 @@ __all__ = [
     "register_engine",
     "sum_cells",
     "sum_public_cells",
+    "table_identity",
 ]

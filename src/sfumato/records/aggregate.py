@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import UNITS, Bound, Guarded
-from sfumato.privacy.ledger import Source
+from sfumato.privacy.ledger import Source, Table
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import MAX_CAP, Columns, check_columns
 from sfumato.records.fields import (
@@ -22,7 +22,7 @@ from sfumato.records.fields import (
     user_key,
     without_underflow,
 )
-from sfumato.records.periods import Periods, bounded_for, in_periods
+from sfumato.records.periods import Periods, bounded_for, in_periods, periods_of
 from sfumato.records.quiet import quietly
 from sfumato.spaces import Area, Grid
 
@@ -37,6 +37,7 @@ def sum_cells(
     source: Source,
     unit: str = "user",
     groups: Sequence[str] | Periods | None = None,
+    identity: Table | None = None,
 ) -> Guarded[CellSums]:
     """The mass of every cell, guarded: each user's rows share UNITS indivisible units.
 
@@ -58,6 +59,7 @@ def sum_cells(
         source: The name of the data source, that of the ledger; or `REHEARSAL`.
         unit: The unit of privacy.
         groups: Public names of groups, or periods; by default all rows are one group.
+        identity: What `table_identity` says of the table, for the ledger.
 
     Returns:
         The sums of all cells of all groups, under guard.
@@ -70,7 +72,15 @@ def sum_cells(
     """
     masses, clock = bounded_for(unit, groups)
     sums = _counted(table, columns, area, str(source), groups)
-    return guard_sums(sums, source=source, unit=unit, clock=clock, masses=masses)
+    return guard_sums(
+        sums,
+        source=source,
+        unit=unit,
+        clock=clock,
+        periods=periods_of(unit, groups),
+        masses=masses,
+        table=identity,
+    )
 
 
 def bound_of_groups(
@@ -92,7 +102,8 @@ def bound_of_groups(
     """
     masses, clock = bounded_for(unit, groups)
     count = groups.count if isinstance(groups, Periods) else len(groups or ("",))
-    return bound_of_sums(grid, count, unit=unit, clock=clock, masses=masses)
+    of = periods_of(unit, groups)
+    return bound_of_sums(grid, count, unit=unit, clock=clock, periods=of, masses=masses)
 
 
 def sum_public_cells(

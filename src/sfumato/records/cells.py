@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,7 @@ from sfumato._validate import whole
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, AddRemoveUser, Bound, Guarded
 from sfumato.privacy.accounting import Clock
-from sfumato.privacy.ledger import Source
+from sfumato.privacy.ledger import Source, Table
 from sfumato.spaces import Grid
 
 LARGEST_CODE = 2**32
@@ -58,7 +59,9 @@ def guard_sums(
     source: Source,
     unit: str = "user",
     clock: Clock | None = None,
+    periods: Sequence[str] | None = None,
     masses: int = 1,
+    table: Table | None = None,
 ) -> Guarded[CellSums]:
     """Put cell sums under guard.
 
@@ -70,18 +73,29 @@ def guard_sums(
         source: The name of the data source; or `REHEARSAL`.
         unit: The unit of privacy.
         clock: By which clock the unit is told, if it names a period.
+        periods: The periods that the sums are of, if the unit names one; rows of any other must not
+            have been counted.
         masses: In how many periods one unit can have mass 1.
+        table: Which table was counted.
 
     Returns:
         The sums under guard.
 
     """
-    bound = bound_of_sums(sums.grid, sums.groups, unit=unit, clock=clock, masses=masses)
-    return Guarded(sums, bound, source=source, exponent=1 - UNITS.bit_length())
+    bound = bound_of_sums(
+        sums.grid, sums.groups, unit=unit, clock=clock, periods=periods, masses=masses
+    )
+    return Guarded(sums, bound, source=source, exponent=1 - UNITS.bit_length(), table=table)
 
 
 def bound_of_sums(
-    grid: Grid, groups: int = 1, *, unit: str = "user", clock: Clock | None = None, masses: int = 1
+    grid: Grid,
+    groups: int = 1,
+    *,
+    unit: str = "user",
+    clock: Clock | None = None,
+    periods: Sequence[str] | None = None,
+    masses: int = 1,
 ) -> Bound:
     """How far adding or removing one `unit` can move cell sums: a public fact, known before any row is.
 
@@ -93,6 +107,7 @@ def bound_of_sums(
         groups: How many groups there are.
         unit: The unit of privacy.
         clock: By which clock the unit is told, if it names a period.
+        periods: The periods that are counted, if the unit names one.
         masses: In how many periods one unit can have mass 1.
 
     Returns:
@@ -107,5 +122,11 @@ def bound_of_sums(
             f"groups times cells must be at most 2**32, got {groups} times {grid.size}; nothing was counted"
         )
     return Bound(
-        AddRemoveUser(), groups * grid.size, l1=masses * UNITS, linf=UNITS, unit=unit, clock=clock
+        AddRemoveUser(),
+        groups * grid.size,
+        l1=masses * UNITS,
+        linf=UNITS,
+        unit=unit,
+        clock=clock,
+        periods=periods,
     )

@@ -172,6 +172,13 @@ def bounded_for(unit: str, groups: Sequence[str] | Periods | None) -> tuple[int,
     return 1, None
 
 
+def periods_of(unit: str, groups: Sequence[str] | Periods | None) -> tuple[str, ...] | None:
+    """The names of the periods that rows are counted of, if they are those of the unit."""
+    if isinstance(groups, Periods) and period_of(unit) is not None:
+        return groups.names
+    return None
+
+
 def _a(period: str) -> str:
     return f"an {period}" if period == "hour" else f"a {period}"
 

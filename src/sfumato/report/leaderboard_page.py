@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
 from sfumato.heatmap.benchmark import (
     BASE,
     SIGNS,
@@ -46,7 +46,7 @@ def check_leaderboard_path(path: str | Path, *, overwrite: bool = False) -> None
     if out.suffix != ".html":
         raise InvalidParameter(f"the leaderboard is a page, .html, got {out}; nothing was run")
     if os.path.lexists(out) and not overwrite:
-        raise InvalidParameter(f"{out} exists; say `overwrite` to replace it; nothing was run")
+        raise ExistsAlready(f"{out} exists; say `overwrite` to replace it; nothing was run")
     if not out.parent.is_dir():
         raise InvalidInput(f"there is no folder {out.parent}; nothing was run")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidParameter
 from sfumato.files import write_file
 from sfumato.heatmap import HeatmapPlan
 from sfumato.report.page import Section, write_report
@@ -33,7 +33,7 @@ def check_plan_path(path: str | Path, *, overwrite: bool = False) -> None:
             f"the folder of {out} must be there to write to; nothing was written"
         )
     if out.is_dir() or (os.path.lexists(out) and not overwrite):
-        raise InvalidParameter(f"{out} exists already and is kept; nothing was written")
+        raise ExistsAlready(f"{out} exists already and is kept; nothing was written")
 
 
 def write_plan(plan: HeatmapPlan, path: str | Path, *, overwrite: bool = False) -> None:

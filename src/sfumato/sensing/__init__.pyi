@@ -11,9 +11,11 @@ from .model.sensitivity import sensitivity
 from .model.sensors import Sensors
 from .model.site import Site, read_site
 from .pipeline.check import check_recovery
+from .pipeline.keys import unseal_readings
 from .pipeline.plan import plan_placement, plan_sensors
 from .pipeline.recover import recover_sources
-from .pipeline.release import release_readings, unseal_readings
+from .pipeline.release import release_readings
+from .pipeline.resume import resume_readings
 from .pipeline.site import describe_site, open_ledger, simulate_site
 from .pipeline.track import track_sources
 from .pipeline.whisper import find_whisper
@@ -67,6 +69,7 @@ __all__ = [
     "release_readings",
     "release_snapshot",
     "resolution",
+    "resume_readings",
     "sensitivity",
     "simulate_site",
     "track_sources",

@@ -12,7 +12,7 @@ import pytest
 from tests.broken_disk import fill
 from tests.heatmap.export.maps import CITY, HOSTILE, PACIFIC, SCENE, heatmap, town
 
-from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage
+from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter, MissingPackage
 from sfumato.heatmap.export import SUFFIXES, check_outputs, read_heatmap, write
 from sfumato.spaces import area_of_image
 
@@ -90,7 +90,7 @@ def test_outputs_are_checked_beforehand(tmp_path: Path) -> None:
         (["old.csv"], "exists already and is kept"),
         (["map.png", "./map.png"], "got one twice"),
     ]:
-        with pytest.raises(InvalidParameter, match=message):
+        with pytest.raises((InvalidParameter, ExistsAlready), match=message):
             check_outputs([tmp_path / path for path in paths], CITY)
     with pytest.raises(InvalidParameter, match="the map is in pixels"):
         check_outputs([tmp_path / "a.geojson"], area_of_image(8, 6, 2))
@@ -104,7 +104,7 @@ def test_outputs_are_checked_beforehand(tmp_path: Path) -> None:
 def test_a_file_is_kept_unless_asked(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("mine")
-    with pytest.raises(InvalidParameter, match="exists already and is kept"):
+    with pytest.raises(ExistsAlready, match="exists already and is kept"):
         town().write(path)
     assert path.read_text() == "mine"
     town().write(path, overwrite=True)

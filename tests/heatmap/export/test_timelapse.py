@@ -18,7 +18,7 @@ from tests.heatmap.export.maps import CITY, HOSTILE, SCENE, heatmap, tile_at
 from tests.heatmap.export.test_page import browse, embedded, read
 from tests.heatmap.posteriors import Broken
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidParameter
 from sfumato.heatmap import HeatmapRelease, write_timelapse
 from sfumato.heatmap.export.timelapse import timelapse_html
 from sfumato.spaces import Area
@@ -148,7 +148,7 @@ def test_maps_of_several_releases_are_no_film(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match=r"written to \.html"):
         write_timelapse(two(), tmp_path / "film.gif")
     write_timelapse(two(), tmp_path / "film.html")
-    with pytest.raises(InvalidParameter, match="exists already and is kept"):
+    with pytest.raises(ExistsAlready, match="exists already and is kept"):
         write_timelapse(two(), tmp_path / "film.html")
 
 

@@ -41,9 +41,6 @@ from sfumato.cli.audit.options import (
     plan_commands,
 )
 from sfumato.cli.console import (
-    DONE,
-    FAILED,
-    INCONCLUSIVE,
     Json,
     Quiet,
     fail,
@@ -54,6 +51,7 @@ from sfumato.cli.console import (
     show,
     working,
 )
+from sfumato.cli.endings import DONE, FAILED, INCONCLUSIVE
 from sfumato.errors import Unverifiable
 from sfumato.files import check_outputs, check_writable
 

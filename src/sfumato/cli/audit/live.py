@@ -10,13 +10,13 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING
 
 from sfumato.cli.console import fail, say
+from sfumato.cli.endings import code_of
 
 if TYPE_CHECKING:
     from sfumato.audit import Look
 
 EVERY = 5.0
 """Seconds from one line to the next where there is no terminal."""
-INTERRUPTED = 130
 
 
 @contextmanager
@@ -38,14 +38,14 @@ def watching(*, quiet: bool, json: bool = False) -> Iterator[Callable[[Look | st
 
         try:
             yield watch
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as end:
             stood = "before anything was concluded"
             if last:
                 stood = (
                     f"after {last[0].runs:,} runs: wealth {last[0].wealth:.3g} of {last[0].target:.4g}; "
                     "not refuted so far"
                 )
-            fail(f"interrupted {stood}", code=INTERRUPTED, json=json)
+            fail(f"interrupted {stood}", code=code_of(end), json=json)
 
 
 class Line:

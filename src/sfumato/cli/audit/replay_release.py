@@ -9,15 +9,13 @@ import typer
 from sfumato._random import generator
 from sfumato.cli.audit.live import live
 from sfumato.cli.console import (
-    DONE,
-    FAILED,
-    INCONCLUSIVE,
     Json,
     Quiet,
     no_verdict_by_accident,
     sentences,
     show,
 )
+from sfumato.cli.endings import DONE, FAILED, INCONCLUSIVE
 from sfumato.cli.heatmap.options import (
     ENGINE,
     Bounds,

@@ -9,6 +9,7 @@ import typer
 
 from sfumato.cli import demo
 from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.endings import MADE_BEFORE, told_of_signals
 from sfumato.cli.heatmap import plan as heatmap_plan
 from sfumato.cli.heatmap.options import (
     ENGINE,
@@ -59,6 +60,7 @@ from sfumato.cli.heatmap.options import (
     named_method,
     watching,
 )
+from sfumato.cli.resuming import ListOnly, OfEntry, Once, OtherOut, Paid, resumed
 
 app = typer.Typer(
     help="Private heatmaps: rows of (user, place) in, a private map out.", no_args_is_help=True
@@ -108,6 +110,15 @@ def release(
     h3_resolution: H3 = None,
     title: Title = "",
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
+    once: Once = "",
+    team: Annotated[str, typer.Option(help="Whose sub-budget pays, if the ledger has teams.")] = "",
+    other_table: Annotated[
+        bool,
+        typer.Option(
+            "--other-table",
+            help="Pay for a table that the ledger has not seen: the same people are in it.",
+        ),
+    ] = False,
     overwrite: Overwrite = False,
     dry_run: Annotated[
         bool,
@@ -139,6 +150,7 @@ def release(
         outputs=out,
         title=title,
         note=note,
+        once=once,
         user=user,
         x=x,
         y=y,
@@ -161,13 +173,55 @@ def release(
         over=over,
         h3_resolution=h3_resolution,
         overwrite=overwrite,
+        team=team,
+        other_table=other_table,
     )
     if dry_run:
         show(planned.result.to_json(), as_text(planned.result), json=json)
         return
-    with watching(quiet=quiet or json) as watch:
+    with told_of_signals(), watching(quiet=quiet or json) as watch:
         result = planned.run(watch=watch, warn=aloud)
     show(result.to_json(), as_text(result), json=json)
+    if result.made_before:
+        raise typer.Exit(MADE_BEFORE)
+
+
+@app.command()
+@sentences
+def resume(
+    ledger: Paid,
+    input: Annotated[  # noqa: A002 - the name users see
+        str, typer.Option(help="The rows, if they have moved since.", show_default=False)
+    ] = "",
+    connection: Connection = "",
+    out: OtherOut = None,
+    entry: OfEntry = None,
+    overwrite: Overwrite = False,
+    list_only: ListOnly = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Finish maps that were paid for and not delivered: after a signal, a crash, a full disk.
+
+    Counts that were drawn are taken from beside the ledger, others are drawn now: neither costs
+    anything. Parts that were asked for and not paid yet are charged. Files that are there and are
+    the same are left.
+    """
+    from sfumato.heatmap import resume_heatmap
+
+    with told_of_signals(), watching(quiet=quiet or json) as watch:
+        result = resume_heatmap(
+            ledger,
+            entry=entry,
+            source=input or None,
+            connection=connection or None,
+            outputs=out,
+            overwrite=overwrite,
+            list_only=list_only,
+            watch=watch,
+            warn=aloud,
+        )
+    resumed(result, list_only=list_only, json=json)
 
 
 @app.command()
@@ -273,7 +327,6 @@ def draw(
             h3_resolution=h3_resolution,
             overwrite=overwrite,
             watch=watch,
-            warn=aloud,
         )
     show(result.to_json(), as_text(result), json=json)
 

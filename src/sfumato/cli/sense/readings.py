@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
+from sfumato.cli.endings import MADE_BEFORE, told_of_signals
 from sfumato.cli.ledger import budget_of
+from sfumato.cli.resuming import ListOnly, OfEntry, Once, OtherOut, resumed
 from sfumato.cli.sense import plan as sense_plan
 from sfumato.cli.sense import recover as sense_recover
 from sfumato.cli.sense import site as sense_site
@@ -82,6 +84,7 @@ def release(
     ] = False,
     calibration: CalibrationOption = Calibrations.analytic,
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
+    once: Once = "",
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -114,12 +117,72 @@ def release(
             priced = price_release(site, watch=watch, **asked)
         show(priced.to_json(), price(priced), json=json)
         return
-    with watching(quiet=quietly) as watch:
+    with told_of_signals(), watching(quiet=quietly) as watch:
         result = release_readings(
-            readings, site, device=device, some=some, note=note, out=out, watch=watch, **asked
+            readings,
+            site,
+            device=device,
+            some=some,
+            note=note,
+            once=once,
+            out=out,
+            watch=watch,
+            **asked,
         )
     say(release_remark(result), quiet=quietly)
     show(result.to_json(), "\n".join(str(path) for path in out), json=json)
+    if result.made_before:
+        raise typer.Exit(MADE_BEFORE)
+
+
+@app.command()
+@sentences
+def resume(
+    ledger: Annotated[
+        Path,
+        typer.Argument(
+            help="The ledger that paid, or the folder of ledgers of windows.", show_default=False
+        ),
+    ],
+    readings: Annotated[
+        Path | None,
+        typer.Option(help="The exact readings, if they have moved since.", show_default=False),
+    ] = None,
+    device: Annotated[
+        Path | None,
+        typer.Option(help="The device's key file, if it has moved since.", show_default=False),
+    ] = None,
+    out: OtherOut = None,
+    paid_only: Annotated[
+        bool,
+        typer.Option(
+            "--paid-only", help="Write what was drawn, and give up what was not paid for yet."
+        ),
+    ] = False,
+    entry: OfEntry = None,
+    list_only: ListOnly = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Finish readings, or answers, that were paid for and not delivered: after a signal or a crash.
+
+    What was drawn is taken from beside the ledger, with its seal; what was paid for and not drawn is
+    drawn now, at no cost. Readings of the same table that were not paid for yet are charged.
+    """
+    from sfumato.sensing.pipeline import resume_readings
+
+    with told_of_signals(), watching(quiet=quiet or json) as watch:
+        result = resume_readings(
+            ledger,
+            entry=entry,
+            readings=readings,
+            device=device,
+            out=out,
+            paid_only=paid_only,
+            list_only=list_only,
+            watch=watch,
+        )
+    resumed(result, list_only=list_only, json=json)
 
 
 @app.command()

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from sfumato.cli.console import FAILED, Json, Quiet, fail, sentences, show, watching
+from sfumato.cli.console import Json, Quiet, fail, sentences, show, watching
+from sfumato.cli.endings import FAILED
 from sfumato.cli.sense.options import Overwrite
 from sfumato.errors import InvalidParameter
 from sfumato.files import check_outputs, write_file

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
+from sfumato.cli.endings import told_of_signals
 from sfumato.cli.sense.options import Overwrite
-from sfumato.errors import InvalidInput
+from sfumato.errors import ExistsAlready
 from sfumato.files import check_outputs, write_file, write_table
 
 whisper = typer.Typer(
@@ -140,15 +141,16 @@ def release(
         text = f"would cost {planned.cost} for each node, {often}; nothing was read or charged"
         show(planned.to_json(), text, json=json)
         return
-    paid = release_whisper(
-        answers,
-        graph,
-        epsilon=epsilon,
-        ledger=ledger,
-        out=out,
-        largest_part=largest_part,
-        note=note,
-    )
+    with told_of_signals():
+        paid = release_whisper(
+            answers,
+            graph,
+            epsilon=epsilon,
+            ledger=ledger,
+            out=out,
+            largest_part=largest_part,
+            note=note,
+        )
     count = int((paid.answers >= 0).sum())
     say(f"released {count} answers, {paid.statement}", quiet=quiet or json)
     result = {
@@ -251,7 +253,7 @@ def simulate(
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise InvalidInput(f"{folder} exists already and is kept; choose a new folder") from None
+        raise ExistsAlready(f"{folder} exists already and is kept; choose a new folder") from None
     files = {}
     for name, (header, rows) in made.tables().items():
         files[name] = str(folder / f"{name}.csv")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato._registry import Registry
-from sfumato.errors import InvalidParameter, MissingPackage
+from sfumato.errors import ExistsAlready, InvalidParameter, MissingPackage
 from sfumato.files import write_file
 from sfumato.spaces import Area
 
@@ -297,7 +297,7 @@ def check_outputs(
                 f"the folder of {target} must exist, it does not; nothing was written"
             )
         if target.is_dir() or (os.path.lexists(target) and not overwrite):
-            raise InvalidParameter(f"{target} exists already and is kept; nothing was written")
+            raise ExistsAlready(f"{target} exists already and is kept; nothing was written")
         if not os.access(target.parent, os.W_OK):
             raise InvalidParameter(
                 f"the folder of {target} cannot be written to; nothing was written"

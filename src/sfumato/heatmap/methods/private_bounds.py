@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +15,13 @@ import numpy.typing as npt
 from sfumato._types import IntArray
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, Guarded, Ledger, Noise, PureDP
 from sfumato.privacy.accounting import Number, exact
+from sfumato.privacy.runs import Run
 from sfumato.records import CellSums
 from sfumato.spaces import Area, Bounds, Grid, part_of
 
 LEVEL = 6
 ROUNDS = 2
+BOUNDS_PARTS = tuple(f"bounds {number + 1}" for number in range(ROUNDS))
 # A strip without anybody passes for a full one with at most this probability, over all strips of a
 # round.
 FALSE_STRIP = 0.05
@@ -59,7 +62,14 @@ class PrivateBounds:
 
 
 def find_area(
-    sums: Callable[[Area], Guarded[CellSums]], outer: Area, *, ledger: Ledger, epsilon: Number
+    sums: Callable[[Area], Guarded[CellSums]],
+    outer: Area,
+    *,
+    ledger: Ledger,
+    epsilon: Number,
+    team: str = "",
+    other_table: bool = False,
+    run: Run | None = None,
 ) -> Area:
     """The part of a public outer area where clearly more users are than noise; costs at most epsilon.
 
@@ -74,6 +84,9 @@ def find_area(
         outer: The public outer area.
         ledger: The ledger that pays.
         epsilon: What both rounds cost together, above 0.
+        team: Whose sub-budget pays, in a ledger with teams.
+        other_table: Whether another table than before holds the same people.
+        run: The request that it is a part of: rounds that were paid for are not paid again.
 
     Returns:
         A part of the outer area, with as many levels.
@@ -87,7 +100,17 @@ def find_area(
         area = Area(Grid(LEVEL, box), box, outer.kind)
         mechanism = PrivateBounds(DiscreteLaplace(2 * UNITS / share.epsilon).scale)
         note = f"bounds, round {number + 1} of {ROUNDS}"
-        paid = ledger.release(mechanism, sums(area), pay=share, note=note)
+        terms: dict[str, Any] = {
+            "pay": share,
+            "note": note,
+            "team": team,
+            "other_table": other_table,
+        }
+        if run is None:
+            paid = ledger.release(mechanism, sums(area), **terms)
+        else:
+            part = BOUNDS_PARTS[number]
+            paid, _ = run.release(ledger, mechanism, partial(sums, area), part=part, **terms)
         box = _above(paid.value, float(mechanism.scale), area.grid)
     return part_of(outer, box, outer.grid.levels)
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.inference.map_posterior import MapPosterior
@@ -106,6 +108,11 @@ def check_level(level: int, bound: Bound, *, by: str) -> None:
         )
 
 
+def whole_numbers(data: Any) -> IntArray:
+    """A list of integers of JSON as an array."""
+    return np.array(data, dtype=np.int64).reshape(-1)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyLevel:
     """Released counts, in units, of some cells of one level (codes increase; group * 4**level + code)."""
@@ -121,6 +128,19 @@ class NoisyTree:
 
     groups: int
     levels: tuple[NoisyLevel, ...]
+
+    @staticmethod
+    def from_json(data: Any) -> NoisyTree:
+        """The tree that `to_json` gave."""
+        return NoisyTree(
+            int(data["groups"]),
+            tuple(
+                NoisyLevel(
+                    int(one["level"]), whole_numbers(one["codes"]), whole_numbers(one["values"])
+                )
+                for one in data["levels"]
+            ),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Integers only."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -93,6 +93,10 @@ class Pyramid:
             total += looked_at
             looked_at = 4 * min(looked_at, self.width)
         return groups * total
+
+    def restore(self, data: Any) -> NoisyTree:
+        """What was sampled, from the JSON that a ledger keeps of it."""
+        return NoisyTree.from_json(data)
 
     def sample(self, values: CellSums, noise: Noise) -> NoisyTree:
         """One tree of noisy counts."""

@@ -16,7 +16,12 @@ from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.bounded import inside_bounds
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import FINEST, CountsPosterior, rough_masses
-from sfumato.heatmap.methods.protocol import MapEstimate, NoiseAwareMethod, check_level
+from sfumato.heatmap.methods.protocol import (
+    MapEstimate,
+    NoiseAwareMethod,
+    check_level,
+    whole_numbers,
+)
 from sfumato.heatmap.tiles import Tiles, dense_tiles, inside
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
 from sfumato.privacy.accounting import Number, exact
@@ -75,6 +80,19 @@ class ZoomTree:
             every.values[here],
             every.scales[here],
             every.ceiling[here],
+        )
+
+    @staticmethod
+    def from_json(data: Any) -> ZoomTree:
+        """The tree that `to_json` gave."""
+        names = ("codes", "values", "parts")
+        return ZoomTree(
+            int(data["groups"]),
+            Fraction(data["part_scale"]),
+            tuple(
+                PricedLevel(int(one["level"]), *(whole_numbers(one[name]) for name in names))
+                for one in data["levels"]
+            ),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -167,6 +185,10 @@ class Zoom:
         groups: int = max(1, bound.size >> 2 * self.grid_levels)
         cells: int = 4**self.levels
         return groups * ((4 * cells - 1) // 3 + cells)
+
+    def restore(self, data: Any) -> ZoomTree:
+        """What was sampled, from the JSON that a ledger keeps of it."""
+        return ZoomTree.from_json(data)
 
     def sample(self, values: CellSums, noise: Noise) -> ZoomTree:
         """Level by level; what a cell pays is a function of what was released before."""

@@ -1,9 +1,10 @@
 from .budget import Spent, at_most
-from .guarded import REHEARSAL, UNITS, Bound, Guarded, Source, guard, histogram, lattice
+from .guarded import REHEARSAL, UNITS, Bound, Guarded, Source, Table, guard, histogram, lattice
 from .ledger import Ledger
 from .release import Entry, Release, read_release, release_from_json
 from .render import render_check, render_statement
 from .statement import LedgerStatement
+from .storage.store import Kept
 from .verify import LedgerCheck, verify_ledger
 
 __all__ = [
@@ -12,12 +13,14 @@ __all__ = [
     "Bound",
     "Entry",
     "Guarded",
+    "Kept",
     "Ledger",
     "LedgerCheck",
     "LedgerStatement",
     "Release",
     "Source",
     "Spent",
+    "Table",
     "at_most",
     "guard",
     "histogram",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -15,7 +16,7 @@ from sfumato.errors import InvalidParameter, Unguarded
 from sfumato.privacy.accounting.guarantee import Model
 from sfumato.privacy.accounting.losses import nonnegative
 from sfumato.privacy.accounting.neighbors import AddRemoveUser, Neighbors, ReplaceUser
-from sfumato.privacy.accounting.numbers import Number
+from sfumato.privacy.accounting.numbers import Number, written
 from sfumato.privacy.accounting.units import Clock, period_of
 
 T_co = TypeVar("T_co", covariant=True)
@@ -44,6 +45,33 @@ UNITS = 2**20
 """Indivisible units of mass that every user owns."""
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Which table was counted, as far as that is public: so that a ledger notices another one.
+
+    Attributes:
+        name: What the file, or the table of a database, is called: without folders, passwords and
+            digits.
+        user: The column that says whose a row is; empty where each row is somebody.
+
+    """
+
+    name: str
+    user: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} by {self.user!r}" if self.user else self.name
+
+    def to_json(self) -> dict[str, Any]:
+        """The table as it is stored."""
+        return {"name": self.name, "user": self.user}
+
+    @staticmethod
+    def from_json(data: Any) -> Table:
+        """The table a JSON object states; a missing part is a KeyError that names it."""
+        return Table(str(data["name"]), str(data["user"]))
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Bound:
     """How far one step of the neighbor relation can move a vector of `size` integers, in lattice units.
@@ -52,8 +80,9 @@ class Bound:
     <= l1). A mechanism that needs a bound nobody gave refuses. `entries` is how many entries can
     change at once, `unit` what one step adds, removes or replaces: a user, unless rows were bounded
     per household, user-day and so on. A unit that names a period has the `clock` that tells it, no
-    other has one. `model` says who holds the data: whoever gathered it ("central"), or the person
-    or device that it is of ("local").
+    other has one, and `periods` are those that the data is of, if rows of any other change nothing.
+    `model` says who holds the data: whoever gathered it ("central"), or the person or device that
+    it is of ("local").
     """
 
     neighbors: Neighbors
@@ -64,6 +93,7 @@ class Bound:
     entries: int
     unit: str
     clock: Clock | None
+    periods: tuple[str, ...] | None
     model: Model
 
     def __init__(
@@ -77,12 +107,19 @@ class Bound:
         entries: int | None = None,
         unit: str = "user",
         clock: Clock | None = None,
+        periods: Sequence[str] | None = None,
         model: Model = "central",
     ) -> None:
         if (period_of(unit) is None) != (clock is None):
             raise InvalidParameter(
                 f"a unit that names a period is bounded by a clock (a column of times and a zone), and no "
                 f"other is: the unit is {unit!r}, the clock {clock or 'none'}; nothing was charged"
+            )
+        of = None if periods is None else tuple(periods)
+        if of is not None and (clock is None or not of or not all(of) or len(set(of)) != len(of)):
+            raise InvalidParameter(
+                f"periods are one or more different names, and go with a clock, got {periods} and the clock "
+                f"{clock or 'none'}; nothing was charged"
             )
         if model not in get_args(Model):
             raise InvalidParameter(
@@ -111,9 +148,16 @@ class Bound:
             ("entries", most if entries is None else entries),
             ("unit", unit),
             ("clock", clock),
+            ("periods", of),
             ("model", model),
         ):
             object.__setattr__(self, name, value)
+
+    def to_json(self) -> dict[str, Any]:
+        """The size and the norms, as an entry keeps them; the rest of it has fields of its own."""
+        norms = {name: getattr(self, name) for name in ("l1", "l2_squared", "linf")}
+        known = {name: None if norm is None else written(norm) for name, norm in norms.items()}
+        return {"size": self.size, "entries": self.entries, **known}
 
     def required(self, norm: str, *, by: str) -> Fraction:
         """The bound in the norm a mechanism works with, or a refusal that says which is missing."""
@@ -132,13 +176,22 @@ class Guarded(Generic[T_co]):
     (docs/threat-model.md).
     """
 
-    __slots__ = ("__value", "bound", "exponent", "source")
+    __slots__ = ("__value", "bound", "exponent", "source", "table")
 
     bound: Bound
     source: Source
     exponent: int
+    table: Table | None
 
-    def __init__(self, value: T_co, bound: Bound, *, source: Source, exponent: int = 0) -> None:
+    def __init__(
+        self,
+        value: T_co,
+        bound: Bound,
+        *,
+        source: Source,
+        exponent: int = 0,
+        table: Table | None = None,
+    ) -> None:
         if isinstance(value, np.ndarray) and (
             value.dtype != np.int64 or value.shape != (bound.size,)
         ):
@@ -150,6 +203,7 @@ class Guarded(Generic[T_co]):
         object.__setattr__(self, "bound", bound)
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "exponent", exponent)
+        object.__setattr__(self, "table", table)
 
     def __repr__(self) -> str:
         return (
@@ -220,6 +274,7 @@ def histogram(
     neighbors: AddRemoveUser | ReplaceUser | None = None,
     unit: str = "user",
     clock: Clock | None = None,
+    periods: Sequence[str] | None = None,
 ) -> Guarded[IntArray]:
     """Users per cell, guarded: one entry of `cells` per user; masked or outside 0..size-1 counts nowhere.
 
@@ -232,6 +287,7 @@ def histogram(
         neighbors: Users added or removed by default, or `ReplaceUser()`.
         unit: What a row of `cells` is of.
         clock: By which clock the unit is told, if it names a period.
+        periods: The periods that the cells are of, if rows of any other were left out.
 
     Returns:
         The counts under guard, [size].
@@ -263,6 +319,7 @@ def histogram(
         entries=min(changes, size),
         unit=unit,
         clock=clock,
+        periods=periods,
     )
     return guard(counts, bound, source=source)
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sqlite3
-import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,22 +14,23 @@ import numpy as np
 from sfumato.errors import (
     BudgetExceeded,
     InvalidParameter,
-    LedgerDamaged,
     LedgerMismatch,
     NotComparable,
-    SfumatoError,
 )
-from sfumato.privacy.accounting.codec import canonical, parameters
 from sfumato.privacy.accounting.guarantee import Guarantee, Model
 from sfumato.privacy.accounting.losses import Loss, PureDP
 from sfumato.privacy.accounting.neighbors import Neighbors
 from sfumato.privacy.accounting.numbers import Number, exact
-from sfumato.privacy.accounting.units import Clock, period_of
-from sfumato.privacy.ledger import file as ledger_file
-from sfumato.privacy.ledger.budget import Spent, at_most, charge
-from sfumato.privacy.ledger.guarded import REHEARSAL, Bound, Guarded, open_for_release
+from sfumato.privacy.ledger import charging, delivery, entries, moving, terms
+from sfumato.privacy.ledger.accounts import Changes
+from sfumato.privacy.ledger.budget import at_most
+from sfumato.privacy.ledger.guarded import REHEARSAL, Bound, Guarded, Table, open_for_release
 from sfumato.privacy.ledger.release import Entry, Release
-from sfumato.privacy.ledger.statement import Header, LedgerStatement, new_header, timestamp
+from sfumato.privacy.ledger.statement import Header, LedgerStatement, new_header
+from sfumato.privacy.ledger.storage import book as ledger_file
+from sfumato.privacy.ledger.storage.rows import Row
+from sfumato.privacy.ledger.storage.store import Kept
+from sfumato.privacy.ledger.tally import Tally, replayed, tally_of
 from sfumato.privacy.mechanisms.protocol import Mechanism
 from sfumato.privacy.noise.protocol import Noise
 from sfumato.privacy.noise.system import SystemNoise
@@ -57,8 +54,8 @@ class Ledger:
 
     def __init__(self, path: str | Path) -> None:
         self.path = _file(path)
-        self._memory: sqlite3.Connection | None = None
-        self.header = self.statement().header
+        self._memory: ledger_file.Book | None = None
+        self.header: Header = self._now().header
 
     @classmethod
     def create(
@@ -70,6 +67,7 @@ class Ledger:
         source: str,
         neighbors: Neighbors | None = None,
         model: Model = "central",
+        teams: Mapping[str, Loss | Number] | None = None,
     ) -> Ledger:
         """Make a ledger file with a budget for one source of data and one unit of privacy.
 
@@ -77,11 +75,13 @@ class Ledger:
             path: The new file; an existing one is refused.
             budget: A loss, or a number: the epsilon of pure differential privacy.
             unit: Whom one mass belongs to, e.g. "user", or a period of one: "user-day", told by one
-                clock, that of the first charge.
+                clock, that of the first charge. The budget is then for each period.
             source: The name of the data that the budget is for.
             neighbors: Between which data sets nobody can tell; one user added or removed by default.
             model: "central", or "local" for noise that is added before anybody sees the data; such
                 a ledger pays for nothing that was gathered.
+            teams: Sub-budgets by name, which add up to at most the budget. A number is the epsilon
+                (or rho) of one, with its share of delta.
 
         Returns:
             The ledger, with nothing spent.
@@ -95,7 +95,9 @@ class Ledger:
                 f"the source of a ledger is a name, got {source!r}; nothing was made"
             )
         loss = budget if isinstance(budget, Loss) else PureDP(exact(budget, name="budget"))
-        ledger_file.create(_file(path), new_header(loss, unit, source, neighbors, model).to_json())
+        shares = {team: entries.share_of(loss, share) for team, share in (teams or {}).items()}
+        header = new_header(loss, unit, source, neighbors, model, shares)
+        ledger_file.create(_file(path), header.to_json())
         return cls(path)
 
     @classmethod
@@ -105,21 +107,34 @@ class Ledger:
         """A ledger in memory for simulations on public data; its releases are marked, and protect nobody.
 
         It takes data whose source is the mark `REHEARSAL`, which is no name: data under guard for a
-        real ledger is refused, whatever that is called.
+        real ledger is refused, whatever that is called. It keeps no values.
         """
         ledger = cls.__new__(cls)
         ledger.path = Path(str(REHEARSAL))
         ledger.header = new_header(budget, unit, REHEARSAL, neighbors, "central")
-        ledger._memory = ledger_file.in_memory(ledger.header.to_json())
-        weakref.finalize(ledger, ledger._memory.close)
+        ledger._memory = ledger_file.new_book(ledger.header.to_json())
         return ledger
 
     def statement(self) -> LedgerStatement:
-        """Everything in the ledger, its chain checked; LedgerDamaged when it is broken."""
-        if self._memory is not None:
-            return self._read(self._memory)
-        with ledger_file.opened(self.path) as connection:
-            return self._read(connection)
+        """Everything in the ledger, its chain and checkpoints checked; LedgerDamaged when it is broken."""
+        book = self._memory or ledger_file.opened(self.path, whole=True)
+        now, found = replayed(
+            book.first, book.rows, str(self.path), in_memory=self._memory is not None
+        )
+        return _stated(now, found, book.format)
+
+    def recent(self, last: int = 10) -> LedgerStatement:
+        """The same with the last entries alone, checked from the last checkpoint on: fast at any length."""
+        if last < 0:
+            raise InvalidParameter(f"the number of entries must be at least 0, got {last}")
+        if self._memory is not None or self._book().format == 1:
+            whole = self.statement()
+            return replace(whole, entries=whole.entries[max(0, whole.count - last) :])
+        rows = ledger_file.last_rows(self.path, 2 * last + 16)
+        found = [
+            Entry.from_json({**row.body, "hash": row.hash}) for row in rows if row.kind == "entry"
+        ]
+        return _stated(self._now(), tuple(found[max(0, len(found) - last) :]), 2)
 
     def release(
         self,
@@ -129,6 +144,11 @@ class Ledger:
         noise: Noise | None = None,
         pay: PureDP | None = None,
         note: str = "",
+        team: str = "",
+        request: Any = None,
+        once: str = "",
+        other_table: bool = False,
+        attach: Callable[[Release[U]], Any] | None = None,
     ) -> Release[U]:
         """Pay for a mechanism, then run it on private data.
 
@@ -136,191 +156,242 @@ class Ledger:
         is then what is charged and promised instead of its cost, which must not be more.
 
         Order: check the relation, the unit, whose trust it is and the source; compute the cost;
-        check the clock, append the entry and wait for the disk; open the data; sample. A refusal
-        comes before anything is read. A crash after the charge leaves it standing.
+        check the clock and the table, write down what is asked, append the entry and wait for the
+        disk; open the data; sample; write the values beside the ledger and wait for the disk. A
+        refusal comes before anything is read. A crash after the charge leaves it standing, and
+        `redraw` or `recover` finish it.
+
+        Args:
+            mechanism: What draws.
+            guarded: The private data.
+            noise: Where the noise comes from; the system, if none is given.
+            pay: What is charged instead of the cost.
+            note: A line for the ledger.
+            team: Whose sub-budget pays, in a ledger with teams.
+            request: What was asked for, as JSON without passwords. The values are then kept beside
+                the ledger until `delivered`. What an object says under "delivery" is no part of
+                what makes it the same request.
+            once: A key under which this request is released once.
+            other_table: Whether another table than before holds the same people.
+            attach: Makes something of what was drawn that is kept with it, as JSON: a seal.
+
+        Returns:
+            What was drawn, with the promise and the entry that paid.
+
+        Raises:
+            BudgetExceeded: The budget does not hold it; nothing was charged or read.
+            LedgerMismatch: The ledger makes no promise about this data; nothing was charged.
+            LedgerClosed: It pays for nothing any more.
+            ReleasedAlready: The key was used for this request; nothing was charged again.
+
         """
         source = SystemNoise() if noise is None else noise
-        self._admit(guarded, source, note)
+        if not note.isprintable():
+            raise InvalidParameter("a note must be printable on one line; nothing was charged")
+        terms.check_guarded(self.header, guarded, source, self.path)
         if not isinstance(getattr(mechanism, "name", None), str):
             raise InvalidParameter(
                 f"release takes a mechanism, got {mechanism!r}; nothing was charged"
             )
-        cost = _paid(mechanism.cost(guarded.bound), pay)
-        distance = (
-            None if source.distance is None else source.distance * mechanism.draws(guarded.bound)
+        cost = entries.paid(mechanism.cost(guarded.bound), pay)
+        entry = entries.draft(mechanism, guarded, cost, source)
+        entry = replace(entry, note=note, team=team)
+        if request is not None:
+            entry = replace(
+                entry, bound=guarded.bound.to_json(), request=delivery.hash_of(request), once=once
+            )
+        elif once:
+            raise InvalidParameter("a key is that of a request, got none; nothing was charged")
+        charged, handle = charging.charge_entry(
+            self, entry, request=request, other_table=other_table
         )
-        entry = self._charge(mechanism, cost, distance, note, guarded.bound.clock)
-        value = mechanism.sample(open_for_release(guarded), source)
-        if isinstance(value, np.ndarray):
-            value.setflags(write=False)
-        guarantee = Guarantee(
-            cost, self.header.neighbors, self.header.unit, self.header.model, distance
-        )
-        exponent = guarded.exponent if mechanism.additive else 0
-        return Release(value, exponent, guarantee, self.header.id, entry, self.header.rehearsal)
+        return self._drawn(charged, mechanism, guarded, source, handle, attach)
 
-    def afford(self, *costs: Loss, bound: Bound | None = None) -> None:
+    def afford(
+        self,
+        *costs: Loss,
+        bound: Bound | None = None,
+        team: str = "",
+        table: Table | None = None,
+        other_table: bool = False,
+    ) -> None:
         """Refuse costs that the budget does not hold now; it charges nothing and reserves nothing.
 
-        With the `bound` of what will be released, what `release` would refuse it for is refused as
-        well.
+        With the `bound` and the `table` of what will be released, what `release` would refuse it
+        for is refused as well.
         """
-        now = self.statement()
+        now = self._now()
+        terms.check_open(now, self.path)
         if bound is not None:
-            self._accounts_for(bound)
-            self._keeps_to(now, bound.clock)
-        spent = now.spent
+            terms.check_bound(self.header, bound, self.path)
+            terms.check_clock(now, bound.clock, self.path)
+        terms.check_table(now, table, self.path, other=other_table)
+        periods = None if bound is None else bound.periods
+        payer = terms.payer(now, team, self.path)
+        spent: Changes = {}
         fit = 0
         try:
             for cost in costs:
-                spent = charge(now.header.budget, spent, cost)
+                spent |= now.accounts.after(cost, team=payer, periods=periods, before=spent)
                 fit += 1
         except (BudgetExceeded, NotComparable) as refusal:
+            left = at_most(now.accounts.left(payer, periods))
             if len(costs) == 1:
                 what = str(refusal)
             elif len(set(costs)) == 1:
-                what = f"asked {len(costs)} times {costs[0]}, {at_most(now.left)} left, enough for {fit}"
+                what = f"asked {len(costs)} times {costs[0]}, {left} left, enough for {fit}"
             else:
-                what = f"asked {' and '.join(map(str, costs))}, {at_most(now.left)} left"
+                what = f"asked {' and '.join(map(str, costs))}, {left} left"
             raise type(refusal)(f"{what} in {self.path}; nothing was released") from None
+
+    def left(self, *, bound: Bound | None = None, team: str = "") -> Loss:
+        """What is left: of a team's budget or the whole, the least in the periods of a bound."""
+        now = self._now()
+        payer = team and terms.payer(now, team, self.path)
+        return now.accounts.left(payer, None if bound is None else bound.periods)
 
     def check(self, release: Release[Any]) -> None:
         """Refuse a release that this ledger did not pay for as it says."""
-        entries = {entry.number: entry for entry in self.statement().entries}
-        if release.ledger != self.header.id:
-            raise LedgerMismatch(
-                f"the release is of ledger {release.ledger}, {self.path} is {self.header.id}"
-            )
-        paid = entries.get(release.entry.number)
-        if paid is None:
-            raise LedgerMismatch(
-                f"entry {release.entry.number} of the release is missing in {self.path}"
-            )
-        if paid != release.entry:
-            raise LedgerMismatch(
-                f"entry {paid.number} in {self.path} differs from the one of the release"
-            )
-        header, promised = self.header, release.guarantee
-        if promised != Guarantee(
-            paid.cost, header.neighbors, header.unit, header.model, paid.computational
-        ):
-            raise LedgerMismatch(
-                f"the release promises '{promised}', but entry {paid.number} paid for {paid.cost}"
-            )
-        if release.rehearsal != header.rehearsal:
-            raise LedgerMismatch(f"the release hides that {self.path} is, or is not, a rehearsal")
+        delivery.check(self.statement(), release, self.path)
 
-    def _admit(self, guarded: Guarded[Any], noise: Noise, note: str) -> None:
-        if not note.isprintable():
-            raise InvalidParameter("a note must be printable on one line; nothing was charged")
-        if not isinstance(guarded, Guarded):
-            raise InvalidParameter(
-                f"release takes guarded data, got {type(guarded).__name__}; nothing was charged"
-            )
-        self._accounts_for(guarded.bound)
-        if guarded.source != self.header.source:
-            raise LedgerMismatch(
-                f"{self.path} accounts for the source {self.header.source!r}, the data is "
-                f"{guarded.source!r}; nothing was charged"
-            )
-        if noise.known and not self.header.rehearsal:
-            raise InvalidParameter(
-                "noise that can be drawn again is for rehearsals only; nothing was charged"
-            )
+    def made_once(self, key: str, request: Any) -> Entry | None:
+        """The entry of a request that was released under a key, or None; LedgerMismatch for another request."""
+        return delivery.made_once(self, key, request)
 
-    def _accounts_for(self, bound: Bound) -> None:
-        """Refuse data that this ledger makes no promise about: of another relation, unit or trust."""
-        header = self.header
-        if bound.neighbors != header.neighbors:
-            raise LedgerMismatch(
-                f"{self.path} accounts for '{header.neighbors}', the data is bounded for "
-                f"'{bound.neighbors}'; nothing was charged"
-            )
-        if bound.unit != header.unit:
-            raise LedgerMismatch(
-                f"{self.path} protects each {header.unit!r}, the data is bounded per {bound.unit!r}; "
-                "nothing was charged"
-            )
-        # The other way round promises less than is done.
-        if header.model == "local" and bound.model != "local":
-            raise LedgerMismatch(
-                f"{self.path} is of the local model: it pays for noise that each device or person adds to "
-                "their own data, and this was gathered, which takes a ledger of the central model; nothing "
-                "was charged"
-            )
+    def undelivered(self) -> tuple[Kept, ...]:
+        """What was paid for and not delivered, oldest first."""
+        return delivery.undelivered(self)
 
-    def _keeps_to(self, now: LedgerStatement, clock: Clock | None) -> None:
-        """Refuse another clock than the one that tells the periods of the unit so far."""
-        if period_of(self.header.unit) is None or not now.entries:
-            return
-        if now.clock is None:
-            raise LedgerMismatch(
-                f"{self.path} protects each {self.header.unit} and was charged before clocks were written "
-                "down: whose periods those were is not known, make a new one; nothing was charged"
-            )
-        if clock != now.clock:
-            raise LedgerMismatch(
-                f"{self.path} protects each {self.header.unit} by the clock {now.clock}, the data is bounded "
-                f"by {clock}; nothing was charged"
-            )
+    def kept(self, number: int) -> Kept:
+        """What lies beside the ledger of one entry; InvalidInput where nothing does."""
+        return delivery.kept(self, number)[0]
 
-    def _charge(
+    def recover(self, number: int) -> Release[Any]:
+        """The values that were drawn for an entry, from beside the ledger; it costs nothing."""
+        return delivery.recover(self, number)
+
+    def redraw(
         self,
-        mechanism: Mechanism[Any, Any],
-        cost: Loss,
-        distance: Fraction | None,
-        note: str,
-        clock: Clock | None,
-    ) -> Entry:
-        with self._locked() as connection:
-            now = self._read(connection)
+        number: int,
+        mechanism: Mechanism[T, U],
+        guarded: Guarded[T],
+        *,
+        noise: Noise | None = None,
+        attach: Callable[[Release[U]], Any] | None = None,
+    ) -> Release[U]:
+        """Draw the values of an entry whose process died before anybody saw any; it costs nothing.
+
+        LedgerMismatch where it is not what the entry paid for, or values were drawn; LedgerBusy
+        where a process draws them. Proof that it is one release: docs/proofs/ledger.md
+        """
+        source = SystemNoise() if noise is None else noise
+        terms.check_guarded(self.header, guarded, source, self.path)
+        entry, handle = delivery.take_over(
+            self, number, entries.draft(mechanism, guarded, None, source)
+        )
+        try:
+            meant = entry.cost if isinstance(entry.cost, PureDP) else None
+            if entries.paid(mechanism.cost(guarded.bound), meant) != entry.cost:
+                raise delivery.another(self, entry, "cost")
+        except BaseException:
+            os.close(handle)
+            raise
+        return self._drawn(entry, mechanism, guarded, source, handle, attach)
+
+    def delivered(self, number: int) -> None:
+        """Say that the values of an entry are where they belong: they are kept only if they have a key."""
+        delivery.delivered(self, number)
+
+    def close(self, note: str = "") -> None:
+        """End a ledger: it can be read, and pays for nothing any more."""
+        moving.close(self, note)
+
+    def move(self, to: str | Path | None = None) -> Ledger:
+        """Move a ledger with what lies beside it; without a target, say that this file is the ledger now.
+
+        The file that was moved is closed, and names its successor.
+        """
+        return moving.move(self, None if to is None else _file(to))
+
+    def convert(self) -> None:
+        """Bring a file of format 1 to format 2, as the next charge would."""
+        with self.locked():
+            pass
+
+    @contextmanager
+    def locked(self, *, anywhere: bool = False) -> Iterator[tuple[ledger_file.Book, Tally]]:
+        """The ledger to this process alone; for this room."""
+        held = (
+            ledger_file.locked(self.path, anywhere=anywhere)
+            if self._memory is None
+            else ledger_file.unlocked(self._memory)
+        )
+        with held as book:
+            now = self._tally(book)
             if now.header != self.header:
                 raise LedgerMismatch(
                     f"{self.path} was replaced since it was opened; nothing was charged"
                 )
-            self._keeps_to(now, clock)
-            try:
-                after = charge(now.header.budget, now.spent, cost)
-            except (BudgetExceeded, NotComparable) as refusal:
-                raise type(refusal)(f"{refusal} in {self.path}; nothing was released") from None
-            entry = Entry(
-                number=len(now.entries) + 1,
-                time=timestamp(),
-                mechanism=mechanism.name,
-                parameters=parameters(mechanism),
-                cost=cost,
-                computational=distance,
-                account=after.account if now.spent.account is None else None,
-                note=note,
-                hash="",
-                clock=clock,
-            )
-            kept = _appended(connection, now, entry)
-            if charge(now.header.budget, now.spent, kept.cost, account=kept.account) != after:
-                raise _otherwise("its cost would be another")
-        return kept
+            yield book, now
 
-    def _read(self, connection: sqlite3.Connection) -> LedgerStatement:
-        (first, genesis), *rest = ledger_file.rows(connection, str(self.path))
-        try:
-            header = Header.from_json(first, in_memory=self._memory is not None)
-            entries = tuple(Entry.from_json({**body, "hash": head}) for body, head in rest)
-            spent = Spent()
-            for entry in entries:
-                # The size of an account is what was written when it opened, not computed again.
-                spent = charge(header.budget, spent, entry.cost, account=entry.account)
-        except (SfumatoError, KeyError, TypeError) as problem:
-            raise LedgerDamaged(f"{self.path} is damaged: {problem}") from problem
-        return LedgerStatement(header, entries, spent, rest[-1][1] if rest else genesis)
-
-    @contextmanager
-    def _locked(self) -> Iterator[sqlite3.Connection]:
+    def find_row(self, wanted: str, fits: Callable[[Row], bool]) -> Row | None:
+        """The last row with these words in it that fits; for this room."""
         if self._memory is not None:
-            with ledger_file.unlocked(self._memory) as connection:
-                yield connection
-            return
-        with ledger_file.locked(self.path) as connection:
-            yield connection
+            return next((row for row in reversed(self._memory.rows) if fits(row)), None)
+        return ledger_file.find_row(self.path, wanted.encode("ascii"), fits)
+
+    def _drawn(
+        self,
+        entry: Entry,
+        mechanism: Mechanism[T, U],
+        guarded: Guarded[T],
+        noise: Noise,
+        handle: int,
+        attach: Callable[[Release[U]], Any] | None,
+    ) -> Release[U]:
+        """Open the data and sample; keep the values before anybody sees them."""
+        try:
+            value = mechanism.sample(open_for_release(guarded), noise)
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            promise = Guarantee(
+                entry.cost,
+                self.header.neighbors,
+                self.header.unit,
+                self.header.model,
+                entry.computational,
+            )
+            exponent = guarded.exponent if mechanism.additive else 0
+            drawn = Release(value, exponent, promise, self.header.id, entry, self.header.rehearsal)
+            if handle >= 0:
+                delivery.keep(self, handle, drawn, None if attach is None else attach(drawn))
+            return drawn
+        finally:
+            if handle >= 0:
+                os.close(handle)
+
+    def _book(self) -> ledger_file.Book:
+        return self._memory or ledger_file.opened(self.path, whole=False)
+
+    def _now(self) -> Tally:
+        return self._tally(self._book())
+
+    def _tally(self, book: ledger_file.Book) -> Tally:
+        return tally_of(book.first, book.rows, str(self.path), in_memory=self._memory is not None)
+
+
+def _stated(now: Tally, found: tuple[Entry, ...], written_as: int) -> LedgerStatement:
+    return LedgerStatement(
+        now.header,
+        found,
+        now.accounts,
+        now.clock,
+        now.tables,
+        now.closed,
+        now.head,
+        now.entries,
+        written_as,
+    )
 
 
 def _file(path: str | Path) -> Path:
@@ -330,34 +401,3 @@ def _file(path: str | Path) -> Path:
             f"got {path!r}; nothing was charged"
         )
     return Path(path)
-
-
-def _appended(connection: sqlite3.Connection, now: LedgerStatement, entry: Entry) -> Entry:
-    """The entry as it reads when it is written; refused, before it is committed, where that differs."""
-    try:
-        body = entry.to_json()
-        del body["hash"]
-        ledger_file.append(connection, entry.number, body, now.head)
-        text, head = ledger_file.row(connection, entry.number)
-        kept = Entry.from_json({**json.loads(text), "hash": head})
-        same = canonical(kept.to_json()) == canonical({**body, "hash": head})
-    except (TypeError, ValueError, ArithmeticError, RecursionError) as problem:
-        raise _otherwise(str(problem)) from problem
-    # Parameters are compared as text: tuples in them read as lists.
-    if not same or replace(kept, parameters={}) != replace(entry, parameters={}, hash=head):
-        raise _otherwise("it would read otherwise")
-    return kept
-
-
-def _otherwise(why: str) -> InvalidParameter:
-    return InvalidParameter(f"an entry must read as it was written: {why}; nothing was charged")
-
-
-def _paid(cost: Loss, pay: PureDP | None) -> Loss:
-    if pay is None:
-        return cost
-    if not (isinstance(cost, PureDP) and cost.epsilon <= pay.epsilon):
-        raise InvalidParameter(
-            f"a release must pay its cost of {cost} at least, got {pay}; nothing was charged"
-        )
-    return pay

@@ -19,7 +19,7 @@ from sfumato.privacy.accounting.guarantee import Guarantee
 from sfumato.privacy.accounting.losses import Loss
 from sfumato.privacy.accounting.numbers import exact, written
 from sfumato.privacy.accounting.units import Clock
-from sfumato.privacy.ledger.guarded import lattice
+from sfumato.privacy.ledger.guarded import Table, lattice
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
@@ -32,6 +32,10 @@ class Entry:
     """One line of a ledger: who paid, how much, for what. Its hash covers the entry before it.
 
     `clock` tells the periods of a unit such as user-day; it is that of every entry of the ledger.
+    `periods` are those that were charged (all, if there are none), `team` whose sub-budget paid,
+    `accounts` the zCDP accounts that opened besides that of the whole: team, period and size.
+    `table` is what was counted. `bound` and `request` (a SHA-256) are what must be the same when
+    values that nobody saw are drawn again, `once` is the key of a release that is made once.
     """
 
     number: int
@@ -44,9 +48,31 @@ class Entry:
     note: str
     hash: str
     clock: Clock | None = None
+    periods: tuple[str, ...] | None = None
+    team: str = ""
+    accounts: tuple[tuple[str, str, Fraction], ...] = ()
+    table: Table | None = None
+    bound: dict[str, Any] | None = None
+    request: str = ""
+    once: str = ""
+
+    def sizes(self) -> dict[tuple[str, str], Fraction]:
+        """The sizes of all accounts that it opened, by team and period."""
+        found = {(team, period): size for team, period, size in self.accounts}
+        return found if self.account is None else found | {("", ""): self.account}
 
     def to_json(self) -> dict[str, Any]:
         """The entry as it is stored, with its hash."""
+        said: dict[str, Any] = {
+            "clock": None if self.clock is None else self.clock.to_json(),
+            "periods": None if self.periods is None else list(self.periods),
+            "team": self.team,
+            "accounts": [[team, of, written(size)] for team, of, size in self.accounts],
+            "table": None if self.table is None else self.table.to_json(),
+            "bound": self.bound,
+            "request": self.request,
+            "once": self.once,
+        }
         return {
             "number": self.number,
             "time": self.time,
@@ -57,7 +83,7 @@ class Entry:
             "account": None if self.account is None else written(self.account),
             "note": self.note,
             "hash": self.hash,
-            **({} if self.clock is None else {"clock": self.clock.to_json()}),
+            **{name: value for name, value in said.items() if value},
         }
 
     @staticmethod
@@ -76,6 +102,15 @@ class Entry:
                 note=str(data["note"]),
                 hash=str(data["hash"]),
                 clock=Clock.from_json(data["clock"]) if "clock" in data else None,
+                periods=tuple(map(str, data["periods"])) if "periods" in data else None,
+                team=str(data.get("team", "")),
+                accounts=tuple(
+                    (str(team), str(of), exact(size)) for team, of, size in data.get("accounts", ())
+                ),
+                table=Table.from_json(data["table"]) if "table" in data else None,
+                bound=dict(data["bound"]) if "bound" in data else None,
+                request=str(data.get("request", "")),
+                once=str(data.get("once", "")),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
             raise InvalidInput(f"not a ledger entry: {problem}") from problem

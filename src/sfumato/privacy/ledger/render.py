@@ -6,6 +6,8 @@ from html import escape as escape_html
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.privacy.accounting.units import period_of
+from sfumato.privacy.ledger.accounts import REST
 from sfumato.privacy.ledger.budget import at_most
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.ledger.statement import LedgerStatement
     from sfumato.privacy.ledger.verify import LedgerCheck
 
+PERIODS = 10  # how many are shown
 COLUMNS = ("#", "time (UTC)", "mechanism", "cost", "note", "hash")
 
 
@@ -35,9 +38,12 @@ def render_statement(statement: LedgerStatement, name: str | Path) -> Any:
     lines = [
         f"[bold]{escape(str(name))}[/bold]  {escape(terms)}",
         f"{money[0]}; [bold]{money[1]}[/bold]",
+        *map(escape, _parts(statement)),
     ]
-    if not statement.entries:
+    if not statement.count:
         return Group(*lines, "no entries yet")
+    if len(statement.entries) < statement.count:
+        lines.append(f"the last {len(statement.entries)} of {statement.count} entries")
     table = Table(*COLUMNS)
     for entry in statement.entries:
         table.add_row(*map(escape, _row(entry)))
@@ -54,8 +60,8 @@ def statement_html(statement: LedgerStatement) -> str:
         A paragraph and a table, as HTML.
 
     """
-    money = "; ".join(_money(statement))
-    words = f"<p>{escape_html(_terms(statement))}<br>{escape_html(money)}</p>"
+    lines = [_terms(statement), "; ".join(_money(statement)), *_parts(statement)]
+    words = f"<p>{'<br>'.join(map(escape_html, lines))}</p>"
     head = "".join(f"<th>{name}</th>" for name in COLUMNS)
     rows = "".join(
         "<tr>" + "".join(f"<td>{escape_html(cell)}</td>" for cell in _row(entry)) + "</tr>"
@@ -87,8 +93,37 @@ def _terms(statement: LedgerStatement) -> str:
 
 
 def _money(statement: LedgerStatement) -> tuple[str, str]:
-    spent = f"budget {statement.header.budget}; spent {statement.spent}"
-    return spent, f"left {at_most(statement.left)}"
+    period = period_of(statement.header.unit)
+    if period is None:
+        spent = f"budget {statement.header.budget}; spent {statement.spent}"
+        return spent, f"left {at_most(statement.left)}"
+    spent = f"budget {statement.header.budget} in each {period}; {statement.spent} charged to all"
+    return spent, f"left {at_most(statement.left)} in each {period} not charged yet"
+
+
+def _parts(statement: LedgerStatement) -> list[str]:
+    """Lines for what was closed, for tables, teams, and the latest periods."""
+    period, lines = period_of(statement.header.unit), []
+    each = "" if period is None else f" in each {period}"
+    if statement.format == 1:
+        lines.append("a file of format 1: the next charge converts it")
+    if (closed := statement.closed) is not None:
+        went = f", it is {closed.successor} now" if closed.successor else ""
+        why = f" ({closed.note})" if closed.note else ""
+        lines.append(f"closed at {closed.time[:19]}{why}{went}: it pays for nothing")
+    if statement.tables:
+        lines.append(f"paid for {' and '.join(map(str, statement.tables))}")
+    for team, budget in statement.accounts.budgets.items():
+        if team:
+            spent, rest = statement.accounts.of(team), at_most(statement.accounts.left(team))
+            named = "no team" if team == REST else f"team {team}"
+            lines.append(f"{named}: budget {budget}{each}; spent {spent}; left {rest}")
+    latest = list(statement.periods.items())[-PERIODS:]
+    for name, spent in latest:
+        lines.append(f"{name}: spent {spent}; left {at_most(statement.left_of('', name))}")
+    if len(statement.periods) > PERIODS:
+        lines.append(f"and {len(statement.periods) - PERIODS} periods before, in the JSON")
+    return lines
 
 
 def _row(entry: Entry) -> tuple[str, ...]:

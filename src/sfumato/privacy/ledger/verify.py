@@ -9,6 +9,7 @@ from typing import Any
 
 from sfumato.errors import LedgerMismatch
 from sfumato.files import decoding
+from sfumato.privacy.ledger.delivery import check
 from sfumato.privacy.ledger.ledger import Ledger
 from sfumato.privacy.ledger.release import Release
 
@@ -80,15 +81,14 @@ def verify_ledger(
         LedgerMismatch: A release is not in the ledger; the message names its file.
 
     """
-    ledger = Ledger(path)
+    statement = Ledger(path).statement()
     files, receipts = [], 0
     for file, held in releases:
         files.append(str(file))
         for release in held:
             receipts += 1
             try:
-                ledger.check(release)
+                check(statement, release, Path(path))
             except LedgerMismatch as problem:
                 raise LedgerMismatch(f"{file}: {problem}") from problem
-    statement = ledger.statement()
     return LedgerCheck(str(path), len(statement.entries), statement.head, tuple(files), receipts)

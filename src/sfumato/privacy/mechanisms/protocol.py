@@ -18,6 +18,9 @@ class Mechanism(Protocol[T_contra, U_co]):
     Attributes:
         name: The name and version that a ledger keeps; its meaning never changes once released.
         additive: Whether the output is on the lattice of the data, rather than a category or an index.
+
+    One whose output is no array of integers may have a method `restore(data)` that makes it of the
+    JSON its `to_json` gives: what a ledger kept is then taken up again as it was sampled.
     """
 
     name: ClassVar[str]

@@ -1,15 +1,11 @@
 from .check import check_recovery
 from .inputs import true_sources
+from .keys import make_device_key, make_master_key, unseal_readings
 from .payer import Windows
 from .plan import plan_placement, plan_sensors
 from .recover import RecoveryOptions, recover_sources
-from .release import (
-    make_device_key,
-    make_master_key,
-    price_release,
-    release_readings,
-    unseal_readings,
-)
+from .release import price_release, release_readings
+from .resume import resume_readings
 from .site import describe_site, open_ledger, simulate_site
 from .track import track_sources
 from .whisper import (
@@ -38,6 +34,7 @@ __all__ = [
     "recover_sources",
     "release_readings",
     "release_whisper",
+    "resume_readings",
     "simulate_site",
     "simulate_whisper",
     "track_sources",

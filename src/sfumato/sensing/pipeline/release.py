@@ -6,36 +6,30 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
-from sfumato.files import check_outputs, keep_paid, write_table
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import check_outputs, write_outputs
 from sfumato.privacy import ZCDP, ApproxDP, Ledger, Loss
+from sfumato.privacy.runs import Run
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.pipeline.payer import Windows, opened, payer_of
+from sfumato.sensing.pipeline.requests import ReadingsRequest
 from sfumato.sensing.pipeline.site import site_of
 from sfumato.sensing.release.keys import (
     Device,
-    MasterKey,
-    new_master_key,
-    read_master_key,
-    write_device_key,
-    write_master_key,
 )
-from sfumato.sensing.release.noise_plan import NoisePlan, check_noise_plan, unit_of
+from sfumato.sensing.release.noise_plan import NoisePlan, check_noise_plan, unit_of, window_in
 from sfumato.sensing.release.readings import (
     Readings,
     Snapshot,
     check_snapshot,
+    kept_snapshot,
     plan,
-    read_readings,
     release_snapshot,
-    unseal_snapshot,
 )
 from sfumato.sensing.release.rounds import share_of
 from sfumato.sensing.results.release import (
-    KeyResult,
     ReleasePrice,
     ReleaseResult,
-    UnsealedResult,
 )
 from sfumato.sensing.tables import Frame, read_snapshots, snapshots_of
 
@@ -81,7 +75,7 @@ def price_release(
     """
     found = site_of(site)
     budget, _ = payer_of(found, ledger, windows)
-    planned = _planned(found, budget, loss, share, calibration, noise_plan, watch)
+    planned = planned_noise(found, budget, loss, share, calibration, noise_plan, watch)
     if ledger is not None:
         opened(ledger).afford(planned.cost, bound=planned.bound())
     during = "" if windows is None else f"within each {windows.length}"
@@ -102,6 +96,7 @@ def release_readings(
     calibration: Calibration = "analytic",
     noise_plan: NoisePlan | None = None,
     note: str = "",
+    once: str = "",
     out: Sequence[str | Path] = (),
     watch: Watch | None = None,
 ) -> ReleaseResult:
@@ -109,9 +104,8 @@ def release_readings(
 
     The promise is made for all sensors of the site together. Each time is one reading, and is paid for by
     the ledger, or by that of the window it falls into; a window that renews does not protect a source that
-    stays. All that can be refused is refused before anything is charged. Should a later reading fail all
-    the same, what was paid for is written to `out`, or without it to a file beside the ledger, and the
-    message says which.
+    stays. All that can be refused is refused before anything is charged. What was paid for is kept beside
+    the ledger until it is written: whatever stops a release, `resume_readings` finishes it.
 
     Args:
         readings: A table with sensor, value and perhaps time (CSV, JSON, or of pandas, polars or pyarrow);
@@ -127,6 +121,8 @@ def release_readings(
         calibration: "analytic", the least noise, or "papers", the papers' formula.
         noise_plan: A plan that was made for this site: what a device has that cannot plan.
         note: A line for the ledger.
+        once: A key under which this request is released once: with the same key the same request gives
+            the readings that were released, at no cost (`made_before`); another request is refused.
         out: New files, .json (everything) or .csv (the numbers).
         watch: Is told what is being done.
 
@@ -138,7 +134,7 @@ def release_readings(
         InvalidInput: A table or a file is not as it should be; nothing was charged.
         InvalidParameter: A reading is no finite number or of no sensor, or a time no line of text; nothing
             was charged.
-        LedgerMismatch: The ledger is for another site; nothing was charged.
+        LedgerMismatch: The ledger is for another site, or the key another request's; nothing was charged.
 
     >>> import tempfile
     >>> from sfumato.sensing import describe_site, heat_line, open_ledger
@@ -153,15 +149,132 @@ def release_readings(
     """
     files = tuple(map(Path, out))
     reads = [value for value in (readings, site, ledger, device) if isinstance(value, str | Path)]
-    check_outputs(files, {".json", ".csv"}, reads=[Path(value) for value in reads])
+    check_outputs(
+        files, {".json", ".csv"}, reads=[Path(value) for value in reads], overwrite=bool(once)
+    )
     found = site_of(site)
     budget, payer = payer_of(found, ledger, windows)
-    planned = _planned(found, budget, loss, share, calibration, noise_plan, watch)
-    if ledger is not None:
+    planned = planned_noise(found, budget, loss, share, calibration, noise_plan, watch)
+    if ledger is not None and not once:
         opened(ledger).afford(planned.cost, bound=planned.bound())
-    snapshots = _snapshots(readings, found)
+    snapshots = checked_snapshots(readings, found, planned, some=some)
+    if once and windows is not None and not all(time for time, _ in snapshots):
+        raise InvalidParameter(
+            "with `once` and windows every reading has its time: without one, the same again is of "
+            "another window; nothing was charged"
+        )
+    asked = ReadingsRequest(
+        str(readings) if isinstance(readings, str | Path) else None,
+        found,
+        str(site) if isinstance(site, str | Path) else None,
+        windows,
+        loss,
+        share,
+        calibration,
+        noise_plan,
+        str(device.path if isinstance(device, Device) else device) if device else None,
+        some,
+        note,
+        len(snapshots),
+        files,
+    )
+    run = Run(asked.request, once=once)
+    paid_by = [payer(time) for time, _ in snapshots]
+    made = [
+        bool(once) and run.made(one, part_of(number), number=number)
+        for number, (one, _) in enumerate(paid_by)
+    ]
+    check_outputs(files, {".json", ".csv"}, overwrite=all(made))
+    for file in {one.path for one, _ in paid_by}:
+        costs = [
+            planned.cost
+            for (one, _), done in zip(paid_by, made, strict=True)
+            if one.path == file and not done
+        ]
+        Ledger(file).afford(*costs)
+    return carried_out(
+        asked,
+        run,
+        planned,
+        [one for one, _ in paid_by],
+        reading=lambda number: snapshots[number],
+        device=device,
+    )
+
+
+def carried_out(
+    asked: ReadingsRequest,
+    run: Run,
+    planned: NoisePlan,
+    ledgers: Sequence[Ledger | None],
+    *,
+    reading: Callable[[int], tuple[str, Mapping[str, float]]],
+    payer: Callable[[str], tuple[Ledger, str]] | None = None,
+    device: Device | str | Path | None = None,
+    paid_only: bool = False,
+) -> ReleaseResult:
+    """Release each reading, or find it as it was released, and write all of them.
+
+    A reading whose ledger is None has not been paid for; `payer` says who pays then.
+    """
+    released: list[Snapshot] = []
+    used: list[str] = []
+    sealers: list[Device] = []
+    known = [one for one in ledgers if one is not None]
+    with run.on(*known):
+        for number, book in enumerate(ledgers):
+            part = part_of(number)
+            if book is not None and run.drawn(book, part, number=number):
+                paid, told = run.release(book, planned.mechanism, _no_data, part=part)
+                released.append(kept_snapshot(paid, told))
+            elif paid_only:
+                break
+            else:
+                time, values = reading(number)
+                one = book if book is not None or payer is None else payer(time)[0]
+                if one is None:
+                    raise InvalidInput("nobody pays for a reading; nothing was charged")
+                book = one
+                if device is not None and not sealers:
+                    sealers.append(device if isinstance(device, Device) else Device(device))
+                released.append(
+                    release_snapshot(
+                        values,
+                        asked.site,
+                        planned,
+                        ledger=book,
+                        device=sealers[0] if sealers else None,
+                        window=window_in(book.header.unit),
+                        time=time,
+                        note=asked.note,
+                        run=run,
+                        part=part,
+                    )
+                )
+            used.append(str(book.path))
+        whole = Readings(asked.site, tuple(released))
+        write_outputs(whole.write, asked.outputs, again=True)
+        before = run.made_before
+        run.delivered()
+    return ReleaseResult(whole, planned.sigma, asked.outputs, tuple(sorted(set(used))), before)
+
+
+def part_of(number: int) -> str:
+    """What the part of a request is called that pays for a reading, numbered from 0."""
+    return f"reading {number + 1}"
+
+
+def _no_data() -> Any:
+    raise InvalidInput("what was drawn needs no data")
+
+
+def checked_snapshots(
+    readings: ReadingsGiven, site: Site, planned: NoisePlan, *, some: bool
+) -> list[tuple[str, Mapping[str, float]]]:
+    """Readings by time, all that a release would refuse of them refused; nothing is charged."""
+    snapshots = _snapshots(readings, site)
     for number, (_, values) in enumerate(snapshots, 1):
-        missing = [name for name in found.sensors.names if name not in values]
+        missing = [name for name in site.sensors.names if name not in values]
         if missing and not some:
             # The time is not quoted: where columns are mixed up it is a reading.
             what = readings if isinstance(readings, str | Path) else "the table"
@@ -170,123 +283,8 @@ def release_readings(
                 "`some` releases a part; nothing was charged"
             )
     for time, values in snapshots:
-        check_snapshot(values, found, planned, time=time)
-    paid_by = [payer(time) for time, _ in snapshots]
-    for file in {one.path for one, _ in paid_by}:
-        costs = [planned.cost for one, _ in paid_by if one.path == file]
-        Ledger(file).afford(*costs)
-    sealer = Device(device) if isinstance(device, str | Path) else device
-    released: list[Snapshot] = []
-    stopped: BaseException | None = None
-    try:
-        for (time, values), (one, during) in zip(snapshots, paid_by, strict=True):
-            released.append(
-                release_snapshot(
-                    values,
-                    found,
-                    planned,
-                    ledger=one,
-                    device=sealer,
-                    window=during,
-                    time=time,
-                    note=note,
-                )
-            )
-    except BaseException as problem:  # an interrupt too: what is paid for is not thrown away
-        if not released:
-            raise
-        stopped = problem
-    whole = Readings(found, tuple(released))
-    receipt = released[0].release.entry.hash
-    if stopped is not None and not files:  # nobody else has them: beside the ledger they are found
-        files = (paid_by[0][0].path.with_name(f"readings.{receipt[:12]}.json"),)
-    keep_paid(whole.write, files, receipt=receipt, what="readings")
-    if stopped is not None:
-        part = (
-            f"{len(released)} of {len(snapshots)} readings were charged, released and written to "
-            f"{' and '.join(map(str, files))}"
-        )
-        if isinstance(stopped, SfumatoError):
-            raise type(stopped)(f"{part}; what stopped the next: {stopped}") from stopped
-        stopped.add_note(part)
-        if watch is not None:
-            watch(part)
-        raise stopped
-    ledgers = sorted({str(one.path) for one, _ in paid_by})
-    return ReleaseResult(whole, planned.sigma, files, tuple(ledgers))
-
-
-def unseal_readings(
-    readings: Readings | str | Path,
-    key: MasterKey | str | Path,
-    *,
-    out: str | Path | None = None,
-) -> UnsealedResult:
-    """Take the noise off, exactly, for the holder of the master key; what comes out is private again.
-
-    Args:
-        readings: Sealed readings, or their .json file.
-        key: The master key, or its file.
-        out: A new .csv file that only its owner may read.
-
-    Returns:
-        The readings as they were quantised, by time and sensor.
-
-    Raises:
-        InvalidInput: The readings were not sealed, or under another key, or were changed since.
-    """
-    master = key if isinstance(key, MasterKey) else read_master_key(key)
-    found = readings if isinstance(readings, Readings) else read_readings(readings)
-    rows = tuple(
-        (snapshot.time, name, value)
-        for snapshot in found.snapshots
-        for name, value in zip(
-            snapshot.names,
-            unseal_snapshot(snapshot, found.site, master).reveal().tolist(),
-            strict=True,
-        )
-    )
-    if out is None:
-        return UnsealedResult(rows)
-    write_table(out, ["time", "sensor", "value"], rows, private=True)
-    return UnsealedResult(rows, Path(out))
-
-
-def make_master_key(file: str | Path) -> KeyResult:
-    """Make a master key: keep it off the devices, whoever holds it can take the noise off.
-
-    Args:
-        file: A new file that only its owner may read.
-
-    Returns:
-        The file, and the public id of the key.
-
-    Raises:
-        InvalidInput: The file exists already, or cannot be written.
-    """
-    master = new_master_key()
-    write_master_key(file, master)
-    return KeyResult(Path(file), master.id)
-
-
-def make_device_key(master: MasterKey | str | Path, file: str | Path, *, name: str) -> KeyResult:
-    """Make the key file of one device; it moves forward each time the device starts, and never back.
-
-    Args:
-        master: The master key, or its file.
-        file: A new file for the device.
-        name: What the device is called; each one has its own name.
-
-    Returns:
-        The file, the device and the id of the master key.
-
-    Raises:
-        InvalidInput: The file exists already, or cannot be written.
-        InvalidParameter: The name is empty or not printable.
-    """
-    key = master if isinstance(master, MasterKey) else read_master_key(master)
-    write_device_key(file, key, name)
-    return KeyResult(Path(file), key.id, name)
+        check_snapshot(values, site, planned, time=time)
+    return snapshots
 
 
 def _snapshots(readings: ReadingsGiven, site: Site) -> list[tuple[str, Mapping[str, float]]]:
@@ -315,7 +313,7 @@ def _snapshots(readings: ReadingsGiven, site: Site) -> list[tuple[str, Mapping[s
     return [(time, values) for time, values in found]
 
 
-def _planned(
+def planned_noise(
     site: Site,
     budget: Loss,
     loss: ZCDP | ApproxDP | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato._random import generator
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidParameter
 from sfumato.files import write_table
 from sfumato.privacy import Ledger, Loss, MovedMass, SwappedCells
 from sfumato.privacy.accounting import Number, exact
@@ -242,7 +242,7 @@ def _write_simulation(result: SimulationResult, folder: Path) -> None:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise InvalidInput(f"{folder} exists already and is kept; choose a new folder") from None
+        raise ExistsAlready(f"{folder} exists already and is kept; choose a new folder") from None
     made.write(folder / "site.json")
     rows = zip(made.sensors.names, result.readings.tolist(), strict=True)
     write_table(folder / "readings.csv", ["sensor", "value"], rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,26 +15,30 @@ from sfumato._random import generator
 from sfumato._types import IntArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
-from sfumato.files import check_outputs, column_of, keep_paid, read_rows
-from sfumato.privacy import Ledger, Loss, Noise, PureDP, RandomisedResponse, ReplaceUser
+from sfumato.files import check_outputs, column_of, read_rows, write_outputs
+from sfumato.privacy import Guarded, Ledger, Loss, Noise, PureDP, RandomisedResponse, ReplaceUser
 from sfumato.privacy.accounting import encode
+from sfumato.privacy.runs import KeptRun, Request, Run
 from sfumato.sensing.planning.synthetic import block_graph
 from sfumato.sensing.recovery.community import communities as find_communities
 from sfumato.sensing.results.whisper import WhisperCommunity, WhisperResult, WhisperStart
 from sfumato.sensing.tables import read_graph
 from sfumato.sensing.whisper.answers import (
+    ASKED,
     SILENT,
     UNIT,
     WhisperAnswers,
+    about_answers,
     bound_of,
+    guarded_answers,
     merged_answers,
     read_whisper,
-    whisper_release,
 )
 from sfumato.sensing.whisper.posterior import whisper_posterior
 from sfumato.sensing.whisper.spread import Spread, whisper_cascade, whisper_spread
 from sfumato.spaces import Graph
 
+WHISPER = "whisper/1"
 WORDS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0}
 
 
@@ -103,7 +108,7 @@ def release_whisper(
         epsilon: What one answer of each node costs.
         ledger: The ledger that pays, of unit "node" and relation "replace".
         out: A new .json file for the answers; one that cannot be written is refused before anything is
-            read, and where it fails later they are kept beside it, because they are paid for. None
+            read, and where it fails later they are kept beside the ledger, for `resume_readings`. None
             writes nothing.
         largest_part: Whether to keep the largest connected part of the graph, and its answers.
         note: A line for the ledger.
@@ -124,17 +129,80 @@ def release_whisper(
     reads = [Path(one) for one in (answers, graph, ledger) if isinstance(one, str | Path)]
     check_outputs(files, {".json"}, reads=reads)
     whisper_cost(graph, epsilon=epsilon, ledger=ledger, largest_part=largest_part)
-    net, names = _connected(graph, largest_part=largest_part)
-    heard = _heard(answers, names, others=largest_part)
-    who = [node for node, name in enumerate(names) if name in heard]
-    bits = [heard[names[node]] for node in who]
-    paid = whisper_release(bits, epsilon, ledger=_book(ledger), noise=noise, note=note)
-    said = np.full(len(names), SILENT, dtype=np.int64)
-    said[who] = paid.value
+    asked = {
+        "answers": os.path.abspath(answers) if isinstance(answers, str | Path) else None,
+        "graph": os.path.abspath(graph) if isinstance(graph, str | Path) else None,
+        "epsilon": str(RandomisedResponse(epsilon).epsilon),
+        "largest_part": largest_part,
+        "note": note,
+    }
+    delivery = {"outputs": [os.path.abspath(path) for path in files]}
+    run = Run(Request(WHISPER, "sense", asked, delivery, "answers"))
+    book = _book(ledger)
+    with run.on(book):
+        said = _released(run, book, answers, graph, asked, noise)
+        write_outputs(said.write, files)
+        run.delivered()
+    return said
+
+
+def finish_whisper(
+    kept: KeptRun,
+    *,
+    answers: Mapping[Any, bool | int | str] | str | Path | None = None,
+    out: Sequence[str | Path] | None = None,
+) -> WhisperAnswers:
+    """Finish answers that were paid for and not delivered."""
+    run = Run(Request(WHISPER, "sense", kept.asked, kept.delivery, "answers"), kept=kept)
+    book = Ledger(kept.ledger)
+    files = [Path(path) for path in (kept.delivery["outputs"] if out is None else out)]
+    check_outputs(files, {".json"}, overwrite=True)
+    with run.on(book):
+        given = answers if answers is not None else kept.asked["answers"]
+        said = _released(run, book, given, kept.asked["graph"], kept.asked, None)
+        write_outputs(said.write, files, again=True)
+        run.delivered()
+    return said
+
+
+def _released(
+    run: Run,
+    book: Ledger,
+    answers: Mapping[Any, bool | int | str] | str | Path | None,
+    graph: Graph | str | Path | None,
+    asked: dict[str, Any],
+    noise: Noise | None,
+) -> WhisperAnswers:
+    """The answers: flipped now, or as they were found; with who answered."""
+    about: dict[str, Any] = {}
+
+    def guarded() -> Guarded[IntArray]:
+        if graph is None or answers is None:
+            raise InvalidInput(
+                "the answers or their graph were in memory, and are gone; nothing was drawn"
+            )
+        largest = bool(asked["largest_part"])
+        net, names = _connected(graph, largest_part=largest)
+        heard = _heard(answers, names, others=largest)
+        who = [node for node, name in enumerate(names) if name in heard]
+        about.update(about_answers(net, names, who))
+        return guarded_answers([heard[names[node]] for node in who], book)
+
+    paid, told = run.release(
+        book,
+        RandomisedResponse(asked["epsilon"]),
+        guarded,
+        noise=noise,
+        note=asked["note"] or ASKED,
+        attach=lambda _: about,
+    )
+    said = np.full(len(told["nodes"]), SILENT, dtype=np.int64)
+    said[told["answered"]] = paid.value
+    net = Graph(np.array(told["edges"], dtype=np.int64).reshape(-1, 2), nodes=len(told["nodes"]))
     promised = cast(PureDP, paid.guarantee.loss)  # as the receipt has it: 0.1 is 1/10
-    released = WhisperAnswers(net, names, read_only(said), promised.epsilon, (paid,))
-    keep_paid(released.write, files, receipt=paid.entry.hash, what="answers")
-    return released
+    return WhisperAnswers(
+        net, tuple(map(str, told["nodes"])), read_only(said), promised.epsilon, (paid,)
+    )
 
 
 def find_whisper(

@@ -256,6 +256,15 @@ def unit_of(sensors: Sensors, *, window: str = "") -> str:
     return f"source{during}, read jointly by {len(sensors)} sensors (set {sensors.digest[:16]})"
 
 
+def window_in(unit: str) -> str:
+    """The window of time that a unit of `unit_of` names; "" if it is for all time.
+
+    >>> window_in("source within 1d from 2026-11-16T00:00Z, read jointly by 2 sensors (set 46)")
+    'within 1d from 2026-11-16T00:00Z'
+    """
+    return unit.partition(", read jointly")[0].removeprefix("source").strip()
+
+
 def plan_noise(
     sensors: Sensors,
     sensitivity: Sensitivity,

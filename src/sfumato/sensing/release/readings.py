@@ -8,7 +8,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,10 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.files import read_json, write_file
 from sfumato.privacy import REHEARSAL, ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
-from sfumato.privacy.accounting import double_above
 from sfumato.privacy.ledger import release_from_json
+from sfumato.privacy.runs import Run
 from sfumato.sensing.model.site import Site
+from sfumato.sensing.release.exact import in_sources, named_numbers
 from sfumato.sensing.release.keys import Device, MasterKey
 from sfumato.sensing.release.noise_plan import (
     LARGEST_READING,
@@ -207,6 +207,8 @@ def release_snapshot(
     time: str = "",
     note: str = "",
     public: bool = False,
+    run: Run | None = None,
+    part: str = "",
 ) -> Snapshot:
     """Pay for one reading of each sensor, add the noise, and seal it if a device's key is given.
 
@@ -224,6 +226,8 @@ def release_snapshot(
         note: A line for the ledger.
         public: Whether the readings are public or made up; the ledger of a rehearsal takes no others, and no
             other ledger takes these.
+        run: The request that this is a part of: what is drawn is then kept beside the ledger.
+        part: Which part.
 
     Returns:
         Noisy readings in the unit of the site's operator, with what is promised.
@@ -237,14 +241,37 @@ def release_snapshot(
     exponent, mechanism = noise_plan.exponent, noise_plan.mechanism
     source = REHEARSAL if public else site.name
     guarded = guard(
-        quantise(_in_sources(numbers, site), exponent), bound, source=source, exponent=exponent
+        quantise(in_sources(numbers, site), exponent), bound, source=source, exponent=exponent
     )
     about = note or f"{len(names)} readings"
-    if device is None:
-        return Snapshot(names, ledger.release(mechanism, guarded, note=about), time=time)
-    stream = SealedNoise(device.noise)
-    paid = ledger.release(mechanism, guarded, noise=stream, note=about)
-    return Snapshot(names, paid, seal(_sealed(site, names, time), paid, stream, device), time)
+    stream = None if device is None else SealedNoise(device.noise)
+
+    def snapshot(paid: Release[IntArray]) -> Snapshot:
+        if device is None or stream is None:
+            return Snapshot(names, paid, time=time)
+        return Snapshot(names, paid, seal(_sealed(site, names, time), paid, stream, device), time)
+
+    if run is None:
+        return snapshot(ledger.release(mechanism, guarded, noise=stream, note=about))
+    paid, told = run.release(
+        ledger,
+        mechanism,
+        lambda: guarded,
+        part=part,
+        noise=stream,
+        note=about,
+        attach=lambda made: _beside(snapshot(made)),
+    )
+    return kept_snapshot(paid, told)
+
+
+def kept_snapshot(paid: Release[IntArray], told: Any) -> Snapshot:
+    """A snapshot from its release and what was kept beside it: a seal cannot be made again."""
+    return Snapshot.from_json({**told, "release": paid.to_json()})
+
+
+def _beside(made: Snapshot) -> dict[str, Any]:
+    return {name: value for name, value in made.to_json().items() if name != "release"}
 
 
 def check_snapshot(
@@ -262,7 +289,7 @@ def check_snapshot(
         raise InvalidParameter(
             "a time must be text that is printable on one line; nothing was charged"
         )
-    return _named(values, site)
+    return named_numbers(values, site)
 
 
 def quantise(values: FloatArray, exponent: int) -> IntArray:
@@ -309,79 +336,3 @@ def unseal_snapshot(snapshot: Snapshot, site: Site, master: MasterKey) -> Unseal
 def _sealed(site: Site, names: tuple[str, ...], time: str) -> list[Any]:
     """What a seal covers beside the release: the site, the sensors and the time."""
     return [site.digest, list(names), time]
-
-
-def _named(
-    values: Mapping[str, float] | npt.ArrayLike, site: Site
-) -> tuple[tuple[str, ...], FloatArray]:
-    names = site.sensors.names
-    if isinstance(values, Mapping):
-        known = set(names)
-        # Not quoted: where a mapping is the wrong way round, a name is a reading.
-        for place, name in enumerate(values, 1):
-            if name not in known:
-                raise InvalidParameter(
-                    f"site {site.name!r} has no sensor of the {place}. name given; nothing was charged"
-                )
-        names = tuple(name for name in names if name in values)
-        values = [values[name] for name in names]
-    if isinstance(values, np.ma.MaskedArray):
-        raise InvalidParameter("readings must not be masked; nothing was charged")
-    try:
-        array = np.asarray(values)
-        # In a list, a short number may stand beside doubles.
-        parts = [np.asarray(one) for one in values] if isinstance(values, list | tuple) else []
-        numbers = array.astype(np.float64) if array.dtype.kind in "biuf" else None
-    except (TypeError, ValueError, OverflowError):
-        numbers = None
-    if numbers is None:
-        raise InvalidParameter("readings must be numbers, got something else; nothing was charged")
-    _check_types({array.dtype, *(part.dtype for part in parts)}, site)
-    if numbers.shape != (len(names),) or not names:
-        raise InvalidParameter(
-            f"there must be one reading for each of {len(site.sensors)} sensors, got shape {numbers.shape}; "
-            "nothing was charged"
-        )
-    # That a sensor is broken is said; what it read is not.
-    broken = np.flatnonzero(~np.isfinite(numbers))
-    if broken.size:
-        raise InvalidParameter(
-            f"a reading must be a finite number, sensor {names[broken[0]]!r} has none; nothing was charged"
-        )
-    return names, numbers
-
-
-def _check_types(types: set[np.dtype[Any]], site: Site) -> None:
-    """Refuse numbers of a short type whose rounding the site's step does not cover; `plan` covers doubles."""
-    for short in (np.float16, np.float32):
-        if np.dtype(short) not in types:
-            continue
-        with np.errstate(over="ignore", invalid="ignore"):
-            apart = (
-                np.inf
-                if site.largest is None
-                else np.spacing(short(float(double_above(site.largest))))
-            )
-        if not np.isfinite(apart) or Fraction(float(apart)) > site.step:
-            said = (
-                "says no largest reading" if site.largest is None else f"says up to {site.largest}"
-            )
-            raise InvalidParameter(
-                f"readings of type {np.dtype(short)} are rounded: the step of the site must be at least the "
-                f"spacing of that type at its largest reading, and site {site.name!r} {said} and step "
-                f"{site.step}; nothing was charged"
-            )
-
-
-def _in_sources(numbers: FloatArray, site: Site) -> FloatArray:
-    """Readings in the unit of the operator, cut where the site's range ends: both move no two further apart.
-
-    Divided by a double above per_source, so that the change is never more than planned; a quotient
-    is rounded as a reading is, and both fit into `plan.SLIP`.
-    """
-    if site.largest is not None:
-        end = float(site.largest)
-        numbers = np.clip(numbers, -end, end)
-    # Too large for a double is cut like any other that is too large.
-    with np.errstate(over="ignore"):
-        return np.asarray(numbers / float(double_above(site.per_source or Fraction(1))))

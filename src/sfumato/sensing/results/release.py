@@ -132,12 +132,14 @@ class ReleaseResult:
         sigma: Deviation of the noise on each reading, in the unit of the site's operator.
         written: Files, .json or .csv.
         ledgers: Files of the ledgers that paid.
+        made_before: Whether all of it was paid for before, so that nothing was charged now.
     """
 
     readings: Readings
     sigma: float
     written: tuple[Path, ...] = ()
     ledgers: tuple[str, ...] = ()
+    made_before: bool = False
 
     @property
     def sealed(self) -> bool:
@@ -164,6 +166,7 @@ class ReleaseResult:
             "statement": self.statement,
             "sealed": self.sealed,
             "ledgers": list(self.ledgers),
+            "made_before": self.made_before,
             **released,
         }
 
@@ -184,7 +187,8 @@ class ReleaseResult:
         else:
             raise InvalidInput("the readings are in no file, and not stated either")
         ledgers = tuple(map(str, data["ledgers"]))
-        return ReleaseResult(readings, float(data["sigma"]), written, ledgers)
+        before = bool(data.get("made_before", False))
+        return ReleaseResult(readings, float(data["sigma"]), written, ledgers, before)
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -19,6 +19,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import read_json, write_file
 from sfumato.privacy import (
     Bound,
+    Guarded,
     Ledger,
     Noise,
     PureDP,
@@ -32,6 +33,7 @@ from sfumato.privacy.accounting import Model
 from sfumato.spaces import Graph
 
 UNIT = "node"
+ASKED = "have you heard it?"
 YES, NO, SILENT = 1, 0, -1
 
 
@@ -68,11 +70,7 @@ class WhisperAnswers:
         if len(self.receipts) != 1:
             raise InvalidParameter("answers of several receipts are in files of their own")
         answered = np.flatnonzero(self.answers != SILENT).tolist()
-        about = {
-            "nodes": list(self.names),
-            "edges": self.graph.edges.tolist(),
-            "answered": answered,
-        }
+        about = about_answers(self.graph, self.names, answered)
         return {**self.receipts[0].to_json(), "whisper": about}
 
     def write(self, path: str | Path) -> None:
@@ -120,6 +118,16 @@ def whisper_release(
 
     Privacy: PureDP(epsilon) for each node's bit. Proof: docs/proofs/randomised-response.md
     """
+    return ledger.release(
+        RandomisedResponse(epsilon),
+        guarded_answers(heard, ledger),
+        noise=noise,
+        note=note or ASKED,
+    )
+
+
+def guarded_answers(heard: npt.ArrayLike, ledger: Ledger) -> Guarded[IntArray]:
+    """Exact answers under guard, refused where they are no bits; nothing is charged."""
     bits = np.asarray(heard)
     if (
         bits.ndim != 1
@@ -131,10 +139,7 @@ def whisper_release(
         raise InvalidParameter(
             "heard must be 0 or 1 for each node that answers; nothing was charged"
         )
-    guarded = guard(bits.astype(np.int64), bound_of(bits.size), source=ledger.header.source)
-    return ledger.release(
-        RandomisedResponse(epsilon), guarded, noise=noise, note=note or "have you heard it?"
-    )
+    return guard(bits.astype(np.int64), bound_of(bits.size), source=ledger.header.source)
 
 
 def bound_of(count: int) -> Bound:
@@ -150,6 +155,11 @@ def bound_of(count: int) -> Bound:
     """
     model: Model = "local" if count == 1 else "central"
     return Bound(ReplaceUser(), count, l1=1, linf=1, entries=1, unit=UNIT, model=model)
+
+
+def about_answers(graph: Graph, names: Sequence[str], answered: list[int]) -> dict[str, Any]:
+    """What is public of answers, as their file has it: the graph, and who answered."""
+    return {"nodes": list(names), "edges": graph.edges.tolist(), "answered": answered}
 
 
 def merged_answers(files: Sequence[tuple[str, WhisperAnswers]]) -> WhisperAnswers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +86,10 @@ class AdaptiveGrid:
         groups = max(1, bound.size >> 2 * self.levels)
         first = groups << 2 * min(self.levels, FINEST_WHOLE)
         return 1 + first + min(bound.size, max(first, MOST_CELLS))
+
+    def restore(self, data: Any) -> NoisyTree:
+        """What was sampled, from the JSON that a ledger keeps of it."""
+        return NoisyTree.from_json(data)
 
     def sample(self, values: CellSums, noise: Noise) -> NoisyTree:
         """The total, then the cells of the first grid, then those of the second, level by level."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,10 @@ class FlatLaplace:
         """One for each cell; a level has at most as many as the finest."""
         return bound.size
 
+    def restore(self, data: Any) -> NoisyTree:
+        """What was sampled, from the JSON that a ledger keeps of it."""
+        return NoisyTree.from_json(data)
+
     def sample(self, values: CellSums, noise: Noise) -> NoisyTree:
         """Every cell of the level with fresh noise."""
         return one_level(values, self.level, DiscreteLaplace(self.scale), noise)
@@ -121,6 +125,10 @@ class FlatGaussian:
     def draws(self, bound: Bound) -> int:
         """One for each cell."""
         return bound.size
+
+    def restore(self, data: Any) -> NoisyTree:
+        """What was sampled, from the JSON that a ledger keeps of it."""
+        return NoisyTree.from_json(data)
 
     def sample(self, values: CellSums, noise: Noise) -> NoisyTree:
         """Every cell of the level with fresh noise."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,6 +55,10 @@ class HierarchyLaplace:
     def draws(self, bound: Bound) -> int:
         """One for each cell: at most 4/3 of the finest level."""
         return 4 * bound.size // 3
+
+    def restore(self, data: Any) -> NoisyTree:
+        """What was sampled, from the JSON that a ledger keeps of it."""
+        return NoisyTree.from_json(data)
 
     def sample(self, values: CellSums, noise: Noise) -> NoisyTree:
         """Every cell of the levels with fresh noise."""

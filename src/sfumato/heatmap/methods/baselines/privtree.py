@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import mpmath
 import numpy as np
@@ -76,6 +76,10 @@ class PrivTree:
         groups = max(1, bound.size >> 2 * self.levels)
         leaves = min(bound.size, max(self.most_leaves, groups))
         return 4 * leaves // 3 + leaves
+
+    def restore(self, data: Any) -> NoisyTree:
+        """What was sampled, from the JSON that a ledger keeps of it."""
+        return NoisyTree.from_json(data)
 
     def sample(self, values: CellSums, noise: Noise) -> NoisyTree:
         """The leaves, level by level, with fresh noise on each; noise only for cells that are visited."""

@@ -1,0 +1,221 @@
+"""What was asked of a ledger, as it lies beside it until the maps are delivered: no rows, no passwords."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.methods.protocol import MapMethod
+from sfumato.heatmap.methods.registry import method_named
+from sfumato.heatmap.options import Rows
+from sfumato.privacy.accounting import canonical, parameters
+from sfumato.privacy.runs import Request
+from sfumato.records import Columns, Periods
+from sfumato.spaces import Area, Grid
+
+KIND = "heatmap/1"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeatmapRequest:
+    """A release of maps as it was asked for.
+
+    Attributes:
+        rows: The rows and how they are read; a table in memory is not kept, only that it was one.
+        area: The public area, or the outer one where bounds are found.
+        epsilon: What the maps may cost.
+        bounds_epsilon: What finding their area may cost; 0 where it was given.
+        method: The method with its parameters.
+        groups: Groups or periods.
+        note: The line for the ledger.
+        outer: What the outer area was given as.
+        team: Whose sub-budget pays.
+        other_table: Whether another table than before holds the same people.
+        outputs: Files, as they were asked for.
+        over: The image under pictures.
+        h3_resolution: That of H3 tables.
+        overwrite: Whether files that exist are replaced.
+        prior: The file that the maps follow.
+        title: What they are called.
+
+    """
+
+    rows: Rows
+    area: Area
+    epsilon: Fraction
+    bounds_epsilon: Fraction
+    method: MapMethod[Any]
+    groups: Sequence[str] | Periods | None = None
+    note: str = ""
+    outer: str = ""
+    team: str = ""
+    other_table: bool = False
+    outputs: tuple[str, ...] = ()
+    over: str | None = None
+    h3_resolution: int | None = None
+    overwrite: bool = False
+    prior: str | None = None
+    title: str = ""
+
+    @property
+    def request(self) -> Request:
+        """As a ledger keeps it: names of files whole, so that it can be finished from any folder."""
+        asked = {
+            "rows": _rows_json(self.rows),
+            "columns": _plain_fields(self.rows.columns),
+            "area": _area_json(self.area),
+            "epsilon": str(self.epsilon),
+            "bounds_epsilon": str(self.bounds_epsilon),
+            "method": self.method.name,
+            "parameters": parameters(self.method),
+            "groups": _groups_json(self.groups),
+            "note": self.note,
+            "outer": self.outer,
+            "team": self.team,
+            "other_table": self.other_table,
+        }
+        delivery = {
+            "outputs": [os.path.abspath(path) for path in self.outputs],
+            "over": None if self.over is None else os.path.abspath(self.over),
+            "h3_resolution": self.h3_resolution,
+            "overwrite": self.overwrite,
+            "prior": None if self.prior is None else os.path.abspath(self.prior),
+            "title": self.title,
+        }
+        return Request(KIND, "heatmap", asked, delivery)
+
+    @staticmethod
+    def from_json(
+        asked: Mapping[str, Any],
+        delivery: Mapping[str, Any],
+        *,
+        source: Any = None,
+        connection: str | None = None,
+        method: MapMethod[Any] | None = None,
+    ) -> HeatmapRequest:
+        """What `request` says; with the rows, the connection or the method where it cannot hold them."""
+        try:
+            rows = dict(asked["rows"])
+            kept = rows.pop("source")
+            secret = bool(rows.pop("secret"))
+            rows["connection"] = connection or (None if secret else rows["connection"])
+            return HeatmapRequest(
+                Rows(kept if source is None else source, _columns(asked["columns"]), **rows),
+                _area(asked["area"]),
+                Fraction(asked["epsilon"]),
+                Fraction(asked["bounds_epsilon"]),
+                _method(asked["method"], asked["parameters"], method),
+                _groups(asked["groups"]),
+                str(asked["note"]),
+                str(asked["outer"]),
+                str(asked["team"]),
+                bool(asked["other_table"]),
+                tuple(map(str, delivery["outputs"])),
+                delivery["over"],
+                delivery["h3_resolution"],
+                bool(delivery["overwrite"]),
+                delivery["prior"],
+                str(delivery["title"]),
+            )
+        except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
+            if isinstance(problem, InvalidParameter):
+                raise
+            raise InvalidInput(
+                f"what is kept of the request is not whole: {problem}; nothing was made of it"
+            ) from problem
+
+
+def needs_rows(request: HeatmapRequest, asked: Mapping[str, Any]) -> str:
+    """What must be given again before its rows can be read; nothing if all is there."""
+    if request.rows.source is None:
+        return "its rows were a table in memory: give them as `source`"
+    if asked["rows"]["secret"] and request.rows.connection is None:
+        return "its connection had a password, which is not kept: give it as `connection`"
+    return ""
+
+
+def _rows_json(rows: Rows) -> dict[str, Any]:
+    """How rows are read: every field but the columns, which are beside them."""
+    told = _plain_fields(rows, skip=("source", "columns", "connection"))
+    said, secret = _without_secrets(rows.connection)
+    source = str(rows.source) if isinstance(rows.source, str | Path) else None
+    if source is not None and rows.connection is None and "://" not in source:
+        source = os.path.abspath(source)
+    return {**told, "source": source, "connection": said, "secret": secret}
+
+
+def _without_secrets(connection: str | None) -> tuple[str | None, bool]:
+    """A connection without password and settings, and whether it had any."""
+    if connection is None:
+        return None, False
+    parts = urlsplit(connection)
+    if parts.password is None and not parts.query and not parts.fragment:
+        return connection, False
+    host = parts.netloc.rpartition("@")[2]
+    name = f"{parts.username}@{host}" if parts.username else host
+    return urlunsplit((parts.scheme, name, parts.path, "", "")), True
+
+
+def _plain_fields(value: Any, skip: Sequence[str] = ()) -> dict[str, Any]:
+    """The fields of a value, all of them, so that one of tomorrow is kept too; fractions as text."""
+    found = {one.name: getattr(value, one.name) for one in fields(value) if one.name not in skip}
+    told = {
+        name: {"exact": str(item)} if isinstance(item, Fraction) else item
+        for name, item in found.items()
+    }
+    canonical(told)  # refuses what JSON cannot hold, before anything is charged
+    return told
+
+
+def _columns(data: Mapping[str, Any]) -> Columns:
+    found: dict[str, Any] = {
+        name: Fraction(item["exact"]) if isinstance(item, dict) else item
+        for name, item in data.items()
+    }
+    return Columns(**found)
+
+
+def _area_json(area: Area) -> dict[str, Any]:
+    return {
+        "kind": area.kind,
+        "bounds": list(area.bounds),
+        "grid": list(area.grid.bounds),
+        "levels": area.grid.levels,
+    }
+
+
+def _area(data: Mapping[str, Any]) -> Area:
+    low_x, low_y, high_x, high_y = map(float, data["bounds"])
+    grid = Grid(int(data["levels"]), tuple(map(float, data["grid"])))  # type: ignore[arg-type]
+    return Area(grid, (low_x, low_y, high_x, high_y), data["kind"])
+
+
+def _groups_json(groups: Sequence[str] | Periods | None) -> Any:
+    if isinstance(groups, Periods):
+        told = _plain_fields(groups, skip=("start", "end"))
+        return {**told, "start": groups.start.isoformat(), "end": groups.end.isoformat()}
+    return None if groups is None else list(groups)
+
+
+def _groups(data: Any) -> tuple[str, ...] | Periods | None:
+    if isinstance(data, dict):
+        start, end = (datetime.fromisoformat(data[name]) for name in ("start", "end"))
+        return Periods(**{**data, "start": start, "end": end})
+    return None if data is None else tuple(map(str, data))
+
+
+def _method(name: str, options: Mapping[str, Any], given: MapMethod[Any] | None) -> MapMethod[Any]:
+    """The method that was asked for; one that is not registered must be given again."""
+    found = given if given is not None else method_named(name, options=options)
+    if (found.name, canonical(parameters(found))) != (name, canonical(dict(options))):
+        raise InvalidParameter(
+            f"the method was {name} with {dict(options)}, got {found!r}; nothing was made of it"
+        )
+    return found

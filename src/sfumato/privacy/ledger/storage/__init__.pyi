@@ -1,0 +1,3 @@
+from .store import Kept
+
+__all__ = ["Kept"]

@@ -1,0 +1,15 @@
+from .kept import KeptRun, kept_runs, ledger_files
+from .results import ResumeResult, render_resumed
+from .resume import resume_runs
+from .run import Request, Run
+
+__all__ = [
+    "KeptRun",
+    "Request",
+    "ResumeResult",
+    "Run",
+    "kept_runs",
+    "ledger_files",
+    "render_resumed",
+    "resume_runs",
+]

@@ -1,0 +1,69 @@
+"""One process at a time carries out a request: a lock beside the ledger, held as long as it lives."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sfumato.errors import LedgerBusy
+from sfumato.privacy.ledger.ledger import Ledger
+from sfumato.privacy.ledger.storage import store
+
+
+@contextmanager
+def alone(ledger: Ledger, run: str) -> Iterator[None]:
+    """Hold the lock of a run; LedgerBusy where another process carries it out."""
+    if ledger.header.rehearsal:
+        yield
+        return
+    import fcntl
+
+    path = _file(ledger, run)
+    while True:
+        store.made_folder(ledger.path.resolve())
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held it takes the file away at the end: then this one locks nothing.
+            if os.fstat(handle).st_nlink:
+                break
+        except BlockingIOError:
+            os.close(handle)
+            raise LedgerBusy(
+                f"another process is at the same request to {ledger.path}; nothing was charged or "
+                "released, try later"
+            ) from None
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def is_taken(ledger: Ledger, run: str) -> bool:
+    """Whether some process carries out a run just now."""
+    import fcntl
+
+    try:
+        handle = os.open(_file(ledger, run), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _file(ledger: Ledger, run: str) -> Path:
+    name = hashlib.sha256(run.encode()).hexdigest()[:16]
+    return store.folder_of(ledger.path.resolve()) / f"run-{name}.lock"

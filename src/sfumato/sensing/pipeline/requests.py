@@ -1,0 +1,120 @@
+"""What was asked of the ledgers of a site, as it lies beside them until readings are delivered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InvalidInput, LedgerMismatch
+from sfumato.files import decoding
+from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.privacy.accounting import decode_loss, encode
+from sfumato.privacy.runs import Request
+from sfumato.sensing.model.site import Site, read_site
+from sfumato.sensing.pipeline.payer import Windows
+from sfumato.sensing.release.noise_plan import Calibration, NoisePlan
+
+READINGS = "readings/1"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadingsRequest:
+    """A release of readings as it was asked for.
+
+    Attributes:
+        readings: Their file; None for a table in memory, which is not kept.
+        site: The site.
+        site_file: Its file, if it had one; else the site is kept whole.
+        windows: Ledgers of windows of time that pay; None where it is one ledger.
+        loss: What one reading costs; or `share`, or `noise_plan`.
+        share: An equal share of the budget.
+        calibration: How noise is planned.
+        noise_plan: A plan that was given.
+        device: The key file of the device, if noise is sealed.
+        some: Whether readings are of some of the sensors.
+        note: A line for the ledger.
+        count: How many readings there are.
+        outputs: Files to write.
+    """
+
+    readings: str | None
+    site: Site
+    site_file: str | None
+    windows: Windows | None
+    loss: ZCDP | ApproxDP | None
+    share: int | None
+    calibration: Calibration
+    noise_plan: NoisePlan | None
+    device: str | None
+    some: bool
+    note: str
+    count: int
+    outputs: tuple[Path, ...] = ()
+
+    @property
+    def request(self) -> Request:
+        """As a ledger keeps it; names of files are whole, so that it can be finished from any folder."""
+        windows = self.windows
+        asked = {
+            "readings": _whole(self.readings),
+            "site": self.site.to_json() if self.site_file is None else _whole(self.site_file),
+            "digest": self.site.digest,
+            "windows": None
+            if windows is None
+            else {
+                "folder": _whole(str(windows.folder)),
+                "budget": None if windows.budget is None else encode(windows.budget),
+                "length": windows.length,
+            },
+            "loss": None if self.loss is None else encode(self.loss),
+            "share": self.share,
+            "calibration": self.calibration,
+            "noise_plan": None if self.noise_plan is None else self.noise_plan.to_json(),
+            "device": _whole(self.device),
+            "some": self.some,
+            "note": self.note,
+            "count": self.count,
+        }
+        delivery = {"outputs": [_whole(str(path)) for path in self.outputs]}
+        return Request(READINGS, "sense", asked, delivery, "readings")
+
+    @staticmethod
+    def from_json(asked: Mapping[str, Any], delivery: Mapping[str, Any]) -> ReadingsRequest:
+        """What `request` says; refused where the site's file is another one now."""
+        with decoding("a whole request", undone="nothing was released"):
+            told, file = asked["windows"], asked["site"] if isinstance(asked["site"], str) else None
+            site = Site.from_json(asked["site"]) if file is None else read_site(file)
+            loss = None if asked["loss"] is None else decode_loss(asked["loss"])
+            if not isinstance(loss, ZCDP | ApproxDP | None):
+                raise InvalidInput(f"a reading costs no {loss}")
+            found = ReadingsRequest(
+                asked["readings"],
+                site,
+                file,
+                None
+                if told is None
+                else Windows(
+                    told["folder"],
+                    None if told["budget"] is None else decode_loss(told["budget"]),
+                    str(told["length"]),
+                ),
+                loss,
+                asked["share"],
+                asked["calibration"],
+                None if asked["noise_plan"] is None else NoisePlan.from_json(asked["noise_plan"]),
+                asked["device"],
+                bool(asked["some"]),
+                str(asked["note"]),
+                int(asked["count"]),
+                tuple(map(Path, delivery["outputs"])),
+            )
+        if site.digest != asked["digest"]:
+            raise LedgerMismatch(f"{file} is another site than was released; nothing was released")
+        return found
+
+
+def _whole(path: str | None) -> str | None:
+    return None if path is None else os.path.abspath(path)

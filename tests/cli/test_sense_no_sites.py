@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (2, "--radius 1", "say where sources may be: one of --line, --grid, --places, --graph"),
         (2, "--radius 1 --line 9 --graph edges.csv", "say where sources may be"),
-        (2, "--radius 1 --line 9 --diffusion-time 1", "say where sensors are: --sensors TABLE"),
+        (2, "--radius 1 --line 9 --diffusion-time 1", "say where sensors are: --sensors"),
         (2, "--radius 1 --line 9 --sensors sensors.csv", "this site needs --diffusion-time"),
         (2, "--radius 1 --graph edges.csv", "this site needs --rate"),
         (
@@ -160,7 +160,7 @@ def test_a_site_without_a_unit_is_for_planning() -> None:
         "it can be planned with, not released from: that takes --unit and --per-source\n"
     )
     told = refused(2, *release("--site", "bare.json", out=["bare.r.json"]))
-    assert told.endswith("(`sense site --unit --per-source`); nothing was charged")
+    assert told.endswith("(`sfumato sense site` takes both); nothing was charged")
     assert not Path("bare.r.json").exists()
     both = "a site says both a printable unit of its readings and what a source"
     assert both in refused(2, "site", "half.json", "--name", "hall", *words, "--unit", "lux")

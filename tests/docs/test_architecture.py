@@ -17,7 +17,8 @@ ROOMS = {folder.name for folder in HOUSE.iterdir() if (folder / "__init__.py").i
 def test_what_is_planned_is_not_there_yet() -> None:
     (planned,) = re.findall(r"Planned, and not there yet: (.*?)\. ", PAGE, re.DOTALL)
     rooms = set(re.findall(r"`(\w+)`", planned))
-    assert rooms == set(DOORS) - ROOMS - {"errors", "_types", "_validate", "_compiled", "_random"}
+    beside = {"errors", "_types", "_validate", "_registry", "_compiled", "_random"}
+    assert rooms == set(DOORS) - ROOMS - beside
 
 
 def test_every_room_has_its_doors() -> None:

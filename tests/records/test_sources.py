@@ -345,7 +345,7 @@ def test_spilled_rows_leave_with_the_connection() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"user": None}, "say --one-row-one-user if every row is another user"),
+        ({"user": None}, "say `one_row_one_user` if every row is another user"),
         ({"user": "u", "one_row_one_user": True}, "is for tables without a user column"),
         ({"user": ""}, "must be named"),
         ({"user": "u", "step": 0}, "step must lie between"),

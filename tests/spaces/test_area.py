@@ -98,7 +98,7 @@ def test_pixels_and_planes_keep_their_units() -> None:
             r"west 11\.32 must be below east 11\.2: .* 359\.88 degrees wide, more than 180",
         ),
         ((90, 0, -89.5, 10), r"west 90 must be below east -89\.5: .* 180\.5 degrees wide"),
-        ((-180, -90, 180, 90), r"no square on the Earth .* \(--cells stretched"),
+        ((-180, -90, 180, 90), r"no square on the Earth .* \(`square=False`\)"),
         ((0, 89.5, 1, 90), "no square on the Earth"),
         ((0, 0, math.nan, 1), "must be finite"),
         ((0, 0, 1), "must be four numbers"),

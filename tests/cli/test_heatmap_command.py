@@ -861,7 +861,7 @@ def full(*_: Any, **__: Any) -> NoReturn:
     raise OSError(28, "No space left on device")
 
 
-def test_a_map_that_cannot_be_written_is_kept_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_map_that_cannot_be_written_is_kept_beside_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(picture, "png", full)
         result = run(
@@ -869,50 +869,47 @@ def test_a_map_that_cannot_be_written_is_kept_beside(monkeypatch: pytest.MonkeyP
         )
     assert (result.exit_code, result.stdout) == (4, "")
     (entry,) = Ledger("city.ledger").statement().entries
-    kept = f"map.png.{entry.hash[:12]}-0.json"
     assert result.stderr.startswith("sfumato: could not write map.png (")
-    assert result.stderr.endswith(f"; the map is paid for, kept in {kept}: draw it from there\n")
     assert "No space left" in result.stderr
-    assert Path("map.csv").exists()
+    assert "was charged and its counts are kept: sfumato heatmap resume city.ledger" in result.stderr
     assert not Path("map.png").exists()
-    assert read_heatmap(kept).receipt.entry == entry
-    assert_two_places(read_heatmap(kept))
-    assert run("heatmap", "draw", kept, "--out", "map.png").exit_code == 0
+    before = Path("map.csv").read_bytes()
+    Path("rows.parquet").unlink()  # what was drawn needs no rows
+    result = run("heatmap", "resume", "city.ledger", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["results"][0]["made_before"] is True
+    assert (Path("map.csv").read_bytes(), Path("map.png").exists()) == (before, True)
+    assert run("heatmap", "resume", "city.ledger", "--out", "m.json").stdout == (
+        "city.ledger: nothing to finish\n"
+    )
+    assert Ledger("city.ledger").statement().entries == (entry,)
 
 
 def test_all_maps_of_a_failed_write_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "cell_table", full)
     pq.write_table(people(seen=["a", "b"] * (5 * PEOPLE)), "rows.parquet")
-    result = run(
-        *words("rows.parquet", "--by", "seen", "--values", "a,b", "--out", "{by}.csv", "--json")
-    )
+    with monkeypatch.context() as broken:
+        broken.setattr(tables, "cell_table", full)
+        result = run(
+            *words("rows.parquet", "--by", "seen", "--values", "a,b", "--out", "{by}.csv", "--json")
+        )
     assert (result.exit_code, result.stdout) == (4, "")
-    message = json.loads(result.stderr)["error"]["message"]
-    kept = sorted(path.name for path in Path().glob("a.csv.*.json"))
-    assert [read_heatmap(name).group for name in kept] == ["a", "b"]
-    assert all(name in message for name in kept)
+    assert "its counts are kept" in json.loads(result.stderr)["error"]["message"]
+    assert run("heatmap", "resume", "city.ledger", "--out", "{by}.json").exit_code == 0
+    assert [read_heatmap(f"{name}.json").group for name in "ab"] == ["a", "b"]
 
 
-def test_a_map_of_a_full_folder_is_kept_elsewhere(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+def test_a_map_of_a_full_disk_is_finished_when_there_is_room(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
-    fill(monkeypatch, but=lambda path: path.absolute().is_relative_to(elsewhere))
-    result = run(*words("rows.parquet", "--out", "map.json", "--quiet"))
+    with monkeypatch.context() as disk:
+        fill(disk)
+        result = run(*words("rows.parquet", "--out", "map.json", "--quiet"))
     assert (result.exit_code, result.stdout) == (4, "")
-    (kept,) = elsewhere.glob("*.json")
-    assert f"kept in {kept}: draw it from there" in result.stderr
-    assert read_heatmap(kept).statement == STATEMENT
-    assert sorted(path.name for path in folder.iterdir()) == ["city.ledger", "rows.parquet"]
-
-
-def test_a_map_that_can_be_kept_nowhere_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(monkeypatch)
-    result = run(*words("rows.parquet", "--out", "map.json", "--quiet"))
-    assert result.exit_code == 4
-    assert result.stderr.endswith("the map is paid for, and it could not be kept anywhere\n")
-    assert len(Ledger("city.ledger").statement().entries) == 1
+    there = sorted(path.name for path in folder.iterdir())
+    assert there == ["city.ledger", "city.ledger.d", "rows.parquet"]
+    assert run("heatmap", "resume", "city.ledger").exit_code == 0
+    assert read_heatmap("map.json").statement == STATEMENT
+    assert list((folder / "city.ledger.d").iterdir()) == []
 
 
 # defaults

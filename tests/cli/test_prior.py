@@ -158,7 +158,7 @@ def test_a_prior_of_no_use_is_refused_before_anything_is_charged() -> None:
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("problem", [MemoryError(), KeyboardInterrupt()])
+@pytest.mark.parametrize("problem", [MemoryError(), ValueError("x")])
 def test_what_is_paid_for_is_written_whatever_happens_to_the_prior(
     problem: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -406,7 +406,7 @@ def test_windows_renew_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "20261116T0000Z-6h.ledger; nothing was released" in refused(3, *words("b.json"))
     at(6)
     done(*words("b.json"))
-    assert sorted(path.name for path in Path("w").iterdir()) == [
+    assert sorted(path.name for path in Path("w").glob("*.ledger")) == [
         "20261116T0000Z-6h.ledger",
         "20261116T0600Z-6h.ledger",
     ]

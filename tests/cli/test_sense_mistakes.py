@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,9 +28,10 @@ from tests.cli.sense_runs import (
 
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerBusy
 from sfumato.privacy import ZCDP, Ledger
-from sfumato.sensing import Readings, read_readings, release_readings
+from sfumato.sensing import Readings, read_readings, release_readings, resume_readings
 from sfumato.sensing.pipeline import Windows
 from sfumato.sensing.release import Snapshot
+from sfumato.sensing.results import ReleaseResult
 
 pytestmark = pytest.mark.unit
 
@@ -338,53 +338,21 @@ def test_what_a_command_reads_is_not_an_output() -> None:
         assert "is read by this command and is kept; choose another file" in refused(4, *words)
 
 
-def test_when_nothing_can_be_written_the_charge_stands_and_that_is_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_cannot_be_written_is_kept_and_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     hall()
 
     def full(self: Readings, path: str | Path) -> NoReturn:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Readings, "write", full)
-    result = run(*release("--quiet"))
+    with monkeypatch.context() as patch:
+        patch.setattr(Readings, "write", full)
+        result = run(*release("--quiet"))
     assert (result.exit_code, result.stdout) == (4, "")
-    assert result.stderr == (
-        "sfumato: could not write r.json ([Errno 28] No space left on device); the readings are paid for, "
-        "and could not be kept anywhere\n"
-    )
-    (entry,) = entries()
-    assert entry.note == "4 readings"
-
-
-def test_what_is_paid_for_is_kept_when_one_file_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hall()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "spare"))
-    Path("spare").mkdir()
-    write = Readings.write
-
-    def broken(self: Readings, path: str | Path) -> None:
-        # Somebody took the folder away meanwhile.
-        if Path(path).parent == Path("gone"):
-            raise InvalidInput("gone")
-        write(self, path)
-
-    Path("gone").mkdir()
-    monkeypatch.setattr(Readings, "write", broken)
-    result = run(*release(out=["first.csv", "gone/r.json"]))
-    assert result.exit_code == 4
-    (kept,) = Path("spare").iterdir()
-    assert result.stderr.splitlines()[-1] == (
-        "sfumato: could not write gone/r.json (gone); the readings are paid for, "
-        f"and kept in {tmp_path / kept}"
-    )
-    (entry,) = entries()
-    (snapshot,) = read_readings(kept).snapshots
-    assert snapshot.release.entry == entry
-    assert Path("first.csv").exists()
-    done("recover", str(kept))
+    said = "entry 1 of hall.ledger, rho 1, was charged and its readings are kept: sfumato sense resume hall.ledger"
+    assert result.stderr == f"sfumato: [Errno 28] No space left on device; {said}\n"
+    done("resume", "hall.ledger")
+    (snapshot,) = read_readings("r.json").snapshots
+    assert entries() == (snapshot.release.entry,)
 
 
 def test_an_interrupt_while_writing_throws_nothing_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,15 +364,19 @@ def test_an_interrupt_while_writing_throws_nothing_away(monkeypatch: pytest.Monk
             raise KeyboardInterrupt
         write(self, path)
 
-    monkeypatch.setattr(Readings, "write", interrupted)
-    result = run(*release("--quiet"))
-    assert result.exit_code != 0
-    (kept,) = Path().glob("r.json.*.json")
-    assert f"the readings are paid for, and kept in {kept}" in result.stderr
-    assert len(entries()) == len(read_readings(kept).snapshots) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(Readings, "write", interrupted)
+        result = run(*release("--quiet", out=["first.csv", "r.json"]))
+    assert result.exit_code == 130
+    assert "interrupted; entry 1 of hall.ledger, rho 1, was charged" in result.stderr
+    first = Path("first.csv").read_text()
+    Path("readings.csv").unlink()  # what was drawn needs no data
+    done("resume", "hall.ledger")
+    assert Path("first.csv").read_text() == first == read_readings("r.json").table()
+    assert len(entries()) == 1
 
 
-def test_what_was_paid_for_before_a_refusal_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_paid_for_before_a_refusal_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process may spend the budget, or hold the ledger, while ours releases time after time."""
     hall()
     table(
@@ -425,22 +397,24 @@ def test_what_was_paid_for_before_a_refusal_is_written(monkeypatch: pytest.Monke
     result = run(*release())
     assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr.splitlines()[-1] == (
-        "sfumato: 2 of 3 readings were charged, released and written to r.json; what stopped the next: "
-        "hall.ledger is held by another process; nothing was released"
+        "sfumato: hall.ledger is held by another process; nothing was released; entries 1 (rho 1), 2 "
+        "(rho 1) of hall.ledger were charged and their readings are kept: sfumato sense resume hall.ledger"
     )
-    assert [snapshot.time for snapshot in read_readings("r.json").snapshots] == ["0", "1"]
+    assert len(entries()) == 2
+    listed = done("resume", "hall.ledger", "--list").stdout
+    assert listed == "to finish: entries 1, 2 of hall.ledger, rho 2 (readings, drawn; for r.json)\n"
+    done("resume", "hall.ledger", "--paid-only", "--out", "two.json")
+    assert [snapshot.time for snapshot in read_readings("two.json").snapshots] == ["0", "1"]
     assert len(entries()) == 2
 
 
 @pytest.mark.parametrize(
     "problem", [LedgerBusy("hall.ledger is held; nothing was released"), KeyboardInterrupt()]
 )
-def test_what_was_paid_for_without_an_output_is_kept_beside_the_ledger(
+def test_a_table_in_memory_is_finished_where_it_stopped(
     problem: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hall()
-    Path("books").mkdir()
-    done("ledger", "site.json", "books/hall.ledger", "--rho", "10")
     pay = Ledger.release
     calls: list[int] = []
 
@@ -451,24 +425,19 @@ def test_what_was_paid_for_without_an_output_is_kept_beside_the_ledger(
         return pay(self, *words, **more)
 
     monkeypatch.setattr(Ledger, "release", stopped)
-    said: list[str] = []
+    rows = [(time, VALUES) for time in "012"]
     with pytest.raises(type(problem)) as found:
-        release_readings(
-            [(time, VALUES) for time in "012"],
-            "site.json",
-            ledger="books/hall.ledger",
-            loss=ZCDP(1),
-            watch=said.append,
-        )
-    (kept,) = Path("books").glob("readings.*.json")
-    part = f"2 of 3 readings were charged, released and written to {kept}"
-    if isinstance(problem, LedgerBusy):
-        assert str(found.value) == f"{part}; what stopped the next: {problem}"
-    else:
-        assert (found.value.__notes__, said[-1]) == ([part], part)
-    snapshots = read_readings(kept).snapshots
-    assert [snapshot.time for snapshot in snapshots] == ["0", "1"]
-    assert [snapshot.release.entry for snapshot in snapshots] == [*entries("books/hall.ledger")]
+        release_readings(rows, "site.json", ledger="hall.ledger", loss=ZCDP(1))
+    told = "entries 1 (rho 1), 2 (rho 1) of hall.ledger were charged and their readings are kept"
+    assert told in (
+        str(found.value) if isinstance(problem, LedgerBusy) else found.value.__notes__[0]
+    )
+    with pytest.raises(InvalidInput, match="its readings were a table in memory"):
+        resume_readings("hall.ledger")
+    (result,) = resume_readings("hall.ledger", readings=rows).results
+    assert isinstance(result, ReleaseResult)
+    assert [snapshot.time for snapshot in result.readings.snapshots] == ["0", "1", "2"]
+    assert [snapshot.release.entry for snapshot in result.readings.snapshots] == [*entries()]
 
 
 BAD = {**VALUES, "left": math.nan}

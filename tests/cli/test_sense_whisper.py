@@ -335,33 +335,23 @@ def test_what_cannot_pay_or_be_located_is_refused() -> None:
 
 
 @pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-@pytest.mark.parametrize("room", ["beside", "elsewhere", "nowhere"])
-def test_answers_that_cannot_be_written_are_kept_elsewhere(
-    problem: BaseException, room: str, monkeypatch: pytest.MonkeyPatch
+def test_answers_that_cannot_be_written_are_kept_and_finished(
+    problem: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     club()
-    Path("tmp").mkdir()
-    there = {"beside": Path(), "elsewhere": Path("tmp"), "nowhere": None}[room]
     before = len(entries("club.ledger"))
     with monkeypatch.context() as disk:
-        fill(
-            disk,
-            but=lambda path: path.name != "said.json" and path.parent == there,
-            problem=problem,
-        )
-        disk.setattr("tempfile.gettempdir", lambda: "tmp")
+        fill(disk, problem=problem)
         result = CliRunner().invoke(app, ["sense", *release()])
     assert result.exit_code == (4 if isinstance(problem, OSError) else 130)
     assert len(entries("club.ledger")) == before + 1
     assert not Path("said.json").exists()
-    rescued = [path for path in Path().rglob("said.json*") if path.is_file()]
-    if there is None:
-        assert "the answers are paid for, and could not be kept anywhere" in result.stderr
-        assert rescued == []
-    else:
-        (kept,) = rescued
-        assert f"the answers are paid for, and kept in {kept}" in result.stderr
-        assert json.loads(kept.read_text())["value"] == [1] * 4 + [0] * 4
+    assert "was charged and its answers are kept: sfumato sense resume club.ledger" in result.stderr
+    Path("answers.csv").unlink(missing_ok=True)  # what was drawn needs no data
+    done("resume", "club.ledger")
+    assert json.loads(Path("said.json").read_text())["value"] == [1] * 4 + [0] * 4
+    assert len(entries("club.ledger")) == before + 1
+    assert done("resume", "club.ledger").stdout == "club.ledger: nothing to finish\n"
 
 
 def test_a_file_that_came_between_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,10 +363,15 @@ def test_a_file_that_came_between_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
             target.write_text("mine")
         publish(draft, target, overwrite=overwrite)
 
-    monkeypatch.setattr(atomic, "_publish", late)
-    result = CliRunner().invoke(app, ["sense", *release()])
-    assert "the answers are paid for, and kept in said.json." in result.stderr
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "_publish", late)
+        result = CliRunner().invoke(app, ["sense", *release()])
+    assert result.exit_code == 8
+    assert "its answers are kept: sfumato sense resume club.ledger" in result.stderr
     assert Path("said.json").read_text() == "mine"
+    assert "is not what was released" in refused(8, "resume", "club.ledger")
+    done("resume", "club.ledger", "--out", "other.json")
+    assert json.loads(Path("other.json").read_text())["value"] == [1] * 4 + [0] * 4
 
 
 @pytest.mark.parametrize("how", [[], ["--mouth-to-mouth", "0.2"]])

@@ -22,6 +22,7 @@ from sfumato.heatmap import (
     rehearse_heatmap,
     release,
     release_heatmap,
+    resume_heatmap,
 )
 from sfumato.heatmap.methods.baselines import FlatMethod, GaussianMethod
 from sfumato.heatmap.options import Rows
@@ -219,10 +220,9 @@ def test_a_method_within_epsilon_is_charged_for_epsilon(ledger: Ledger, method: 
 
 
 def test_counts_are_kept_when_a_method_makes_other_maps_than_asked(ledger: Ledger) -> None:
-    with pytest.raises(SolverFailed, match="they are paid for, kept in"):
+    with pytest.raises(SolverFailed, match="its counts are kept: sfumato heatmap resume"):
         release_heatmap(ROWS, ledger=ledger, epsilon=1, method=Few(), **WORDS)
-    (kept,) = Path("rescued").glob("sfumato-paid-*.json")
-    assert json.loads(kept.read_text())["entry"]["number"] == 1
+    assert ledger.recover(1).entry == ledger.statement().entries[0]
 
 
 @pytest.mark.fault
@@ -233,13 +233,16 @@ def test_counts_are_kept_when_no_map_can_be_written(
     def broken(*_: Any, **__: Any) -> Any:
         raise problem("not this one")
 
-    monkeypatch.setattr(HeatmapRelease, "write", broken)
-    with pytest.raises(InvalidInput, match=r"its noisy counts are kept in map\.json"):
-        release_heatmap(
-            ROWS, ledger=ledger, epsilon=1, method="laplace", outputs="map.json", **WORDS
-        )
-    (kept,) = Path().glob("map.json.*-counts.json")
-    assert len(json.loads(kept.read_text())["value"]["data"]["levels"][0]["values"]) == 4**4
+    with monkeypatch.context() as patch:
+        patch.setattr(HeatmapRelease, "write", broken)
+        with pytest.raises(InvalidInput, match=r"could not write map\.json .*its counts are kept"):
+            release_heatmap(
+                ROWS, ledger=ledger, epsilon=1, method="laplace", outputs="map.json", **WORDS
+            )
+    (found,) = resume_heatmap(ledger).results
+    assert found is not None
+    assert found.written == (str(Path("map.json").absolute()),)
+    assert Path("map.json").exists()
 
 
 @pytest.mark.fault
@@ -311,8 +314,8 @@ def test_a_map_is_written_though_a_warning_is_an_error(
 
 
 @pytest.mark.fault
-def test_an_interrupt_is_told_though_a_warning_is_an_error(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_interrupt_says_what_was_charged(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     true = HeatmapRelease.write
 
@@ -322,7 +325,7 @@ def test_an_interrupt_is_told_though_a_warning_is_an_error(
         true(self, path, **options)
 
     monkeypatch.setattr(HeatmapRelease, "write", stopped)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as end:
         release_heatmap(
             ROWS,
             ledger=ledger,
@@ -332,8 +335,9 @@ def test_an_interrupt_is_told_though_a_warning_is_an_error(
             warn=_loud,
             **WORDS,
         )
-    assert len(list(Path().glob("map.csv.*.json"))) == 1
-    assert "the map is paid for, kept in map.csv." in capsys.readouterr().err
+    (told,) = end.value.__notes__
+    assert told.startswith("entry 1 of ")
+    assert "epsilon 1, was charged and its counts are kept: sfumato heatmap resume" in told
 
 
 # what is said of it

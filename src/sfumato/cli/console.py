@@ -112,13 +112,17 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
             raise
         except OSError as error:
             what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            fail(what, code=INVALID, json=bool(kwargs.get("json", False)))
+            fail(_noted(what, error), code=INVALID, json=bool(kwargs.get("json", False)))
         except KeyboardInterrupt as end:
-            # Where something was paid for, its pipeline has noted what.
-            said = "; ".join(["interrupted", *getattr(end, "__notes__", ())])
+            said = _noted("interrupted", end)
             fail(said, code=code_of(end), json=bool(kwargs.get("json", False)))
 
     return run
+
+
+def _noted(said: str, problem: BaseException) -> str:
+    """What is said, and what a pipeline has noted: where something was paid for, that it was."""
+    return "; ".join([said, *getattr(problem, "__notes__", ())])
 
 
 def no_verdict_by_accident(command: Callable[P, R]) -> Callable[P, R]:

@@ -1,13 +1,11 @@
-"""Whether a map's uncertainty is right: its band, its marks, silent ground, and intervals of zones.
+"""Whether a map's uncertainty is right: its band, its marks, and silent ground.
 
 python -m experiments.heatmaps.calibration [--quick] [--out DIR] [--data DIR]
 
 Real check-ins are the 30 cells of expected.toml; without their folder there are made-up cities.
 Asked is that the 90 % band holds 85 to 95 % of the cells with 90 % of the true mass, and that at
-most 5 % of maps have a mark that is false. Zones are 5 x 5 squares and as many triangles anywhere,
-some of them tiny; how many totals lie in their 90 % interval is told for all of them and for those
-with at least one user. One sample of users a place: maps of one place are alike. Writes
-calibration.csv and calibration.md.
+most 5 % of maps have a mark that is false. One sample of users a place: maps of one place are
+alike. Intervals of zones have zones.py. Writes calibration.csv and calibration.md.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ import numpy.typing as npt
 from experiments.heatmaps.protocol import CELLS, USERS, Options, generator, options, places
 from scipy import stats
 
-from sfumato.heatmap import HeatmapRelease, price, public_tiles, release_sums
+from sfumato.heatmap import HeatmapRelease, price, release_sums
 from sfumato.heatmap.analysis import smooth
 from sfumato.heatmap.benchmark import (
     LEVELS,
@@ -60,8 +58,6 @@ class Checked:
     marks: int
     false_marks: int
     silent: float
-    zones: float = math.nan
-    busy_zones: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,37 +88,6 @@ def check(found: Uncertainty, truth: FloatArray, grid: Grid) -> Checked:
         float(1 - below - above), float(below), float(above), band.width, len(discs), false,
         found.silent_share,
     )  # fmt: skip
-
-
-def districts(rng: np.random.Generator) -> dict[str, list[list[float]]]:
-    """A map cut into 5 x 5 squares, and 25 triangles within reach of 0.02 to 0.2 sides of places anywhere."""
-    lines = np.linspace(0, 1, 6)
-    found = {
-        f"square {a} {b}": [
-            [lines[a + i], lines[b + j]] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))
-        ]
-        for a in range(5)
-        for b in range(5)
-    }
-    for number in range(25):
-        middle, reach = rng.uniform(0.1, 0.9, 2), 0.02 * 10 ** rng.uniform()
-        turns = 2 * np.pi * (rng.uniform() + np.arange(3) / 3 + rng.uniform(0, 0.2, 3))
-        found[f"triangle {number}"] = [
-            [middle[0] + reach * np.cos(turn), middle[1] + reach * np.sin(turn)] for turn in turns
-        ]
-    return found
-
-
-def check_zones(
-    found: HeatmapRelease, sums: CellSums, rng: np.random.Generator
-) -> tuple[float, float]:
-    """Which part of the totals lies in their intervals: of all zones, and of those with a user at least."""
-    zones = districts(rng)
-    true = replace(found, tiles=public_tiles(sums), posterior=None).totals(zones)
-    low, high = np.array([(one.low, one.high) for one in found.totals(zones)], dtype=float).T
-    users = np.array([one.users for one in true])
-    held, busy = (low <= users) & (users <= high), users >= 1
-    return float(held.mean()), float(held[busy].mean()) if busy.any() else math.nan
 
 
 def rehearsed(
@@ -160,8 +125,6 @@ def run(
                     if found.posterior is None:
                         continue
                     checked = check(found.uncertainty(), true_shares(sums), UNIT.grid)
-                    zones, busy = check_zones(found, sums, generator("zones", place.name, trial))
-                    checked = replace(checked, zones=zones, busy_zones=busy)
                     rows.append(
                         Row(chosen.source, place.name, trial, epsilon, method.name, checked)
                     )
@@ -172,8 +135,8 @@ def table(rows: Sequence[Row]) -> str:
     """Means over maps as Markdown; ± is half of a 95 % t interval over places."""
     lines = [
         "| method | epsilon | maps | in the 90 % band | below | above | width | marks | "
-        "maps with a false mark | silent | zones in their interval | those with users |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "maps with a false mark | silent |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for method in dict.fromkeys(row.method for row in rows):
         for epsilon in sorted({row.epsilon for row in rows}):
@@ -181,7 +144,7 @@ def table(rows: Sequence[Row]) -> str:
             if not some:
                 continue
             means = {
-                field.name: float(np.nanmean([getattr(row.checked, field.name) for row in some]))
+                field.name: float(np.mean([getattr(row.checked, field.name) for row in some]))
                 for field in fields(Checked)
             }
             wrong = sum(row.checked.false_marks > 0 for row in some)
@@ -189,7 +152,6 @@ def table(rows: Sequence[Row]) -> str:
             told[0] = told[0].replace(" %", f" ± {100 * half_width(some):.1f} %")
             told += [f"{means['width']:.2f}", f"{means['marks']:.1f}"]
             told += [f"{wrong} ({100 * wrong / len(some):.1f} %)", f"{100 * means['silent']:.0f} %"]
-            told += [f"{100 * means[name]:.0f} %" for name in ("zones", "busy_zones")]
             lines.append(" | ".join([f"| {method}", f"{epsilon:g}", str(len(some)), *told]) + " |")
     return "\n".join(lines) + "\n"
 

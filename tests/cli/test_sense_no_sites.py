@@ -209,7 +209,7 @@ def test_a_damaged_site_is_refused(change: str) -> None:
         ),
         (2, "plan site.json --rho 1 --plot p.pdf", "this is written as .png, got p.pdf"),
         (2, "ledger site.json new.ledger", "give the budget as --epsilon"),
-        (4, "ledger site.json hall.ledger --rho 1", "hall.ledger"),
+        (8, "ledger site.json hall.ledger --rho 1", "hall.ledger"),
         (4, "ledger none.json new.ledger --rho 1", "cannot read none.json"),
     ],
 )

@@ -99,10 +99,10 @@ def test_with_draws_there_are_intervals(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("sfumato.heatmap.saved_maps.read_heatmap", sure)
     lines = run("map.json", "zones.geojson", "--coverage", "0.8").stdout.splitlines()
     assert lines == [
-        "zone         users  share    80% interval",
-        "west side    1,500  75.0%  1,500 to 3,000",
-        "[b]east[/b]    500  25.0%    500 to 1,000",
-        "Paris            0   0.0%          0 to 0  outside the area: nobody was counted there",
+        "zone         users  share    80% interval    at the worst",
+        "west side    1,500  75.0%  1,500 to 3,000  1,500 to 3,000",
+        "[b]east[/b]    500  25.0%    500 to 1,000    500 to 1,000",
+        "Paris            0   0.0%          0 to 0          0 to 0  outside the area: nobody was counted there",
     ]
 
 
@@ -112,7 +112,8 @@ def test_json_and_files_say_the_same() -> None:
     assert (data["coverage"], data["statement"]) == (0.9, read_heatmap("map.json").statement)
     users = [row["users"] for row in data["zones"]]
     assert users == pytest.approx([1500, 500, 0])
-    assert set(data["zones"][0]) == {"name", "users", "share", "low", "high", "inside"}
+    fields = ("name", "users", "share", "low", "high", "inside", "least", "most")
+    assert tuple(data["zones"][0]) == fields
     rows = list(csv.DictReader(Path("totals.csv").read_text().splitlines()))
     assert [float(row["users"]) for row in rows] == users
     assert (

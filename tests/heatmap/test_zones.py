@@ -16,13 +16,8 @@ from tests.heatmap.export.maps import CITY, PACIFIC, SCENE, heatmap, tile_at, to
 from tests.heatmap.test_overlap import star
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.analysis.zones import (
-    ZoneTotal,
-    read_zones,
-    totals_csv,
-    totals_geojson,
-    zone_totals,
-)
+from sfumato.heatmap.analysis.zone_shapes import read_zones
+from sfumato.heatmap.analysis.zones import ZoneTotal, totals_csv, totals_geojson, zone_totals
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.inference.uncertainty import DRAWS
 from sfumato.heatmap.results import HeatmapRelease
@@ -205,18 +200,25 @@ def test_intervals_are_quantiles_of_what_could_have_been(
     release = busy(ODD, rng)  # of level 9, so draws are coarser than the map
     times = rng.gamma(4, 1 / 4, DRAWS)
     release = replace(release, posterior=Scaled(release, times))
-    low_x, low_y, high_x, high_y = ODD.bounds
-    middle = low_x + 0.37 * (high_x - low_x)
-    for one in release.totals(
+    # Zones of whole cells that draws are made of, which no border cuts, and one that cuts them.
+    x, y = ODD.grid.at_level(7).edges()
+    inside = (x > ODD.bounds[0]) & (x < ODD.bounds[2]), (y > ODD.bounds[1]) & (y < ODD.bounds[3])
+    x, y = x[inside[0]], y[inside[1]]
+    whole, cut = release.totals(
         {
-            "a": box(low_x, low_y, middle, high_y),
-            "b": [[middle, low_y], [high_x, high_y], [middle, high_y]],
+            "whole": box(x[3], y[2], x[40], y[30]),
+            "cut": [[x[3], y[2]], [x[40], y[2]], [x[40], y[30]]],
         },
         coverage=coverage,
-    ):
-        tail = 0.3 * (1 - coverage) / 2
-        ends = one.users * np.quantile(times, [tail, 1 - tail])
-        assert [one.low, one.high] == pytest.approx(ends.tolist(), rel=ROUNDING)
+    )
+    tail = 0.3 * (1 - coverage) / 2
+    ends = whole.users * np.quantile(times, [tail, 1 - tail])
+    assert [whole.low, whole.high] == pytest.approx(ends.tolist(), rel=ROUNDING)
+    assert [whole.least, whole.most] == [whole.low, whole.high]
+    low, high = cut.users * np.quantile(times, [tail, 1 - tail])
+    for one in (cut.low, cut.high, cut.least, cut.most):
+        assert one is not None
+    assert cut.least <= cut.low < low < high < cut.high <= cut.most  # type: ignore[operator]
 
 
 @pytest.mark.unit
@@ -287,6 +289,7 @@ def test_totals_are_written_as_tables_and_as_shapes(tmp_path: Path) -> None:
     (feature,) = data["features"]
     assert feature["properties"]["users"] == found[0].users
     assert feature["properties"]["low"] is None
+    assert feature["properties"]["most"] is None
     shape = shapely.geometry.shape(feature["geometry"])
     assert shape.area == pytest.approx(zones[0].size)
     assert [ring.is_ccw for one in shape.geoms for ring in (one.exterior, *one.interiors)] == [

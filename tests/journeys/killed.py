@@ -195,9 +195,7 @@ def death(job: Job, folder: Path, stage: str, part: int, number: int) -> dict[st
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         job.prepare()
     os.chdir(here)
-    ended, said = in_fork(
-        job.words, folder, lambda: end_at(stage, part, number, job.outputs[1])
-    )
+    ended, said = in_fork(job.words, folder, lambda: end_at(stage, part, number, job.outputs[1]))
     paid = Ledger(folder / job.ledger)
     charged = len(paid.statement().entries)
     drawn = kept_values(folder)

@@ -12,7 +12,8 @@ from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.analysis.places import FoundHotspots, Hotspot, find_hotspots, hotspots
-from sfumato.heatmap.analysis.zones import ZoneTotal, read_zones, zone_totals
+from sfumato.heatmap.analysis.zone_shapes import read_zones
+from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
 from sfumato.heatmap.inference.uncertainty import (
@@ -148,8 +149,8 @@ class HeatmapRelease:
     ) -> tuple[ZoneTotal, ...]:
         """How many users are in each zone of a GeoJSON file, or of a mapping from names to polygons.
 
-        Each with an interval meant to hold the truth in `coverage` of the zones that have users,
-        for methods that can say so.
+        Each with an interval that holds the truth with chance `coverage` or more, for methods that
+        can say so.
         """
         return zone_totals(self, read_zones(zones, name=name), coverage=coverage)
 

@@ -137,12 +137,14 @@ def totals_html(result: TotalsResult) -> str:
 def _totals_rows(result: TotalsResult) -> tuple[list[str], list[list[str]]]:
     head = ["zone", f"{result.unit}s", "share"]
     if result.has_intervals:
-        head.append(f"{result.coverage:.0%} interval")
+        head += [f"{result.coverage:.0%} interval", "at the worst"]
     rows = []
     for one in result.zones:
         row = [one.name, f"{one.users:,.0f}", f"{one.share:.1%}"]
         if one.low is not None and one.high is not None:
             row.append(f"{one.low:,.0f} to {one.high:,.0f}")
+        if one.least is not None and one.most is not None:
+            row.append(f"{one.least:,.0f} to {one.most:,.0f}")
         rows.append(row)
     return head, rows
 

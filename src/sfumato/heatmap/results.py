@@ -299,7 +299,7 @@ class TotalsResult:
 
     Attributes:
         statement: What the map promises.
-        coverage: The part of zones with users whose interval is meant to hold.
+        coverage: The chance that the interval of a zone holds.
         zones: A total for each zone.
         unit: What is counted: the unit of the ledger, e.g. user.
         method: The name of the map's method.

@@ -9,7 +9,8 @@ from typing import Any
 
 from sfumato.errors import InvalidParameter
 from sfumato.files import write_file
-from sfumato.heatmap.analysis.zones import Zone, read_zones, totals_csv, totals_geojson, zone_totals
+from sfumato.heatmap.analysis.zone_shapes import Zone, read_zones
+from sfumato.heatmap.analysis.zones import totals_csv, totals_geojson, zone_totals
 from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.export.timelapse import write_timelapse
@@ -114,7 +115,7 @@ def map_totals(
         saved: A map, or the path of one saved as .json.
         zones: A GeoJSON file of polygons, a mapping from names to polygons, or zones.
         name: The property of the file that names a zone; polygons of one name are one zone.
-        coverage: The part of zones with users whose interval should hold, at most 0.95.
+        coverage: The chance that the interval of a zone holds, at most 0.95.
         output: A file to write, .csv or .geojson.
         overwrite: Whether a file that exists is replaced.
         watch: Told of the file.

@@ -379,7 +379,7 @@ def totals(
     name: Annotated[str, typer.Option(help="The property that names a zone.")] = "name",
     coverage: Annotated[
         float,
-        typer.Option(help="The part of zones with users whose interval should hold, at most 0.95."),
+        typer.Option(help="The chance that a zone's interval holds, at most 0.95."),
     ] = 0.9,
     out: Annotated[
         Path | None, typer.Option(help="A file to write: .csv or .geojson.", show_default=False)

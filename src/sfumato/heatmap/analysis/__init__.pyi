@@ -19,7 +19,8 @@ from .places import FoundHotspots, Hotspot, find_hotspots, hotspots
 from .quality import GROWS, METRICS, Metric
 from .replay import ReplayResult, replay_release
 from .theory import packing_lower_bound
-from .zones import Zone, ZoneTotal, read_zones, totals_csv, totals_geojson, zone_totals
+from .zone_shapes import Zone, read_zones
+from .zones import ZoneTotal, totals_csv, totals_geojson, zone_totals
 
 __all__ = [
     "BLUR",

@@ -1,0 +1,191 @@
+"""Between what the users of a zone lie: the noise on its cells, and where mass is in cells a border cuts.
+
+The two doubts add up. The noise is another one in every release, and its law is known. Where the
+mass of a cut cell stands is the same in every release, so an interval has to hold it for this zone,
+not for most zones: the prior below is taken three deviations wide, and next to it stands what no
+prior is needed for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.ndimage import binary_dilation
+
+from sfumato._types import BoolArray, FloatArray
+from sfumato.heatmap.analysis.zone_shapes import ROUNDING, ZoneMask
+from sfumato.heatmap.inference.bounded import window
+from sfumato.heatmap.inference.known_sums import KnownSums, known_sums
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.results import HeatmapRelease
+
+# Cells of a thousandth of the side: below them a map's mass is taken to be even.
+FINEST_ZONES = 10
+# The prior of cells that a border cuts: the mass of each stands in one place, which is in the zone
+# with the chance that is the zone's part of it; so many deviations of their sum are allowed for.
+BORDER_DEVIATIONS = 3.0
+# And for all of them together, as a border may follow a street or a river: the odds of that chance
+# may be exp(TILT) times higher or lower. Both were chosen on other places than the page on
+# uncertainty tells of.
+TILT = 0.5
+# A cut cell has some of its mass on either side.
+LEAST_PART = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneLimits:
+    """Users of a zone: from `low` to `high` by the prior of cut cells, from `least` to `most` without it."""
+
+    low: float
+    high: float
+    least: float
+    most: float
+
+
+def zone_limits(
+    release: HeatmapRelease,
+    masks: Sequence[ZoneMask],
+    users: Sequence[float],
+    *,
+    coverage: float,
+) -> list[ZoneLimits | None]:
+    """Limits of each zone around its estimate; None for a map without a posterior.
+
+    Of zones that lie in one another the inner one never has a higher end than the outer one: the
+    wider interval is given to both, so that neither holds less often.
+    """
+    if release.posterior is None:
+        return [None] * len(masks)
+    cells = _Cells.of(release, known_sums(release.posterior, release.area))
+    tail = (1 - coverage) / 2
+    found = [
+        cells.limits(mask, estimate, tail=tail) for mask, estimate in zip(masks, users, strict=True)
+    ]
+    return [*_nested(masks, found)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """The cells whose sums are known: estimated users of each, and how many finest places it has inside."""
+
+    known: KnownSums
+    image: FloatArray
+    masses: FloatArray
+    places: FloatArray
+    outside: BoolArray
+
+    @classmethod
+    def of(cls, release: HeatmapRelease, known: KnownSums) -> _Cells:
+        """The cells of a map that was released, on the level of its masks."""
+        level = min(release.area.grid.levels, FINEST_ZONES)
+        image = release.tiles.image(level)
+        owner = known.owner.ravel()
+        here = window(release.area, level)
+        masses, places = (
+            np.bincount(owner, _pooled(values, known.level).ravel())
+            for values in (image * here, here.astype(np.float64))
+        )
+        return cls(known, image, masses, places, ~window(release.area, known.level))
+
+    def limits(self, mask: ZoneMask, estimate: float, *, tail: float) -> ZoneLimits:
+        """Both kinds of limits, which hold the estimate."""
+        whole, touched, part = self.parts(mask)
+        low, high = self.border(whole, touched, part)
+        inner = self.known.limits(low, high, tail=tail)
+        outer = self.known.limits(whole.astype(float), touched.astype(float), tail=tail)
+        return ZoneLimits(
+            min(inner[0], estimate),
+            max(inner[1], estimate),
+            min(inner[0], outer[0], estimate),
+            max(inner[1], outer[1], estimate),
+        )
+
+    def parts(self, mask: ZoneMask) -> tuple[BoolArray, BoolArray, FloatArray]:
+        """Which cells are wholly in a zone, which are touched by it, and the part of each one's mass in it.
+
+        The part is that of the estimated mass, or of the area where there is none.
+        """
+        side = 1 << self.known.level
+        block = len(self.image) // side
+        rows, columns = (
+            slice(one.start // block, -(-one.stop // block)) for one in (mask.rows, mask.columns)
+        )
+        shape = (rows.stop - rows.start, block, columns.stop - columns.start, block)
+        weights = np.zeros((shape[0] * block, shape[2] * block))
+        top, left = mask.rows.start - rows.start * block, mask.columns.start - columns.start * block
+        height, width = mask.weights.shape
+        weights[top : top + height, left : left + width] = mask.weights
+        fine = self.image[
+            rows.start * block : rows.stop * block, columns.start * block : columns.stop * block
+        ]
+        owner = self.known.owner[rows, columns].ravel()
+        full, some, area, held = (
+            np.bincount(
+                owner,
+                np.asarray(values, dtype=np.float64).reshape(shape).sum(axis=(1, 3)).ravel(),
+                minlength=self.masses.size,
+            )
+            for values in (weights >= 1 - ROUNDING, weights > ROUNDING, weights, weights * fine)
+        )
+        touched = some > 0
+        even = area / np.maximum(self.places, 1)
+        part = np.where(self.masses > 0, held / np.where(self.masses > 0, self.masses, 1), even)
+        return touched & (full >= self.places), touched, np.clip(part, 0.0, 1.0)
+
+    def border(
+        self, whole: BoolArray, touched: BoolArray, part: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest part of each cell's mass that the prior gives the zone."""
+        cut = touched & ~whole
+        chance = np.clip(part, LEAST_PART, 1 - LEAST_PART)
+        odds = chance / (1 - chance)
+        less, more = (
+            odds * times / (1 + odds * times) for times in (math.exp(-TILT), math.exp(TILT))
+        )
+        variance = np.where(cut, chance * (1 - chance), 0.0)
+        spread = math.sqrt(float(self.masses**2 @ variance))
+        # Of all parts that are so many deviations off together, these move the sum the furthest.
+        step = BORDER_DEVIATIONS * self.masses * variance / (spread if spread > 0 else 1.0)
+        low, high = np.maximum(less - step, 0.0), np.minimum(more + step, 1.0)
+        # A zone may be drawn around the very place where a cell's mass stands, or leave it out: where
+        # it is too narrow to hold a whole cell next to a cut one, or what it leaves out is, no
+        # prior says anything.
+        free = cut & ~(self.next_to(whole, edge=False) & self.next_to(~touched, edge=True))
+        low, high = np.where(free, 0.0, low), np.where(free, 1.0, high)
+        return np.where(cut, low, whole), np.where(cut, high, whole)
+
+    def next_to(self, some: BoolArray, *, edge: bool) -> BoolArray:
+        """Which cells touch one of some cells, if only at a corner; outside the bounds counts as `edge`."""
+        picture = np.where(self.outside, edge, some[self.known.owner])
+        around = np.pad(picture, 1, constant_values=edge)
+        near = binary_dilation(around, np.ones((3, 3)))[1:-1, 1:-1]
+        return np.asarray(
+            np.bincount(self.known.owner.ravel(), near.ravel(), minlength=some.size) > 0
+        )
+
+
+def _pooled(image: FloatArray, level: int) -> FloatArray:
+    """A picture summed up to the cells of a coarser level."""
+    side = 1 << level
+    return np.asarray(image.reshape(side, len(image) // side, side, -1).sum(axis=(1, 3)))
+
+
+def _nested(masks: Sequence[ZoneMask], limits: Sequence[ZoneLimits]) -> list[ZoneLimits]:
+    """Ends that rise from inner to outer zones: low ends pass inward, high ends outward."""
+    found = list(limits)
+    spans = np.array(
+        [[one.rows.start, -one.rows.stop, one.columns.start, -one.columns.stop] for one in masks]
+    )
+    for outer, mask in enumerate(masks):
+        for inner in np.flatnonzero((spans >= spans[outer]).all(axis=1)).tolist():
+            if inner != outer and masks[inner].within(mask):
+                a, b = found[inner], found[outer]
+                its, own = limits[inner], limits[outer]
+                found[inner] = replace(a, low=min(a.low, own.low), least=min(a.least, own.least))
+                found[outer] = replace(b, high=max(b.high, its.high), most=max(b.most, its.most))
+    return found

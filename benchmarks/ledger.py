@@ -6,17 +6,18 @@ with one row appended and two waits for the disk.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import sqlite3
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from sfumato.privacy import DiscreteLaplace, Ledger, PureDP, histogram
 from sfumato.privacy.accounting import canonical
-from sfumato.privacy.ledger.storage import book as ledger_file
-from sfumato.privacy.ledger.tally import tally_of
 
 SIZES = (10, 1_600, 100_000)
 RUNS = 41
@@ -33,24 +34,26 @@ def median_ms(work: Callable[[], object], runs: int = RUNS) -> float:
 
 
 def filled(path: Path, entries: int) -> Ledger:
-    """A ledger with so many entries, appended in large steps and not waited for one by one."""
+    """A ledger with so many entries: written at once as a file of format 1, and converted."""
     ledger = Ledger.create(path, PureDP(10**6), unit="user", source="city")
-    people = histogram([0, 1], 4, source="city")
-    ledger.release(DiscreteLaplace(10), people)
-    body = ledger.statement().entries[0].to_json()
-    del body["hash"]
-    with ledger_file.locked(path) as book:
-        now = tally_of(book.first, book.rows, str(path))
-        since = 0
-        for number in range(2, entries + 1):
-            text = {**body, "number": number}
-            head = ledger_file.append(book, text)
-            now.take(ledger_file.Row(text, head, 0, ""))
-            since += len(canonical(text))
-            if since >= ledger_file.SPACING:
-                ledger_file.append(book, now.checkpoint(head))
-                since = 0
-    return Ledger(path)
+    ledger.release(DiscreteLaplace(10), histogram([0, 1], 4, source="city"))
+    header, entry = ledger.header.to_json(), ledger.statement().entries[0].to_json()
+    del header["format"], entry["hash"]
+    bodies = [header, *({**entry, "number": number + 1} for number in range(entries))]
+    head, rows = "sfumato-ledger/1", []
+    for number, body in enumerate(bodies):
+        text = canonical(body)
+        head = hashlib.sha256(f"{head}\n{text}".encode()).hexdigest()
+        rows.append((number, text, head))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("PRAGMA application_id = 0x53464d54")
+        connection.execute("CREATE TABLE chain (number INTEGER PRIMARY KEY, body TEXT, hash TEXT)")
+        connection.executemany("INSERT INTO chain VALUES (?, ?, ?)", rows)
+        connection.commit()
+        path.write_bytes(connection.serialize())
+    found = Ledger(path)
+    found.release(DiscreteLaplace(10), histogram([0, 1], 4, source="city"))  # the first checkpoint
+    return found
 
 
 def bare(path: Path) -> None:

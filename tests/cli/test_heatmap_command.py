@@ -24,7 +24,8 @@ from sfumato.cli.main import app
 from sfumato.heatmap import HeatmapRelease, read_heatmap
 from sfumato.heatmap.export import SUFFIXES, picture, tables
 from sfumato.privacy import Ledger, PureDP, ReplaceUser
-from sfumato.privacy.ledger import file as ledger_file
+from sfumato.privacy.ledger.storage import book as ledger_file
+from sfumato.privacy.ledger.storage import disk
 
 pytestmark = pytest.mark.unit
 
@@ -700,9 +701,9 @@ def test_a_spent_ledger_refuses_before_anything_is_read() -> None:
     Ledger.create("small.ledger", PureDP(1), unit="user", source="city")
     small = ["--ledger", "small.ledger"]
     assert run(*words("rows.parquet", *small, "--out", "map.json")).exit_code == 0
-    message = refused(3, *words("nowhere.parquet", *small, epsilon="1/2"), "--out", "map.png")
+    message = refused(3, *words("nowhere/rows.parquet", *small, epsilon="1/2"), "--out", "map.png")
     assert message == "asked epsilon 0.5, 0 left in small.ledger; nothing was released"
-    private = words("nowhere.parquet", *small, "--outer", "10,43,12,45", area="private")
+    private = words("nowhere/rows.parquet", *small, "--outer", "10,43,12,45", area="private")
     assert "0 left in small.ledger" in refused(3, *private, "--out", "map.png")
 
 
@@ -719,7 +720,7 @@ def test_an_area_found_privately_must_leave_enough_for_the_map() -> None:
 
 
 def test_a_locked_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(disk, "BUSY_SECONDS", 0.05)
     before = Path("city.ledger").read_bytes()
     with ledger_file.locked(Path("city.ledger")):
         result = run(*words("rows.parquet", "--out", "map.png", "--quiet"))

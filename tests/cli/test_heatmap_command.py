@@ -7,7 +7,6 @@ import json
 import os
 import re
 import struct
-import tempfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -861,7 +860,9 @@ def full(*_: Any, **__: Any) -> NoReturn:
     raise OSError(28, "No space left on device")
 
 
-def test_a_map_that_cannot_be_written_is_kept_beside_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_map_that_cannot_be_written_is_kept_beside_the_ledger(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(picture, "png", full)
         result = run(
@@ -871,7 +872,9 @@ def test_a_map_that_cannot_be_written_is_kept_beside_the_ledger(monkeypatch: pyt
     (entry,) = Ledger("city.ledger").statement().entries
     assert result.stderr.startswith("sfumato: could not write map.png (")
     assert "No space left" in result.stderr
-    assert "was charged and its counts are kept: sfumato heatmap resume city.ledger" in result.stderr
+    assert (
+        "was charged and its counts are kept: sfumato heatmap resume city.ledger" in result.stderr
+    )
     assert not Path("map.png").exists()
     before = Path("map.csv").read_bytes()
     Path("rows.parquet").unlink()  # what was drawn needs no rows

@@ -1,4 +1,4 @@
-"""Deaths of commands that release: run as a script, it reports as JSON what each left, and what resume made of it.
+"""Deaths of commands that release: run as a script, it reports what each left, and what resume made of it.
 
 A script of its own, because only a process without threads may fork safely: it reads all libraries,
 and each command runs in a fork of it. A command ends itself at a stage by a signal, so nothing
@@ -26,6 +26,7 @@ from sfumato.files import atomic
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
 from sfumato.privacy.ledger import delivery
 from sfumato.privacy.ledger import ledger as ledger_module
+from sfumato.privacy.runs import kept_runs
 
 STAGES = ("before", "charged", "sampled", "kept", "writing", "written")
 """Before the charge; after it; after the draw, of which nothing is kept yet; after it is kept; when the
@@ -195,18 +196,14 @@ def death(job: Job, folder: Path, stage: str, part: int, number: int) -> dict[st
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         job.prepare()
     os.chdir(here)
-    ended, said = in_fork(
-        job.words, folder, lambda: end_at(stage, part, number, job.outputs[1])
-    )
+    ended, said = in_fork(job.words, folder, lambda: end_at(stage, part, number, job.outputs[1]))
     paid = Ledger(folder / job.ledger)
     charged = len(paid.statement().entries)
     drawn = kept_values(folder)
     there = [name for name in job.outputs if (folder / name).exists()]
     nothing = lambda: None  # noqa: E731
     ledger = str(folder / job.ledger)
-    listed, waiting = in_fork((*job.resume, "resume", ledger, "--list"), here, nothing)
     resumed, told = in_fork((*job.resume, "resume", ledger, "--quiet"), here, nothing)
-    again, idle = in_fork((*job.resume, "resume", ledger, "--quiet"), here, nothing)
     whole = folder / next(name for name in job.outputs if name.endswith(".json"))
     return {
         "stage": stage,
@@ -217,9 +214,8 @@ def death(job: Job, folder: Path, stage: str, part: int, number: int) -> dict[st
         "charged": charged,
         "drawn": drawn,
         "there": there,
-        "listed": [listed, waiting],
         "resumed": [resumed, told],
-        "again": [again, idle],
+        "waiting": len(kept_runs([paid])),
         "entries": len(paid.statement().entries),
         "spent": str(paid.statement().spent),
         "outputs": [name for name in job.outputs if (folder / name).exists()],
@@ -240,7 +236,17 @@ def deaths(name: str, folder: Path) -> Iterator[dict[str, Any]]:
                 yield death(job, where, stage, part, int(number))
 
 
+def end_one(stage: str, part: str, number: str, second: str, *words: str) -> None:
+    """Be the command, and end at a stage: for a day of somebody."""
+    end_at(stage, int(part), int(number), second)
+    sys.argv = ["sfumato", *words]
+    importlib.import_module("sfumato.cli.main").main()
+
+
 def main() -> None:
+    if sys.argv[1] == "--at":
+        end_one(*sys.argv[2:])
+        return
     house = importlib.import_module("sfumato")
     for module in pkgutil.walk_packages(house.__path__, "sfumato."):
         importlib.import_module(module.name)

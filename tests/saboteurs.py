@@ -509,7 +509,7 @@ SABOTEURS: dict[str, Saboteur] = {
     "a key for any request": Saboteur(
         ledgers.once_for_any_request,
         "tests/privacy/test_ledger_once.py::test_another_request_under_a_key_is_refused",
-        "DID NOT RAISE LedgerMismatch",
+        "ReleasedAlready",
     ),
     "a period that is not that of the rows": Saboteur(
         ledgers.period_not_bound,

@@ -24,7 +24,8 @@ from sfumato.cli.main import app
 from sfumato.heatmap import HeatmapRelease, read_heatmap
 from sfumato.heatmap.export import SUFFIXES, picture, tables
 from sfumato.privacy import Ledger, PureDP, ReplaceUser
-from sfumato.privacy.ledger import file as ledger_file
+from sfumato.privacy.ledger.storage import book as ledger_file
+from sfumato.privacy.ledger.storage import disk
 
 pytestmark = pytest.mark.unit
 
@@ -719,7 +720,7 @@ def test_an_area_found_privately_must_leave_enough_for_the_map() -> None:
 
 
 def test_a_locked_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(disk, "BUSY_SECONDS", 0.05)
     before = Path("city.ledger").read_bytes()
     with ledger_file.locked(Path("city.ledger")):
         result = run(*words("rows.parquet", "--out", "map.png", "--quiet"))

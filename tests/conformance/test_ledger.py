@@ -8,20 +8,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.privacy.format1_ledger import as_format1
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
 from sfumato.errors import InvalidInput, LedgerDamaged, LedgerMismatch
 from sfumato.privacy import (
+    ZCDP,
+    AddRemoveUser,
     ApproxDP,
+    Bound,
     DiscreteGaussian,
     DiscreteLaplace,
     KeyedNoise,
     Ledger,
     PureDP,
+    guard,
     histogram,
     read_release,
 )
+from sfumato.privacy.accounting import Clock
 from sfumato.privacy.ledger import LedgerCheck, LedgerStatement, render_check, verify_ledger
 
 pytestmark = pytest.mark.unit
@@ -101,3 +107,51 @@ def test_what_is_no_statement_is_refused(ledger: Ledger, change: dict[str, Any])
         LedgerStatement.from_json(wrong)
     with pytest.raises(InvalidInput, match="not a whole check of a ledger"):
         LedgerCheck.from_json(wrong)
+
+
+def test_days_teams_and_places_are_said_alike(ledger: Ledger) -> None:
+    words = ("--unit", "user-day", "--source", "city", "--epsilon", "1", "--team", "red=1/4")
+    said = told("create", "d.ledger", *words)
+    days = Ledger("d.ledger")
+    assert said == {"ledger": "d.ledger", **days.statement().to_json()}
+    bound = Bound(
+        AddRemoveUser(), 2, l1=1, unit="user-day", clock=Clock("t"), periods=["2026-01-05"]
+    )
+    days.release(DiscreteLaplace(8), guard([1, 2], bound, source="city"), team="red")
+    statement = days.statement()
+    said = told("show", "d.ledger")
+    assert said == {"ledger": "d.ledger", **statement.to_json()}
+    assert LedgerStatement.from_json(said) == statement
+    assert said["periods"]["2026-01-05"]["floats"]["left"] == {"epsilon": 0.875}
+    assert said["teams_spent"]["red"]["2026-01-05"]["left"]["epsilon"] == "1/8"
+    assert told("show", "d.ledger", "--last", "1") == said
+    assert told("show", "d.ledger", "--last", "0")["entries"] == []
+    moved = told("move", "d.ledger", "e.ledger")
+    assert moved == {"ledger": "e.ledger", **Ledger("e.ledger").recent().to_json()}
+    assert told("show", "d.ledger")["closed"]["successor"] == str(Path("e.ledger").resolve())
+    closed = told("close", "e.ledger", "--note", "over")
+    assert closed == {"ledger": "e.ledger", **Ledger("e.ledger").recent().to_json()}
+    assert LedgerStatement.from_json(closed) == Ledger("e.ledger").recent()
+    as_format1(ledger.path)
+    assert told("show", "a.ledger")["file_format"] == 1
+    assert told("convert", "a.ledger")["file_format"] == 2
+    assert told("verify", "a.ledger")["entries"] == 2
+
+
+def test_low_budgets_have_an_exit_code_of_their_own(ledger: Ledger) -> None:
+    def ended(*words: str) -> int:
+        return CliRunner().invoke(app, ["ledger", "show", *words]).exit_code
+
+    rest = ledger.statement().left
+    assert isinstance(rest, ZCDP)
+    assert ended("a.ledger", "--fail-below", str(rest.rho)) == 0
+    assert ended("a.ledger", "--fail-below", str(rest.rho * 2), "--last", "1") == 6
+    days = Ledger.create(
+        "d.ledger", PureDP(1), unit="user-day", source="city", teams={"red": "1/4"}
+    )
+    assert ended("d.ledger", "--fail-below", "1") == 0
+    assert ended("d.ledger", "--fail-below", "1", "--team", "red") == 6
+    assert ended("d.ledger", "--fail-below", "1", "--team", "green") == 2
+    assert not days.statement().is_below("1/4", "red", "2026-01-05")
+    assert ended("a.ledger", "--fail-below", "1", "--period", "2026-01-05") == 2
+    assert ended("a.ledger", "--fail-below", "few") == 2

@@ -63,17 +63,15 @@ def tail_thrown_away() -> None:
 
 def checkpoint_not_checked() -> None:
     tally = privacy("ledger.tally").Tally
-    tally.checkpoint = lambda self, head: _Anything()
+    true = tally.take
 
+    def trusting(self: Any, row: Any) -> Any:
+        if row.kind != "checkpoint":
+            return true(self, row)
+        self.head = row.hash
+        return None
 
-class _Anything(dict[str, Any]):
-    """Equal to every checkpoint."""
-
-    def __ne__(self, other: object) -> bool:
-        return False
-
-    def __eq__(self, other: object) -> bool:
-        return True
+    tally.take = trusting
 
 
 def once_for_any_request() -> None:

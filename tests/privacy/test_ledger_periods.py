@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.privacy.format1_ledger import as_format1
@@ -146,7 +146,7 @@ def _table(rows: list[tuple[str, float, int]]) -> pa.Table:
 
 @pytest.mark.property
 @given(rows=ROWS, zone=st.sampled_from(["", "Europe/Rome", "Pacific/Kiritimati"]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15, deadline=None, phases=[Phase.generate])
 def test_a_user_day_moves_only_what_its_own_day_pays_for(
     rows: list[tuple[str, float, int]], zone: str
 ) -> None:

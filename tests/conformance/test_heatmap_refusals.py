@@ -104,7 +104,7 @@ def test_what_is_said_twice_or_as_another_kind_is_refused(
 def test_keywords_that_are_empty_are_left_out(ledger: Ledger) -> None:
     empty: dict[str, Any] = {"user": "", "weight": None, "bounds": "", "outer": "", "plane": False}
     asked: dict[str, Any] = {"ledger": ledger, "epsilon": 1, "method": "laplace"}
-    assert plan_release(ROWS, COLUMNS, AREA, **asked, **empty).area == AREA
+    assert plan_release(ROWS, COLUMNS, AREA, **asked, **empty).asked.area == AREA
 
 
 def test_the_bounds_of_a_rehearsal_are_public() -> None:
@@ -353,10 +353,10 @@ def test_a_plan_shows_no_row_and_no_password(ledger: Ledger) -> None:
         connection="postgres://me:s3cret@h",
         **WORDS,
     )
-    for shown in (repr(plan), str(plan), repr(plan.rows), repr(Rows(frame, COLUMNS))):
+    for shown in (repr(plan), str(plan), repr(plan.asked.rows), repr(Rows(frame, COLUMNS))):
         assert "Wilhelmina" not in shown
         assert "s3cret" not in shown
-    assert plan.rows.source is frame
+    assert plan.asked.rows.source is frame
 
 
 def test_a_saved_result_keeps_the_whole_cost(ledger: Ledger) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 
 from sfumato.files import atomic
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
-from sfumato.privacy.ledger import delivery
+from sfumato.privacy.ledger import delivery, guarded
 from sfumato.privacy.ledger import ledger as ledger_module
 from sfumato.privacy.runs import kept_runs
 
@@ -129,7 +129,7 @@ def end_at(stage: str, part: int, number: int, second: str) -> None:
         case "before":
             Ledger.release = counting(Ledger.release, when="before")  # type: ignore[method-assign]
         case "charged":
-            opening = ledger_module.open_for_release
+            opening = guarded.open_for_release
             setattr(ledger_module, "open_for_release", counting(opening, when="before"))  # noqa: B010
         case "sampled":
             setattr(delivery, "keep", counting(delivery.keep, when="before"))  # noqa: B010
@@ -146,6 +146,8 @@ def end_at(stage: str, part: int, number: int, second: str) -> None:
             setattr(atomic, "_publish", stop)  # noqa: B010
         case "written":
             Ledger.delivered = counting(Ledger.delivered, when="before")  # type: ignore[method-assign]
+        case _:
+            raise ValueError(stage)
 
 
 def in_fork(words: tuple[str, ...], folder: Path, before: Callable[[], None]) -> tuple[int, str]:

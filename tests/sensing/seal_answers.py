@@ -22,9 +22,9 @@ from sfumato.sensing.model.operators.heat_line import heat_line
 from sfumato.sensing.model.operators.heat_plane import heat_plane
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site
+from sfumato.sensing.release.exact import in_sources
 from sfumato.sensing.release.keys import Device, MasterKey, write_device_key
 from sfumato.sensing.release.noise_plan import unit_of
-from sfumato.sensing.release.readings import _in_sources as in_sources
 from sfumato.sensing.release.readings import plan, quantise, release_snapshot
 from sfumato.spaces import Graph, Grid
 

@@ -348,8 +348,9 @@ def test_what_cannot_be_written_is_kept_and_finished(monkeypatch: pytest.MonkeyP
         patch.setattr(Readings, "write", full)
         result = run(*release("--quiet"))
     assert (result.exit_code, result.stdout) == (4, "")
-    said = "entry 1 of hall.ledger, rho 1, was charged and its readings are kept: sfumato sense resume hall.ledger"
-    assert result.stderr == f"sfumato: [Errno 28] No space left on device; {said}\n"
+    said = "entry 1 of hall.ledger, rho 1, was charged and its readings are kept"
+    finish = "sfumato sense resume hall.ledger"
+    assert result.stderr == f"sfumato: [Errno 28] No space left on device; {said}: {finish}\n"
     done("resume", "hall.ledger")
     (snapshot,) = read_readings("r.json").snapshots
     assert entries() == (snapshot.release.entry,)

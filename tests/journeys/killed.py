@@ -1,4 +1,4 @@
-"""Deaths of commands that release: run as a script, it reports as JSON what each left, and what resume made of it.
+"""Deaths of commands that release: run as a script, it reports what each left, and what resume made of it.
 
 A script of its own, because only a process without threads may fork safely: it reads all libraries,
 and each command runs in a fork of it. A command ends itself at a stage by a signal, so nothing
@@ -24,8 +24,9 @@ import numpy as np
 
 from sfumato.files import atomic
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
-from sfumato.privacy.ledger import delivery
+from sfumato.privacy.ledger import delivery, guarded
 from sfumato.privacy.ledger import ledger as ledger_module
+from sfumato.privacy.runs import kept_runs
 
 STAGES = ("before", "charged", "sampled", "kept", "writing", "written")
 """Before the charge; after it; after the draw, of which nothing is kept yet; after it is kept; when the
@@ -128,7 +129,7 @@ def end_at(stage: str, part: int, number: int, second: str) -> None:
         case "before":
             Ledger.release = counting(Ledger.release, when="before")  # type: ignore[method-assign]
         case "charged":
-            opening = ledger_module.open_for_release
+            opening = guarded.open_for_release
             setattr(ledger_module, "open_for_release", counting(opening, when="before"))  # noqa: B010
         case "sampled":
             setattr(delivery, "keep", counting(delivery.keep, when="before"))  # noqa: B010
@@ -145,6 +146,8 @@ def end_at(stage: str, part: int, number: int, second: str) -> None:
             setattr(atomic, "_publish", stop)  # noqa: B010
         case "written":
             Ledger.delivered = counting(Ledger.delivered, when="before")  # type: ignore[method-assign]
+        case _:
+            raise ValueError(stage)
 
 
 def in_fork(words: tuple[str, ...], folder: Path, before: Callable[[], None]) -> tuple[int, str]:
@@ -202,9 +205,7 @@ def death(job: Job, folder: Path, stage: str, part: int, number: int) -> dict[st
     there = [name for name in job.outputs if (folder / name).exists()]
     nothing = lambda: None  # noqa: E731
     ledger = str(folder / job.ledger)
-    listed, waiting = in_fork((*job.resume, "resume", ledger, "--list"), here, nothing)
     resumed, told = in_fork((*job.resume, "resume", ledger, "--quiet"), here, nothing)
-    again, idle = in_fork((*job.resume, "resume", ledger, "--quiet"), here, nothing)
     whole = folder / next(name for name in job.outputs if name.endswith(".json"))
     return {
         "stage": stage,
@@ -215,9 +216,8 @@ def death(job: Job, folder: Path, stage: str, part: int, number: int) -> dict[st
         "charged": charged,
         "drawn": drawn,
         "there": there,
-        "listed": [listed, waiting],
         "resumed": [resumed, told],
-        "again": [again, idle],
+        "waiting": len(kept_runs([paid])),
         "entries": len(paid.statement().entries),
         "spent": str(paid.statement().spent),
         "outputs": [name for name in job.outputs if (folder / name).exists()],
@@ -238,7 +238,17 @@ def deaths(name: str, folder: Path) -> Iterator[dict[str, Any]]:
                 yield death(job, where, stage, part, int(number))
 
 
+def end_one(stage: str, part: str, number: str, second: str, *words: str) -> None:
+    """Be the command, and end at a stage: for a day of somebody."""
+    end_at(stage, int(part), int(number), second)
+    sys.argv = ["sfumato", *words]
+    importlib.import_module("sfumato.cli.main").main()
+
+
 def main() -> None:
+    if sys.argv[1] == "--at":
+        end_one(*sys.argv[2:])
+        return
     house = importlib.import_module("sfumato")
     for module in pkgutil.walk_packages(house.__path__, "sfumato."):
         importlib.import_module(module.name)

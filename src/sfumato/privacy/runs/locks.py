@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sfumato.errors import LedgerBusy
@@ -62,6 +62,23 @@ def is_taken(ledger: Ledger, run: str) -> bool:
     finally:
         os.close(handle)
     return False
+
+
+def tidy(ledger: Ledger) -> None:
+    """Remove locks that processes killed by force have left."""
+    import fcntl
+
+    if ledger.header.rehearsal:
+        return
+    for path in store.folder_of(ledger.path.resolve()).glob("run-*.lock"):
+        with suppress(OSError):
+            handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                # Held while the file goes: whoever comes now finds that it locks nothing.
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(handle)
 
 
 def _file(ledger: Ledger, run: str) -> Path:

@@ -9,6 +9,7 @@ from typing import TypeVar
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.ledger.ledger import Ledger
 from sfumato.privacy.runs.kept import KeptRun, kept_runs
+from sfumato.privacy.runs.locks import tidy
 from sfumato.privacy.runs.results import ResumeResult, Told
 from sfumato.privacy.runs.run import Request, Run
 
@@ -65,5 +66,7 @@ def resume_runs(
             results.append(None)
         else:
             results.append(finish(run))
+    for ledger in ledgers:
+        tidy(ledger)
     waiting = tuple(run for run in runs if run not in chosen)
     return ResumeResult(str(called), tuple(chosen), tuple(results), waiting)

@@ -44,6 +44,7 @@ from sfumato.heatmap.outputs import (
     Watch,
     plan_outputs,
     sharpened_maps,
+    stated_errors,
     tell,
     write_maps,
 )
@@ -158,6 +159,7 @@ class ReleasePlan:
             str(budget.path),
             written,
             maps,
+            stated_errors(maps),
         )
 
 

@@ -13,6 +13,7 @@ from sfumato._types import FloatArray
 from sfumato.heatmap.analysis.metrics import Comparison
 from sfumato.heatmap.analysis.places import Hotspot
 from sfumato.heatmap.analysis.zones import ZoneTotal
+from sfumato.heatmap.inference.map_error import MapError
 from sfumato.heatmap.inference.uncertainty import Mark
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
@@ -92,6 +93,8 @@ class ReleaseResult:
         ledger: The path of the ledger.
         written: The files that were written.
         maps: One map for each group, in order; none in a result that was read from JSON.
+        errors: How far off each map is, in the order of the groups; empty where it could not be
+            worked out, and in results of before maps said so.
 
     """
 
@@ -105,6 +108,7 @@ class ReleaseResult:
     ledger: str
     written: tuple[str, ...] = ()
     maps: tuple[HeatmapRelease, ...] = field(default=(), repr=False, compare=False)
+    errors: tuple[MapError, ...] = ()
 
     @property
     def by_group(self) -> dict[str, HeatmapRelease]:
@@ -123,6 +127,7 @@ class ReleaseResult:
             "written": list(self.written),
             "ledger": self.ledger,
             "cost": encode(self.cost),
+            "errors": [one.to_json() for one in self.errors],
         }
 
     @classmethod
@@ -139,6 +144,7 @@ class ReleaseResult:
             _four(data["area"]),
             data["ledger"],
             tuple(data["written"]),
+            errors=tuple(MapError.from_json(one) for one in data.get("errors", ())),
         )
 
     def _repr_html_(self) -> str:
@@ -155,6 +161,7 @@ class RehearsalResult:
         errors: The blurred map against the blurred truth.
         without_blur: The map against the truth, cell by cell.
         written: The files that were written.
+        stated: What the map itself says of how far off it is: what a release would have said.
         map: The map; None in a result that was read from JSON.
         truth: The exact shares [row, column], row 0 at the lowest y; None if read from JSON.
 
@@ -165,6 +172,7 @@ class RehearsalResult:
     errors: Comparison
     without_blur: Comparison
     written: tuple[str, ...] = ()
+    stated: MapError | None = None
     map: HeatmapRelease | None = field(default=None, repr=False, compare=False)
     truth: FloatArray | None = field(default=None, repr=False, compare=False)
 
@@ -177,6 +185,7 @@ class RehearsalResult:
             "blur": self.blur,
             **asdict(self.errors),
             "without_blur": asdict(self.without_blur),
+            "stated": None if self.stated is None else self.stated.to_json(),
         }
 
     @classmethod
@@ -189,6 +198,7 @@ class RehearsalResult:
             Comparison(**blurred),
             Comparison(**data["without_blur"]),
             tuple(data["written"]),
+            None if data.get("stated") is None else MapError.from_json(data["stated"]),
         )
 
     def _repr_html_(self) -> str:

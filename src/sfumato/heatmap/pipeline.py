@@ -315,8 +315,7 @@ def plan_release(
                 "private; nothing was charged"
             )
         rows = replace(rows, columns=groups.in_table(rows.columns))
-    way = as_method(method)
-    where = area_of(area, options)
+    way, where = as_method(method), area_of(area, options)
     paid_by = ledger.path if isinstance(ledger, Ledger) else ledger
     targets.check(where, others=[paid_by, *read_files(options, prior)], rows=source)
     followed = declared_prior(prior, where, rows=source)
@@ -389,7 +388,7 @@ def release(
         InvalidInput: The rows could not be read; nothing was charged.
 
     """
-    found = release_heatmap(
+    return release_heatmap(
         source,
         columns,
         area,
@@ -398,5 +397,4 @@ def release(
         method=method,
         note=note,
         public=public,
-    )
-    return found.maps[0]
+    ).maps[0]

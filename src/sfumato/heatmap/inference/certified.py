@@ -68,6 +68,16 @@ def certified_emd(
     It holds with probability `confidence` over the noise, whatever the truth is; never above what
     holds of every truth, the mean distance of the map's mass from the farthest corner of its area.
     The distance of the blurred maps is no larger.
+
+    Args:
+        counts: The noisy counts of the map, in users, in the order in which they were drawn.
+        tiles: The map, in users.
+        area: Its area.
+        confidence: How often the bound holds at least, in (0, 1).
+
+    Returns:
+        The bound in sides of the grid, at most 2.
+
     """
     level = min(area.grid.levels, FINEST)
     shares = tiles.normalized().values(level)

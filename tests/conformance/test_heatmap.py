@@ -163,12 +163,17 @@ def test_a_release_is_the_same_from_command_call_and_file(case: str) -> None:
     )
     assert timeless(result.to_json()) == timeless(told)
     assert len(told["written"]) == len(result.written) == len(result.maps)
-    for one, by_command, by_call in zip(result.maps, told["written"], result.written, strict=True):
+    rows = zip(result.maps, told["written"], result.written, told["errors"], strict=True)
+    for one, by_command, by_call, error in rows:
         assert saved(by_command) == saved(by_call)
         whole = json.loads(Path(by_call).read_text())
         del whole["uncertainty"]
+        # How far off the map is: the command, the call, the map, the file, and the file opened.
+        assert whole.pop("error") == error == one.error().to_json()
         assert one.to_json() == whole
         assert read_heatmap(by_call).to_json() == whole
+        assert read_heatmap(by_call).error() == one.error()
+    assert [one.to_json() for one in result.errors] == told["errors"]
     assert ReleaseResult.from_json(json.loads(json.dumps(result.to_json()))) == result
     assert result.by_group[result.maps[-1].group] is result.maps[-1]
 
@@ -188,11 +193,14 @@ def test_files_of_before_open_as_they_did(method: str) -> None:
         outputs="map.json",
     )
     whole = json.loads(Path("map.json").read_text())
-    old = {key: value for key, value in whole.items() if key not in ("noise_scale", "mean_is_map")}
+    new = ("noise_scale", "mean_is_map", "error")
+    old = {key: value for key, value in whole.items() if key not in new}
     Path("old.json").write_text(json.dumps(old))
     again, (one,) = read_heatmap("old.json"), found.maps
     assert again.to_json() == one.to_json()
     assert noise_share(again) == noise_share(one)
+    assert again.known_error is None
+    assert again.error() == one.error()  # worked out when it is asked for
 
 
 def test_typed_values_and_words_are_the_same_release() -> None:

@@ -21,6 +21,7 @@ from sfumato.heatmap.export.formats import (
     keep_apart,
 )
 from sfumato.heatmap.export.timelapse import write_timelapse
+from sfumato.heatmap.inference.map_error import MapError
 from sfumato.heatmap.inference.prior import Prior
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.records import Periods
@@ -30,6 +31,7 @@ Watch = Callable[[str], None]
 Outputs = str | Path | Iterable[str | Path]
 
 PLAIN = WriteOptions()
+MOST_STATED = 12  # a third of a second each
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,17 @@ def write_maps(
         tell(watch, f"{said} {path}")
         written.append(str(path))
     return tuple(written)
+
+
+def stated_errors(maps: Sequence[HeatmapRelease]) -> tuple[MapError, ...]:
+    """How far off each map is; none of them where one cannot be worked out: the maps are paid for.
+
+    Of many maps, such as the hours of a week, each says so in its own file: all of them take long.
+    """
+    try:
+        return tuple(one.error() for one in maps) if len(maps) <= MOST_STATED else ()
+    except Exception:
+        return ()
 
 
 def _written_again(path: Path, write: Callable[[Path, bool], None], *, overwrite: bool) -> str:

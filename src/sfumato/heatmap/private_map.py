@@ -14,6 +14,7 @@ from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.analysis.places import FoundHotspots, Hotspot, find_hotspots, hotspots
 from sfumato.heatmap.analysis.zone_shapes import read_zones
 from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
+from sfumato.heatmap.inference.map_error import MapError, map_error
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
 from sfumato.heatmap.inference.uncertainty import (
@@ -43,7 +44,7 @@ class HeatmapRelease:
     draws maps that could have led to what was released, for methods that have one; `known_marks`
     are those of a map that was saved. `prior` says which public file the map follows within its
     tiles, if it does. `noise_scale` is the usual scale of the noise on a count, in users; 0 where
-    the method does not say.
+    the method does not say. `known_error` is what a saved map said of how far off it is.
     """
 
     tiles: Tiles
@@ -59,6 +60,7 @@ class HeatmapRelease:
     known_marks: tuple[Mark, ...] | None = None
     prior: Declared | None = None
     noise_scale: float = 0.0
+    known_error: MapError | None = None
 
     def __repr__(self) -> str:
         return f"HeatmapRelease({self.name!r}, {self.method}, {self.statement})"
@@ -142,7 +144,9 @@ class HeatmapRelease:
         if known is not None and known.mean_is_map:
             # Its tiles are as fine as the picture; what it knows is what it counted.
             tiles = inside(known.counted(tiles), self.area)
-        return replace(self, tiles=sharpened(tiles, prior.weights(self.area)), prior=told)
+        return replace(
+            self, tiles=sharpened(tiles, prior.weights(self.area)), prior=told, known_error=None
+        )
 
     def totals(
         self, zones: str | Path | Mapping[str, Any], *, name: str = "name", coverage: float = 0.9
@@ -187,6 +191,13 @@ class HeatmapRelease:
         if self.posterior is None and self.known_marks is not None and sigma == SIGMA:
             return self.known_marks
         return self.uncertainty(sigma=sigma).marks
+
+    def error(self) -> MapError:
+        """How far off the map is: what to expect, with 90 % intervals, and what is certain.
+
+        From what was released alone: it costs nothing. A saved map says what it said then.
+        """
+        return map_error(self) if self.known_error is None else self.known_error
 
     def write(
         self,

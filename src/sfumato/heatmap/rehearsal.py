@@ -24,7 +24,14 @@ from sfumato.heatmap.options import (
     rows_of,
     write_options,
 )
-from sfumato.heatmap.outputs import Outputs, Watch, plan_outputs, sharpened_maps, write_maps
+from sfumato.heatmap.outputs import (
+    Outputs,
+    Watch,
+    plan_outputs,
+    sharpened_maps,
+    stated_errors,
+    write_maps,
+)
 from sfumato.heatmap.results import HeatmapRelease, RehearsalResult
 from sfumato.heatmap.tiles import public_tiles
 from sfumato.privacy import Ledger, Noise
@@ -108,7 +115,10 @@ def rehearse_heatmap(
     errors = compare(smooth(truth, BLUR), rehearsed.image(sigma=BLUR), where)
     sharp = compare(truth, rehearsed.image(), where)
     written = write_maps((rehearsed,), targets, watch=watch)
-    return RehearsalResult(rehearsed.statement, BLUR, errors, sharp, written, rehearsed, truth)
+    (stated, *_) = (*stated_errors((rehearsed,)), None)
+    return RehearsalResult(
+        rehearsed.statement, BLUR, errors, sharp, written, stated, rehearsed, truth
+    )
 
 
 def rehearse(

@@ -10,7 +10,14 @@ from sfumato.errors import InvalidInput
 from sfumato.heatmap.charging import Price, check_noise, maps_of_receipt
 from sfumato.heatmap.inference.prior import Prior
 from sfumato.heatmap.methods.private_bounds import BOUNDS_PARTS, find_area
-from sfumato.heatmap.outputs import OutputPlan, Watch, sharpened_maps, tell, write_maps
+from sfumato.heatmap.outputs import (
+    OutputPlan,
+    Watch,
+    sharpened_maps,
+    stated_errors,
+    tell,
+    write_maps,
+)
 from sfumato.heatmap.render import described
 from sfumato.heatmap.requests import HeatmapRequest
 from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, ReleaseResult
@@ -84,6 +91,7 @@ class ReleasePlan:
             written,
             maps,
             made_before=run.made_before,
+            errors=stated_errors(maps),
         )
 
     def _released(

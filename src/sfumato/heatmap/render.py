@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from sfumato.heatmap.analysis.replay import ReplayResult
+from sfumato.heatmap.render_error import error_lines, errors_line
 from sfumato.heatmap.results import (
     DrawResult,
     HotspotsResult,
@@ -39,10 +40,15 @@ def as_text(result: Any) -> str:
 @as_text.register
 def _release(result: ReleaseResult) -> str:
     before = f" (entry {result.entry.number}, made before: nothing was charged)"
-    return (
-        f"{result.statement}{before if result.made_before else ''}\n"
-        f"left in {result.ledger}: {at_most(result.left)}"
-    )
+    lines = [
+        f"{result.statement}{before if result.made_before else ''}",
+        f"left in {result.ledger}: {at_most(result.left)}",
+    ]
+    if len(result.errors) == 1:
+        lines += error_lines(result.errors[0])
+    elif result.errors:
+        lines.append(errors_line(result.errors))
+    return "\n".join(lines)
 
 
 @as_text.register
@@ -69,6 +75,9 @@ def _rehearsal(result: RehearsalResult) -> str:
         f"cell by cell, without a blur: similarity {sharp.similarity:.3f}, correlation "
         f"{sharp.pearson:.3f}, divergence {sharp.kl:.3f}"
     )
+    if result.stated is not None:
+        lines += ["what the map says of itself, which is all that a release can:"]
+        lines += [f"  {line}" for line in error_lines(result.stated)]
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ from sfumato._types import FloatArray
 from sfumato.heatmap.analysis.metrics import Comparison
 from sfumato.heatmap.analysis.places import Hotspot
 from sfumato.heatmap.analysis.zones import ZoneTotal
+from sfumato.heatmap.inference.map_error import MapError
 from sfumato.heatmap.inference.uncertainty import Mark
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
@@ -93,6 +94,8 @@ class ReleaseResult:
         written: The files that were written.
         maps: One map for each group, in order; none in a result that was read from JSON.
         made_before: Whether all of it was paid for before, so that nothing was charged now.
+        errors: How far off each map is, in the order of the groups; empty where it could not be
+            worked out, and in results of before maps said so.
 
     """
 
@@ -107,6 +110,7 @@ class ReleaseResult:
     written: tuple[str, ...] = ()
     maps: tuple[HeatmapRelease, ...] = field(default=(), repr=False, compare=False)
     made_before: bool = False
+    errors: tuple[MapError, ...] = ()
 
     @property
     def by_group(self) -> dict[str, HeatmapRelease]:
@@ -126,6 +130,7 @@ class ReleaseResult:
             "ledger": self.ledger,
             "cost": encode(self.cost),
             "made_before": self.made_before,
+            "errors": [one.to_json() for one in self.errors],
         }
 
     @classmethod
@@ -143,6 +148,7 @@ class ReleaseResult:
             data["ledger"],
             tuple(data["written"]),
             made_before=bool(data.get("made_before", False)),
+            errors=tuple(MapError.from_json(one) for one in data.get("errors", ())),
         )
 
     def _repr_html_(self) -> str:
@@ -159,6 +165,7 @@ class RehearsalResult:
         errors: The blurred map against the blurred truth.
         without_blur: The map against the truth, cell by cell.
         written: The files that were written.
+        stated: What the map itself says of how far off it is: what a release would have said.
         map: The map; None in a result that was read from JSON.
         truth: The exact shares [row, column], row 0 at the lowest y; None if read from JSON.
 
@@ -169,6 +176,7 @@ class RehearsalResult:
     errors: Comparison
     without_blur: Comparison
     written: tuple[str, ...] = ()
+    stated: MapError | None = None
     map: HeatmapRelease | None = field(default=None, repr=False, compare=False)
     truth: FloatArray | None = field(default=None, repr=False, compare=False)
 
@@ -181,6 +189,7 @@ class RehearsalResult:
             "blur": self.blur,
             **asdict(self.errors),
             "without_blur": asdict(self.without_blur),
+            "stated": None if self.stated is None else self.stated.to_json(),
         }
 
     @classmethod
@@ -193,6 +202,7 @@ class RehearsalResult:
             Comparison(**blurred),
             Comparison(**data["without_blur"]),
             tuple(data["written"]),
+            None if data.get("stated") is None else MapError.from_json(data["stated"]),
         )
 
     def _repr_html_(self) -> str:

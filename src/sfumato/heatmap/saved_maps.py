@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sfumato.errors import InvalidParameter
 from sfumato.files import write_file
@@ -19,7 +19,7 @@ from sfumato.heatmap.inference.uncertainty import in_a_ring
 from sfumato.heatmap.outputs import Outputs, Watch, check_output, plan_outputs, write_maps
 from sfumato.heatmap.results import DrawResult, HeatmapRelease, HotspotsResult, TotalsResult
 
-Map = HeatmapRelease | str | Path
+Map: TypeAlias = HeatmapRelease | str | Path
 
 
 def draw_map(

@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.heatmap.export.geojson import report
 from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.inference.map_error import MapError
 from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.inference.prior import Declared
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, Mark
@@ -68,7 +69,7 @@ def _arrays(release: HeatmapRelease, level: int) -> dict[str, Any]:
 
 def report_json(release: HeatmapRelease) -> bytes:
     """The whole report with its tiles: `read_heatmap` takes it back."""
-    whole = {**release.to_json(), "uncertainty": _said(release)}
+    whole = {**release.to_json(), "uncertainty": _said(release), "error": _error(release)}
     return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode()
 
 
@@ -82,6 +83,14 @@ def _said(release: HeatmapRelease) -> dict[str, Any] | None:
         return None if kept is None else {"marks": [asdict(mark) for mark in kept]}
     try:
         return release.uncertainty().to_json()
+    except Exception:
+        return None
+
+
+def _error(release: HeatmapRelease) -> dict[str, Any] | None:
+    """How far off the map is; nothing where it cannot be worked out, as above."""
+    try:
+        return release.error().to_json()
     except Exception:
         return None
 
@@ -138,6 +147,8 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
             known_marks=_marks(data.get("uncertainty")),
             posterior=_posterior(data),
             noise_scale=_noise_scale(data),
+            # Maps from before they said so work it out when they are asked.
+            known_error=None if data.get("error") is None else MapError.from_json(data["error"]),
         )
         if found.guarantee.loss != decode_loss(data["guarantee"]["loss"]):
             raise ValueError("its guarantee is not what was paid")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sfumato.errors import MissingPackage
 from sfumato.heatmap.export.geojson import GEO
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS
+from sfumato.heatmap.render_error import error_lines
 from sfumato.heatmap.tiles import FINEST_IMAGE
 from sfumato.privacy import ZCDP
 
@@ -97,8 +98,21 @@ def tags(release: HeatmapRelease) -> dict[str, str]:
             "band_coverage": f"{band.coverage:g}, cell by cell, for the map blurred by a Gaussian",
             "band_sigma": f"{band.sigma:g} of the grid's side",
         }
+    error = release.error()
+    if error.emd is not None:
+        known["emd"] = f"{error.emd.value:.6g} {error.unit}"
+        known["emd_90"] = f"{error.emd.low:.6g} to {error.emd.high:.6g} {error.unit}"
+    for name in ("similarity", "pearson"):
+        if (one := getattr(error, name)) is not None:
+            known[name] = f"{one.value:.4f}"
+            known[f"{name}_90"] = f"{one.low:.4f} to {one.high:.4f}"
+    if error.certified is not None:
+        known["emd_certified"] = (
+            f"at most {error.certified:.6g} {error.unit}, confidence {error.confidence:g}"
+        )
     return {
         **known,
+        "how_far_off": "; ".join(error_lines(error)),
         "statement": release.statement,
         "method": release.method,
         "loss": str(loss),

@@ -26,6 +26,7 @@ from sfumato.heatmap.export.picture import (
 )
 from sfumato.heatmap.export.shapes import Cells, cells_of
 from sfumato.heatmap.inference.noise_floor import noise_share
+from sfumato.heatmap.render_error import error_facts
 from sfumato.spaces import DEGREE
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def html(release: HeatmapRelease, level: int | None = None) -> bytes:
         "DESCRIPTION": escape(f"Heatmap: {release.name}. Arrow keys move, + and - zoom."),
         "ROWS": "".join(
             f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
-            for name, value in (*facts(release), *_sure(release))
+            for name, value in (*facts(release), *error_facts(release.error()), *_sure(release))
         ),
         # In a script element only these could end it, or begin a comment in it.
         "DATA": json.dumps(_data(release, level), allow_nan=False, separators=(",", ":"))

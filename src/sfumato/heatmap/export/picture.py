@@ -17,6 +17,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures import TOPS, Frame, Overlay, Words, draw_heatmap, palette, round_number, shades
 from sfumato.heatmap.inference.noise_floor import picture_floor, quick_floor
 from sfumato.heatmap.inference.uncertainty import CONFIDENCE
+from sfumato.heatmap.render_error import distance_text
 from sfumato.spaces import DEGREE, Area
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ def _words(release: HeatmapRelease, found: Drawn) -> Words:
         f"{cell_text(release, release.area.grid.levels)}",
         legend=f"smoothed share of all {promised.unit}s in a cell of {cell_text(release, found.level)}",
         caption=f"{'' if release.receipt.rehearsal else 'Guarantee: '}{release.statement}.\n"
-        f"{_paid(release)}{_followed(release)}Smoothed by a Gaussian of {100 * SIGMA:g}% of the grid's side.",
+        f"{_paid(release)}{_followed(release)}{_off(release)}"
+        f"Smoothed by a Gaussian of {100 * SIGMA:g}% of the grid's side.",
         stamp="REHEARSAL" if release.receipt.rehearsal else "",
     )
 
@@ -164,6 +166,12 @@ def _paid(release: HeatmapRelease) -> str:
     if release.receipt.rehearsal:
         return ""
     return f"Ledger {release.receipt.ledger}, entry {release.receipt.entry.number}. "
+
+
+def _off(release: HeatmapRelease) -> str:
+    """How far off the map is, as a sentence."""
+    said = distance_text(release.error())
+    return f"{said[0].upper()}{said[1:]}. "
 
 
 def _followed(release: HeatmapRelease) -> str:

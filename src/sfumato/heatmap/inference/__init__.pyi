@@ -1,4 +1,16 @@
+from .certified import certified_emd
 from .counts import NoisyCounts
+from .map_error import (
+    STRENGTHS,
+    ZOOM_CORRECTIONS,
+    Corrections,
+    ErrorInterval,
+    ErrorName,
+    MapError,
+    calibrated,
+    drawn_errors,
+    on_scale,
+)
 from .map_posterior import MapPosterior
 from .noise_floor import noise_share
 from .posterior import CountsPosterior
@@ -17,19 +29,29 @@ from .uncertainty import (
 
 __all__ = [
     "HEAVY",
+    "STRENGTHS",
     "TIMES",
+    "ZOOM_CORRECTIONS",
+    "Corrections",
     "CountsPosterior",
     "Declared",
+    "ErrorInterval",
+    "ErrorName",
     "MapBand",
+    "MapError",
     "MapPosterior",
     "Mark",
     "NoisyCounts",
     "Prior",
     "Uncertainty",
+    "calibrated",
+    "certified_emd",
+    "drawn_errors",
     "heaviest",
     "in_a_ring",
     "noise_share",
     "objective",
+    "on_scale",
     "read_prior",
     "reconstruct",
     "ring",

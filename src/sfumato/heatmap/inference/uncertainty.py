@@ -172,9 +172,9 @@ def _worked_out(
 
 
 @lru_cache(maxsize=2)
-def maps_inside(posterior: MapPosterior, area: Area, level: int) -> FloatArray:
-    """DRAWS maps that could have led to what was released, in users, with nobody outside the bounds."""
-    maps = posterior.maps(DRAWS, level)
+def maps_inside(posterior: MapPosterior, area: Area, level: int, count: int = DRAWS) -> FloatArray:
+    """So many maps that could have led to what was released, in users, with nobody outside the bounds."""
+    maps = posterior.maps(count, level)
     grid = area.grid.at_level(level)
     leaves = np.arange(grid.size).reshape(grid.side, -1)
     if posterior.counts is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, SolverFailed
+from sfumato.heatmap.inference.noise_mark import EmptyMaps
 from sfumato.heatmap.methods.protocol import MapEstimate, MapMethod, maps_of
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.outputs import group_names
@@ -106,6 +107,7 @@ def release_sums(
     counted = {} if columns is None else parameters(columns)
     receipt = ledger.release(price.mechanism, guarded, noise=noise, pay=pay, note=note)
     # From here on everything is made of what was released: it costs nothing.
+    nothing = EmptyMaps(way, price.mechanism, area)
     try:
         made: tuple[MapEstimate, ...] = maps_of(way, receipt.value, price.mechanism, area)
         return tuple(
@@ -122,6 +124,7 @@ def release_sums(
                 title=title,
                 posterior=one.posterior,
                 noise_scale=one.noise_scale,
+                nothing=nothing,
             )
             for number, (group, one) in enumerate(zip(names, made, strict=True))
         )

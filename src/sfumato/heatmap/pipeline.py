@@ -33,6 +33,7 @@ from sfumato.heatmap.options import (
     check_options,
     check_public,
     is_private,
+    open_rows,
     outer_name,
     read_files,
     rows_of,
@@ -56,7 +57,6 @@ from sfumato.records import (
     Columns,
     Periods,
     bound_of_groups,
-    open_table,
     sum_cells,
 )
 from sfumato.spaces import Area
@@ -107,7 +107,7 @@ class ReleasePlan:
         """
         say, area, budget = watch or (lambda _: None), self.area, self.ledger
         check_noise(noise, budget)
-        table = open_table(self.rows.source, **self.rows.how)
+        table = open_rows(self.rows)
 
         def summed(where: Area) -> Guarded[CellSums]:
             header = budget.header
@@ -158,6 +158,7 @@ class ReleasePlan:
             str(budget.path),
             written,
             maps,
+            {one.group: one.noise for one in maps},
         )
 
 

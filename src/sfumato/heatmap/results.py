@@ -13,6 +13,7 @@ from sfumato._types import FloatArray
 from sfumato.heatmap.analysis.metrics import Comparison
 from sfumato.heatmap.analysis.places import Hotspot
 from sfumato.heatmap.analysis.zones import ZoneTotal
+from sfumato.heatmap.inference.noise_mark import NoiseMark
 from sfumato.heatmap.inference.uncertainty import Mark
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
@@ -58,6 +59,8 @@ class PlannedRelease:
             "left": encode(self.left),
             "area": list(self.area.bounds),
             "kind": self.area.kind,
+            "crs": self.area.crs,
+            "metre": self.area.metre,
             "grid": list(self.area.grid.bounds),
             "levels": self.area.grid.levels,
             "ledger": self.ledger,
@@ -71,7 +74,13 @@ class PlannedRelease:
         return cls(
             decode_loss(data["cost"]),
             decode_loss(data["left"]),
-            Area(grid, _four(data["area"]), data["kind"]),
+            Area(
+                grid,
+                _four(data["area"]),
+                data["kind"],
+                data.get("crs", ""),
+                data.get("metre", 0.0),
+            ),
             data["ledger"],
             data.get("frames"),
         )
@@ -92,6 +101,7 @@ class ReleaseResult:
         ledger: The path of the ledger.
         written: The files that were written.
         maps: One map for each group, in order; none in a result that was read from JSON.
+        noise: For each map, by its group, up to where it may be noise and whether it is empty.
 
     """
 
@@ -105,6 +115,7 @@ class ReleaseResult:
     ledger: str
     written: tuple[str, ...] = ()
     maps: tuple[HeatmapRelease, ...] = field(default=(), repr=False, compare=False)
+    noise: dict[str, NoiseMark] = field(default_factory=dict)
 
     @property
     def by_group(self) -> dict[str, HeatmapRelease]:
@@ -123,6 +134,7 @@ class ReleaseResult:
             "written": list(self.written),
             "ledger": self.ledger,
             "cost": encode(self.cost),
+            "noise": {group: one.to_json() for group, one in self.noise.items()},
         }
 
     @classmethod
@@ -139,6 +151,7 @@ class ReleaseResult:
             _four(data["area"]),
             data["ledger"],
             tuple(data["written"]),
+            noise={group: NoiseMark.from_json(one) for group, one in data.get("noise", {}).items()},
         )
 
     def _repr_html_(self) -> str:
@@ -157,6 +170,7 @@ class RehearsalResult:
         written: The files that were written.
         map: The map; None in a result that was read from JSON.
         truth: The exact shares [row, column], row 0 at the lowest y; None if read from JSON.
+        noise: Up to where the map may be noise, and whether it is empty; None in old results.
 
     """
 
@@ -167,6 +181,7 @@ class RehearsalResult:
     written: tuple[str, ...] = ()
     map: HeatmapRelease | None = field(default=None, repr=False, compare=False)
     truth: FloatArray | None = field(default=None, repr=False, compare=False)
+    noise: NoiseMark | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What `sfumato heatmap rehearse --json` prints."""
@@ -177,6 +192,7 @@ class RehearsalResult:
             "blur": self.blur,
             **asdict(self.errors),
             "without_blur": asdict(self.without_blur),
+            "noise": None if self.noise is None else self.noise.to_json(),
         }
 
     @classmethod
@@ -189,6 +205,7 @@ class RehearsalResult:
             Comparison(**blurred),
             Comparison(**data["without_blur"]),
             tuple(data["written"]),
+            noise=NoiseMark.from_json(data["noise"]) if data.get("noise") else None,
         )
 
     def _repr_html_(self) -> str:
@@ -230,6 +247,8 @@ class HotspotsResult:
         real: For each place, whether it lies in a ring of the map; None if the map has no rings.
         marks: The rings; None if the method does not say how sure its map is.
         k: How many places were asked for.
+        tested: For each place, False if it is too near another to be tested; None without rings.
+        empty: Whether the map cannot be told from one of nobody.
 
     """
 
@@ -240,6 +259,8 @@ class HotspotsResult:
     real: tuple[bool, ...] | None = None
     marks: tuple[Mark, ...] | None = None
     k: int = 0
+    tested: tuple[bool, ...] | None = None
+    empty: bool = False
 
     @property
     def remark(self) -> str:
@@ -258,6 +279,8 @@ class HotspotsResult:
         rows = [asdict(spot) for spot in self.hotspots]
         for row, sure in zip(rows, self.real or (), strict=False):
             row["real"] = sure
+        for row, known in zip(rows, self.tested or (), strict=False):
+            row["tested"] = known
         return {
             "statement": self.statement,
             "hotspots": rows,
@@ -266,6 +289,7 @@ class HotspotsResult:
             "gap": self.gap,
             **({} if self.marks is None else {"marks": [asdict(mark) for mark in self.marks]}),
             "k": self.k,
+            "empty": self.empty,
         }
 
     @classmethod
@@ -281,6 +305,8 @@ class HotspotsResult:
             None if marks is None else tuple(row["real"] for row in rows),
             None if marks is None else tuple(Mark(**mark) for mark in marks),
             data["k"],
+            tuple(row["tested"] for row in rows) if rows and "tested" in rows[0] else None,
+            bool(data.get("empty", False)),
         )
 
     def _repr_html_(self) -> str:

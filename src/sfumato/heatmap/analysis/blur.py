@@ -50,6 +50,17 @@ def smooth(image: FloatArray, sigma: float) -> FloatArray:
     return spread
 
 
+def smooth_part(image: FloatArray, sigma: float, *, side: int) -> FloatArray:
+    """The heatmap of a part of a square image of `side` cells, of which nothing goes beyond its edges.
+
+    >>> smooth_part(np.array([[1.0, 0.0]]), 0.5, side=2).round(3)
+    array([[0.622, 0.378]])
+    """
+    rows, columns = image.shape
+    down, across = (_spread(length, sigma * side / length) for length in (rows, columns))
+    return np.asarray(down @ image @ across.T)
+
+
 def smooth_each(images: npt.NDArray[np.float32], sigma: float) -> npt.NDArray[np.float32]:
     """The heatmaps of many images [image, row, column] of one size, in single precision: half the time.
 

@@ -96,7 +96,7 @@ _KNOWN: dict[str, MapFormat] = {
             ".geojson",
             lambda one, how: geojson.geojson(one, how.level),
             "polygons",
-            degrees_only=True,
+            check=lambda area, _: geojson.check_geojson(area),
         ),
         MapFormat(".csv", lambda one, how: tables.cell_table(one, how.level), "table of cells"),
         MapFormat(

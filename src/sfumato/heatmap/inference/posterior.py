@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,13 @@ from scipy.ndimage import gaussian_filter
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.inference import posterior_kernel as kernel
-from sfumato.heatmap.inference.bounded import counted_tiles
+from sfumato.heatmap.inference.bounded import (
+    bounded_center,
+    counted_tiles,
+    counts_inside,
+    parts_inside,
+    parts_of_nodes,
+)
 from sfumato.heatmap.inference.cascade import (
     MASSES,
     Shares,
@@ -30,7 +36,7 @@ from sfumato.heatmap.inference.cascade import (
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior_kernel import POINTS
 from sfumato.heatmap.tiles import Tiles
-from sfumato.spaces import Grid
+from sfumato.spaces import Area, Grid
 
 # A cell's mass is expected to lie as a blur of its surroundings says: a Gaussian of 0.6 cells.
 SURROUNDINGS = 0.6
@@ -94,10 +100,13 @@ class CountsPosterior:
     """What is known of a map after its noisy counts were released; worked out when first used.
 
     `mean_is_map` says that the map shown is the mean of this posterior: then mass below the counted
-    cells was spread by the prior, and `counted` gives it back to them.
+    cells was spread by the prior, and `counted` gives it back to them. Outside the bounds of `area`
+    is nobody, whatever was counted there.
     """
 
-    def __init__(self, counts: NoisyCounts, *, mean_is_map: bool = False) -> None:
+    def __init__(
+        self, counts: NoisyCounts, *, mean_is_map: bool = False, area: Area | None = None
+    ) -> None:
         if counts.finest > FINEST or counts.groups != 1:
             raise InvalidParameter(
                 f"counts of one map and of levels 0..{FINEST} have a posterior, got {counts.groups} maps and "
@@ -105,6 +114,7 @@ class CountsPosterior:
             )
         self.counts = counts
         self.mean_is_map = mean_is_map
+        self.area = area
 
     @property
     def noise_scale(self) -> float | None:
@@ -117,7 +127,7 @@ class CountsPosterior:
 
     @cached_property
     def _fit(self) -> _Fit:
-        return _fitted(self.counts)
+        return _fitted(self.counts, self.area)
 
     @cached_property
     def _mean(self) -> FloatArray:
@@ -139,7 +149,7 @@ class CountsPosterior:
         ignored = np.zeros(fit.tree.first.size)
         totals = fit.totals(count)
         # Surroundings are those of the mean map: one blur a level, not one a map.
-        centers = [_centers(fit.laid_out(self._mean, at), at) for at in range(level)]
+        centers = [_centers(fit.laid_out(self._mean, at), at, self.area) for at in range(level)]
         found = np.empty((count, grid.side, grid.side))
         for number in range(count):
             mass = fit.drawn(totals[number], fit.uniforms(number), ignored)
@@ -162,6 +172,7 @@ class _Fit:
     tree: _Tree
     shares: Shares
     seed: int
+    area: Area | None = None
 
     def mean(self, draws: int = MEAN_OF) -> FloatArray:
         """The expected mass of each node: over some draws of its parent, exactly given that.
@@ -201,7 +212,7 @@ class _Fit:
         """A level's masses; where nothing was counted a cell is split as its surroundings say."""
         now = mass[:1]
         for at in range(level):
-            now = (now[:, None] * _quarters(_centers(now, at))).ravel()
+            now = (now[:, None] * _quarters(_centers(now, at, self.area))).ravel()
             here = self.tree.level(at + 1)
             now[self.tree.code[here]] = mass[here]
         return now
@@ -227,39 +238,42 @@ class _Fit:
         return now
 
 
-def rough_masses(counts: NoisyCounts, level: int, codes: IntArray) -> FloatArray:
+def rough_masses(
+    counts: NoisyCounts, level: int, codes: IntArray, area: Area | None = None
+) -> FloatArray:
     """Expected masses of cells that were counted, from one pass: what zoom decides by. Maps of all groups."""
-    fit = _first_fit(counts, ROUGH)
+    fit = _first_fit(counts, ROUGH, area)
     here = fit.tree.level(level)
     return np.asarray(_rough(fit)[here][np.searchsorted(fit.tree.code[here], codes)])
 
 
-def _fitted(counts: NoisyCounts) -> _Fit:
+def _fitted(counts: NoisyCounts, area: Area | None) -> _Fit:
     """The posterior, with the shapes of its prior and its centers fitted to the counts themselves.
 
     Twice: first with even centers and the usual shapes; then each split is centered where the
     surroundings of its cell lie, and shapes are as common as the first pass found them.
     """
-    first = _first_fit(counts, ROUGH)
+    first = _first_fit(counts, ROUGH, area)
     tree, rough = first.tree, _rough(first)
     for level in range(counts.finest):
-        _center(tree, first.laid_out(rough, level), level)
+        _center(tree, first.laid_out(rough, level), level, area)
     found = np.zeros((tree.first.size, by_shape().below.shape[0]))
     kernel.evidence(
         tree.shape, tree.tables, by_shape().below, by_shape().part, rough, found, tree.bins
     )
-    split = tree.first >= 0
+    # A split of which the bounds leave one side only says nothing of shapes.
+    split = (tree.first >= 0) & (tree.center >= 0) & (tree.center <= 1)
     shares = mixed(fit_mixture(found[split], rough[split]))
     tree = replace(tree, table=np.zeros((tree.first.size, kernel.POINTS)))
     _fill(tree, shares)
-    return _Fit(tree, shares, first.seed)
+    return _Fit(tree, shares, first.seed, area)
 
 
-def _first_fit(counts: NoisyCounts, points: int = POINTS) -> _Fit:
-    tree, shares = _grown(counts, points), usual_shares()
+def _first_fit(counts: NoisyCounts, points: int = POINTS, area: Area | None = None) -> _Fit:
+    tree, shares = _grown(counts, points, area), usual_shares()
     _fill(tree, shares)
     digest = hashlib.sha256(counts.values.tobytes() + counts.codes.tobytes()).digest()
-    return _Fit(tree, shares, int.from_bytes(digest[:7], "big"))
+    return _Fit(tree, shares, int.from_bytes(digest[:7], "big"), area)
 
 
 def _rough(fit: _Fit) -> FloatArray:
@@ -279,8 +293,13 @@ def _rough(fit: _Fit) -> FloatArray:
     return mass
 
 
-def _grown(counts: NoisyCounts, points: int) -> _Tree:
-    """The tree over all counted cells: with a cell come its siblings, its parent, and so on to the root."""
+def _grown(counts: NoisyCounts, points: int, area: Area | None) -> _Tree:
+    """The tree over all counted cells: with a cell come its siblings, its parent, and so on to the root.
+
+    What lies outside the bounds is known to be empty, however it was counted.
+    """
+    if area is not None:
+        counts = counts_inside(counts, area)
     depths, codes = 2 * counts.levels, counts.codes
     deepest = int(depths.max(initial=0))
     wanted = [np.unique(codes[depths == at]) for at in range(deepest + 1)]
@@ -302,7 +321,9 @@ def _grown(counts: NoisyCounts, points: int) -> _Tree:
     for at in range(0, deepest + 1, 2):
         here = depths == at
         node[here] = starts[at] + np.searchsorted(wanted[at], codes[here])
-    return _counted(counts, node, depth, code, first, points=points)
+    parts = parts_of_nodes(area, depth, code)
+    first[parts == 0] = -1
+    return _counted(counts, node, depth, code, first, parts=parts, points=points)
 
 
 def _counted(
@@ -312,9 +333,14 @@ def _counted(
     code: IntArray,
     first: IntArray,
     *,
+    parts: FloatArray,
     points: int,
 ) -> _Tree:
-    """The tree with its counts, and with a rough Gaussian guess of each node that says where to look."""
+    """The tree with its counts, and with a rough Gaussian guess of each node that says where to look.
+
+    `parts` is how much of the map each node has inside the bounds: splits are centered so, and a
+    node without any has no mass.
+    """
     size = code.size
     order = np.argsort(node, kind="stable")
     turn = np.arange(node.size) - np.searchsorted(node[order], node[order])
@@ -344,6 +370,7 @@ def _counted(
             total > 0, total, 1.0
         )
         spread[here] = np.where(total > 0, 1 / np.sqrt(np.where(total > 0, total, 1.0)), np.inf)
+        spread[here[parts[here] == 0]] = 0.0
     roots = code >> depth
     if not np.isfinite(spread[roots]).all():
         raise InvalidInput(
@@ -352,8 +379,11 @@ def _counted(
     # No cell has many times more than its map.
     most = 3 * np.maximum(guess[roots], 1.0) + 10 * np.minimum(spread[roots], 1e6)
     high = np.maximum(np.minimum(high, most), low + 1e-3)
+    split = first >= 0
+    center = np.full(size, 0.5)
+    center[split] = bounded_center(parts[first[split]], parts[first[split] + 1])
     return _Tree(
-        depth, code, first, np.full(size, 0.5), guess, spread, kinds, values, scales, low, high,
+        depth, code, first, center, guess, spread, kinds, values, scales, low, high,
         np.zeros((size, points)), np.zeros(size, dtype=np.bool_),
     )  # fmt: skip
 
@@ -363,32 +393,56 @@ def _fill(tree: _Tree, shares: Shares) -> None:
     kernel.upward(tree.shape, tree.tables, shares.below, shares.part, np.array(MASSES), tree.bins)
 
 
-def _centers(masses: FloatArray, level: int) -> FloatArray:
-    """Where each cell's mass should lie by its surroundings [cell, 3]: first half, and first of each half."""
+def _centers(masses: FloatArray, level: int, area: Area | None) -> FloatArray:
+    """Where each cell's mass should lie by its surroundings [cell, 3]: first half, and first of each half.
+
+    Of the surroundings, and of the cell itself, only what is inside the bounds counts.
+    """
     grid = Grid(FINEST + 1)
     fine = np.kron(grid.at_level(level).image(masses), np.full((2, 2), 0.25))
+    inside = parts_inside(area, level + 1)
+    if inside is not None:
+        of_cell = inside.reshape(1 << level, 2, 1 << level, 2).mean(axis=(1, 3))
+        fine *= inside / np.maximum(np.kron(of_cell, np.ones((2, 2))), 1e-300)
     blurred = gaussian_filter(fine, 2 * SURROUNDINGS, mode="nearest")
+    if inside is not None:
+        blurred *= _around(area, level + 1)
     below = grid.at_level(level + 1)
     columns, rows = below.decode(np.arange(below.size))
-    quarters = (
-        blurred[rows, columns].reshape(-1, 4) + 1e-9 * max(float(masses.sum()), 1.0) / masses.size
-    )
+    least = 1e-9 * max(float(masses.sum()), 1.0) / masses.size
+    some = 1.0 if inside is None else inside[rows, columns].reshape(-1, 4)
+    quarters = blurred[rows, columns].reshape(-1, 4) + least * some
     halves = quarters[:, ::2] + quarters[:, 1::2]
-    first = halves[:, 0] / halves.sum(axis=1)
-    return np.column_stack([first, quarters[:, 0] / halves[:, 0], quarters[:, 2] / halves[:, 1]])
+    return np.column_stack(
+        [
+            bounded_center(halves[:, 0], halves[:, 1]),
+            bounded_center(quarters[:, 0], quarters[:, 1]),
+            bounded_center(quarters[:, 2], quarters[:, 3]),
+        ]
+    )
+
+
+@lru_cache(maxsize=32)
+def _around(area: Area | None, level: int) -> FloatArray:
+    """The part of each cell [row, column] inside the bounds, over that of its surroundings."""
+    inside = parts_inside(area, level)
+    if inside is None:
+        return np.ones((1 << level, 1 << level))
+    blurred = gaussian_filter(inside, 2 * SURROUNDINGS, mode="nearest")
+    return np.asarray(inside / np.maximum(blurred, 1e-300))
 
 
 def _quarters(centers: FloatArray) -> FloatArray:
     """The shares of the four quarters of each cell, by its centers."""
-    half, first, second = centers.T
+    half, first, second = np.clip(centers, 0.0, 1.0).T
     return np.column_stack(
         [half * first, half * (1 - first), (1 - half) * second, (1 - half) * (1 - second)]
     )
 
 
-def _center(tree: _Tree, masses: FloatArray, level: int) -> None:
+def _center(tree: _Tree, masses: FloatArray, level: int, area: Area | None) -> None:
     """Center the splits of a level's cells, and those of their halves."""
-    centers = _centers(masses, level)
+    centers = _centers(masses, level, area)
     here, halves = tree.level(level), np.flatnonzero(tree.depth == 2 * level + 1)
     tree.center[here] = centers[tree.code[here], 0]
     tree.center[halves] = centers[tree.code[halves] >> 1, 1 + (tree.code[halves] & 1)]

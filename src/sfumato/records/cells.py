@@ -51,7 +51,7 @@ class CellSums:
 
     def can_hold(self, level: int, codes: IntArray) -> BoolArray:
         """Which cells of a level touch the public bounds: the others are 0 for all rows there could be."""
-        if self.area is None:
+        if self.area is None or not codes.size:
             return np.ones(codes.shape, dtype=np.bool_)
         return self.area.touches(level, codes & ((1 << 2 * level) - 1))
 

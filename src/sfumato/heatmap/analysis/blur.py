@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +77,7 @@ def smooth_each(images: npt.NDArray[np.float32], sigma: float) -> npt.NDArray[np
     return np.asarray(np.matmul(down, sideways), dtype=np.float32)
 
 
+@lru_cache(maxsize=16)
 def _spread(side: int, sigma: float) -> FloatArray:
     """How each source (column) shares its mass among the cells of one axis; columns add up to 1."""
     steps = np.arange(side) / side
@@ -83,4 +85,5 @@ def _spread(side: int, sigma: float) -> FloatArray:
     gap = (steps[:, None] - steps[None, :]) / max(sigma, 1e-12)
     weights: FloatArray = np.exp(-(gap**2) / 2)
     weights /= weights.sum(axis=0)
+    weights.setflags(write=False)
     return weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -50,7 +51,9 @@ def parts_of_nodes(area: Area | None, depth: IntArray, code: IntArray) -> FloatA
 @lru_cache(maxsize=64)
 def _overlaps(area: Area, level: int) -> tuple[FloatArray, FloatArray]:
     """Which part of each column and of each row of a level the bounds hold."""
-    grid, window = area.grid.at_level(level), area.window(level)
+    # A posterior knows cells finer than those of the data.
+    area = replace(area, grid=Grid(level, area.grid.bounds))
+    grid, window = area.grid, area.window(level)
     low_x, low_y, high_x, high_y = area.bounds
     ends = (
         (low_x, high_x, grid.bounds[0], grid.cell_width, window[0], window[2]),

@@ -153,7 +153,8 @@ class SimulatedNoise:
 
 def peak(tiles: Tiles, area: Area) -> float:
     """The highest density of the smoothed map, in users on the whole grid."""
-    return float(seen(tiles, area, min(area.grid.levels, FINEST_SEEN)).max(initial=0.0))
+    finest = max(COARSE, int(tiles.levels.max(initial=0)))  # within tiles there is no detail
+    return float(seen(tiles, area, min(area.grid.levels, FINEST_SEEN, finest)).max(initial=0.0))
 
 
 def seen(tiles: Tiles, area: Area, level: int) -> FloatArray:
@@ -165,21 +166,21 @@ def seen(tiles: Tiles, area: Area, level: int) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def noise_mark(
-    tiles: Tiles, area: Area, posterior: MapPosterior | None, nothing: EmptyMaps
+    tiles: Tiles, area: Area, posterior: MapPosterior | None, nothing: EmptyMaps | None
 ) -> NoiseMark | None:
-    """The mark of a map, and whether it is like one of nobody; None where its method cannot be simulated.
+    """The mark of a map, and whether it is like one of nobody; None where nothing is known of either.
 
     One map in twenty of nothing exceeds the mark anywhere. Of a map that knows how sure it is, 95 %
     of what it shows at places that may have under half the average is below it as well.
     """
-    found = nothing.heights()
+    found = None if nothing is None else nothing.heights()
+    doubtful = None if posterior is None else _doubtful(tiles, area, posterior)
     if found is None:
-        return None
+        return None if doubtful is None else NoiseMark(doubtful)
     peaks, totals = found
     mark = float(peaks[-HIGHER])
     empty = peak(tiles, area) <= mark and tiles.total <= totals[-MORE]
-    doubtful = 0.0 if posterior is None else _doubtful(tiles, area, posterior)
-    return NoiseMark(max(mark, doubtful), bool(empty))
+    return NoiseMark(max(mark, doubtful or 0.0), bool(empty))
 
 
 def _doubtful(tiles: Tiles, area: Area, posterior: MapPosterior) -> float:

@@ -108,7 +108,5 @@ def test_a_point_on_the_far_edge_counts_in_the_last_cell() -> None:
     found = rehearse_heatmap(
         rows, user="user", x="x", y="y", area=SCREEN, public=True, epsilon=1000, method="laplace"
     )
-    assert found.map is not None
-    assert found.map.tiles.total == pytest.approx(3, abs=0.5)
     assert found.truth is not None
     assert found.truth[31, [0, 63]] == pytest.approx([1 / 3, 1 / 3])

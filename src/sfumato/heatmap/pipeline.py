@@ -52,13 +52,7 @@ from sfumato.heatmap.render import described
 from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, ReleaseResult
 from sfumato.privacy import Guarded, Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact
-from sfumato.records import (
-    CellSums,
-    Columns,
-    Periods,
-    bound_of_groups,
-    sum_cells,
-)
+from sfumato.records import CellSums, Columns, Periods, bound_of_groups, sum_cells
 from sfumato.spaces import Area
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import gaussian_filter
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
@@ -22,7 +21,6 @@ from sfumato.heatmap.inference.bounded import (
     bounded_center,
     counted_tiles,
     counts_inside,
-    parts_inside,
     parts_of_nodes,
 )
 from sfumato.heatmap.inference.cascade import (
@@ -35,19 +33,16 @@ from sfumato.heatmap.inference.cascade import (
 )
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior_kernel import POINTS
+from sfumato.heatmap.inference.surroundings import FINEST, centers_of, quarters_of
 from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Area, Grid
 
-# A cell's mass is expected to lie as a blur of its surroundings says: a Gaussian of 0.6 cells.
-SURROUNDINGS = 0.6
 # A mean of so many maps, each with its parents drawn and its own share integrated.
 MEAN_OF = 16
 PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59])
 # Points and bins of a first pass: half as many are enough to choose among a few levels, shapes or
 # centers.
 ROUGH = 10
-# No picture of a posterior is finer: below, mass is spread evenly.
-FINEST = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +144,7 @@ class CountsPosterior:
         ignored = np.zeros(fit.tree.first.size)
         totals = fit.totals(count)
         # Surroundings are those of the mean map: one blur a level, not one a map.
-        centers = [_centers(fit.laid_out(self._mean, at), at, self.area) for at in range(level)]
+        centers = [centers_of(fit.laid_out(self._mean, at), at, self.area) for at in range(level)]
         found = np.empty((count, grid.side, grid.side))
         for number in range(count):
             mass = fit.drawn(totals[number], fit.uniforms(number), ignored)
@@ -212,7 +207,7 @@ class _Fit:
         """A level's masses; where nothing was counted a cell is split as its surroundings say."""
         now = mass[:1]
         for at in range(level):
-            now = (now[:, None] * _quarters(_centers(now, at, self.area))).ravel()
+            now = (now[:, None] * quarters_of(centers_of(now, at, self.area))).ravel()
             here = self.tree.level(at + 1)
             now[self.tree.code[here]] = mass[here]
         return now
@@ -393,56 +388,9 @@ def _fill(tree: _Tree, shares: Shares) -> None:
     kernel.upward(tree.shape, tree.tables, shares.below, shares.part, np.array(MASSES), tree.bins)
 
 
-def _centers(masses: FloatArray, level: int, area: Area | None) -> FloatArray:
-    """Where each cell's mass should lie by its surroundings [cell, 3]: first half, and first of each half.
-
-    Of the surroundings, and of the cell itself, only what is inside the bounds counts.
-    """
-    grid = Grid(FINEST + 1)
-    fine = np.kron(grid.at_level(level).image(masses), np.full((2, 2), 0.25))
-    inside = parts_inside(area, level + 1)
-    if inside is not None:
-        of_cell = inside.reshape(1 << level, 2, 1 << level, 2).mean(axis=(1, 3))
-        fine *= inside / np.maximum(np.kron(of_cell, np.ones((2, 2))), 1e-300)
-    blurred = gaussian_filter(fine, 2 * SURROUNDINGS, mode="nearest")
-    if inside is not None:
-        blurred *= _around(area, level + 1)
-    below = grid.at_level(level + 1)
-    columns, rows = below.decode(np.arange(below.size))
-    least = 1e-9 * max(float(masses.sum()), 1.0) / masses.size
-    some = 1.0 if inside is None else inside[rows, columns].reshape(-1, 4)
-    quarters = blurred[rows, columns].reshape(-1, 4) + least * some
-    halves = quarters[:, ::2] + quarters[:, 1::2]
-    return np.column_stack(
-        [
-            bounded_center(halves[:, 0], halves[:, 1]),
-            bounded_center(quarters[:, 0], quarters[:, 1]),
-            bounded_center(quarters[:, 2], quarters[:, 3]),
-        ]
-    )
-
-
-@lru_cache(maxsize=32)
-def _around(area: Area | None, level: int) -> FloatArray:
-    """The part of each cell [row, column] inside the bounds, over that of its surroundings."""
-    inside = parts_inside(area, level)
-    if inside is None:
-        return np.ones((1 << level, 1 << level))
-    blurred = gaussian_filter(inside, 2 * SURROUNDINGS, mode="nearest")
-    return np.asarray(inside / np.maximum(blurred, 1e-300))
-
-
-def _quarters(centers: FloatArray) -> FloatArray:
-    """The shares of the four quarters of each cell, by its centers."""
-    half, first, second = np.clip(centers, 0.0, 1.0).T
-    return np.column_stack(
-        [half * first, half * (1 - first), (1 - half) * second, (1 - half) * (1 - second)]
-    )
-
-
 def _center(tree: _Tree, masses: FloatArray, level: int, area: Area | None) -> None:
     """Center the splits of a level's cells, and those of their halves."""
-    centers = _centers(masses, level, area)
+    centers = centers_of(masses, level, area)
     here, halves = tree.level(level), np.flatnonzero(tree.depth == 2 * level + 1)
     tree.center[here] = centers[tree.code[here], 0]
     tree.center[halves] = centers[tree.code[halves] >> 1, 1 + (tree.code[halves] & 1)]

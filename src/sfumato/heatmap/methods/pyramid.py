@@ -12,7 +12,8 @@ from sfumato._types import IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import FINEST, CountsPosterior
+from sfumato.heatmap.inference.posterior import CountsPosterior
+from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.inference.tree_fit import reconstruct
 from sfumato.heatmap.methods.budget_split import DECAY, checked_decay, first_level, split_epsilon
 from sfumato.heatmap.methods.protocol import (

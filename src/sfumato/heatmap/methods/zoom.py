@@ -15,7 +15,8 @@ from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.bounded import inside_bounds
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import FINEST, CountsPosterior, rough_masses
+from sfumato.heatmap.inference.posterior import CountsPosterior, rough_masses
+from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.methods.protocol import MapEstimate, NoiseAwareMethod, check_level
 from sfumato.heatmap.tiles import Tiles, dense_tiles, inside
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale

@@ -58,7 +58,7 @@ class ExactChoice:
             cells = Grid.children(cells).ravel() if levels else cells
             counts = values.of_cells(level, cells)
             noisy = DiscreteLaplace(scale).sample(counts, noise)
-            kept = np.arange(cells.size)[_largest(counts, values.groups, self.pyramid.width)]
+            kept = np.arange(cells.size)[_largest(counts, cells >> 2 * level, self.pyramid.width)]
             cells, noisy = cells[kept], noisy[kept]
             levels.append(NoisyLevel(level, cells, noisy))
         return NoisyTree(values.groups, tuple(levels))

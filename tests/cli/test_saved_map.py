@@ -40,7 +40,8 @@ def run(*words: str) -> str:
 
 
 def test_real_hotspots_are_marked(saved: Path) -> None:
-    first, second = run(str(saved), "-k", "2").splitlines()
+    head, first, second = run(str(saved), "-k", "2").splitlines()
+    assert head.split() == ["x", "y", "share"]
     assert first.split()[2:] == ["70.0%", "real"]
     assert second.split()[2:] == ["30.0%"]
     told = json.loads(run(str(saved), "-k", "2", "--json"))

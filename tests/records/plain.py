@@ -58,7 +58,11 @@ def plain_sums(
                 continue
             step = float(columns.step or 1)
             steps = math.floor(min(weight, columns.cap * step) / step)
-        code = int(area.grid.cells_of([x], [y])[0])
+        # A point on the far edge of the bounds belongs to the last cell inside them.
+        first_column, first_row, end_column, end_row = area.window(area.grid.levels)
+        column, row_number = area.grid.decode(area.grid.cells_of([x], [y]))
+        column = column.clip(first_column, end_column - 1)
+        code = int(area.grid.encode(column, row_number.clip(first_row, end_row - 1))[0])
         if isinstance(groups, Periods):
             number_of = plain_period(row[groups.column], groups)
             if number_of is None:

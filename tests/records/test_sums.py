@@ -156,7 +156,7 @@ def test_other_engines_work_by_connection(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "rows.db") as file:
         file.execute("create table visits (user integer, x real, y text)")
         file.executemany(
-            "insert into visits values (?, ?, ?)", [(1, 0.5, "0.5"), (1, 2.5, "x"), (2, 0.5, "1")]
+            "insert into visits values (?, ?, ?)", [(1, 0.5, "0.5"), (1, 2.5, "x"), (2, 0.5, "0.9")]
         )
     for table in (
         open_table("visits", connection=f"sqlite://{tmp_path / 'rows.db'}"),

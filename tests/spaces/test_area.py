@@ -19,12 +19,12 @@ degrees = st.tuples(
 
 @pytest.mark.property
 @given(degrees, st.integers(0, 10))
-def test_cells_are_square_in_metres_and_cover_what_was_asked(
+def test_cells_are_nearly_square_in_metres_and_cover_what_was_asked(
     bounds: tuple[float, ...], levels: int
 ) -> None:
     area = area_in_degrees(bounds, levels)  # type: ignore[arg-type]
     width, height = area.cell_size
-    assert math.isclose(width, height, rel_tol=1e-9)
+    assert max(width, height) <= 1.4143 * min(width, height)
     west, south, east, north = area.grid.bounds
     assert west <= bounds[0] < bounds[2] <= east
     assert south <= bounds[1] < bounds[3] <= north
@@ -48,6 +48,21 @@ def test_the_window_holds_the_bounds_and_no_whole_cell_more(
     assert x[column_end - 1] < bounds[2]
     assert y[row + 1] > bounds[1]
     assert y[row_end - 1] < bounds[3]
+
+
+@pytest.mark.property
+@given(st.integers(1, 4000), st.integers(1, 4000), st.integers(2, 10))
+def test_no_cell_that_is_counted_is_cut_by_the_bounds(width: int, height: int, level: int) -> None:
+    """A cell of 480 px had 60 px inside an image of 1920 x 1080, and all of its noise there."""
+    area = area_of_image(width, height, 10)
+    grid = area.grid.at_level(level)
+    first_column, first_row, end_column, end_row = area.window(level)
+    across = (end_column - first_column) * grid.cell_width
+    up = (end_row - first_row) * grid.cell_height
+    if min(width, height) * 2**level * math.sqrt(2) >= max(width, height):
+        assert (across, up) == pytest.approx((width, height))
+    else:  # a strip thinner than a cell: one row of cells, all of them cut alike
+        assert min(end_column - first_column, end_row - first_row) == 1
 
 
 @pytest.mark.unit
@@ -78,9 +93,10 @@ def test_a_part_may_be_wider_than_what_is_asked_for_across_the_antimeridian() ->
 @pytest.mark.unit
 def test_pixels_and_planes_keep_their_units() -> None:
     assert area_of_image(800, 600, 0).cell_size == (800, 800)
-    assert area_of_image(800, 600, 3).window(3) == (0, 1, 8, 7)
+    assert area_of_image(800, 600, 3).window(3) == (0, 0, 8, 6)
+    assert area_of_image(800, 600, 3, square=False).cell_size == (100, 75)
     assert area_of_image(800, 600, 3).unit == "px"
-    assert area_of_plane((0, 0, 4, 2), 0).grid.bounds == (0, -1, 4, 3)
+    assert area_of_plane((0, 0, 4, 2), 0).grid.bounds == (0, 0, 4, 4)
     assert area_of_plane((0, 0, 4, 2), 0, square=False).cell_size == (4, 2)
 
 
@@ -119,11 +135,10 @@ def test_the_whole_earth_can_be_stretched() -> None:
 @pytest.mark.parametrize(
     ("bounds", "grid"),
     [
-        ((19, 41, -169, 82), (19, 90 - 172 * math.cos(math.radians(61.5)), 191, 90)),  # Russia
-        (
-            (-180, -90, 180, -60),
-            (-180, -90, 180, 360 * math.cos(math.radians(75)) - 90),
-        ),  # Antarctica
+        ((19, 41, -169, 82), (19, 0, 191, 82)),  # Russia: two of four rows, the others in the south
+        ((-180, -90, 180, -60), (-180, -90, 180, 30)),  # Antarctica: one of four
+        # Three of four rows would reach beyond a pole on either side: a square around them.
+        ((0, -60, 170, 60), (0, -85, 170, 85)),
     ],
 )
 def test_a_square_beyond_a_pole_is_moved_back(
@@ -131,7 +146,7 @@ def test_a_square_beyond_a_pole_is_moved_back(
 ) -> None:
     area = area_in_degrees(bounds, 8)
     assert area.grid.bounds == pytest.approx(grid)
-    assert area.cell_size[0] == pytest.approx(area.cell_size[1])
+    assert max(area.cell_size) <= 1.4143 * min(area.cell_size)
 
 
 @pytest.mark.property
@@ -149,7 +164,7 @@ def test_a_square_is_refused_only_if_there_is_none(
         assert side > 180 - 1e-9 or side / shrink > 360 - 1e-9 or shrink < 0.01
     else:
         assert (grid[1] >= -90, grid[3] <= 90) == (True, True)
-        assert (grid[3] - grid[1]) == pytest.approx(side)
+        assert side / 1.4143 <= grid[3] - grid[1] <= side * 1.4143
 
 
 @pytest.mark.unit
@@ -158,8 +173,7 @@ def test_a_window_has_a_row_and_a_column_however_thin() -> None:
         for level in range(9):
             column, row, column_end, row_end = area_of_plane(bounds, 8).window(level)
             assert max(column_end - column, row_end - row) == 2**level
-            # On both sides of a line between cells: both of them may hold mass.
-            assert min(column_end - column, row_end - row) == (1 if level == 0 else 2)
+            assert min(column_end - column, row_end - row) == 1
     # Nothing but the last millionth of a cell.
     assert Area(Grid(3), (1 - 1e-8, 0.5, 1, 0.5 + 1e-8), "plane").window(3) == (7, 4, 8, 5)
 

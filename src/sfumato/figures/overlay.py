@@ -26,7 +26,7 @@ class Overlay:
     """A hatch over the cells `silent` [row, column] of an extent, row 0 at the lowest y, and rings.
 
     Rings are x and y of their middles, all with the half-axes `reach` in x and y; all in map units.
-    The `extent` is low x, low y, high x, high y.
+    The `extent` is low x, low y, high x, high y. Rings at `dashed` places are dashed.
     """
 
     silent: BoolArray
@@ -35,6 +35,7 @@ class Overlay:
     reach: tuple[float, float]
     hatch_says: str
     rings_say: str
+    dashed: tuple[tuple[float, float], ...] = ()
 
 
 def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
@@ -57,10 +58,14 @@ def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
     )
     axis.add_collection(lines, autolim=False)
     wide, high = overlay.reach
-    for place in overlay.rings:
+    for place, dashes in (
+        *((place, "-") for place in overlay.rings),
+        *((place, (0, (2, 2.5))) for place in overlay.dashed),
+    ):
         ring = Ellipse(
-            place, 2 * wide, 2 * high, fill=False, edgecolor=INK, linewidth=1.0, zorder=4
-        )
+            place, 2 * wide, 2 * high, fill=False, edgecolor=INK, linewidth=1.0, zorder=4,
+            linestyle=dashes,
+        )  # fmt: skip
         ring.set_path_effects([withStroke(linewidth=2.6, foreground="white", alpha=0.85), Normal()])
         axis.add_patch(ring)
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, SolverFailed
+from sfumato.heatmap.inference.noise_mark import EmptyMaps
 from sfumato.heatmap.methods.protocol import MapEstimate, MapMethod, maps_of
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.outputs import group_names
@@ -151,6 +152,7 @@ def maps_of_receipt(
     """The maps that are made of what was released: this costs nothing."""
     names = group_names(groups)
     counted = {} if columns is None else parameters(columns)
+    nothing = EmptyMaps(method, price.mechanism, area)
     try:
         made: tuple[MapEstimate, ...] = maps_of(method, receipt.value, price.mechanism, area)
         return tuple(
@@ -167,6 +169,7 @@ def maps_of_receipt(
                 title=title,
                 posterior=one.posterior,
                 noise_scale=one.noise_scale,
+                nothing=nothing,
             )
             for number, (group, one) in enumerate(zip(names, made, strict=True))
         )

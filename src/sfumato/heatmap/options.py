@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.areas import BoundsLike, Cells, public_area
 from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import Number, exact
-from sfumato.records import Columns, Engine
+from sfumato.records import Columns, Engine, check_columns, open_table
 from sfumato.spaces import Area
 
 PRIVATE = "private"
@@ -27,7 +27,7 @@ COLUMN_WORDS = (
     "one_row_one_user",
 )
 PLACE_WORDS = ("bounds", "outer", "bounds_file", "image")
-GRID_WORDS = ("plane", "cells", "levels")
+GRID_WORDS = ("plane", "crs", "cells", "levels")
 
 
 class HeatmapOptions(TypedDict, total=False):
@@ -36,11 +36,12 @@ class HeatmapOptions(TypedDict, total=False):
     Rows: `user`, `x` ("lon"), `y` ("lat"), `weight`, `weight_step`, `weight_cap` (2**20), `by` and
     `one_row_one_user` name columns and the public rules of counting them, as `records.Columns`
     does; `engine` ("duckdb", "polars" or "spark"), `connection` and `delimiter` say how they are
-    read.
+    read; `text_coordinates` that columns of text hold x and y, as decimal numbers.
 
     Area: `bounds` (west, south, east, north; or "private", to find them inside `outer` for
-    `bounds_share` of epsilon, 1/10), `bounds_file` (GeoJSON) or `image`; `plane`, `cells` ("square"
-    or "stretched") and `levels` (8).
+    `bounds_share` of epsilon, 1/10), `bounds_file` (GeoJSON) or `image`; `plane`, `crs` (the
+    reference system of rows and bounds, e.g. "EPSG:3857"), `cells` ("square" or "stretched") and
+    `levels` (8).
 
     Files: `over` (an image under pictures), `h3_resolution` and `overwrite`.
 
@@ -59,12 +60,14 @@ class HeatmapOptions(TypedDict, total=False):
     engine: Engine
     connection: str | None
     delimiter: str
+    text_coordinates: bool
     bounds: BoundsLike | None
     outer: BoundsLike | None
     bounds_share: Number
     bounds_file: str | Path | None
     image: str | Path | None
     plane: bool
+    crs: str | None
     cells: Cells
     levels: int
     over: str | Path | None
@@ -136,6 +139,7 @@ class Rows:
     engine: Engine = "duckdb"
     connection: str | None = field(default=None, repr=False)
     delimiter: str = ","
+    text_coordinates: bool = False
 
     @property
     def how(self) -> dict[str, Any]:
@@ -168,7 +172,26 @@ def rows_of(source: Any, columns: Columns | None, options: HeatmapOptions) -> Ro
         options.get("engine", "duckdb"),
         options.get("connection") or None,
         options.get("delimiter", ","),
+        options.get("text_coordinates", False),
     )
+
+
+def open_rows(rows: Rows) -> Any:
+    """The table of the rows, of which nothing was read; refused where its schema says that x or y is text.
+
+    Text files have no schema but their header: there, columns of places are numbers.
+    """
+    table = open_table(rows.source, **rows.how)
+    check_columns(table.columns, rows.columns)
+    for name in () if rows.text_coordinates else (rows.columns.x, rows.columns.y):
+        kind = table[name].type()
+        if kind.is_string():
+            raise InvalidInput(
+                f"column {name!r} is text, x and y are numbers: make it one, or say "
+                "`text_coordinates` if its text is decimal numbers like 43.77 (43,77 counts nobody); "
+                "nothing was charged"
+            )
+    return table
 
 
 def is_private(options: HeatmapOptions) -> bool:
@@ -195,6 +218,7 @@ def area_of(area: Area | Sequence[float] | None, options: HeatmapOptions) -> Are
         bounds_file=options.get("bounds_file"),
         image=options.get("image"),
         plane=options.get("plane", False),
+        crs=options.get("crs") or None,
         cells=options.get("cells", "square"),
         levels=options.get("levels", 8),
     )

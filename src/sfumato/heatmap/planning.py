@@ -103,7 +103,7 @@ def plan_heatmap(
         else required_users(aim.metric, aim.value, epsilon=cost, kind=kind),
         epsilon_by_users=by_users,
         side=None if where is None else where.cell_size[0] * where.grid.side,
-        side_unit="m" if where is None or where.kind == "degrees" else "units",
+        side_unit="m" if where is None or where.unit == "m" else "units",
     )
 
 

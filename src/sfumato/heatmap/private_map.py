@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,8 @@ from sfumato.heatmap.analysis.zone_shapes import read_zones
 from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
 from sfumato.heatmap.inference.map_error import MapError, map_error
 from sfumato.heatmap.inference.map_posterior import MapPosterior
+from sfumato.heatmap.inference.noise_floor import quick_density
+from sfumato.heatmap.inference.noise_mark import EmptyMaps, NoiseMark, noise_mark
 from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
 from sfumato.heatmap.inference.uncertainty import (
     COVERAGE,
@@ -44,7 +47,9 @@ class HeatmapRelease:
     draws maps that could have led to what was released, for methods that have one; `known_marks`
     are those of a map that was saved. `prior` says which public file the map follows within its
     tiles, if it does. `noise_scale` is the usual scale of the noise on a count, in users; 0 where
-    the method does not say. `known_error` is what a saved map said of how far off it is.
+    the method does not say. `known_error` is what a saved map said of how far off it is. `nothing`
+    are the maps that the method makes of nobody, which say up to where this one may be noise;
+    `known_noise` is that of a map that was saved, or follows a prior.
     """
 
     tiles: Tiles
@@ -61,6 +66,8 @@ class HeatmapRelease:
     prior: Declared | None = None
     noise_scale: float = 0.0
     known_error: MapError | None = None
+    nothing: EmptyMaps | None = None
+    known_noise: NoiseMark | None = None
 
     def __repr__(self) -> str:
         return f"HeatmapRelease({self.name!r}, {self.method}, {self.statement})"
@@ -113,6 +120,28 @@ class HeatmapRelease:
         )
 
     @property
+    def noise(self) -> NoiseMark:
+        """Up to which height the map may be noise, the same in every picture, and whether it is empty.
+
+        One map in twenty of nothing exceeds it anywhere. A map of a method that cannot be
+        simulated, or of an old file, has what is known of the width of its noise instead.
+        """
+        if self.known_noise is not None:
+            return self.known_noise
+        # A map that is paid for is written and drawn whatever a method or a posterior of somebody's
+        # own does.
+        with contextlib.suppress(Exception):
+            found = noise_mark(self.tiles, self.area, self.posterior, self.nothing)
+            if found is not None:
+                return found
+        return NoiseMark(quick_density(self))
+
+    @property
+    def empty(self) -> bool:
+        """Whether the map cannot be told from one of nobody: at least 94 % of such maps are called so."""
+        return bool(self.noise.empty)
+
+    @property
     def shares(self) -> Tiles:
         """The map with mass 1; where nothing is left of it, even within the bounds."""
         shares = self.tiles.normalized()
@@ -144,8 +173,14 @@ class HeatmapRelease:
         if known is not None and known.mean_is_map:
             # Its tiles are as fine as the picture; what it knows is what it counted.
             tiles = inside(known.counted(tiles), self.area)
+        weights = prior.weights(self.area)
+        noise = self.noise.following(self.area, lambda even: sharpened(even, weights))
         return replace(
-            self, tiles=sharpened(tiles, prior.weights(self.area)), prior=told, known_error=None
+            self,
+            tiles=sharpened(tiles, weights),
+            prior=told,
+            known_error=None,
+            known_noise=noise,
         )
 
     def totals(
@@ -178,7 +213,8 @@ class HeatmapRelease:
                 f"a map's uncertainty needs method zoom or pyramid and its noisy counts; this one, by "
                 f"{self.method}, has none; nothing was drawn"
             )
-        return uncertainty(self.posterior, self.area, level=level, sigma=sigma, coverage=coverage)
+        found = uncertainty(self.posterior, self.area, level=level, sigma=sigma, coverage=coverage)
+        return found.of_nothing(self.area) if self.empty else found
 
     def band(
         self, level: int | None = None, *, sigma: float = SIGMA, coverage: float = COVERAGE
@@ -247,12 +283,15 @@ class HeatmapRelease:
                 "levels": self.area.grid.levels,
                 "cell_size": list(self.area.cell_size),
                 "unit": self.area.unit,
+                "crs": self.area.crs,
+                "metre": self.area.metre,
                 "cost": None if self.area_cost is None else encode(self.area_cost),
             },
             "ledger": self.receipt.ledger,
             "entry": self.receipt.entry.to_json(),
             "tiles": self.tiles.to_json(),
             "noise_scale": self.noise_scale,
+            "noise": self.noise.to_json(),
             "mean_is_map": known is not None and known.mean_is_map,
             "counts": None if known is None or known.counts is None else known.counts.to_json(),
         }

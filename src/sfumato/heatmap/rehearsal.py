@@ -20,6 +20,7 @@ from sfumato.heatmap.options import (
     area_of,
     check_options,
     is_private,
+    open_rows,
     read_files,
     rows_of,
     write_options,
@@ -36,7 +37,7 @@ from sfumato.heatmap.results import HeatmapRelease, RehearsalResult
 from sfumato.heatmap.tiles import public_tiles
 from sfumato.privacy import Ledger, Noise
 from sfumato.privacy.accounting import Number, exact
-from sfumato.records import Columns, bound_of_sums, guard_sums, open_table, sum_public_cells
+from sfumato.records import Columns, bound_of_sums, guard_sums, sum_public_cells
 from sfumato.spaces import Area
 
 BLUR = 0.02  # of the map's side: what forecasts and the leaderboard look through
@@ -117,7 +118,15 @@ def rehearse_heatmap(
     written = write_maps((rehearsed,), targets, watch=watch)
     (stated, *_) = (*stated_errors((rehearsed,)), None)
     return RehearsalResult(
-        rehearsed.statement, BLUR, errors, sharp, written, stated, rehearsed, truth
+        rehearsed.statement,
+        BLUR,
+        errors,
+        sharp,
+        written,
+        stated,
+        rehearsed,
+        truth,
+        rehearsed.noise,
     )
 
 
@@ -206,7 +215,7 @@ def _rehearsed(
         )
     paid = priced(method, exact(epsilon, name="epsilon"), bound_of_sums(area.grid, 1), area)
     ledger = Ledger.rehearsal(paid.loss)
-    sums = sum_public_cells(open_table(rows.source, **rows.how), rows.columns, area)
+    sums = sum_public_cells(open_rows(rows), rows.columns, area)
     (rehearsed,) = release_sums(
         guard_sums(sums, source=ledger.header.source),
         area,

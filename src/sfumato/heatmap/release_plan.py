@@ -10,6 +10,7 @@ from sfumato.errors import InvalidInput
 from sfumato.heatmap.charging import Price, check_noise, maps_of_receipt
 from sfumato.heatmap.inference.prior import Prior
 from sfumato.heatmap.methods.private_bounds import BOUNDS_PARTS, find_area
+from sfumato.heatmap.options import open_rows
 from sfumato.heatmap.outputs import (
     OutputPlan,
     Watch,
@@ -24,7 +25,7 @@ from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, ReleaseResul
 from sfumato.privacy import Bound, Guarded, Ledger, Noise, PureDP
 from sfumato.privacy.ledger import Table
 from sfumato.privacy.runs import KeptRun, Run
-from sfumato.records import CellSums, open_table, sum_cells
+from sfumato.records import CellSums, sum_cells
 from sfumato.spaces import Area
 
 MAP = ""
@@ -92,6 +93,7 @@ class ReleasePlan:
             maps,
             made_before=run.made_before,
             errors=stated_errors(maps),
+            noise={one.group: one.noise for one in maps},
         )
 
     def _released(
@@ -104,7 +106,7 @@ class ReleasePlan:
         def summed(where: Area) -> Guarded[CellSums]:
             if self.missing:
                 raise InvalidInput(f"{self.missing}; nothing was drawn")
-            table = open_table(asked.rows.source, **asked.rows.how)
+            table = open_rows(asked.rows)
             return sum_cells(
                 table,
                 asked.rows.columns,

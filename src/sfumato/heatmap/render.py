@@ -19,6 +19,16 @@ from sfumato.heatmap.results import (
 from sfumato.privacy.ledger import at_most
 from sfumato.spaces import Area
 
+MISTAKES = (
+    "are x and y exchanged, in other units than the bounds (--crs), written with decimal commas, "
+    "or elsewhere?"
+)
+
+
+def empty_text() -> str:
+    """What is said of a map that shows nothing but noise."""
+    return "indistinguishable from empty: 19 of 20 maps of nobody stay below the same mark"
+
 
 @singledispatch
 def as_text(result: Any) -> str:
@@ -48,6 +58,12 @@ def _release(result: ReleaseResult) -> str:
         lines += error_lines(result.errors[0])
     elif result.errors:
         lines.append(errors_line(result.errors))
+    empty = [group for group, one in result.noise.items() if one.empty]
+    if empty:
+        which = "" if len(result.noise) == 1 else f"{len(empty)} of {len(result.noise)} maps "
+        named = f" ({', '.join(empty[:5])}{', ...' if len(empty) > 5 else ''})" if which else ""
+        hint = f"; {MISTAKES}" if len(empty) == len(result.noise) else ""
+        lines.append(f"{which}{empty_text()}{named}{hint}")
     return "\n".join(lines)
 
 
@@ -63,7 +79,9 @@ def _planned(result: PlannedRelease) -> str:
 @as_text.register
 def _rehearsal(result: RehearsalResult) -> str:
     errors, sharp = result.errors, result.without_blur
+    empty = result.noise is not None and result.noise.empty
     lines = [
+        *([f"{empty_text()}; {MISTAKES}"] if empty else []),
         f"seen through a blur of {100 * result.blur:g}% of the map's side, as plan forecasts it:",
         f"similarity {errors.similarity:.3f} and correlation {errors.pearson:.3f}: 1 is a perfect map",
         f"divergence (kl) {errors.kl:.3f}: 0 is a perfect map",
@@ -89,10 +107,24 @@ def _draw(result: DrawResult) -> str:
 @as_text.register
 def _hotspots(result: HotspotsResult) -> str:
     real = result.real or (False,) * len(result.hotspots)
-    return "\n".join(
-        f"{spot.x:.6g}  {spot.y:.6g}  {spot.share:.1%}{'  real' if sure else ''}"
-        for spot, sure in zip(result.hotspots, real, strict=True)
-    )
+    rows = [("x", "y", "share", "")] + [
+        (f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", _real(sure, known))
+        for spot, sure, known in zip(result.hotspots, real, _tested(result), strict=True)
+    ]
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(word.ljust(width) for word, width in zip(row, wide, strict=True)).rstrip()
+        for row in rows
+    ]
+    return "\n".join([*lines, *([empty_text()] if result.empty else [])])
+
+
+def _real(sure: bool, tested: bool) -> str:
+    return "real" if sure else "" if tested else "not tested: too near another"
+
+
+def _tested(result: HotspotsResult) -> tuple[bool, ...]:
+    return result.tested or (True,) * len(result.hotspots)
 
 
 def hotspots_remark(result: HotspotsResult) -> str:
@@ -105,10 +137,10 @@ def hotspots_remark(result: HotspotsResult) -> str:
 
 def hotspots_html(result: HotspotsResult) -> str:
     """A table for notebooks."""
-    real = result.real or ("",) * len(result.hotspots)
+    real = result.real or (False,) * len(result.hotspots)
     rows = [
-        [f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", "real" if sure else ""]
-        for spot, sure in zip(result.hotspots, real, strict=True)
+        [f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", _real(sure, known)]
+        for spot, sure, known in zip(result.hotspots, real, _tested(result), strict=True)
     ]
     return _table(["x", "y", "share", ""], rows, result.statement)
 
@@ -196,6 +228,9 @@ def described(area: Area) -> str:
     low_x, low_y, high_x, high_y = area.bounds
     width, height = area.cell_size
     across, up = (high_x - low_x) / area.grid.cell_width, (high_y - low_y) / area.grid.cell_height
+    if area.crs:
+        size = f"{across * width / 1000:,.3g} x {up * height / 1000:,.3g} km"
+        return f"area of {size} in {area.crs}, cells of {width:,.3g} x {height:,.3g} m"
     if area.kind != "degrees":
         size = f"{high_x - low_x:g} x {high_y - low_y:g} {area.unit}".strip()
         return f"area of {size}, cells of {width:.3g} x {height:.3g}"

@@ -188,13 +188,15 @@ def _area_json(area: Area) -> dict[str, Any]:
         "bounds": list(area.bounds),
         "grid": list(area.grid.bounds),
         "levels": area.grid.levels,
+        **({"crs": area.crs, "metre": area.metre} if area.crs else {}),
     }
 
 
 def _area(data: Mapping[str, Any]) -> Area:
     low_x, low_y, high_x, high_y = map(float, data["bounds"])
     grid = Grid(int(data["levels"]), tuple(map(float, data["grid"])))  # type: ignore[arg-type]
-    return Area(grid, (low_x, low_y, high_x, high_y), data["kind"])
+    bounds = (low_x, low_y, high_x, high_y)
+    return Area(grid, bounds, data["kind"], data.get("crs", ""), float(data.get("metre", 0.0)))
 
 
 def _groups_json(groups: Sequence[str] | Periods | None) -> Any:

@@ -14,6 +14,7 @@ from sfumato.heatmap.analysis.metrics import Comparison
 from sfumato.heatmap.analysis.places import Hotspot
 from sfumato.heatmap.analysis.zones import ZoneTotal
 from sfumato.heatmap.inference.map_error import MapError
+from sfumato.heatmap.inference.noise_mark import NoiseMark
 from sfumato.heatmap.inference.uncertainty import Mark
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
@@ -59,6 +60,8 @@ class PlannedRelease:
             "left": encode(self.left),
             "area": list(self.area.bounds),
             "kind": self.area.kind,
+            "crs": self.area.crs,
+            "metre": self.area.metre,
             "grid": list(self.area.grid.bounds),
             "levels": self.area.grid.levels,
             "ledger": self.ledger,
@@ -72,7 +75,13 @@ class PlannedRelease:
         return cls(
             decode_loss(data["cost"]),
             decode_loss(data["left"]),
-            Area(grid, _four(data["area"]), data["kind"]),
+            Area(
+                grid,
+                _four(data["area"]),
+                data["kind"],
+                data.get("crs", ""),
+                data.get("metre", 0.0),
+            ),
             data["ledger"],
             data.get("frames"),
         )
@@ -96,6 +105,7 @@ class ReleaseResult:
         made_before: Whether all of it was paid for before, so that nothing was charged now.
         errors: How far off each map is, in the order of the groups; empty where it could not be
             worked out, and in results of before maps said so.
+        noise: For each map, by its group, up to where it may be noise and whether it is empty.
 
     """
 
@@ -111,6 +121,7 @@ class ReleaseResult:
     maps: tuple[HeatmapRelease, ...] = field(default=(), repr=False, compare=False)
     made_before: bool = False
     errors: tuple[MapError, ...] = ()
+    noise: dict[str, NoiseMark] = field(default_factory=dict)
 
     @property
     def by_group(self) -> dict[str, HeatmapRelease]:
@@ -131,6 +142,7 @@ class ReleaseResult:
             "cost": encode(self.cost),
             "made_before": self.made_before,
             "errors": [one.to_json() for one in self.errors],
+            "noise": {group: one.to_json() for group, one in self.noise.items()},
         }
 
     @classmethod
@@ -149,6 +161,7 @@ class ReleaseResult:
             tuple(data["written"]),
             made_before=bool(data.get("made_before", False)),
             errors=tuple(MapError.from_json(one) for one in data.get("errors", ())),
+            noise={group: NoiseMark.from_json(one) for group, one in data.get("noise", {}).items()},
         )
 
     def _repr_html_(self) -> str:
@@ -168,6 +181,7 @@ class RehearsalResult:
         stated: What the map itself says of how far off it is: what a release would have said.
         map: The map; None in a result that was read from JSON.
         truth: The exact shares [row, column], row 0 at the lowest y; None if read from JSON.
+        noise: Up to where the map may be noise, and whether it is empty; None in old results.
 
     """
 
@@ -179,6 +193,7 @@ class RehearsalResult:
     stated: MapError | None = None
     map: HeatmapRelease | None = field(default=None, repr=False, compare=False)
     truth: FloatArray | None = field(default=None, repr=False, compare=False)
+    noise: NoiseMark | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What `sfumato heatmap rehearse --json` prints."""
@@ -190,6 +205,7 @@ class RehearsalResult:
             **asdict(self.errors),
             "without_blur": asdict(self.without_blur),
             "stated": None if self.stated is None else self.stated.to_json(),
+            "noise": None if self.noise is None else self.noise.to_json(),
         }
 
     @classmethod
@@ -203,6 +219,7 @@ class RehearsalResult:
             Comparison(**data["without_blur"]),
             tuple(data["written"]),
             None if data.get("stated") is None else MapError.from_json(data["stated"]),
+            noise=NoiseMark.from_json(data["noise"]) if data.get("noise") else None,
         )
 
     def _repr_html_(self) -> str:
@@ -244,6 +261,8 @@ class HotspotsResult:
         real: For each place, whether it lies in a ring of the map; None if the map has no rings.
         marks: The rings; None if the method does not say how sure its map is.
         k: How many places were asked for.
+        tested: For each place, False if it is too near another to be tested; None without rings.
+        empty: Whether the map cannot be told from one of nobody.
 
     """
 
@@ -254,6 +273,8 @@ class HotspotsResult:
     real: tuple[bool, ...] | None = None
     marks: tuple[Mark, ...] | None = None
     k: int = 0
+    tested: tuple[bool, ...] | None = None
+    empty: bool = False
 
     @property
     def remark(self) -> str:
@@ -272,6 +293,8 @@ class HotspotsResult:
         rows = [asdict(spot) for spot in self.hotspots]
         for row, sure in zip(rows, self.real or (), strict=False):
             row["real"] = sure
+        for row, known in zip(rows, self.tested or (), strict=False):
+            row["tested"] = known
         return {
             "statement": self.statement,
             "hotspots": rows,
@@ -280,6 +303,7 @@ class HotspotsResult:
             "gap": self.gap,
             **({} if self.marks is None else {"marks": [asdict(mark) for mark in self.marks]}),
             "k": self.k,
+            "empty": self.empty,
         }
 
     @classmethod
@@ -295,6 +319,8 @@ class HotspotsResult:
             None if marks is None else tuple(row["real"] for row in rows),
             None if marks is None else tuple(Mark(**mark) for mark in marks),
             data["k"],
+            tuple(row["tested"] for row in rows) if rows and "tested" in rows[0] else None,
+            bool(data.get("empty", False)),
         )
 
     def _repr_html_(self) -> str:

@@ -15,7 +15,7 @@ from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.inference.prior import Prior, declared_prior
-from sfumato.heatmap.inference.uncertainty import in_a_ring
+from sfumato.heatmap.inference.uncertainty import Mark, in_a_ring
 from sfumato.heatmap.outputs import Outputs, Watch, check_output, plan_outputs, write_maps
 from sfumato.heatmap.results import DrawResult, HeatmapRelease, HotspotsResult, TotalsResult
 
@@ -91,12 +91,28 @@ def map_hotspots(saved: Map, k: int = 5) -> HotspotsResult:
     """
     one = _map(saved)
     found = one.find_hotspots(k)
-    real = marks = None
+    real = marks = tested = None
     if one.posterior is not None or one.known_marks is not None:
         marks = one.marks()
         grid = one.area.grid
+        beside = () if one.posterior is None else one.uncertainty().untested
+        rings = tuple(Mark(x, y, 0.0, 0.0, 0.0) for x, y in beside)
         real = tuple(in_a_ring(spot.x, spot.y, marks=marks, grid=grid) for spot in found.spots)
-    return HotspotsResult(one.statement, found.spots, found.distance, found.lower, real, marks, k)
+        tested = tuple(
+            sure or not in_a_ring(spot.x, spot.y, marks=rings, grid=grid)
+            for spot, sure in zip(found.spots, real, strict=True)
+        )
+    return HotspotsResult(
+        one.statement,
+        found.spots,
+        found.distance,
+        found.lower,
+        real,
+        marks,
+        k,
+        tested,
+        one.empty,
+    )
 
 
 def map_totals(

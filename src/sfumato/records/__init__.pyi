@@ -1,6 +1,6 @@
 from .aggregate import bound_of_groups, sum_cells, sum_public_cells
 from .cells import CellSums, bound_of_sums, guard_sums
-from .columns import Columns
+from .columns import Columns, check_columns
 from .engines.protocol import RowEngine
 from .engines.registry import engine_names, register_engine
 from .fields import as_double
@@ -19,6 +19,7 @@ __all__ = [
     "as_double",
     "bound_of_groups",
     "bound_of_sums",
+    "check_columns",
     "engine_names",
     "guard_sums",
     "neighbor_files",

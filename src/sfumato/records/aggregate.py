@@ -137,7 +137,7 @@ def _counted(
         _sums(rows, columns, names).to_pyarrow,
         f"{table.get_backend().name} could not read or count the rows of {source}; nothing was charged",
     )
-    return _as_cell_sums(found, area.grid, names, numbers)
+    return _as_cell_sums(found, area, names, numbers)
 
 
 def _check_groups(columns: Columns, grid: Grid, groups: Sequence[str] | Periods | None) -> Groups:
@@ -215,8 +215,12 @@ def _rows(
     if isinstance(groups, Periods):
         rows = in_periods(rows, groups)
     grid = area.grid
-    column = _slot(rows.x, grid.bounds[0], grid.cell_width, grid.side)
-    row = _slot(rows.y, grid.bounds[1], grid.cell_height, grid.side)
+    first_column, first_row, end_column, end_row = area.window(grid.levels)
+    # A point on the far edge of the bounds belongs to the last cell inside them.
+    column = _between(
+        _slot(rows.x, grid.bounds[0], grid.cell_width, grid.side), first_column, end_column
+    )
+    row = _between(_slot(rows.y, grid.bounds[1], grid.cell_height, grid.side), first_row, end_row)
     return rows.select(
         *(name for name in rows.columns if name not in "xy"), cell=row * grid.side + column
     ), numbers
@@ -264,6 +268,11 @@ def _slot(points: Any, low: float, width: float, side: int) -> Any:
     return ibis.least(guess - too_far + too_near, side - 1)
 
 
+def _between(slot: Any, first: int, end: int) -> Any:
+    """The slot, or the nearest one from first to before the end."""
+    return ibis.greatest(ibis.least(slot, end - 1), first)
+
+
 def _weight(column: Any, columns: Columns) -> Any:
     """The weights, as the whole numbers they are if their lattice is that of whole numbers."""
     whole = column.type().is_integer()
@@ -291,8 +300,9 @@ def _steps(weight: Any, columns: Columns) -> tuple[Any, Any]:
     return keep, ibis.least((clipped / double(step)).floor().cast("int64"), columns.cap)
 
 
-def _as_cell_sums(found: Any, grid: Grid, groups: Groups, numbers: dict[Hashable, int]) -> CellSums:
+def _as_cell_sums(found: Any, area: Area, groups: Groups, numbers: dict[Hashable, int]) -> CellSums:
     """Sorted Z-order codes; bits are interleaved here, once per cell, not once per row in SQL."""
+    grid = area.grid
     cells = np.asarray(found["cell"].to_numpy(), dtype=np.int64)
     units = np.asarray(found["units"].to_numpy(), dtype=np.int64)
     codes = grid.encode(cells % grid.side, cells // grid.side)
@@ -306,4 +316,4 @@ def _as_cell_sums(found: Any, grid: Grid, groups: Groups, numbers: dict[Hashable
     order = np.argsort(codes)
     order = order[units[order] > 0]
     count = groups.count if isinstance(groups, Periods) else len(groups or ("",))
-    return CellSums(grid, codes[order], units[order], count)
+    return CellSums(grid, codes[order], units[order], count, area)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato._types import IntArray
+from sfumato._types import BoolArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, AddRemoveUser, Bound, Guarded
 from sfumato.privacy.accounting import Clock
 from sfumato.privacy.ledger import Source, Table
-from sfumato.spaces import Grid
+from sfumato.spaces import Area, Grid
 
 LARGEST_CODE = 2**32
 
@@ -24,13 +24,15 @@ class CellSums:
 
     `codes` increase; a code is group * grid.size + the Z-order code of the cell. Cells of level i
     of all groups are then numbered group * 4**i + code, and the pyramid is implicit: the mass of
-    any of them is a difference of two prefix sums.
+    any of them is a difference of two prefix sums. Outside the public bounds of `area` every sum is
+    0 whatever the rows are; without one, any cell may hold mass.
     """
 
     grid: Grid
     codes: IntArray
     units: IntArray
     groups: int = 1
+    area: Area | None = None
     prefix: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -47,6 +49,12 @@ class CellSums:
         shift = 2 * (self.grid.levels - whole("level", level, low=0, high=self.grid.levels))
         first, last = np.searchsorted(self.codes, [codes << shift, (codes + 1) << shift])
         return np.asarray(self.prefix[last] - self.prefix[first], dtype=np.int64)
+
+    def can_hold(self, level: int, codes: IntArray) -> BoolArray:
+        """Which cells of a level touch the public bounds: the others are 0 for all rows there could be."""
+        if self.area is None or not codes.size:
+            return np.ones(codes.shape, dtype=np.bool_)
+        return self.area.touches(level, codes & ((1 << 2 * level) - 1))
 
     def of_level(self, level: int) -> IntArray:
         """The units of every cell of a level, by code: groups * 4**level numbers."""

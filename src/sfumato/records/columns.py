@@ -69,7 +69,16 @@ class Columns:
 
 
 def check_columns(there: Iterable[object], columns: Columns) -> None:
-    """Refuse a table without the columns that are asked for; the names of all it has are public."""
+    """Refuse a table without the columns that are asked for; the names of all it has are public.
+
+    Args:
+        there: The names of its columns.
+        columns: Which are asked for.
+
+    Raises:
+        InvalidInput: One is missing.
+
+    """
     known = list(there)
     for name in columns.names:
         if name not in known:

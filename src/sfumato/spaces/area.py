@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, assert_never, get_args
 
+import numpy as np
+
+from sfumato._types import BoolArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.spaces.grid import Grid
+from sfumato.spaces.grid import MAX_LEVELS, Grid
 
 Kind = Literal["degrees", "pixels", "plane"]
 Bounds = tuple[float, float, float, float]
 
 # Mean radius of the Earth in metres (IUGG): a degree of latitude is 111,195 m.
 DEGREE = math.pi * 6_371_008.8 / 180
+# Methods count cells from this level on: where the bounds are whole cells of it, none that is
+# counted is cut.
+FITTED_LEVEL = 2
+# A cell is never longer one way than so many times the other.
+MOST_STRETCHED = math.sqrt(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +30,27 @@ class Area:
 
     `kind` is "degrees" (x longitude, y latitude), "pixels" (y grows downward from the top of an
     image) or "plane" (any other units). The grid covers the bounds, and more where it was grown to
-    make its cells square on the ground; nothing outside the bounds is ever counted.
+    make its cells nearly square on the ground; nothing outside the bounds is ever counted, and no
+    noise is bought there.
+
+    A plane may be that of a coordinate reference system: `crs` names it, and a step of 1 in the
+    middle of the bounds is `metre` metres on the ground.
     """
 
     grid: Grid
     bounds: Bounds
     kind: Kind
+    crs: str = ""
+    metre: float = 0.0
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise InvalidParameter(f"kind must be one of {get_args(Kind)}, got {self.kind!r}")
+        if self.crs and not (self.kind == "plane" and 0 < self.metre < math.inf):
+            raise InvalidParameter(
+                "a reference system is that of a plane, with its metres on the ground, got "
+                f"{self.crs} for {self.kind} and {self.metre:g}; no area was made"
+            )
         west, south, east, north = self.grid.bounds
         inside = (
             west <= self.bounds[0] < self.bounds[2] <= east
@@ -49,16 +68,21 @@ class Area:
 
     @property
     def cell_size(self) -> tuple[float, float]:
-        """Width and height of a cell on the ground: metres for degrees (at the middle latitude)."""
+        """Width and height of a cell on the ground: metres for degrees and reference systems.
+
+        At the middle of the bounds.
+        """
         width, height = self.grid.cell_width, self.grid.cell_height
+        if self.crs:
+            return width * self.metre, height * self.metre
         if self.kind != "degrees":
             return width, height
         return width * DEGREE * _shrink(self.bounds), height * DEGREE
 
     @property
     def unit(self) -> str:
-        """The unit of `cell_size`: "m", "px", or "" for a plane."""
-        return {"degrees": "m", "pixels": "px", "plane": ""}[self.kind]
+        """The unit of `cell_size`: "m", "px", or "" for a plane without a reference system."""
+        return "m" if self.crs else {"degrees": "m", "pixels": "px", "plane": ""}[self.kind]
 
     def window(self, level: int) -> tuple[int, int, int, int]:
         """The columns and rows at a level that the bounds touch: first column, first row, and the ends.
@@ -76,19 +100,27 @@ class Area:
         )
         return first_column, first_row, end_column, end_row
 
+    def touches(self, level: int, codes: IntArray) -> BoolArray:
+        """Which cells of a level, by Z-order code, the bounds touch."""
+        first_column, first_row, end_column, end_row = self.window(level)
+        columns, rows = self.grid.at_level(level).decode(codes)
+        across = (columns >= first_column) & (columns < end_column)
+        return np.asarray(across & (rows >= first_row) & (rows < end_row), dtype=np.bool_)
+
 
 def area_in_degrees(bounds: Bounds, levels: int, *, square: bool = True) -> Area:
-    """A map area given by longitudes and latitudes: west, south, east, north; cells square on the ground.
+    """A map area given by longitudes and latitudes: west, south, east, north.
 
     West above east means the area crosses the antimeridian; one that would then be wider than half
-    the Earth has them exchanged, and is refused. With `square` the shorter side of the
-    grid is grown to both sides, at the scale of the middle latitude, until its cells are square in
-    metres, and moved back where it would reach beyond a pole; without, the grid is the bounds.
+    the Earth has them exchanged, and is refused. With `square` cells are as square in metres, at
+    the middle latitude, as whole cells on the bounds allow: the shorter side of the grid is grown
+    by whole cells, so that the bounds cut none, and a cell is at most 1.42 times as long one way as
+    the other. It is moved back where it would reach beyond a pole. Without, the grid is the bounds.
 
     Args:
         bounds: West, south, east, north in degrees.
         levels: 2**levels cells to a side, 0 to 16.
-        square: Whether cells are square on the ground.
+        square: Whether cells are nearly square on the ground.
 
     Returns:
         The area.
@@ -99,7 +131,7 @@ def area_in_degrees(bounds: Bounds, levels: int, *, square: bool = True) -> Area
     Example:
         >>> area = area_in_degrees((-74.3, 40.5, -73.7, 40.9), 8)
         >>> [round(length) for length in area.cell_size]
-        [198, 198]
+        [198, 174]
         >>> area_in_degrees((170, -20, -170, 0), 4).bounds
         (170.0, -20.0, 190.0, 0.0)
 
@@ -133,8 +165,11 @@ def _in_degrees(bounds: Bounds, levels: int, *, square: bool) -> Area:
     if not square:
         return Area(Grid(levels, asked), asked, "degrees")
     shrink = _shrink(asked)
-    grown = _between_poles(_square(asked, 1 / shrink), asked)
-    if grown[1] < -90 or grown[3] > 90 or grown[2] - grown[0] > 360 or shrink < 0.01:
+    grown = _fitted(asked, 1 / max(shrink, 1e-3), highest=90.0)
+    if not _on_earth(grown):
+        # Between the poles is no room for whole cells: the bounds cut some.
+        grown = _between_poles(_square(asked, 1 / max(shrink, 1e-3)), asked)
+    if shrink < 0.01 or not _on_earth(grown):
         raise InvalidParameter(
             f"no square on the Earth holds {west:g},{south:g},{east:g},{north:g}; ask for stretched cells "
             "(`square=False`), or a smaller area; no area was made"
@@ -142,13 +177,14 @@ def _in_degrees(bounds: Bounds, levels: int, *, square: bool) -> Area:
     return Area(Grid(levels, grown), asked, "degrees")
 
 
-def area_of_image(width: int, height: int, levels: int) -> Area:
-    """The area of an image in pixels, (0, 0) at its top left; cells are square.
+def area_of_image(width: int, height: int, levels: int, *, square: bool = True) -> Area:
+    """The area of an image in pixels, (0, 0) at its top left; no cell is cut by an edge of the image.
 
     Args:
         width: Pixels across.
         height: Pixels down.
         levels: 2**levels cells to a side, 0 to 16.
+        square: Whether cells are nearly square, as in `area_in_degrees`; else the grid is the image.
 
     Returns:
         The area.
@@ -157,8 +193,8 @@ def area_of_image(width: int, height: int, levels: int) -> Area:
         InvalidParameter: The image has no pixels.
 
     Example:
-        >>> area_of_image(800, 600, 4).grid.bounds
-        (0.0, -100.0, 800.0, 700.0)
+        >>> area_of_image(1920, 1080, 4).grid.bounds
+        (0.0, 0.0, 1920.0, 2160.0)
 
     """
     if width < 1 or height < 1:
@@ -166,16 +202,20 @@ def area_of_image(width: int, height: int, levels: int) -> Area:
             f"an image has at least 1 x 1 pixels, got {width} x {height}; no area was made"
         )
     asked = (0.0, 0.0, float(width), float(height))
-    return Area(Grid(levels, _square(asked, 1.0)), asked, "pixels")
+    return Area(Grid(levels, _fitted(asked, 1.0) if square else asked), asked, "pixels")
 
 
-def area_of_plane(bounds: Bounds, levels: int, *, square: bool = True) -> Area:
+def area_of_plane(
+    bounds: Bounds, levels: int, *, square: bool = True, crs: str = "", metre: float = 0.0
+) -> Area:
     """An area in any other units: low x, low y, high x, high y.
 
     Args:
         bounds: Low x, low y, high x, high y, finite.
         levels: 2**levels cells to a side, 0 to 16.
-        square: Whether cells are square.
+        square: Whether cells are nearly square, as in `area_in_degrees`.
+        crs: The coordinate reference system of the plane, e.g. EPSG:3857; any units, if empty.
+        metre: How many metres on the ground a step of 1 is in the middle, for a reference system.
 
     Returns:
         The area.
@@ -187,7 +227,8 @@ def area_of_plane(bounds: Bounds, levels: int, *, square: bool = True) -> Area:
     low_x, low_y, high_x, high_y = asked = _numbers(bounds)
     if not (low_x < high_x and low_y < high_y):
         raise InvalidParameter(f"bounds must rise from low to high, got {asked}; no area was made")
-    return Area(Grid(levels, _square(asked, 1.0) if square else asked), asked, "plane")
+    grid = Grid(levels, _fitted(asked, 1.0) if square else asked)
+    return Area(grid, asked, "plane", crs, metre)
 
 
 def part_of(area: Area, bounds: Bounds, levels: int) -> Area:
@@ -214,7 +255,7 @@ def part_of(area: Area, bounds: Bounds, levels: int) -> Area:
     """
     low_x, low_y, high_x, high_y = bounds
     width, height = area.cell_size
-    square = math.isclose(width, height, rel_tol=1e-6)
+    square = max(width, height) <= 1.001 * MOST_STRETCHED * min(width, height)
     match area.kind:
         case "degrees":
             turned = (_turned(low_x, west=True), low_y, _turned(high_x, west=False), high_y)
@@ -223,7 +264,8 @@ def part_of(area: Area, bounds: Bounds, levels: int) -> Area:
             except InvalidParameter:
                 return _in_degrees(turned, levels, square=False)
         case "pixels" | "plane":
-            return Area(Grid(levels, _square(bounds, 1.0) if square else bounds), bounds, area.kind)
+            grid = Grid(levels, _fitted(bounds, 1.0) if square else bounds)
+            return replace(area, grid=grid, bounds=bounds)
         case _:
             assert_never(area.kind)
 
@@ -249,6 +291,44 @@ def _numbers(bounds: Bounds) -> Bounds:
 def _shrink(bounds: Bounds) -> float:
     """How much shorter a degree of longitude is than one of latitude, in the middle of the bounds."""
     return math.cos(math.radians((bounds[1] + bounds[3]) / 2))
+
+
+def _fitted(bounds: Bounds, stretch: float, *, highest: float = math.inf) -> Bounds:
+    """Bounds grown along their shorter side until cells are nearly square, by whole cells.
+
+    A step in y is as long as `stretch` steps in x. The shorter side is a whole number of cells of
+    FITTED_LEVEL, the one that makes them the most square; of a strip too narrow for that it is one
+    cell of a finer level. It grows to the east, or to the north as far as y may be `highest`, and
+    then to the south.
+    """
+    low_x, low_y, high_x, high_y = bounds
+    width, height = high_x - low_x, high_y - low_y
+    ratio = stretch * height / width
+    few, many = _whole_cells(min(ratio, 1 / ratio))
+    if few == many:
+        return bounds
+    if ratio > 1:
+        return low_x, low_y, low_x + width * (many / few), high_y
+    row = height / few
+    room = math.floor(max(0.0, min(many - few, (highest - high_y) / row + 1e-9)))
+    below = many - few - room
+    return low_x, low_y - below * row, high_x, max(high_y, low_y + (many - below) * row)
+
+
+def _whole_cells(ratio: float) -> tuple[float, int]:
+    """How many cells of how many the shorter side is, if it is `ratio` of the longer one."""
+    level = FITTED_LEVEL
+    while ratio * 2**level * MOST_STRETCHED < 1 and level < MAX_LEVELS:
+        level += 1
+    cells = ratio * 2**level
+    if cells * MOST_STRETCHED < 1:  # a thread: a part of one cell
+        return cells, 2**level
+    few = max(1, math.floor(cells))
+    return few + (cells * cells > few * (few + 1)), 2**level
+
+
+def _on_earth(grid: Bounds) -> bool:
+    return grid[1] >= -90 and grid[3] <= 90 and grid[2] - grid[0] <= 360
 
 
 def _square(bounds: Bounds, stretch: float) -> Bounds:

@@ -82,7 +82,8 @@ def test_a_ring_is_where_the_map_is_sure_and_a_hatch_where_it_is_not(
     dark = (with_doubts[:high].max(axis=2) < 70) & (without[:high].min(axis=2) > 120)
     rows, columns = np.nonzero(dark)
     assert rows.size > 100
-    assert np.ptp(rows) == pytest.approx(np.ptp(columns), rel=0.1), "round on the ground"
+    across, up = area.cell_size
+    assert np.ptp(rows) * across == pytest.approx(np.ptp(columns) * up, rel=0.1), "as cells are"
 
 
 def cell(area: Area) -> tuple[float, float]:

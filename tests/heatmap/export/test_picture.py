@@ -16,9 +16,10 @@ from tests.heatmap.export.maps import CITY, HOSTILE, PACIFIC, SCENE, heatmap, ti
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures.style import shades
 from sfumato.heatmap.export import html_repr, write
-from sfumato.heatmap.export.picture import drawn, png, quickly_drawn
+from sfumato.heatmap.export.picture import drawn, png
 from sfumato.heatmap.inference import noise_share
 from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.inference.noise_floor import quick_density
 from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.privacy import UNITS
 from sfumato.spaces.area import Area, area_of_image, area_of_plane
@@ -118,7 +119,7 @@ def test_the_noise_of_zoom_is_that_of_its_last_counts() -> None:
     # On a grid of 8 levels each of the 19 is far larger than the blur: as one place noise stands
     # higher.
     blob = 2 * np.pi * (0.01 * 256) ** 2
-    assert quickly_drawn(release).floor == pytest.approx(2 * 4 / 1000 / blob)
+    assert quick_density(release) / 4**8 / 1000 == pytest.approx(2 * 4 / 1000 / blob)
 
 
 # gaze

@@ -134,10 +134,10 @@ def test_a_film_of_nobody_can_be_made_and_a_rehearsal_says_what_it_is() -> None:
     assert "REHEARSAL" in "".join(read(timelapse_html(two(rehearsal=True))).inside[""])
 
 
-def test_frames_are_not_drawn_from_their_posteriors() -> None:
-    """Two hundred maps a frame would take minutes: the floor of a film is that of the noise."""
+def test_a_broken_posterior_breaks_no_film() -> None:
+    """Where draws fail, the marks are those of the width of the noise."""
     unsure = [replace(one, posterior=Broken()) for one in two()]
-    assert embedded(timelapse_html(unsure))["floor"] == embedded(timelapse_html(two()))["floor"]
+    assert embedded(timelapse_html(unsure))["floors"] == embedded(timelapse_html(two()))["floors"]
 
 
 def test_maps_of_several_releases_are_no_film(tmp_path: Path) -> None:

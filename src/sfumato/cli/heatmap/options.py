@@ -26,7 +26,7 @@ ENGINE = "duckdb"
 
 
 class Shape(StrEnum):
-    """What cells look like: square on the ground, or as stretched as the bounds."""
+    """What cells look like: nearly square on the ground, or as stretched as the bounds."""
 
     square = "square"
     stretched = "stretched"
@@ -98,6 +98,12 @@ Connection = Annotated[
     ),
 ]
 Delimiter = Annotated[str, _option("Rows", "Between the fields of a CSV file.")]
+TextCoordinates = Annotated[
+    bool,
+    _option(
+        "Rows", "x and y are columns of text: decimal numbers like 43.77.", "--text-coordinates"
+    ),
+]
 By = Annotated[
     str,
     _option(
@@ -158,7 +164,17 @@ Image = Annotated[
 Outer = Annotated[str, _option("Area", "Public outer box of --bounds private.", show_default=False)]
 BoundsShare = Annotated[str, _option("Area", "Share of epsilon that --bounds private may spend.")]
 Plane = Annotated[bool, _option("Area", "Coordinates are not degrees but any units.", "--plane")]
-Cells = Annotated[Shape, _option("Area", "Square on the ground, or as stretched as the bounds.")]
+Crs = Annotated[
+    str,
+    _option(
+        "Area",
+        "Reference system of rows and bounds, e.g. EPSG:3857 or EPSG:32632; else degrees.",
+        show_default=False,
+    ),
+]
+Cells = Annotated[
+    Shape, _option("Area", "Nearly square on the ground, or as stretched as the bounds.")
+]
 Levels = Annotated[int, _option("Area", "2**levels cells to a side.", min=0, max=16)]
 
 # -- method
@@ -261,6 +277,7 @@ def named_area(
     image: Path | None,
     *,
     plane: bool,
+    crs: str = "",
     cells: Shape,
     levels: int,
 ) -> Area:
@@ -272,6 +289,7 @@ def named_area(
         bounds_file=bounds_file,
         image=image,
         plane=plane,
+        crs=crs or None,
         cells=cells.value,
         levels=levels,
     )

@@ -10,6 +10,7 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.heatmap.options import (
+    Crs,
     Levels,
     MethodOption,
     Overwrite,
@@ -65,6 +66,7 @@ def plan(
         ),
     ] = "",
     plane: Plane = False,
+    crs: Crs = "",
     out: Annotated[
         Path | None, typer.Option(help="A file to write: .html or .png.", show_default=False)
     ] = None,
@@ -84,7 +86,9 @@ def plan(
         check_plan_path(out, overwrite=overwrite)
     area = None
     if bounds:
-        area = named_area(bounds, None, None, plane=plane, cells=Shape.square, levels=levels)
+        area = named_area(
+            bounds, None, None, plane=plane, crs=crs, cells=Shape.square, levels=levels
+        )
     planned = plan_heatmap(
         epsilon=epsilon or None,
         users=users,

@@ -176,7 +176,7 @@ def compare(
 
     """
     metres = None
-    if isinstance(area, Area) and area.kind == "degrees":
+    if isinstance(area, Area) and area.unit == "m":
         metres = emd_ground(true, estimate, area, level=level)
     return Comparison(
         similarity=similarity(true, estimate),

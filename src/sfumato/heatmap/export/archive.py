@@ -16,6 +16,7 @@ from sfumato.errors import InvalidInput
 from sfumato.heatmap.export.geojson import report
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.map_error import MapError
+from sfumato.heatmap.inference.noise_mark import NoiseMark
 from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.inference.prior import Declared
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, Mark
@@ -133,9 +134,14 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
         area = data["area"]
         grid = Grid(area["levels"], tuple(area["grid"]))
         low_x, low_y, high_x, high_y = (float(bound) for bound in area["bounds"])
+        bounds = (low_x, low_y, high_x, high_y)
+        # Maps from before reference systems have none.
+        where = Area(
+            grid, bounds, area["kind"], str(area.get("crs", "")), float(area.get("metre", 0))
+        )
         found = HeatmapRelease(
             tiles=_tiles(grid, data["tiles"]),
-            area=Area(grid, (low_x, low_y, high_x, high_y), area["kind"]),
+            area=where,
             method=str(data["method"]),
             parameters=dict(data["parameters"]),
             receipt=_receipt(data),
@@ -145,10 +151,11 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
             title=str(data["title"]),
             prior=Declared.from_json(data.get("prior")),  # maps from before priors have none
             known_marks=_marks(data.get("uncertainty")),
-            posterior=_posterior(data),
+            posterior=_posterior(data, where),
             noise_scale=_noise_scale(data),
             # Maps from before they said so work it out when they are asked.
             known_error=None if data.get("error") is None else MapError.from_json(data["error"]),
+            known_noise=_noise(data),
         )
         if found.guarantee.loss != decode_loss(data["guarantee"]["loss"]):
             raise ValueError("its guarantee is not what was paid")
@@ -181,14 +188,20 @@ def _tiles(grid: Grid, data: Any) -> Tiles:
     return Tiles(grid, levels, codes, np.array(data["masses"], dtype=np.float64).reshape(-1))
 
 
-def _posterior(data: Any) -> CountsPosterior | None:
+def _posterior(data: Any, area: Area) -> CountsPosterior | None:
     """What the counts of a saved map say; nothing for methods, and files, that have none."""
     counts = data.get("counts")
     if counts is None:
         return None
     # Files of before the key was there: zoom alone showed the mean of its posterior.
     mean_is_map = data.get("mean_is_map", data["method"] == "zoom")
-    return CountsPosterior(NoisyCounts.from_json(counts), mean_is_map=bool(mean_is_map))
+    found = NoisyCounts.from_json(counts)
+    return CountsPosterior(found, mean_is_map=bool(mean_is_map), area=area)
+
+
+def _noise(data: Any) -> NoiseMark | None:
+    """Up to where a saved map may be noise; nothing in files of before it was kept."""
+    return None if data.get("noise") is None else NoiseMark.from_json(data["noise"])
 
 
 def _noise_scale(data: Any) -> float:

@@ -100,7 +100,7 @@ _OWN: dict[str, MapFormat] = {
             ".geojson",
             lambda one, how: _part("geojson").geojson(one, how.level),
             "polygons",
-            degrees_only=True,
+            check=lambda area, _: _part("geojson").check_geojson(area),
         ),
         MapFormat(
             ".csv", lambda one, how: _part("tables").cell_table(one, how.level), "table of cells"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InvalidParameter, MissingPackage
 from sfumato.heatmap.export.shapes import Ring, cells_of, rings
+from sfumato.heatmap.reference_systems import ReferenceSystem
+from sfumato.spaces import Area
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
@@ -19,11 +21,7 @@ def geojson(release: HeatmapRelease, level: int | None = None) -> bytes:
 
     The member "sfumato" is the report without its tiles and counts.
     """
-    if release.area.kind != "degrees":
-        raise InvalidParameter(
-            f"GeoJSON is in longitudes and latitudes, the map is in {release.area.kind}; write .csv instead; "
-            "nothing was written"
-        )
+    check_geojson(release.area)
     cells = cells_of(release.tiles, level)
     rows = zip(
         cells.levels.tolist(),
@@ -48,6 +46,17 @@ def geojson(release: HeatmapRelease, level: int | None = None) -> bytes:
     )
 
 
+def check_geojson(area: Area) -> None:
+    """Refuse an area that has no longitudes and latitudes."""
+    if area.kind != "degrees" and not area.crs:
+        raise InvalidParameter(
+            f"GeoJSON is in longitudes and latitudes, the map is in {area.kind}; write .csv instead; "
+            "nothing was written"
+        )
+    if area.crs:
+        ReferenceSystem.named(area.crs)
+
+
 def report(release: HeatmapRelease) -> dict[str, Any]:
     """The JSON report without its tiles and counts, for files that hold the map in their own way."""
     found = release.to_json()
@@ -62,7 +71,7 @@ def _geometry(parts: list[Ring]) -> dict[str, Any]:
 
 
 def to_geodataframe(release: HeatmapRelease, level: int | None = None) -> Any:
-    """The cells as a GeoDataFrame: geometry, share, users, level; EPSG:4326 for a map in degrees.
+    """The cells as a GeoDataFrame: geometry, share, users, level; EPSG:4326 where there are degrees.
 
     Args:
         release: The map.
@@ -85,7 +94,7 @@ def to_geodataframe(release: HeatmapRelease, level: int | None = None) -> Any:
     frame = geopandas.GeoDataFrame(
         {"share": cells.shares, "users": cells.users, "level": cells.levels},
         geometry=[one[0] if len(one) == 1 else MultiPolygon(one) for one in parts],
-        crs="EPSG:4326" if release.area.kind == "degrees" else None,
+        crs="EPSG:4326" if release.area.kind == "degrees" or release.area.crs else None,
     )
     frame.attrs["sfumato"] = report(release)
     return frame

@@ -27,8 +27,9 @@ def geotiff(release: HeatmapRelease, level: int | None = None) -> bytes:
     """Shares as float32, first row in the north, cropped to the cells the bounds touch.
 
     EPSG:4326 for a map in degrees, where longitudes go on past 180 across the antimeridian. Pixels
-    and planes have no reference system; the first row of pixels is the top of the image. Where the
-    method knows how sure its map is, three more rasters hold the band of the blurred map.
+    and planes have no reference system, unless they were given one; the first row of pixels is the
+    top of the image. Where the method knows how sure its map is, three more rasters hold the band
+    of the blurred map.
     """
     try:
         from rasterio.errors import NotGeoreferencedWarning
@@ -60,7 +61,7 @@ def geotiff(release: HeatmapRelease, level: int | None = None) -> bytes:
             height=shares.shape[1],
             count=len(shares),
             dtype="float32",
-            crs="EPSG:4326" if area.kind == "degrees" else None,
+            crs="EPSG:4326" if area.kind == "degrees" else area.crs or None,
             transform=place,
             nodata=NODATA,
             compress="DEFLATE",
@@ -123,5 +124,7 @@ def tags(release: HeatmapRelease) -> dict[str, str]:
         "entry_hash": release.receipt.entry.hash,
         "rehearsal": "yes" if release.receipt.rehearsal else "no",
         "group": release.group,
+        "empty": "indistinguishable from empty" if release.empty else "",
+        "noise_mark": f"{release.noise.density:.12g} users on the whole grid, of the smoothed map",
         "prior": "" if release.prior is None else str(release.prior),
     }

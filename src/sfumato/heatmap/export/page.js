@@ -187,6 +187,13 @@
   const rings = (labels) => {  // labels are not cut at the edge of the map
     pen.font = '600 11.5px system-ui, "DejaVu Sans", sans-serif';
     pen.textAlign = "center"; pen.lineJoin = "round";
+    if (!labels) pen.setLineDash([3, 4]);
+    for (const [mx, my] of labels ? [] : doubt.untested) {
+      pen.strokeStyle = style("--ink"); pen.lineWidth = 1;
+      pen.beginPath(); pen.ellipse(toX(mx), toY(my), doubt.reach[0] * at.zoom, doubt.reach[1] * at.zoom * data.stretch, 0, 0, 2 * Math.PI);
+      pen.stroke();
+    }
+    pen.setLineDash([]);
     for (const mark of doubt.marks) {
       const x = toX(mark.x), y = toY(mark.y), wide = doubt.reach[0] * at.zoom, high = doubt.reach[1] * at.zoom * data.stretch;
       if (x < 0 || y < 0 || x > view.clientWidth || y > view.clientHeight) continue;

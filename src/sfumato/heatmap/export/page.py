@@ -26,6 +26,7 @@ from sfumato.heatmap.export.picture import (
 )
 from sfumato.heatmap.export.shapes import Cells, cells_of
 from sfumato.heatmap.inference.noise_floor import noise_share
+from sfumato.heatmap.render import empty_text
 from sfumato.heatmap.render_error import error_facts
 from sfumato.spaces import DEGREE
 
@@ -57,6 +58,9 @@ def html(release: HeatmapRelease, level: int | None = None) -> bytes:
         "WATERMARK": '<div class="watermark" aria-hidden="true">REHEARSAL</div>' if stamp else "",
         "STATEMENT": escape(release.statement),
         "PLAINLY": escape(release.plainly),
+        "HINT": escape(
+            _sentence(empty_text()) if release.empty else "Below the mark: may be noise."
+        ),
         "DESCRIPTION": escape(f"Heatmap: {release.name}. Arrow keys move, + and - zoom."),
         "ROWS": "".join(
             f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
@@ -83,12 +87,14 @@ def facts(release: HeatmapRelease) -> list[tuple[str, str]]:
         ("trust", f"{promised.model} model"),
         ("method", release.method),
         *((f"method: {name}", _plain(value)) for name, value in release.parameters.items()),
-        ("area", f"{', '.join(f'{bound:g}' for bound in area.bounds)} ({area.kind})"),
+        ("area", f"{', '.join(f'{bound:g}' for bound in area.bounds)} ({area.crs or area.kind})"),
         ("resolution", f"{side:,} × {side:,} cells of {cell_text(release, area.grid.levels)}"),
         ("mechanism", entry.mechanism),
         ("ledger", release.receipt.ledger),
         ("entry", f"{entry.number}, {entry.hash}"),
     ]
+    if release.empty:
+        told.insert(0, ("shows", empty_text()))
     if release.prior is not None:
         told.append(("sharpened by", str(release.prior)))
     return [("map", release.group), *told] if release.group else told
@@ -131,7 +137,7 @@ def _data(release: HeatmapRelease, level: int | None) -> dict[str, Any]:
         if area.kind == "degrees"
         else 1.0
     )
-    noise = noise_share(release)
+    noise = math.inf if release.empty else noise_share(release)
     densest = max(float(release.image(found.level).max()), 1e-12)
     units = f"{release.guarantee.unit}s"
     return {
@@ -143,7 +149,7 @@ def _data(release: HeatmapRelease, level: int | None) -> dict[str, Any]:
         "window": area.window(found.level),
         "extent": found.extent,
         "stretch": 1 / middle,
-        "meter": DEGREE * middle if area.kind == "degrees" else None,
+        "meter": DEGREE * middle if area.kind == "degrees" else area.metre or None,
         "legend": f"share of all {units} in a cell of {cell_text(release, found.level)}",
         "units": units,
         "noise": _finite(noise),
@@ -179,6 +185,7 @@ def _uncertainty(release: HeatmapRelease) -> dict[str, Any]:
         "coverage": band.coverage,
         "cell": cell_text(release, band.level),
         "marks": [asdict(mark) for mark in found.marks],
+        "untested": found.untested,
         "reach": said.reach,
         "hatched": _sentence(said.hatch_says),
         "ringed": _sentence(said.rings_say),

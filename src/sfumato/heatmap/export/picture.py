@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +15,9 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures import TOPS, Frame, Overlay, Words, draw_heatmap, palette, round_number, shades
-from sfumato.heatmap.inference.noise_floor import picture_floor, quick_floor
+from sfumato.heatmap.inference.noise_mark import PICTURE_SIGMA, seen
 from sfumato.heatmap.inference.uncertainty import CONFIDENCE
+from sfumato.heatmap.render import empty_text
 from sfumato.heatmap.render_error import distance_text
 from sfumato.spaces import DEGREE, Area
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 
 FINEST_PICTURE = 10
-SIGMA = 0.01  # of the grid's side: about the thickness of a pencil on the sheet
 SMALLEST, LARGEST = 600, 4096  # pixels along the longer side of an image under the heat
 
 
@@ -44,20 +44,12 @@ class Drawn:
 def drawn(release: HeatmapRelease, level: int | None = None) -> Drawn:
     """The heatmap of the window [ghazi23, sec. 2.3], with a color scale made of released numbers only.
 
-    A map that knows how sure it is has its floor from that.
+    Its floor is the noise mark of the map: infinite where it cannot be told from one of nobody.
     """
-    found = quickly_drawn(release, level)
-    return replace(found, floor=picture_floor(release, found.level, sigma=SIGMA))
-
-
-def quickly_drawn(release: HeatmapRelease, level: int | None = None) -> Drawn:
-    """The same with a floor from the width of the noise alone: for timelapses of many maps."""
     chosen = min(release.area.grid.levels, FINEST_PICTURE) if level is None else level
-    whole = release.image(chosen, sigma=SIGMA)
-    first_column, first_row, last_column, last_row = release.area.window(chosen)
-    shares = whole[first_row:last_row, first_column:last_column]
+    shares = seen(release.shares, release.area, chosen) / 4.0**chosen
     top = round_number(max(float(shares.max()), 1e-12), TOPS)
-    floor = quick_floor(release, chosen, sigma=SIGMA)
+    floor = release.noise.share(chosen, release.tiles.total)
     return Drawn(chosen, shares, extent_of(release.area, chosen), top, floor)
 
 
@@ -86,7 +78,7 @@ def png(
         extent=found.extent,
         window=area.bounds,
         stretch=1 / middle if map_in_degrees else 1.0,
-        meter=DEGREE * middle if map_in_degrees else None,
+        meter=DEGREE * middle if map_in_degrees else area.metre or None,
         degrees=map_in_degrees,
         downward=area.kind == "pixels",
     )
@@ -109,8 +101,9 @@ def overlay(release: HeatmapRelease, found: Uncertainty) -> Overlay:
         silent=found.silent,
         extent=release.area.grid.bounds,
         rings=tuple((mark.x, mark.y) for mark in found.marks),
+        dashed=found.untested,
         reach=(found.reach * (high_x - low_x), found.reach * (high_y - low_y)),
-        hatch_says=hatch_text(),
+        hatch_says=empty_text() if release.empty else hatch_text(),
         rings_say=rings_text(found),
     )
 
@@ -123,13 +116,15 @@ def hatch_text() -> str:
 def rings_text(found: Uncertainty) -> str:
     """What the rings mean; where there are none, what that means."""
     chance = f"with a chance of about {100 * CONFIDENCE:g}%"
+    beside = "; dashed: not tested, too near another" if found.untested else ""
     match len(found.marks):
         case 0:
-            return f"no rings: nowhere is over twice the average {chance}"
+            return f"no rings: nowhere is over twice the average {chance}{beside}"
         case 1:
-            return f"ring: over twice the average inside it, {chance}"
+            return f"ring: over twice the average inside it, {chance}{beside}"
         case _:
-            return f"rings: over twice the average inside each, all of them at once {chance}"
+            every = "rings: over twice the average inside each, all at once"
+            return f"{every} {chance}{beside}"
 
 
 def cell_text(release: HeatmapRelease, level: int) -> str:
@@ -155,11 +150,18 @@ def _words(release: HeatmapRelease, found: Drawn) -> Words:
         subtitle=f"method {release.method} · {promised.loss} · {side:,} × {side:,} cells of "
         f"{cell_text(release, release.area.grid.levels)}",
         legend=f"smoothed share of all {promised.unit}s in a cell of {cell_text(release, found.level)}",
-        caption=f"{'' if release.receipt.rehearsal else 'Guarantee: '}{release.statement}.\n"
-        f"{_paid(release)}{_followed(release)}{_off(release)}"
-        f"Smoothed by a Gaussian of {100 * SIGMA:g}% of the grid's side.",
+        caption=f"{_nothing(release)}{'' if release.receipt.rehearsal else 'Guarantee: '}"
+        f"{release.statement}.\n{_paid(release)}{_followed(release)}{_off(release)}"
+        f"Smoothed by a Gaussian of {100 * PICTURE_SIGMA:g}% of the grid's side.",
         stamp="REHEARSAL" if release.receipt.rehearsal else "",
     )
+
+
+def _nothing(release: HeatmapRelease) -> str:
+    # Of a map with a posterior the hatch says so.
+    if release.posterior is not None or not release.empty:
+        return ""
+    return f"{empty_text()[0].upper()}{empty_text()[1:]}.\n"
 
 
 def _paid(release: HeatmapRelease) -> str:

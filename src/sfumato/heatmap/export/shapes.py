@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from sfumato._types import FloatArray, IntArray
+from sfumato.heatmap.reference_systems import ReferenceSystem
 from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Area
 
@@ -80,10 +82,14 @@ def _disjoint(tiles: Tiles) -> tuple[IntArray, IntArray, FloatArray]:
 def rings(box: tuple[float, float, float, float], area: Area) -> list[Ring]:
     """The outline of a box, counterclockwise and closed; in degrees cut where it crosses the antimeridian.
 
+    That of a map in a reference system has its corners in degrees too.
+
     Longitudes come back to -180..180 and exterior rings turn left, as RFC 7946 asks (3.1.6 and
     3.1.9).
     """
     low_x, low_y, high_x, high_y = box
+    if area.crs:
+        return [_in_degrees(_ring(low_x, low_y, high_x, high_y), area.crs)]
     if area.kind != "degrees":
         return [_ring(low_x, low_y, high_x, high_y)]
     turns = int(np.floor((low_x + 180) / 360))
@@ -91,6 +97,20 @@ def rings(box: tuple[float, float, float, float], area: Area) -> list[Ring]:
     if east <= 180:
         return [_ring(west, low_y, east, high_y)]
     return [_ring(west, low_y, 180.0, high_y), _ring(-180.0, low_y, east - 360, high_y)]
+
+
+def _in_degrees(ring: Ring, crs: str) -> Ring:
+    system = _system(crs)
+    if system is None:
+        return ring
+    x, y = zip(*ring, strict=True)
+    longitudes, latitudes = system.to_degrees(x, y)
+    return list(zip(longitudes.tolist(), latitudes.tolist(), strict=True))
+
+
+@lru_cache(maxsize=4)
+def _system(crs: str) -> ReferenceSystem | None:
+    return ReferenceSystem.named(crs)
 
 
 def _ring(west: float, south: float, east: float, north: float) -> Ring:

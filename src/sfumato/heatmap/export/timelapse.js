@@ -13,8 +13,10 @@
 
   // -- the map
 
-  const shade = (value) =>
-    Math.sqrt(Math.min(value / data.top, 1)) * (data.floor > 0 ? Math.min(value / data.floor, 1) : 1);
+  const shade = (value) => {
+    const floor = data.floors[now];
+    return Math.sqrt(Math.min(value / data.top, 1)) * (floor > 0 ? Math.min(value / floor, 1) : 1);
+  };
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
   const sheet = document.createElement("canvas");
   sheet.width = wide; sheet.height = high;
@@ -83,7 +85,7 @@
       pencil.fillRect(i, 0, 1, 1);
     }
     pencil.fillStyle = style("--ink");
-    pencil.fillRect(Math.min(509, Math.round(511 * Math.sqrt(Math.min(data.floor / data.top, 1)))), 0, 2, 1);
+    pencil.fillRect(Math.min(509, Math.round(511 * Math.sqrt(Math.min(data.floors[now] / data.top, 1)))), 0, 2, 1);
     get("unit").textContent = data.legend;
     get("marks").replaceChildren(...[0, 0.05, 0.25, 0.5, 1].map((part) => {
       const mark = document.createElement("li");
@@ -100,10 +102,11 @@
     slider.value = String(now);
     slider.setAttribute("aria-valuetext", data.names[now]);
     get("period").textContent = data.names[now];
-    get("under").textContent = `About ${many(data.totals[now])} ${data.units} ${data.said}.`;
+    get("under").textContent = `About ${many(data.totals[now])} ${data.units} ${data.said}.${data.empty[now] ? ` ${data.emptySaid}` : ""}`;
     document.title = `${data.names[now]} · ${data.title}`;
     draw();
     drawBars();
+    if (colors) legend();
   };
   const pause = () => { clearInterval(clock); clock = 0; get("play").textContent = "Play"; get("period").setAttribute("aria-live", "polite"); };
   const play = () => {

@@ -20,7 +20,8 @@ from sfumato.errors import InvalidParameter
 from sfumato.figures import TOPS, palette, round_number, shades
 from sfumato.heatmap.export.formats import check_outputs, save
 from sfumato.heatmap.export.page import facts
-from sfumato.heatmap.export.picture import cell_text, encoded, quickly_drawn
+from sfumato.heatmap.export.picture import cell_text, drawn, encoded
+from sfumato.heatmap.render import empty_text
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
@@ -103,14 +104,15 @@ def _data(maps: Sequence[HeatmapRelease], title: str) -> dict[str, Any]:
     first = maps[0]
     level = min(first.area.grid.levels, FINEST_FRAME)
     totals = [one.tiles.total for one in maps]
-    pictures = [quickly_drawn(one, level) for one in maps]
+    pictures = [drawn(one, level) for one in maps]
     # In users; a map of nobody has shares, but of nothing.
     users = [found.shares * total for found, total in zip(pictures, totals, strict=True)]
-    floors = [
-        found.floor * total for found, total in zip(pictures, totals, strict=True) if total > 0
-    ]
     top = round_number(max(float(np.max(users)), 1e-12), TOPS)
-    floor = min(max(floors, default=top), 1e300)
+    # Each frame has the mark of its map; where that shows nothing, all of it is below.
+    floors = [
+        min(found.floor * total, 1e300) if total > 0 else 1e300
+        for found, total in zip(pictures, totals, strict=True)
+    ]
     area, units = first.area, f"{first.guarantee.unit}s"
     middle = (
         math.cos(math.radians((area.bounds[1] + area.bounds[3]) / 2))
@@ -120,7 +122,10 @@ def _data(maps: Sequence[HeatmapRelease], title: str) -> dict[str, Any]:
     cell = area.grid.at_level(level)
     period = first.counted.get("period", {})
     high, wide = users[0].shape
-    grey = [np.round(255 * shades(one, top=top, floor=floor)).astype(np.uint8) for one in users]
+    grey = [
+        np.round(255 * shades(one, top=top, floor=floor)).astype(np.uint8)
+        for one, floor in zip(users, floors, strict=True)
+    ]
     return {
         "title": title,
         "names": [_said(one) for one in maps],
@@ -132,7 +137,9 @@ def _data(maps: Sequence[HeatmapRelease], title: str) -> dict[str, Any]:
         "size": [wide, high],
         "stretch": cell.cell_height / (cell.cell_width * middle),
         "top": top,
-        "floor": floor,
+        "floors": floors,
+        "empty": [one.empty for one in maps],
+        "emptySaid": f"{empty_text()[0].upper()}{empty_text()[1:]}.",
         "legend": f"smoothed {units} in a cell of {cell_text(first, level)}",
         "pace": round(min(SLOWEST, max(FASTEST, LENGTH / len(maps)))),
         "palettes": {

@@ -26,7 +26,7 @@ from sfumato._random import generator
 from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.heatmap.inference.bounded import last_counted, window
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import FINEST
+from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import UNITS
 from sfumato.spaces import Area

@@ -65,6 +65,17 @@ class NoisyCounts:
         """The median scale of the last counts, in users: half of them have at least that noise."""
         return float(np.median(self.scales[self.last]))
 
+    def only(self, kept: BoolArray) -> NoisyCounts:
+        """Some of the counts."""
+        return NoisyCounts(
+            self.levels[kept],
+            self.codes[kept],
+            self.values[kept],
+            self.scales[kept],
+            self.ceiling[kept],
+            self.groups,
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Plain lists."""
         return {

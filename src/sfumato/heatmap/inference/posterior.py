@@ -12,12 +12,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.inference import posterior_kernel as kernel
-from sfumato.heatmap.inference.bounded import counted_tiles
+from sfumato.heatmap.inference.bounded import (
+    bounded_center,
+    counted_tiles,
+    counts_inside,
+    parts_of_nodes,
+)
 from sfumato.heatmap.inference.cascade import (
     Shares,
     by_shape,
@@ -27,11 +31,10 @@ from sfumato.heatmap.inference.cascade import (
 )
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior_kernel import POINTS
+from sfumato.heatmap.inference.surroundings import FINEST, centers_of, quarters_of
 from sfumato.heatmap.tiles import Tiles
-from sfumato.spaces import Grid
+from sfumato.spaces import Area, Grid
 
-# A cell's mass is expected to lie as a blur of its surroundings says: a Gaussian of 0.6 cells.
-SURROUNDINGS = 0.6
 # A mean of so many maps, each with its parents drawn and its own share integrated.
 MEAN_OF = 16
 PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59])
@@ -40,8 +43,6 @@ PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 5
 ROUGH = 10
 # Numbers that are worked on at once, and that are kept of maps: 8 MB of them.
 AT_ONCE = 2**20
-# No picture of a posterior is finer: below, mass is spread evenly.
-FINEST = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,10 +61,13 @@ class CountsPosterior:
     """What is known of a map after its noisy counts were released; worked out when first used.
 
     `mean_is_map` says that the map shown is the mean of this posterior: then mass below the counted
-    cells was spread by the prior, and `counted` gives it back to them.
+    cells was spread by the prior, and `counted` gives it back to them. Outside the bounds of `area`
+    is nobody, whatever was counted there.
     """
 
-    def __init__(self, counts: NoisyCounts, *, mean_is_map: bool = False) -> None:
+    def __init__(
+        self, counts: NoisyCounts, *, mean_is_map: bool = False, area: Area | None = None
+    ) -> None:
         if counts.finest > FINEST or counts.groups != 1:
             raise InvalidParameter(
                 f"counts of one map and of levels 0..{FINEST} have a posterior, got {counts.groups} maps and "
@@ -71,6 +75,7 @@ class CountsPosterior:
             )
         self.counts = counts
         self.mean_is_map = mean_is_map
+        self.area = area
         self._kept: dict[int, FloatArray] = {}
 
     @property
@@ -84,7 +89,7 @@ class CountsPosterior:
 
     @cached_property
     def _fit(self) -> _Fit:
-        return _fitted(self.counts)
+        return _fitted(self.counts, self.area)
 
     def _masses(self, count: int, numbers: IntArray) -> FloatArray:
         """Of `count` maps these ones [map, node]; kept if they are few, for pictures of other levels."""
@@ -113,7 +118,7 @@ class CountsPosterior:
             raise InvalidParameter(f"at least one map can be drawn, got {count}; none was")
         fit, grid = self._fit, Grid(FINEST).at_level(_seen(level))
         # Surroundings are those of the mean map: one blur a level, not one a map.
-        centers = [_centers(fit.laid_out(self._mean, at), at) for at in range(level)]
+        centers = [centers_of(fit.laid_out(self._mean, at), at, self.area) for at in range(level)]
         found = np.empty((count, grid.side, grid.side))
         some = max(1, AT_ONCE // max(fit.tree.first.size, grid.size))
         for begin in range(0, count, some):
@@ -140,6 +145,7 @@ class _Fit:
     tree: _Tree
     shares: Shares
     seed: int
+    area: Area | None = None
 
     def mean(self, draws: int = MEAN_OF) -> FloatArray:
         """The expected mass of each node: over some draws of its parent, exactly given that.
@@ -175,7 +181,7 @@ class _Fit:
         """A level's masses; where nothing was counted a cell is split as its surroundings say."""
         now = mass[:1]
         for at in range(level):
-            now = (now[:, None] * _quarters(_centers(now, at))).ravel()
+            now = (now[:, None] * quarters_of(centers_of(now, at, self.area))).ravel()
             here = self.tree.level(at + 1)
             now[self.tree.code[here]] = mass[here]
         return now
@@ -193,35 +199,40 @@ class _Fit:
         return now
 
 
-def rough_masses(counts: NoisyCounts, level: int, codes: IntArray) -> FloatArray:
+def rough_masses(
+    counts: NoisyCounts, level: int, codes: IntArray, area: Area | None = None
+) -> FloatArray:
     """Expected masses of cells that were counted, from one pass: what zoom decides by. Maps of all groups."""
-    fit = _first_fit(counts, ROUGH)
+    fit = _first_fit(counts, ROUGH, area)
     here = fit.tree.level(level)
     return np.asarray(_rough(fit)[here][np.searchsorted(fit.tree.code[here], codes)])
 
 
-def _fitted(counts: NoisyCounts) -> _Fit:
+def _fitted(counts: NoisyCounts, area: Area | None) -> _Fit:
     """The posterior, with the shapes of its prior and its centers fitted to the counts themselves.
 
     Twice: first with even centers and the usual shapes; then each split is centered where the
     surroundings of its cell lie, and shapes are as common as the first pass found them.
     """
-    first = _first_fit(counts, ROUGH)
+    first = _first_fit(counts, ROUGH, area)
     tree, rough = first.tree, _rough(first)
     for level in range(counts.finest):
-        _center(tree, first.laid_out(rough, level), level)
-    found, split = kernel.evidence(tree, by_shape(), rough), tree.first >= 0
-    shares = mixed(fit_mixture(found, rough[split]))
+        _center(tree, first.laid_out(rough, level), level, area)
+    # A split of which the bounds leave one side only says nothing of shapes.
+    center = tree.facts[:, kernel.CENTER]
+    split, two = tree.first >= 0, (center >= 0) & (center <= 1)
+    found = kernel.evidence(tree, by_shape(), rough)[two[split]]
+    shares = mixed(fit_mixture(found, rough[split & two]))
     tree = replace(tree, table=np.zeros((tree.first.size, kernel.POINTS)))
     kernel.upward(tree, shares)
-    return _Fit(tree, shares, first.seed)
+    return _Fit(tree, shares, first.seed, area)
 
 
-def _first_fit(counts: NoisyCounts, points: int = POINTS) -> _Fit:
-    tree, shares = _grown(counts, points), usual_shares()
+def _first_fit(counts: NoisyCounts, points: int = POINTS, area: Area | None = None) -> _Fit:
+    tree, shares = _grown(counts, points, area), usual_shares()
     kernel.upward(tree, shares)
     digest = hashlib.sha256(counts.values.tobytes() + counts.codes.tobytes()).digest()
-    return _Fit(tree, shares, int.from_bytes(digest[:7], "big"))
+    return _Fit(tree, shares, int.from_bytes(digest[:7], "big"), area)
 
 
 def _rough(fit: _Fit) -> FloatArray:
@@ -229,8 +240,13 @@ def _rough(fit: _Fit) -> FloatArray:
     return kernel.expect(fit.tree, fit.shares, int((fit.tree.depth == 0).sum()))
 
 
-def _grown(counts: NoisyCounts, points: int) -> _Tree:
-    """The tree over all counted cells: with a cell come its siblings, its parent, and so on to the root."""
+def _grown(counts: NoisyCounts, points: int, area: Area | None) -> _Tree:
+    """The tree over all counted cells: with a cell come its siblings, its parent, and so on to the root.
+
+    What lies outside the bounds is known to be empty, however it was counted.
+    """
+    if area is not None:
+        counts = counts_inside(counts, area)
     depths, codes = 2 * counts.levels, counts.codes
     deepest = int(depths.max(initial=0))
     wanted = [np.unique(codes[depths == at]) for at in range(deepest + 1)]
@@ -252,7 +268,9 @@ def _grown(counts: NoisyCounts, points: int) -> _Tree:
     for at in range(0, deepest + 1, 2):
         here = depths == at
         node[here] = starts[at] + np.searchsorted(wanted[at], codes[here])
-    return _counted(counts, node, depth, code, first, points=points)
+    parts = parts_of_nodes(area, depth, code)
+    first[parts == 0] = -1
+    return _counted(counts, node, depth, code, first, parts=parts, points=points)
 
 
 def _counted(
@@ -262,9 +280,14 @@ def _counted(
     code: IntArray,
     first: IntArray,
     *,
+    parts: FloatArray,
     points: int,
 ) -> _Tree:
-    """The tree with its counts, and with a rough Gaussian guess of each node that says where to look."""
+    """The tree with its counts, and with a rough Gaussian guess of each node that says where to look.
+
+    `parts` is how much of the map each node has inside the bounds: splits are centered so, and a
+    node without any has no mass.
+    """
     size = code.size
     order = np.argsort(node, kind="stable")
     turn = np.arange(node.size) - np.searchsorted(node[order], node[order])
@@ -294,6 +317,7 @@ def _counted(
             total > 0, total, 1.0
         )
         spread[here] = np.where(total > 0, 1 / np.sqrt(np.where(total > 0, total, 1.0)), np.inf)
+        spread[here[parts[here] == 0]] = 0.0
     roots = code >> depth
     if not np.isfinite(spread[roots]).all():
         raise InvalidInput(
@@ -302,38 +326,18 @@ def _counted(
     # No cell has many times more than its map.
     most = 3 * np.maximum(guess[roots], 1.0) + 10 * np.minimum(spread[roots], 1e6)
     high = np.maximum(np.minimum(high, most), low + 1e-3)
+    split = first >= 0
+    center = np.full(size, 0.5)
+    center[split] = bounded_center(parts[first[split]], parts[first[split] + 1])
     # In the order of the columns CENTER, GUESS, SPREAD, LOW, HIGH and COUNTS of the kernel.
     told = np.stack([kinds, values, scales], axis=2).reshape(size, -1)
-    facts = np.column_stack([np.full(size, 0.5), guess, spread, low, high, told])
+    facts = np.column_stack([center, guess, spread, low, high, told])
     return _Tree(first, facts, np.zeros((size, points)), depth, code)
 
 
-def _centers(masses: FloatArray, level: int) -> FloatArray:
-    """Where each cell's mass should lie by its surroundings [cell, 3]: first half, and first of each half."""
-    grid = Grid(FINEST + 1)
-    fine = np.kron(grid.at_level(level).image(masses), np.full((2, 2), 0.25))
-    blurred = gaussian_filter(fine, 2 * SURROUNDINGS, mode="nearest")
-    below = grid.at_level(level + 1)
-    columns, rows = below.decode(np.arange(below.size))
-    quarters = (
-        blurred[rows, columns].reshape(-1, 4) + 1e-9 * max(float(masses.sum()), 1.0) / masses.size
-    )
-    halves = quarters[:, ::2] + quarters[:, 1::2]
-    first = halves[:, 0] / halves.sum(axis=1)
-    return np.column_stack([first, quarters[:, 0] / halves[:, 0], quarters[:, 2] / halves[:, 1]])
-
-
-def _quarters(centers: FloatArray) -> FloatArray:
-    """The shares of the four quarters of each cell, by its centers."""
-    half, first, second = centers.T
-    return np.column_stack(
-        [half * first, half * (1 - first), (1 - half) * second, (1 - half) * (1 - second)]
-    )
-
-
-def _center(tree: _Tree, masses: FloatArray, level: int) -> None:
+def _center(tree: _Tree, masses: FloatArray, level: int, area: Area | None) -> None:
     """Center the splits of a level's cells, and those of their halves."""
-    centers = _centers(masses, level)
+    centers = centers_of(masses, level, area)
     here, halves = tree.level(level), np.flatnonzero(tree.depth == 2 * level + 1)
     tree.facts[here, kernel.CENTER] = centers[tree.code[here], 0]
     tree.facts[halves, kernel.CENTER] = centers[tree.code[halves] >> 1, 1 + (tree.code[halves] & 1)]

@@ -2,8 +2,10 @@
 
 A node is a cell or half a cell, at most two levels of halves to a level of cells; nodes are
 numbered from the root, children after parents and next to each other: `first[n]` and `first[n] +
-1`, or -1 where nothing below was counted. The likelihood of everything below a node, as a function
-of its mass, is a table of its logarithm on points from `low` to `high`, denser towards `low`.
+1`, or -1 where nothing below was counted. A center above 1 or below 0 gives all mass to the first
+or to the second child: the other lies outside the bounds of the map. The likelihood of everything
+below a node, as a function of its mass, is a table of its logarithm on points from `low` to `high`,
+denser towards `low`.
 
 What a first map waits for is the compiler, so there are two compiled functions, `_integrate` and
 `_prior_shares`, of few arrays and with each inner function called from one place; the rest is NumPy's.
@@ -164,9 +166,14 @@ def _integrate(
     for at in range(nodes.size):
         n, m, size = nodes[at], mass[at], which[at]
         a, children, bins, begin, end = first[n], 2, means.size, 0.0, 1.0
-        if size >= 0 and m >= LEAST:
+        center = facts[n, CENTER]
+        alone = size >= 0 and (center > 1 or center < 0)
+        if alone:
+            # The bounds leave one side only.
+            a, children, bins, means[0], weights[0] = a + (center < 0), 1, 1, 1.0, 1.0
+        elif size >= 0 and m >= LEAST:
             begin, end = window(m, a, facts)
-            weigh(begin, end, size, facts[n, CENTER], below, part, reached, means, weights)
+            weigh(begin, end, size, center, below, part, reached, means, weights)
         elif size >= 0:
             # Nobody is here, and nobody in either half.
             m, bins, means[0], weights[0] = 0.0, 1, 0.0, 1.0
@@ -188,8 +195,12 @@ def _integrate(
                 total += weights[q]
                 share += weights[q] * means[q]
         share = share / total if total > 0 else 0.5
+        if alone:
+            share = 1.0 if center > 1 else 0.0
         out[0, at], out[1, at] = top + math.log(max(total, 1e-300)), share
-        if uniforms.size:
+        if uniforms.size and alone:
+            out[2, at] = share
+        elif uniforms.size:
             # Where the weights of the bins reach the number; within a bin, as the prior lies there.
             left = uniforms[at] * total
             for q in range(bins):
@@ -197,7 +208,7 @@ def _integrate(
                     if left <= weights[q]:
                         low, high = reached[q], reached[q + 1]
                         u = low + (high - low) * left / weights[q]
-                        share = share_at(u, size, facts[n, CENTER], below)
+                        share = share_at(u, size, center, below)
                         share = max(share, begin + (end - begin) * q / bins)
                         share = min(share, begin + (end - begin) * (q + 1) / bins)
                         break
@@ -209,7 +220,11 @@ def _integrate(
 def _prior_shares(uniforms, which, centers, below, out):
     """The share of each cell up to which the prior has so much of its weight."""
     for at in range(out.size):
-        out[at] = share_at(uniforms[at], which[at], centers[at], below)
+        center = centers[at]
+        if center > 1 or center < 0:
+            out[at] = 1.0 if center > 1 else 0.0  # the other half is outside the bounds
+        else:
+            out[at] = share_at(uniforms[at], which[at], center, below)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -96,12 +96,16 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Uncertainty:
-    """The band of a blurred map, where it says nothing (`silent`), and the `marks` that are real."""
+    """The band of a blurred map, where it says nothing (`silent`), and the `marks` that are real.
+
+    `untested` are x and y of further peaks: their discs would overlap one that was tested.
+    """
 
     band: MapBand
     silent: BoolArray
     marks: tuple[Mark, ...]
     silent_share: float
+    untested: tuple[tuple[float, float], ...] = ()
 
     @property
     def reach(self) -> float:
@@ -120,7 +124,14 @@ class Uncertainty:
             "times_average": TIMES,
             "reach": self.reach,
             "marks": [asdict(mark) for mark in self.marks],
+            "untested": [list(place) for place in self.untested],
         }
+
+    def of_nothing(self, area: Area) -> Uncertainty:
+        """The same of a map that cannot be told from one of nobody: it says nothing anywhere."""
+        return replace(
+            self, silent=window(area, self.band.level), marks=(), silent_share=1.0, untested=()
+        )
 
 
 def uncertainty(
@@ -167,8 +178,11 @@ def _worked_out(
     blurred = smooth_each(shares, sigma)
     band = _band(blurred, empty, level=level, sigma=sigma, coverage=coverage)
     mute = here & _mostly(silent(band, smooth(even, sigma)), sigma)
-    marks = _marks(shares, blurred, empty, here, area=area, sigma=sigma, coverage=coverage)
-    return Uncertainty(band, mute, marks, float(mute.sum() / here.sum()))
+    chosen = np.where(here, blurred[::2].mean(axis=0), 0.0)
+    places, untested = _peaks(chosen, sigma, least=1 / float(here.sum()))
+    marks = _marks(shares, places, empty, here, area=area, sigma=sigma, coverage=coverage)
+    beside = tuple(_middle(place, area, len(here)) for place in untested)
+    return Uncertainty(band, mute, marks, float(mute.sum() / here.sum()), beside)
 
 
 @lru_cache(maxsize=2)
@@ -261,7 +275,7 @@ def _mostly(mask: BoolArray, sigma: float) -> BoolArray:
 
 def _marks(
     shares: SmallFloats,
-    blurred: SmallFloats,
+    places: list[tuple[int, int]],
     empty: BoolArray,
     window: BoolArray,
     *,
@@ -279,8 +293,6 @@ def _marks(
     To choose and test by the same draws would flatter.
     """
     count, side = len(shares), len(window)
-    chosen = np.where(window, blurred[::2].mean(axis=0), 0.0)
-    places = _peaks(chosen, sigma, least=1 / float(window.sum()))
     if not len(places):
         return ()
     discs = np.stack([_disc(place, side, REACH * sigma) & window for place in places])
@@ -294,11 +306,9 @@ def _marks(
     taken = line[failed + 1 <= (1 - CONFIDENCE) * (count // 2 + 1)]
     k = _tail(count, coverage)
     ordered = np.sort(within, axis=0)
-    west, south, east, north = area.grid.bounds
     found = [
         Mark(
-            float(west + (places[at][1] + 0.5) / side * (east - west)),
-            float(south + (places[at][0] + 0.5) / side * (north - south)),
+            *_middle(places[at], area, side),
             float(np.median(within[:, at])),
             float(ordered[k - 1, at]),
             float(ordered[count - k, at]),
@@ -308,20 +318,44 @@ def _marks(
     return tuple(sorted(found, key=lambda mark: (-mark.share, mark.x, mark.y)))
 
 
-def _peaks(image: FloatArray, sigma: float, *, least: float) -> list[tuple[int, int]]:
-    """Rows and columns of the highest places within a blur of each, far enough apart for their discs."""
+def _middle(place: tuple[int, int], area: Area, side: int) -> tuple[float, float]:
+    """The x and y of the middle of the cell at a row and a column, in map units."""
+    west, south, east, north = area.grid.bounds
+    row, column = place
+    return (
+        float(west + (column + 0.5) / side * (east - west)),
+        float(south + (row + 0.5) / side * (north - south)),
+    )
+
+
+def _peaks(
+    image: FloatArray, sigma: float, *, least: float
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Rows and columns of the highest places within a blur of each, far enough apart for their discs.
+
+    And of those that lie outside the discs of all these, but too near for one of their own, if they
+    look as busy as a mark says.
+    """
     side = len(image)
     around = 2 * max(1, round(sigma * side)) + 1
     summits = np.argwhere((image >= maximum_filter(image, around)) & (image > least))
     order = np.argsort(-image[summits[:, 0], summits[:, 1]], kind="stable")
     kept: list[tuple[int, int]] = []
+    beside: list[tuple[int, int]] = []
+    reach = REACH * sigma * side
     for row, column in summits[order]:
-        near = 2 * REACH * sigma * side
-        if all(math.hypot(row - r, column - c) >= near for r, c in kept):
+        away = min((math.hypot(row - r, column - c) for r, c in kept), default=math.inf)
+        if away >= 2 * reach:
             kept.append((int(row), int(column)))
+        elif (
+            image[row, column] > TIMES * least
+            and away > reach
+            and all(math.hypot(row - r, column - c) > reach for r, c in beside)
+        ):
+            beside.append((int(row), int(column)))
         if len(kept) == MOST_MARKS:
             break
-    return kept
+    return kept, beside
 
 
 def _disc(place: tuple[int, int], side: int, reach: float) -> BoolArray:

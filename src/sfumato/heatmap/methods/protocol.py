@@ -74,6 +74,10 @@ class NoiseAwareMethod(MapMethod[U], Protocol[U]):
         """The estimate of each group inside the bounds, and what else is known of it."""
         return plain_maps(self, released, area, noise_scale=self.noise_scale(mechanism))
 
+    def outlines(self, released: U, mechanism: Any, area: Area) -> tuple[Tiles, ...]:
+        """The same maps without detail that no picture shows, for simulations of many of them."""
+        return tuple(one.tiles for one in self.maps(released, mechanism, area))
+
 
 def plain_maps(
     method: MapMethod[Any], released: Any, area: Area, *, noise_scale: Fraction
@@ -96,6 +100,17 @@ def maps_of(
     if make is None:
         return plain_maps(method, released, area, noise_scale=Fraction(0))
     found: tuple[MapEstimate, ...] = make(released, mechanism, area)
+    return found
+
+
+def outlines_of(
+    method: MapMethod[Any], released: Any, mechanism: Any, area: Area
+) -> tuple[Tiles, ...]:
+    """The maps of `maps_of` without detail that no picture shows."""
+    make = getattr(method, "outlines", None)
+    if make is None:
+        return tuple(one.tiles for one in maps_of(method, released, mechanism, area))
+    found: tuple[Tiles, ...] = make(released, mechanism, area)
     return found
 
 

@@ -12,7 +12,8 @@ from sfumato._types import IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import FINEST, CountsPosterior
+from sfumato.heatmap.inference.posterior import CountsPosterior
+from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.inference.tree_fit import reconstruct
 from sfumato.heatmap.methods.budget_split import DECAY, checked_decay, first_level, split_epsilon
 from sfumato.heatmap.methods.protocol import (
@@ -36,7 +37,8 @@ class Pyramid:
     T_q is every cell of the first level, T_i the quarters of S_{i-1}; S_i is the `width` cells of
     T_i with the largest noisy counts, in each group (a tie goes to the smaller code). Released are
     the counts of S_i alone. Noise is drawn for T_i only, which has the law of noise on every cell
-    (docs/proofs/lazy-noise.md).
+    (docs/proofs/lazy-noise.md). Cells outside the public bounds of the data are in no T_i: they hold
+    0 for all rows.
 
     Privacy: PureDP(sum of l1 / scale over the levels) for one user, whatever the number of groups
     that share the user's mass. Proof: docs/proofs/pyramid.md
@@ -113,8 +115,9 @@ class Pyramid:
         for level, scale in enumerate(self.scales, start=self.first_level):
             if level > self.first_level:
                 cells = Grid.children(cells).ravel()
+            cells = cells[values.can_hold(level, cells)]
             noisy = DiscreteLaplace(scale).sample(values.of_cells(level, cells), noise)
-            kept = _largest(noisy, groups, self.width)
+            kept = _largest(noisy, cells >> 2 * level, self.width)
             cells, noisy = cells[kept], noisy[kept]
             cells.setflags(write=False)
             noisy.setflags(write=False)
@@ -122,17 +125,13 @@ class Pyramid:
         return NoisyTree(groups, tuple(levels))
 
 
-def _largest(noisy: IntArray, groups: int, width: int) -> IntArray | slice:
-    """Where the `width` largest of each group are, in order; groups are equally long, one after another."""
-    each = noisy.size // groups
-    if each <= width:
-        return slice(None)
+def _largest(noisy: IntArray, groups: IntArray, width: int) -> IntArray:
+    """Where the `width` largest of each group are, in order; `groups` is whose each one is, in order."""
     # Stable, so that of equal values the earlier, with the smaller code, comes first. Negation is
     # safe: counts lie within 2**61.
-    order = np.argsort(-noisy.reshape(groups, each), axis=1, kind="stable")[:, :width]
-    return np.asarray(
-        (np.sort(order, axis=1) + each * np.arange(groups)[:, None]).ravel(), dtype=np.int64
-    )
+    order = np.lexsort((-noisy, groups))
+    rank = np.arange(noisy.size) - np.searchsorted(groups, groups)
+    return np.sort(order[rank < width])
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,18 +179,24 @@ class PyramidMethod(NoiseAwareMethod[NoisyTree]):
         if mechanism.first_level > FINEST:
             return plain
         return tuple(
-            replace(one, posterior=CountsPosterior(_noisy_counts(released, mechanism, group)))
+            replace(
+                one,
+                posterior=CountsPosterior(
+                    _noisy_counts(released, mechanism, group, area), area=area
+                ),
+            )
             for group, one in enumerate(plain)
         )
 
 
-def _noisy_counts(released: NoisyTree, pyramid: Pyramid, group: int) -> NoisyCounts:
+def _noisy_counts(released: NoisyTree, pyramid: Pyramid, group: int, area: Area) -> NoisyCounts:
     """The counts of one map in users, and for each cell of T_i outside S_i the least count of S_i."""
     levels, codes, values, scales, ceiling = [], [], [], [], []
     looked_at = np.arange(4**pyramid.first_level, dtype=np.int64)
     for one, scale in zip(released.levels, pyramid.scales, strict=True):
         if one.level > FINEST:
             break
+        looked_at = looked_at[area.touches(one.level, looked_at)]
         mine = one.codes >> 2 * one.level == group
         kept, counts = one.codes[mine] - (group << 2 * one.level), one.values[mine] / UNITS
         rest = np.setdiff1d(looked_at, kept, assume_unique=True)

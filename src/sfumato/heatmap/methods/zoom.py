@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -15,7 +15,8 @@ from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.bounded import inside_bounds
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import FINEST, CountsPosterior, rough_masses
+from sfumato.heatmap.inference.posterior import CountsPosterior, rough_masses
+from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.methods.protocol import (
     MapEstimate,
     NoiseAwareMethod,
@@ -31,6 +32,8 @@ from sfumato.spaces import MAX_LEVELS, Area, Grid
 # A budget is spent in so many equal parts: few enough for a table of noise each, and fine enough.
 PARTS = 64
 FIRST_LEVEL, FIRST_PARTS = 2, 16
+# So many levels below the counted cells the mean is smooth: pictures of it are as high with fewer.
+OUTLINE = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,11 +51,15 @@ class PricedLevel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ZoomTree:
-    """All counts in the order they were bought; noise of k parts has scale part_scale / k, in units."""
+    """All counts in the order they were bought; noise of k parts has scale part_scale / k, in units.
+
+    Outside the public `area` nothing was counted.
+    """
 
     groups: int
     part_scale: Fraction
     levels: tuple[PricedLevel, ...]
+    area: Area | None = None
 
     @property
     def together(self) -> NoisyCounts:
@@ -121,7 +128,8 @@ class Zoom:
     inherits the rest. Otherwise it *closes*: all it has left is spent once, on all its descendants
     some levels down, as many as make them hold `crowd` / epsilon users each; on itself if they
     would hold less. Estimates are made of the counts released so far, and of nothing else; no total
-    is known. `grid_levels` are those of the data, which may be finer than what is counted.
+    is known. Cells outside the public bounds of the data are not counted: they hold 0 for all rows.
+    `grid_levels` are those of the data, which may be finer than what is counted.
 
     Privacy: PureDP(PARTS l1 / part_scale): no path from the root pays more than PARTS parts, which
     is asserted before noise is drawn. Proof: docs/proofs/zoom.md
@@ -199,6 +207,7 @@ class Zoom:
             )
         level = self.first_level
         cells = np.arange(values.groups << 2 * level, dtype=np.int64)
+        cells = cells[values.can_hold(level, cells)]
         first = PARTS if level == self.levels else FIRST_PARTS
         purse = _Budget(self, values, noise)
         left = purse.count(level, cells, np.full(cells.size, PARTS), np.full(cells.size, first))
@@ -208,8 +217,13 @@ class Zoom:
             splits = (2 * price <= left) & (level < self.levels)
             self._close(purse, level, cells[~splits], left[~splits], masses[~splits])
             quarters = Grid.children(cells[splits]).ravel()
+            inside = values.can_hold(level + 1, quarters)
+            quarters = quarters[inside]
             left = purse.count(
-                level + 1, quarters, np.repeat(left[splits], 4), np.repeat(price[splits], 4)
+                level + 1,
+                quarters,
+                np.repeat(left[splits], 4)[inside],
+                np.repeat(price[splits], 4)[inside],
             )
             level, cells = level + 1, quarters
         return purse.tree
@@ -217,7 +231,8 @@ class Zoom:
     def masses(self, seen: ZoomTree, level: int, cells: IntArray) -> FloatArray:
         """The estimates, in users, on which all decisions rest: made of released counts alone."""
         # No number would be an estimate: what is not a number is nobody.
-        return np.nan_to_num(rough_masses(seen.together, level, cells), nan=0.0, posinf=1e12)
+        found = rough_masses(seen.together, level, cells, seen.area)
+        return np.nan_to_num(found, nan=0.0, posinf=1e12)
 
     def prices(self, masses: FloatArray) -> IntArray:
         """The parts that make the noise of a quarter at most mass / worth; more than PARTS where none do."""
@@ -237,9 +252,10 @@ class Zoom:
         for depth in np.unique(depths).tolist():
             here = depths == depth
             many = 1 << 2 * depth
-            inside = (cells[here][:, None] * many + np.arange(many)).ravel()
-            rest = np.repeat(left[here], many)
-            purse.count(level + depth, inside, rest, rest)
+            below = (cells[here][:, None] * many + np.arange(many)).ravel()
+            inside = purse.values.can_hold(level + depth, below)
+            rest = np.repeat(left[here], many)[inside]
+            purse.count(level + depth, below[inside], rest, rest)
 
 
 @lru_cache(maxsize=16 * PARTS)
@@ -251,8 +267,8 @@ class _Budget:
     """Counts cells for parts of their budget, and keeps what was released; refuses what a cell cannot pay."""
 
     def __init__(self, zoom: Zoom, values: CellSums, noise: Noise) -> None:
-        self._zoom, self._values, self._noise = zoom, values, noise
-        self.tree = ZoomTree(values.groups, zoom.part_scale, ())
+        self._zoom, self.values, self._noise = zoom, values, noise
+        self.tree = ZoomTree(values.groups, zoom.part_scale, (), values.area)
 
     def count(self, level: int, cells: IntArray, left: IntArray, parts: IntArray) -> IntArray:
         """Buy noisy counts, if there is any cell to count; what each cell has left after it."""
@@ -264,7 +280,7 @@ class _Budget:
             )
         noisy = np.zeros(cells.size, dtype=np.int64)
         grown = (*self.tree.levels, PricedLevel(level, cells, noisy, parts))
-        tree = ZoomTree(self.tree.groups, self.tree.part_scale, grown)
+        tree = replace(self.tree, levels=grown)
         if dearest_path(tree) > PARTS:
             raise SolverFailed(
                 "a path of zoom was to cost more than its budget; nothing was released"
@@ -276,7 +292,7 @@ class _Budget:
                 raise SolverFailed(
                     "noise of zoom was to be less than was paid for; nothing was released"
                 )
-            exact_counts = self._values.of_cells(level, cells[here])
+            exact_counts = self.values.of_cells(level, cells[here])
             noisy[here] = DiscreteLaplace(scale).sample(exact_counts, self._noise)
         for array in (cells, noisy, parts):
             array.setflags(write=False)
@@ -351,8 +367,24 @@ class ZoomMethod(NoiseAwareMethod[ZoomTree]):
         level = min(area.grid.levels, FINEST)
         found = []
         for group in range(released.groups):
-            one = CountsPosterior(released.counts(group), mean_is_map=True)
-            masses = inside_bounds(one.means(level), one.counts, area)
-            tiles = inside(dense_tiles(area.grid, level, masses), area)
+            one = CountsPosterior(released.counts(group), mean_is_map=True, area=area)
+            tiles = _mean_tiles(one, area, level)
+            if level < area.grid.levels:  # bounds that cut finer cells than these
+                tiles = inside(tiles, area)
             found.append(MapEstimate(tiles, one))
         return tuple(found)
+
+    def outlines(self, released: ZoomTree, mechanism: Zoom, area: Area) -> tuple[Tiles, ...]:
+        """The same means, laid out no finer than OUTLINE levels below the cells that were counted."""
+        del mechanism
+        found = []
+        for group in range(released.groups):
+            one = CountsPosterior(released.counts(group), mean_is_map=True, area=area)
+            level = min(area.grid.levels, FINEST, one.counts.finest + OUTLINE)
+            found.append(_mean_tiles(one, area, level))
+        return tuple(found)
+
+
+def _mean_tiles(posterior: CountsPosterior, area: Area, level: int) -> Tiles:
+    masses = inside_bounds(posterior.means(level), posterior.counts, area)
+    return dense_tiles(area.grid, level, masses)

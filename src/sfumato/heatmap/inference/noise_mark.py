@@ -1,0 +1,204 @@
+"""Where noise ends: the height that one map in twenty of nothing exceeds, and maps that have no more to show.
+
+All of it is made of public parameters and released values: it costs nothing.
+docs/explain/heatmap-uncertainty.md says in plain words what it means.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato._random import generator
+from sfumato._types import FloatArray, IntArray
+from sfumato.heatmap.analysis.blur import smooth_each, smooth_part
+from sfumato.heatmap.inference.bounded import hold_inside, last_counted, window
+from sfumato.heatmap.inference.map_posterior import MapPosterior
+from sfumato.heatmap.inference.uncertainty import SIGMA, TIMES
+from sfumato.heatmap.tiles import Tiles, inside
+from sfumato.privacy.accounting import Number
+from sfumato.records import CellSums
+from sfumato.spaces import Area
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from sfumato.heatmap.methods.protocol import MapMethod
+
+# Deviation of the blur that pictures have, in sides of the grid: about the thickness of a pencil on
+# the sheet.
+PICTURE_SIGMA = 0.01
+# Maps of nothing that a mark is read off. With 199, the tenth highest is exceeded by one more such
+# map with a chance of 10 in 200; for one simulation the rate is 5 % give or take 1.5.
+MAPS, HIGHER, MORE = 199, 10, 2
+EXCEEDED = HIGHER / (MAPS + 1)
+# Peaks are looked for on cells of at most this level: a blur of 1 % has no detail that is finer.
+FINEST_SEEN = 8
+# Of a map that knows how sure it is: so many draws say where it may be quiet, on cells of so fine a
+# level. The second lowest of 39 is the 5 % end of a band.
+FEW, LOWEST, COARSE = 39, 2, 6
+# Noise of simulations is drawn for about so many cells at once.
+LOT = 2**22
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseMark:
+    """Up to which height a map may show noise, and whether it shows anything else.
+
+    Attributes:
+        density: The height of the smoothed map below which it may be noise, in users on the whole
+            grid if it stood so high everywhere; a cell of level i has 4**-i of them.
+        empty: Whether the map cannot be told from one of nobody; None where that is not known: the
+            method could not be simulated, or the file is of before it was asked.
+
+    """
+
+    density: float
+    empty: bool | None = None
+
+    def share(self, level: int, users: float) -> float:
+        """The mark as a share of all mass in a cell of a level; infinite for a map that shows nothing."""
+        if self.empty or users <= 0:
+            return float("inf")
+        return self.density / 4.0**level / users
+
+    def following(self, area: Area, sharpened: Callable[[Tiles], Tiles]) -> NoiseMark:
+        """The mark of the same map when it follows a prior: as much higher as an even map becomes.
+
+        Noise and prior need not be highest at one place: fewer maps of nothing exceed it.
+        """
+        one = np.zeros(1, dtype=np.int64)
+        even = inside(Tiles(area.grid, one, one, np.ones(1)), area)
+        return replace(self, density=self.density * peak(sharpened(even), area) / peak(even, area))
+
+    def to_json(self) -> dict[str, Any]:
+        """Density, emptiness, and how many maps of nothing exceed the mark."""
+        return {"density": self.density, "empty": self.empty, "exceeded_by_nothing": EXCEEDED}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> NoiseMark:
+        """What `to_json` gave."""
+        density, empty = float(data["density"]), data["empty"]
+        if not (np.isfinite(density) and density >= 0) or type(empty) not in (bool, type(None)):
+            raise ValueError("its noise mark is none")
+        return cls(density, empty)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmptyMaps:
+    """Maps that a method makes of nobody at all: simulated with its own mechanism when first asked for."""
+
+    method: MapMethod[Any]
+    mechanism: Any
+    area: Area
+
+    def heights(self) -> tuple[FloatArray, FloatArray] | None:
+        """The peak and the total of each, rising; None for a method that cannot be simulated."""
+        # A method of somebody's own may do anything: then nothing is known.
+        with contextlib.suppress(Exception):
+            method: Any = self.method
+            try:
+                return _heights(method, self.mechanism, self.area)
+            except TypeError:  # it cannot be hashed
+                return _heights.__wrapped__(method, self.mechanism, self.area)
+        return None
+
+
+@lru_cache(maxsize=16)
+def _heights(method: Any, mechanism: Any, area: Area) -> tuple[FloatArray, FloatArray]:
+    from sfumato.heatmap.methods.protocol import outlines_of
+
+    none = np.zeros(0, dtype=np.int64)
+    noise = SimulatedNoise()
+    lot = max(1, min(MAPS, LOT >> 2 * area.grid.levels))
+    peaks, totals = np.empty(MAPS), np.empty(MAPS)
+    for first in range(0, MAPS, lot):
+        count = min(lot, MAPS - first)
+        released = mechanism.sample(CellSums(area.grid, none, none, count, area), noise)
+        for number, one in enumerate(outlines_of(method, released, mechanism, area), start=first):
+            peaks[number], totals[number] = peak(one, area), one.total
+    return np.sort(peaks), np.sort(totals)
+
+
+class SimulatedNoise:
+    """Noise for maps of nobody, the same each time: quick, and good for no release."""
+
+    distance: Fraction | None = None
+    known = True
+
+    def __init__(self) -> None:
+        self._rng = generator(0)
+
+    def laplace(self, scale: Number, size: int) -> IntArray:
+        """Laplace noise, rounded."""
+        return np.asarray(np.rint(self._rng.laplace(0.0, float(scale), size)), dtype=np.int64)
+
+    def gaussian(self, sigma: Number, size: int) -> IntArray:
+        """Gaussian noise, rounded."""
+        return np.asarray(np.rint(self._rng.normal(0.0, float(sigma), size)), dtype=np.int64)
+
+    def rounded_gaussian(self, sigma: Number, size: int) -> IntArray:
+        """The same."""
+        return self.gaussian(sigma, size)
+
+    def uniform(self, below: int, size: int) -> list[int]:
+        """Whole numbers below a bound."""
+        return [int(below * one) for one in self._rng.random(size)]
+
+
+def peak(tiles: Tiles, area: Area) -> float:
+    """The highest density of the smoothed map, in users on the whole grid."""
+    finest = max(COARSE, int(tiles.levels.max(initial=0)))  # within tiles there is no detail
+    return float(seen(tiles, area, min(area.grid.levels, FINEST_SEEN, finest)).max(initial=0.0))
+
+
+def seen(tiles: Tiles, area: Area, level: int) -> FloatArray:
+    """The smoothed map inside the bounds [row, column], as a picture shows it, in users on the whole grid."""
+    first_column, first_row, end_column, end_row = area.window(level)
+    cut = tiles.image(level)[first_row:end_row, first_column:end_column]
+    return smooth_part(cut, PICTURE_SIGMA, side=1 << level) * 4.0**level
+
+
+@lru_cache(maxsize=32)
+def noise_mark(
+    tiles: Tiles, area: Area, posterior: MapPosterior | None, nothing: EmptyMaps | None
+) -> NoiseMark | None:
+    """The mark of a map, and whether it is like one of nobody; None where nothing is known of either.
+
+    One map in twenty of nothing exceeds the mark anywhere. Of a map that knows how sure it is, 95 %
+    of what it shows at places that may have under half the average is below it as well.
+    """
+    found = None if nothing is None else nothing.heights()
+    doubtful = None if posterior is None else _doubtful(tiles, area, posterior)
+    if found is None:
+        return None if doubtful is None else NoiseMark(doubtful)
+    peaks, totals = found
+    mark = float(peaks[-HIGHER])
+    empty = peak(tiles, area) <= mark and tiles.total <= totals[-MORE]
+    return NoiseMark(max(mark, doubtful or 0.0), bool(empty))
+
+
+def _doubtful(tiles: Tiles, area: Area, posterior: MapPosterior) -> float:
+    """How high a map stands where there may be under half the average: 95 % of that mass is below it."""
+    level = min(area.grid.levels, COARSE)
+    here = window(area, level)
+    maps = posterior.maps(FEW, level)
+    leaves = np.arange(maps[0].size).reshape(maps[0].shape)
+    if posterior.counts is not None:
+        leaves = last_counted(posterior.counts, level)[area.grid.at_level(level).codes_of_image()]
+    held = hold_inside(maps.reshape(FEW, -1), leaves.ravel(), here.ravel()).reshape(maps.shape)
+    totals = held.sum(axis=(1, 2), keepdims=True)
+    shares = np.where(totals > 0, held / np.where(totals > 0, totals, 1.0), here / here.sum())
+    blurred = smooth_each(shares.astype(np.float32), SIGMA)
+    low = np.partition(blurred, LOWEST - 1, axis=0)[LOWEST - 1][here]
+    shown = seen(tiles, area, level).ravel()
+    doubtful = np.sort(shown[low <= 1 / (TIMES * here.sum())])
+    if not doubtful.size:
+        return 0.0
+    mass = np.cumsum(doubtful)
+    return float(doubtful[np.searchsorted(mass, 0.95 * mass[-1])])

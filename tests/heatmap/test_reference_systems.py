@@ -163,7 +163,7 @@ def test_a_column_of_text_is_refused_before_the_charge(tmp_path: Path) -> None:
         "epsilon": 1,
     }  # fmt: skip
     rows = pa.table({"user": ["ann"], "lon": [11.25], "lat": ["43,77"]})
-    with pytest.raises(InvalidInput, match=r"column 'lat' is text.*--text-coordinates.*charged"):
+    with pytest.raises(InvalidInput, match=r"column 'lat' is text.*`text_coordinates`.*charged"):
         release_heatmap(rows, **how)
     assert not ledger.statement().entries
     release_heatmap(rows, text_coordinates=True, **how)

@@ -177,7 +177,7 @@ def test_from_a_made_up_city_to_every_file() -> None:
     assert Path("again.png").read_bytes() == Path("map.png").read_bytes()
     spots = run("heatmap", "hotspots", "map.json", "-k", "3")
     assert spots.exit_code == 0
-    assert len(spots.stdout.splitlines()) == 3
+    assert len(spots.stdout.splitlines()) == 1 + 3
     assert Path("town.ledger").read_bytes() == paid
 
     rehearsed = run("heatmap", "rehearse", "town.parquet", "--public", *asked, "--out", "try.json")
@@ -276,6 +276,8 @@ def test_a_dry_run_reads_nothing_and_charges_nothing() -> None:
         "left": {"kind": "PureDP", "epsilon": "100000"},
         "area": [11.2, 43.74, 11.32, 43.81],
         "kind": "degrees",
+        "crs": "",
+        "metre": 0.0,
         "levels": 4,
         "ledger": "city.ledger",
     }

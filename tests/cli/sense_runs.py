@@ -100,6 +100,8 @@ def made(name: str, build: Callable[[], None]) -> None:
         _MADE[name] = listing()
     for path, data in _MADE[name].items():
         Path(path).write_bytes(data)
+        if path.endswith(".ledger"):
+            Ledger(path).move()  # the copy is the ledger here
 
 
 TOLD = ("--unit", "mass", "--per-source", "1")

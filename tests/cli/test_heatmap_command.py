@@ -632,7 +632,7 @@ def test_every_source_gives_the_same_places() -> None:
         ["rows.csv", "--engine", "polars"],
     ):
         gc.collect()  # a DuckDB file is closed with its connection; a command of its own would have ended
-        found = released(*source, "--overwrite")
+        found = released(*source, "--overwrite", "--other-table")
         assert_two_places(found)
         assert found.tiles.total == pytest.approx(PEOPLE, abs=1), source
 

@@ -369,7 +369,7 @@ def test_a_file_that_came_between_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
     assert result.exit_code == 8
     assert "its answers are kept: sfumato sense resume club.ledger" in result.stderr
     assert Path("said.json").read_text() == "mine"
-    assert "is not what was released" in refused(8, "resume", "club.ledger")
+    assert "is not what was released" in refused(8, "resume", "club.ledger", "--quiet")
     done("resume", "club.ledger", "--out", "other.json")
     assert json.loads(Path("other.json").read_text())["value"] == [1] * 4 + [0] * 4
 

@@ -41,8 +41,8 @@ def test_scenes_are_released_one_by_one(day: Day, rng: np.random.Generator) -> N
 
     def ask(scene: str) -> tuple[str, ...]:
         return ("heatmap", "release", f"{scene}.csv", "--user", "observer", "--x", "x", "--y", "y",
-                "--weight", "ms", "--weight-step", "1", "--weight-cap", "5000", "--image", f"{scene}.png",
-                "--levels", "4",
+                "--weight", "ms", "--weight-step", "1", "--weight-cap", "5000",
+                "--image", f"{scene}.png", "--levels", "4",
                 "--ledger", "gaze.ledger", "--epsilon", "1", "--method", "laplace", "--other-table",
                 "--over", f"{scene}.png", "--once", scene, "--out", f"{scene}-map.json",
                 "--out", f"{scene}-map.png", "--quiet")  # fmt: skip

@@ -1,5 +1,6 @@
 from .assignment import permuted_distance, twice_permuted_distance
 from .blocks import Blocks
+from .blocks_release import release_blocks, resume_blocks, write_blocks
 from .cut_distance import Distance, distance
 from .flipped_dyads import FlippedDyads
 from .limits import detectability, error_floor, estimation_rate, signals
@@ -12,7 +13,6 @@ from .pipeline import (
     simulate_network,
     write_network,
 )
-from .private_blocks import release_blocks, resume_blocks, write_blocks
 from .release import (
     TRACY_WIDOM,
     PrivateBlocks,

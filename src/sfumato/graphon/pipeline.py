@@ -11,12 +11,12 @@ import numpy as np
 from sfumato.errors import ExistsAlready, InvalidParameter
 from sfumato.files import write_table
 from sfumato.graphon.blocks import Blocks
+from sfumato.graphon.blocks_release import blocks_result
 from sfumato.graphon.cut_distance import distance
 from sfumato.graphon.inputs import BETWEEN, known_blocks, limits_case
 from sfumato.graphon.limits.bounds import attained_rate, error_floor, estimation_rate
 from sfumato.graphon.limits.thresholds import detectability, signals
 from sfumato.graphon.model import BlockGraphon
-from sfumato.graphon.private_blocks import blocks_result
 from sfumato.graphon.render import render_network
 from sfumato.graphon.results import (
     BlocksResult,

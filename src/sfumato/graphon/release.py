@@ -45,7 +45,7 @@ from sfumato.privacy import (
     guard,
 )
 from sfumato.privacy.ledger import Source
-from sfumato.privacy.runs import Run
+from sfumato.privacy.runs import Run, Unkept
 from sfumato.spaces import kmeans, leading_eigenvectors, numbered_by_first
 
 UNIT = "edge"
@@ -151,14 +151,10 @@ def private_blocks(
     whole_budget = PureDP(epsilon)
     flipping = FlippedDyads(whole_budget.epsilon * labels_share)
     rest = PureDP(whole_budget.epsilon - flipping.epsilon)
-    paying = _Unkept() if run is None else run
-    costs = [
-        cost
-        for number, (part, cost) in enumerate(
-            zip(PARTS, (PureDP(flipping.epsilon), rest), strict=True)
-        )
-        if not paying.made(ledger, part, number=number)
-    ]
+    paying = Unkept() if run is None else run
+    prices = (PureDP(flipping.epsilon), rest)
+    made = [paying.made(ledger, part, number=number) for number, part in enumerate(PARTS)]
+    costs = [cost for cost, done in zip(prices, made, strict=True) if not done]
     ledger.afford(*costs, bound=_one_edge(network.dyads))
     _fits(n)
     flipped, _ = paying.release(
@@ -370,26 +366,6 @@ def _counting(
     # A scale is rounded up to a double; what was meant is paid, so that the two parts make up
     # epsilon.
     return DiscreteLaplace.within(loss, bound), counts
-
-
-class _Unkept:
-    """Releases that nothing is kept of: their caller has them when they return."""
-
-    def made(self, *_: Any, **__: Any) -> bool:
-        return False
-
-    def release(
-        self,
-        ledger: Ledger,
-        mechanism: Any,
-        guarded: Callable[[], Any],
-        *,
-        part: str,
-        attach: Any = None,
-        **terms: Any,
-    ) -> tuple[Release[IntArray], None]:
-        del part, attach
-        return ledger.release(mechanism, guarded(), **terms), None
 
 
 def _reason(n: int, k: int | None, seen: int, *, flip: float, released: IntArray) -> str:

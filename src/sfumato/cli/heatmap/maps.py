@@ -11,6 +11,7 @@ from sfumato.cli import demo
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
 from sfumato.cli.heatmap import plan as heatmap_plan
+from sfumato.cli.heatmap import resume as heatmap_resume
 from sfumato.cli.heatmap.options import (
     ENGINE,
     H3,
@@ -62,7 +63,7 @@ from sfumato.cli.heatmap.options import (
     named_method,
     watching,
 )
-from sfumato.cli.resuming import ListOnly, OfEntry, Once, OtherOut, Paid, resumed
+from sfumato.cli.resuming import Once
 
 app = typer.Typer(
     help="Private heatmaps: rows of (user, place) in, a private map out.", no_args_is_help=True
@@ -190,44 +191,6 @@ def release(
     show(result.to_json(), as_text(result), json=json)
     if result.made_before:
         raise typer.Exit(MADE_BEFORE)
-
-
-@app.command()
-@sentences
-def resume(
-    ledger: Paid,
-    input: Annotated[  # noqa: A002 - the name users see
-        str, typer.Option(help="The rows, if they have moved since.", show_default=False)
-    ] = "",
-    connection: Connection = "",
-    out: OtherOut = None,
-    entry: OfEntry = None,
-    overwrite: Overwrite = False,
-    list_only: ListOnly = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Finish maps that were paid for and not delivered: after a signal, a crash, a full disk.
-
-    Counts that were drawn are taken from beside the ledger, others are drawn now: neither costs
-    anything. Parts that were asked for and not paid yet are charged. Files that are there and are
-    the same are left.
-    """
-    from sfumato.heatmap import resume_heatmap
-
-    with told_of_signals(), watching(quiet=quiet or json) as watch:
-        result = resume_heatmap(
-            ledger,
-            entry=entry,
-            source=input or None,
-            connection=connection or None,
-            outputs=out,
-            overwrite=overwrite,
-            list_only=list_only,
-            watch=watch,
-            warn=aloud,
-        )
-    resumed(result, list_only=list_only, json=json)
 
 
 @app.command()
@@ -418,5 +381,6 @@ def totals(
     show(result.to_json(), as_text(result), json=json)
 
 
+app.command("resume")(heatmap_resume.resume)
 app.command("plan")(heatmap_plan.plan)
 app.command("city")(demo.city)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sfumato._types import IntArray
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, Guarded, Ledger, Noise, PureDP
 from sfumato.privacy.accounting import Number, exact
-from sfumato.privacy.runs import Run
+from sfumato.privacy.runs import Run, Unkept
 from sfumato.records import CellSums
 from sfumato.spaces import Area, Bounds, Grid, part_of
 
@@ -95,22 +95,21 @@ def find_area(
         BudgetExceeded: The ledger has not enough left.
 
     """
-    box = outer.bounds
+    box, paying = outer.bounds, Unkept() if run is None else run
     for number, share in enumerate(area_prices(epsilon)):
         area = Area(Grid(LEVEL, box), box, outer.kind)
         mechanism = PrivateBounds(DiscreteLaplace(2 * UNITS / share.epsilon).scale)
         note = f"bounds, round {number + 1} of {ROUNDS}"
-        terms: dict[str, Any] = {
-            "pay": share,
-            "note": note,
-            "team": team,
-            "other_table": other_table,
-        }
-        if run is None:
-            paid = ledger.release(mechanism, sums(area), **terms)
-        else:
-            part = BOUNDS_PARTS[number]
-            paid, _ = run.release(ledger, mechanism, partial(sums, area), part=part, **terms)
+        paid, _ = paying.release(
+            ledger,
+            mechanism,
+            partial(sums, area),
+            part=BOUNDS_PARTS[number],
+            pay=share,
+            note=note,
+            team=team,
+            other_table=other_table,
+        )
         box = _above(paid.value, float(mechanism.scale), area.grid)
     return part_of(outer, box, outer.grid.levels)
 

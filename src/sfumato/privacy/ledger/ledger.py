@@ -156,10 +156,9 @@ class Ledger:
         is then what is charged and promised instead of its cost, which must not be more.
 
         Order: check the relation, the unit, whose trust it is and the source; compute the cost;
-        check the clock and the table, write down what is asked, append the entry and wait for the
-        disk; open the data; sample; write the values beside the ledger and wait for the disk. A
-        refusal comes before anything is read. A crash after the charge leaves it standing, and
-        `redraw` or `recover` finish it.
+        check clock and table, write down what is asked, append the entry, wait for the disk; open
+        the data; sample; write the values beside the ledger, wait for the disk. A refusal comes
+        before anything is read. A crash after the charge leaves it standing, for `redraw`, `recover`.
 
         Args:
             mechanism: What draws.
@@ -169,11 +168,10 @@ class Ledger:
             note: A line for the ledger.
             team: Whose sub-budget pays, in a ledger with teams.
             request: What was asked for, as JSON without passwords. The values are then kept beside
-                the ledger until `delivered`. What an object says under "delivery" is no part of
-                what makes it the same request.
+                the ledger until `delivered`. What is under "delivery" may differ in the same one.
             once: A key under which this request is released once.
             other_table: Whether another table than before holds the same people.
-            attach: Makes something of what was drawn that is kept with it, as JSON: a seal.
+            attach: Makes JSON of what was drawn, to be kept with it: a seal.
 
         Returns:
             What was drawn, with the promise and the entry that paid.
@@ -183,7 +181,6 @@ class Ledger:
             LedgerMismatch: The ledger makes no promise about this data; nothing was charged.
             LedgerClosed: It pays for nothing any more.
             ReleasedAlready: The key was used for this request; nothing was charged again.
-
         """
         source = SystemNoise() if noise is None else noise
         if not note.isprintable():

@@ -2,12 +2,14 @@ from .kept import KeptRun, kept_runs, ledger_files
 from .results import ResumeResult, render_resumed
 from .resume import resume_runs
 from .run import Request, Run
+from .unkept import Unkept
 
 __all__ = [
     "KeptRun",
     "Request",
     "ResumeResult",
     "Run",
+    "Unkept",
     "kept_runs",
     "ledger_files",
     "render_resumed",

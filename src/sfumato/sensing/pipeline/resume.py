@@ -21,7 +21,7 @@ from sfumato.sensing.pipeline.release import (
     planned_noise,
 )
 from sfumato.sensing.pipeline.requests import READINGS, ReadingsRequest
-from sfumato.sensing.pipeline.whisper import WHISPER, finish_whisper
+from sfumato.sensing.pipeline.whisper_release import WHISPER, finish_whisper
 from sfumato.sensing.release.keys import Device
 from sfumato.sensing.results.release import ReleaseResult
 from sfumato.sensing.whisper.answers import WhisperAnswers

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from experiments.heatmaps.calibration import UNIT, rehearsed
-from experiments.heatmaps.how_far_places import Sampled, testing, tuning
+from experiments.heatmaps.how_far_places import PEOPLE, Sampled, held_out, tuning
 from experiments.heatmaps.protocol import DATA, generator
 from scipy.optimize import linprog
 
@@ -270,7 +270,8 @@ def main(argv: list[str] | None = None) -> None:
     if given.rows is not None:
         rows = read_rows(given.rows)
     else:
-        places = (tuning if given.fit else testing)(given.data)
+        people = 500 if given.quick else PEOPLE
+        places = (tuning if given.fit else held_out)(given.data, people=people)
         users, epsilons = (USERS[:1], EPSILONS[1:2]) if given.quick else (USERS, EPSILONS)
         few = places[:3] if given.quick else places
         rows = list(simulated(few, users, epsilons, 1 if given.quick else given.samples))

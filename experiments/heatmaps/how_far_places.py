@@ -71,29 +71,29 @@ class Sampled:
         return sample_sums(place, users, grid, rng=rng)
 
 
-def tuning(data: Path) -> list[Sampled]:
+def tuning(data: Path, *, people: int = PEOPLE) -> list[Sampled]:
     """Gowalla, brightkite, homes, cells outside the Americas, and made-up towns, streets and gaze."""
-    made_up = _made_up(9)
+    made_up = _made_up(9, people)
     if not data.is_dir():
         return made_up
     cells = [Sampled("cells", one) for one in outer_cells(data, 200)[:8]]
-    tweets = Sampled("histogram", histogram(data, "TWITTER", PEOPLE))
+    tweets = Sampled("histogram", histogram(data, "TWITTER", people))
     return [*_files(data, TUNING), *cells, tweets, *made_up]
 
 
-def testing(data: Path) -> list[Sampled]:
+def held_out(data: Path, *, people: int = PEOPLE) -> list[Sampled]:
     """Foursquare, Geolife, gaze on pictures, cabs of Beijing: none of it was tuned on."""
     if not data.is_dir():
-        return _made_up(18)[9:]
+        return _made_up(18, people)[9:]
     gaze = data / "gaze_scene_fixations.parquet"
     scenes = [Sampled("gaze", scene(gaze, image)) for image in SCENES]
-    cabs = histogram(data, "BEIJING-CABS-S", PEOPLE)
+    cabs = histogram(data, "BEIJING-CABS-S", people)
     return [*_files(data, TESTING), *scenes, *(Sampled("cabs", one) for one in quarters(cabs, 2))]
 
 
-def _made_up(count: int) -> list[Sampled]:
+def _made_up(count: int, people: int) -> list[Sampled]:
     """Towns, streets and gaze, each a family."""
-    places = synthetic_places(count, people=PEOPLE, chance=chance)
+    places = synthetic_places(count, people=people, chance=chance)
     return [Sampled(f"made-up {one.name.split()[0]}", one) for one in places]
 
 

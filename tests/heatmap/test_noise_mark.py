@@ -83,7 +83,7 @@ COUNT = 200
 def test_one_map_of_nothing_in_twenty_exceeds_its_mark(
     method: str, area: Area, epsilon: Any, key: bytes
 ) -> None:
-    """The 199 simulated maps of a mark leave it a rate of its own, beta distributed with 10 and 190.
+    """The 99 simulated maps of a mark leave it a rate of its own, beta distributed with 5 and 95.
 
     So do they of 12 in 200 for being called empty. The rivals are a mark that every second map
     exceeds, and one that every 200th does; the old one is below.
@@ -96,7 +96,7 @@ def test_one_map_of_nothing_in_twenty_exceeds_its_mark(
     mark = heights[0][-HIGHER]
     above = sum(peak(one.tiles, area) > mark for one in maps)
     full = sum(peak(one.tiles, area) > mark or one.tiles.total > heights[1][-MORE] for one in maps)
-    law, called = stats.betabinom(COUNT, 10, 190), stats.betabinom(COUNT, 12, 188)
+    law, called = stats.betabinom(COUNT, 5, 95), stats.betabinom(COUNT, 6, 94)
     assert law.sf(above - 1) > 1e-6, f"{above} of {COUNT} exceed a mark that one in twenty may"
     assert called.sf(full - 1) > 1e-6, f"{full} of {COUNT} are not called empty"
     assert stats.binom.cdf(above, COUNT, 0.5) < 1e-6, "every second map may exceed it"

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 # Deviation of the blur that pictures have, in sides of the grid: about the thickness of a pencil on
 # the sheet.
 PICTURE_SIGMA = 0.01
-# Maps of nothing that a mark is read off. With 199, the tenth highest is exceeded by one more such
-# map with a chance of 10 in 200; for one simulation the rate is 5 % give or take 1.5.
-MAPS, HIGHER, MORE = 199, 10, 2
+# Maps of nothing that a mark is read off. With 99, the fifth highest is exceeded by one more such
+# map with a chance of 5 in 100; for one simulation the rate is 5 % give or take 2.2.
+MAPS, HIGHER, MORE = 99, 5, 1
 EXCEEDED = HIGHER / (MAPS + 1)
 # Peaks are looked for on cells of at most this level: a blur of 1 % has no detail that is finer.
 FINEST_SEEN = 8

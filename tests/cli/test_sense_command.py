@@ -347,6 +347,7 @@ def test_a_release_is_paid_for_and_written_twice() -> None:
         "statement": str(snapshot.guarantee),
         "sealed": False,
         "ledgers": ["hall.ledger"],
+        "made_before": False,
     }
     assert "read jointly by 4 sensors (set " in told["statement"]
     assert "computational" not in told["statement"]

@@ -24,7 +24,7 @@ def alone(ledger: Ledger, run: str) -> Iterator[None]:
     path = _file(ledger, run)
     while True:
         store.made_folder(ledger.path.resolve())
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever held it takes the file away at the end: then this one locks nothing.
@@ -72,7 +72,7 @@ def tidy(ledger: Ledger) -> None:
         return
     for path in store.folder_of(ledger.path.resolve()).glob("run-*.lock"):
         with suppress(OSError):
-            handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
                 # Held while the file goes: whoever comes now finds that it locks nothing.
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

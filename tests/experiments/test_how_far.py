@@ -19,6 +19,8 @@ from experiments.heatmaps.how_far import (
     write_rows,
 )
 
+from sfumato.heatmap.inference import STRENGTHS
+
 RIGHT = Row(
     "town", "town 0", 200, 1.0, 0, 198.0,
     0.04, 0.03, 0.036, 0.05, 0.7, 0.68, 0.75, 0.8, 0.9, 0.85, 0.92, 0.96, 0.05, 1.2,
@@ -52,7 +54,7 @@ def test_a_line_of_quantiles_is_found(rng: np.random.Generator) -> None:
     at = rng.uniform(0.7, 5.3, 2000)
     steps = 0.5 * at + rng.normal(size=at.size)
     line = quantile_line(at, steps, np.ones(at.size), 0.9)
-    np.testing.assert_allclose(line, 0.5 * np.array(how_far.STRENGTHS) + 1.28, atol=0.35)
+    assert line == pytest.approx([0.5 * one + 1.28 for one in STRENGTHS], abs=0.35)
 
 
 @pytest.mark.unit

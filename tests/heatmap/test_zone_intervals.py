@@ -148,7 +148,7 @@ def test_bounds_hold_where_a_border_runs_between_all_people_and_the_rest_of_thei
     """A street of venues in one column of cells, just outside a border: no prior would expect it."""
     rows = rng.integers(0, 32, USERS)
     place = Place(
-        "street", np.arange(USERS), np.full(USERS, 16.8 * CELL), (rows + 0.5) * CELL,
+        "street", np.arange(USERS), np.full(USERS, 16.8 * CELL), CELL * (rows + 0.5).astype(np.float64),
         np.ones(USERS, dtype=np.int64),
     )  # fmt: skip
     sums = sample_sums(place, USERS, UNIT.grid, rng=rng)

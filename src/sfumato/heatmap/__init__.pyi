@@ -2,7 +2,7 @@ from .analysis.blur import smooth
 from .analysis.forecasts import forecast
 from .analysis.metrics import compare
 from .analysis.replay import replay_release
-from .analysis.zones import read_zones
+from .analysis.zone_shapes import read_zones
 from .areas import public_area
 from .benchmark.synthetic_city import check_ins
 from .charging import price, release_sums

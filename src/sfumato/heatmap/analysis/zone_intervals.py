@@ -87,7 +87,7 @@ class _Cells:
         owner = known.owner.ravel()
         here = window(release.area, level)
         masses, places = (
-            np.bincount(owner, _pooled(values, known.level).ravel())
+            np.asarray(np.bincount(owner, _pooled(values, known.level).ravel()), dtype=np.float64)
             for values in (image * here, here.astype(np.float64))
         )
         return cls(known, image, masses, places, ~window(release.area, known.level))
@@ -163,7 +163,7 @@ class _Cells:
         """Which cells touch one of some cells, if only at a corner; outside the bounds counts as `edge`."""
         picture = np.where(self.outside, edge, some[self.known.owner])
         around = np.pad(picture, 1, constant_values=edge)
-        near = binary_dilation(around, np.ones((3, 3)))[1:-1, 1:-1]
+        near = binary_dilation(around, np.ones((3, 3), dtype=np.bool_))[1:-1, 1:-1]
         return np.asarray(
             np.bincount(self.known.owner.ravel(), near.ravel(), minlength=some.size) > 0
         )

@@ -51,15 +51,16 @@ from sfumato.privacy import (
     guard,
 )
 from sfumato.privacy.ledger import guarded as guarded_module
-from sfumato.records import CellSums, Columns, guard_sums
+from sfumato.records import CellSums, Columns, guard_sums, open_table
 from sfumato.spaces import Area, Grid
 
 pytestmark = pytest.mark.statistical
 
 MANY, FEW = 3_000, 1_000
 """Runs: where one call gives many, and where each takes a millisecond or several."""
-MAKING, FINDING = (
-    import_module("sfumato.heatmap.pipeline"),
+CHARGING, MAKING, FINDING = (
+    import_module("sfumato.heatmap.charging"),
+    import_module("sfumato.heatmap.release_plan"),
     import_module("sfumato.heatmap.methods.private_bounds"),
 )
 """The modules: their names in the package are those of functions."""
@@ -186,7 +187,7 @@ def sums_released(
         ledger = Ledger.rehearsal(price(method, epsilon, AREA, groups=groups))
         held = guard_sums(sums_of(units, groups), source=REHEARSAL)
         names = [str(number) for number in range(groups)]
-        made: tuple[HeatmapRelease, ...] = MAKING.release_sums(
+        made: tuple[HeatmapRelease, ...] = CHARGING.release_sums(
             held, AREA, ledger=ledger, epsilon=epsilon, method=method, groups=names, noise=noise
         )
         return made
@@ -239,22 +240,23 @@ TABLES = Pair(
 @pytest.fixture
 def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading a table takes a tenth of a second and is the same every time: each is read and summed once."""
-    true_open, true_sum = MAKING.open_table, MAKING.sum_cells
+    true_sum = MAKING.sum_cells
 
     @cache
     def summed(rows: Any, columns: Columns, area: Area, source: str, unit: str, groups: Any) -> Any:
         table = pa.table(
             {name: [row[at] for row in rows] for at, name in enumerate(("user", "x", "y", "day"))}
         )
-        opened = true_open(table, columns=columns)
+        opened = open_table(table, columns=columns)
         return true_sum(opened, columns, area, source=source, unit=unit, groups=groups)
 
     def sum_cells(
-        rows: Any, columns: Any, area: Any, *, source: str, unit: str, groups: Any
+        rows: Any, columns: Any, area: Any, *, source: str, unit: str, groups: Any, identity: Any
     ) -> Any:
+        assert identity is None
         return summed(rows, columns, area, source, unit, None if groups is None else tuple(groups))
 
-    monkeypatch.setattr(MAKING, "open_table", lambda source, **_: source)
+    monkeypatch.setattr(MAKING, "open_rows", lambda rows: rows.source)
     monkeypatch.setattr(MAKING, "sum_cells", sum_cells)
 
 

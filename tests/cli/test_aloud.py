@@ -37,13 +37,13 @@ ANOTHER_THING = {
 OTHERS = """
     against audits average band between bits blur bound bounds bounds_file budget by calibration
     cells certify cities claim columns command communities confidence config connection count
-    coverage curves data delimiter details device diffusion_time dry_run edges end engine
+    coverage crs curves data delimiter details device diffusion_time dry_run edges end engine entry
     estimator fail_below family fit graph grid h3_resolution image inputs install_completion json
-    k key kind labels largest_part last layout ledger length levels line mass masses matrix method
-    methods metric model most mouth_to_mouth n name neighbors nodes normalize note on operator
+    k key kind labels largest_part last layout ledger length levels line list_only mass masses matrix method
+    methods metric model most mouth_to_mouth n name neighbors nodes normalize note on once operator
     operator_option out outer outputs over pair pairs period places plane plot proximity quick
     quiet radius rate readings relation report runs samples seed sensors show_completion sigma
-    site some source sources space specification speed start step strength swapped time time_zone
+    site some source sources space specification speed start step strength swapped text_coordinates time time_zone
     title top trials unit upper user users values version want weight weight_cap weight_step width
     windows without_suspects x y
 """
@@ -194,9 +194,10 @@ def test_a_table_is_never_rehearsed_by_a_default() -> None:
 def test_a_word_that_means_something_else_may_be_set(path: str) -> None:
     *table, key = path.split()
     Path("sfumato.toml").write_text(f"[{'.'.join(table)}]\n{key} = 0.5\n")
-    assert run("ledger", "show", "a.ledger").stderr.startswith(
-        "sfumato: there is no ledger at a.ledger"
-    )
+    *announced, told = run("ledger", "show", "a.ledger").stderr.splitlines()
+    assert told.startswith("sfumato: there is no ledger at a.ledger")
+    used = [f"sfumato: sfumato.toml sets {'.'.join(table)}.{key}"]
+    assert announced == (used if table == ["ledger", "show"] else [])
 
 
 # a file that is used

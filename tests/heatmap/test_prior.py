@@ -322,7 +322,7 @@ def test_a_sharpened_map_says_so_and_promises_what_it_did(tmp_path: Path) -> Non
     )
     assert found.tiles.total == pytest.approx(plain.tiles.total, rel=ROUNDING)
     before, after = plain.to_json(), found.to_json()
-    assert {name for name in before if before[name] != after[name]} == {"tiles", "prior"}
+    assert {name for name in before if before[name] != after[name]} == {"tiles", "prior", "noise"}
     assert after["prior"]["statement"] == said
     assert tags(found)["prior"] == said
     assert (

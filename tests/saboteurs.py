@@ -529,7 +529,7 @@ SABOTEURS: dict[str, Saboteur] = {
     "an entry that nobody read back": Saboteur(
         ledgers.entry_not_read_back,
         "tests/privacy/test_ledger_written.py::test_a_cost_of_too_many_digits_is_refused_and_the_ledger_stays_whole",
-        "DID NOT RAISE InvalidParameter",
+        "not a ledger entry",
     ),
     "drafts of a ledger that a signal leaves behind": Saboteur(
         ledgers.drafts_nobody_noted,

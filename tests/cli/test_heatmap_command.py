@@ -619,7 +619,7 @@ def test_every_source_gives_the_same_places() -> None:
         ["rows.csv", "--engine", "polars"],
     ):
         gc.collect()  # a DuckDB file is closed with its connection; a command of its own would have ended
-        found = released(*source, "--overwrite")
+        found = released(*source, "--overwrite", "--other-table")
         assert_two_places(found)
         assert found.tiles.total == pytest.approx(PEOPLE, abs=1), source
 
@@ -701,9 +701,9 @@ def test_a_spent_ledger_refuses_before_anything_is_read() -> None:
     Ledger.create("small.ledger", PureDP(1), unit="user", source="city")
     small = ["--ledger", "small.ledger"]
     assert run(*words("rows.parquet", *small, "--out", "map.json")).exit_code == 0
-    message = refused(3, *words("nowhere.parquet", *small, epsilon="1/2"), "--out", "map.png")
+    message = refused(3, *words("nowhere/rows.parquet", *small, epsilon="1/2"), "--out", "map.png")
     assert message == "asked epsilon 0.5, 0 left in small.ledger; nothing was released"
-    private = words("nowhere.parquet", *small, "--outer", "10,43,12,45", area="private")
+    private = words("nowhere/rows.parquet", *small, "--outer", "10,43,12,45", area="private")
     assert "0 left in small.ledger" in refused(3, *private, "--out", "map.png")
 
 

@@ -106,9 +106,9 @@ def ledger(name: str) -> Path:
 
 
 def timeless(found: Any) -> Any:
-    """JSON without what two ledgers never share: their names, the time of an entry and its hash."""
+    """JSON without what two ledgers never share: names, where rows were, the time of an entry and its hash."""
     if isinstance(found, dict):
-        own = {"time", "hash", "ledger", "previous", "written"}
+        own = {"time", "hash", "ledger", "previous", "written", "request"}
         return {key: timeless(value) for key, value in found.items() if key not in own}
     return [timeless(one) for one in found] if isinstance(found, list) else found
 

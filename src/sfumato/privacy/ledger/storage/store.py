@@ -191,12 +191,13 @@ def forget(path: Path) -> None:
 
 
 def request_hash(request: Any) -> str:
-    """The SHA-256 of a request, however its keys are ordered, but for what it says under "delivery".
+    """The SHA-256 of a request, however its keys are ordered, but for what is no part of what is asked.
 
-    Where and how values are written is made of them at no cost: it may change, they are the same.
+    Under "delivery" is where and how values are written, at no cost; under "run" which attempt it
+    is.
     """
     if isinstance(request, dict):
-        request = {key: value for key, value in request.items() if key != "delivery"}
+        request = {key: one for key, one in request.items() if key not in ("delivery", "run")}
     return hashlib.sha256(canonical(request).encode()).hexdigest()
 
 

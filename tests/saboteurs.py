@@ -210,7 +210,7 @@ def _pyramid_follows_exact_counts() -> None:
             cells = Grid.children(cells).ravel() if levels else cells
             counts = values.of_cells(level, cells)
             noisy = DiscreteLaplace(scale).sample(counts, noise)
-            kept = pyramid._largest(counts, values.groups, self.width)
+            kept = pyramid._largest(counts, cells >> 2 * level, self.width)
             cells, noisy = cells[kept], noisy[kept]
             levels.append(NoisyLevel(level, cells, noisy))
         return NoisyTree(values.groups, tuple(levels))
@@ -293,16 +293,36 @@ def _numbers_as_they_are_written() -> None:
         plant(module, "plain_number", str)
 
 
+def _tamper_with_maps(tamper: Any) -> None:
+    """Have `tamper(guarded, area, make)` make maps: of sums, and from the front door."""
+    from importlib import import_module
+
+    charging = import_module("sfumato.heatmap.charging")
+    plan = import_module("sfumato.heatmap.release_plan")
+    true_release, true_sum, true_maps = charging.release_sums, plan.sum_cells, plan.maps_of_receipt
+    last: list[Any] = []
+
+    def released(guarded: Any, area: Any, **rest: Any) -> Any:
+        return tamper(guarded, area, lambda where: true_release(guarded, where, **rest))
+
+    def summed(*values: Any, **named: Any) -> Any:
+        last[:] = [true_sum(*values, **named)]
+        return last[0]
+
+    def made(receipt: Any, area: Any, **rest: Any) -> Any:
+        return tamper(last[0], area, lambda where: true_maps(receipt, where, **rest))
+
+    plant(charging, "release_sums", released)
+    plant(plan, "sum_cells", summed)
+    plant(plan, "maps_of_receipt", made)
+
+
 def _bounds_from_the_data() -> None:
     from dataclasses import replace
-    from importlib import import_module
 
     from sfumato.privacy.ledger.guarded import open_for_release
 
-    module = import_module("sfumato.heatmap.pipeline")  # its name in the package is the function's
-    true = module.release_sums
-
-    def fitted(guarded: Any, area: Any, **rest: Any) -> Any:
+    def fitted(guarded: Any, area: Any, make: Any) -> Any:
         grid, codes = area.grid, open_for_release(guarded).codes
         if codes.size:
             columns, rows = grid.decode(codes % grid.size)
@@ -315,26 +335,22 @@ def _bounds_from_the_data() -> None:
                 min(high_y, float(y[rows.max() + 1])),
             )
             area = replace(area, bounds=box)
-        return true(guarded, area, **rest)
+        return make(area)
 
-    plant(module, "release_sums", fitted)
+    _tamper_with_maps(fitted)
 
 
 def _title_with_the_number_of_users() -> None:
     from dataclasses import replace
-    from importlib import import_module
 
     from sfumato.privacy import UNITS
     from sfumato.privacy.ledger.guarded import open_for_release
 
-    module = import_module("sfumato.heatmap.pipeline")
-    true = module.release_sums
-
-    def telling(guarded: Any, area: Any, **rest: Any) -> Any:
+    def telling(guarded: Any, area: Any, make: Any) -> Any:
         users = round(open_for_release(guarded).units.sum() / UNITS)
-        return tuple(replace(one, title=f"{users} users") for one in true(guarded, area, **rest))
+        return tuple(replace(one, title=f"{users} users") for one in make(area))
 
-    plant(module, "release_sums", telling)
+    _tamper_with_maps(telling)
 
 
 def _reconstruct_with_a_sign_wrong() -> None:

@@ -23,6 +23,7 @@ from typer.testing import CliRunner, Result
 from sfumato.cli.main import app
 from sfumato.heatmap import HeatmapRelease, read_heatmap
 from sfumato.heatmap.export import SUFFIXES, picture, tables
+from sfumato.heatmap.render_error import error_lines
 from sfumato.privacy import Ledger, PureDP, ReplaceUser
 from sfumato.privacy.ledger.storage import book as ledger_file
 from sfumato.privacy.ledger.storage import disk
@@ -147,7 +148,10 @@ def test_from_a_made_up_city_to_every_file() -> None:
         *(word for out in outs for word in ("--out", out)),
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    assert result.stdout == f"{STATEMENT}\nleft in town.ledger: epsilon 0.5\n"
+    promised, left, *off = result.stdout.splitlines()
+    assert (promised, left) == (STATEMENT, "left in town.ledger: epsilon 0.5")
+    assert off == list(error_lines(read_heatmap("map.json").error()))
+    assert off[0].startswith("on average mass is ")
     assert result.stderr.splitlines() == [
         "area of 9.63 x 7.78 km around 43.78N 11.26E, cells of 301 x 324 m",
         "counting town.parquet with duckdb",
@@ -185,7 +189,8 @@ def test_from_a_made_up_city_to_every_file() -> None:
     assert rehearsed.stderr.splitlines()[0] == "rehearsing on town.parquet"
     assert [re.split(r" [0-9]|,", line)[0] for line in rehearsed.stdout.splitlines()] == [
         "seen through a blur of", "similarity", "divergence (kl)", "earth mover's distance", "on average",
-        "cell by cell",
+        "cell by cell", "what the map says of itself", "  on average mass is", "  similarity",
+        "  certified whatever the truth is",
     ]  # fmt: skip
     assert read_heatmap("try.json").statement.startswith(
         "REHEARSAL on public data, protects nobody"
@@ -200,7 +205,7 @@ def test_a_release_in_json() -> None:
     found = json.loads(result.stdout)
     assert list(found) == [
         "statement", "method", "parameters", "entry", "left", "area", "written", "ledger", "cost",
-        "noise",
+        "made_before", "errors", "noise",
     ]  # fmt: skip
     (entry,) = Ledger("city.ledger").statement().entries
     assert found["entry"] == entry.to_json()

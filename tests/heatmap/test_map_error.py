@@ -74,6 +74,10 @@ def test_units_people_use() -> None:
     assert error_lines(sides)[0] == (
         "on average mass is 0.021 of the map's side off (90%: 0.015 to 0.03)"
     )
+    tiny = replace(sides, emd=ErrorInterval(0.000034, 0, 0.0001))
+    assert error_lines(tiny)[0] == (
+        "on average mass is 0.000034 of the map's side off (90%: 0 to 0.0001)"
+    )
     assert errors_line([METRES, far]) == (
         "on average mass is 0.21 to 12 km off, by map; each has its interval in its file"
     )

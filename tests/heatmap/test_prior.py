@@ -335,11 +335,12 @@ def test_a_sharpened_map_says_so_and_promises_what_it_did(tmp_path: Path) -> Non
 
 
 @pytest.mark.unit
-def test_the_picture_says_so_and_its_noise_is_no_higher(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_picture_says_so_and_its_mark_rises_as_its_prior_does(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = town(group="")
     found = plain.sharpened(half())
     assert found.tiles.codes.size > 20 * plain.tiles.codes.size
-    assert drawn(found).floor == pytest.approx(drawn(plain).floor, rel=ROUNDING)
+    # The mark rises with what the prior makes of an even map: at its highest, 4 times of 2.5.
+    assert drawn(plain).floor < drawn(found).floor < 3 * drawn(plain).floor
     told: list[str] = []
 
     def listen(*_: Any, words: Words, **__: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from sfumato.heatmap.inference.map_error import ErrorInterval, MapError
@@ -100,7 +101,11 @@ def _interval(one: ErrorInterval) -> str:
 
 def _number(value: float) -> str:
     """Two digits that count, with commas: an interval has no more to say."""
-    return f"{float(f'{value:.2g}'):,.10g}"
+    rounded = float(f"{value:.2g}")
+    if rounded == 0:
+        return "0"
+    text = f"{rounded:,.{max(0, 1 - math.floor(math.log10(rounded)))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _unit(unit: str, value: float) -> tuple[str, float]:

@@ -44,7 +44,7 @@ OTHERS = """
     operator_option out outer outputs over paid_only pair pairs period places plane plot proximity quick
     quiet radius rate readings relation report runs samples seed sensors show_completion sigma
     site some source sources space specification speed start step strength swapped text_coordinates time
-    time_zone     title top trials unit upper user users values version want weight weight_cap weight_step width
+    time_zone title top trials unit upper user users values version want weight weight_cap weight_step width
     windows without_suspects x y
 """
 FREE = set(OTHERS.split())

@@ -187,7 +187,7 @@ def test_a_wrong_call_is_a_usage_error(words: list[str]) -> None:
 
 def test_an_existing_file_is_kept() -> None:
     Path("city.ledger").write_text("my thesis")
-    sentence = error(run("create", "city.ledger", "--epsilon", "1", *NAMES), 4)
+    sentence = error(run("create", "city.ledger", "--epsilon", "1", *NAMES), 8)
     assert (
         sentence
         == "city.ledger exists already and is kept as it is; open it, or choose another name"

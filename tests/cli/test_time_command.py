@@ -83,13 +83,21 @@ def test_mass_per_period_and_a_ledger_of_user_days() -> None:
     assert found.tiles.total == pytest.approx(10, abs=0.5)
     Ledger.create("days.ledger", PureDP(1000), unit="user-day", source="city")
     made = run(*DAYS, "--mass-per-period", "--out", "day-{by}.json", ledger="days.ledger")
-    promised, left, off = made.stdout.splitlines()
+    promised, left, off, *marks = made.stdout.splitlines()
     assert promised == (
         "epsilon 1000 for each user-day (one user-day added or removed), central model"
     )
     assert left == "left in days.ledger: epsilon 0"
     assert off.startswith("on average mass is ")
     assert off.endswith(" off, by map; each has its interval in its file")
+    # Nobody is there on the second and the fourth day; one in twenty such maps is not told from others.
+    days = [f"2026-01-0{day}" for day in (5, 6, 7, 8)]
+    empty = [day for day in days if read_heatmap(f"day-{day}.json").empty]
+    assert set(empty) <= {days[1], days[3]}
+    assert marks == [
+        f"{len(empty)} of 4 maps indistinguishable from empty: 19 of 20 maps of nobody stay below the "
+        f"same mark ({', '.join(empty)})"
+    ] * bool(empty)
 
 
 def test_a_ledger_of_user_days_pays_for_days_by_one_clock() -> None:
@@ -225,8 +233,15 @@ def test_maps_are_kept_when_the_film_cannot_be_written(monkeypatch: pytest.Monke
         disk.setattr(film, "save", full)
         result = run(*DAYS, "--out", "film.html")
     assert result.exit_code == 4
-    assert "the map is paid for, kept in film.html." in result.stderr
-    kept = sorted(Path().glob("film.html.*.json"))
+    assert result.stderr.endswith(
+        "sfumato: could not write film.html (the disk is full); entry 1 of city.ledger, epsilon 1000, was "
+        "charged and its counts are kept: sfumato heatmap resume city.ledger\n"
+    )
+    assert not Path("film.html").exists()
+    words = ["heatmap", "resume", "city.ledger", "--out", "map-{by}.json"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert len(Ledger("city.ledger").statement().entries) == 1
+    kept = sorted(Path().glob("map-*.json"))
     assert [read_heatmap(one).group for one in kept] == [f"2026-01-0{day}" for day in (5, 6, 7, 8)]
     mixed = [str(kept[place]) for place in (2, 0, 3, 1)]
     made = CliRunner().invoke(

@@ -13,7 +13,7 @@ from tests.records.plain import plain_sums
 from tests.records.storages import GROUPS, NAMES, PERSONS, Row
 from tests.replay import Run, record, violations
 
-from sfumato.heatmap import release, release_heatmap, release_sums
+from sfumato.heatmap import release_heatmap, release_sums
 from sfumato.heatmap.methods import find_area
 from sfumato.heatmap.methods.baselines import FlatMethod
 from sfumato.privacy import Ledger, PureDP
@@ -53,12 +53,14 @@ def run(source: Any, shape: str, ledger: Ledger, **options: Any) -> Run:
     def released() -> object:
         table = open_table(source, columns=columns, **options)
         common: dict[str, Any] = {"ledger": ledger, "epsilon": 1, "method": FLAT}
+        # Numbers as text count too, where that is said.
+        asked = common | {"text_coordinates": True}
         if shape == "groups":
-            return release_heatmap(table, columns, AREA, groups=GROUPS, **common).by_group
+            return release_heatmap(table, columns, AREA, groups=GROUPS, **asked).by_group
         if shape in ("days", "mass in every day"):
             bare = Columns("user", "x", "y")
             return release_heatmap(
-                table, bare, AREA, groups=DAYS if shape == "days" else EVERY_DAY, **common
+                table, bare, AREA, groups=DAYS if shape == "days" else EVERY_DAY, **asked
             ).by_group
         if shape == "private bounds":
             header = ledger.header
@@ -70,7 +72,7 @@ def run(source: Any, shape: str, ledger: Ledger, **options: Any) -> Run:
             # The area that is found may differ, as what is released may; the sums are compared on
             # the same.
             return release_sums(summed(AREA), AREA, **common)
-        return release(table, columns, AREA, **common)
+        return release_heatmap(table, columns, AREA, **asked).maps[0]
 
     return record(released, ledger)
 

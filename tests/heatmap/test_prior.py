@@ -335,7 +335,9 @@ def test_a_sharpened_map_says_so_and_promises_what_it_did(tmp_path: Path) -> Non
 
 
 @pytest.mark.unit
-def test_the_picture_says_so_and_its_mark_rises_as_its_prior_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_picture_says_so_and_its_mark_rises_as_its_prior_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plain = town(group="")
     found = plain.sharpened(half())
     assert found.tiles.codes.size > 20 * plain.tiles.codes.size
@@ -350,7 +352,7 @@ def test_the_picture_says_so_and_its_mark_rises_as_its_prior_does(monkeypatch: p
     monkeypatch.setattr("sfumato.heatmap.export.picture.draw_heatmap", listen)
     png(found)
     png(plain)
-    assert f"Sharpened by {found.prior}. Smoothed" in told[0]
+    assert f"Sharpened by {found.prior}. " in told[0]
     assert "prior" not in told[1]
 
 

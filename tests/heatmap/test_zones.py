@@ -206,8 +206,8 @@ def test_intervals_are_quantiles_of_what_could_have_been(
     x, y = x[inside[0]], y[inside[1]]
     whole, cut = release.totals(
         {
-            "whole": box(x[3], y[2], x[40], y[30]),
-            "cut": [[x[3], y[2]], [x[40], y[2]], [x[40], y[30]]],
+            "whole": box(x[3], y[2], x[-3], y[-3]),
+            "cut": [[x[3], y[2]], [x[-3], y[2]], [x[-3], y[-3]]],
         },
         coverage=coverage,
     )

@@ -100,6 +100,7 @@ def end_by_signal(number: int, _: object = None) -> None:
 
     Args:
         number: The signal.
+        _: Where it came, as handlers are told; not used.
 
     """
     signal.signal(number, signal.SIG_IGN)  # the same once more does not interrupt the removing

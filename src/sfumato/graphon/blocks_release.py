@@ -192,7 +192,20 @@ def _carried_out(
 def write_blocks(
     found: BlocksResult, path: Path, *, caption: str = "", overwrite: bool, again: bool = False
 ) -> None:
-    """Write blocks as the suffix says; a file that holds them already is left, if it may."""
+    """Write blocks as the suffix says; a file that holds them already is left, if it may.
+
+    Args:
+        found: The blocks.
+        path: A `.csv` of labels, a `.png` picture, or else a report.
+        caption: What a picture says before the reason; without it, it has no caption.
+        overwrite: Whether a file there may be replaced.
+        again: Whether a file that holds these blocks already is left as it is.
+
+    Raises:
+        ExistsAlready: There is a file, and it may not be replaced.
+        InvalidInput: The file cannot be written.
+
+    """
     write = partial(_written, found, caption)
     if again and os.path.lexists(path) and holds(partial(write, overwrite=False), path):
         return

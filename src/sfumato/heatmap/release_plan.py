@@ -117,6 +117,8 @@ class ReleasePlan:
                 identity=self.table,
             )
 
+        if self.kept is None and not self.once:
+            open_rows(asked.rows)  # what is missing is said before anything else is
         if asked.bounds_epsilon:
             # Where people are is asked of all groups together.
             say(f"finding the area inside {asked.outer}")

@@ -22,9 +22,9 @@ def alone(ledger: Ledger, run: str) -> Iterator[None]:
     import fcntl
 
     path = _file(ledger, run)
+    found = path.parent.is_dir()
     while True:
-        store.made_folder(ledger.path.resolve())
-        handle = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = store.opened_in(ledger.path.resolve(), path, os.O_RDONLY, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever held it takes the file away at the end: then this one locks nothing.
@@ -45,6 +45,10 @@ def alone(ledger: Ledger, run: str) -> Iterator[None]:
     finally:
         path.unlink(missing_ok=True)
         os.close(handle)
+        if not found:
+            # It goes only if nothing is kept in it, and nobody else is at work there.
+            with suppress(OSError):
+                path.parent.rmdir()
 
 
 def is_taken(ledger: Ledger, run: str) -> bool:

@@ -69,6 +69,14 @@ def made_folder(real: Path) -> Path:
     return folder
 
 
+def opened_in(real: Path, path: Path, flags: int, mode: int) -> int:
+    """The handle of a new file in the folder, which may be taken away empty while it is made."""
+    while True:
+        made_folder(real)
+        with suppress(FileNotFoundError):
+            return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+
+
 def file_of(real: Path, entry: Entry) -> Path:
     """The file of one entry."""
     return folder_of(real) / f"{entry.number:06d}-{entry.hash[:12]}.jsonl"
@@ -87,10 +95,9 @@ def ask(real: Path, ledger: str, entry: Entry, request: Any) -> int:
     """Write down what is asked, before it is paid; the handle of the file, locked."""
     import fcntl
 
-    folder, like = made_folder(real), real.stat()
+    like, path = real.stat(), file_of(real, entry)
     mode = stat.S_IMODE(like.st_mode) & 0o666
-    path = file_of(real, entry)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    handle = opened_in(real, path, os.O_RDWR | os.O_EXCL, mode)
     try:
         _give(path, like)
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -98,7 +105,9 @@ def ask(real: Path, ledger: str, entry: Entry, request: Any) -> int:
             handle,
             {"kind": "asked", "ledger": ledger, "entry": entry.to_json(), "request": request},
         )
-        sync_folder(folder)
+        sync_folder(path.parent)
+        # Whoever made the folder just now may not have waited for it yet.
+        sync_folder(real.parent)
     except BaseException:
         os.close(handle)
         path.unlink(missing_ok=True)

@@ -218,7 +218,7 @@ def test_a_charge_waits_for_the_disk(
     assert steps == [*paid, "open"]
     steps.clear()
     ledger.release(EIGHTH, city(), request="a map")
-    asked = ["wait for folder", ".jsonl", "wait for .jsonl", "wait for folder"]
+    asked = ["wait for folder", ".jsonl", "wait for .jsonl", "wait for folder", "wait for folder"]
     drawn = [".jsonl", "wait for .jsonl"]
     assert steps == [*asked, *paid, "open", *drawn, *paid]
 

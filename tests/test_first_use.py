@@ -19,8 +19,8 @@ from sfumato.cli.main import app
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parent.parent
-FIRST_MAP = 9
-"""Functions of ours that are compiled before the first map; there were 24, then 20."""
+FIRST_MAP = 12
+"""Functions of ours compiled before the first map; there were 24. Three say how far off it is."""
 
 
 @pytest.fixture(scope="module")

@@ -131,9 +131,9 @@ def test_metres_are_those_of_the_ground() -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"bounds": BOXES["EPSG:3857"]}, "metres of Web Mercator, say --crs EPSG:3857"),
+        ({"bounds": BOXES["EPSG:3857"]}, "metres of Web Mercator, say `crs` EPSG:3857"),
         ({"bounds": "43.7,110.2,43.9,130"}, "exchanged. in order they are 110.2,43.7,130,43.9"),
-        ({"bounds": "0,0,500,10"}, "for other coordinates say --plane, or --crs"),
+        ({"bounds": "0,0,500,10"}, "for other coordinates say `plane`, or `crs`"),
         ({"bounds": "11.2,43.7,11.3,43.8", "crs": "EPSG:3857"}, "in its units they are 1246778,"),
         ({"bounds": "0,0,500,500", "crs": "nonsense"}, "a name such as EPSG:3857 .* got .nonsense"),
         ({"bounds": "0,0,500,500", "crs": "EPSG:4978"}, "a projected system, or EPSG:4326"),

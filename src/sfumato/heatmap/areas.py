@@ -98,12 +98,12 @@ def _check_degrees(box: Bounds) -> None:
     if max(abs(west), abs(east)) <= 180 and max(abs(south), abs(north)) <= 90:
         return
     asked = ",".join(f"{number:g}" for number in box)
-    hint = "for other coordinates say --plane, or --crs with their reference system"
+    hint = "for other coordinates say `plane`, or `crs` with their reference system"
     if max(abs(west), abs(east)) <= 90 and max(abs(south), abs(north)) <= 180:
         hint = f"are longitude and latitude exchanged? in order they are {south:g},{west:g},{north:g},{east:g}"
     elif min(map(abs, box)) > 180 and max(map(abs, box)) < MERCATOR:
         hint = (
-            "if they are metres of Web Mercator, say --crs EPSG:3857; of another system, its --crs"
+            "if they are metres of Web Mercator, say `crs` EPSG:3857; of another system, its `crs`"
         )
     raise InvalidParameter(
         "longitudes must lie in -180..180 and latitudes in -90..90, got bounds "

@@ -20,7 +20,7 @@ from sfumato.privacy.ledger import at_most
 from sfumato.spaces import Area
 
 MISTAKES = (
-    "are x and y exchanged, in other units than the bounds (--crs), written with decimal commas, "
+    "are x and y exchanged, in other units than the bounds (`crs`), written with decimal commas, "
     "or elsewhere?"
 )
 

@@ -223,7 +223,7 @@ def _book(ledger: Ledger | str | Path) -> Ledger:
     if book.header.unit != UNIT or book.header.neighbors != ReplaceUser():
         raise LedgerMismatch(
             f"{book.path} accounts for each {book.header.unit} ({book.header.neighbors}), answers need the "
-            f"unit {UNIT!r} and `--neighbors replace`; nothing was charged"
+            f"unit {UNIT!r} and neighbors 'replace'; nothing was charged"
         )
     return book
 

@@ -113,7 +113,7 @@ OF_A_LEDGER = {
     },
     "format1.py": {"sqlite3.connect(f'{real.as_uri()}?mode=rw', uri=True)"},
     "store.py": {
-        "os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOE",
+        "os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOL",
         "os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)",
     },
 }

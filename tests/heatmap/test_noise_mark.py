@@ -192,7 +192,7 @@ def test_an_empty_map_says_so_everywhere(key: bytes, tmp_path: Path) -> None:
     found = an_empty_map(key, [file])
     one = found.map
     assert as_text(found).startswith("indistinguishable from empty: ")
-    assert "--crs" in as_text(found)
+    assert "`crs`" in as_text(found)
     assert found.to_json()["noise"]["empty"] is True
     saved = json.loads(file.read_text())
     assert saved["noise"]["empty"] is True

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from sfumato.errors import InvalidInput
 from sfumato.heatmap.charging import Price, check_noise, maps_of_receipt
@@ -103,12 +104,16 @@ class ReleasePlan:
         asked, budget, area = self.asked, self.ledger, self.asked.area
         say = watch or (lambda _: None)
 
-        def summed(where: Area) -> Guarded[CellSums]:
+        @cache
+        def table() -> Any:
+            """Opened once, however often it is counted."""
             if self.missing:
                 raise InvalidInput(f"{self.missing}; nothing was drawn")
-            table = open_rows(asked.rows)
+            return open_rows(asked.rows)
+
+        def summed(where: Area) -> Guarded[CellSums]:
             return sum_cells(
-                table,
+                table(),
                 asked.rows.columns,
                 where,
                 source=budget.header.source,
@@ -118,7 +123,7 @@ class ReleasePlan:
             )
 
         if self.kept is None and not self.once:
-            open_rows(asked.rows)  # what is missing is said before anything else is
+            table()  # what is missing is said before anything else is
         if asked.bounds_epsilon:
             # Where people are is asked of all groups together.
             say(f"finding the area inside {asked.outer}")

@@ -297,8 +297,8 @@ def _tamper_with_maps(tamper: Any) -> None:
     """Have `tamper(guarded, area, make)` make maps: of sums, and from the front door."""
     from importlib import import_module
 
-    charging = import_module("sfumato.heatmap.charging")
-    plan = import_module("sfumato.heatmap.release_plan")
+    charging = import_module("sfumato.heatmap.pipeline.charging")
+    plan = import_module("sfumato.heatmap.pipeline.release_plan")
     true_release, true_sum, true_maps = charging.release_sums, plan.sum_cells, plan.maps_of_receipt
     last: list[Any] = []
 

@@ -59,8 +59,8 @@ pytestmark = pytest.mark.statistical
 MANY, FEW = 3_000, 1_000
 """Runs: where one call gives many, and where each takes a millisecond or several."""
 CHARGING, MAKING, FINDING = (
-    import_module("sfumato.heatmap.charging"),
-    import_module("sfumato.heatmap.release_plan"),
+    import_module("sfumato.heatmap.pipeline.charging"),
+    import_module("sfumato.heatmap.pipeline.release_plan"),
     import_module("sfumato.heatmap.methods.private_bounds"),
 )
 """The modules: their names in the package are those of functions."""

@@ -23,7 +23,7 @@ from typer.testing import CliRunner, Result
 from sfumato.cli.main import app
 from sfumato.heatmap import HeatmapRelease, read_heatmap
 from sfumato.heatmap.export import SUFFIXES, picture, tables
-from sfumato.heatmap.render_error import error_lines
+from sfumato.heatmap.render.error import error_lines
 from sfumato.privacy import Ledger, PureDP, ReplaceUser
 from sfumato.privacy.ledger.storage import book as ledger_file
 from sfumato.privacy.ledger.storage import disk

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from sfumato.cli.main import app
 from sfumato.heatmap.analysis.forecasts import forecast
 from sfumato.heatmap.analysis.quality import METRICS
-from sfumato.heatmap.render_plan import at_least
+from sfumato.heatmap.render.plan import at_least
 
 pytestmark = pytest.mark.unit
 

@@ -96,7 +96,7 @@ def test_with_draws_there_are_intervals(monkeypatch: pytest.MonkeyPatch) -> None
         saved = read_heatmap(path)
         return replace(saved, posterior=Doubled(saved.tiles))
 
-    monkeypatch.setattr("sfumato.heatmap.saved_maps.read_heatmap", sure)
+    monkeypatch.setattr("sfumato.heatmap.pipeline.saved_maps.read_heatmap", sure)
     lines = run("map.json", "zones.geojson", "--coverage", "0.8").stdout.splitlines()
     assert lines == [
         "zone         users  share    80% interval    at the worst",

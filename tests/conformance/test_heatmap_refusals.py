@@ -25,7 +25,7 @@ from sfumato.heatmap import (
     resume_heatmap,
 )
 from sfumato.heatmap.methods.baselines import FlatMethod, GaussianMethod
-from sfumato.heatmap.options import Rows
+from sfumato.heatmap.pipeline.options import Rows
 from sfumato.privacy import ZCDP, ApproxDP, Bound, DiscreteGaussian, KeyedNoise, Ledger, PureDP
 from sfumato.records import Columns
 from sfumato.spaces import Grid, area_in_degrees

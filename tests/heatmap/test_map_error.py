@@ -28,7 +28,7 @@ from sfumato.heatmap.inference.map_error import (
     calibrated,
     drawn_errors,
 )
-from sfumato.heatmap.render_error import error_facts, error_lines, errors_line
+from sfumato.heatmap.render.error import error_facts, error_lines, errors_line
 from sfumato.privacy import REHEARSAL, KeyedNoise, Ledger
 from sfumato.records import guard_sums
 from sfumato.spaces.area import area_of_plane

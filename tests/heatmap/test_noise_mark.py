@@ -25,7 +25,6 @@ from sfumato.heatmap import (
     rehearse_heatmap,
     release_heatmap,
 )
-from sfumato.heatmap.charging import priced, release_sums
 from sfumato.heatmap.export.geotiff import tags
 from sfumato.heatmap.export.page import html
 from sfumato.heatmap.export.picture import drawn, png
@@ -33,7 +32,8 @@ from sfumato.heatmap.export.timelapse import timelapse_html
 from sfumato.heatmap.inference.noise_floor import quick_density
 from sfumato.heatmap.inference.noise_mark import HIGHER, MORE, EmptyMaps, _doubtful, peak
 from sfumato.heatmap.methods.registry import as_method
-from sfumato.heatmap.saved_maps import map_hotspots
+from sfumato.heatmap.pipeline.charging import priced, release_sums
+from sfumato.heatmap.pipeline.saved_maps import map_hotspots
 from sfumato.privacy import KeyedNoise, Ledger, PureDP
 from sfumato.records import CellSums, Columns, Periods, bound_of_sums, guard_sums
 from sfumato.spaces import Area, area_in_degrees, area_of_image, area_of_plane

@@ -18,13 +18,13 @@ from tests.heatmap.export.maps import CITY, PACIFIC, SCENE, heatmap, town
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures.heatmap import Words
 from sfumato.heatmap.analysis.metrics import kl
-from sfumato.heatmap.charging import release_sums
 from sfumato.heatmap.export import read_heatmap
 from sfumato.heatmap.export.geotiff import geotiff, tags
 from sfumato.heatmap.export.page import html
 from sfumato.heatmap.export.picture import drawn, png
 from sfumato.heatmap.inference import prior as priors
 from sfumato.heatmap.inference.prior import EVEN, Declared, Prior, Raster, read_prior, sharpened
+from sfumato.heatmap.pipeline.charging import release_sums
 from sfumato.heatmap.tiles import Tiles, dense_tiles
 from sfumato.privacy import REHEARSAL, KeyedNoise, Ledger, PureDP
 from sfumato.records import guard_sums

@@ -13,8 +13,8 @@ import pytest
 
 from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from sfumato.heatmap import PyramidMethod, price, release, release_heatmap
-from sfumato.heatmap.charging import release_sums
 from sfumato.heatmap.methods import baselines
+from sfumato.heatmap.pipeline.charging import release_sums
 from sfumato.privacy import UNITS, Ledger, PureDP
 from sfumato.privacy.ledger.guarded import open_for_release
 from sfumato.records import Columns, Periods, open_table, sum_cells

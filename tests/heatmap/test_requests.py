@@ -14,9 +14,9 @@ import pytest
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap import PyramidMethod, ZoomMethod
 from sfumato.heatmap.methods import registered_methods
-from sfumato.heatmap.options import Rows
-from sfumato.heatmap.release_plan import ReleasePlan
-from sfumato.heatmap.requests import HeatmapRequest, needs_rows
+from sfumato.heatmap.pipeline.options import Rows
+from sfumato.heatmap.pipeline.release_plan import ReleasePlan
+from sfumato.heatmap.pipeline.requests import HeatmapRequest, needs_rows
 from sfumato.records import Columns, Periods
 from sfumato.spaces import area_in_degrees
 

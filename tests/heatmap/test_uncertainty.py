@@ -14,7 +14,6 @@ from tests.heatmap.posteriors import Given, pooled
 
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth
-from sfumato.heatmap.charging import price, release_sums
 from sfumato.heatmap.inference.bounded import last_counted, window
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import CountsPosterior
@@ -33,6 +32,7 @@ from sfumato.heatmap.inference.uncertainty import (
     uncertainty,
 )
 from sfumato.heatmap.methods.zoom import ZoomMethod
+from sfumato.heatmap.pipeline.charging import price, release_sums
 from sfumato.privacy import REHEARSAL, UNITS, KeyedNoise, Ledger
 from sfumato.records import CellSums, guard_sums
 from sfumato.spaces import Area, Grid

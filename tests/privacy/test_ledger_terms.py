@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch
 from sfumato.graphon import Blocks
 from sfumato.heatmap import release, release_heatmap
-from sfumato.heatmap.charging import release_sums
 from sfumato.heatmap.methods import baselines, find_area
+from sfumato.heatmap.pipeline.charging import release_sums
 from sfumato.privacy import (
     REHEARSAL,
     UNITS,

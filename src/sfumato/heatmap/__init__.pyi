@@ -5,7 +5,6 @@ from .analysis.replay import replay_release
 from .analysis.zone_shapes import read_zones
 from .areas import public_area
 from .benchmark.synthetic_city import check_ins
-from .charging import price, release_sums
 from .export.archive import read_heatmap
 from .export.formats import register_format
 from .export.timelapse import write_timelapse
@@ -14,14 +13,17 @@ from .methods.protocol import MapMethod
 from .methods.pyramid import PyramidMethod
 from .methods.registry import register_method
 from .methods.zoom import ZoomMethod
-from .one_map import release
-from .options import HeatmapOptions
-from .pipeline import plan_release, release_heatmap
-from .planning import plan_heatmap
+from .pipeline.charging import price, release_sums
+from .pipeline.one_map import release
+from .pipeline.options import HeatmapOptions
+from .pipeline.plan import plan_heatmap
+from .pipeline.rehearsal import rehearse, rehearse_exactly, rehearse_heatmap
+from .pipeline.release import plan_release, release_heatmap
+from .pipeline.resume import resume_heatmap
+from .pipeline.saved_maps import draw_map, map_hotspots, map_timelapse, map_totals
 from .planning_results import HeatmapPlan
 from .private_map import FORMAT, HeatmapRelease
-from .rehearsal import rehearse, rehearse_exactly, rehearse_heatmap
-from .render import as_text
+from .render.release import as_text
 from .results import (
     DrawResult,
     HotspotsResult,
@@ -30,8 +32,6 @@ from .results import (
     ReleaseResult,
     TotalsResult,
 )
-from .resume import resume_heatmap
-from .saved_maps import draw_map, map_hotspots, map_timelapse, map_totals
 from .tiles import Tiles, public_tiles
 
 __all__ = [

@@ -84,7 +84,7 @@ class HeatmapPlan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as `sfumato heatmap plan --json` prints it; `table` is `points` in words."""
-        from sfumato.heatmap.render_plan import point_table
+        from sfumato.heatmap.render.plan import point_table
 
         out: dict[str, Any] = {"kind": self.kind, "users": self.users, "epsilon": self.epsilon}
         if self.forecast is not None:
@@ -141,22 +141,22 @@ class HeatmapPlan:
     @property
     def caption(self) -> str:
         """What the picture shows, in a sentence."""
-        from sfumato.heatmap.render_plan import plan_caption
+        from sfumato.heatmap.render.plan import plan_caption
 
         return plan_caption(self)
 
     def picture(self) -> bytes:
         """A PNG of all metrics along epsilon, or along users where only epsilon was given."""
-        from sfumato.heatmap.render_plan import plan_picture
+        from sfumato.heatmap.render.plan import plan_picture
 
         return plan_picture(self)
 
     def __str__(self) -> str:
-        from sfumato.heatmap.render_plan import plan_words
+        from sfumato.heatmap.render.plan import plan_words
 
         return "\n".join(plan_words(self))
 
     def _repr_html_(self) -> str:
-        from sfumato.heatmap.render_plan import plan_html
+        from sfumato.heatmap.render.plan import plan_html
 
         return plan_html(self)

@@ -279,7 +279,7 @@ class HotspotsResult:
     @property
     def remark(self) -> str:
         """How near to the best choice of k places they are, in one sentence."""
-        from sfumato.heatmap.render import hotspots_remark
+        from sfumato.heatmap.render.release import hotspots_remark
 
         return hotspots_remark(self)
 
@@ -324,7 +324,7 @@ class HotspotsResult:
         )
 
     def _repr_html_(self) -> str:
-        from sfumato.heatmap.render import hotspots_html
+        from sfumato.heatmap.render.release import hotspots_html
 
         return hotspots_html(self)
 
@@ -379,7 +379,7 @@ class TotalsResult:
         )
 
     def _repr_html_(self) -> str:
-        from sfumato.heatmap.render import totals_html
+        from sfumato.heatmap.render.release import totals_html
 
         return totals_html(self)
 

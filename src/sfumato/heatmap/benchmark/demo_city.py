@@ -14,9 +14,9 @@ from sfumato.files import whole_file
 from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.analysis.metrics import Comparison, compare
 from sfumato.heatmap.benchmark.synthetic_city import check_ins
-from sfumato.heatmap.charging import price
 from sfumato.heatmap.methods.zoom import ZoomMethod
-from sfumato.heatmap.one_map import release
+from sfumato.heatmap.pipeline.charging import price
+from sfumato.heatmap.pipeline.one_map import release
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.heatmap.tiles import public_tiles
 from sfumato.privacy import Ledger, PureDP

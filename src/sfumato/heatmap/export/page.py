@@ -26,8 +26,8 @@ from sfumato.heatmap.export.picture import (
 )
 from sfumato.heatmap.export.shapes import Cells, cells_of
 from sfumato.heatmap.inference.noise_floor import noise_share
-from sfumato.heatmap.render import empty_text
-from sfumato.heatmap.render_error import error_facts
+from sfumato.heatmap.render.error import error_facts
+from sfumato.heatmap.render.release import empty_text
 from sfumato.spaces import DEGREE
 
 if TYPE_CHECKING:

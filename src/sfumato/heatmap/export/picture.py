@@ -17,8 +17,8 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures import TOPS, Frame, Overlay, Words, draw_heatmap, palette, round_number, shades
 from sfumato.heatmap.inference.noise_mark import PICTURE_SIGMA, seen
 from sfumato.heatmap.inference.uncertainty import CONFIDENCE
-from sfumato.heatmap.render import empty_text
-from sfumato.heatmap.render_error import distance_text
+from sfumato.heatmap.render.error import distance_text
+from sfumato.heatmap.render.release import empty_text
 from sfumato.spaces import DEGREE, Area
 
 if TYPE_CHECKING:

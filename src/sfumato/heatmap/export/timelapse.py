@@ -21,7 +21,7 @@ from sfumato.figures import TOPS, palette, round_number, shades
 from sfumato.heatmap.export.formats import check_outputs, save
 from sfumato.heatmap.export.page import facts
 from sfumato.heatmap.export.picture import cell_text, drawn, encoded
-from sfumato.heatmap.render import empty_text
+from sfumato.heatmap.render.release import empty_text
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease

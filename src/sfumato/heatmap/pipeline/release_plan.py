@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidInput
-from sfumato.heatmap.charging import Price, check_noise, maps_of_receipt
 from sfumato.heatmap.inference.prior import Prior
 from sfumato.heatmap.methods.private_bounds import BOUNDS_PARTS, find_area
-from sfumato.heatmap.options import open_rows
-from sfumato.heatmap.outputs import (
+from sfumato.heatmap.pipeline.charging import Price, check_noise, maps_of_receipt
+from sfumato.heatmap.pipeline.options import open_rows
+from sfumato.heatmap.pipeline.outputs import (
     OutputPlan,
     Watch,
     sharpened_maps,
@@ -20,8 +20,8 @@ from sfumato.heatmap.outputs import (
     tell,
     write_maps,
 )
-from sfumato.heatmap.render import described
-from sfumato.heatmap.requests import HeatmapRequest
+from sfumato.heatmap.pipeline.requests import HeatmapRequest
+from sfumato.heatmap.render.release import described
 from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, ReleaseResult
 from sfumato.privacy import Bound, Guarded, Ledger, Noise, PureDP
 from sfumato.privacy.ledger import Table

@@ -11,7 +11,7 @@ from sfumato.errors import BudgetExceeded, InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.noise_mark import EmptyMaps
 from sfumato.heatmap.methods.protocol import MapEstimate, MapMethod, maps_of
 from sfumato.heatmap.methods.registry import as_method
-from sfumato.heatmap.outputs import group_names
+from sfumato.heatmap.pipeline.outputs import group_names
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.privacy import (
     UNITS,

@@ -10,11 +10,11 @@ from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.analysis.metrics import compare
-from sfumato.heatmap.charging import DEFAULT, Method, priced, release_sums
 from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.methods.registry import as_method
-from sfumato.heatmap.options import (
+from sfumato.heatmap.pipeline.charging import DEFAULT, Method, priced, release_sums
+from sfumato.heatmap.pipeline.options import (
     HeatmapOptions,
     Rows,
     area_of,
@@ -25,7 +25,7 @@ from sfumato.heatmap.options import (
     rows_of,
     write_options,
 )
-from sfumato.heatmap.outputs import (
+from sfumato.heatmap.pipeline.outputs import (
     Outputs,
     Watch,
     plan_outputs,

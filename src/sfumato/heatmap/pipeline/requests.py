@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.methods.registry import method_named
-from sfumato.heatmap.options import Rows
+from sfumato.heatmap.pipeline.options import Rows
 from sfumato.privacy.accounting import canonical, parameters
 from sfumato.privacy.runs import Request
 from sfumato.records import Columns, Periods

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from sfumato.heatmap.analysis.replay import ReplayResult
-from sfumato.heatmap.render_error import error_lines, errors_line
+from sfumato.heatmap.render.error import error_lines, errors_line
 from sfumato.heatmap.results import (
     DrawResult,
     HotspotsResult,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.heatmap.charging import DEFAULT, Method
-from sfumato.heatmap.pipeline import release_heatmap
+from sfumato.heatmap.pipeline.charging import DEFAULT, Method
+from sfumato.heatmap.pipeline.release import release_heatmap
 from sfumato.heatmap.results import HeatmapRelease
 from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import Number

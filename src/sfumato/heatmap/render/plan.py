@@ -12,7 +12,7 @@ from sfumato.figures import Highlight, Series, draw_forecast
 from sfumato.heatmap.analysis.forecasts import Expected, Forecast, Requirement
 from sfumato.heatmap.analysis.quality import GROWS, METRICS, Metric
 from sfumato.heatmap.benchmark.tables import aligned
-from sfumato.heatmap.planning import plan_curves
+from sfumato.heatmap.pipeline.plan import plan_curves
 from sfumato.heatmap.planning_results import HOLDS_FOR, HeatmapPlan, Target
 
 FEW = 0.85  # of all places: when fewer lie in an interval, the words state it

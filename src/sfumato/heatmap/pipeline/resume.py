@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.heatmap.charging import priced
 from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.inference.prior import declared_prior
 from sfumato.heatmap.methods.protocol import MapMethod
-from sfumato.heatmap.outputs import Outputs, Watch, paths_of, plan_outputs
-from sfumato.heatmap.release_plan import ReleasePlan
-from sfumato.heatmap.requests import KIND, HeatmapRequest, needs_rows
+from sfumato.heatmap.pipeline.charging import priced
+from sfumato.heatmap.pipeline.outputs import Outputs, Watch, paths_of, plan_outputs
+from sfumato.heatmap.pipeline.release_plan import ReleasePlan
+from sfumato.heatmap.pipeline.requests import KIND, HeatmapRequest, needs_rows
 from sfumato.heatmap.results import PlannedRelease, ReleaseResult
 from sfumato.privacy import Ledger
 from sfumato.privacy.runs import KeptRun, ResumeResult, resume_runs

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.charging import DEFAULT, Method, check_affordable, priced
 from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.methods.private_bounds import BOUNDS_PARTS, area_prices
 from sfumato.heatmap.methods.registry import as_method
-from sfumato.heatmap.options import (
+from sfumato.heatmap.pipeline.charging import DEFAULT, Method, check_affordable, priced
+from sfumato.heatmap.pipeline.options import (
     HeatmapOptions,
     area_of,
     check_options,
@@ -27,9 +27,9 @@ from sfumato.heatmap.options import (
     rows_of,
     write_options,
 )
-from sfumato.heatmap.outputs import Outputs, Watch, paths_of, plan_outputs
-from sfumato.heatmap.release_plan import MAP, ReleasePlan
-from sfumato.heatmap.requests import HeatmapRequest
+from sfumato.heatmap.pipeline.outputs import Outputs, Watch, paths_of, plan_outputs
+from sfumato.heatmap.pipeline.release_plan import MAP, ReleasePlan
+from sfumato.heatmap.pipeline.requests import HeatmapRequest
 from sfumato.heatmap.results import PlannedRelease, ReleaseResult
 from sfumato.privacy import Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact

@@ -1,0 +1,22 @@
+from .charging import price, release_sums
+from .options import HeatmapOptions
+from .plan import plan_heatmap
+from .rehearsal import rehearse_heatmap
+from .release import plan_release, release_heatmap
+from .resume import resume_heatmap
+from .saved_maps import draw_map, map_hotspots, map_timelapse, map_totals
+
+__all__ = [
+    "HeatmapOptions",
+    "draw_map",
+    "map_hotspots",
+    "map_timelapse",
+    "map_totals",
+    "plan_heatmap",
+    "plan_release",
+    "price",
+    "rehearse_heatmap",
+    "release_heatmap",
+    "release_sums",
+    "resume_heatmap",
+]

@@ -1,0 +1,3 @@
+from .release import as_text
+
+__all__ = ["as_text"]

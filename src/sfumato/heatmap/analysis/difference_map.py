@@ -11,6 +11,7 @@ from sfumato._random import generator
 from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.analysis.blur import smooth, smooth_each
 from sfumato.heatmap.inference.bounded import window
+from sfumato.heatmap.inference.known_sums import TAIL
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, SIGMA, maps_inside
 
 if TYPE_CHECKING:
@@ -86,6 +87,25 @@ def map_difference(
         np.minimum(low, change),
         np.maximum(high, change),
     )
+
+
+def total_change(
+    before: HeatmapRelease, after: HeatmapRelease, *, coverage: float
+) -> tuple[float, float] | None:
+    """Between what the change of the whole map lies, with chance `coverage`; None if a map cannot say.
+
+    Every draw of the one map against every draw of the other; both are too sure of sums, by TAIL.
+    """
+    if before.posterior is None or after.posterior is None:
+        return None
+    area = before.area
+    level = min(area.grid.levels, FINEST_DRAWS)
+    then, now = (
+        maps_inside(one, area, level).sum(axis=(1, 2)) for one in (before.posterior, after.posterior)
+    )
+    tail = TAIL * (1 - coverage) / 2
+    low, high = np.quantile(now[:, None] - then[None, :], (tail, 1 - tail))
+    return float(low), float(high)
 
 
 def _other(count: int) -> IntArray:

@@ -1,14 +1,15 @@
 """Where two maps differ by more than their noise: squares of all sizes, tested all at once.
 
-What is tested are sums of cells of which both maps know the noise. Zoom buys the last counts of its
-cells after everything about them is decided, so that their noise has its own law and no prior of
-what maps look like is needed. Of other maps with a posterior the draws are believed, with spare.
+What is tested are cells of which both maps know the noise, and sums of them. Zoom decides whether to
+count a cell, and at which price, before it does: so every count has noise of its own law, and no
+prior of what maps look like is needed. Of other maps with a posterior the draws are believed, with
+spare.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +19,10 @@ from scipy.sparse import csr_matrix
 from sfumato._random import generator, seed_of
 from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.heatmap.inference.bounded import last_counted, window
+from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.known_sums import CountedSums
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, maps_inside
-from sfumato.spaces import Area
+from sfumato.spaces import Area, Grid
 
 if TYPE_CHECKING:
     from sfumato.heatmap.inference.map_posterior import MapPosterior
@@ -67,6 +69,19 @@ class Found:
     where: BoolArray
 
 
+Draw = Callable[[IntArray], SmallFloats]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """Counts of some cells of one level, in users [row, column], and draws of their noise, by number."""
+
+    level: int
+    here: BoolArray
+    values: FloatArray
+    draw: Draw
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
     """What one map knows of its cells, in users.
@@ -75,12 +90,15 @@ class Counted:
         values: Estimates [row, column], spread evenly over cells of which no part is known.
         depth: The level of the cell that each place lies in.
         draw: Noise of some draws [draw, row, column], by their numbers.
+        earlier: Counts of cells that were counted again, or split, by level: each was bought before
+            anything was decided about it, so that its noise has its own law too.
 
     """
 
     values: FloatArray
     depth: IntArray
-    draw: Callable[[IntArray], SmallFloats]
+    draw: Draw
+    earlier: tuple[Layer, ...] = ()
 
 
 def counted(release: HeatmapRelease, *, stream: int = 0) -> Counted | None:
@@ -98,13 +116,14 @@ def counted(release: HeatmapRelease, *, stream: int = 0) -> Counted | None:
     if known is None:
         return None
     level = min(area.grid.levels, FINEST_DRAWS)
-    sums = None if known.counts is None else CountedSums.of(known.counts, area)
-    if sums is None:
-        return _by_draws(known, area, level, stream)
-    return _by_counts(sums, level, stream)
+    if known.counts is not None:
+        sums = CountedSums.of(known.counts, area)
+        if sums is not None:
+            return _by_counts(known.counts, sums, level, stream)
+    return _by_draws(known, area, level, stream)
 
 
-def _by_counts(sums: CountedSums, level: int, stream: int) -> Counted:
+def _by_counts(counts: NoisyCounts, sums: CountedSums, level: int, stream: int) -> Counted:
     """The last count of each cell with the law of its noise: Laplace, of a scale that is known."""
     fine = max(level, sums.level)
     owner = np.kron(sums.owner, np.ones((1 << fine - sums.level,) * 2, dtype=np.int64))
@@ -116,15 +135,57 @@ def _by_counts(sums: CountedSums, level: int, stream: int) -> Counted:
     # A cell of level i has 4**(fine - i) of the finest places; outside the bounds is nobody.
     own = np.where(sums.scales > 0, fine - np.rint(np.log2(size) / 2), level).astype(np.int64)
     depth = np.minimum(own[owner], level).reshape(side, part, side, part).min(axis=(1, 3))
-    scales = sums.scales.astype(np.float32)
-    noise = generator(seed_of(np.append(sums.values, stream))).laplace(size=(DRAWS, scales.size))
-    noise = noise.astype(np.float32) * scales
+    rng = generator(seed_of(np.append(sums.values, stream)))
+    noise = _laplace(rng, sums.scales)
     sparse = spread.astype(np.float32)
 
     def draw(numbers: IntArray) -> SmallFloats:
         return np.asarray(noise[numbers] @ sparse, dtype=np.float32).reshape(-1, side, side)
 
-    return Counted(np.asarray(sums.values @ spread).reshape(side, side), depth, draw)
+    values = np.asarray(sums.values @ spread).reshape(side, side)
+    return Counted(values, depth, draw, _earlier(counts, level, rng))
+
+
+def _earlier(counts: NoisyCounts, finest: int, rng: np.random.Generator) -> tuple[Layer, ...]:
+    """The counts that are not the last ones of their cell, level by level."""
+    own = 4**counts.levels + counts.codes
+    _, back = np.unique(own[::-1], return_index=True)
+    newest = np.zeros(own.size, dtype=np.bool_)
+    newest[own.size - 1 - back] = True
+    before = ~(newest & counts.last)
+    found = []
+    for level in range(finest + 1):
+        which = np.flatnonzero(before & (counts.levels == level))
+        if which.size:
+            columns, rows = Grid(level).decode(counts.codes[which])
+            found.append(_layer(level, rows, columns, counts.only(_mask(which, own.size)), rng))
+    return tuple(found)
+
+
+def _layer(
+    level: int, rows: IntArray, columns: IntArray, counts: NoisyCounts, rng: np.random.Generator
+) -> Layer:
+    side = 1 << level
+    here, values = np.zeros((side, side), dtype=np.bool_), np.zeros((side, side))
+    here[rows, columns], values[rows, columns] = True, counts.values
+    noise = _laplace(rng, counts.scales)
+
+    def draw(numbers: IntArray) -> SmallFloats:
+        out = np.zeros((numbers.size, side, side), dtype=np.float32)
+        out[:, rows, columns] = noise[numbers]
+        return out
+
+    return Layer(level, here, values, draw)
+
+
+def _mask(which: IntArray, size: int) -> BoolArray:
+    found = np.zeros(size, dtype=np.bool_)
+    found[which] = True
+    return found
+
+
+def _laplace(rng: np.random.Generator, scales: FloatArray) -> SmallFloats:
+    return np.asarray(rng.laplace(size=(DRAWS, scales.size)) * scales, dtype=np.float32)
 
 
 def _by_draws(known: MapPosterior, area: Area, level: int, stream: int) -> Counted:
@@ -149,18 +210,47 @@ def of_shares(one: Counted) -> Counted | None:
     A share is a ratio: to first order its noise is that of the cell less the share's part of the
     noise on the total.
     """
-    total = float(one.values.sum())
-    spread = float(one.draw(np.arange(DRAWS)[::9]).sum(axis=(1, 2), dtype=np.float64).std())
+    values, draw = _of_the_whole(one)
+    total = float(values.sum())
+
+    def of_all(numbers: IntArray) -> SmallFloats:
+        return np.asarray(draw(numbers).sum(axis=(1, 2), keepdims=True), dtype=np.float32)
+
+    spread = float(of_all(np.arange(DRAWS)[::9]).std())
     if not total > SOMEBODY * spread:
         return None
-    shares = one.values / total
 
-    def draw(numbers: IntArray) -> SmallFloats:
-        noise = one.draw(numbers)
-        of_all = noise.sum(axis=(1, 2), keepdims=True)
-        return np.asarray((noise - shares.astype(np.float32) * of_all) / total, dtype=np.float32)
+    def shared(values: FloatArray, draw: Draw) -> Draw:
+        part = (values / total).astype(np.float32)
+        return lambda numbers: (draw(numbers) - part * of_all(numbers)) / np.float32(total)
 
-    return Counted(shares, one.depth, draw)
+    return Counted(
+        one.values / total,
+        one.depth,
+        shared(one.values, one.draw),
+        tuple(
+            Layer(at.level, at.here, at.values / total, shared(at.values, at.draw))
+            for at in one.earlier
+        ),
+    )
+
+
+def _of_the_whole(one: Counted) -> tuple[FloatArray, Draw]:
+    """The fewest counts that make up the whole map: those that zoom began with, if it kept them."""
+    for layer in one.earlier:
+        if not _pooled(np.abs(one.values), layer.level)[~layer.here].any():
+            return layer.values, layer.draw
+    return one.values, one.draw
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Squares:
+    """Squares of one level [row, column]: which are tested, and what both maps have in each."""
+
+    level: int
+    tested: BoolArray
+    before: FloatArray
+    after: FloatArray
 
 
 def find_changes(before: Counted, after: Counted, area: Area) -> Found:
@@ -181,25 +271,22 @@ def find_changes(before: Counted, after: Counted, area: Area) -> Found:
         The squares that differ, those of the largest change first.
 
     """
-    difference = after.values - before.values
-    level = len(difference).bit_length() - 1
-    depth, here = np.minimum(before.depth, after.depth), window(area, level)
-    whole = [
-        (_blocks(depth, at).min(axis=(1, 3)) >= at) & _blocks(here, at).any(axis=(1, 3))
-        for at in range(level + 1)
-    ]
-    squares = [np.zeros_like(one, dtype=np.float64) for one in whole]
+    squares = _squares(before, after, area)
+    sums = [np.zeros(one.tested.shape) for one in squares]
     for noise in _noise(before, after):
-        for sums, of_level in zip(squares, _levels(noise), strict=True):
-            sums += (of_level**2).sum(axis=0)
-    spread = [np.sqrt(one / DRAWS) for one in squares]
-    whole = [one & (wide > 0) for one, wide in zip(whole, spread, strict=True)]
+        for held, some in zip(sums, noise, strict=True):
+            held += (some.astype(np.float64) ** 2).sum(axis=0)
+    spread = [np.sqrt(one / DRAWS) for one in sums]
+    squares = [
+        replace(one, tested=one.tested & (wide > 0))
+        for one, wide in zip(squares, spread, strict=True)
+    ]
     tops = np.concatenate(
         [
             np.stack(
                 [
-                    (np.abs(of_level[:, one]) / wide[one]).max(axis=1, initial=0.0)
-                    for of_level, one, wide in zip(_levels(noise), whole, spread, strict=True)
+                    (np.abs(some[:, one.tested]) / wide[one.tested]).max(axis=1, initial=0.0)
+                    for some, one, wide in zip(noise, squares, spread, strict=True)
                 ],
                 axis=1,
             )
@@ -207,7 +294,38 @@ def find_changes(before: Counted, after: Counted, area: Area) -> Found:
         ]
     )
     limits = [far * wide for far, wide in zip(_limits(tops), spread, strict=True)]
-    return _smallest(before, after, area, whole=whole, limits=limits)
+    return _smallest(squares, limits, area, finest=len(before.values).bit_length() - 1)
+
+
+def _squares(before: Counted, after: Counted, area: Area) -> list[_Squares]:
+    """What is tested: whole cells of both maps added up, and cells both counted before their last."""
+    level = len(before.values).bit_length() - 1
+    depth, here = np.minimum(before.depth, after.depth), window(area, level)
+    found = []
+    for at in range(level + 1):
+        whole = (_blocks(depth, at).min(axis=(1, 3)) >= at) & _blocks(here, at).any(axis=(1, 3))
+        then, now = (_pooled(one.values, at) for one in (before, after))
+        found.append(_Squares(at, whole, then, now))
+    return found + [
+        _Squares(first.level, first.here & second.here, first.values, second.values)
+        for first, second in _both(before, after)
+    ]
+
+
+def _both(before: Counted, after: Counted) -> list[tuple[Layer, Layer]]:
+    """Levels of which both maps have earlier counts."""
+    later = {one.level: one for one in after.earlier}
+    return [(one, later[one.level]) for one in before.earlier if one.level in later]
+
+
+def _noise(before: Counted, after: Counted) -> Iterator[list[SmallFloats]]:
+    """Differences of nothing but noise of all squares, some draws at a time: that of two maps is independent."""
+    for first in range(0, DRAWS, AT_ONCE):
+        numbers = np.arange(first, min(first + AT_ONCE, DRAWS))
+        yield [
+            *_levels(after.draw(numbers) - before.draw(numbers)),
+            *(two.draw(numbers) - one.draw(numbers) for one, two in _both(before, after)),
+        ]
 
 
 def _limits(tops: FloatArray) -> FloatArray:
@@ -221,58 +339,37 @@ def _limits(tops: FloatArray) -> FloatArray:
 
 
 def _smallest(
-    before: Counted,
-    after: Counted,
-    area: Area,
-    *,
-    whole: list[BoolArray],
-    limits: list[FloatArray],
+    squares: list[_Squares], limits: list[FloatArray], area: Area, *, finest: int
 ) -> Found:
     """Of the squares that differ those that hold no smaller one that differs the same way."""
-    level = len(whole) - 1
-    covered = {sign: np.zeros((1, 1 << level, 1 << level), dtype=np.bool_) for sign in (-1, 1)}
-    where = np.zeros((1 << level, 1 << level), dtype=np.bool_)
+    covered = {sign: np.zeros((1 << finest,) * 2, dtype=np.bool_) for sign in (-1, 1)}
     changes = []
-    for at in range(level, -1, -1):
-        then, now = (_pooled(one.values[None], at)[0] for one in (before, after))
-        change, limit = now - then, limits[at]
-        for sign, inside in covered.items():
-            sure = whole[at] & (sign * change > limit)
-            new = sure & ~_pooled(inside, at)[0].astype(np.bool_)
-            block = 1 << level - at
-            mask = np.kron(new, np.ones((block, block), dtype=np.bool_))
-            inside[0] |= mask
-            where |= mask
-            changes += [
-                Change(
-                    *_corners(row, column, at, area),
-                    float(then[row, column]),
-                    float(now[row, column]),
-                    float(change[row, column]),
-                    float(change[row, column] - limit[row, column]),
-                    float(change[row, column] + limit[row, column]),
-                )
-                for row, column in np.argwhere(new).tolist()
-            ]
+    for level in range(finest, -1, -1):
+        # A square may be tested twice: by what was counted in it last, and by an earlier count.
+        taken = {sign: _pooled(covered[sign], level) > 0 for sign in (-1, 1)}
+        for one, limit in zip(squares, limits, strict=True):
+            if one.level != level:
+                continue
+            change = one.after - one.before
+            for sign in (-1, 1):
+                new = one.tested & (sign * change > limit) & ~taken[sign]
+                block = 1 << finest - level
+                covered[sign] |= np.kron(new, np.ones((block, block), dtype=np.bool_))
+                taken[sign] |= new
+                changes += [
+                    Change(
+                        *_corners(*at, level, area),
+                        float(one.before[at]),
+                        float(one.after[at]),
+                        float(change[at]),
+                        float(change[at] - limit[at]),
+                        float(change[at] + limit[at]),
+                    )
+                    for at in map(tuple, np.argwhere(new).tolist())
+                ]
     changes.sort(key=lambda one: (-abs(one.change), one.west, one.south))
-    return Found(tuple(changes), int(sum(one.sum() for one in whole)), where)
-
-
-def total_change(before: Counted, after: Counted, *, coverage: float) -> tuple[float, float]:
-    """Between what the change of the whole map lies, with chance `coverage`."""
-    change = float(after.values.sum() - before.values.sum())
-    sums = np.concatenate(
-        [noise.sum(axis=(1, 2), dtype=np.float64) for noise in _noise(before, after)]
-    )
-    half = float(np.quantile(np.abs(sums), coverage))
-    return change - half, change + half
-
-
-def _noise(before: Counted, after: Counted) -> Iterator[SmallFloats]:
-    """Differences of nothing but noise, some at a time: that of two releases is independent."""
-    for first in range(0, DRAWS, AT_ONCE):
-        numbers = np.arange(first, min(first + AT_ONCE, DRAWS))
-        yield after.draw(numbers) - before.draw(numbers)
+    tested = sum(int(one.tested.sum()) for one in squares)
+    return Found(tuple(changes), tested, covered[-1] | covered[1])
 
 
 def _blocks(image: npt.NDArray[np.generic], level: int) -> npt.NDArray[np.generic]:
@@ -292,10 +389,9 @@ def _levels(images: SmallFloats) -> list[SmallFloats]:
     return found[::-1]
 
 
-def _pooled(images: npt.NDArray[np.generic], level: int) -> FloatArray:
-    """Images [image, row, column] summed up to the cells of a level."""
-    side, part = 1 << level, images.shape[1] >> level
-    return np.asarray(images.reshape(-1, side, part, side, part).sum(axis=(2, 4)))
+def _pooled(image: npt.NDArray[np.generic], level: int) -> FloatArray:
+    """An image summed up to the cells of a level."""
+    return np.asarray(_blocks(image, level).sum(axis=(1, 3)))
 
 
 def _corners(row: int, column: int, level: int, area: Area) -> tuple[float, float, float, float]:

@@ -10,14 +10,13 @@ from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import write_file
-from sfumato.heatmap.analysis.difference_map import map_difference
+from sfumato.heatmap.analysis.difference_map import map_difference, total_change
 from sfumato.heatmap.analysis.differences import (
     Counted,
     Found,
     counted,
     find_changes,
     of_shares,
-    total_change,
 )
 from sfumato.heatmap.analysis.metrics import POOLED
 from sfumato.heatmap.analysis.shift import shift_between
@@ -207,7 +206,7 @@ def _compared(
         (before.statement, after.statement),
         (before.method, after.method),
         before.guarantee.unit,
-        _total(before, after, known, coverage),
+        _total(before, after, coverage),
         shift_between(before, after),
         None if in_users is None else Differences(in_users.changes, in_users.tested),
         None if in_shares is None else Differences(in_shares.changes, in_shares.tested),
@@ -232,18 +231,13 @@ def _found(
     return None if before is None or after is None else find_changes(before, after, release.area)
 
 
-def _total(
-    before: HeatmapRelease,
-    after: HeatmapRelease,
-    known: tuple[Counted | None, Counted | None],
-    coverage: float,
-) -> ZoneChange:
+def _total(before: HeatmapRelease, after: HeatmapRelease, coverage: float) -> ZoneChange:
     then, now = before.tiles.total, after.tiles.total
-    low = high = None
-    if known[0] is not None and known[1] is not None:
-        low, high = total_change(known[0], known[1], coverage=coverage)
-        low, high = min(low, now - then), max(high, now - then)
-    return ZoneChange("all", then, now, now - then, low, high)
+    ends = total_change(before, after, coverage=coverage)
+    if ends is None:
+        return ZoneChange("all", then, now, now - then, None, None)
+    change = now - then
+    return ZoneChange("all", then, now, change, min(ends[0], change), max(ends[1], change))
 
 
 def _zone_change(before: ZoneTotal, after: ZoneTotal) -> ZoneChange:

@@ -67,9 +67,7 @@ def shift_text(shift: Shift) -> str:
     if shift.noise is None or shift.low is None or shift.high is None:
         return f"{moved}; what noise alone gives is not known: a method could not be simulated"
     ends = f"{_number(shift.low)} to {_number(shift.high)}"
-    verdict = (
-        "more than noise, of which 1 in 20 would be" if shift.exceeds else "no more than noise"
-    )
+    verdict = "more than noise" if shift.exceeds else "no more than noise"
     return (
         f"{moved}; noise alone gives {_length(shift.noise, shift.unit)} ({COVERAGE:.0%}: {ends}): "
         f"{verdict}"
@@ -85,10 +83,8 @@ def where_text(found: Differences | None, what: str, result: CompareResult) -> s
     sure = f"with {found.confidence:.0%}, all at once"
     if not found.changes:
         return f"{what} differ for sure in none of {found.tested:,} squares of all sizes ({sure})"
-    return (
-        f"{what} differ for sure in {len(found.changes):,} squares, the smallest of "
-        f"{found.tested:,} that were tested ({sure})"
-    )
+    many = f"{len(found.changes):,} square{'' if len(found.changes) == 1 else 's'}"
+    return f"{what} differ for sure in {many} of {found.tested:,} of all sizes ({sure})"
 
 
 def square_text(one: Change, what: Callable[..., str]) -> str:

@@ -114,7 +114,7 @@ def undelivered(ledger: Ledger) -> tuple[Kept, ...]:
         elif not one.delivered:
             found.append(one)
     if unpaid:
-        with suppress(LedgerError), ledger.locked(anywhere=True):
+        with suppress(LedgerError), ledger.held(anywhere=True):
             for file in unpaid:
                 store.forget(file)
     return tuple(found)

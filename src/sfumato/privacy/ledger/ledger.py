@@ -295,9 +295,17 @@ class Ledger:
             raise
         return self._drawn(entry, mechanism, guarded, source, handle, attach)
 
-    def delivered(self, number: int) -> None:
-        """Say that the values of an entry are where they belong: they are kept only if they have a key."""
-        delivery.delivered(self, number)
+    def kept_all(self) -> tuple[Kept, ...]:
+        """What was paid for and is kept, delivered or not, oldest first."""
+        return delivery.all_kept(self)
+
+    def delivered(self, number: int, *, remove: bool = True) -> None:
+        """Say that the values of an entry are where they belong: they are kept only if they have a key.
+
+        Without `remove` that is only written down: so that of several entries all are said to be
+        delivered before the first is taken away.
+        """
+        delivery.delivered(self, number, remove=remove)
 
     def close(self, note: str = "") -> None:
         """End a ledger: it can be read, and pays for nothing any more."""

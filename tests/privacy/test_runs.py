@@ -462,3 +462,53 @@ def test_what_is_delivered_while_somebody_lists_is_no_error(
     assert ledger.undelivered() == ()
     with pytest.raises(InvalidInput, match="nothing of entry 1 is kept"):
         ledger.recover(1)
+
+
+# the order of things
+
+
+def test_what_was_drawn_is_delivered_as_it_was_drawn(ledger: Ledger) -> None:
+    stopped(ledger, "ab", "end")
+    drawn = tuple(tuple(ledger.recover(number).value.tolist()) for number in (1, 2))
+    (found,) = finished(ledger, "ab").results
+    assert found is not None
+    assert found.values == drawn
+    assert (entries(ledger), draws(ledger)) == (2, 2)
+
+
+def test_values_are_on_the_disk_before_anybody_has_them(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked, waited for; charged, waited for; drawn; kept, waited for; and only then handed out."""
+    steps: list[str] = []
+    write, wait = os.pwrite, os.fsync
+
+    def name(handle: int) -> str:
+        return Path(os.readlink(f"/proc/self/fd/{handle}")).suffix
+
+    def written(handle: int, data: Any, at: int) -> int:
+        steps.append(f"write {name(handle)}")
+        return write(handle, data, at)
+
+    def waited(handle: int) -> None:
+        steps.append(f"wait {name(handle)}")
+        wait(handle)
+
+    class Noted(SystemNoise):
+        def laplace(self, scale: Any, size: int) -> Any:
+            steps.append("draw")
+            return super().laplace(scale, size)
+
+    monkeypatch.setattr(os, "pwrite", written)
+    monkeypatch.setattr(os, "fsync", waited)
+    ledger.release(TENTH, city(), request=MONDAY, noise=Noted())
+    steps.append("hand out")
+    drawn = steps.index("draw")
+    kept = [step for step in steps if not step.startswith("wait .d")]  # folders wait for themselves
+    assert [step for step in kept[: kept.index("draw")] if ".jsonl" in step or ".ledger" in step] == [
+        "write .jsonl",
+        "wait .jsonl",
+        *["write .ledger", "wait .ledger"] * 2,
+    ]
+    assert steps[drawn + 1 : drawn + 3] == ["write .jsonl", "wait .jsonl"]
+    assert steps[-1] == "hand out"

@@ -6,10 +6,12 @@ import errno
 import multiprocessing
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from threading import BrokenBarrierError
 from typing import Any
 
 import pytest
@@ -56,14 +58,14 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def carried_out(
-    run: Run, ledger: Ledger, parts: str, *, dies_at: str = "", noise: SystemNoise | None = None
+    run: Run, ledger: Ledger, parts: str, *, dies_at: str = "", data: Callable[[], Any] = city
 ) -> Values:
     """A run of one release for each letter; it dies before it says that all were delivered, or draws one."""
     found = []
     with run.on(ledger):
         for part in parts:
-            dead = Deadly() if part == dies_at else noise
-            made, _ = run.release(ledger, TENTH, city, part=part, noise=dead)
+            dead = Deadly() if part == dies_at else None
+            made, _ = run.release(ledger, TENTH, data, part=part, noise=dead)
             found.append(tuple(made.value.tolist()))
         if dies_at == "end":
             raise Died
@@ -76,9 +78,11 @@ def stopped(ledger: Ledger, parts: str, dies_at: str, once: str = "") -> None:
         carried_out(Run(REQUEST, once=once), ledger, parts, dies_at=dies_at)
 
 
-def finished(ledger: Ledger, parts: str) -> ResumeResult[Values]:
+def finished(
+    ledger: Ledger, parts: str, data: Callable[[], Any] = city
+) -> ResumeResult[Values]:
     def finish(kept: KeptRun) -> Values:
-        return carried_out(Run(REQUEST, kept=kept), ledger, parts)
+        return carried_out(Run(REQUEST, kept=kept), ledger, parts, data=data)
 
     return resume_runs(ledger.path, lambda: [ledger], kinds=("map/1",), finish=finish)
 
@@ -140,43 +144,62 @@ def test_a_run_that_another_process_is_at_does_not_stop_the_others(
 
 
 def test_two_processes_finish_one_run_with_one_charge_and_one_draw(tmp_path: Path) -> None:
-    """With and without a key, twenty times each: one draws, and the other finds it or lets it be."""
+    """With and without a key, twenty times each: one draws, and the other finds it or lets it be.
+
+    Each waits a while for the other before it charges or draws: that makes a race certain where
+    nothing keeps the two apart, and a lock lets it run out.
+    """
     spawn = multiprocessing.get_context("spawn")
-    both = spawn.Barrier(2)
-    with spawn.Pool(2, initializer=_meet_at, initargs=(both,)) as pool:
+    with spawn.Pool(2, _meet_at, (spawn.Barrier(2), spawn.Barrier(2))) as pool:
         for number in range(40):
             ledger = Ledger.create(
                 tmp_path / f"{number}.ledger", PureDP(1), unit="user", source="city"
             )
             once = "monday" if number % 2 else ""
-            stopped(ledger, "ab", "a", once=once)
+            if number % 4 < 2:  # the second part is to be charged yet
+                stopped(ledger, "a", "end", once=once)
+            else:
+                stopped(ledger, "ab", "b", once=once)
             told = pool.map(_finish, [(str(ledger.path), once)] * 2, chunksize=1)
+            assert (entries(ledger), draws(ledger)) == (2, 2)
             given = [one for one in told if isinstance(one, tuple)]
             assert given, told
             assert len(set(given)) == 1, told  # nobody saw other values
             assert {one for one in told if isinstance(one, str)} <= {"nothing", "busy"}
             assert once or len(given) == 1, told
-            assert (entries(ledger), draws(ledger)) == (2, 2)
             assert ledger.statement().spent.epsilon == Fraction(1, 5)
             assert kept_runs([ledger]) == ()
 
 
-_both: Any = None
+_start: Any = None
+_inside: Any = None
 
 
-def _meet_at(both: Any) -> None:
-    global _both  # noqa: PLW0603
-    _both = both
+def _meet_at(start: Any, inside: Any) -> None:
+    global _start, _inside  # noqa: PLW0603
+    _start, _inside = start, inside
+    if name := os.environ.get("SFUMATO_SABOTEUR"):
+        from tests.saboteurs import SABOTEURS
+
+        SABOTEURS[name].strike()
 
 
 def _finish(asked: tuple[str, str]) -> Any:
     path, once = asked
     ledger = Ledger(path)
-    _both.wait()
+
+    def meeting() -> Any:
+        with suppress(BrokenBarrierError):
+            _inside.wait(0.05)
+        return city()
+
+    if _start.wait() == 0:
+        _inside.reset()
+    _start.wait()
     try:
         if once:
-            return carried_out(Run(REQUEST, once=once), ledger, "ab").values
-        (found,) = finished(ledger, "ab").results or (None,)
+            return carried_out(Run(REQUEST, once=once), ledger, "ab", data=meeting).values
+        (found,) = finished(ledger, "ab", meeting).results or (None,)
     except LedgerBusy:
         return "busy"
     return "nothing" if found is None else found.values

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import multiprocessing
 import os
+import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -535,3 +539,83 @@ def test_values_are_on_the_disk_before_anybody_has_them(
     ]
     assert steps[drawn + 1 : drawn + 3] == ["write .jsonl", "wait .jsonl"]
     assert steps[-1] == "hand out"
+
+
+# killed between any two system calls
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="steps through system calls with Linux's ptrace"
+)
+@pytest.mark.parametrize("work", ["runs", "resumes"])
+def test_a_run_killed_at_any_system_call_is_finished_once(work: str, tmp_path: Path) -> None:
+    """Whatever it had charged is delivered by the next, charged once, and never seen in two versions."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.privacy.run_worker", work, str(tmp_path)],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    deaths = [json.loads(line) for line in done.stdout.splitlines()]
+    if deaths == [{"refused": True}]:
+        pytest.skip("this machine does not let a process trace its child")
+    assert len(deaths) > 100
+    for death in deaths:
+        assert death["entries"] == (2 if death["charged"] else 0), death
+        assert death["there"] in (None, death["found"]), death
+        assert (death["found"] is None) == (death["charged"] == 0), death
+        assert death["draws"] <= death["entries"], death
+        assert (death["again"], death["left"]) == (0, []), death
+    states = {state for death in deaths for state in death["states"]}
+    assert states == {"charged", "drawn", "delivered in part"}
+    assert {death["charged"] for death in deaths} == {0, 1, 2}
+    assert deaths[-1]["status"] == 0
+
+
+# a full disk
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=96k", "sfumato-test", str(disk)]
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(command, capture_output=True, check=False).returncode
+    ):
+        pytest.skip("mounting a small disk needs root")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_is_full_at_any_moment_loses_nothing(small_disk: Path) -> None:
+    """With room for no page, one, two, ... more: what was charged is finished when there is room again."""
+    told: set[tuple[int, bool]] = set()
+    ballast = small_disk / "ballast"
+    for pages in range(6):
+        ledger = Ledger.create(
+            small_disk / f"{pages}.ledger", PureDP(1), unit="user", source="city"
+        )
+        free = os.statvfs(small_disk).f_bavail
+        ballast.write_bytes(bytes(4096 * (free - pages)))
+        failed = False
+        try:
+            carried_out(Run(REQUEST, once="monday"), ledger, "ab")
+        except LedgerError as problem:
+            failed = True
+            charged = entries(ledger)
+            assert ("sfumato heatmap resume" in str(problem)) == (charged > 0), problem
+            assert charged or "nothing was charged" in str(problem)
+        told.add((entries(ledger), failed))
+        ballast.unlink()
+        values = carried_out(Run(REQUEST, once="monday"), ledger, "ab").values
+        assert (entries(ledger), draws(ledger)) == (2, 2)
+        assert values == carried_out(Run(REQUEST, once="monday"), ledger, "ab").values
+        for path in (*store.folder_of(ledger.path).iterdir(), ledger.path):
+            path.unlink()
+        store.folder_of(ledger.path).rmdir()
+    assert (0, True) in told
+    assert (2, False) in told

@@ -246,3 +246,25 @@ def test_a_password_is_kept_nowhere_and_asked_for_again(
     assert "s3cret" not in "".join(said)
     assert (len(entries("a.ledger")), kept_runs(["a.ledger"])) == (1, ())
     assert Path("m.json").exists()
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_what_is_given_up_is_not_said_to_be_delivered(
+    once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second was charged and never drawn: given up for good, or until its key is said again."""
+    hall()
+    several("1", "2")
+    words = ["sense", *release(*(["--once", "monday"] if once else []))]
+    with monkeypatch.context() as patch:
+        dies_when_drawn(patch, 2)
+        ended(130, *words)
+    ended(0, "sense", "resume", "hall.ledger", "--paid-only", "--out", "one.json")
+    assert [one.time for one in read_readings("one.json").snapshots] == ["1"]
+    listed = json.loads(ended(0, "sense", "resume", "hall.ledger", "--list", "--json").stdout)
+    assert [one["state"] for one in listed["waiting"]] == (["charged"] if once else [])
+    if once:
+        ended(MADE_BEFORE, *words)
+        assert [one.time for one in read_readings("r.json").snapshots] == ["1", "2"]
+    assert "nothing to finish" in ended(0, "sense", "resume", "hall.ledger").stdout
+    assert len(entries()) == 2

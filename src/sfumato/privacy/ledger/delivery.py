@@ -199,6 +199,15 @@ def delivered(ledger: Ledger, number: int, *, remove: bool = True) -> None:
     store.deliver(file, remove=remove and not one.entry.once)
 
 
+def give_up(ledger: Ledger, number: int) -> None:
+    """Remove what was asked of an entry, unless it was drawn, or somebody draws it."""
+    one, file = kept(ledger, number)
+    if one.drawn or one.alive:
+        raise InvalidInput(f"entry {number} of {ledger.path} was drawn; nothing was given up")
+    with ledger.locked():
+        store.forget(file)
+
+
 def check(now: LedgerStatement, release: Release[Any], path: Path) -> None:
     """Refuse a release that a ledger did not pay for as it says."""
     header, promised = now.header, release.guarantee

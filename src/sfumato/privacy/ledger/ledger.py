@@ -295,6 +295,10 @@ class Ledger:
             raise
         return self._drawn(entry, mechanism, guarded, source, handle, attach)
 
+    def give_up(self, number: int) -> None:
+        """Remove what was asked of an entry that was never drawn: it stays charged, and is not released."""
+        delivery.give_up(self, number)
+
     def kept_all(self) -> tuple[Kept, ...]:
         """What was paid for and is kept, delivered or not, oldest first."""
         return delivery.all_kept(self)

@@ -157,10 +157,10 @@ def _run(name: str, found: list[tuple[Ledger, Kept]], *, taken: bool) -> KeptRun
     (first, kept), request = parts[0], parts[0][1].request
     if taken:
         state = "in progress"
-    elif any(one.delivered for _, one in found):
+    elif any(one.delivered for _, one in found) and all(one.drawn for _, one in parts):
         # All is written before the first is said to be delivered, and all are before one goes.
         state = "delivered in part"
-    elif [int(one.request["number"]) for _, one in parts] != list(range(len(parts))):
+    elif {int(one.request["number"]) for _, one in found} != set(range(len(found))):
         state = "incomplete"  # parts are made in order
     else:
         state = "drawn" if all(one.drawn for _, one in parts) else "charged"

@@ -143,6 +143,12 @@ class Run:
         _tick_off(self._made)
         self._made.clear()
 
+    def give_up(self) -> None:
+        """Leave what was paid for and not drawn: it is not released, unless it has a key to come back by."""
+        for path, one in self._kept.values():
+            if not one.drawn and not one.entry.once:
+                Ledger(path).give_up(one.entry.number)
+
     def tick_off(self) -> None:
         """The same for a run that had begun to, when all of its results were written."""
         _tick_off([(Ledger(path), one.entry.number) for path, one in self._kept.values()])

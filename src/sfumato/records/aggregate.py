@@ -42,7 +42,8 @@ def sum_cells(
     """The mass of every cell, guarded: each user's rows share UNITS indivisible units.
 
     A user with n(c) rows (or steps of weight) in cell c gives it floor(n(c) * UNITS / sum of n)
-    units; sums of these do not depend on the order of rows, on threads or on the engine. Rows are
+    units, or floor(n(c) * UNITS / max(K, sum of n)) where `rows_per_user` is K; sums of these do
+    not depend on the order of rows, on threads or on the engine. Rows are
     left out, silently, that have no user (NULL, NaN or infinite, empty text), no finite place
     inside the bounds of the area, a weight that is no finite number or is below one step, or a
     group that is none of `groups`. With mass per period, the rows of a user in each period share
@@ -177,7 +178,11 @@ def _sums(rows: Any, columns: Columns, groups: Groups) -> Any:
     whole = (
         ["user", "group"] if isinstance(groups, Periods) and groups.mass_per_period else ["user"]
     )
-    totals = visits.group_by(whole).agg(total=visits["count"].sum().cast("int64"))
+    # A user with fewer rows than the cap has less than mass 1: each row counts one of `rows_per_user`.
+    fewest = columns.rows_per_user or 1
+    totals = visits.group_by(whole).agg(
+        total=ibis.greatest(visits["count"].sum().cast("int64"), fewest)
+    )
     joined = visits.join(totals, whole)
     # Ibis divides in double and takes the floor, which is exact here. Let a = count * UNITS <=
     # 2**50, b the total, n the least integer above a / b: then n - a / b >= 1 / b. Doubles below n

@@ -126,7 +126,13 @@ def test_the_files_of_a_map_of_rows_say_rows(tmp_path: Path, rng: np.random.Gene
     (tmp_path / "zones.geojson").write_text(json.dumps(whole))
     said = CliRunner().invoke(
         app,
-        ["heatmap", "totals", str(tmp_path / "map.json"), str(tmp_path / "zones.geojson"), "--quiet"],
+        [
+            "heatmap",
+            "totals",
+            str(tmp_path / "map.json"),
+            str(tmp_path / "zones.geojson"),
+            "--quiet",
+        ],
     )
     head, line = said.stdout.splitlines()[:2]
     assert head.split()[:2] == ["zone", "rows"]

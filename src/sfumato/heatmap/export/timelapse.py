@@ -21,6 +21,8 @@ from sfumato.figures import TOPS, palette, round_number, shades
 from sfumato.heatmap.export.formats import check_outputs, save
 from sfumato.heatmap.export.page import facts
 from sfumato.heatmap.export.picture import cell_text, drawn, encoded
+from sfumato.heatmap.inference.map_error import some_of
+from sfumato.heatmap.render.error import errors_line
 from sfumato.heatmap.render.release import empty_text
 
 if TYPE_CHECKING:
@@ -162,7 +164,16 @@ def _facts(maps: Sequence[HeatmapRelease]) -> list[tuple[str, str]]:
     told = [("maps", f"{len(maps)}, {first.group} to {last.group}"), ("mass of a user", shared)]
     if period:
         told.append(("time zone", period["time_zone"] or "as written, else UTC"))
+    told.append(("how far off", _off(maps)))
     return [*told, *(fact for fact in facts(first) if fact[0] != "map")]
+
+
+def _off(maps: Sequence[HeatmapRelease]) -> str:
+    """How far off the maps are; a film that is paid for is made where this cannot be worked out."""
+    try:
+        return errors_line([one.error() for one in some_of(maps)], len(maps))
+    except Exception:
+        return "could not be worked out"
 
 
 def _said(release: HeatmapRelease) -> str:

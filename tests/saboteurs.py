@@ -431,6 +431,25 @@ def _grid_potentials_not_checked() -> None:
     plant(on_grid, "_solved", trusting)
 
 
+def _draws_believed() -> None:
+    from sfumato.heatmap.inference import map_error
+
+    plant(map_error, "_corrections_of", lambda posterior: None)
+
+
+def _draws_without_noise() -> None:
+    from sfumato.heatmap.inference import map_error
+
+    true = map_error.maps_inside
+
+    def sure(*asked: Any) -> Any:
+        """As if the counts had a tenth of their noise."""
+        draws = true(*asked)
+        return 0.9 * draws.mean(axis=0) + 0.1 * draws
+
+    plant(map_error, "maps_inside", sure)
+
+
 SABOTEURS: dict[str, Saboteur] = {
     "users compared by collation": Saboteur(
         _users_by_collation,
@@ -656,6 +675,16 @@ SABOTEURS: dict[str, Saboteur] = {
         _every_row_a_user,
         "tests/heatmap/test_privacy.py::test_a_user_with_two_rows_moves_one_map_by_all_of_units",
         "assert 2097152 == 1048576",
+    ),
+    "a map that believes its draws": Saboteur(
+        _draws_believed,
+        "tests/heatmap/test_map_error.py::test_a_map_states_its_draws_corrected",
+        "assert",
+    ),
+    "draws that do not know the noise": Saboteur(
+        _draws_without_noise,
+        "tests/heatmap/test_map_error.py::test_made_up_towns_are_as_far_off_as_their_maps_say",
+        "17",
     ),
     "every map a whole user": Saboteur(
         _every_group_a_user,

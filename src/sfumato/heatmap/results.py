@@ -103,8 +103,9 @@ class ReleaseResult:
         written: The files that were written.
         maps: One map for each group, in order; none in a result that was read from JSON.
         made_before: Whether all of it was paid for before, so that nothing was charged now.
-        errors: How far off each map is, in the order of the groups; empty where it could not be
-            worked out, and in results of before maps said so.
+        errors: How far off each map is, in the order of the groups, or of many maps some; empty
+            where it could not be worked out, and in results of before maps said so.
+        errors_of: The groups that `errors` are of.
         noise: For each map, by its group, up to where it may be noise and whether it is empty.
 
     """
@@ -121,6 +122,7 @@ class ReleaseResult:
     maps: tuple[HeatmapRelease, ...] = field(default=(), repr=False, compare=False)
     made_before: bool = False
     errors: tuple[MapError, ...] = ()
+    errors_of: tuple[str, ...] = ()
     noise: dict[str, NoiseMark] = field(default_factory=dict)
 
     @property
@@ -142,6 +144,7 @@ class ReleaseResult:
             "cost": encode(self.cost),
             "made_before": self.made_before,
             "errors": [one.to_json() for one in self.errors],
+            "errors_of": list(self.errors_of),
             "noise": {group: one.to_json() for group, one in self.noise.items()},
         }
 
@@ -161,6 +164,7 @@ class ReleaseResult:
             tuple(data["written"]),
             made_before=bool(data.get("made_before", False)),
             errors=tuple(MapError.from_json(one) for one in data.get("errors", ())),
+            errors_of=tuple(data.get("errors_of", ())),
             noise={group: NoiseMark.from_json(one) for group, one in data.get("noise", {}).items()},
         )
 
@@ -337,7 +341,7 @@ class TotalsResult:
         statement: What the map promises.
         coverage: The chance that the interval of a zone holds.
         zones: A total for each zone.
-        unit: What is counted: the unit of the ledger, e.g. user.
+        unit: What is counted: the unit of the ledger, e.g. user; or row.
         method: The name of the map's method.
         written: The files that were written.
 
@@ -360,7 +364,7 @@ class TotalsResult:
         return {
             "statement": self.statement,
             "coverage": self.coverage,
-            "zones": [asdict(one) for one in self.zones],
+            "zones": [one.to_json() for one in self.zones],
             "unit": self.unit,
             "method": self.method,
             "written": list(self.written),
@@ -372,7 +376,7 @@ class TotalsResult:
         return cls(
             data["statement"],
             data["coverage"],
-            tuple(ZoneTotal(**row) for row in data["zones"]),
+            tuple(ZoneTotal.from_json(row) for row in data["zones"]),
             data["unit"],
             data["method"],
             tuple(data["written"]),

@@ -1,12 +1,12 @@
 from .certified import certified_emd
 from .counts import NoisyCounts
 from .map_error import (
-    STRENGTHS,
     ZOOM_CORRECTIONS,
     Corrections,
     ErrorInterval,
     ErrorName,
     MapError,
+    between,
     calibrated,
     drawn_errors,
     on_scale,
@@ -29,7 +29,6 @@ from .uncertainty import (
 
 __all__ = [
     "HEAVY",
-    "STRENGTHS",
     "TIMES",
     "ZOOM_CORRECTIONS",
     "Corrections",
@@ -44,6 +43,7 @@ __all__ = [
     "NoisyCounts",
     "Prior",
     "Uncertainty",
+    "between",
     "calibrated",
     "certified_emd",
     "drawn_errors",

@@ -80,7 +80,7 @@ class ReleasePlan:
             maps = sharpened_maps(maps, self.prior, warn=warn)
             written = write_maps(maps, self.outputs, watch=watch)
             run.delivered()
-        first = maps[0]
+        first, errors = maps[0], stated_errors(maps, warn=warn)
         return ReleaseResult(
             first.statement,
             first.method,
@@ -93,7 +93,8 @@ class ReleasePlan:
             written,
             maps,
             made_before=run.made_before,
-            errors=stated_errors(maps),
+            errors=tuple(errors.values()),
+            errors_of=tuple(errors),
             noise={one.group: one.noise for one in maps},
         )
 

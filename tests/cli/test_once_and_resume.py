@@ -86,9 +86,7 @@ def test_readings_under_a_key_are_released_once() -> None:
     assert len(paid) == 2
 
 
-@pytest.mark.parametrize(
-    "other", [["--rho", "2"], ["--note", "x"], ["--some"]]
-)
+@pytest.mark.parametrize("other", [["--rho", "2"], ["--note", "x"], ["--some"]])
 def test_other_readings_under_the_key_are_refused(other: list[str]) -> None:
     hall()
     ended(0, "sense", *release("--once", "monday"))
@@ -132,7 +130,9 @@ def test_a_retry_under_a_key_goes_on_where_it_stopped(monkeypatch: pytest.Monkey
 DAYS = ("2020-11-15T23:00Z", "2020-11-16T01:00Z", "2020-11-17T01:00Z")
 
 
-@pytest.mark.parametrize("called", ["w", "w/20201115T0000Z-1d.ledger", "w/20201116T0000Z-1d.ledger"])
+@pytest.mark.parametrize(
+    "called", ["w", "w/20201115T0000Z-1d.ledger", "w/20201116T0000Z-1d.ledger"]
+)
 @pytest.mark.parametrize("part", [2, 3])
 def test_readings_of_several_windows_are_finished(
     called: str, part: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -147,7 +147,9 @@ def test_readings_of_several_windows_are_finished(
         assert "interrupted; entry 1 of w/20201115T0000Z-1d.ledger" in ended(130, *words).stderr
     first = Ledger("w/20201115T0000Z-1d.ledger")
     drawn = first.recover(1).value.tolist()
-    (listed,) = json.loads(ended(0, "sense", "resume", called, "--list", "--json").stdout)["waiting"]
+    (listed,) = json.loads(ended(0, "sense", "resume", called, "--list", "--json").stdout)[
+        "waiting"
+    ]
     assert (listed["state"], len(listed["entries"])) == ("charged", part)
     (tmp_path / "elsewhere").mkdir()
     whole = str(Path(called).absolute())
@@ -224,7 +226,9 @@ def test_a_password_is_kept_nowhere_and_asked_for_again(
         return duckdb_engine(Path("rows.duckdb"))
 
     with duckdb.connect("rows.duckdb") as made:
-        made.execute("create table trips as select i as cab, 0.5 as lon, 0.5 as lat from range(9) t(i)")
+        made.execute(
+            "create table trips as select i as cab, 0.5 as lon, 0.5 as lat from range(9) t(i)"
+        )
     monkeypatch.setattr(sources, "connected", connected)
     Ledger.create("a.ledger", PureDP(2), unit="user", source="city")
     words = ["heatmap", "release", "trips", "--connection", SECRET, "--user", "cab", "--plane",

@@ -90,7 +90,17 @@ VERBS = {
 def timeless(found: Any) -> Any:
     """JSON without what two ledgers never share: names, places of files, times, ids and hashes."""
     if isinstance(found, dict):
-        own = {"time", "hash", "ledger", "previous", "written", "request", "run", "asked", "delivery"}
+        own = {
+            "time",
+            "hash",
+            "ledger",
+            "previous",
+            "written",
+            "request",
+            "run",
+            "asked",
+            "delivery",
+        }
         own |= {"files", "ledgers", "header"}
         return {key: timeless(value) for key, value in found.items() if key not in own}
     return [timeless(one) for one in found] if isinstance(found, list) else found

@@ -112,10 +112,12 @@ def all_kept(ledger: Ledger) -> tuple[Kept, ...]:
         one = store.kept(file)
         if one is not None and one.ledger != ledger.header.id:
             continue  # of a ledger that was here before this one, and may come back
-        if one is None or not _paid_for(ledger, one.entry):
-            unpaid.append(file)
-        else:
+        if one is not None and _paid_for(ledger, one.entry):
             found.append(one)
+        elif (
+            one is None or not one.drawn
+        ):  # what was drawn was paid for: the ledger is an older one
+            unpaid.append(file)
     if unpaid:
         with suppress(LedgerError), ledger.held(anywhere=True):
             for file in unpaid:
@@ -126,7 +128,7 @@ def all_kept(ledger: Ledger) -> tuple[Kept, ...]:
 def forget_unpaid(ledger: Ledger, file: Path) -> None:
     """Remove what was asked if the charge failed; it stays if that may stand."""
     one = store.kept(file)
-    if one is None or not _paid_for(ledger, one.entry):
+    if one is None or not (one.drawn or _paid_for(ledger, one.entry)):
         store.forget(file)
 
 

@@ -341,7 +341,7 @@ class TotalsResult:
         statement: What the map promises.
         coverage: The chance that the interval of a zone holds.
         zones: A total for each zone.
-        unit: What is counted: the unit of the ledger, e.g. user.
+        unit: What is counted: the unit of the ledger, e.g. user; or row.
         method: The name of the map's method.
         written: The files that were written.
 
@@ -364,7 +364,7 @@ class TotalsResult:
         return {
             "statement": self.statement,
             "coverage": self.coverage,
-            "zones": [asdict(one) for one in self.zones],
+            "zones": [one.to_json() for one in self.zones],
             "unit": self.unit,
             "method": self.method,
             "written": list(self.written),
@@ -376,7 +376,7 @@ class TotalsResult:
         return cls(
             data["statement"],
             data["coverage"],
-            tuple(ZoneTotal(**row) for row in data["zones"]),
+            tuple(ZoneTotal.from_json(row) for row in data["zones"]),
             data["unit"],
             data["method"],
             tuple(data["written"]),

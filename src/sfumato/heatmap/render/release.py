@@ -6,7 +6,7 @@ from functools import singledispatch
 from html import escape
 from typing import Any
 
-from sfumato.heatmap.analysis.replay import ReplayResult
+from sfumato.heatmap.pipeline.replay import ReplayResult
 from sfumato.heatmap.render.error import error_lines, errors_line
 from sfumato.heatmap.results import (
     DrawResult,

@@ -178,7 +178,7 @@ _inside: Any = None
 
 
 def _meet_at(start: Any, inside: Any) -> None:
-    global _start, _inside  # noqa: PLW0603
+    global _start, _inside
     _start, _inside = start, inside
     if name := os.environ.get("SFUMATO_SABOTEUR"):
         from tests.saboteurs import SABOTEURS

@@ -74,7 +74,6 @@ def emd(
         _check_plot(plot, (a, b))
         check_writable(plot, overwrite=overwrite, lost="no distance was computed")
 
-
     def watch(step: str) -> None:
         say(step, quiet=quiet or json)
 

@@ -156,7 +156,9 @@ def test_noise_alone_is_what_two_releases_of_one_table_differ_by(
         beyond += bool(same.exceeds)
         below += same.value < same.low
         found += bool(shift_between(a, c).exceeds)
-    assert beyond <= 3 and below <= 6 and found >= 9, (beyond, below, found)
+    assert beyond <= 3, beyond
+    assert below <= 6, below
+    assert found >= 9, found
 
 
 @pytest.mark.unit

@@ -335,7 +335,7 @@ def _both(before: Counted, after: Counted) -> list[tuple[Layer, Layer]]:
 
 
 def _noise(before: Counted, after: Counted) -> Iterator[list[SmallFloats]]:
-    """Differences of nothing but noise of all squares, some draws at a time: that of two maps is independent."""
+    """Differences of nothing but noise of all squares, some draws at a time: the maps' is independent."""
     for first in range(0, DRAWS, AT_ONCE):
         numbers = np.arange(first, min(first + AT_ONCE, DRAWS))
         yield [

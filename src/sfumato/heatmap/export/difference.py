@@ -28,10 +28,10 @@ from sfumato.heatmap.analysis.difference_map import MapDifference
 from sfumato.heatmap.comparison_results import CompareResult, Pictured, ZoneChange
 from sfumato.heatmap.export.picture import extent_of
 from sfumato.heatmap.render.compare import (
-    sentences,
-    square_text,
     people,
     percent,
+    sentences,
+    square_text,
     zone_head,
     zone_row,
 )

@@ -14,7 +14,8 @@ from sfumato.heatmap import HeatmapRelease, check_ins, rehearse
 from sfumato.heatmap.analysis import differences
 from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.analysis.difference_map import map_difference, total_change
-from sfumato.heatmap.analysis.differences import Change, Counted, counted, find_changes, of_shares
+from sfumato.heatmap.analysis.differences import Change, find_changes
+from sfumato.heatmap.analysis.known_cells import Counted, counted, of_shares
 from sfumato.heatmap.inference import CountsPosterior
 from sfumato.heatmap.inference.uncertainty import SIGMA
 from sfumato.heatmap.methods.zoom import Zoom, ZoomMethod

@@ -11,13 +11,8 @@ from typing import Any
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import write_file
 from sfumato.heatmap.analysis.difference_map import map_difference, total_change
-from sfumato.heatmap.analysis.differences import (
-    Counted,
-    Found,
-    counted,
-    find_changes,
-    of_shares,
-)
+from sfumato.heatmap.analysis.differences import Found, find_changes
+from sfumato.heatmap.analysis.known_cells import Counted, counted, of_shares
 from sfumato.heatmap.analysis.metrics import POOLED
 from sfumato.heatmap.analysis.shift import shift_between
 from sfumato.heatmap.analysis.zone_shapes import Zone, read_zones

@@ -44,7 +44,8 @@ def sentences(result: CompareResult) -> tuple[str, ...]:
 
     """
     total = result.total
-    said = f"{result.unit}s: {people(total.before)} then, {people(total.after)} now: {people(total.change, sign=True)}"
+    then, now, more = people(total.before), people(total.after), people(total.change, sign=True)
+    said = f"{result.unit}s: {then} then, {now} now: {more}"
     if total.low is not None and total.high is not None:
         ends = f"{people(total.low, sign=True)} to {people(total.high, sign=True)}"
         said += f" ({result.coverage:.0%}: {ends})"

@@ -170,14 +170,14 @@ def _smallest(
                 taken[sign] |= new
                 changes += [
                     Change(
-                        *_corners(*at, level, area),
+                        *_corners(at, level, area),
                         float(one.before[at]),
                         float(one.after[at]),
                         float(change[at]),
                         float(change[at] - limit[at]),
                         float(change[at] + limit[at]),
                     )
-                    for at in map(tuple, np.argwhere(new).tolist())
+                    for at in zip(*np.nonzero(new), strict=True)
                 ]
     changes.sort(key=lambda one: (-abs(one.change), one.west, one.south))
     tested = sum(int(one.tested.sum()) for one in squares)
@@ -195,7 +195,8 @@ def _levels(images: SmallFloats) -> list[SmallFloats]:
     return found[::-1]
 
 
-def _corners(row: int, column: int, level: int, area: Area) -> tuple[float, float, float, float]:
+def _corners(at: tuple[int, int], level: int, area: Area) -> tuple[float, float, float, float]:
+    row, column = map(int, at)
     grid = area.grid.at_level(level)
     west, south = grid.bounds[0], grid.bounds[1]
     return (

@@ -74,7 +74,7 @@ def times(one: Counted, scale: float) -> Counted:
         return one
 
     def scaled(draw: Draw) -> Draw:
-        return lambda numbers: draw(numbers) * np.float32(scale)
+        return lambda numbers: np.asarray(draw(numbers) * scale, dtype=np.float32)
 
     return Counted(
         one.values * scale,
@@ -205,7 +205,9 @@ def of_shares(one: Counted) -> Counted | None:
 
     def shared(values: FloatArray, draw: Draw) -> Draw:
         part = (values / total).astype(np.float32)
-        return lambda numbers: (draw(numbers) - part * of_all(numbers)) / np.float32(total)
+        return lambda numbers: np.asarray(
+            (draw(numbers) - part * of_all(numbers)) / total, dtype=np.float32
+        )
 
     return Counted(
         one.values / total,

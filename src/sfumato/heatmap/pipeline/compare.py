@@ -197,7 +197,8 @@ def _compared(
     totals = [zone_totals(one, places, coverage=coverage) for one in (before, after)]
     known = counted(before), counted(after, stream=int(before.posterior is after.posterior))
     in_users = _found(known[0], known[1], before)
-    in_shares = _found(*(None if one is None else of_shares(one) for one in known), before)
+    first, second = (None if one is None else of_shares(one) for one in known)
+    in_shares = _found(first, second, before)
     distance = _distance(before, after, flow=True)
     if not isinstance(distance.flow, GridFlow):
         raise InvalidInput(f"no flow was found between the maps; {UNDONE}")

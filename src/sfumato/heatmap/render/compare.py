@@ -66,7 +66,7 @@ def shift_text(shift: Shift) -> str:
     """
     moved = f"shifted {_length(shift.value, shift.unit)}"
     if shift.noise is None or shift.low is None or shift.high is None:
-        return f"{moved}; what noise alone gives is not known: a method could not be simulated"
+        return f"{moved}; what noise alone gives is not known: a map does not say how sure it is"
     ends = f"{_number(shift.low)} to {_number(shift.high)}"
     verdict = "more than noise" if shift.exceeds else "no more than noise"
     return (

@@ -69,8 +69,9 @@ def shift_between(before: HeatmapRelease, after: HeatmapRelease) -> Shift:
     """How far mass moved from one map to another of the same area, beside what noise alone gives.
 
     Both releases are simulated around the same made-up truths, with their own methods and budgets.
-    Truths are drawn by the posteriors of the maps. Simulated maps are estimated in fewer steps where a method knows a way (`sketches`),
-    and so are the two at hand for the comparison; what is said is in proportion to the maps shown.
+    Truths are drawn by the posteriors of the maps. Simulated maps are estimated in fewer steps
+    where a method knows a way (`sketches`), and so are the two at hand for the comparison; what is
+    said is in proportion to the maps shown.
 
     Privacy: made of released values and public parameters; it costs nothing.
 

@@ -278,8 +278,8 @@ def test_one_crowd_in_a_corner_is_in_the_zone_or_not() -> None:
     some = counts(*((4, code, 600.0 if code == corner else 0.01, 1e-6) for code in range(256)))
     (one,) = of_counts(some, area).totals({"a": [[0, 0], [5.05, 0], [5.05, 9], [0, 9]]})
     assert one.users == pytest.approx(30, abs=2)
-    assert one.low == pytest.approx(0, abs=1)
     assert one.high == pytest.approx(600, abs=1)
+    assert one.low == pytest.approx(0, abs=1)
 
 
 # what a pyramid kept back

@@ -342,8 +342,17 @@ def calibrated(
 def between(users: float, epsilon: float) -> FloatArray:
     """How much each entry of a table counts: bilinear in logarithms, and outside as at its edge.
 
-    >>> between(200, 1.0).reshape(4, 3)[1].tolist()
-    [0.0, 1.0, 0.0]
+    Args:
+        users: How many there are, as released.
+        epsilon: What the map cost.
+
+    Returns:
+        Weights that add up to 1, of the entries row by row.
+
+    Example:
+        >>> between(200, 1.0).reshape(4, 3)[1].tolist()
+        [0.0, 1.0, 0.0]
+
     """
     sides = []
     for at, knots in ((users, USERS), (epsilon, EPSILONS)):

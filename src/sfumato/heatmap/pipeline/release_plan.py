@@ -16,7 +16,6 @@ from sfumato.heatmap.pipeline.outputs import (
     OutputPlan,
     Watch,
     sharpened_maps,
-    stated_errors,
     tell,
     write_maps,
 )
@@ -80,7 +79,7 @@ class ReleasePlan:
             maps = sharpened_maps(maps, self.prior, warn=warn)
             written = write_maps(maps, self.outputs, watch=watch)
             run.delivered()
-        first, errors = maps[0], stated_errors(maps, warn=warn)
+        first = maps[0]
         return ReleaseResult(
             first.statement,
             first.method,
@@ -93,9 +92,7 @@ class ReleasePlan:
             written,
             maps,
             made_before=run.made_before,
-            errors=tuple(errors.values()),
-            errors_of=tuple(errors),
-            noise={one.group: one.noise for one in maps},
+            warn=warn,
         )
 
     def _released(

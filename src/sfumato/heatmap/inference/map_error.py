@@ -155,8 +155,10 @@ class MapError:
             _interval(data["pearson"]),
             _finite(data["certified"]),
             _finite(data["lower"]),
-            *(float(data[name]) for name in ("coverage", "confidence", "blur")),
-            uncertified=str(data.get("uncertified", "")),
+            float(data["coverage"]),
+            float(data["confidence"]),
+            float(data["blur"]),
+            str(data.get("uncertified", "")),
         )
 
 

@@ -1,7 +1,6 @@
 from .analysis.blur import smooth
 from .analysis.forecasts import forecast
 from .analysis.metrics import compare
-from .analysis.replay import replay_release
 from .analysis.zone_shapes import read_zones
 from .areas import public_area
 from .benchmark.synthetic_city import check_ins
@@ -19,6 +18,7 @@ from .pipeline.options import HeatmapOptions
 from .pipeline.plan import plan_heatmap
 from .pipeline.rehearsal import rehearse, rehearse_exactly, rehearse_heatmap
 from .pipeline.release import plan_release, release_heatmap
+from .pipeline.replay import replay_release
 from .pipeline.resume import resume_heatmap
 from .pipeline.saved_maps import draw_map, map_hotspots, map_timelapse, map_totals
 from .planning_results import HeatmapPlan

@@ -3,11 +3,13 @@ from .options import HeatmapOptions
 from .plan import plan_heatmap
 from .rehearsal import rehearse_heatmap
 from .release import plan_release, release_heatmap
+from .replay import ReplayResult, replay_release
 from .resume import resume_heatmap
 from .saved_maps import draw_map, map_hotspots, map_timelapse, map_totals
 
 __all__ = [
     "HeatmapOptions",
+    "ReplayResult",
     "draw_map",
     "map_hotspots",
     "map_timelapse",
@@ -18,5 +20,6 @@ __all__ = [
     "rehearse_heatmap",
     "release_heatmap",
     "release_sums",
+    "replay_release",
     "resume_heatmap",
 ]

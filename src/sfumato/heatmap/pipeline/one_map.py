@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.heatmap.pipeline.charging import DEFAULT, Method
-from sfumato.heatmap.pipeline.release import plan_release
+from sfumato.heatmap.pipeline.release import release_heatmap
 from sfumato.heatmap.results import HeatmapRelease
 from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import Number
@@ -45,7 +45,7 @@ def release(
         InvalidInput: The rows could not be read; nothing was charged.
 
     """
-    plan = plan_release(
+    found = release_heatmap(
         source,
         columns,
         area,
@@ -55,4 +55,4 @@ def release(
         note=note,
         public=public,
     )
-    return plan.maps()[0]
+    return found.maps[0]

@@ -16,7 +16,6 @@ from sfumato.heatmap.pipeline.outputs import (
     OutputPlan,
     Watch,
     sharpened_maps,
-    stated_errors,
     tell,
     write_maps,
 )
@@ -73,7 +72,13 @@ class ReleasePlan:
                 (the map is paid for, and kept: the message says how to finish).
 
         """
-        maps, written, made_before = self._delivered(noise, watch, warn)
+        check_noise(noise, self.ledger)
+        run = Run(self.asked.request, once=self.once, kept=self.kept)
+        with run.on(self.ledger):
+            maps = self._released(run, noise, watch)
+            maps = sharpened_maps(maps, self.prior, warn=warn)
+            written = write_maps(maps, self.outputs, watch=watch)
+            run.delivered()
         first = maps[0]
         return ReleaseResult(
             first.statement,
@@ -86,39 +91,9 @@ class ReleasePlan:
             str(self.ledger.path),
             written,
             maps,
-            made_before=made_before,
-            errors=stated_errors(maps),
-            noise={one.group: one.noise for one in maps},
+            made_before=run.made_before,
+            warn=warn,
         )
-
-    def maps(self, *, noise: Noise | None = None) -> tuple[HeatmapRelease, ...]:
-        """The maps of `run` without what is stated of them, which takes longer than to make them.
-
-        Args:
-            noise: Where the noise comes from; the system, if none is given.
-
-        Returns:
-            The maps, in the order of the groups.
-
-        Raises:
-            InvalidParameter: As `run`.
-            SfumatoError: As `run`.
-
-        """
-        return self._delivered(noise, None, None)[0]
-
-    def _delivered(
-        self, noise: Noise | None, watch: Watch | None, warn: Watch | None
-    ) -> tuple[tuple[HeatmapRelease, ...], tuple[str, ...], bool]:
-        """The maps, the files they were written to, and whether they were paid for before."""
-        check_noise(noise, self.ledger)
-        run = Run(self.asked.request, once=self.once, kept=self.kept)
-        with run.on(self.ledger):
-            maps = self._released(run, noise, watch)
-            maps = sharpened_maps(maps, self.prior, warn=warn)
-            written = write_maps(maps, self.outputs, watch=watch)
-            run.delivered()
-        return maps, written, run.made_before
 
     def _released(
         self, run: Run, noise: Noise | None, watch: Watch | None

@@ -109,7 +109,7 @@ class EmptyMaps:
         return None
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def _heights(method: Any, mechanism: Any, area: Area) -> tuple[FloatArray, FloatArray]:
     from sfumato.heatmap.methods.protocol import outlines_of
 

@@ -43,7 +43,8 @@ def sum_cells(
     """The mass of every cell, guarded: each user's rows share UNITS indivisible units.
 
     A user with n(c) rows (or steps of weight) in cell c gives it floor(n(c) * UNITS / sum of n)
-    units; sums of these do not depend on the order of rows, on threads or on the engine. Rows are
+    units, or floor(n(c) * UNITS / max(K, sum of n)) where `rows_per_user` is K; sums of these do
+    not depend on the order of rows, on threads or on the engine. Rows are
     left out, silently, that have no user (NULL, NaN or infinite, empty text), no finite place
     inside the bounds of the area, a weight that is no finite number or is below one step, or a
     group that is none of `groups`. With mass per period, the rows of a user in each period share
@@ -179,12 +180,14 @@ def _sums(rows: Any, columns: Columns, groups: Groups) -> Any:
         ["user", "group"] if isinstance(groups, Periods) and groups.mass_per_period else ["user"]
     )
     of_each = _with_totals(visits, whole)
+    # A user with fewer rows than the cap has less than mass 1: each row counts one of `rows_per_user`.
+    total = ibis.greatest(of_each.total, columns.rows_per_user or 1)
     # Ibis divides in double and takes the floor, which is exact here. Let a = count * UNITS <=
     # 2**50, b the total, n the least integer above a / b: then n - a / b >= 1 / b. Doubles below n
     # lie less than n * 2**-52 apart, so rounding reaches n only if 1 / b <= n * 2**-53, that is n *
     # b >= 2**53. But n * b <= a + b, at most 2**51 for b <= 2**50. For larger b, n is 1, and b >=
     # 2**53 means a / b <= 2**-3.
-    shares = of_each.select(*place, units=(of_each["count"] * UNITS) // of_each.total)
+    shares = of_each.select(*place, units=(of_each["count"] * UNITS) // total)
     return shares.group_by(place).agg(units=shares.units.sum().cast("int64"))
 
 

@@ -43,9 +43,11 @@ def table_identity(source: Any, columns: Columns, *, connection: str | None = No
         file = file.partition("?")[0]
     name = PurePath(file.rstrip("/")).name or file
     if connection is not None and "://" in connection:
-        where = connection.partition("?")[0].partition("://")
-        database = where[2].rpartition("/")[2] if "/" in where[2] else ""
-        name = f"{where[0]}:{database}::{name}"
+        scheme, _, where = connection.partition("://")
+        database = re.split("[?#;]", where)[0].rpartition("/")
+        # With an @ behind the last slash it is no name: a password had a slash in it.
+        known = database[2] if database[1] and "@" not in database[2] else ""
+        name = f"{scheme}:{known}::{name}"
     elif table:
         name = f"{name}::{table}"
     varying = re.sub(r"[0-9*?]+", "#", name)

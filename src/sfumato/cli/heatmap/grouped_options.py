@@ -27,6 +27,7 @@ from sfumato.cli.heatmap.options import (
     Overwrite,
     PerPeriod,
     Plane,
+    RowsPerUser,
     Shape,
     TextCoordinates,
     Time,
@@ -65,6 +66,7 @@ class ColumnOptions(OptionGroup):
     weight: Weight = ""
     weight_step: WeightStep = ""
     weight_cap: WeightCap = 2**20
+    rows_per_user: RowsPerUser = None
     engine: EngineOption = ENGINE
     delimiter: Delimiter = ","
     text_coordinates: TextCoordinates = False

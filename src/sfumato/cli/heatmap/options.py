@@ -67,6 +67,14 @@ Alone = Annotated[
     bool,
     _option("Rows", "There is no user column: each row is somebody else.", "--one-row-one-user"),
 ]
+RowsPerUser = Annotated[
+    int | None,
+    _option(
+        "Rows",
+        "Count rows, not users: at most so many of each user. The noise is that of so many rows.",
+        show_default=False,
+    ),
+]
 
 
 def _known_engine(name: str) -> str:

@@ -25,6 +25,7 @@ COLUMN_WORDS = (
     "weight_cap",
     "by",
     "one_row_one_user",
+    "rows_per_user",
 )
 PLACE_WORDS = ("bounds", "outer", "bounds_file", "image")
 GRID_WORDS = ("plane", "crs", "cells", "levels")
@@ -33,10 +34,11 @@ GRID_WORDS = ("plane", "crs", "cells", "levels")
 class HeatmapOptions(TypedDict, total=False):
     """Keywords of `release_heatmap`, `plan_release` and `rehearse_heatmap`, in words users have.
 
-    Rows: `user`, `x` ("lon"), `y` ("lat"), `weight`, `weight_step`, `weight_cap` (2**20), `by` and
-    `one_row_one_user` name columns and the public rules of counting them, as `records.Columns`
-    does; `engine` ("duckdb", "polars" or "spark"), `connection` and `delimiter` say how they are
-    read; `text_coordinates` that columns of text hold x and y, as decimal numbers.
+    Rows: `user`, `x` ("lon"), `y` ("lat"), `weight`, `weight_step`, `weight_cap` (2**20), `by`,
+    `one_row_one_user` and `rows_per_user` (count rows, at most so many of each user) name columns
+    and the public rules of counting them, as `records.Columns` does; `engine` ("duckdb", "polars"
+    or "spark"), `connection` and `delimiter` say how they are read; `text_coordinates` that columns
+    of text hold x and y, as decimal numbers.
 
     Area: `bounds` (west, south, east, north; or "private", to find them inside `outer` for
     `bounds_share` of epsilon, 1/10), `bounds_file` (GeoJSON) or `image`; `plane`, `crs` (the
@@ -57,6 +59,7 @@ class HeatmapOptions(TypedDict, total=False):
     weight_cap: int
     by: str | None
     one_row_one_user: bool
+    rows_per_user: int | None
     engine: Engine
     connection: str | None
     delimiter: str
@@ -165,6 +168,7 @@ def rows_of(source: Any, columns: Columns | None, options: HeatmapOptions) -> Ro
             cap=options.get("weight_cap", 2**20),
             by=options.get("by") or None,
             one_row_one_user=options.get("one_row_one_user", False),
+            rows_per_user=options.get("rows_per_user"),
         )
     return Rows(
         source,

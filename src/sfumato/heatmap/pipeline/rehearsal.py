@@ -116,7 +116,7 @@ def rehearse_heatmap(
     errors = compare(smooth(truth, BLUR), rehearsed.image(sigma=BLUR), where)
     sharp = compare(truth, rehearsed.image(), where)
     written = write_maps((rehearsed,), targets, watch=watch)
-    (stated, *_) = (*stated_errors((rehearsed,)), None)
+    stated = stated_errors((rehearsed,), warn=warn).get(rehearsed.group)
     return RehearsalResult(
         rehearsed.statement,
         BLUR,

@@ -16,7 +16,6 @@ from sfumato.heatmap.pipeline.outputs import (
     OutputPlan,
     Watch,
     sharpened_maps,
-    stated_errors,
     tell,
     write_maps,
 )
@@ -93,8 +92,7 @@ class ReleasePlan:
             written,
             maps,
             made_before=run.made_before,
-            errors=stated_errors(maps),
-            noise={one.group: one.noise for one in maps},
+            warn=warn,
         )
 
     def _released(

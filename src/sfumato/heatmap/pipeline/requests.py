@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -156,15 +157,22 @@ def _rows_json(rows: Rows) -> dict[str, Any]:
 
 
 def _without_secrets(connection: str | None) -> tuple[str | None, bool]:
-    """A connection without password and settings, and whether it had any."""
+    """A connection without password and settings, and whether it had any.
+
+    Settings may stand behind `?`, `#` or `;` (Spark's token does), or be all there is of it
+    (`password=...`). Where a password has signs of a URL in it, nothing but the scheme is sure.
+    """
     if connection is None:
         return None, False
     parts = urlsplit(connection)
-    if parts.password is None and not parts.query and not parts.fragment:
+    if not re.search("[?#;=]|:.*@|@.*@", connection.partition("://")[2] or connection):
         return connection, False
-    host = parts.netloc.rpartition("@")[2]
+    host, path = parts.netloc.rpartition("@")[2], re.split("[;=]", parts.path)[0]
+    torn = "://" not in connection or "@" in path + parts.query + parts.fragment
+    if torn or re.search("[;=]", parts.netloc):
+        return f"{parts.scheme}://", True
     name = f"{parts.username}@{host}" if parts.username else host
-    return urlunsplit((parts.scheme, name, parts.path, "", "")), True
+    return urlunsplit((parts.scheme, name, path, "", "")), True
 
 
 def _plain_fields(value: Any, skip: Sequence[str] = ()) -> dict[str, Any]:

@@ -54,10 +54,11 @@ def _release(result: ReleaseResult) -> str:
         f"{result.statement}{before if result.made_before else ''}",
         f"left in {result.ledger}: {at_most(result.left)}",
     ]
-    if len(result.errors) == 1:
-        lines += error_lines(result.errors[0])
-    elif result.errors:
-        lines.append(errors_line(result.errors))
+    errors = tuple(result.errors.values())
+    if len(errors) == 1:
+        lines += error_lines(errors[0])
+    elif errors:
+        lines.append(errors_line(errors, len(result.noise) or None))
     empty = [group for group, one in result.noise.items() if one.empty]
     if empty:
         which = "" if len(result.noise) == 1 else f"{len(empty)} of {len(result.noise)} maps "

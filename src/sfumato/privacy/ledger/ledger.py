@@ -295,9 +295,21 @@ class Ledger:
             raise
         return self._drawn(entry, mechanism, guarded, source, handle, attach)
 
-    def delivered(self, number: int) -> None:
-        """Say that the values of an entry are where they belong: they are kept only if they have a key."""
-        delivery.delivered(self, number)
+    def give_up(self, number: int) -> None:
+        """Remove what was asked of an entry that was never drawn: it stays charged, and is not released."""
+        delivery.give_up(self, number)
+
+    def kept_all(self) -> tuple[Kept, ...]:
+        """What was paid for and is kept, delivered or not, oldest first."""
+        return delivery.all_kept(self)
+
+    def delivered(self, number: int, *, remove: bool = True) -> None:
+        """Say that the values of an entry are where they belong: they are kept only if they have a key.
+
+        Without `remove` that is only written down: so that of several entries all are said to be
+        delivered before the first is taken away.
+        """
+        delivery.delivered(self, number, remove=remove)
 
     def close(self, note: str = "") -> None:
         """End a ledger: it can be read, and pays for nothing any more."""
@@ -316,20 +328,25 @@ class Ledger:
             pass
 
     @contextmanager
-    def locked(self, *, anywhere: bool = False) -> Iterator[tuple[ledger_file.Book, Tally]]:
+    def locked(self) -> Iterator[tuple[ledger_file.Book, Tally]]:
         """The ledger to this process alone; for this room."""
-        held = (
-            ledger_file.locked(self.path, anywhere=anywhere)
-            if self._memory is None
-            else ledger_file.unlocked(self._memory)
-        )
-        with held as book:
-            now = self._tally(book)
+        if self._memory is None:
+            with self.held() as (held, now):
+                yield held.book, now
+        else:
+            with ledger_file.unlocked(self._memory) as book:
+                yield book, self._tally(book)
+
+    @contextmanager
+    def held(self, *, anywhere: bool = False) -> Iterator[tuple[ledger_file.Held, Tally]]:
+        """The same with its file, also of a copy if it may be `anywhere`; for this room."""
+        with ledger_file.locked(self.path, anywhere=anywhere) as held:
+            now = self._tally(held.book)
             if now.header != self.header:
                 raise LedgerMismatch(
                     f"{self.path} was replaced since it was opened; nothing was charged"
                 )
-            yield book, now
+            yield held, now
 
     def find_row(self, wanted: str, fits: Callable[[Row], bool]) -> Row | None:
         """The last row with these words in it that fits; for this room."""

@@ -325,6 +325,7 @@ class ZoomMethod(NoiseAwareMethod[ZoomTree]):
     worth: Fraction = Fraction(6)
     crowd: Fraction = Fraction(6, 5)
     name: ClassVar[str] = "zoom"
+    mean_is_map: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.blur <= 1:

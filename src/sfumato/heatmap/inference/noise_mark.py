@@ -167,13 +167,13 @@ def _simulated(method: Any, mechanism: Any, area: Area) -> Iterator[tuple[Tiles,
 
 
 class SimulatedNoise:
-    """Noise for maps of nobody, the same each time: quick, and good for no release."""
+    """Noise for simulated maps, the same for the same seed: quick, and good for no release."""
 
     distance: Fraction | None = None
     known = True
 
-    def __init__(self) -> None:
-        self._rng = generator(0)
+    def __init__(self, seed: int | bytes = 0) -> None:
+        self._rng = generator(seed)
 
     def laplace(self, scale: Number, size: int) -> IntArray:
         """Laplace noise, rounded."""

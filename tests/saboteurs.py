@@ -459,6 +459,25 @@ def _grid_potentials_not_checked() -> None:
     plant(on_grid, "_solved", trusting)
 
 
+def _draws_believed() -> None:
+    from sfumato.heatmap.inference import map_error
+
+    plant(map_error, "_corrections_of", lambda posterior: None)
+
+
+def _draws_without_noise() -> None:
+    from sfumato.heatmap.inference import map_error
+
+    true = map_error.maps_inside
+
+    def sure(*asked: Any) -> Any:
+        """As if the counts had a tenth of their noise."""
+        draws = true(*asked)
+        return 0.9 * draws.mean(axis=0) + 0.1 * draws
+
+    plant(map_error, "maps_inside", sure)
+
+
 SABOTEURS: dict[str, Saboteur] = {
     "users compared by collation": Saboteur(
         _users_by_collation,
@@ -570,6 +589,46 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/privacy/test_ledger_once.py::test_values_that_were_drawn_are_not_drawn_again",
         "DID NOT RAISE",
     ),
+    "days paid for once, however often they are released": Saboteur(
+        ledgers.overlapping_days_free,
+        "tests/privacy/test_ledger_periods.py::test_releases_whose_days_overlap_add_up_on_those_days",
+        "'epsilon 0.5' != 'epsilon 0'",
+    ),
+    "values that nobody waits for": Saboteur(
+        ledgers.values_nobody_waits_for,
+        "tests/privacy/test_runs.py::test_values_are_on_the_disk_before_anybody_has_them",
+        "'wait .jsonl'",
+    ),
+    "a run that draws what was drawn": Saboteur(
+        ledgers.runs_that_draw_again,
+        "tests/privacy/test_runs.py::test_what_was_drawn_is_delivered_as_it_was_drawn",
+        "At index 0 diff",
+    ),
+    "a key of a run whatever is asked": Saboteur(
+        ledgers.once_whatever_is_asked,
+        "tests/cli/test_once_and_resume.py::test_other_readings_under_the_key_are_refused[other1]",
+        "assert 7 == 4",
+    ),
+    "a run of two processes at once": Saboteur(
+        ledgers.runs_without_a_lock,
+        "tests/privacy/test_runs.py::test_two_processes_finish_one_run_with_one_charge_and_one_draw",
+        "(3, 3) == (2, 2)",
+    ),
+    "a run as it was before its lock": Saboteur(
+        ledgers.runs_as_they_were_listed,
+        "tests/privacy/test_runs.py::test_a_run_that_another_process_went_on_with_is_not_charged_again",
+        "(1, 3, 3) == (1, 2, 2)",
+    ),
+    "what is paid for since removed as unpaid": Saboteur(
+        ledgers.unpaid_at_first_sight,
+        "tests/privacy/test_runs.py::test_what_was_paid_for_since_somebody_looked_is_not_removed",
+        "assert 1 > 1",
+    ),
+    "a password beside the ledger": Saboteur(
+        ledgers.passwords_kept,
+        "tests/cli/test_once_and_resume.py::test_a_password_is_kept_nowhere_and_asked_for_again",
+        "s3cret",
+    ),
     "an entry that nobody read back": Saboteur(
         ledgers.entry_not_read_back,
         "tests/privacy/test_ledger_written.py::test_a_cost_of_too_many_digits_is_refused_and_the_ledger_stays_whole",
@@ -644,6 +703,16 @@ SABOTEURS: dict[str, Saboteur] = {
         _every_row_a_user,
         "tests/heatmap/test_privacy.py::test_a_user_with_two_rows_moves_one_map_by_all_of_units",
         "assert 2097152 == 1048576",
+    ),
+    "a map that believes its draws": Saboteur(
+        _draws_believed,
+        "tests/heatmap/test_map_error.py::test_a_map_states_its_draws_corrected",
+        "assert",
+    ),
+    "draws that do not know the noise": Saboteur(
+        _draws_without_noise,
+        "tests/heatmap/test_map_error.py::test_made_up_towns_are_as_far_off_as_their_maps_say",
+        "17",
     ),
     "every map a whole user": Saboteur(
         _every_group_a_user,

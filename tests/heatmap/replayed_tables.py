@@ -32,6 +32,7 @@ SHAPES: dict[str, Columns] = {
     "days": Columns("user", "x", "y", by="t"),
     "mass in every day": Columns("user", "x", "y", by="t"),
     "private bounds": Columns("user", "x", "y"),
+    "rows": Columns("user", "x", "y", rows_per_user=2),
 }
 GROUPED: dict[str, tuple[str, ...] | Periods] = {
     "groups": GROUPS,

@@ -77,7 +77,7 @@ def plain_sums(
     out: defaultdict[int, int] = defaultdict(int)
     for cells in counts.values():
         clamped = {code: min(count, 2**30) for code, count in cells.items()}
-        total = sum(clamped.values())
+        total = max(sum(clamped.values()), columns.rows_per_user or 1)
         for code, count in clamped.items():
             if count:
                 out[code] += math.floor(Fraction(count * UNITS, total))

@@ -53,6 +53,16 @@ def test_sums_are_those_of_the_plain_program(
 
 
 @pytest.mark.engine
+def test_a_dataframe_is_counted_by_its_session(cluster: str, rng: np.random.Generator) -> None:
+    """Whatever engine is asked for: its rows are nowhere else."""
+    case = cases(rng)["weights"]
+    session: Any = spark_engine(cluster)._session
+    table = open_table(session.createDataFrame(case.table), columns=case.columns)
+    found = opened(sum_cells(table, case.columns, case.area, source="test"))
+    assert found == plain_sums(case.rows, case.columns, case.area)
+
+
+@pytest.mark.engine
 def test_files_are_read_alike(cluster: str, rng: np.random.Generator, tmp_path: Path) -> None:
     case = cases(rng)["points"]
     pq.write_table(case.table.slice(0, 100), tmp_path / "a.parquet")

@@ -28,6 +28,7 @@ from sfumato.heatmap.inference.uncertainty import (
     Uncertainty,
     uncertainty,
 )
+from sfumato.heatmap.measure import Measure
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
 from sfumato.privacy import ZCDP, ApproxDP, Guarantee, PureDP, Release, compose
 from sfumato.privacy.accounting import encode, encode_guarantee
@@ -96,9 +97,18 @@ class HeatmapRelease:
             sentence += f": {self.receipt.guarantee.loss} for the map, {self.area_cost} for finding its area"
         if self.counted.get("one_row_one_user"):
             sentence += f"; each row taken for another {self.guarantee.unit}"
+        if self.measure.name == "rows":
+            sentence += (
+                f"; rows are counted, at most {self.measure.scale:,} of each {self.guarantee.unit}"
+            )
         if self.receipt.rehearsal:
             return f"REHEARSAL on public data, protects nobody: {sentence}"
         return sentence
+
+    @property
+    def measure(self) -> Measure:
+        """What the map counts; masses of tiles times its scale are so many."""
+        return Measure.of(self.counted, self.guarantee.unit)
 
     @property
     def plainly(self) -> str:

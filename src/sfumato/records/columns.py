@@ -23,6 +23,10 @@ class Columns:
     whole numbers have step 1 unless it is said, others must say it. `by` names a column of text or
     whole numbers that tells which of several maps a row belongs to.
 
+    With `rows_per_user`, K, it is rows that are counted, not users: the mass of a user with n rows
+    is n / K, at most 1, and all rows of one with more than K count alike, K / n each. So a mass of
+    1 is K rows; the noise is that of K rows too.
+
     >>> Columns("visitor", "lon", "lat").names
     ('visitor', 'lon', 'lat')
     >>> Columns("observer", "x", "y", weight="seconds", step=Fraction(1, 1000), cap=60_000).step
@@ -37,6 +41,7 @@ class Columns:
     one_row_one_user: bool = False
     step: Fraction | float | None = None
     cap: int = 2**20
+    rows_per_user: int | None = None
 
     def __post_init__(self) -> None:
         if self.user is None and not self.one_row_one_user:
@@ -59,6 +64,20 @@ class Columns:
         if not 1 <= self.cap <= MAX_CAP:
             raise InvalidParameter(
                 f"cap must lie in 1..2**30 steps, got {self.cap}; nothing was read"
+            )
+        if self.rows_per_user is not None:
+            self._check_rows()
+
+    def _check_rows(self) -> None:
+        if self.user is None or self.weight is not None:
+            raise InvalidParameter(
+                "`rows_per_user` counts the rows of each user, at most so many: it needs `user`, and goes "
+                "with no `weight`; nothing was read"
+            )
+        if type(self.rows_per_user) is not int or not 1 <= self.rows_per_user <= MAX_CAP:
+            raise InvalidParameter(
+                f"`rows_per_user` is a whole number in 1..2**30, got {self.rows_per_user!r}; "
+                "nothing was read"
             )
 
     @property

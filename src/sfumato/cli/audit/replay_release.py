@@ -16,36 +16,11 @@ from sfumato.cli.console import (
     show,
 )
 from sfumato.cli.endings import DONE, FAILED, INCONCLUSIVE
-from sfumato.cli.heatmap.options import (
-    ENGINE,
-    Bounds,
-    BoundsFile,
-    By,
-    Cells,
-    Delimiter,
-    EngineOption,
-    From,
-    Image,
-    Levels,
-    PerPeriod,
-    Plane,
-    Shape,
-    Time,
-    To,
-    User,
-    Values,
-    Weight,
-    WeightCap,
-    WeightStep,
-    X,
-    Y,
-    Zone,
-    named_area,
-    named_columns,
-    named_groups,
-)
+from sfumato.cli.heatmap.grouped_options import AreaOptions, ColumnOptions, GroupOptions
+from sfumato.cli.option_groups import grouped
 
 
+@grouped
 @no_verdict_by_accident
 @sentences
 def replay_release(
@@ -56,33 +31,15 @@ def replay_release(
             show_default=False,
         ),
     ],
+    rows: ColumnOptions,
+    area: AreaOptions,
+    maps: GroupOptions,
     public: Annotated[
         bool,
         typer.Option(
             "--public", help="The rows are public or made up; exact numbers may be shown."
         ),
     ] = False,
-    user: User = "",
-    x: X = "lon",
-    y: Y = "lat",
-    bounds: Bounds = "",
-    bounds_file: BoundsFile = None,
-    image: Image = None,
-    plane: Plane = False,
-    cells: Cells = Shape.square,
-    levels: Levels = 8,
-    by: By = "",
-    values: Values = "",
-    time: Time = "",
-    start: From = "",
-    end: To = "",
-    time_zone: Zone = "",
-    mass_per_period: PerPeriod = False,
-    weight: Weight = "",
-    weight_step: WeightStep = "",
-    weight_cap: WeightCap = 2**20,
-    engine: EngineOption = ENGINE,
-    delimiter: Delimiter = ",",
     neighbors: Annotated[
         int, typer.Option(help="How many users are taken out, at most.", min=1)
     ] = 20,
@@ -101,22 +58,16 @@ def replay_release(
     from sfumato.heatmap import as_text
     from sfumato.heatmap import replay_release as replay
 
-    columns = named_columns(user, x, y, weight, weight_step, weight_cap, "" if time else by, False)
-    area = named_area(bounds, bounds_file, image, plane=plane, cells=cells, levels=levels)
-    groups = named_groups(
-        by, values, time=time, start=start, end=end, zone=time_zone, per_period=mass_per_period
-    )
     with live(f"replaying {input}", quiet=quiet or json) as tell:
         found = replay(
             input,
-            columns,
-            area,
             public=public,
             rng=generator(seed),
             neighbors=neighbors,
-            groups=groups,
-            engine=engine,
-            delimiter=delimiter,
+            groups=maps.named(),
+            by=maps.column,
+            **rows.keywords(),
+            **area.keywords(),
             watch=None if tell is None else lambda who: tell(f"without {who}"),
         )
     show(found.to_json(), as_text(found), json=json)

@@ -10,59 +10,33 @@ import typer
 from sfumato.cli import demo
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
+from sfumato.cli.heatmap import compare as heatmap_compare
 from sfumato.cli.heatmap import plan as heatmap_plan
 from sfumato.cli.heatmap import resume as heatmap_resume
+from sfumato.cli.heatmap.grouped_options import (
+    AreaOptions,
+    FileOptions,
+    GroupOptions,
+    MethodOptions,
+    RowOptions,
+)
 from sfumato.cli.heatmap.options import (
-    ENGINE,
     H3,
-    Alone,
-    Bounds,
-    BoundsFile,
     BoundsShare,
-    By,
-    Cells,
-    Connection,
-    Crs,
-    Delimiter,
-    Delta,
-    EngineOption,
     Epsilon,
-    From,
-    Image,
     Input,
-    Levels,
-    MethodOption,
-    MethodSettings,
     Out,
     Outer,
     Over,
     Overwrite,
-    PerPeriod,
-    Plane,
     PriorFile,
     Public,
     SavedMap,
-    Shape,
-    TextCoordinates,
-    Time,
     Title,
-    To,
-    Top,
-    User,
-    Users,
-    Values,
-    Weight,
-    WeightCap,
-    WeightStep,
-    Width,
-    X,
-    Y,
-    Zone,
     aloud,
-    named_groups,
-    named_method,
     watching,
 )
+from sfumato.cli.option_groups import grouped
 from sfumato.cli.resuming import Once
 
 app = typer.Typer(
@@ -71,48 +45,21 @@ app = typer.Typer(
 
 
 @app.command()
+@grouped
 @sentences
 def release(
     input: Input,  # noqa: A002 - the name users see
     epsilon: Epsilon,
     ledger: Annotated[Path, typer.Option(help="The ledger that pays.", show_default=False)],
     out: Out,
-    user: User = "",
-    x: X = "lon",
-    y: Y = "lat",
-    bounds: Bounds = "",
-    bounds_file: BoundsFile = None,
-    image: Image = None,
+    rows: RowOptions,
+    area: AreaOptions,
+    method: MethodOptions,
+    maps: GroupOptions,
+    files: FileOptions,
     outer: Outer = "",
     bounds_share: BoundsShare = "1/10",
-    plane: Plane = False,
-    crs: Crs = "",
-    cells: Cells = Shape.square,
-    levels: Levels = 8,
-    method: MethodOption = "zoom",
-    method_option: MethodSettings = None,
-    width: Width = 20,
-    delta: Delta = "1e-6",
-    users: Users = 200,
-    top: Top = "0.01",
     prior: PriorFile = None,
-    weight: Weight = "",
-    weight_step: WeightStep = "",
-    weight_cap: WeightCap = 2**20,
-    by: By = "",
-    values: Values = "",
-    time: Time = "",
-    start: From = "",
-    end: To = "",
-    time_zone: Zone = "",
-    mass_per_period: PerPeriod = False,
-    one_row_one_user: Alone = False,
-    engine: EngineOption = ENGINE,
-    connection: Connection = "",
-    delimiter: Delimiter = ",",
-    text_coordinates: TextCoordinates = False,
-    over: Over = None,
-    h3_resolution: H3 = None,
     title: Title = "",
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     once: Once = "",
@@ -124,7 +71,6 @@ def release(
             help="Pay for a table that the ledger has not seen: the same people are in it.",
         ),
     ] = False,
-    overwrite: Overwrite = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -142,46 +88,25 @@ def release(
     """
     from sfumato.heatmap import as_text, plan_release
 
-    groups = named_groups(
-        by, values, time=time, start=start, end=end, zone=time_zone, per_period=mass_per_period
-    )
     planned = plan_release(
         input,
         ledger=ledger,
         epsilon=epsilon,
-        method=named_method(method, method_option, width=width, delta=delta, users=users, top=top),
-        groups=groups,
+        method=method.named(),
+        groups=maps.named(),
         prior=prior,
         outputs=out,
         title=title,
         note=note,
         once=once,
-        user=user,
-        x=x,
-        y=y,
-        weight=weight,
-        weight_step=weight_step,
-        weight_cap=weight_cap,
-        by="" if time else by,
-        one_row_one_user=one_row_one_user,
-        engine=engine,
-        connection=connection,
-        delimiter=delimiter,
-        text_coordinates=text_coordinates,
-        bounds=bounds,
+        by=maps.column,
         outer=outer,
         bounds_share=bounds_share,
-        bounds_file=bounds_file,
-        image=image,
-        plane=plane,
-        crs=crs,
-        cells=cells.value,
-        levels=levels,
-        over=over,
-        h3_resolution=h3_resolution,
-        overwrite=overwrite,
         team=team,
         other_table=other_table,
+        **rows.keywords(),
+        **area.keywords(),
+        **files.keywords(),
     )
     if dry_run:
         show(planned.result.to_json(), as_text(planned.result), json=json)
@@ -194,40 +119,18 @@ def release(
 
 
 @app.command()
+@grouped
 @sentences
 def rehearse(
     input: Input,  # noqa: A002
     epsilon: Epsilon,
     out: Out,
+    rows: RowOptions,
+    area: AreaOptions,
+    method: MethodOptions,
+    files: FileOptions,
     public: Public = False,
-    user: User = "",
-    x: X = "lon",
-    y: Y = "lat",
-    bounds: Bounds = "",
-    bounds_file: BoundsFile = None,
-    image: Image = None,
-    plane: Plane = False,
-    crs: Crs = "",
-    cells: Cells = Shape.square,
-    levels: Levels = 8,
-    method: MethodOption = "zoom",
-    method_option: MethodSettings = None,
-    width: Width = 20,
-    delta: Delta = "1e-6",
-    users: Users = 200,
-    top: Top = "0.01",
     prior: PriorFile = None,
-    weight: Weight = "",
-    weight_step: WeightStep = "",
-    weight_cap: WeightCap = 2**20,
-    one_row_one_user: Alone = False,
-    engine: EngineOption = ENGINE,
-    connection: Connection = "",
-    delimiter: Delimiter = ",",
-    text_coordinates: TextCoordinates = False,
-    over: Over = None,
-    h3_resolution: H3 = None,
-    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -242,34 +145,14 @@ def rehearse(
             input,
             public=public,
             epsilon=epsilon,
-            method=named_method(
-                method, method_option, width=width, delta=delta, users=users, top=top
-            ),
+            method=method.named(),
             prior=prior,
             outputs=out,
-            user=user,
-            x=x,
-            y=y,
-            weight=weight,
-            weight_step=weight_step,
-            weight_cap=weight_cap,
-            one_row_one_user=one_row_one_user,
-            engine=engine,
-            connection=connection,
-            delimiter=delimiter,
-            text_coordinates=text_coordinates,
-            bounds=bounds,
-            bounds_file=bounds_file,
-            image=image,
-            plane=plane,
-            crs=crs,
-            cells=cells.value,
-            levels=levels,
-            over=over,
-            h3_resolution=h3_resolution,
-            overwrite=overwrite,
             watch=watch,
             warn=aloud,
+            **rows.keywords(),
+            **area.keywords(),
+            **files.keywords(),
         )
     show(result.to_json(), as_text(result), json=json)
 
@@ -381,6 +264,7 @@ def totals(
     show(result.to_json(), as_text(result), json=json)
 
 
+app.command("compare")(heatmap_compare.compare)
 app.command("resume")(heatmap_resume.resume)
 app.command("plan")(heatmap_plan.plan)
 app.command("city")(demo.city)

@@ -1,26 +1,18 @@
-"""Options of the heatmap commands, and what they stand for: rows, area, method, groups and files."""
+"""Options of the heatmap commands: rows, area, method, groups and files."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.cli.console import say
 from sfumato.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from sfumato.heatmap import MapMethod
-    from sfumato.records import Columns, Periods
-    from sfumato.spaces import Area
-
 
 ENGINE = "duckdb"
 
@@ -74,6 +66,14 @@ WeightCap = Annotated[int, _option("Rows", "Public cap on one row's weight, in s
 Alone = Annotated[
     bool,
     _option("Rows", "There is no user column: each row is somebody else.", "--one-row-one-user"),
+]
+RowsPerUser = Annotated[
+    int | None,
+    _option(
+        "Rows",
+        "Count rows, not users: at most so many of each user. The noise is that of so many rows.",
+        show_default=False,
+    ),
 ]
 
 
@@ -234,66 +234,6 @@ Over = Annotated[
 ]
 Overwrite = Annotated[bool, _option("Files", "Replace files that exist.", "--overwrite")]
 
-PERIODS = ("hour", "day", "week", "month")
-
-
-def named_columns(
-    user: str, x: str, y: str, weight: str, step: str, cap: int, by: str, alone: bool
-) -> Columns:
-    """The columns the options name."""
-    from sfumato.privacy.accounting import exact
-    from sfumato.records import Columns
-
-    return Columns(
-        user or None,
-        x,
-        y,
-        weight=weight or None,
-        step=exact(step, name="weight step") if step else None,
-        cap=cap,
-        by=by or None,
-        one_row_one_user=alone,
-    )
-
-
-def named_method(name: str, settings: Sequence[str] | None = None, **flags: Any) -> MapMethod[Any]:
-    """The method of --method, with the flags that are its own and each --method-option."""
-    from sfumato.heatmap.methods import method_named
-
-    options = {}
-    for one in settings or ():
-        key, equals, value = one.partition("=")
-        if not equals:
-            raise InvalidParameter(
-                f"--method-option is name=value, got {one!r}; nothing was charged"
-            )
-        options[key.strip().replace("-", "_")] = value.strip()
-    return method_named(name, flags=flags, options=options)
-
-
-def named_area(
-    bounds: str,
-    bounds_file: Path | None,
-    image: Path | None,
-    *,
-    plane: bool,
-    crs: str = "",
-    cells: Shape,
-    levels: int,
-) -> Area:
-    """The area of the options; exactly one of them must be given."""
-    from sfumato.heatmap import public_area
-
-    return public_area(
-        bounds,
-        bounds_file=bounds_file,
-        image=image,
-        plane=plane,
-        crs=crs or None,
-        cells=cells.value,
-        levels=levels,
-    )
-
 
 def four_numbers(text: str) -> tuple[float, float, float, float]:
     """West, south, east, north as written with commas."""
@@ -311,61 +251,6 @@ def keep_apart(outputs: list[Path], others: list[Path | None], rows: str) -> Non
     from sfumato.heatmap.export import keep_apart
 
     keep_apart(outputs, others, rows)
-
-
-def named_groups(
-    by: str, values: str, *, time: str, start: str, end: str, zone: str, per_period: bool
-) -> tuple[str, ...] | Periods | None:
-    """The groups the options name: none, values of a column, or periods."""
-    if not time:
-        if start or end or zone or per_period:
-            raise InvalidParameter(
-                "--from, --to, --time-zone and --mass-per-period are about a column of times: name it with "
-                "--time; nothing was charged"
-            )
-        return _values(by, values)
-    from sfumato.records import Periods
-
-    if values or not (start and end) or by not in PERIODS:
-        raise InvalidParameter(
-            "--time needs --by hour, day, week or month, --from and --to, and no --values; "
-            "nothing was charged"
-        )
-    return Periods(
-        time,
-        by,  # type: ignore[arg-type]  # one of PERIODS, as was asked above
-        _moment(start, "--from"),
-        _moment(end, "--to"),
-        time_zone=zone,
-        mass_per_period=per_period,
-    )
-
-
-def _moment(text: str, option: str) -> datetime:
-    from datetime import datetime
-
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidParameter(
-            f"{option} must be a date or a time like 2026-01-31 or 2026-01-31T06:00, got {text!r}; "
-            "nothing was charged"
-        ) from None
-
-
-def _values(by: str, values: str) -> tuple[str, ...] | None:
-    if bool(by) != bool(values):
-        raise InvalidParameter(
-            "--by needs its public values in --values, and --values a column in --by; nothing was charged"
-        )
-    if not by:
-        return None
-    groups = tuple(value.strip() for value in values.split(","))
-    if len(set(groups)) < len(groups) or "" in groups:
-        raise InvalidParameter(
-            f"--values must differ and not be empty, got {values!r}; nothing was charged"
-        )
-    return groups
 
 
 def aloud(message: str) -> None:

@@ -15,8 +15,6 @@ from sfumato.cli.heatmap.options import (
     MethodOption,
     Overwrite,
     Plane,
-    Shape,
-    named_area,
 )
 
 
@@ -79,16 +77,12 @@ def plan(
     It reads no data and spends nothing. Intervals are over places, from spiky to spread-out ones:
     nine of ten lie in them, or as many as it says.
     """
-    from sfumato.heatmap import plan_heatmap
+    from sfumato.heatmap import plan_heatmap, public_area
     from sfumato.report import check_plan_path, write_plan
 
     if out is not None:
         check_plan_path(out, overwrite=overwrite)
-    area = None
-    if bounds:
-        area = named_area(
-            bounds, None, None, plane=plane, crs=crs, cells=Shape.square, levels=levels
-        )
+    area = public_area(bounds, plane=plane, crs=crs or None, levels=levels) if bounds else None
     planned = plan_heatmap(
         epsilon=epsilon or None,
         users=users,

@@ -17,7 +17,6 @@ from .forecasts import (
 from .metrics import Comparison, compare, emd_ground, emd_share, kl, pearson, similarity
 from .places import FoundHotspots, Hotspot, find_hotspots, hotspots
 from .quality import GROWS, METRICS, Metric
-from .replay import ReplayResult, replay_release
 from .theory import packing_lower_bound
 from .zone_shapes import Zone, read_zones
 from .zones import ZoneTotal, totals_csv, totals_geojson, zone_totals
@@ -37,7 +36,6 @@ __all__ = [
     "Kind",
     "Line",
     "Metric",
-    "ReplayResult",
     "Requirement",
     "Zone",
     "ZoneTotal",
@@ -52,7 +50,6 @@ __all__ = [
     "packing_lower_bound",
     "pearson",
     "read_zones",
-    "replay_release",
     "required_epsilon",
     "required_users",
     "similarity",

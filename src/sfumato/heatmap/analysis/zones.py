@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,8 @@ class ZoneTotal:
     somebody who was there half of the time counts one half. From `low` to `high` it lies if mass
     stands in the cells that the border cuts as the page on uncertainty says, from `least` to `most`
     wherever it stands in them; all four are None for a method that cannot say. `inside` is the part
-    of the zone that lies inside the map's area: of the rest nothing is known.
+    of the zone that lies inside the map's area: of the rest nothing is known. Where the map counts
+    rows, `counted` is "rows", and all of these are numbers of rows.
     """
 
     name: str
@@ -41,6 +42,23 @@ class ZoneTotal:
     inside: float
     least: float | None = None
     most: float | None = None
+    counted: str = "users"
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number by its name; that of users or rows is under what is counted."""
+        found = asdict(self)
+        return {
+            found["counted"] if name == "users" else name: value
+            for name, value in found.items()
+            if name != "counted"
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ZoneTotal:
+        """What `to_json` gave."""
+        counted = "rows" if "rows" in data else "users"
+        rest = {name: value for name, value in data.items() if name != counted}
+        return cls(users=data[counted], counted=counted, **rest)
 
     @property
     def remark(self) -> str:
@@ -90,16 +108,18 @@ def zone_totals(
     masks = [ZoneMask.of(placed(zone, area, level), area, level) for zone in zones]
     parts = [mask.mass(image) for mask in masks]
     limits = zone_limits(release, masks, [total * part for part in parts], coverage=coverage)
+    scale, counted = release.measure.scale, release.measure.column
     return tuple(
         ZoneTotal(
             zone.name,
-            total * part,
+            scale * total * part,
             part,
-            None if found is None else found.low,
-            None if found is None else found.high,
+            None if found is None else scale * found.low,
+            None if found is None else scale * found.high,
             mask.inside,
-            None if found is None else found.least,
-            None if found is None else found.most,
+            None if found is None else scale * found.least,
+            None if found is None else scale * found.most,
+            counted,
         )
         for zone, mask, part, found in zip(zones, masks, parts, limits, strict=True)
     )
@@ -109,7 +129,7 @@ def zone_totals(
 
 
 def totals_csv(totals: tuple[ZoneTotal, ...]) -> bytes:
-    """A row for each zone: name, users, share, low, high, inside, least, most; empty where unknown.
+    """A row for each zone: name, users (or rows), share, low, high, inside, least, most; empty where unknown.
 
     Args:
         totals: What `zone_totals` returned.
@@ -120,8 +140,9 @@ def totals_csv(totals: tuple[ZoneTotal, ...]) -> bytes:
     """
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(ZoneTotal.__dataclass_fields__)
-    table.writerows(asdict(one).values() for one in totals)
+    empty = ZoneTotal("", 0, 0, None, None, 0)
+    table.writerow((totals or (empty,))[0].to_json())
+    table.writerows(one.to_json().values() for one in totals)
     return out.getvalue().encode()
 
 
@@ -149,7 +170,7 @@ def totals_geojson(
                     "type": "MultiPolygon",
                     "coordinates": [_rings(polygon) for polygon in zone.polygons],
                 },
-                "properties": asdict(one),
+                "properties": one.to_json(),
             },
             allow_nan=False,
         )

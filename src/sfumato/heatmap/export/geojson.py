@@ -17,26 +17,27 @@ GEO = "pip install 'sfumato[geo]'"
 
 
 def geojson(release: HeatmapRelease, level: int | None = None) -> bytes:
-    """The map as a FeatureCollection (RFC 7946): share, users and level of every cell with mass.
+    """The map as a FeatureCollection (RFC 7946): share, users (or rows) and level of every cell with mass.
 
     The member "sfumato" is the report without its tiles and counts.
     """
     check_geojson(release.area)
-    cells = cells_of(release.tiles, level)
+    measure = release.measure
+    cells = cells_of(release.tiles, level, scale=measure.scale)
     rows = zip(
         cells.levels.tolist(),
         cells.boxes.tolist(),
         cells.shares.tolist(),
-        cells.users.tolist(),
+        cells.amounts.tolist(),
         strict=True,
     )
     features = [
         {
             "type": "Feature",
             "geometry": _geometry(rings(box, release.area)),
-            "properties": {"share": share, "users": users, "level": depth},
+            "properties": {"share": share, measure.column: amount, "level": depth},
         }
-        for depth, box, share, users in rows
+        for depth, box, share, amount in rows
     ]
     # One feature to a line: it can be read, and compared line by line.
     lines = ",\n".join(json.dumps(one, separators=(",", ":"), allow_nan=False) for one in features)
@@ -71,7 +72,7 @@ def _geometry(parts: list[Ring]) -> dict[str, Any]:
 
 
 def to_geodataframe(release: HeatmapRelease, level: int | None = None) -> Any:
-    """The cells as a GeoDataFrame: geometry, share, users, level; EPSG:4326 where there are degrees.
+    """The cells as a GeoDataFrame: geometry, share, users (or rows), level; EPSG:4326 where there are degrees.
 
     Args:
         release: The map.
@@ -89,10 +90,11 @@ def to_geodataframe(release: HeatmapRelease, level: int | None = None) -> Any:
         from shapely.geometry import MultiPolygon, Polygon
     except ImportError:
         raise MissingPackage(GEO) from None
-    cells = cells_of(release.tiles, level)
+    measure = release.measure
+    cells = cells_of(release.tiles, level, scale=measure.scale)
     parts = [[Polygon(ring) for ring in rings(box, release.area)] for box in cells.boxes.tolist()]
     frame = geopandas.GeoDataFrame(
-        {"share": cells.shares, "users": cells.users, "level": cells.levels},
+        {"share": cells.shares, measure.column: cells.amounts, "level": cells.levels},
         geometry=[one[0] if len(one) == 1 else MultiPolygon(one) for one in parts],
         crs="EPSG:4326" if release.area.kind == "degrees" or release.area.crs else None,
     )

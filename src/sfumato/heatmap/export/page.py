@@ -139,7 +139,7 @@ def _data(release: HeatmapRelease, level: int | None) -> dict[str, Any]:
     )
     noise = math.inf if release.empty else noise_share(release)
     densest = max(float(release.image(found.level).max()), 1e-12)
-    units = f"{release.guarantee.unit}s"
+    units = release.measure.name
     return {
         "kind": area.kind,
         "bounds": area.bounds,

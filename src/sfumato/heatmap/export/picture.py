@@ -149,7 +149,7 @@ def _words(release: HeatmapRelease, found: Drawn) -> Words:
         title=release.name,
         subtitle=f"method {release.method} · {promised.loss} · {side:,} × {side:,} cells of "
         f"{cell_text(release, release.area.grid.levels)}",
-        legend=f"smoothed share of all {promised.unit}s in a cell of {cell_text(release, found.level)}",
+        legend=f"smoothed share of all {release.measure.name} in a cell of {cell_text(release, found.level)}",
         caption=f"{_nothing(release)}{'' if release.receipt.rehearsal else 'Guarantee: '}"
         f"{release.statement}.\n{_paid(release)}{_followed(release)}{_off(release)}"
         f"Smoothed by a Gaussian of {100 * PICTURE_SIGMA:g}% of the grid's side.",

@@ -22,14 +22,15 @@ RADIUS = 6371.0088
 class Cells:
     """Cells that tile a part of the area without overlap, from coarse to fine and by code in a level.
 
-    `boxes` are low x, low y, high x, high y; `shares` are of the whole map, `users` as estimated.
+    `boxes` are low x, low y, high x, high y; `shares` are of the whole map, `amounts` what is
+    counted there, as estimated.
     """
 
     levels: IntArray
     codes: IntArray
     boxes: FloatArray
     shares: FloatArray
-    users: FloatArray
+    amounts: FloatArray
 
     @property
     def square_kilometers(self) -> FloatArray:
@@ -39,15 +40,17 @@ class Cells:
         return area
 
 
-def cells_of(tiles: Tiles, level: int | None = None) -> Cells:
+def cells_of(tiles: Tiles, level: int | None = None, *, scale: float = 1) -> Cells:
     """The map as cells with mass, none inside another; with a level, none finer than it.
+
+    A mass of 1 is `scale` of what is counted.
 
     A tile that holds finer ones is cut into quarters until nothing overlaps: the same distribution,
     so that a density can be read off every cell.
     """
     levels, codes, shares = _disjoint(_at_most(tiles.normalized(), level))
     boxes = [tiles.grid.at_level(int(one)).boxes(codes[levels == one]) for one in np.unique(levels)]
-    return Cells(levels, codes, np.concatenate(boxes), shares, shares * tiles.total)
+    return Cells(levels, codes, np.concatenate(boxes), shares, shares * (scale * tiles.total))
 
 
 def _at_most(tiles: Tiles, level: int | None) -> Tiles:

@@ -31,19 +31,20 @@ POINTS_A_SIDE = (
 
 
 def cell_table(release: HeatmapRelease, level: int | None = None) -> bytes:
-    """CSV, one row for each cell with mass: level, edges, share, users; in degrees also users per km2.
+    """CSV, one row for each cell with mass: level, edges, share, users (or rows); in degrees also per km2.
 
     Longitudes go on past 180 across the antimeridian, so that west is always below east.
     """
-    cells = cells_of(release.tiles, level)
+    measure = release.measure
+    cells = cells_of(release.tiles, level, scale=measure.scale)
     degrees = release.area.kind == "degrees"
     edges = (
         ("west", "south", "east", "north") if degrees else ("low_x", "low_y", "high_x", "high_y")
     )
-    columns = [cells.levels, *cells.boxes.T, cells.shares, cells.users]
-    names = ["level", *edges, "share", "users"]
+    columns = [cells.levels, *cells.boxes.T, cells.shares, cells.amounts]
+    names = ["level", *edges, "share", measure.column]
     if degrees:
-        columns.append(cells.users / cells.square_kilometers)
+        columns.append(cells.amounts / cells.square_kilometers)
         names.append("density_per_km2")
     return _csv(names, columns)
 

@@ -21,6 +21,8 @@ from sfumato.figures import TOPS, palette, round_number, shades
 from sfumato.heatmap.export.formats import check_outputs, save
 from sfumato.heatmap.export.page import facts
 from sfumato.heatmap.export.picture import cell_text, drawn, encoded
+from sfumato.heatmap.inference.map_error import some_of
+from sfumato.heatmap.render.error import errors_line
 from sfumato.heatmap.render.release import empty_text
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def write_timelapse(
 def timelapse_html(maps: Sequence[HeatmapRelease]) -> bytes:
     """One HTML file with a frame for each map and a script that plays them; it fetches nothing.
 
-    All frames have one scale, in users and not in shares, so that a quiet night looks quiet; its
+    All frames have one scale, in users or rows and not in shares, so that a quiet night looks quiet; its
     top is the densest place of all released maps. The policy is that of the page of one map.
     """
     if not maps:
@@ -103,17 +105,17 @@ def timelapse_html(maps: Sequence[HeatmapRelease]) -> bytes:
 def _data(maps: Sequence[HeatmapRelease], title: str) -> dict[str, Any]:
     first = maps[0]
     level = min(first.area.grid.levels, FINEST_FRAME)
-    totals = [one.tiles.total for one in maps]
+    totals = [one.measure.scale * one.tiles.total for one in maps]
     pictures = [drawn(one, level) for one in maps]
-    # In users; a map of nobody has shares, but of nothing.
-    users = [found.shares * total for found, total in zip(pictures, totals, strict=True)]
-    top = round_number(max(float(np.max(users)), 1e-12), TOPS)
+    # In what is counted; a map of nobody has shares, but of nothing.
+    amounts = [found.shares * total for found, total in zip(pictures, totals, strict=True)]
+    top = round_number(max(float(np.max(amounts)), 1e-12), TOPS)
     # Each frame has the mark of its map; where that shows nothing, all of it is below.
     floors = [
         min(found.floor * total, 1e300) if total > 0 else 1e300
         for found, total in zip(pictures, totals, strict=True)
     ]
-    area, units = first.area, f"{first.guarantee.unit}s"
+    area, units = first.area, first.measure.name
     middle = (
         math.cos(math.radians((area.bounds[1] + area.bounds[3]) / 2))
         if area.kind == "degrees"
@@ -121,10 +123,10 @@ def _data(maps: Sequence[HeatmapRelease], title: str) -> dict[str, Any]:
     )
     cell = area.grid.at_level(level)
     period = first.counted.get("period", {})
-    high, wide = users[0].shape
+    high, wide = amounts[0].shape
     grey = [
         np.round(255 * shades(one, top=top, floor=floor)).astype(np.uint8)
-        for one, floor in zip(users, floors, strict=True)
+        for one, floor in zip(amounts, floors, strict=True)
     ]
     return {
         "title": title,
@@ -132,7 +134,7 @@ def _data(maps: Sequence[HeatmapRelease], title: str) -> dict[str, Any]:
         "totals": [float(f"{total:.6g}") for total in totals],
         "units": units,
         "said": "in this period"
-        if period.get("mass_per_period")
+        if period.get("mass_per_period") or units == "rows"
         else "in this period; one who is in several counts in part in each",
         "size": [wide, high],
         "stretch": cell.cell_height / (cell.cell_width * middle),
@@ -153,11 +155,25 @@ def _data(maps: Sequence[HeatmapRelease], title: str) -> dict[str, Any]:
 def _facts(maps: Sequence[HeatmapRelease]) -> list[tuple[str, str]]:
     first, last = maps[0], maps[-1]
     period = first.counted.get("period", {})
-    shared = "1 in each period" if period.get("mass_per_period") else "1, shared over all periods"
+    most = "at most 1" if first.measure.name == "rows" else "1"
+    shared = (
+        f"{most} in each period"
+        if period.get("mass_per_period")
+        else f"{most}, shared over all periods"
+    )
     told = [("maps", f"{len(maps)}, {first.group} to {last.group}"), ("mass of a user", shared)]
     if period:
         told.append(("time zone", period["time_zone"] or "as written, else UTC"))
+    told.append(("how far off", _off(maps)))
     return [*told, *(fact for fact in facts(first) if fact[0] != "map")]
+
+
+def _off(maps: Sequence[HeatmapRelease]) -> str:
+    """How far off the maps are; a film that is paid for is made where this cannot be worked out."""
+    try:
+        return errors_line([one.error() for one in some_of(maps)], len(maps))
+    except Exception:
+        return "could not be worked out"
 
 
 def _said(release: HeatmapRelease) -> str:

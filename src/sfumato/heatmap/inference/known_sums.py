@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.heatmap.inference.bounded import last_counted, window
@@ -270,4 +270,4 @@ def deviations(tail: float) -> float:
     >>> round(deviations(0.05), 3), round(deviations(0.01), 3)
     (1.645, 2.766)
     """
-    return max(math.log(1 / (2 * tail)) / math.sqrt(2), float(norm.isf(tail)))
+    return max(math.log(1 / (2 * tail)) / math.sqrt(2), float(-ndtri(tail)))

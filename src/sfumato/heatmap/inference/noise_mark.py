@@ -145,7 +145,7 @@ class EmptyMaps:
         return None
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def _heights(method: Any, mechanism: Any, area: Area) -> tuple[FloatArray, FloatArray]:
     found = [(peak(one, area), one.total) for one, _, _ in _simulated(method, mechanism, area)]
     peaks, totals = np.array(found).T
@@ -167,13 +167,13 @@ def _simulated(method: Any, mechanism: Any, area: Area) -> Iterator[tuple[Tiles,
 
 
 class SimulatedNoise:
-    """Noise for maps of nobody, the same each time: quick, and good for no release."""
+    """Noise for simulated maps, the same for the same seed: quick, and good for no release."""
 
     distance: Fraction | None = None
     known = True
 
-    def __init__(self) -> None:
-        self._rng = generator(0)
+    def __init__(self, seed: int | bytes = 0) -> None:
+        self._rng = generator(seed)
 
     def laplace(self, scale: Number, size: int) -> IntArray:
         """Laplace noise, rounded."""

@@ -1,14 +1,19 @@
 from .charging import price, release_sums
+from .compare import compare_maps, map_distance
 from .options import HeatmapOptions
 from .plan import plan_heatmap
 from .rehearsal import rehearse_heatmap
 from .release import plan_release, release_heatmap
+from .replay import ReplayResult, replay_release
 from .resume import resume_heatmap
 from .saved_maps import draw_map, map_hotspots, map_timelapse, map_totals
 
 __all__ = [
     "HeatmapOptions",
+    "ReplayResult",
+    "compare_maps",
     "draw_map",
+    "map_distance",
     "map_hotspots",
     "map_timelapse",
     "map_totals",
@@ -18,5 +23,6 @@ __all__ = [
     "rehearse_heatmap",
     "release_heatmap",
     "release_sums",
+    "replay_release",
     "resume_heatmap",
 ]

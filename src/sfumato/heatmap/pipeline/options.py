@@ -25,6 +25,7 @@ COLUMN_WORDS = (
     "weight_cap",
     "by",
     "one_row_one_user",
+    "rows_per_user",
 )
 PLACE_WORDS = ("bounds", "outer", "bounds_file", "image")
 GRID_WORDS = ("plane", "crs", "cells", "levels")
@@ -33,10 +34,11 @@ GRID_WORDS = ("plane", "crs", "cells", "levels")
 class HeatmapOptions(TypedDict, total=False):
     """Keywords of `release_heatmap`, `plan_release` and `rehearse_heatmap`, in words users have.
 
-    Rows: `user`, `x` ("lon"), `y` ("lat"), `weight`, `weight_step`, `weight_cap` (2**20), `by` and
-    `one_row_one_user` name columns and the public rules of counting them, as `records.Columns`
-    does; `engine` ("duckdb", "polars" or "spark"), `connection` and `delimiter` say how they are
-    read; `text_coordinates` that columns of text hold x and y, as decimal numbers.
+    Rows: `user`, `x` ("lon"), `y` ("lat"), `weight`, `weight_step`, `weight_cap` (2**20), `by`,
+    `one_row_one_user` and `rows_per_user` (count rows, at most so many of each user) name columns
+    and the public rules of counting them, as `records.Columns` does; `engine` ("duckdb", "polars"
+    or "spark"), `connection` and `delimiter` say how they are read; `text_coordinates` that columns
+    of text hold x and y, as decimal numbers.
 
     Area: `bounds` (west, south, east, north; or "private", to find them inside `outer` for
     `bounds_share` of epsilon, 1/10), `bounds_file` (GeoJSON) or `image`; `plane`, `crs` (the
@@ -57,6 +59,7 @@ class HeatmapOptions(TypedDict, total=False):
     weight_cap: int
     by: str | None
     one_row_one_user: bool
+    rows_per_user: int | None
     engine: Engine
     connection: str | None
     delimiter: str
@@ -165,6 +168,7 @@ def rows_of(source: Any, columns: Columns | None, options: HeatmapOptions) -> Ro
             cap=options.get("weight_cap", 2**20),
             by=options.get("by") or None,
             one_row_one_user=options.get("one_row_one_user", False),
+            rows_per_user=options.get("rows_per_user"),
         )
     return Rows(
         source,
@@ -176,11 +180,19 @@ def rows_of(source: Any, columns: Columns | None, options: HeatmapOptions) -> Ro
     )
 
 
-def open_rows(rows: Rows) -> Any:
+def open_rows(rows: Rows, area: Area) -> Any:
     """The table of the rows, of which nothing was read; refused where its schema says that x or y is text.
 
-    Text files have no schema but their header: there, columns of places are numbers.
+    Text files have no schema but their header: there, columns of places are numbers. A table that
+    knows its reference system must have that of the area: else it would count nobody.
     """
+    own = getattr(rows.source, "crs", None)
+    if own is not None and not (own.equals(area.crs) if area.crs else _fits(own, area)):
+        raise InvalidInput(
+            f"the places of the table are in {own.name} and the area is "
+            f"{f'in {area.crs}' if area.crs else f'one of {area.kind}'}: say `crs`, or convert the table "
+            "by its to_crs; nothing was charged"
+        )
     table = open_table(rows.source, **rows.how)
     check_columns(table.columns, rows.columns)
     for name in () if rows.text_coordinates else (rows.columns.x, rows.columns.y):
@@ -192,6 +204,11 @@ def open_rows(rows: Rows) -> Any:
                 "nothing was charged"
             )
     return table
+
+
+def _fits(own: Any, area: Area) -> bool:
+    """Whether a reference system is one of degrees if the area is, and only then."""
+    return bool(own.is_geographic) == (area.kind == "degrees")
 
 
 def is_private(options: HeatmapOptions) -> bool:

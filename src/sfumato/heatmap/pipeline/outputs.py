@@ -21,7 +21,7 @@ from sfumato.heatmap.export.formats import (
     keep_apart,
 )
 from sfumato.heatmap.export.timelapse import write_timelapse
-from sfumato.heatmap.inference.map_error import MapError
+from sfumato.heatmap.inference.map_error import MapError, some_of
 from sfumato.heatmap.inference.prior import Prior
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.records import Periods
@@ -31,7 +31,6 @@ Watch = Callable[[str], None]
 Outputs = str | Path | Iterable[str | Path]
 
 PLAIN = WriteOptions()
-MOST_STATED = 12  # a third of a second each
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,15 +173,23 @@ def write_maps(
     return tuple(written)
 
 
-def stated_errors(maps: Sequence[HeatmapRelease]) -> tuple[MapError, ...]:
-    """How far off each map is; none of them where one cannot be worked out: the maps are paid for.
+def stated_errors(
+    maps: Sequence[HeatmapRelease], *, warn: Watch | None = None
+) -> dict[str, MapError]:
+    """How far off maps are, by group; none of them where one cannot be worked out: they are paid for.
 
-    Of many maps, such as the hours of a week, each says so in its own file: all of them take long.
+    Of many maps, such as the hours of a week, some are looked at: each says it in its own file.
     """
     try:
-        return tuple(one.error() for one in maps) if len(maps) <= MOST_STATED else ()
-    except Exception:
-        return ()
+        return {one.group: one.error() for one in some_of(maps)}
+    except Exception as problem:
+        why = str(problem) or type(problem).__name__
+        tell_of_trouble(
+            warn,
+            f"could not work out how far off the map is ({why}): it is paid for and says nothing "
+            "of it",
+        )
+        return {}
 
 
 def _written_again(path: Path, write: Callable[[Path, bool], None], *, overwrite: bool) -> str:

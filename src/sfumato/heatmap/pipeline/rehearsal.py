@@ -116,7 +116,7 @@ def rehearse_heatmap(
     errors = compare(smooth(truth, BLUR), rehearsed.image(sigma=BLUR), where)
     sharp = compare(truth, rehearsed.image(), where)
     written = write_maps((rehearsed,), targets, watch=watch)
-    (stated, *_) = (*stated_errors((rehearsed,)), None)
+    stated = stated_errors((rehearsed,), warn=warn).get(rehearsed.group)
     return RehearsalResult(
         rehearsed.statement,
         BLUR,
@@ -215,7 +215,7 @@ def _rehearsed(
         )
     paid = priced(method, exact(epsilon, name="epsilon"), bound_of_sums(area.grid, 1), area)
     ledger = Ledger.rehearsal(paid.loss)
-    sums = sum_public_cells(open_rows(rows), rows.columns, area)
+    sums = sum_public_cells(open_rows(rows, area), rows.columns, area)
     (rehearsed,) = release_sums(
         guard_sums(sums, source=ledger.header.source),
         area,

@@ -16,7 +16,6 @@ from sfumato.heatmap.pipeline.outputs import (
     OutputPlan,
     Watch,
     sharpened_maps,
-    stated_errors,
     tell,
     write_maps,
 )
@@ -93,8 +92,7 @@ class ReleasePlan:
             written,
             maps,
             made_before=run.made_before,
-            errors=stated_errors(maps),
-            noise={one.group: one.noise for one in maps},
+            warn=warn,
         )
 
     def _released(
@@ -109,7 +107,7 @@ class ReleasePlan:
             """Opened once, however often it is counted."""
             if self.missing:
                 raise InvalidInput(f"{self.missing}; nothing was drawn")
-            return open_rows(asked.rows)
+            return open_rows(asked.rows, asked.area)
 
         def summed(where: Area) -> Guarded[CellSums]:
             return sum_cells(

@@ -77,7 +77,7 @@ def resume_heatmap(
 
     return resume_runs(
         budget.path,
-        [budget],
+        lambda: [budget],
         kinds=(KIND,),
         finish=finish,
         entry=entry,

@@ -158,7 +158,8 @@ def map_totals(
         if watch is not None:
             watch(f"wrote {target}")
     written = () if target is None else (str(target),)
-    return TotalsResult(one.statement, coverage, found, one.guarantee.unit, one.method, written)
+    unit = one.measure.name.removesuffix("s")
+    return TotalsResult(one.statement, coverage, found, unit, one.method, written)
 
 
 def map_timelapse(

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Unpack
 
 import numpy as np
 
 from sfumato.errors import InvalidParameter
 from sfumato.files import scratch_folder
+from sfumato.heatmap.pipeline.options import (
+    HeatmapOptions,
+    area_of,
+    check_options,
+    open_rows,
+    rows_of,
+)
 from sfumato.privacy import UNITS
 from sfumato.records import (
     CellSums,
     Columns,
-    Engine,
     Periods,
     neighbor_files,
-    open_table,
     sum_public_cells,
 )
 from sfumato.spaces import Area
@@ -77,16 +82,15 @@ class ReplayResult:
 
 def replay_release(
     source: str,
-    columns: Columns,
-    area: Area,
+    columns: Columns | None = None,
+    area: Area | Sequence[float] | None = None,
     *,
     public: bool,
     rng: np.random.Generator,
     neighbors: int = 20,
     groups: Sequence[str] | Periods | None = None,
-    engine: Engine = "duckdb",
-    delimiter: str = ",",
     watch: Callable[[str], None] | None = None,
+    **options: Unpack[HeatmapOptions],
 ) -> ReplayResult:
     """Take users out of a public table, one at a time, and see how far the sums of a release move.
 
@@ -103,9 +107,8 @@ def replay_release(
         rng: Chooses the users.
         neighbors: How many users are taken out, at most.
         groups: The public groups or periods, as for a release.
-        engine: What counts the rows.
-        delimiter: Of a CSV.
         watch: Told of each user before they are taken out.
+        **options: Rows and area in words, as for `release_heatmap`, if not by `columns` and `area`.
 
     Returns:
         The neighbors tried, with how far the sums moved in masses of 1, and whether all held.
@@ -120,13 +123,15 @@ def replay_release(
             "a replay shows exact numbers of its rows: it takes rows that are public or made up, said aloud "
             "by `public=True`; nothing was read"
         )
-    user = columns.user
+    check_options(options, columns, area)
+    rows, where = rows_of(source, columns, options), area_of(area, options)
+    user, asked = rows.columns.user, rows.columns
     if user is None:
         raise InvalidParameter(
             "a replay takes users out: a column must say whose row it is; nothing was read"
         )
     if isinstance(groups, Periods):
-        columns = groups.in_table(columns)
+        asked = groups.in_table(asked)
     counted = 0
 
     def choose(users: list[Hashable]) -> list[Hashable]:
@@ -135,21 +140,23 @@ def replay_release(
         return [users[place] for place in rng.permutation(counted)[:neighbors]]
 
     def summed(path: str) -> CellSums:
-        table = open_table(path, engine=engine, delimiter=delimiter, columns=columns)
-        return sum_public_cells(table, columns, area, groups=groups)
+        table = open_rows(replace(rows, source=path, columns=asked), where)
+        return sum_public_cells(table, asked, where, groups=groups)
 
     whole = summed(source)
     folder, remove = scratch_folder()
     try:
         found = []
-        for who, path in neighbor_files(source, user, folder, choose=choose, delimiter=delimiter):
+        for who, path in neighbor_files(
+            source, user, folder, choose=choose, delimiter=rows.delimiter
+        ):
             if watch is not None:
                 watch(who)
             found.append(_moved(who, whole, summed(path)))
     finally:
         remove()
     masses = groups.count if isinstance(groups, Periods) and groups.mass_per_period else 1
-    return ReplayResult(source, engine, counted, masses, tuple(found))
+    return ReplayResult(source, rows.engine, counted, masses, tuple(found))
 
 
 def _moved(user: str, one: CellSums, other: CellSums) -> Neighbor:

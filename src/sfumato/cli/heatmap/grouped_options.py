@@ -1,0 +1,200 @@
+"""What options of the heatmap commands stand for together: rows, area, method, maps and files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sfumato.cli.heatmap.options import (
+    ENGINE,
+    H3,
+    Alone,
+    Bounds,
+    BoundsFile,
+    By,
+    Cells,
+    Connection,
+    Crs,
+    Delimiter,
+    Delta,
+    EngineOption,
+    From,
+    Image,
+    Levels,
+    MethodOption,
+    MethodSettings,
+    Over,
+    Overwrite,
+    PerPeriod,
+    Plane,
+    RowsPerUser,
+    Shape,
+    TextCoordinates,
+    Time,
+    To,
+    Top,
+    User,
+    Users,
+    Values,
+    Weight,
+    WeightCap,
+    WeightStep,
+    Width,
+    X,
+    Y,
+    Zone,
+)
+from sfumato.cli.option_groups import OptionGroup
+from sfumato.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sfumato.heatmap import MapMethod
+    from sfumato.records import Periods
+
+PERIODS = ("hour", "day", "week", "month")
+
+
+@dataclass(frozen=True)
+class ColumnOptions(OptionGroup):
+    """What the columns of a table mean, and who counts its rows."""
+
+    user: User = ""
+    x: X = "lon"
+    y: Y = "lat"
+    weight: Weight = ""
+    weight_step: WeightStep = ""
+    weight_cap: WeightCap = 2**20
+    rows_per_user: RowsPerUser = None
+    engine: EngineOption = ENGINE
+    delimiter: Delimiter = ","
+    text_coordinates: TextCoordinates = False
+
+
+@dataclass(frozen=True)
+class RowOptions(ColumnOptions):
+    """The rows of a release: columns, and where and how they lie."""
+
+    one_row_one_user: Alone = False
+    connection: Connection = ""
+
+
+@dataclass(frozen=True)
+class AreaOptions(OptionGroup):
+    """The public area and its cells."""
+
+    bounds: Bounds = ""
+    bounds_file: BoundsFile = None
+    image: Image = None
+    plane: Plane = False
+    crs: Crs = ""
+    cells: Cells = Shape.square
+    levels: Levels = 8
+
+
+@dataclass(frozen=True)
+class MethodOptions(OptionGroup):
+    """How a map is made."""
+
+    method: MethodOption = "zoom"
+    method_option: MethodSettings = None
+    width: Width = 20
+    delta: Delta = "1e-6"
+    users: Users = 200
+    top: Top = "0.01"
+
+    def named(self) -> MapMethod[Any]:
+        """The method of --method, with the flags that are its own and each --method-option."""
+        from sfumato.heatmap.methods import method_named
+
+        options = {}
+        for one in self.method_option or ():
+            key, equals, value = one.partition("=")
+            if not equals:
+                raise InvalidParameter(
+                    f"--method-option is name=value, got {one!r}; nothing was charged"
+                )
+            options[key.strip().replace("-", "_")] = value.strip()
+        flags = self.keywords()
+        del flags["method"], flags["method_option"]
+        return method_named(self.method, flags=flags, options=options)
+
+
+@dataclass(frozen=True)
+class GroupOptions(OptionGroup):
+    """Which maps are made of one table: one for each value of a column, or for each period."""
+
+    by: By = ""
+    values: Values = ""
+    time: Time = ""
+    start: From = ""
+    end: To = ""
+    time_zone: Zone = ""
+    mass_per_period: PerPeriod = False
+
+    @property
+    def column(self) -> str:
+        """The column of the groups, if they are values of one."""
+        return "" if self.time else self.by
+
+    def named(self) -> tuple[str, ...] | Periods | None:
+        """The groups the options name: none, values of a column, or periods."""
+        if not self.time:
+            if self.start or self.end or self.time_zone or self.mass_per_period:
+                raise InvalidParameter(
+                    "--from, --to, --time-zone and --mass-per-period are about a column of times: name it "
+                    "with --time; nothing was charged"
+                )
+            return _values(self.by, self.values)
+        from sfumato.records import Periods
+
+        if self.values or not (self.start and self.end) or self.by not in PERIODS:
+            raise InvalidParameter(
+                "--time needs --by hour, day, week or month, --from and --to, and no --values; "
+                "nothing was charged"
+            )
+        return Periods(
+            self.time,
+            self.by,  # type: ignore[arg-type]  # one of PERIODS, as was asked above
+            _moment(self.start, "--from"),
+            _moment(self.end, "--to"),
+            time_zone=self.time_zone,
+            mass_per_period=self.mass_per_period,
+        )
+
+
+@dataclass(frozen=True)
+class FileOptions(OptionGroup):
+    """How files are written."""
+
+    over: Over = None
+    h3_resolution: H3 = None
+    overwrite: Overwrite = False
+
+
+def _moment(text: str, option: str) -> datetime:
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidParameter(
+            f"{option} must be a date or a time like 2026-01-31 or 2026-01-31T06:00, got {text!r}; "
+            "nothing was charged"
+        ) from None
+
+
+def _values(by: str, values: str) -> tuple[str, ...] | None:
+    if bool(by) != bool(values):
+        raise InvalidParameter(
+            "--by needs its public values in --values, and --values a column in --by; nothing was charged"
+        )
+    if not by:
+        return None
+    groups = tuple(value.strip() for value in values.split(","))
+    if len(set(groups)) < len(groups) or "" in groups:
+        raise InvalidParameter(
+            f"--values must differ and not be empty, got {values!r}; nothing was charged"
+        )
+    return groups

@@ -1,0 +1,36 @@
+"""What a map counts: users, or rows of which each user has at most so many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is counted, and how much of it is a mass of 1, which is what one user can move a map by.
+
+    Attributes:
+        name: What is counted, in the plural: "users", "rows".
+        scale: How many of them a mass of 1 is.
+
+    """
+
+    name: str = "users"
+    scale: int = 1
+
+    @property
+    def column(self) -> str:
+        """What tables call it, whatever the unit of privacy: "users" or "rows"."""
+        return "rows" if self.name == "rows" else "users"
+
+    @classmethod
+    def of(cls, counted: Mapping[str, Any], unit: str) -> Measure:
+        """That of a map whose columns and unit of privacy are known.
+
+        >>> Measure.of({"rows_per_user": 40}, "user")
+        Measure(name='rows', scale=40)
+        """
+        rows = counted.get("rows_per_user")
+        return cls(f"{unit}s") if rows is None else cls("rows", int(rows))

@@ -107,7 +107,7 @@ class ReleasePlan:
             """Opened once, however often it is counted."""
             if self.missing:
                 raise InvalidInput(f"{self.missing}; nothing was drawn")
-            return open_rows(asked.rows)
+            return open_rows(asked.rows, asked.area)
 
         def summed(where: Area) -> Guarded[CellSums]:
             return sum_cells(

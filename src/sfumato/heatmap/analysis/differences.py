@@ -101,6 +101,22 @@ class Counted:
     earlier: tuple[Layer, ...] = ()
 
 
+def times(one: Counted, scale: float) -> Counted:
+    """The same in another measure: rows, of which a mass of 1 is so many."""
+    if scale == 1:
+        return one
+
+    def scaled(draw: Draw) -> Draw:
+        return lambda numbers: draw(numbers) * np.float32(scale)
+
+    return Counted(
+        one.values * scale,
+        one.depth,
+        scaled(one.draw),
+        tuple(Layer(at.level, at.here, at.values * scale, scaled(at.draw)) for at in one.earlier),
+    )
+
+
 def counted(release: HeatmapRelease, *, stream: int = 0) -> Counted | None:
     """What a map knows of its cells; None if it does not say how sure it is.
 
@@ -115,12 +131,12 @@ def counted(release: HeatmapRelease, *, stream: int = 0) -> Counted | None:
     known, area = release.posterior, release.area
     if known is None:
         return None
-    level = min(area.grid.levels, FINEST_DRAWS)
+    level, scale = min(area.grid.levels, FINEST_DRAWS), release.measure.scale
     if known.counts is not None:
         sums = CountedSums.of(known.counts, area)
         if sums is not None:
-            return _by_counts(known.counts, sums, level, stream)
-    return _by_draws(known, area, level, stream)
+            return times(_by_counts(known.counts, sums, level, stream), scale)
+    return times(_by_draws(known, area, level, stream), scale)
 
 
 def _by_counts(counts: NoisyCounts, sums: CountedSums, level: int, stream: int) -> Counted:
@@ -319,7 +335,7 @@ def _both(before: Counted, after: Counted) -> list[tuple[Layer, Layer]]:
 
 
 def _noise(before: Counted, after: Counted) -> Iterator[list[SmallFloats]]:
-    """Differences of nothing but noise of all squares, some draws at a time: that of two maps is independent."""
+    """Differences of nothing but noise of all squares, some draws at a time: the maps' is independent."""
     for first in range(0, DRAWS, AT_ONCE):
         numbers = np.arange(first, min(first + AT_ONCE, DRAWS))
         yield [

@@ -137,7 +137,9 @@ def _simulated(release: HeatmapRelease, truths: FloatArray, seed: bytes) -> tupl
     loss = release.receipt.guarantee.loss
     if isinstance(loss, ZCDP):
         raise TypeError("maps are asked for by epsilon")
-    mechanism = method.mechanism(loss.epsilon, bound_of_sums(area.grid, 1, masses=masses), area.grid)
+    mechanism = method.mechanism(
+        loss.epsilon, bound_of_sums(area.grid, 1, masses=masses), area.grid
+    )
     sums = _sums(truths, release.tiles.total, area)
     released = mechanism.sample(sums, SimulatedNoise(seed))
     return sketches_of(method, released, mechanism, area)
@@ -174,4 +176,3 @@ def _distance(p: Tiles, q: Tiles, area: Area) -> float:
     level = min(area.grid.levels, SKETCH)
     images = [one.normalized().image(level) for one in (p, q)]
     return emd_ground(*images, area, level=level)
-

@@ -147,10 +147,10 @@ def _pair(a: Map, b: Map, *, mixed: bool) -> tuple[HeatmapRelease, HeatmapReleas
             "maps of one area and grid can be compared, got bounds "
             f"{_where(before)} and {_where(after)}; {UNDONE}"
         )
-    units = before.guarantee.unit, after.guarantee.unit
-    if units[0] != units[1]:
+    if before.guarantee.unit != after.guarantee.unit or before.measure != after.measure:
         raise InvalidParameter(
-            f"maps that count the same thing can be compared, got {units[0]}s and {units[1]}s; {UNDONE}"
+            "maps that count the same thing can be compared, got "
+            f"{_measured(before)} and {_measured(after)}; {UNDONE}"
         )
     if before.receipt.rehearsal != after.receipt.rehearsal and not mixed:
         raise InvalidParameter(
@@ -164,6 +164,11 @@ def _pair(a: Map, b: Map, *, mixed: bool) -> tuple[HeatmapRelease, HeatmapReleas
             f"priors; {UNDONE}"
         )
     return before, after
+
+
+def _measured(release: HeatmapRelease) -> str:
+    name, scale = release.measure.name, release.measure.scale
+    return name if scale == 1 else f"{name}, at most {scale} of each {release.guarantee.unit}"
 
 
 def _where(release: HeatmapRelease) -> str:
@@ -205,7 +210,7 @@ def _compared(
         names,
         (before.statement, after.statement),
         (before.method, after.method),
-        before.guarantee.unit,
+        before.measure.name.removesuffix("s"),
         _total(before, after, coverage),
         shift_between(before, after),
         None if in_users is None else Differences(in_users.changes, in_users.tested),
@@ -225,14 +230,12 @@ def _compared(
     )
 
 
-def _found(
-    before: Counted | None, after: Counted | None, release: HeatmapRelease
-) -> Found | None:
+def _found(before: Counted | None, after: Counted | None, release: HeatmapRelease) -> Found | None:
     return None if before is None or after is None else find_changes(before, after, release.area)
 
 
 def _total(before: HeatmapRelease, after: HeatmapRelease, coverage: float) -> ZoneChange:
-    then, now = before.tiles.total, after.tiles.total
+    then, now = (one.measure.scale * one.tiles.total for one in (before, after))
     ends = total_change(before, after, coverage=coverage)
     if ends is None:
         return ZoneChange("all", then, now, now - then, None, None)

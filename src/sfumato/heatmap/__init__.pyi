@@ -13,6 +13,7 @@ from .methods.pyramid import PyramidMethod
 from .methods.registry import register_method
 from .methods.zoom import ZoomMethod
 from .pipeline.charging import price, release_sums
+from .pipeline.mistakes import check_release
 from .pipeline.one_map import release
 from .pipeline.options import HeatmapOptions
 from .pipeline.plan import plan_heatmap
@@ -51,6 +52,7 @@ __all__ = [
     "ZoomMethod",
     "as_text",
     "check_ins",
+    "check_release",
     "compare",
     "draw_map",
     "forecast",

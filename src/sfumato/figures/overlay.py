@@ -109,8 +109,13 @@ def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> 
     return np.array(pieces, dtype=np.float64).reshape(-1, 2, 2)
 
 
-def explain(figure: Figure, overlay: Overlay, *, left: float, top: float) -> None:
-    """Two lines that say what hatch and rings mean, in inches from the left and from the bottom."""
+def explain(
+    figure: Figure, overlay: Overlay, *, left: float, top: float, ring: bool = True
+) -> None:
+    """Two lines that say what hatch and rings mean, in inches from the left and from the bottom.
+
+    Without `ring` the second line has no sign before it.
+    """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Circle, Rectangle
     from matplotlib.transforms import Affine2D
@@ -125,11 +130,12 @@ def explain(figure: Figure, overlay: Overlay, *, left: float, top: float) -> Non
             va="center_baseline", parse_math=False,
         )  # fmt: skip
         if number:
-            ring = Circle(
-                (left + SWATCH / 2, y), tall / 2, fill=False, edgecolor=INK, linewidth=1.0
-            )
-            ring.set_transform(inches)
-            figure.add_artist(ring)
+            if ring:
+                sign = Circle(
+                    (left + SWATCH / 2, y), tall / 2, fill=False, edgecolor=INK, linewidth=1.0
+                )
+                sign.set_transform(inches)
+                figure.add_artist(sign)
             continue
         box = Rectangle(
             (left, y - tall / 2), SWATCH, tall, fill=False, edgecolor=FRAME, linewidth=0.5

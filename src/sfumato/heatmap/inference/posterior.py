@@ -238,6 +238,15 @@ def rough_masses(
     return np.asarray(_rough(fit)[here][np.searchsorted(fit.tree.code[here], codes)])
 
 
+def rough_map(counts: NoisyCounts, level: int, area: Area | None = None) -> FloatArray:
+    """Masses of all cells of a level, by Z-order code, from one pass: near the mean, in a sixth of its time.
+
+    For simulations that compare many maps of one kind with each other.
+    """
+    fit = _first_fit(counts, ROUGH, area)
+    return fit.laid_out(_rough(fit), _seen(level))
+
+
 def _fitted(counts: NoisyCounts, area: Area | None) -> _Fit:
     """The posterior, with the shapes of its prior and its centers fitted to the counts themselves.
 

@@ -6,7 +6,9 @@ from functools import singledispatch
 from html import escape
 from typing import Any
 
+from sfumato.heatmap.comparison_results import CompareResult
 from sfumato.heatmap.pipeline.replay import ReplayResult
+from sfumato.heatmap.render.compare import comparison_text
 from sfumato.heatmap.render.error import error_lines, errors_line
 from sfumato.heatmap.results import (
     DrawResult,
@@ -214,6 +216,11 @@ def _replay(result: ReplayResult) -> str:
         return f"HELD by {result.engine}: {tried}; {moved}\nthat nothing was found is no proof"
     others = f", and others' cells rose by {worst.raised:.6g}" if worst.raised else ""
     return f"BROKEN by {result.engine}: {tried}; {moved}{others}: without {worst.user!r}"
+
+
+@as_text.register
+def _compared(result: CompareResult) -> str:
+    return comparison_text(result)
 
 
 def described(area: Area) -> str:

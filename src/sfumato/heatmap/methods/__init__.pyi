@@ -4,6 +4,7 @@ from .protocol import MapEstimate, MapMethod, Method, NoiseAwareMethod, NoisyLev
 from .pyramid import Pyramid, PyramidMethod
 from .registry import (
     MethodEntry,
+    check_method_name,
     method_named,
     register_method,
     registered_methods,
@@ -26,6 +27,7 @@ __all__ = [
     "ZoomMethod",
     "ZoomTree",
     "area_prices",
+    "check_method_name",
     "find_area",
     "method_named",
     "register_method",

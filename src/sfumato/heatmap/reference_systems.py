@@ -64,6 +64,11 @@ class ReferenceSystem:
         low_x, low_y, high_x, high_y = self._between(inverse=True).transform_bounds(*bounds)
         return low_x, low_y, high_x, high_y
 
+    def places_from_degrees(self, places: FloatArray) -> FloatArray:
+        """Places [place, longitude and latitude] in the plane [place, x and y]."""
+        x, y = self._between(inverse=True).transform(places[:, 0], places[:, 1])
+        return np.column_stack([x, y])
+
     def metre(self, bounds: Bounds) -> float:
         """How many metres on the ground a step of 1 is in the middle of bounds.
 

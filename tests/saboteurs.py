@@ -353,6 +353,34 @@ def _title_with_the_number_of_users() -> None:
     _tamper_with_maps(telling)
 
 
+def _cut_cells_taken_to_be_even() -> None:
+    from sfumato.heatmap.analysis.zone_intervals import _Cells
+
+    def even(self: Any, whole: Any, touched: Any, part: Any) -> Any:
+        found = np.where(touched & ~whole, part, whole)
+        return found, found
+
+    plant(_Cells, "border", even)
+
+
+def _mark_without_noise() -> None:
+    from sfumato.heatmap.inference.noise_mark import SimulatedNoise
+
+    plant(SimulatedNoise, "laplace", lambda self, scale, size: np.zeros(size, dtype=np.int64))
+
+
+def _empty_never_said() -> None:
+    from sfumato.heatmap import private_map
+
+    true = private_map.noise_mark
+
+    def full(*values: Any) -> Any:
+        found = true(*values)
+        return None if found is None else replace(found, empty=False)
+
+    plant(private_map, "noise_mark", full)
+
+
 def _reconstruct_with_a_sign_wrong() -> None:
     import inspect
 
@@ -700,6 +728,22 @@ SABOTEURS: dict[str, Saboteur] = {
         _title_with_the_number_of_users,
         "tests/heatmap/test_release.py::test_nobody_one_user_and_a_city_leave_the_same_traces",
         "0 users",
+    ),
+    "cells that a border cuts taken to be even": Saboteur(
+        _cut_cells_taken_to_be_even,
+        "tests/heatmap/test_zone_intervals.py::test_one_crowd_in_a_corner_is_in_the_zone_or_not",
+        "== 600 ± 1",
+    ),
+    "a noise mark without noise": Saboteur(
+        _mark_without_noise,
+        "tests/heatmap/test_noise_mark.py::test_one_map_of_nothing_in_twenty_exceeds_its_mark"
+        "[laplace-area7-1]",
+        "exceed a mark that one in twenty may",
+    ),
+    "an empty map that is not called empty": Saboteur(
+        _empty_never_said,
+        "tests/heatmap/test_noise_mark.py::test_an_empty_map_says_so_everywhere",
+        "five maps of nobody in a row were not called empty",
     ),
     "a reconstruct off by a sign": Saboteur(
         _reconstruct_with_a_sign_wrong,

@@ -22,7 +22,6 @@ from tests.audit.ours import CHOSEN, EMPTY, FAST, OURS, Ours, Pairs, Rows, audit
 
 from sfumato.audit.boxes.box import Pair
 from sfumato.heatmap import HeatmapRelease, PyramidMethod, price, release, release_heatmap
-from sfumato.heatmap.inference.noise_mark import NoiseMark
 from sfumato.heatmap.methods import Method, PrivateBounds, baselines, find_area
 from sfumato.heatmap.methods.baselines import (
     AdaptiveGridMethod,
@@ -259,10 +258,6 @@ def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(MAKING, "open_rows", lambda rows: rows.source)
     monkeypatch.setattr(MAKING, "sum_cells", sum_cells)
-    # How far off a map is, and where its noise ends, is made of what is looked at here, `whole`, and
-    # takes ten times as long as the map.
-    monkeypatch.setattr(MAKING, "stated_errors", lambda maps: ())
-    monkeypatch.setattr(HeatmapRelease, "noise", NoiseMark(0.0))
 
 
 def tables_released(

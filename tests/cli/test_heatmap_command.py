@@ -649,7 +649,10 @@ def test_every_source_gives_the_same_places() -> None:
         (["part-*.csv"], "there is no file part-*.csv; nothing was read"),
         (["rows.xlsx"], "a file must end in one of .csv, "),
         (["none.duckdb::visits"], "there is no database none.duckdb; nothing was read"),
-        (["rows.duckdb::none"], "there is no table 'none' in rows.duckdb; nothing was read"),
+        (
+            ["rows.duckdb::none"],
+            "there is no table 'none' in rows.duckdb, only 'visits'; nothing was read",
+        ),
         (["visits", "--connection", "duckdb://none.duckdb"], "there is no database none.duckdb"),
         (["none", "--connection", "duckdb://rows.duckdb"], "there is no table 'none' in duckdb"),
         (

@@ -86,9 +86,7 @@ def test_readings_under_a_key_are_released_once() -> None:
     assert len(paid) == 2
 
 
-@pytest.mark.parametrize(
-    "other", [["--rho", "2"], ["--note", "x"], ["--some"]]
-)
+@pytest.mark.parametrize("other", [["--rho", "2"], ["--note", "x"], ["--some"]])
 def test_other_readings_under_the_key_are_refused(other: list[str]) -> None:
     hall()
     ended(0, "sense", *release("--once", "monday"))
@@ -132,7 +130,9 @@ def test_a_retry_under_a_key_goes_on_where_it_stopped(monkeypatch: pytest.Monkey
 DAYS = ("2020-11-15T23:00Z", "2020-11-16T01:00Z", "2020-11-17T01:00Z")
 
 
-@pytest.mark.parametrize("called", ["w", "w/20201115T0000Z-1d.ledger", "w/20201116T0000Z-1d.ledger"])
+@pytest.mark.parametrize(
+    "called", ["w", "w/20201115T0000Z-1d.ledger", "w/20201116T0000Z-1d.ledger"]
+)
 @pytest.mark.parametrize("part", [2, 3])
 def test_readings_of_several_windows_are_finished(
     called: str, part: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -147,7 +147,9 @@ def test_readings_of_several_windows_are_finished(
         assert "interrupted; entry 1 of w/20201115T0000Z-1d.ledger" in ended(130, *words).stderr
     first = Ledger("w/20201115T0000Z-1d.ledger")
     drawn = first.recover(1).value.tolist()
-    (listed,) = json.loads(ended(0, "sense", "resume", called, "--list", "--json").stdout)["waiting"]
+    (listed,) = json.loads(ended(0, "sense", "resume", called, "--list", "--json").stdout)[
+        "waiting"
+    ]
     assert (listed["state"], len(listed["entries"])) == ("charged", part)
     (tmp_path / "elsewhere").mkdir()
     whole = str(Path(called).absolute())
@@ -207,7 +209,7 @@ def test_blocks_that_died_between_their_parts_are_finished_under_their_key(
     with monkeypatch.context() as patch:
         dies_when_drawn(patch, 2)
         ended(130, *words)
-    assert ended(MADE_BEFORE, *words)
+    ended(MADE_BEFORE, *words)
     assert (len(entries("e.ledger")), kept_runs(["e.ledger"])) == (2, ())
 
 
@@ -224,7 +226,9 @@ def test_a_password_is_kept_nowhere_and_asked_for_again(
         return duckdb_engine(Path("rows.duckdb"))
 
     with duckdb.connect("rows.duckdb") as made:
-        made.execute("create table trips as select i as cab, 0.5 as lon, 0.5 as lat from range(9) t(i)")
+        made.execute(
+            "create table trips as select i as cab, 0.5 as lon, 0.5 as lat from range(9) t(i)"
+        )
     monkeypatch.setattr(sources, "connected", connected)
     Ledger.create("a.ledger", PureDP(2), unit="user", source="city")
     words = ["heatmap", "release", "trips", "--connection", SECRET, "--user", "cab", "--plane",
@@ -246,3 +250,25 @@ def test_a_password_is_kept_nowhere_and_asked_for_again(
     assert "s3cret" not in "".join(said)
     assert (len(entries("a.ledger")), kept_runs(["a.ledger"])) == (1, ())
     assert Path("m.json").exists()
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_what_is_given_up_is_not_said_to_be_delivered(
+    once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second was charged and never drawn: given up for good, or until its key is said again."""
+    hall()
+    several("1", "2")
+    words = ["sense", *release(*(["--once", "monday"] if once else []))]
+    with monkeypatch.context() as patch:
+        dies_when_drawn(patch, 2)
+        ended(130, *words)
+    ended(0, "sense", "resume", "hall.ledger", "--paid-only", "--out", "one.json")
+    assert [one.time for one in read_readings("one.json").snapshots] == ["1"]
+    listed = json.loads(ended(0, "sense", "resume", "hall.ledger", "--list", "--json").stdout)
+    assert [one["state"] for one in listed["waiting"]] == (["charged"] if once else [])
+    if once:
+        ended(MADE_BEFORE, *words)
+        assert [one.time for one in read_readings("r.json").snapshots] == ["1", "2"]
+    assert "nothing to finish" in ended(0, "sense", "resume", "hall.ledger").stdout
+    assert len(entries()) == 2

@@ -90,7 +90,17 @@ VERBS = {
 def timeless(found: Any) -> Any:
     """JSON without what two ledgers never share: names, places of files, times, ids and hashes."""
     if isinstance(found, dict):
-        own = {"time", "hash", "ledger", "previous", "written", "request", "run", "asked", "delivery"}
+        own = {
+            "time",
+            "hash",
+            "ledger",
+            "previous",
+            "written",
+            "request",
+            "run",
+            "asked",
+            "delivery",
+        }
         own |= {"files", "ledgers", "header"}
         return {key: timeless(value) for key, value in found.items() if key not in own}
     return [timeless(one) for one in found] if isinstance(found, list) else found
@@ -110,9 +120,10 @@ def stopped(verb: Verb) -> None:
     def deadly(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delivery, "keep", deadly)
-        verb.release()
+        with pytest.raises(KeyboardInterrupt):
+            verb.release()
 
 
 @pytest.mark.parametrize("name", VERBS)

@@ -93,9 +93,7 @@ def test_releases_whose_days_overlap_add_up_on_those_days(days: Ledger) -> None:
 
     def named(first: int, last: int) -> tuple[str, ...]:
         begin, end = datetime(2026, 3, first), datetime(2026, 3, last) + timedelta(days=1)
-        return Periods(
-            "t", "day", begin, end, time_zone="Europe/Rome", mass_per_period=True
-        ).names
+        return Periods("t", "day", begin, end, time_zone="Europe/Rome", mass_per_period=True).names
 
     days.release(HALF, of(*named(27, 29)))
     days.release(HALF, of(*named(29, 31)))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import multiprocessing
 import os
+import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,9 +82,7 @@ def stopped(ledger: Ledger, parts: str, dies_at: str, once: str = "") -> None:
         carried_out(Run(REQUEST, once=once), ledger, parts, dies_at=dies_at)
 
 
-def finished(
-    ledger: Ledger, parts: str, data: Callable[[], Any] = city
-) -> ResumeResult[Values]:
+def finished(ledger: Ledger, parts: str, data: Callable[[], Any] = city) -> ResumeResult[Values]:
     def finish(kept: KeptRun) -> Values:
         return carried_out(Run(REQUEST, kept=kept), ledger, parts, data=data)
 
@@ -176,7 +178,7 @@ _inside: Any = None
 
 
 def _meet_at(start: Any, inside: Any) -> None:
-    global _start, _inside  # noqa: PLW0603
+    global _start, _inside
     _start, _inside = start, inside
     if name := os.environ.get("SFUMATO_SABOTEUR"):
         from tests.saboteurs import SABOTEURS
@@ -290,8 +292,9 @@ def test_who_may_charge_a_ledger_may_use_what_lies_beside_it(ledger: Ledger, mod
 def test_what_was_paid_for_since_somebody_looked_is_not_removed(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Seen as asked and not paid, then charged and drawn while the one who saw it waited for the lock."""
-    made = ledger.release(TENTH, city(), request=MONDAY, once="monday")
+    """Seen as asked and not paid, then charged, and let go, while the one who saw it waited for the lock."""
+    with pytest.raises(Died):
+        ledger.release(TENTH, city(), noise=Deadly(), request=MONDAY, once="monday")
     true, looks = delivery._paid_for, []
 
     def at_first_not(book: Ledger, entry: Any) -> bool:
@@ -301,7 +304,7 @@ def test_what_was_paid_for_since_somebody_looked_is_not_removed(
     monkeypatch.setattr(delivery, "_paid_for", at_first_not)
     ledger.undelivered()
     assert len(looks) > 1
-    assert ledger.recover(1).value.tolist() == made.value.tolist()
+    ledger.redraw(1, TENTH, city())
 
 
 def test_what_another_ledger_of_that_name_has_paid_for_is_left(ledger: Ledger) -> None:
@@ -316,6 +319,19 @@ def test_what_another_ledger_of_that_name_has_paid_for_is_left(ledger: Ledger) -
     other.path.unlink()
     aside.rename(ledger.path)
     assert ledger.recover(1).value.tolist() == made.value.tolist()
+
+
+def test_what_an_older_ledger_does_not_know_is_left(ledger: Ledger) -> None:
+    """A backup of the ledger is put back: what it forgot was drawn, so it was paid for."""
+    before = ledger.path.read_bytes()
+    ledger.release(TENTH, city(), request=MONDAY)
+    after = ledger.path.read_bytes()
+    ledger.path.write_bytes(before)
+    assert ledger.undelivered() == ()
+    with pytest.raises(InvalidInput, match="nothing of entry 1 is kept"):
+        ledger.recover(1)
+    ledger.path.write_bytes(after)
+    assert ledger.recover(1).entry == ledger.statement().entries[0]
 
 
 def test_a_part_whose_forerunner_is_missing_is_neither_delivered_nor_removed(
@@ -348,9 +364,7 @@ def test_a_death_at_any_step_of_ticking_off_is_ticked_off(
         true(self, number, **how)
 
     for steps in range(7):
-        ledger = Ledger.create(
-            tmp_path / f"{steps}.ledger", PureDP(1), unit="user", source="city"
-        )
+        ledger = Ledger.create(tmp_path / f"{steps}.ledger", PureDP(1), unit="user", source="city")
         left[0] = steps
         with monkeypatch.context() as patch:
             patch.setattr(Ledger, "delivered", deadly)
@@ -528,10 +542,93 @@ def test_values_are_on_the_disk_before_anybody_has_them(
     steps.append("hand out")
     drawn = steps.index("draw")
     kept = [step for step in steps if not step.startswith("wait .d")]  # folders wait for themselves
-    assert [step for step in kept[: kept.index("draw")] if ".jsonl" in step or ".ledger" in step] == [
+    assert [
+        step for step in kept[: kept.index("draw")] if ".jsonl" in step or ".ledger" in step
+    ] == [
         "write .jsonl",
         "wait .jsonl",
         *["write .ledger", "wait .ledger"] * 2,
     ]
     assert steps[drawn + 1 : drawn + 3] == ["write .jsonl", "wait .jsonl"]
     assert steps[-1] == "hand out"
+
+
+# killed between any two system calls
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="steps through system calls with Linux's ptrace"
+)
+@pytest.mark.parametrize("work", ["runs", "resumes"])
+def test_a_run_killed_at_any_system_call_is_finished_once(work: str, tmp_path: Path) -> None:
+    """Whatever it had charged is delivered by the next, charged once, and never seen in two versions."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.privacy.run_worker", work, str(tmp_path)],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    deaths = [json.loads(line) for line in done.stdout.splitlines()]
+    if deaths == [{"refused": True}]:
+        pytest.skip("this machine does not let a process trace its child")
+    assert len(deaths) > 100
+    for death in deaths:
+        assert death["entries"] == (2 if death["charged"] else 0), death
+        assert death["there"] in (None, death["found"]), death
+        assert (death["found"] is None) == (death["charged"] == 0), death
+        assert death["draws"] <= death["entries"], death
+        assert (death["again"], death["left"]) == (0, []), death
+    states = {state for death in deaths for state in death["states"]}
+    assert states == {"charged", "drawn", "delivered in part"}
+    assert {death["charged"] for death in deaths} == {0, 1, 2}
+    assert deaths[-1]["status"] == 0
+
+
+# a full disk
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=96k", "sfumato-test", str(disk)]
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(command, capture_output=True, check=False).returncode
+    ):
+        pytest.skip("mounting a small disk needs root")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_is_full_at_any_moment_loses_nothing(small_disk: Path) -> None:
+    """With room for no page, one, two, ... more: what was charged is finished when there is room again."""
+    told: set[tuple[int, bool]] = set()
+    ballast = small_disk / "ballast"
+    for pages in range(6):
+        ledger = Ledger.create(
+            small_disk / f"{pages}.ledger", PureDP(1), unit="user", source="city"
+        )
+        free = os.statvfs(small_disk).f_bavail
+        ballast.write_bytes(bytes(4096 * (free - pages)))
+        said = ""
+        try:
+            carried_out(Run(REQUEST, once="monday"), ledger, "ab")
+        except LedgerError as problem:
+            said = str(problem)
+        charged = entries(ledger)
+        if said:
+            assert ("sfumato heatmap resume" in said) == (charged > 0), said
+            assert charged or "nothing was charged" in said
+        told.add((charged, bool(said)))
+        ballast.unlink()
+        values = carried_out(Run(REQUEST, once="monday"), ledger, "ab").values
+        assert (entries(ledger), draws(ledger)) == (2, 2)
+        assert values == carried_out(Run(REQUEST, once="monday"), ledger, "ab").values
+        for path in (*store.folder_of(ledger.path).iterdir(), ledger.path):
+            path.unlink()
+        store.folder_of(ledger.path).rmdir()
+    assert (0, True) in told
+    assert (2, False) in told

@@ -1,4 +1,5 @@
 from .audit import draw_band, draw_wealth, draw_witness
+from .difference import DifferenceLayers, draw_difference
 from .flows import Arrows, arrows, flow_field
 from .forecast import Highlight, draw_forecast
 from .graphon import blocks_picture, phase_picture
@@ -21,6 +22,7 @@ from .style import TOPS, glow, palette, round_number, shades
 __all__ = [
     "TOPS",
     "Arrows",
+    "DifferenceLayers",
     "Frame",
     "Highlight",
     "Overlay",
@@ -32,6 +34,7 @@ __all__ = [
     "blocks_picture",
     "draw_band",
     "draw_conditioning",
+    "draw_difference",
     "draw_forecast",
     "draw_graph_recovery",
     "draw_heatmap",

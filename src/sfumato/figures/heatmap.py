@@ -162,7 +162,7 @@ def heatmap_figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    wide, high, dpi = _size(frame, under)
+    wide, high, dpi = sheet_size(frame, under)
     sheet = max(round(SHEET * dpi), wide + round((LEFT + RIGHT) * dpi))
     left = round(LEFT * dpi) + (sheet - round((LEFT + RIGHT) * dpi) - wide) // 2
     # Words begin where the map does, unless it is so narrow that they would have no room.
@@ -184,25 +184,25 @@ def heatmap_figure(
     FigureCanvasAgg(figure)
     axis = figure.add_axes((left / sheet, round(foot * dpi) / tall, wide / sheet, high / tall))
     _map(axis, values, frame, shade=(top, floor), under=under, size=(wide, high))
-    _places(axis, frame)
+    draw_places(axis, frame)
     if outline:
         draw_outline(axis, outline, over=under is not None)
     if overlay is not None:
         draw_overlay(axis, overlay, over=under is not None)
         explain(figure, overlay, left=edge, top=foot - below + 0.1)
     if frame.meter is not None:
-        _scale_bar(axis, frame, inches=wide / dpi)
+        draw_scale_bar(axis, frame, inches=wide / dpi)
     if words.stamp:
         axis.text(
             0.5, 0.5, words.stamp, transform=axis.transAxes, ha="center", va="center", rotation=28,
             fontsize=min(10 * wide, 20 * high) / dpi, fontweight="bold", color=ALARM, alpha=0.16,
             parse_math=False, clip_on=True,
         )  # fmt: skip
-    _head(figure, words, x=edge / SHEET, letters=letters)
+    draw_head(figure, words, x=edge / SHEET, letters=letters)
     said = textwrap.shorten(words.legend, letters, placeholder=" …")
     box = (edge, foot - below + LEGEND - 0.2, 3.3, 0.13)
     draw_legend(figure, said, box=box, shade=(top, floor), amount=amount, over=under is not None)
-    _foot(figure, lines, x=edge / SHEET)
+    draw_foot(figure, lines, x=edge / SHEET)
     return figure
 
 
@@ -221,7 +221,7 @@ def png_of(figure: Figure, *, dpi: float | None = None) -> bytes:
     return out.getvalue()
 
 
-def _size(frame: Frame, under: Pixels | None) -> tuple[int, int, float]:
+def sheet_size(frame: Frame, under: Pixels | None) -> tuple[int, int, float]:
     """Width and height of the map in pixels, and pixels to the inch."""
     low_x, low_y, high_x, high_y = frame.window
     ratio = (high_y - low_y) * frame.stretch / (high_x - low_x)
@@ -287,7 +287,7 @@ def _resampled(values: FloatArray, frame: Frame, size: tuple[int, int]) -> Float
     return heat if frame.downward else heat[::-1]
 
 
-def _places(axis: Axes, frame: Frame) -> None:
+def draw_places(axis: Axes, frame: Frame) -> None:
     if not frame.degrees:
         axis.set_xticks([])
         axis.set_yticks([])
@@ -323,7 +323,7 @@ def degrees(value: float, letters: str, *, step: float) -> str:
     return f"{abs(around):.{digits}f}°{letter}"
 
 
-def _scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
+def draw_scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
     from matplotlib.patches import Rectangle
     from matplotlib.patheffects import withStroke
 
@@ -354,7 +354,7 @@ def _scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
     )  # fmt: skip
 
 
-def _head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
+def draw_head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
     height = figure.get_size_inches()[1]
     figure.text(
         x, 1 - 0.36 / height, textwrap.shorten(words.title, letters // 2, placeholder=" …"), va="baseline",
@@ -366,7 +366,7 @@ def _head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
     )  # fmt: skip
 
 
-def _foot(figure: Figure, lines: list[str], *, x: float) -> None:
+def draw_foot(figure: Figure, lines: list[str], *, x: float) -> None:
     height = figure.get_size_inches()[1]
     for number, line in enumerate(reversed(lines)):
         figure.text(

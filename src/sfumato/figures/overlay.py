@@ -128,8 +128,13 @@ def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> 
     return np.array(pieces, dtype=np.float64).reshape(-1, 2, 2)
 
 
-def explain(figure: Figure, overlay: Overlay, *, left: float, top: float) -> None:
-    """Lines that say what hatch and rings mean, if they are there, in inches from left and bottom."""
+def explain(
+    figure: Figure, overlay: Overlay, *, left: float, top: float, ring: bool = True
+) -> None:
+    """Lines that say what hatch and rings mean, if they are there, in inches from left and bottom.
+
+    Without `ring` that of rings has no sign before it.
+    """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Circle, Rectangle
     from matplotlib.transforms import Affine2D
@@ -145,11 +150,12 @@ def explain(figure: Figure, overlay: Overlay, *, left: float, top: float) -> Non
             va="center_baseline", parse_math=False,
         )  # fmt: skip
         if rings:
-            ring = Circle(
-                (left + SWATCH / 2, y), tall / 2, fill=False, edgecolor=INK, linewidth=1.0
-            )
-            ring.set_transform(inches)
-            figure.add_artist(ring)
+            if ring:
+                sign = Circle(
+                    (left + SWATCH / 2, y), tall / 2, fill=False, edgecolor=INK, linewidth=1.0
+                )
+                sign.set_transform(inches)
+                figure.add_artist(sign)
             continue
         box = Rectangle(
             (left, y - tall / 2), SWATCH, tall, fill=False, edgecolor=FRAME, linewidth=0.5

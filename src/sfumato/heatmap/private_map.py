@@ -18,7 +18,7 @@ from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
 from sfumato.heatmap.inference.map_error import MapError, map_error
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.inference.noise_floor import quick_density
-from sfumato.heatmap.inference.noise_mark import EmptyMaps, NoiseMark, noise_mark
+from sfumato.heatmap.inference.noise_mark import FINEST_SEEN, EmptyMaps, NoiseMark, noise_mark
 from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
 from sfumato.heatmap.inference.uncertainty import (
     COVERAGE,
@@ -192,7 +192,15 @@ class HeatmapRelease:
             # Its tiles are as fine as the picture; what it knows is what it counted.
             tiles = inside(known.counted(tiles), self.area)
         weights = prior.weights(self.area)
-        noise = self.noise.following(self.area, lambda even: sharpened(even, weights))
+        # No finer than peaks are looked for.
+        seen = prior.weights(self.area, min(self.area.grid.levels, FINEST_SEEN))
+        noise = self.noise.following(
+            tiles,
+            self.area,
+            lambda one: sharpened(one, seen),
+            posterior=self.posterior,
+            nothing=self.nothing,
+        )
         return replace(
             self,
             tiles=sharpened(tiles, weights),

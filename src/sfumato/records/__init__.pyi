@@ -4,6 +4,7 @@ from .columns import Columns, check_columns
 from .engines.protocol import RowEngine
 from .engines.registry import engine_names, register_engine
 from .fields import as_double
+from .file_names import is_file_list, named_files
 from .identity import table_identity
 from .periods import Periods
 from .quiet import quietly
@@ -22,6 +23,8 @@ __all__ = [
     "check_columns",
     "engine_names",
     "guard_sums",
+    "is_file_list",
+    "named_files",
     "neighbor_files",
     "open_table",
     "quietly",

@@ -10,6 +10,7 @@ import typer
 from sfumato.cli import demo
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
+from sfumato.cli.heatmap import compare as heatmap_compare
 from sfumato.cli.heatmap import plan as heatmap_plan
 from sfumato.cli.heatmap import resume as heatmap_resume
 from sfumato.cli.heatmap.grouped_options import (
@@ -262,6 +263,7 @@ def totals(
     show(result.to_json(), as_text(result), json=json)
 
 
+app.command("compare")(heatmap_compare.compare)
 app.command("resume")(heatmap_resume.resume)
 app.command("plan")(heatmap_plan.plan)
 app.command("city")(demo.city)

@@ -6,7 +6,6 @@ A package adds a format by an entry point of the group `sfumato.map_formats`, wh
 
 from __future__ import annotations
 
-import glob
 import importlib
 import importlib.util
 import os
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato._registry import Registry
 from sfumato.errors import ExistsAlready, InvalidParameter, MissingPackage
 from sfumato.files import write_file
+from sfumato.records import named_files
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
@@ -350,14 +350,10 @@ def keep_apart(outputs: Iterable[Path], others: Iterable[str | Path | None], row
         InvalidParameter: An output is one of them, or lies in the folder of the rows.
 
     """
-    read = [Path(one) for one in others if one]
-    folder = None
-    if isinstance(rows, str | Path):
-        read += [Path(rows), *map(Path, glob.glob(str(rows), recursive=True))]
-        folder = Path(rows).resolve()
-    places = {path.resolve() for path in read}
+    private = {path.resolve() for path in named_files(rows)}
+    places = {Path(one).resolve() for one in others if one} | private
     for path in outputs:
-        if path.resolve() in places or path.resolve().parent == folder:
+        if path.resolve() in places or path.resolve().parent in private:
             raise InvalidParameter(
                 f"{path} must not replace the ledger, an image or rows that are read; nothing was charged"
             )

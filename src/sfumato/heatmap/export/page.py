@@ -103,7 +103,10 @@ def facts(release: HeatmapRelease, ground: Ground = NOTHING_UNDER) -> list[tuple
         ("trust", f"{promised.model} model"),
         ("method", release.method),
         *((f"method: {name}", _plain(value)) for name, value in release.parameters.items()),
-        ("area", f"{', '.join(f'{bound:g}' for bound in area.bounds)} ({area.crs or area.kind})"),
+        (
+            "area",
+            f"{', '.join(f'{bound:.10g}' for bound in area.bounds)} ({area.crs or area.kind})",
+        ),
         ("resolution", f"{side:,} × {side:,} cells of {cell_text(area, area.grid.levels)}"),
         ("mechanism", entry.mechanism),
         ("ledger", release.receipt.ledger),

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 FINEST_PICTURE = 10
-NOTHING_UNDER = Ground()
+NOTHING_UNDER: Ground = Ground()
 SMALL_DPI = 110  # of pictures in notebooks
 
 

@@ -1,4 +1,4 @@
-from .certified import certified_emd
+from .certified import WORTH_STATING, certified_emd, known_of_nothing
 from .counts import NoisyCounts
 from .map_error import (
     ZOOM_CORRECTIONS,
@@ -30,6 +30,7 @@ from .uncertainty import (
 __all__ = [
     "HEAVY",
     "TIMES",
+    "WORTH_STATING",
     "ZOOM_CORRECTIONS",
     "Corrections",
     "CountsPosterior",
@@ -49,6 +50,7 @@ __all__ = [
     "drawn_errors",
     "heaviest",
     "in_a_ring",
+    "known_of_nothing",
     "noise_share",
     "objective",
     "on_scale",

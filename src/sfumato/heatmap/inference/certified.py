@@ -109,9 +109,17 @@ def certified_emd(
 def known_of_nothing(area: Area) -> float:
     """What is certain of a map that knows nothing: of one point in the middle of the area, in sides, l1.
 
-    >>> from sfumato.spaces.area import area_of_plane
-    >>> known_of_nothing(area_of_plane((0, 0, 1, 1), 3))
-    1.0
+    Args:
+        area: The area.
+
+    Returns:
+        Half its width and half its height.
+
+    Example:
+        >>> from sfumato.spaces.area import area_of_plane
+        >>> known_of_nothing(area_of_plane((0, 0, 1, 1), 3))
+        1.0
+
     """
     first_column, first_row, last_column, last_row = area.window(area.grid.levels)
     return (last_column - first_column + last_row - first_row) / 2 / area.grid.side

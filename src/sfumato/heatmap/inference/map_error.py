@@ -155,8 +155,10 @@ class MapError:
             _interval(data["pearson"]),
             _finite(data["certified"]),
             _finite(data["lower"]),
-            *(float(data[name]) for name in ("coverage", "confidence", "blur")),
-            uncertified=str(data.get("uncertified", "")),
+            float(data["coverage"]),
+            float(data["confidence"]),
+            float(data["blur"]),
+            str(data.get("uncertified", "")),
         )
 
 
@@ -255,7 +257,7 @@ def _corrections_of(posterior: MapPosterior) -> Corrections | None:
 
 def _sides(area: Area) -> tuple[str, float, float]:
     """The unit of distances, and the longer and the shorter side of the grid in it."""
-    if area.kind == "plane":
+    if not area.unit:  # a plane of any units
         return "sides", 1.0, 1.0
     sides = [length * area.grid.side for length in area.cell_size]
     return area.unit, max(sides), min(sides)
@@ -292,7 +294,7 @@ def drawn_errors(
     images = np.where(totals > 0, draws / np.where(totals > 0, totals, 1.0), here / here.sum())
     seen = smooth(shares.image(level), SIGMA)
     blurred = smooth_each(images.astype(np.float32), SIGMA).astype(np.float64)
-    distance = emd_share if area.kind == "plane" else emd_ground
+    distance = emd_ground if area.unit else emd_share
     found: dict[ErrorName, list[float]] = {
         "emd": [distance(one, seen, area, level=EMD_LEVEL) for one in blurred],
         "similarity": [similarity(one, seen) for one in blurred],
@@ -342,8 +344,17 @@ def calibrated(
 def between(users: float, epsilon: float) -> FloatArray:
     """How much each entry of a table counts: bilinear in logarithms, and outside as at its edge.
 
-    >>> between(200, 1.0).reshape(4, 3)[1].tolist()
-    [0.0, 1.0, 0.0]
+    Args:
+        users: How many there are, as released.
+        epsilon: What the map cost.
+
+    Returns:
+        Weights that add up to 1, of the entries row by row.
+
+    Example:
+        >>> between(200, 1.0).reshape(4, 3)[1].tolist()
+        [0.0, 1.0, 0.0]
+
     """
     sides = []
     for at, knots in ((users, USERS), (epsilon, EPSILONS)):

@@ -15,7 +15,7 @@ from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.bounded import inside_bounds
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import CountsPosterior, rough_masses
+from sfumato.heatmap.inference.posterior import CountsPosterior, rough_map, rough_masses
 from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.methods.protocol import (
     MapEstimate,
@@ -34,6 +34,8 @@ PARTS = 64
 FIRST_LEVEL, FIRST_PARTS = 2, 16
 # So many levels below the counted cells the mean is smooth: pictures of it are as high with fewer.
 OUTLINE = 3
+# Sketches are compared with each other by how far mass has to move: on cells of this level.
+SKETCH = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -325,6 +327,7 @@ class ZoomMethod(NoiseAwareMethod[ZoomTree]):
     worth: Fraction = Fraction(6)
     crowd: Fraction = Fraction(6, 5)
     name: ClassVar[str] = "zoom"
+    mean_is_map: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.blur <= 1:
@@ -383,6 +386,18 @@ class ZoomMethod(NoiseAwareMethod[ZoomTree]):
             level = min(area.grid.levels, FINEST, one.counts.finest + OUTLINE)
             found.append(_mean_tiles(one, area, level))
         return tuple(found)
+
+    def sketches(self, released: ZoomTree, mechanism: Zoom, area: Area) -> tuple[Tiles, ...]:
+        """What one pass of the posterior finds, on cells of level SKETCH."""
+        del mechanism
+        return tuple(sketch(released.counts(group), area) for group in range(released.groups))
+
+
+def sketch(counts: NoisyCounts, area: Area) -> Tiles:
+    """The map of some counts as one pass finds it, on cells of level SKETCH."""
+    level = min(area.grid.levels, SKETCH)
+    masses = inside_bounds(rough_map(counts, level, area), counts, area)
+    return dense_tiles(area.grid, level, masses)
 
 
 def _mean_tiles(posterior: CountsPosterior, area: Area, level: int) -> Tiles:

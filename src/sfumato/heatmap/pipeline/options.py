@@ -185,11 +185,19 @@ def rows_of(source: Any, columns: Columns | None, options: HeatmapOptions) -> Ro
     )
 
 
-def open_rows(rows: Rows) -> Any:
+def open_rows(rows: Rows, area: Area) -> Any:
     """The table of the rows, of which nothing was read; refused where its schema says that x or y is text.
 
-    Text files have no schema but their header: there, columns of places are numbers.
+    Text files have no schema but their header: there, columns of places are numbers. A table that
+    knows its reference system must have that of the area: else it would count nobody.
     """
+    own = getattr(rows.source, "crs", None)
+    if own is not None and not (own.equals(area.crs) if area.crs else _fits(own, area)):
+        raise InvalidInput(
+            f"the places of the table are in {own.name} and the area is "
+            f"{f'in {area.crs}' if area.crs else f'one of {area.kind}'}: say `crs`, or convert the table "
+            "by its to_crs; nothing was charged"
+        )
     table = open_table(rows.source, **rows.how)
     check_columns(table.columns, rows.columns)
     for name in () if rows.text_coordinates else (rows.columns.x, rows.columns.y):
@@ -201,6 +209,11 @@ def open_rows(rows: Rows) -> Any:
                 "nothing was charged"
             )
     return table
+
+
+def _fits(own: Any, area: Area) -> bool:
+    """Whether a reference system is one of degrees if the area is, and only then."""
+    return bool(own.is_geographic) == (area.kind == "degrees")
 
 
 def is_private(options: HeatmapOptions) -> bool:

@@ -16,7 +16,6 @@ from sfumato.heatmap.pipeline.outputs import (
     OutputPlan,
     Watch,
     sharpened_maps,
-    stated_errors,
     tell,
     write_maps,
 )
@@ -80,7 +79,7 @@ class ReleasePlan:
             maps = sharpened_maps(maps, self.prior, warn=warn)
             written = write_maps(maps, self.outputs, watch=watch)
             run.delivered()
-        first, errors = maps[0], stated_errors(maps, warn=warn)
+        first = maps[0]
         return ReleaseResult(
             first.statement,
             first.method,
@@ -93,9 +92,7 @@ class ReleasePlan:
             written,
             maps,
             made_before=run.made_before,
-            errors=tuple(errors.values()),
-            errors_of=tuple(errors),
-            noise={one.group: one.noise for one in maps},
+            warn=warn,
         )
 
     def _released(
@@ -110,7 +107,7 @@ class ReleasePlan:
             """Opened once, however often it is counted."""
             if self.missing:
                 raise InvalidInput(f"{self.missing}; nothing was drawn")
-            return open_rows(asked.rows)
+            return open_rows(asked.rows, asked.area)
 
         def summed(where: Area) -> Guarded[CellSums]:
             return sum_cells(
@@ -164,7 +161,7 @@ class ReleasePlan:
             groups=("",) if asked.groups is None else asked.groups,
             area_cost=PureDP(asked.bounds_epsilon) if asked.bounds_epsilon else None,
             columns=asked.rows.columns,
-            title=asked.title or ("" if budget.header.rehearsal else budget.header.source),
+            title=asked.title or ("" if budget.header.rehearsal else str(budget.header.source)),
         )
 
     @property

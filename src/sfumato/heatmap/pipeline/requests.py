@@ -19,7 +19,7 @@ from sfumato.heatmap.methods.registry import method_named
 from sfumato.heatmap.pipeline.options import Rows
 from sfumato.privacy.accounting import canonical, parameters
 from sfumato.privacy.runs import Request
-from sfumato.records import Columns, Periods
+from sfumato.records import Columns, Periods, is_file_list
 from sfumato.spaces import Area, Grid
 
 KIND = "heatmap/1"
@@ -155,9 +155,13 @@ def _rows_json(rows: Rows) -> dict[str, Any]:
     """How rows are read: every field but the columns, which are beside them."""
     told = _plain_fields(rows, skip=("source", "columns", "connection"))
     said, secret = _without_secrets(rows.connection)
-    source = str(rows.source) if isinstance(rows.source, str | Path) else None
-    if source is not None and rows.connection is None and "://" not in source:
-        source = os.path.abspath(source)
+    source: str | list[str] | None = None
+    if is_file_list(rows.source):
+        source = [os.path.abspath(one) for one in rows.source]
+    elif isinstance(rows.source, str | Path):
+        named = str(rows.source)
+        whole = rows.connection is not None or "://" in named
+        source = named if whole else os.path.abspath(named)
     return {**told, "source": source, "connection": said, "secret": secret}
 
 

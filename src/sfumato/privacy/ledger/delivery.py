@@ -112,10 +112,12 @@ def all_kept(ledger: Ledger) -> tuple[Kept, ...]:
         one = store.kept(file)
         if one is not None and one.ledger != ledger.header.id:
             continue  # of a ledger that was here before this one, and may come back
-        if one is None or not _paid_for(ledger, one.entry):
-            unpaid.append(file)
-        else:
+        if one is not None and _paid_for(ledger, one.entry):
             found.append(one)
+        elif (
+            one is None or not one.drawn
+        ):  # what was drawn was paid for: the ledger is an older one
+            unpaid.append(file)
     if unpaid:
         with suppress(LedgerError), ledger.held(anywhere=True):
             for file in unpaid:
@@ -126,7 +128,7 @@ def all_kept(ledger: Ledger) -> tuple[Kept, ...]:
 def forget_unpaid(ledger: Ledger, file: Path) -> None:
     """Remove what was asked if the charge failed; it stays if that may stand."""
     one = store.kept(file)
-    if one is None or not _paid_for(ledger, one.entry):
+    if one is None or not (one.drawn or _paid_for(ledger, one.entry)):
         store.forget(file)
 
 
@@ -197,6 +199,15 @@ def delivered(ledger: Ledger, number: int, *, remove: bool = True) -> None:
     if not one.drawn:
         raise InvalidInput(f"entry {number} of {ledger.path} was never drawn, so not delivered")
     store.deliver(file, remove=remove and not one.entry.once)
+
+
+def give_up(ledger: Ledger, number: int) -> None:
+    """Remove what was asked of an entry that was never drawn: it stays charged, and is not released."""
+    one, file = kept(ledger, number)
+    if one.drawn or one.alive:
+        raise InvalidInput(f"entry {number} of {ledger.path} was drawn; nothing was given up")
+    with ledger.locked():
+        store.forget(file)
 
 
 def check(now: LedgerStatement, release: Release[Any], path: Path) -> None:

@@ -11,6 +11,7 @@ from sfumato.errors import InvalidInput
 from sfumato.privacy.accounting.codec import decode_loss, encode
 from sfumato.privacy.accounting.composition import compose
 from sfumato.privacy.accounting.losses import Loss
+from sfumato.privacy.ledger import delivery
 from sfumato.privacy.ledger.ledger import Ledger
 from sfumato.privacy.ledger.storage.store import Kept
 from sfumato.privacy.runs.locks import is_taken
@@ -140,7 +141,7 @@ def _parts(ledgers: Iterable[Ledger]) -> dict[str, list[tuple[Ledger, Kept]]]:
     """What is kept beside some ledgers, by run."""
     found: dict[str, list[tuple[Ledger, Kept]]] = {}
     for ledger in ledgers:
-        for kept in ledger.kept_all():
+        for kept in delivery.all_kept(ledger):
             if isinstance(kept.request, dict) and "run" in kept.request:
                 found.setdefault(str(kept.request["run"]), []).append((ledger, kept))
     return found
@@ -157,10 +158,10 @@ def _run(name: str, found: list[tuple[Ledger, Kept]], *, taken: bool) -> KeptRun
     (first, kept), request = parts[0], parts[0][1].request
     if taken:
         state = "in progress"
-    elif any(one.delivered for _, one in found):
+    elif any(one.delivered for _, one in found) and all(one.drawn for _, one in parts):
         # All is written before the first is said to be delivered, and all are before one goes.
         state = "delivered in part"
-    elif [int(one.request["number"]) for _, one in parts] != list(range(len(parts))):
+    elif {int(one.request["number"]) for _, one in found} != set(range(len(found))):
         state = "incomplete"  # parts are made in order
     else:
         state = "drawn" if all(one.drawn for _, one in parts) else "charged"

@@ -62,6 +62,7 @@ def resume_readings(
         InvalidInput: Readings or the site cannot be read, or a file not written; what is paid for stays.
         InvalidParameter: There is no such entry to finish, or `out` is for several requests.
     """
+
     def finish(kept: KeptRun) -> ReleaseResult | WhisperAnswers:
         if watch is not None:
             watch(f"finishing {kept}")

@@ -204,7 +204,7 @@ def test_a_release_in_json() -> None:
     found = json.loads(result.stdout)
     assert list(found) == [
         "statement", "method", "parameters", "entry", "left", "area", "written", "ledger", "cost",
-        "made_before", "errors", "noise",
+        "made_before", "errors", "errors_of", "noise",
     ]  # fmt: skip
     (entry,) = Ledger("city.ledger").statement().entries
     assert found["entry"] == entry.to_json()

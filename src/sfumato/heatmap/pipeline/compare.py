@@ -11,13 +11,8 @@ from typing import Any
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import write_file
 from sfumato.heatmap.analysis.difference_map import map_difference, total_change
-from sfumato.heatmap.analysis.differences import (
-    Counted,
-    Found,
-    counted,
-    find_changes,
-    of_shares,
-)
+from sfumato.heatmap.analysis.differences import Found, find_changes
+from sfumato.heatmap.analysis.known_cells import Counted, counted, of_shares
 from sfumato.heatmap.analysis.metrics import POOLED
 from sfumato.heatmap.analysis.shift import shift_between
 from sfumato.heatmap.analysis.zone_shapes import Zone, read_zones
@@ -25,7 +20,8 @@ from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
 from sfumato.heatmap.comparison_results import CompareResult, Differences, Pictured, ZoneChange
 from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.difference import SUFFIXES, comparison_file
-from sfumato.heatmap.pipeline.outputs import Outputs, Watch, check_output, paths_of
+from sfumato.heatmap.pipeline.output_names import Outputs, paths_of
+from sfumato.heatmap.pipeline.outputs import Watch, check_output
 from sfumato.heatmap.pipeline.saved_maps import Map
 from sfumato.heatmap.results import HeatmapRelease
 from sfumato.privacy import UNITS
@@ -202,7 +198,8 @@ def _compared(
     totals = [zone_totals(one, places, coverage=coverage) for one in (before, after)]
     known = counted(before), counted(after, stream=int(before.posterior is after.posterior))
     in_users = _found(known[0], known[1], before)
-    in_shares = _found(*(None if one is None else of_shares(one) for one in known), before)
+    first, second = (None if one is None else of_shares(one) for one in known)
+    in_shares = _found(first, second, before)
     distance = _distance(before, after, flow=True)
     if not isinstance(distance.flow, GridFlow):
         raise InvalidInput(f"no flow was found between the maps; {UNDONE}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -295,8 +296,6 @@ def _numbers_as_they_are_written() -> None:
 
 def _tamper_with_maps(tamper: Any) -> None:
     """Have `tamper(guarded, area, make)` make maps: of sums, and from the front door."""
-    from importlib import import_module
-
     charging = import_module("sfumato.heatmap.pipeline.charging")
     plan = import_module("sfumato.heatmap.pipeline.release_plan")
     true_release, true_sum, true_maps = charging.release_sums, plan.sum_cells, plan.maps_of_receipt
@@ -351,6 +350,33 @@ def _title_with_the_number_of_users() -> None:
         return tuple(replace(one, title=f"{users} users") for one in make(area))
 
     _tamper_with_maps(telling)
+
+
+def _cut_cells_taken_to_be_even() -> None:
+    from sfumato.heatmap.analysis.zone_intervals import _Cells
+
+    def even(self: Any, whole: Any, touched: Any, part: Any) -> Any:
+        found = np.where(touched & ~whole, part, whole)
+        return found, found
+
+    plant(_Cells, "border", even)
+
+
+def _mark_without_noise() -> None:
+    from sfumato.heatmap.inference.noise_mark import SimulatedNoise
+
+    plant(SimulatedNoise, "laplace", lambda self, scale, size: np.zeros(size, dtype=np.int64))
+
+
+def _empty_never_said() -> None:
+    private_map = import_module("sfumato.heatmap.private_map")
+    true = private_map.noise_mark
+
+    def full(*values: Any) -> Any:
+        found = true(*values)
+        return None if found is None else replace(found, empty=False)
+
+    plant(private_map, "noise_mark", full)
 
 
 def _reconstruct_with_a_sign_wrong() -> None:
@@ -438,8 +464,7 @@ def _draws_believed() -> None:
 
 
 def _draws_without_noise() -> None:
-    from sfumato.heatmap.inference import map_error
-
+    map_error = import_module("sfumato.heatmap.inference.map_error")
     true = map_error.maps_inside
 
     def sure(*asked: Any) -> Any:
@@ -700,6 +725,22 @@ SABOTEURS: dict[str, Saboteur] = {
         _title_with_the_number_of_users,
         "tests/heatmap/test_release.py::test_nobody_one_user_and_a_city_leave_the_same_traces",
         "0 users",
+    ),
+    "cells that a border cuts taken to be even": Saboteur(
+        _cut_cells_taken_to_be_even,
+        "tests/heatmap/test_zone_intervals.py::test_one_crowd_in_a_corner_is_in_the_zone_or_not",
+        "== 600 ± 1",
+    ),
+    "a noise mark without noise": Saboteur(
+        _mark_without_noise,
+        "tests/heatmap/test_noise_mark.py::test_one_map_of_nothing_in_twenty_exceeds_its_mark"
+        "[laplace-area7-1]",
+        "exceed a mark that one in twenty may",
+    ),
+    "an empty map that is not called empty": Saboteur(
+        _empty_never_said,
+        "tests/heatmap/test_noise_mark.py::test_an_empty_map_says_so_everywhere",
+        "five maps of nobody in a row were not called empty",
     ),
     "a reconstruct off by a sign": Saboteur(
         _reconstruct_with_a_sign_wrong,

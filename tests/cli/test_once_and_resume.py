@@ -209,7 +209,7 @@ def test_blocks_that_died_between_their_parts_are_finished_under_their_key(
     with monkeypatch.context() as patch:
         dies_when_drawn(patch, 2)
         ended(130, *words)
-    assert ended(MADE_BEFORE, *words)
+    ended(MADE_BEFORE, *words)
     assert (len(entries("e.ledger")), kept_runs(["e.ledger"])) == (2, ())
 
 

@@ -1,4 +1,4 @@
-"""Deaths of runs at every system call, and of resumes at every third: run as a script, it reports what each left.
+"""Deaths of runs at every system call, of resumes at every third: as a script, it reports what each left.
 
 A script of its own, like `ledger_worker`, whose deaths these are: only a process without threads may fork
 safely.

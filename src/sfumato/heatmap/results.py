@@ -185,8 +185,11 @@ class ReleaseResult:
             made_before=bool(data.get("made_before", False)),
             known_errors={
                 group: MapError.from_json(one)
+                # Before some of many were looked at, errors were of all groups or of none.
                 for group, one in zip(
-                    data.get("errors_of", ()), data.get("errors", ()), strict=True
+                    data.get("errors_of", data.get("noise", ())),
+                    data.get("errors", ()),
+                    strict=False,
                 )
             },
             known_noise={

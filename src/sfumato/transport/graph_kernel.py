@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato._compiled import inner, njit
+from sfumato._types import IntArray
 
 FAR = 2**62
 BUSY = (
@@ -54,7 +55,14 @@ def _sink(keys, nodes, count):
     nodes[at] = node
 
 
-def solve(first, heads, edge, sign, length, z):
+def solve(
+    first: IntArray,
+    heads: IntArray,
+    edge: IntArray,
+    sign: IntArray,
+    length: IntArray,
+    z: IntArray,
+) -> tuple[IntArray, IntArray]:
     """Potentials and signed edge flows of an optimal transport of integer excess z to want.
 
     The graph is in rows: the arcs of node i are first[i] .. first[i+1], arc t leads to heads[t]

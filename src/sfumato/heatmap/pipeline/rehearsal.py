@@ -25,8 +25,8 @@ from sfumato.heatmap.pipeline.options import (
     rows_of,
     write_options,
 )
+from sfumato.heatmap.pipeline.output_names import Outputs
 from sfumato.heatmap.pipeline.outputs import (
-    Outputs,
     Watch,
     plan_outputs,
     sharpened_maps,
@@ -215,7 +215,7 @@ def _rehearsed(
         )
     paid = priced(method, exact(epsilon, name="epsilon"), bound_of_sums(area.grid, 1), area)
     ledger = Ledger.rehearsal(paid.loss)
-    sums = sum_public_cells(open_rows(rows), rows.columns, area)
+    sums = sum_public_cells(open_rows(rows, area), rows.columns, area)
     (rehearsed,) = release_sums(
         guard_sums(sums, source=ledger.header.source),
         area,

@@ -107,7 +107,7 @@ class ReleasePlan:
             """Opened once, however often it is counted."""
             if self.missing:
                 raise InvalidInput(f"{self.missing}; nothing was drawn")
-            return open_rows(asked.rows)
+            return open_rows(asked.rows, asked.area)
 
         def summed(where: Area) -> Guarded[CellSums]:
             return sum_cells(
@@ -161,7 +161,7 @@ class ReleasePlan:
             groups=("",) if asked.groups is None else asked.groups,
             area_cost=PureDP(asked.bounds_epsilon) if asked.bounds_epsilon else None,
             columns=asked.rows.columns,
-            title=asked.title,
+            title=asked.title or ("" if budget.header.rehearsal else str(budget.header.source)),
         )
 
     @property

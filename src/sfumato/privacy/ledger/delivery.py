@@ -202,7 +202,7 @@ def delivered(ledger: Ledger, number: int, *, remove: bool = True) -> None:
 
 
 def give_up(ledger: Ledger, number: int) -> None:
-    """Remove what was asked of an entry, unless it was drawn, or somebody draws it."""
+    """Remove what was asked of an entry that was never drawn: it stays charged, and is not released."""
     one, file = kept(ledger, number)
     if one.drawn or one.alive:
         raise InvalidInput(f"entry {number} of {ledger.path} was drawn; nothing was given up")

@@ -11,12 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sfumato.errors import (
-    BudgetExceeded,
-    InvalidParameter,
-    LedgerMismatch,
-    NotComparable,
-)
+from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch, NotComparable
 from sfumato.privacy.accounting.guarantee import Guarantee, Model
 from sfumato.privacy.accounting.losses import Loss, PureDP
 from sfumato.privacy.accounting.neighbors import Neighbors
@@ -295,20 +290,8 @@ class Ledger:
             raise
         return self._drawn(entry, mechanism, guarded, source, handle, attach)
 
-    def give_up(self, number: int) -> None:
-        """Remove what was asked of an entry that was never drawn: it stays charged, and is not released."""
-        delivery.give_up(self, number)
-
-    def kept_all(self) -> tuple[Kept, ...]:
-        """What was paid for and is kept, delivered or not, oldest first."""
-        return delivery.all_kept(self)
-
     def delivered(self, number: int, *, remove: bool = True) -> None:
-        """Say that the values of an entry are where they belong: they are kept only if they have a key.
-
-        Without `remove` that is only written down: so that of several entries all are said to be
-        delivered before the first is taken away.
-        """
+        """Say that values are where they belong: kept only if they have a key, or without `remove`."""
         delivery.delivered(self, number, remove=remove)
 
     def close(self, note: str = "") -> None:
@@ -330,12 +313,12 @@ class Ledger:
     @contextmanager
     def locked(self) -> Iterator[tuple[ledger_file.Book, Tally]]:
         """The ledger to this process alone; for this room."""
-        if self._memory is None:
-            with self.held() as (held, now):
-                yield held.book, now
-        else:
+        if self._memory is not None:
             with ledger_file.unlocked(self._memory) as book:
                 yield book, self._tally(book)
+            return
+        with self.held() as (held, now):
+            yield held.book, now
 
     @contextmanager
     def held(self, *, anywhere: bool = False) -> Iterator[tuple[ledger_file.Held, Tally]]:

@@ -11,6 +11,7 @@ from sfumato.errors import InvalidInput
 from sfumato.privacy.accounting.codec import decode_loss, encode
 from sfumato.privacy.accounting.composition import compose
 from sfumato.privacy.accounting.losses import Loss
+from sfumato.privacy.ledger import delivery
 from sfumato.privacy.ledger.ledger import Ledger
 from sfumato.privacy.ledger.storage.store import Kept
 from sfumato.privacy.runs.locks import is_taken
@@ -140,7 +141,7 @@ def _parts(ledgers: Iterable[Ledger]) -> dict[str, list[tuple[Ledger, Kept]]]:
     """What is kept beside some ledgers, by run."""
     found: dict[str, list[tuple[Ledger, Kept]]] = {}
     for ledger in ledgers:
-        for kept in ledger.kept_all():
+        for kept in delivery.all_kept(ledger):
             if isinstance(kept.request, dict) and "run" in kept.request:
                 found.setdefault(str(kept.request["run"]), []).append((ledger, kept))
     return found

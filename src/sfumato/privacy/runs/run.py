@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from sfumato.errors import InvalidInput, LedgerBusy, LedgerMismatch, ReleasedAlready, SfumatoError
 from sfumato.privacy.accounting.codec import canonical, parameters
 from sfumato.privacy.accounting.losses import PureDP
+from sfumato.privacy.ledger import delivery
 from sfumato.privacy.ledger.guarded import Guarded
 from sfumato.privacy.ledger.ledger import Ledger
 from sfumato.privacy.ledger.release import Release
@@ -147,7 +148,7 @@ class Run:
         """Leave what was paid for and not drawn: it is not released, unless it has a key to come back by."""
         for path, one in self._kept.values():
             if not one.drawn and not one.entry.once:
-                Ledger(path).give_up(one.entry.number)
+                delivery.give_up(Ledger(path), one.entry.number)
 
     def tick_off(self) -> None:
         """The same for a run that had begun to, when all of its results were written."""

@@ -252,7 +252,7 @@ def name_moved(draft: Path, new: Path) -> None:
     """Give a moved ledger its name, once: a file of that name is kept, and a draft is used up."""
     os.link(draft, new)
     sync_folder(new.parent)
-    draft.unlink()
+    draft.unlink(missing_ok=True)  # whoever opened it just now may have
     sync_folder(new.parent)
 
 

@@ -40,7 +40,8 @@ def open_file(real: Path, mode: int, path: Path) -> int:
         try:
             names = os.fstat(handle).st_nlink
             if names > 1:
-                forget_drafts(real, ".new", of=handle)
+                for kind in (".new", ".move"):  # of whoever died after it had got its name
+                    forget_drafts(real, kind, of=handle)
                 names = os.fstat(handle).st_nlink
             if names == 1:
                 return handle

@@ -74,7 +74,7 @@ class ReferenceSystem:
         """
         start, end = ring[:-1], ring[1:]
         quarters = np.array([0.0, 0.25, 0.5, 0.75, 1.0])[:, None, None]
-        found = self._in_plane(start * (1 - quarters) + end * quarters)
+        found = self.places_from_degrees(start * (1 - quarters) + end * quarters)
         if not np.isfinite(found).all():
             return np.full_like(ring, np.inf)
         chord = found[:1] * (1 - quarters) + found[-1:] * quarters
@@ -84,10 +84,11 @@ class ReferenceSystem:
         owner = np.repeat(np.arange(len(start)), pieces)
         first = np.cumsum(pieces) - pieces
         time = ((np.arange(owner.size) - first[owner]) / pieces[owner])[:, None]
-        places = self._in_plane(start[owner] * (1 - time) + end[owner] * time)
+        places = self.places_from_degrees(start[owner] * (1 - time) + end[owner] * time)
         return np.concatenate([places, places[:1]])
 
-    def _in_plane(self, positions: FloatArray) -> FloatArray:
+    def places_from_degrees(self, positions: FloatArray) -> FloatArray:
+        """Positions [..., longitude and latitude] in the plane; infinite where it does not reach."""
         x, y = self._between(inverse=True).transform(positions[..., 0], positions[..., 1])
         return np.stack([x, y], axis=-1)
 

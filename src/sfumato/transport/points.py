@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -233,9 +234,10 @@ def _programmed(
     taken = kron(np.ones((1, a.size)), eye_array(b.size))
     # Totals that differ in the last digit have no plan.
     met = np.concatenate([a, b * (a.sum() / b.sum())])
+    rows: Any = vstack([sent, taken]).tocsr()  # taken sparse, whatever the stubs say
     found = linprog(
         costs.ravel(),
-        A_eq=vstack([sent, taken]).tocsr(),
+        A_eq=rows,
         b_eq=met,
         method="highs-ds",
         options={"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-10},

@@ -20,9 +20,12 @@ from sfumato.cli.heatmap.options import (
     EngineOption,
     From,
     Image,
+    LegendOption,
     Levels,
     MethodOption,
     MethodSettings,
+    Numbers,
+    OutlineFile,
     Over,
     Overwrite,
     PerPeriod,
@@ -179,6 +182,8 @@ class FileOptions(OptionGroup):
     """How files are written."""
 
     over: Over = None
+    outline: OutlineFile = None
+    legend: LegendOption = Numbers.density
     h3_resolution: H3 = None
     overwrite: Overwrite = False
 

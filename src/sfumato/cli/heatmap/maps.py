@@ -21,12 +21,12 @@ from sfumato.cli.heatmap.grouped_options import (
     RowOptions,
 )
 from sfumato.cli.heatmap.options import (
-    H3,
     BoundsShare,
     Epsilon,
     Input,
     Out,
     Outer,
+    OutlineFile,
     Over,
     Overwrite,
     PriorFile,
@@ -178,15 +178,14 @@ def rehearse(
 
 
 @app.command()
+@grouped
 @sentences
 def draw(
     file: SavedMap,
     out: Out,
-    over: Over = None,
-    h3_resolution: H3 = None,
+    written: FileOptions,
     title: Title = "",
     prior: PriorFile = None,
-    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -199,10 +198,8 @@ def draw(
             out,
             title=title,
             prior=prior,
-            over=over,
-            h3_resolution=h3_resolution,
-            overwrite=overwrite,
             watch=watch,
+            **written.keywords(),
         )
     show(result.to_json(), as_text(result), json=json)
 
@@ -237,13 +234,15 @@ def film(
     ],
     out: Annotated[Path, typer.Option(help="The page that plays them, .html.", show_default=False)],
     title: Title = "",
+    over: Over = None,
+    outline: OutlineFile = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Write saved maps of periods as one page that plays them in order: it costs nothing."""
     from sfumato.heatmap import as_text, map_timelapse
 
-    result = map_timelapse(files, out, title=title, overwrite=overwrite)
+    result = map_timelapse(files, out, title=title, over=over, outline=outline, overwrite=overwrite)
     show(result.to_json(), as_text(result), json=json)
 
 

@@ -27,7 +27,14 @@ from sfumato.figures import (
 from sfumato.heatmap.analysis.difference_map import MapDifference
 from sfumato.heatmap.comparison_results import CompareResult, Pictured, ZoneChange
 from sfumato.heatmap.export.picture import extent_of
-from sfumato.heatmap.render.compare import sentences, square_text, people, percent, zone_head, zone_row
+from sfumato.heatmap.render.compare import (
+    people,
+    percent,
+    sentences,
+    square_text,
+    zone_head,
+    zone_row,
+)
 from sfumato.spaces import DEGREE, Area
 
 SUFFIXES = (".png", ".html", ".json", ".csv")
@@ -225,15 +232,15 @@ def html_body(result: CompareResult, *, shares: bool) -> str:
     if found is not None and found.changes:
         rows = [[square_text(one, words)] for one in found.changes[:SHOWN]]
         parts.append(_table([f"squares that differ: the first {len(rows)}"], rows))
-    parts.append("".join(f"<p><small>{escape(one)}</small></p>" for one in dict.fromkeys(result.statements)))
+    parts.append(
+        "".join(f"<p><small>{escape(one)}</small></p>" for one in dict.fromkeys(result.statements))
+    )
     return "".join(parts)
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
     names = "".join(f"<th>{escape(one)}</th>" for one in head)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(one)}</td>' for one in row)}</tr>" for row in rows
-    )
+    body = "".join(f"<tr>{''.join(f'<td>{escape(one)}</td>' for one in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
 
 

@@ -10,7 +10,8 @@ from .registry import (
     registered_methods,
     unregister_method,
 )
-from .zoom import Zoom, ZoomMethod, ZoomTree
+from .zoom import Zoom, ZoomMethod
+from .zoom_tree import ZoomTree
 
 __all__ = [
     "MapEstimate",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.areas import BoundsLike, Cells, public_area
 from sfumato.heatmap.export.formats import WriteOptions
+from sfumato.heatmap.export.legend import LegendKind
 from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import Number, exact
 from sfumato.records import Columns, check_columns
@@ -48,7 +49,9 @@ class HeatmapOptions(TypedDict, total=False):
     reference system of rows and bounds, e.g. "EPSG:3857"), `cells` ("square" or "stretched") and
     `levels` (8).
 
-    Files: `over` (an image under pictures), `h3_resolution` and `overwrite`.
+    Files: `over` (a public image under pictures and pages: a stimulus of the size of the area,
+    {by} in its name for the group, or a GeoTIFF), `outline` (public lines and areas, GeoJSON),
+    `legend` ("density" or "share"), `h3_resolution` and `overwrite`.
 
     Ledger: `team`, whose sub-budget pays, and `other_table`, which says that a table the ledger has
     not seen holds the same people.
@@ -77,6 +80,8 @@ class HeatmapOptions(TypedDict, total=False):
     cells: Cells
     levels: int
     over: str | Path | None
+    outline: str | Path | None
+    legend: LegendKind
     h3_resolution: int | None
     overwrite: bool
     team: str
@@ -250,7 +255,6 @@ def read_files(options: HeatmapOptions, prior: Any) -> list[str | Path | None]:
     """The public files that are read, which no output may replace."""
     return [
         options.get("image"),
-        options.get("over"),
         options.get("bounds_file"),
         prior if isinstance(prior, str | Path) else None,
     ]
@@ -258,4 +262,10 @@ def read_files(options: HeatmapOptions, prior: Any) -> list[str | Path | None]:
 
 def write_options(options: HeatmapOptions) -> WriteOptions:
     """How files are written."""
-    return WriteOptions(None, options.get("over"), options.get("h3_resolution"))
+    return WriteOptions(
+        None,
+        options.get("over") or None,
+        options.get("h3_resolution"),
+        options.get("outline") or None,
+        options.get("legend", "density"),
+    )

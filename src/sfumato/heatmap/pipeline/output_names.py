@@ -19,10 +19,18 @@ def files_of(paths: list[Path], group: str) -> list[Path]:
     """The files of one group."""
     if not group:
         return paths
-    safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in group)
     if any("{by}" not in path.name for path in paths):
         raise InvalidParameter(
             "with `by` every one of `outputs` needs {by} in its name, e.g. map-{by}.png (a film, one .html of "
             "all periods, needs none); nothing was charged"
         )
-    return [path.with_name(path.name.replace("{by}", safe)) for path in paths]
+    return [of_group(path, group) for path in paths]
+
+
+def of_group(path: str | Path, group: str) -> Path:
+    """A name with the group in place of {by}, in letters that a file name can have."""
+    target = Path(path)
+    if "{by}" not in target.name or not group:
+        return target
+    safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in group)
+    return target.with_name(target.name.replace("{by}", safe))

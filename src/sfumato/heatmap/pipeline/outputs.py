@@ -15,6 +15,7 @@ from typing import Any
 from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
 from sfumato.files import holds
 from sfumato.heatmap.export.formats import (
+    PLAIN,
     WriteOptions,
     check_outputs,
     format_of,
@@ -23,14 +24,12 @@ from sfumato.heatmap.export.formats import (
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.inference.map_error import MapError, some_of
 from sfumato.heatmap.inference.prior import Prior
-from sfumato.heatmap.pipeline.output_names import Outputs, files_of, paths_of
+from sfumato.heatmap.pipeline.output_names import Outputs, files_of, of_group, paths_of
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.records import Periods
 from sfumato.spaces import Area
 
 Watch = Callable[[str], None]
-
-PLAIN = WriteOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +58,17 @@ class OutputPlan:
 
     def check(self, area: Area, *, others: Iterable[str | Path | None], rows: Any) -> None:
         """Refuse what could not be written, and what would replace a file that is read."""
+        groups = tuple(self.files) or ("",)
         check_outputs(
             self.every,
             area,
-            over=self.options.over,
-            h3_resolution=self.options.h3_resolution,
+            options=self.options,
+            groups=groups,
             overwrite=self.overwrite or self.again,
         )
-        keep_apart(self.every, others, rows)
+        over = self.options.over
+        images = [] if over is None else [of_group(over, one) for one in groups]
+        keep_apart(self.every, [*others, *images, self.options.outline], rows)
 
 
 def plan_outputs(
@@ -136,7 +138,7 @@ def write_maps(
         for one in maps
         for path in plan.files.get(one.group, ())
     ]
-    work += [(path, partial(_write_timelapse, maps)) for path in plan.timelapses]
+    work += [(path, partial(_write_timelapse, maps, plan.options)) for path in plan.timelapses]
     if work and any(one.posterior is not None for one in maps):
         tell(watch, "drawing, and working out how sure the map is")
     for path, write in work:
@@ -192,8 +194,10 @@ def _new(write: Callable[[Path, bool], None], path: Path) -> None:
     write(path, False)
 
 
-def _write_timelapse(maps: Sequence[HeatmapRelease], path: Path, overwrite: bool) -> None:
-    write_timelapse(maps, path, overwrite=overwrite)
+def _write_timelapse(
+    maps: Sequence[HeatmapRelease], how: WriteOptions, path: Path, overwrite: bool
+) -> None:
+    write_timelapse(maps, path, over=how.over, outline=how.outline, overwrite=overwrite)
 
 
 def _write(one: HeatmapRelease, how: WriteOptions, path: Path, overwrite: bool) -> None:
@@ -203,7 +207,13 @@ def _write(one: HeatmapRelease, how: WriteOptions, path: Path, overwrite: bool) 
         with contextlib.suppress(Exception):
             one.uncertainty()
     one.write(
-        path, over=how.over, level=how.level, h3_resolution=how.h3_resolution, overwrite=overwrite
+        path,
+        over=how.over,
+        level=how.level,
+        h3_resolution=how.h3_resolution,
+        outline=how.outline,
+        legend=how.legend,
+        overwrite=overwrite,
     )
 
 

@@ -212,7 +212,7 @@ def plan_release(
     where = area_of(area, options)
     share = options.get("bounds_share", Fraction(1, 10))
     on_bounds = whole * exact(share, name="bounds share") if private else Fraction(0)
-    over = options.get("over")
+    written = write_options(options)
     asked = HeatmapRequest(
         rows,
         where,
@@ -225,11 +225,13 @@ def plan_release(
         options.get("team", ""),
         options.get("other_table", False),
         tuple(map(str, paths_of(outputs))),
-        None if over is None else str(over),
+        None if written.over is None else str(written.over),
         options.get("h3_resolution"),
         options.get("overwrite", False),
         None if prior is None else str(prior.file if isinstance(prior, Prior) else prior),
         title,
+        None if written.outline is None else str(written.outline),
+        written.legend,
     )
     parts = (*(BOUNDS_PARTS if private else ()), MAP)
     made = _made(asked, ledger, parts, once) if once else ()

@@ -161,7 +161,7 @@ class ReleasePlan:
             groups=("",) if asked.groups is None else asked.groups,
             area_cost=PureDP(asked.bounds_epsilon) if asked.bounds_epsilon else None,
             columns=asked.rows.columns,
-            title=asked.title,
+            title=asked.title or ("" if budget.header.rehearsal else str(budget.header.source)),
         )
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.export.legend import LegendKind
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.methods.registry import method_named
 from sfumato.heatmap.pipeline.options import Rows
@@ -45,6 +46,8 @@ class HeatmapRequest:
         overwrite: Whether files that exist are replaced.
         prior: The file that the maps follow.
         title: What they are called.
+        outline: The lines drawn on pictures.
+        legend: What the numbers of legends are.
 
     """
 
@@ -64,6 +67,8 @@ class HeatmapRequest:
     overwrite: bool = False
     prior: str | None = None
     title: str = ""
+    outline: str | None = None
+    legend: LegendKind = "density"
 
     @property
     def request(self) -> Request:
@@ -89,6 +94,8 @@ class HeatmapRequest:
             "overwrite": self.overwrite,
             "prior": None if self.prior is None else os.path.abspath(self.prior),
             "title": self.title,
+            "outline": None if self.outline is None else os.path.abspath(self.outline),
+            "legend": self.legend,
         }
         return Request(KIND, "heatmap", asked, delivery)
 
@@ -124,6 +131,8 @@ class HeatmapRequest:
                 bool(delivery["overwrite"]),
                 delivery["prior"],
                 str(delivery["title"]),
+                delivery.get("outline"),
+                delivery.get("legend", "density"),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
             if isinstance(problem, InvalidParameter):

@@ -93,11 +93,11 @@ def _plan(asked: HeatmapRequest, budget: Ledger, kept: KeptRun) -> ReleasePlan:
     targets = plan_outputs(
         asked.outputs,
         asked.groups,
-        options=WriteOptions(None, asked.over, asked.h3_resolution),
+        options=WriteOptions(None, asked.over, asked.h3_resolution, asked.outline, asked.legend),
         overwrite=asked.overwrite,
     )
     targets = replace(targets, again=True)
-    targets.check(asked.area, others=[budget.path, asked.over, asked.prior], rows=rows.source)
+    targets.check(asked.area, others=[budget.path, asked.prior], rows=rows.source)
     bound = bound_of_groups(asked.area.grid, asked.groups, unit=budget.header.unit)
     price = priced(asked.method, asked.epsilon, bound, asked.area)
     return ReleasePlan(

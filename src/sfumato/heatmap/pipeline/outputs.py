@@ -16,6 +16,7 @@ from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
 from sfumato.files import holds
 from sfumato.heatmap.export.formats import (
     PLAIN,
+    STYLE,
     WriteOptions,
     check_outputs,
     format_of,
@@ -83,7 +84,7 @@ def plan_outputs(
 
     With periods, an .html without {by} in its name is a timelapse of all of them.
     """
-    paths = paths_of(outputs)
+    paths = with_styles(paths_of(outputs))
     names = group_names(groups)
     timelapses = [
         path
@@ -95,6 +96,12 @@ def plan_outputs(
     rest = [path for path in paths if path not in timelapses]
     files = {name: _files_of(rest, name) for name in names}
     return OutputPlan(files, tuple(timelapses), options, overwrite)
+
+
+def with_styles(paths: list[Path]) -> list[Path]:
+    """The files, and beside each .geojson the style that QGIS looks for there."""
+    styles = [path.with_suffix(STYLE) for path in paths if path.suffix.lower() == ".geojson"]
+    return paths + [one for one in dict.fromkeys(styles) if one not in paths]
 
 
 def paths_of(outputs: Outputs) -> list[Path]:
@@ -230,6 +237,7 @@ def _write(one: HeatmapRelease, how: WriteOptions, path: Path, overwrite: bool) 
         h3_resolution=how.h3_resolution,
         outline=how.outline,
         legend=how.legend,
+        every_cell=how.every_cell,
         overwrite=overwrite,
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -295,8 +296,6 @@ def _numbers_as_they_are_written() -> None:
 
 def _tamper_with_maps(tamper: Any) -> None:
     """Have `tamper(guarded, area, make)` make maps: of sums, and from the front door."""
-    from importlib import import_module
-
     charging = import_module("sfumato.heatmap.pipeline.charging")
     plan = import_module("sfumato.heatmap.pipeline.release_plan")
     true_release, true_sum, true_maps = charging.release_sums, plan.sum_cells, plan.maps_of_receipt
@@ -370,8 +369,7 @@ def _mark_without_noise() -> None:
 
 
 def _empty_never_said() -> None:
-    from sfumato.heatmap import private_map
-
+    private_map = import_module("sfumato.heatmap.private_map")
     true = private_map.noise_mark
 
     def full(*values: Any) -> Any:
@@ -466,8 +464,7 @@ def _draws_believed() -> None:
 
 
 def _draws_without_noise() -> None:
-    from sfumato.heatmap.inference import map_error
-
+    map_error = import_module("sfumato.heatmap.inference.map_error")
     true = map_error.maps_inside
 
     def sure(*asked: Any) -> Any:

@@ -263,14 +263,15 @@ def quantiles(weights: np.ndarray, steps: np.ndarray, part: float) -> np.ndarray
         ]
     )
     one, other = sparse.identity(rows), sparse.identity(few)
+    equal: Any = sparse.block_array(
+        [
+            [sparse.csr_array(weights), one, -one, None, None],
+            [sparse.csr_array(bent), None, None, other, -other],
+        ]
+    )  # taken sparse, whatever the stubs say
     solved = linprog(
         cost,
-        A_eq=sparse.block_array(
-            [
-                [sparse.csr_array(weights), one, -one, None, None],
-                [sparse.csr_array(bent), None, None, other, -other],
-            ]
-        ),
+        A_eq=equal,
         b_eq=np.concatenate([steps, np.zeros(few)]),
         bounds=[(None, None)] * many + [(0, None)] * (2 * rows + 2 * few),
         method="highs",

@@ -228,9 +228,11 @@ def test_it_is_worked_out_once_for_each_map() -> None:
 
 @pytest.mark.unit
 def test_of_many_maps_some_are_looked_at() -> None:
-    every: list[Any] = list(range(100))
-    assert some_of(every[:12]) == every[:12]
-    assert some_of(every) == list(range(0, 100, 9))
+    every: Any = list(range(100))
+    few: Any = some_of(every[:12])
+    some: Any = some_of(every)
+    assert few == every[:12]
+    assert some == list(range(0, 100, 9))
 
 
 @pytest.mark.unit

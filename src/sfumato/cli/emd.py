@@ -74,7 +74,6 @@ def emd(
         _check_plot(plot, (a, b))
         check_writable(plot, overwrite=overwrite, lost="no distance was computed")
 
-
     def watch(step: str) -> None:
         say(step, quiet=quiet or json)
 
@@ -143,6 +142,7 @@ def _picture(found: EmdResult, names: tuple[str, str], normalize: bool) -> bytes
     if not isinstance(found.flow, GridFlow) or found.masses is None:
         raise InvalidParameter("--plot is for a grid")
     p, q = found.masses
+    far = f"{found.value:.6g} {found.unit}".rstrip()
     field = arrows(found.flow.east, found.flow.north, p.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a letter of a file's name that no font has
@@ -151,8 +151,8 @@ def _picture(found: EmdResult, names: tuple[str, str], normalize: bool) -> bytes
             q,
             found.flow.east,
             found.flow.north,
-            caption=f"earth mover's distance {f'{found.value:.6g} {found.unit}'.strip()} on {len(p)} x {len(p)} cells, l1; "
-            "one of the cheapest ways to move the mass",
+            caption=f"earth mover's distance {far} on {len(p)} x {len(p)} cells, l1; one of the "
+            "cheapest ways to move the mass",
             unit="share of the mass" if normalize else "mass",
             top=max(float(p.max()), float(q.max())) or 1.0,
             longest=float(field.mass.max()) or None,

@@ -295,6 +295,7 @@ def _resampled(values: FloatArray, frame: Frame, size: tuple[int, int]) -> Float
 
 
 def draw_places(axis: Axes, frame: Frame) -> None:
+    """Longitudes and latitudes along the edges of a map in degrees; nothing for others."""
     if not frame.degrees:
         axis.set_xticks([])
         axis.set_yticks([])
@@ -331,6 +332,7 @@ def degrees(value: float, letters: str, *, step: float) -> str:
 
 
 def draw_scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
+    """A bar of a round length on the ground, in the corner of a map so many inches wide."""
     from matplotlib.patches import Rectangle
     from matplotlib.patheffects import withStroke
 
@@ -362,6 +364,7 @@ def draw_scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
 
 
 def draw_head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
+    """Title and subtitle, cut to so many letters, from x on, in widths of the sheet."""
     height = figure.get_size_inches()[1]
     figure.text(
         x, 1 - 0.36 / height, textwrap.shorten(words.title, letters // 2, placeholder=" …"), va="baseline",
@@ -374,6 +377,7 @@ def draw_head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
 
 
 def draw_foot(figure: Figure, lines: list[str], *, x: float) -> None:
+    """The lines of the caption, at the bottom of the sheet."""
     height = figure.get_size_inches()[1]
     for number, line in enumerate(reversed(lines)):
         figure.text(

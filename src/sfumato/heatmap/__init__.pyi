@@ -15,6 +15,7 @@ from .methods.registry import register_method
 from .methods.zoom import ZoomMethod
 from .pipeline.charging import price, release_sums
 from .pipeline.compare import compare_maps, map_distance
+from .pipeline.mistakes import check_release
 from .pipeline.one_map import release
 from .pipeline.options import HeatmapOptions
 from .pipeline.plan import plan_heatmap
@@ -54,6 +55,7 @@ __all__ = [
     "ZoomMethod",
     "as_text",
     "check_ins",
+    "check_release",
     "compare",
     "compare_maps",
     "draw_map",

@@ -94,7 +94,7 @@ class CompareResult:
         names: What the two maps are called.
         statements: What each of them promises.
         methods: Their methods.
-        unit: What is counted: the unit of the ledger, e.g. user.
+        unit: What is counted: the unit of the ledger, e.g. user; or row.
         total: The whole map: users then and now, and between what the change lies.
         shift: How far mass moved on average, and how far noise alone moves it.
         users: Where the number of users differs; None if a map does not say how sure it is.

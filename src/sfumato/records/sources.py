@@ -7,7 +7,7 @@ import glob
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any, Literal, NoReturn, assert_never
+from typing import Any, Literal, assert_never
 
 import ibis
 import pyarrow as pa
@@ -26,7 +26,7 @@ from sfumato.records.engines.databases import (
 from sfumato.records.engines.protocol import Files
 from sfumato.records.engines.registry import engine_named
 from sfumato.records.engines.spark import spark_table
-from sfumato.records.file_names import is_file_list
+from sfumato.records.file_names import check_source, is_file_list
 from sfumato.records.in_memory import arrow_table
 from sfumato.records.quiet import quietly
 from sfumato.records.text_rows import TextRows
@@ -150,12 +150,7 @@ def _files(sources: Sequence[str | PurePath], delimiter: str, columns: Columns |
 
 def _matching(source: str) -> list[tuple[Path, Format]]:
     """The files of one path, folder or pattern, and their format."""
-    scheme, separator, _ = source.partition("://")
-    if separator:
-        raise InvalidInput(
-            f"nothing is fetched, got a path at {scheme}://...: copy the files to this machine and give "
-            "their path, or read them by a table of Ibis of your own; nothing was read"
-        )
+    check_source(source)
     path = Path(source)
     if path.is_dir():
         inside = sorted(path.rglob("*.parquet"))
@@ -170,8 +165,6 @@ def _matching(source: str) -> list[tuple[Path, Format]]:
         paths = [path]
     else:
         paths = [Path(one) for one in sorted(glob.glob(source, recursive=True))]
-        if not paths:
-            _refuse_missing(path)
     suffixes = _suffixes(path)
     kind = SUFFIXES.get(suffixes[-1]) if suffixes else None
     if kind is None:
@@ -184,20 +177,6 @@ def _matching(source: str) -> list[tuple[Path, Format]]:
 
 def _suffixes(path: Path) -> list[str]:
     return [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-
-
-def _refuse_missing(path: Path) -> NoReturn:
-    """Say that there is no such file; of a partition that is missing, which there are beside it."""
-    for part in (path, *path.parents):
-        key, equals, _ = part.name.partition("=")
-        if equals and part.parent.is_dir() and not glob.glob(str(part)):
-            beside = sorted(one.name for one in part.parent.glob(f"{glob.escape(key)}=*"))
-            there = f"from {beside[0]} to {beside[-1]}" if beside else "none"
-            raise InvalidInput(
-                f"there is no partition {part.name} in {part.parent}, of which there are {len(beside)}, "
-                f"{there}; nothing was read"
-            )
-    raise InvalidInput(f"there is no file {path}; nothing was read")
 
 
 def _check_types(source: str, paths: tuple[Path, ...], columns: Columns | None) -> None:

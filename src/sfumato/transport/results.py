@@ -90,7 +90,9 @@ class EmdResult:
             value, lower, upper, mass = numbers
             if not lower <= value <= upper:
                 raise ValueError("its value is not between its bounds")
-            return EmdResult(value, lower, upper, str(data["space"]), mass, str(data.get("unit", "")))
+            return EmdResult(
+                value, lower, upper, str(data["space"]), mass, str(data.get("unit", ""))
+            )
         except KeyError as problem:
             raise InvalidInput(f"not a whole distance: it has no {problem}") from None
         except (TypeError, ValueError) as problem:

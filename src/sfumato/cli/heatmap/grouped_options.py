@@ -112,6 +112,18 @@ class MethodOptions(OptionGroup):
         """The method of --method, with the flags that are its own and each --method-option."""
         from sfumato.heatmap.methods import method_named
 
+        flags = self.keywords()
+        del flags["method"], flags["method_option"]
+        return method_named(self.method, flags=flags, options=self._options())
+
+    def check(self) -> None:
+        """Refuse a name that no method has, and options that are none, before a method is loaded."""
+        from sfumato.heatmap.methods import check_method_name
+
+        check_method_name(self.method)
+        self._options()
+
+    def _options(self) -> dict[str, str]:
         options = {}
         for one in self.method_option or ():
             key, equals, value = one.partition("=")
@@ -120,9 +132,7 @@ class MethodOptions(OptionGroup):
                     f"--method-option is name=value, got {one!r}; nothing was charged"
                 )
             options[key.strip().replace("-", "_")] = value.strip()
-        flags = self.keywords()
-        del flags["method"], flags["method_option"]
-        return method_named(self.method, flags=flags, options=options)
+        return options
 
 
 @dataclass(frozen=True)

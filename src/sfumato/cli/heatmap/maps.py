@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,15 +36,17 @@ from sfumato.cli.heatmap.options import (
     aloud,
     watching,
 )
+from sfumato.cli.missing import ToldTogether, check_given
 from sfumato.cli.option_groups import grouped
 from sfumato.cli.resuming import Once
+from sfumato.errors import Mistakes
 
 app = typer.Typer(
     help="Private heatmaps: rows of (user, place) in, a private map out.", no_args_is_help=True
 )
 
 
-@app.command()
+@app.command(cls=ToldTogether)
 @grouped
 @sentences
 def release(
@@ -86,6 +88,34 @@ def release(
     The ledger pays first. Nothing printed or written depends on the rows, except through what was
     paid for.
     """
+    from sfumato.heatmap import check_release
+    from sfumato.records import check_source
+
+    words: dict[str, Any] = {
+        "by": maps.column,
+        "outer": outer,
+        "bounds_share": bounds_share,
+        "team": team,
+        "other_table": other_table,
+        **rows.keywords(),
+        **area.keywords(),
+        **files.keywords(),
+    }
+    asked: dict[str, Any] = {"outputs": out or (), "note": note, "once": once, **words}
+    mistakes, groups = Mistakes(), None
+    with mistakes.noted():
+        check_given()
+    with mistakes.noted():
+        groups = maps.named()
+    with mistakes.noted():
+        method.check()
+    with mistakes.noted():
+        check_release(input, ledger=ledger, epsilon=epsilon, groups=groups, **asked)
+    if not (dry_run or once):
+        with mistakes.noted():
+            check_source(input, connection=rows.connection)
+    mistakes.tell()
+
     from sfumato.heatmap import as_text, plan_release
 
     planned = plan_release(
@@ -93,20 +123,10 @@ def release(
         ledger=ledger,
         epsilon=epsilon,
         method=method.named(),
-        groups=maps.named(),
+        groups=groups,
         prior=prior,
-        outputs=out,
         title=title,
-        note=note,
-        once=once,
-        by=maps.column,
-        outer=outer,
-        bounds_share=bounds_share,
-        team=team,
-        other_table=other_table,
-        **rows.keywords(),
-        **area.keywords(),
-        **files.keywords(),
+        **asked,
     )
     if dry_run:
         show(planned.result.to_json(), as_text(planned.result), json=json)

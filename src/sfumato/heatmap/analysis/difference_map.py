@@ -64,6 +64,8 @@ def map_difference(
     images = [
         smooth((one.shares if shares else one.tiles).image(level), SIGMA) for one in (before, after)
     ]
+    if not shares:
+        images = [one * before.measure.scale for one in images]
     if before.posterior is None or after.posterior is None:
         return MapDifference(level, SIGMA, COVERAGE, images[0], images[1], None, None)
     here = window(area, level)
@@ -77,6 +79,8 @@ def map_difference(
     differences = drawn[1] - drawn[0][_other(len(drawn[0]))]
     tail = (1 - COVERAGE) / 2
     low, high = np.quantile(differences, (tail, 1 - tail), axis=0)
+    if not shares:
+        low, high = low * before.measure.scale, high * before.measure.scale
     change = images[1] - images[0]
     return MapDifference(
         level,
@@ -101,11 +105,13 @@ def total_change(
     area = before.area
     level = min(area.grid.levels, FINEST_DRAWS)
     then, now = (
-        maps_inside(one, area, level).sum(axis=(1, 2)) for one in (before.posterior, after.posterior)
+        maps_inside(one, area, level).sum(axis=(1, 2))
+        for one in (before.posterior, after.posterior)
     )
     tail = TAIL * (1 - coverage) / 2
     low, high = np.quantile(now[:, None] - then[None, :], (tail, 1 - tail))
-    return float(low), float(high)
+    scale = before.measure.scale
+    return float(scale * low), float(scale * high)
 
 
 def _other(count: int) -> IntArray:

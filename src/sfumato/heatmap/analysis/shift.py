@@ -24,6 +24,7 @@ from sfumato.records import CellSums, bound_of_sums
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
+    from sfumato.heatmap.inference.map_posterior import MapPosterior
     from sfumato.heatmap.results import HeatmapRelease
 
 # Pairs of maps of one simulated truth. If nothing changed, the two maps at hand are like one more
@@ -39,8 +40,8 @@ class Shift:
     Attributes:
         value: The earth mover's distance of the two maps as shares, in `unit`.
         unit: "m", "px", or "" for the units of a plane; east-west and north-south added.
-        noise: What two releases of one and the same table typically differ by; None where a method
-            cannot be simulated.
+        noise: What two releases of one and the same table typically differ by; None if a map does
+            not say how sure it is, or its method cannot be simulated.
         low: The low end of what they differ by, with 90 %.
         high: The high end.
         exceeds: Whether the maps differ by more than noise: one pair in twenty of one table would.
@@ -68,9 +69,9 @@ def shift_between(before: HeatmapRelease, after: HeatmapRelease) -> Shift:
     """How far mass moved from one map to another of the same area, beside what noise alone gives.
 
     Both releases are simulated around the same made-up truths, with their own methods and budgets.
-    Truths are drawn by the posteriors of the maps; without any, they are the two maps taken
-    together. Simulated maps are estimated in fewer steps where a method knows a way (`sketches`),
-    and so are the two at hand for the comparison; what is said is in proportion to the maps shown.
+    Truths are drawn by the posteriors of the maps. Simulated maps are estimated in fewer steps
+    where a method knows a way (`sketches`), and so are the two at hand for the comparison; what is
+    said is in proportion to the maps shown.
 
     Privacy: made of released values and public parameters; it costs nothing.
 
@@ -95,8 +96,11 @@ def shift_between(before: HeatmapRelease, after: HeatmapRelease) -> Shift:
 
 
 def simulated_shifts(before: HeatmapRelease, after: HeatmapRelease) -> FloatArray | None:
-    """How far apart pairs of maps of one table are, rising; None if a method cannot be simulated."""
-    truths = _truths(before, after)
+    """How far apart pairs of maps of one table are, rising; None where that is not known."""
+    # The total of a map without a posterior holds noise too: simulations of it would have too little.
+    if before.posterior is None or after.posterior is None:
+        return None
+    truths = _truths(before.area, before.posterior, after.posterior)
     # A method of somebody's own may do anything, and may not be here: then nothing is known.
     with contextlib.suppress(Exception):
         seeds = [seed_of(one.tiles.masses) for one in (before, after)]
@@ -110,14 +114,9 @@ def simulated_shifts(before: HeatmapRelease, after: HeatmapRelease) -> FloatArra
     return None
 
 
-def _truths(before: HeatmapRelease, after: HeatmapRelease) -> FloatArray:
-    """Shares of made-up truths [truth, row, column]: draws of both maps in turn, in either order."""
-    area = before.area
+def _truths(area: Area, *known: MapPosterior) -> FloatArray:
+    """Shares of made-up truths [truth, row, column]: draws of both maps in turn."""
     level = min(area.grid.levels, FINEST_DRAWS)
-    known = [one.posterior for one in (before, after) if one.posterior is not None]
-    if not known:
-        both = before.shares.image(level) + after.shares.image(level)
-        return np.repeat(both[None] / both.sum(), PAIRS, axis=0)
     drawn = [maps_inside(one, area, level) for one in known]
     here = window(area, level)
     drawn.sort(key=lambda one: seed_of(one[0]))  # the same truths whichever map is the first
@@ -137,7 +136,9 @@ def _simulated(release: HeatmapRelease, truths: FloatArray, seed: bytes) -> tupl
     loss = release.receipt.guarantee.loss
     if isinstance(loss, ZCDP):
         raise TypeError("maps are asked for by epsilon")
-    mechanism = method.mechanism(loss.epsilon, bound_of_sums(area.grid, 1, masses=masses), area.grid)
+    mechanism = method.mechanism(
+        loss.epsilon, bound_of_sums(area.grid, 1, masses=masses), area.grid
+    )
     sums = _sums(truths, release.tiles.total, area)
     released = mechanism.sample(sums, SimulatedNoise(seed))
     return sketches_of(method, released, mechanism, area)
@@ -172,6 +173,5 @@ def _sketch(release: HeatmapRelease) -> Tiles:
 
 def _distance(p: Tiles, q: Tiles, area: Area) -> float:
     level = min(area.grid.levels, SKETCH)
-    images = [one.normalized().image(level) for one in (p, q)]
-    return emd_ground(*images, area, level=level)
-
+    first, second = (one.normalized().image(level) for one in (p, q))
+    return emd_ground(first, second, area, level=level)

@@ -331,16 +331,7 @@ def check_outputs(
             )
         if kind.check is not None:
             kind.check(area, options)
-        if not target.parent.is_dir():
-            raise InvalidParameter(
-                f"the folder of {target} must exist, it does not; nothing was written"
-            )
-        if target.is_dir() or (os.path.lexists(target) and not overwrite):
-            raise ExistsAlready(f"{target} exists already and is kept; nothing was written")
-        if not os.access(target.parent, os.W_OK):
-            raise InvalidParameter(
-                f"the folder of {target} cannot be written to; nothing was written"
-            )
+        check_place(target, overwrite=overwrite)
     if len({target.resolve() for target in targets}) < len(targets):
         raise InvalidParameter(
             "every output needs its own file, got one twice; nothing was written"
@@ -349,6 +340,18 @@ def check_outputs(
         _part("ground").check_ground(
             area, over=options.over, outline=options.outline, groups=groups
         )
+
+
+def check_place(target: Path, *, overwrite: bool) -> None:
+    """Refuse a file that could not be written where it is to be, or is there and kept."""
+    if not target.parent.is_dir():
+        raise InvalidParameter(
+            f"the folder of {target} must exist, it does not; nothing was written"
+        )
+    if target.is_dir() or (os.path.lexists(target) and not overwrite):
+        raise ExistsAlready(f"{target} exists already and is kept; nothing was written")
+    if not os.access(target.parent, os.W_OK):
+        raise InvalidParameter(f"the folder of {target} cannot be written to; nothing was written")
 
 
 def keep_apart(outputs: Iterable[Path], others: Iterable[str | Path | None], rows: Any) -> None:

@@ -25,6 +25,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import Feature, features_of, read_bytes
 from sfumato.heatmap.analysis.overlap import moved, turns
 from sfumato.heatmap.export.georeferenced import georeferenced
+from sfumato.heatmap.pipeline.output_names import of_group
 from sfumato.heatmap.reference_systems import ReferenceSystem
 from sfumato.spaces import Area
 
@@ -147,19 +148,6 @@ def check_ground(
             check_image(image, area)
         else:
             _under(*_version(image), area)
-
-
-def of_group(path: str | Path, group: str) -> Path:
-    """A name with the group in place of {by}, in letters that a file name can have."""
-    target = Path(path)
-    if "{by}" not in target.name or not group:
-        return target
-    return target.with_name(target.name.replace("{by}", safe_name(group)))
-
-
-def safe_name(group: str) -> str:
-    """A group as a part of a file name."""
-    return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in group)
 
 
 def _version(path: str | Path) -> tuple[str, int, int]:

@@ -92,7 +92,7 @@ class NoiseMark:
             return replace(self, density=max(float(peaks[-HIGHER]), known or 0.0))
         one = np.zeros(1, dtype=np.int64)
         whole = Tiles(area.grid, one, one, np.ones(1))
-        own = Tiles(area.grid, tiles.levels, tiles.codes, 0.25**tiles.levels)
+        own = Tiles(area.grid, tiles.levels, tiles.codes, 0.25 ** tiles.levels.astype(np.float64))
         grown = [
             peak(sharpened(even), area) / peak(even, area)
             for even in (inside(whole, area), inside(own, area))

@@ -11,13 +11,8 @@ from typing import Any
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import write_file
 from sfumato.heatmap.analysis.difference_map import map_difference, total_change
-from sfumato.heatmap.analysis.differences import (
-    Counted,
-    Found,
-    counted,
-    find_changes,
-    of_shares,
-)
+from sfumato.heatmap.analysis.differences import Found, find_changes
+from sfumato.heatmap.analysis.known_cells import Counted, counted, of_shares
 from sfumato.heatmap.analysis.metrics import POOLED
 from sfumato.heatmap.analysis.shift import shift_between
 from sfumato.heatmap.analysis.zone_shapes import Zone, read_zones
@@ -25,7 +20,8 @@ from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
 from sfumato.heatmap.comparison_results import CompareResult, Differences, Pictured, ZoneChange
 from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.difference import SUFFIXES, comparison_file
-from sfumato.heatmap.pipeline.outputs import Outputs, Watch, check_output, paths_of
+from sfumato.heatmap.pipeline.output_names import Outputs, paths_of
+from sfumato.heatmap.pipeline.outputs import Watch, check_output
 from sfumato.heatmap.pipeline.saved_maps import Map
 from sfumato.heatmap.results import HeatmapRelease
 from sfumato.privacy import UNITS
@@ -147,10 +143,10 @@ def _pair(a: Map, b: Map, *, mixed: bool) -> tuple[HeatmapRelease, HeatmapReleas
             "maps of one area and grid can be compared, got bounds "
             f"{_where(before)} and {_where(after)}; {UNDONE}"
         )
-    units = before.guarantee.unit, after.guarantee.unit
-    if units[0] != units[1]:
+    if before.guarantee.unit != after.guarantee.unit or before.measure != after.measure:
         raise InvalidParameter(
-            f"maps that count the same thing can be compared, got {units[0]}s and {units[1]}s; {UNDONE}"
+            "maps that count the same thing can be compared, got "
+            f"{_measured(before)} and {_measured(after)}; {UNDONE}"
         )
     if before.receipt.rehearsal != after.receipt.rehearsal and not mixed:
         raise InvalidParameter(
@@ -164,6 +160,11 @@ def _pair(a: Map, b: Map, *, mixed: bool) -> tuple[HeatmapRelease, HeatmapReleas
             f"priors; {UNDONE}"
         )
     return before, after
+
+
+def _measured(release: HeatmapRelease) -> str:
+    name, scale = release.measure.name, release.measure.scale
+    return name if scale == 1 else f"{name}, at most {scale} of each {release.guarantee.unit}"
 
 
 def _where(release: HeatmapRelease) -> str:
@@ -197,7 +198,8 @@ def _compared(
     totals = [zone_totals(one, places, coverage=coverage) for one in (before, after)]
     known = counted(before), counted(after, stream=int(before.posterior is after.posterior))
     in_users = _found(known[0], known[1], before)
-    in_shares = _found(*(None if one is None else of_shares(one) for one in known), before)
+    first, second = (None if one is None else of_shares(one) for one in known)
+    in_shares = _found(first, second, before)
     distance = _distance(before, after, flow=True)
     if not isinstance(distance.flow, GridFlow):
         raise InvalidInput(f"no flow was found between the maps; {UNDONE}")
@@ -205,7 +207,7 @@ def _compared(
         names,
         (before.statement, after.statement),
         (before.method, after.method),
-        before.guarantee.unit,
+        before.measure.name.removesuffix("s"),
         _total(before, after, coverage),
         shift_between(before, after),
         None if in_users is None else Differences(in_users.changes, in_users.tested),
@@ -225,14 +227,12 @@ def _compared(
     )
 
 
-def _found(
-    before: Counted | None, after: Counted | None, release: HeatmapRelease
-) -> Found | None:
+def _found(before: Counted | None, after: Counted | None, release: HeatmapRelease) -> Found | None:
     return None if before is None or after is None else find_changes(before, after, release.area)
 
 
 def _total(before: HeatmapRelease, after: HeatmapRelease, coverage: float) -> ZoneChange:
-    then, now = before.tiles.total, after.tiles.total
+    then, now = (one.measure.scale * one.tiles.total for one in (before, after))
     ends = total_change(before, after, coverage=coverage)
     if ends is None:
         return ZoneChange("all", then, now, now - then, None, None)

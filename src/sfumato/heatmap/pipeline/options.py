@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.areas import BoundsLike, Cells, public_area
@@ -13,8 +13,11 @@ from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.export.legend import LegendKind
 from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import Number, exact
-from sfumato.records import Columns, Engine, check_columns, open_table
+from sfumato.records import Columns, check_columns
 from sfumato.spaces import Area
+
+if TYPE_CHECKING:
+    from sfumato.records import Engine
 
 PRIVATE = "private"
 COLUMN_WORDS = (
@@ -193,6 +196,8 @@ def open_rows(rows: Rows, area: Area) -> Any:
     Text files have no schema but their header: there, columns of places are numbers. A table that
     knows its reference system must have that of the area: else it would count nobody.
     """
+    from sfumato.records import open_table  # which reads engines
+
     own = getattr(rows.source, "crs", None)
     if own is not None and not (own.equals(area.crs) if area.crs else _fits(own, area)):
         raise InvalidInput(

@@ -22,16 +22,15 @@ from sfumato.heatmap.export.formats import (
     format_of,
     keep_apart,
 )
-from sfumato.heatmap.export.ground import of_group
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.inference.map_error import MapError, some_of
 from sfumato.heatmap.inference.prior import Prior
+from sfumato.heatmap.pipeline.output_names import Outputs, files_of, of_group, paths_of
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.records import Periods
 from sfumato.spaces import Area
 
 Watch = Callable[[str], None]
-Outputs = str | Path | Iterable[str | Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def plan_outputs(
         and "{by}" not in path.name
     ]
     rest = [path for path in paths if path not in timelapses]
-    files = {name: _files_of(rest, name) for name in names}
+    files = {name: files_of(rest, name) for name in names}
     return OutputPlan(files, tuple(timelapses), options, overwrite)
 
 
@@ -102,11 +101,6 @@ def with_styles(paths: list[Path]) -> list[Path]:
     """The files, and beside each .geojson the style that QGIS looks for there."""
     styles = [path.with_suffix(STYLE) for path in paths if path.suffix.lower() == ".geojson"]
     return paths + [one for one in dict.fromkeys(styles) if one not in paths]
-
-
-def paths_of(outputs: Outputs) -> list[Path]:
-    """The files that are asked for, with {by} in their names."""
-    return [Path(outputs)] if isinstance(outputs, str | Path) else [Path(one) for one in outputs]
 
 
 def group_names(groups: Sequence[str] | Periods | None) -> tuple[str, ...]:
@@ -118,17 +112,6 @@ def group_names(groups: Sequence[str] | Periods | None) -> tuple[str, ...]:
             f"groups are a list of names, got the text {groups!r}; nothing was charged"
         )
     return groups.names if isinstance(groups, Periods) else tuple(groups)
-
-
-def _files_of(paths: list[Path], group: str) -> list[Path]:
-    if not group:
-        return paths
-    if any("{by}" not in path.name for path in paths):
-        raise InvalidParameter(
-            "with `by` every one of `outputs` needs {by} in its name, e.g. map-{by}.png (a film, one .html of "
-            "all periods, needs none); nothing was charged"
-        )
-    return [of_group(path, group) for path in paths]
 
 
 def check_output(

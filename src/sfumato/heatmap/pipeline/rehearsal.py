@@ -25,8 +25,8 @@ from sfumato.heatmap.pipeline.options import (
     rows_of,
     write_options,
 )
+from sfumato.heatmap.pipeline.output_names import Outputs
 from sfumato.heatmap.pipeline.outputs import (
-    Outputs,
     Watch,
     plan_outputs,
     sharpened_maps,

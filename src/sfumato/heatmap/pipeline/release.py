@@ -16,18 +16,18 @@ from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.methods.private_bounds import BOUNDS_PARTS, area_prices
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import DEFAULT, Method, check_affordable, priced
+from sfumato.heatmap.pipeline.mistakes import check_release
 from sfumato.heatmap.pipeline.options import (
     HeatmapOptions,
     area_of,
-    check_options,
-    check_public,
     is_private,
     outer_name,
     read_files,
     rows_of,
     write_options,
 )
-from sfumato.heatmap.pipeline.outputs import Outputs, Watch, paths_of, plan_outputs
+from sfumato.heatmap.pipeline.output_names import Outputs, paths_of
+from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
 from sfumato.heatmap.pipeline.release_plan import MAP, ReleasePlan
 from sfumato.heatmap.pipeline.requests import HeatmapRequest
 from sfumato.heatmap.results import PlannedRelease, ReleaseResult
@@ -182,13 +182,21 @@ def plan_release(
         InvalidInput: A public file could not be read.
 
     """
-    check_options(options, columns, area)
-    check_public(ledger, public=public)
+    check_release(
+        source,
+        columns,
+        area,
+        ledger=ledger,
+        epsilon=epsilon,
+        method=method,
+        groups=groups,
+        outputs=outputs,
+        note=note,
+        once=once,
+        public=public,
+        **options,
+    )
     whole = exact(epsilon, name="epsilon")
-    if not whole > 0:
-        raise InvalidParameter(f"epsilon must be above 0, got {epsilon}; nothing was charged")
-    if not note.isprintable():
-        raise InvalidParameter("a note must be printable on one line; nothing was charged")
     private = is_private(options)
     targets = plan_outputs(
         outputs, groups, options=write_options(options), overwrite=options.get("overwrite", False)

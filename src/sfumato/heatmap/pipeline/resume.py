@@ -10,7 +10,8 @@ from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.inference.prior import declared_prior
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.pipeline.charging import priced
-from sfumato.heatmap.pipeline.outputs import Outputs, Watch, paths_of, plan_outputs
+from sfumato.heatmap.pipeline.output_names import Outputs, paths_of
+from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
 from sfumato.heatmap.pipeline.release_plan import ReleasePlan
 from sfumato.heatmap.pipeline.requests import KIND, HeatmapRequest, needs_rows
 from sfumato.heatmap.results import PlannedRelease, ReleaseResult

@@ -44,7 +44,8 @@ def sentences(result: CompareResult) -> tuple[str, ...]:
 
     """
     total = result.total
-    said = f"{result.unit}s: {people(total.before)} then, {people(total.after)} now: {people(total.change, sign=True)}"
+    then, now, more = people(total.before), people(total.after), people(total.change, sign=True)
+    said = f"{result.unit}s: {then} then, {now} now: {more}"
     if total.low is not None and total.high is not None:
         ends = f"{people(total.low, sign=True)} to {people(total.high, sign=True)}"
         said += f" ({result.coverage:.0%}: {ends})"
@@ -65,7 +66,7 @@ def shift_text(shift: Shift) -> str:
     """
     moved = f"shifted {_length(shift.value, shift.unit)}"
     if shift.noise is None or shift.low is None or shift.high is None:
-        return f"{moved}; what noise alone gives is not known: a method could not be simulated"
+        return f"{moved}; what noise alone gives is not known: a map does not say how sure it is"
     ends = f"{_number(shift.low)} to {_number(shift.high)}"
     verdict = "more than noise" if shift.exceeds else "no more than noise"
     return (

@@ -35,6 +35,8 @@ from sfumato.privacy.accounting import encode, encode_guarantee
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from sfumato.heatmap.analysis.map_total import MapTotal
     from sfumato.heatmap.export.legend import LegendKind
 
@@ -276,9 +278,10 @@ class HeatmapRelease:
         h3_resolution: int | None = None,
         outline: str | Path | None = None,
         legend: LegendKind = "density",
+        every_cell: bool = False,
         overwrite: bool = False,
     ) -> None:
-        """Save as what the suffix says: .png .tif .geojson .csv .h3.csv .h3.parquet .npz .html .json."""
+        """Save as what the suffix says: .png .tif .geojson .qml .csv .h3.csv .h3.parquet .npz .html .json."""
         from sfumato.heatmap.export import write
 
         write(
@@ -289,6 +292,7 @@ class HeatmapRelease:
             h3_resolution=h3_resolution,
             outline=outline,
             legend=legend,
+            every_cell=every_cell,
             overwrite=overwrite,
         )
 
@@ -297,6 +301,26 @@ class HeatmapRelease:
         from sfumato.heatmap.export import to_geodataframe
 
         return to_geodataframe(self, level)
+
+    def to_dataframe(self, level: int | None = None) -> Any:
+        """The cells as a pandas DataFrame: edges, share, users (or rows), and 90 % intervals if known."""
+        from sfumato.heatmap.export import to_dataframe
+
+        return to_dataframe(self, level)
+
+    def plot(
+        self,
+        *,
+        over: str | Path | None = None,
+        outline: str | Path | None = None,
+        legend: LegendKind = "density",
+    ) -> Figure:
+        """The picture as a figure of matplotlib; its first axes are the map, to draw more on."""
+        from sfumato.heatmap.export.formats import WriteOptions
+        from sfumato.heatmap.export.picture import figure
+
+        ground = WriteOptions(over=over, outline=outline).ground(self)
+        return figure(self, ground=ground, legend=legend)
 
     def _repr_html_(self) -> str:
         from sfumato.heatmap.export import html_repr

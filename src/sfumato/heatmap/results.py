@@ -198,7 +198,9 @@ class ReleaseResult:
         )
 
     def _repr_html_(self) -> str:
-        return "".join(one._repr_html_() for one in self.maps)
+        from sfumato.heatmap.export.picture import html_of_maps
+
+        return html_of_maps(self.maps)
 
 
 @dataclass(frozen=True, slots=True)

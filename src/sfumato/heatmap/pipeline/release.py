@@ -232,6 +232,7 @@ def plan_release(
         title,
         None if written.outline is None else str(written.outline),
         written.legend,
+        written.every_cell,
     )
     parts = (*(BOUNDS_PARTS if private else ()), MAP)
     made = _made(asked, ledger, parts, once) if once else ()

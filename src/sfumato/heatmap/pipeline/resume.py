@@ -93,7 +93,9 @@ def _plan(asked: HeatmapRequest, budget: Ledger, kept: KeptRun) -> ReleasePlan:
     targets = plan_outputs(
         asked.outputs,
         asked.groups,
-        options=WriteOptions(None, asked.over, asked.h3_resolution, asked.outline, asked.legend),
+        options=WriteOptions(
+            None, asked.over, asked.h3_resolution, asked.outline, asked.legend, asked.every_cell
+        ),
         overwrite=asked.overwrite,
     )
     targets = replace(targets, again=True)

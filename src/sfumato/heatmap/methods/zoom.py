@@ -14,7 +14,6 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.bounded import inside_bounds
-from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import CountsPosterior, rough_masses
 from sfumato.heatmap.inference.sketch import sketch
 from sfumato.heatmap.inference.surroundings import FINEST

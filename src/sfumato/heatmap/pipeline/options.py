@@ -51,7 +51,8 @@ class HeatmapOptions(TypedDict, total=False):
 
     Files: `over` (a public image under pictures and pages: a stimulus of the size of the area,
     {by} in its name for the group, or a GeoTIFF), `outline` (public lines and areas, GeoJSON),
-    `legend` ("density" or "share"), `h3_resolution` and `overwrite`.
+    `legend` ("density" or "share"), `h3_resolution`, `every_cell` (.geojson as released, not
+    smoothed) and `overwrite`.
 
     Ledger: `team`, whose sub-budget pays, and `other_table`, which says that a table the ledger has
     not seen holds the same people.
@@ -83,6 +84,7 @@ class HeatmapOptions(TypedDict, total=False):
     outline: str | Path | None
     legend: LegendKind
     h3_resolution: int | None
+    every_cell: bool
     overwrite: bool
     team: str
     other_table: bool
@@ -268,4 +270,5 @@ def write_options(options: HeatmapOptions) -> WriteOptions:
         options.get("h3_resolution"),
         options.get("outline") or None,
         options.get("legend", "density"),
+        options.get("every_cell", False),
     )

@@ -48,6 +48,7 @@ class HeatmapRequest:
         title: What they are called.
         outline: The lines drawn on pictures.
         legend: What the numbers of legends are.
+        every_cell: Whether .geojson has every cell.
 
     """
 
@@ -69,6 +70,7 @@ class HeatmapRequest:
     title: str = ""
     outline: str | None = None
     legend: LegendKind = "density"
+    every_cell: bool = False
 
     @property
     def request(self) -> Request:
@@ -96,6 +98,7 @@ class HeatmapRequest:
             "title": self.title,
             "outline": None if self.outline is None else os.path.abspath(self.outline),
             "legend": self.legend,
+            "every_cell": self.every_cell,
         }
         return Request(KIND, "heatmap", asked, delivery)
 
@@ -133,6 +136,7 @@ class HeatmapRequest:
                 str(delivery["title"]),
                 delivery.get("outline"),
                 delivery.get("legend", "density"),
+                bool(delivery.get("every_cell", False)),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
             if isinstance(problem, InvalidParameter):

@@ -205,9 +205,9 @@ def test_files(rng: np.random.Generator, tmp_path: Path) -> None:
     files = [tmp_path / f"d{suffix}" for suffix in (".png", ".html", ".json", ".csv")]
     found = compare_maps(a, b, outputs=files)
     assert found.written == tuple(map(str, files))
-    picture = Image.open(files[0])
-    assert picture.format == "PNG"
-    assert picture.width == 1600
+    with Image.open(files[0]) as picture:
+        assert picture.format == "PNG"
+        assert picture.width == 1600
     html = files[1].read_text()
     assert "From January &lt;1&gt; to February" in html
     assert "<script" not in html

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qs, urlsplit, urlunsplit
+from urllib.parse import parse_qs, urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,8 @@ def public_connection(connection: str) -> PublicConnection:
         What may be written down and shown.
 
     Example:
-        >>> public_connection("postgres://ann:secret@db:5432/town")
-        PublicConnection(scheme='postgres', host='db:5432', database='town', url='postgres://ann@db:5432/town', \
-secret=True)
+        >>> public_connection("postgres://ann:secret@db:5432/town").url
+        'postgres://ann@db:5432/town'
         >>> public_connection("postgres://ann:2024#spring@db/town").host
         ''
 
@@ -60,5 +59,5 @@ secret=True)
     host = server or settings.get("host", [""])[-1]
     secret = bool(re.search("[?#;=]|:.*@|@.*@", rest))
     name = f"{user}@{server}" if user else server
-    whole = urlunsplit((parts.scheme, name, path, "", "")) if secret else connection
+    whole = f"{scheme}://{name}{path}" if secret else connection
     return PublicConnection(scheme, host, path.rpartition("/")[2], whole, secret)

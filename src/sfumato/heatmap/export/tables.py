@@ -33,7 +33,7 @@ POINTS_A_SIDE = (
 
 
 def cell_table(release: HeatmapRelease, level: int | None = None) -> bytes:
-    """CSV, one row for each cell with mass: level, edges, share, users (or rows); in degrees also per km2.
+    """CSV, one row for each cell with mass: level, edges, share, users (or rows); on Earth also per km2.
 
     Longitudes go on past 180 across the antimeridian, so that west is always below east.
     """
@@ -74,7 +74,8 @@ def _cell_columns(release: HeatmapRelease, cells: Cells) -> dict[str, Any]:
     )
     columns = {"level": cells.levels, **dict(zip(edges, cells.boxes.T, strict=True))}
     columns |= {"share": cells.shares, release.measure.column: cells.amounts}
-    return columns | ({DENSITY: densities(cells, release.area)} if degrees else {})
+    ground = degrees or release.area.crs
+    return columns | ({DENSITY: densities(cells, release.area)} if ground else {})
 
 
 def h3_csv(

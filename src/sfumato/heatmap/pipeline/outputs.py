@@ -59,7 +59,8 @@ class OutputPlan:
 
     def check(self, area: Area, *, others: Iterable[str | Path | None], rows: Any) -> None:
         """Refuse what could not be written, and what would replace a file that is read."""
-        groups = tuple(self.files) or ("",)
+        # A film has one image under all frames.
+        groups = (*self.files, *([""] if self.timelapses or not self.files else []))
         check_outputs(
             self.every,
             area,

@@ -79,4 +79,4 @@ def test_partitions_beside_one_that_is_missing_are_not_told(tmp_path: Path) -> N
         (tmp_path / f"user={user}").mkdir()
     with pytest.raises(InvalidInput, match="there is no partition user=bob") as refused:
         open_table(str(tmp_path / "user=bob" / "a.parquet"))
-    assert not any(name in str(refused.value) for name in ("ann", "zoe", "2"))
+    assert not any(name in str(refused.value) for name in ("ann", "zoe"))

@@ -209,12 +209,16 @@ class HeatmapRelease:
         weights = prior.weights(self.area)
         # No finer than peaks are looked for.
         seen = prior.weights(self.area, min(self.area.grid.levels, FINEST_SEEN))
+        nothing = self.nothing
+        if nothing is None:
+            with contextlib.suppress(Exception):  # a method of somebody's own, which is not there
+                nothing = EmptyMaps.of(self)
         noise = self.noise.following(
             tiles,
             self.area,
             lambda one: sharpened(one, seen),
             posterior=self.posterior,
-            nothing=self.nothing,
+            nothing=nothing,
         )
         return replace(
             self,

@@ -38,8 +38,9 @@ OTHERS = """
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration
     cells certify cities claim columns command communities confidence config connection count
     coverage crs curves data delimiter details device diffusion_time dry_run edges end engine entry
-    estimator every_cell fail_below family fit graph grid h3_resolution image input inputs install_completion json
-    k key kind labels largest_part last layout ledger legend length levels line list_only mass masses matrix
+    estimator every_cell fail_below family fit graph grid h3_resolution image input inputs
+    install_completion json k key kind labels largest_part last layout ledger legend length
+    levels line list_only mass masses matrix
     method methods metric mixed model most mouth_to_mouth n name neighbors nodes normalize note on once
     operator operator_option out outer outline outputs over paid_only pair pairs period places plane plot
     proximity quick

@@ -30,7 +30,7 @@ from sfumato.heatmap.inference.uncertainty import (
 )
 from sfumato.heatmap.measure import Measure
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
-from sfumato.privacy import ZCDP, ApproxDP, Guarantee, PureDP, Release, compose
+from sfumato.privacy import UNITS, ZCDP, ApproxDP, Guarantee, PureDP, Release, compose
 from sfumato.privacy.accounting import encode, encode_guarantee
 from sfumato.spaces import Area
 
@@ -114,6 +114,19 @@ class HeatmapRelease:
         if self.receipt.rehearsal:
             return f"REHEARSAL on public data, protects nobody: {sentence}"
         return sentence
+
+    @property
+    def map_epsilon(self) -> float:
+        """The epsilon whose noise this map has: sqrt(2 rho) of zCDP.
+
+        Where everyone has mass 1 in each of several maps, the whole cost is that of all of them.
+        """
+        loss = self.receipt.guarantee.loss
+        moved = (self.receipt.entry.bound or {}).get("l1")
+        masses = 1.0 if moved is None else max(1.0, int(moved) / UNITS)
+        if isinstance(loss, ZCDP):
+            return math.sqrt(2 * float(loss.rho) / masses)
+        return float(loss.epsilon) / masses
 
     @property
     def measure(self) -> Measure:

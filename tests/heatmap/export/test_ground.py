@@ -21,10 +21,10 @@ from sfumato.heatmap import draw_map, release_heatmap
 from sfumato.heatmap.areas import public_area
 from sfumato.heatmap.export import write
 from sfumato.heatmap.export.ground import ground_of, inside_bounds
+from sfumato.heatmap.export.output_names import of_group
 from sfumato.heatmap.export.page import html
 from sfumato.heatmap.export.picture import png
 from sfumato.heatmap.export.timelapse import timelapse_html
-from sfumato.heatmap.pipeline.output_names import of_group
 from sfumato.privacy import Ledger, PureDP
 from sfumato.records import Periods
 from sfumato.spaces import Area

@@ -14,10 +14,10 @@ from sfumato._types import FloatArray
 from sfumato.heatmap.analysis.metrics import POOLED, emd_ground
 from sfumato.heatmap.inference.bounded import window
 from sfumato.heatmap.inference.noise_mark import SimulatedNoise
+from sfumato.heatmap.inference.sketch import SKETCH, sketch
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.methods.protocol import sketches_of
 from sfumato.heatmap.methods.registry import method_named
-from sfumato.heatmap.methods.zoom import SKETCH, sketch
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import UNITS, ZCDP
 from sfumato.records import CellSums, bound_of_sums

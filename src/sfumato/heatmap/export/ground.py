@@ -25,7 +25,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import Feature, features_of, read_bytes
 from sfumato.heatmap.analysis.overlap import moved, turns
 from sfumato.heatmap.export.georeferenced import georeferenced
-from sfumato.heatmap.pipeline.output_names import of_group
+from sfumato.heatmap.export.output_names import of_group
 from sfumato.heatmap.reference_systems import ReferenceSystem
 from sfumato.spaces import Area
 

@@ -199,7 +199,12 @@ def open_rows(rows: Rows, area: Area) -> Any:
     from sfumato.records import open_table  # which reads engines
 
     own = getattr(rows.source, "crs", None)
-    if own is not None and not (own.equals(area.crs) if area.crs else _fits(own, area)):
+    named = {rows.columns.x, rows.columns.y} & set(map(str, getattr(rows.source, "columns", ())))
+    if (
+        own is not None
+        and not named
+        and not (own.equals(area.crs) if area.crs else _fits(own, area))
+    ):
         raise InvalidInput(
             f"the places of the table are in {own.name} and the area is "
             f"{f'in {area.crs}' if area.crs else f'one of {area.kind}'}: say `crs`, or convert the table "

@@ -22,10 +22,10 @@ from sfumato.heatmap.export.formats import (
     format_of,
     keep_apart,
 )
+from sfumato.heatmap.export.output_names import Outputs, files_of, of_group, paths_of
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.inference.map_error import MapError, some_of
 from sfumato.heatmap.inference.prior import Prior
-from sfumato.heatmap.pipeline.output_names import Outputs, files_of, of_group, paths_of
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.records import Periods
 from sfumato.spaces import Area

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from sfumato.errors import InvalidParameter
+from sfumato.heatmap.export.output_names import Outputs, paths_of
 from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.methods.private_bounds import BOUNDS_PARTS, area_prices
 from sfumato.heatmap.methods.registry import as_method
@@ -26,7 +27,6 @@ from sfumato.heatmap.pipeline.options import (
     rows_of,
     write_options,
 )
-from sfumato.heatmap.pipeline.output_names import Outputs, paths_of
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
 from sfumato.heatmap.pipeline.release_plan import MAP, ReleasePlan
 from sfumato.heatmap.pipeline.requests import HeatmapRequest
@@ -60,7 +60,8 @@ def release_heatmap(
 ) -> ReleaseResult:
     """Release private maps of a table of (user, place): one, or one for each group or period.
 
-    Every user has mass 1 over all cells and maps, however many rows they have. All public checks
+    Every user has mass 1 over all cells and maps, however many rows they have, or with
+    `rows_per_user` at most 1. All public checks
     (outputs, prior, price, budget) come before any row is read; then the ledger charges epsilon,
     and only then is anything sampled.
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.heatmap.export.formats import WriteOptions
+from sfumato.heatmap.export.output_names import Outputs, paths_of
 from sfumato.heatmap.inference.prior import declared_prior
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.pipeline.charging import priced
-from sfumato.heatmap.pipeline.output_names import Outputs, paths_of
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
 from sfumato.heatmap.pipeline.release_plan import ReleasePlan
 from sfumato.heatmap.pipeline.requests import KIND, HeatmapRequest, needs_rows

@@ -25,8 +25,8 @@ from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
 from sfumato.heatmap import read_heatmap
+from sfumato.heatmap.accuracy.map_error import map_error
 from sfumato.heatmap.export import SUFFIXES
-from sfumato.heatmap.inference.map_error import map_error
 from sfumato.privacy import Ledger, PureDP
 
 pytestmark = pytest.mark.unit

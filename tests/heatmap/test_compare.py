@@ -24,8 +24,8 @@ from sfumato.heatmap import (
     map_distance,
     rehearse,
 )
-from sfumato.heatmap.analysis.shift import PAIRS, Shift, shift_between, simulated_shifts
-from sfumato.heatmap.comparison_results import CompareResult
+from sfumato.heatmap.comparison.results import CompareResult
+from sfumato.heatmap.comparison.shift import PAIRS, Shift, shift_between, simulated_shifts
 from sfumato.heatmap.export.difference import density
 from sfumato.heatmap.inference import Declared
 from sfumato.heatmap.render.compare import shift_text

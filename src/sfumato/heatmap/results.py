@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sfumato._types import FloatArray
+from sfumato.heatmap.accuracy.map_error import MapError
+from sfumato.heatmap.accuracy.noise_mark import NoiseMark
+from sfumato.heatmap.accuracy.uncertainty import Mark
 from sfumato.heatmap.analysis.metrics import Comparison
 from sfumato.heatmap.analysis.places import Hotspot
 from sfumato.heatmap.analysis.zones import ZoneTotal
-from sfumato.heatmap.inference.map_error import MapError
-from sfumato.heatmap.inference.noise_mark import NoiseMark
-from sfumato.heatmap.inference.uncertainty import Mark
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode

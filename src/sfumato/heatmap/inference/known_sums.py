@@ -14,10 +14,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from sfumato._types import BoolArray, FloatArray, IntArray
+from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.inference.bounded import last_counted, window
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.map_posterior import MapPosterior
-from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.spaces import Area, Grid
 
 # Maps drawn from a prior are too sure: sums that should have been in 90 % of intervals were in

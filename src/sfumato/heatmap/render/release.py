@@ -6,7 +6,7 @@ from functools import singledispatch
 from html import escape
 from typing import Any
 
-from sfumato.heatmap.comparison_results import CompareResult
+from sfumato.heatmap.comparison.results import CompareResult
 from sfumato.heatmap.pipeline.replay import ReplayResult
 from sfumato.heatmap.render.compare import comparison_text
 from sfumato.heatmap.render.error import error_lines, errors_line

@@ -200,7 +200,7 @@ def trace(result: Result) -> dict[str, Any]:
     shapes = json.loads(Path("map.geojson").read_text())
     seen["geojson"] = (list(shapes), impersonal(shapes["sfumato"]))
     assert {tuple(shape["properties"]) for shape in shapes["features"]} <= {
-        ("share", "users", "level")
+        ("share", "users", "density_per_km2", "level", "noise")
     }
     with rasterio.open("map.tif") as picture:
         seen["tif"] = (

@@ -241,7 +241,7 @@ def _chernoff(scales: FloatArray, tail: float, excess: Callable[[FloatArray], Fl
     """What a sum is above with chance `tail` at most: E exp(k x) - 1 of each term, in its scale, is `excess`.
 
     >>> round(_chernoff(np.ones(1), 0.05, lambda k: k * (1 - k) ** (1 / k - 1) / 2), 2)
-    3.4
+    3.44
     """
     scales = scales[scales > 0]
     if not scales.size:

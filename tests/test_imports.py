@@ -52,9 +52,12 @@ BANNED_NAMES = {"utils", "common", "helpers", "core"}
 
 
 def module_path(file: Path) -> tuple[str, ...]:
-    """The dotted path of a file inside the house: spaces/line.py is ("spaces", "line")."""
+    """The dotted path of a file inside the house: spaces/line.py is ("spaces", "line").
+
+    `__main__` is the house's own, as `__init__` is.
+    """
     parts = file.relative_to(HOUSE).with_suffix("").parts
-    return parts[:-1] if parts[-1] == "__init__" else parts
+    return parts[:-1] if parts[-1] in ("__init__", "__main__") else parts
 
 
 def imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

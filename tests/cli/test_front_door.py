@@ -98,6 +98,17 @@ def test_heavy_packages_wait_until_they_are_needed(words: list[str]) -> None:
     assert len(loaded.split()) < MODULES
 
 
+def test_the_interpreter_runs_the_command_too() -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "sfumato", "--version"],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+        check=False,
+    )
+    assert (found.returncode, found.stdout) == (0, f"sfumato {sfumato.__version__}\n")
+
+
 def test_noise_brings_along_the_samplers_alone() -> None:
     """Not OpenDP's prelude, which takes sklearn and more with it."""
     script = (

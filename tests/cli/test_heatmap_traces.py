@@ -411,10 +411,26 @@ def test_a_missing_column_is_told_of_without_a_row(more: list[str]) -> None:
     result = release("rows.csv", *more, outs=["map-{by}.json"])
     assert result.exit_code == 4
     assert result.stderr.splitlines()[-1] == (
-        "sfumato: there is no column 'none' among the 3 of the first line of rows.csv; is it the delimiter? "
-        "nothing was read"
+        "sfumato: there is no column 'none' among the 3 of the first line of rows.csv; nothing was read"
     )
     assert leaked(result.output, result.stderr) == set()
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ("user,a,lat", "'lon' among the 3 of the first line of t.csv; --x is 'lon' unless you name "
+         "another; nothing was read"),
+        ("user,lon,b", "'lat' among the 3 of the first line of t.csv; --y is 'lat' unless you name "
+         "another; nothing was read"),
+        ("user;a;b", "'user' among the 1 of the first line of t.csv; is it the delimiter? nothing was read"),
+    ],
+)  # fmt: skip
+def test_a_missing_column_nobody_named_is_told_to_be_the_usual_one(head: str, said: str) -> None:
+    Path("t.csv").write_text(f"{head}\n")
+    result = release("t.csv", outs=["map.json"])
+    assert result.exit_code == 4
+    assert result.stderr.splitlines()[-1] == f"sfumato: there is no column {said}"
 
 
 def test_an_area_found_privately_leaves_the_same_words(

@@ -68,3 +68,18 @@ def test_a_map_that_does_not_know_says_nothing_of_it(saved: Path) -> None:
     told = json.loads(run(str(saved.with_name("plain.json")), "-k", "2", "--json"))
     assert [list(spot) for spot in told["hotspots"]] == [["x", "y", "share"]] * 2
     assert "marks" not in told
+
+
+@pytest.mark.parametrize(
+    ("data", "what"), [(b"user,lon,lat\nann,11.25,43.77\n", "JSON"), (b"PAR1\xff\xfe", "text")]
+)
+def test_a_table_is_no_saved_map(tmp_path: Path, data: bytes, what: str) -> None:
+    """Whoever gives the rows for the map is told so, not where a parser stopped."""
+    (tmp_path / "jan.csv").write_bytes(data)
+    done = CliRunner().invoke(
+        app, ["heatmap", "draw", str(tmp_path / "jan.csv"), "--out", str(tmp_path / "m.png")]
+    )
+    assert done.exit_code == 4
+    assert done.stderr.endswith(
+        f"jan.csv is no map saved as .json: it is no {what}; nothing was drawn\n"
+    )

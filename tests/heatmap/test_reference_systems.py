@@ -161,6 +161,7 @@ def test_metres_are_those_of_the_ground() -> None:
         ({"bounds": "0,0,500,10"}, "for other coordinates say `plane`, or `crs`"),
         ({"bounds": "11.2,43.7,11.3,43.8", "crs": "EPSG:3857"}, "in its units they are 1246778,"),
         ({"bounds": "0,0,500,500", "crs": "nonsense"}, "a name such as EPSG:3857 .* got .nonsense"),
+        ({"bounds": "0,0,500,500", "crs": "EPSG:385"}, "^no reference system EPSG:385 is known"),
         ({"bounds": "0,0,500,500", "crs": "EPSG:4978"}, "a projected system, or EPSG:4326"),
         ({"bounds": "1e9,1e9,2e9,2e9", "crs": "EPSG:32632"}, "does not reach the middle of the bounds"),
         ({"image": "nowhere.png", "crs": "EPSG:3857"}, "an image is in pixels, not in EPSG:3857"),

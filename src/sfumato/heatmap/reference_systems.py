@@ -8,6 +8,7 @@ zones that come in them.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,10 @@ class ReferenceSystem:
         try:
             found = pyproj.CRS.from_user_input(name)
         except pyproj.exceptions.CRSError:
+            if re.fullmatch(r"[A-Za-z]+:\w+", name):
+                raise InvalidParameter(
+                    f"no reference system {name} is known to pyproj; {UNDONE}"
+                ) from None
             raise InvalidParameter(
                 f"a reference system has a name such as EPSG:3857 or EPSG:32632, got {name!r}; {UNDONE}"
             ) from None

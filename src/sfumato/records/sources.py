@@ -141,7 +141,9 @@ def _files(sources: Sequence[str | PurePath], delimiter: str, columns: Columns |
             header = text_files.header(paths[0], mark)
             for other in paths[1:]:
                 _check_same_header(other, text_files.header(other, mark), paths[0], header, columns)
-            _check_header(source, header, columns, otherwise="is it the delimiter?")
+            # Of a header of several fields the delimiter is right.
+            alone = "is it the delimiter?" if len(header) == 1 else ""
+            _check_header(source, header, columns, otherwise=alone)
             wanted = header if columns is None else tuple(dict.fromkeys(columns.names))
             return Files(
                 source, names, TextRows("CSV", names, header, wanted, _numbers_in(columns), mark)
@@ -281,8 +283,16 @@ def _check_header(
             alike = difflib.get_close_matches(name, names, n=1) or [
                 one for one in names if one.lower() == name.lower()
             ]
-            hint = f"did you mean {alike[0]!r}?" if alike else otherwise
-            raise InvalidInput(
-                f"there is no column {name!r} among the {len(names)} of the first line of {source}; {hint} "
-                "nothing was read"
+            usual = [f"`{of}` is {name!r} unless you name another;" for of in _usual(name, columns)]
+            alike = alike if len(names) > 1 else []  # a single field is a whole line
+            hint = [f"did you mean {alike[0]!r}?"] if alike else [otherwise] if otherwise else []
+            missing = (
+                f"there is no column {name!r} among the {len(names)} of the first line of {source};"
             )
+            raise InvalidInput(" ".join([missing, *usual, *hint, "nothing was read"]))
+
+
+def _usual(name: str, columns: Columns | None) -> list[str]:
+    """Which coordinate has this name because maps give it that, or may have."""
+    found = {} if columns is None else {"x": (columns.x, "lon"), "y": (columns.y, "lat")}
+    return [of for of, pair in found.items() if pair == (name, name)]

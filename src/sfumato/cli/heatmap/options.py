@@ -60,7 +60,12 @@ Weight = Annotated[
     ),
 ]
 WeightStep = Annotated[
-    str, _option("Rows", "Public lattice of the weights, e.g. 0.001 for seconds.")
+    str,
+    _option(
+        "Rows",
+        "Public lattice of the weights, e.g. 0.001 for seconds; 1 for columns of whole numbers, "
+        "said for all others (any of a CSV).",
+    ),
 ]
 WeightCap = Annotated[int, _option("Rows", "Public cap on one row's weight, in steps.")]
 Alone = Annotated[

@@ -168,9 +168,11 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
         raise InvalidInput(
             f"{path} is not a whole map: it has no {problem}; nothing was drawn"
         ) from problem
-    except UnicodeDecodeError as problem:
+    except (UnicodeDecodeError, json.JSONDecodeError) as problem:
+        # Neither's own words: they are about bytes and columns, and could show some of a private file.
+        what = "text" if isinstance(problem, UnicodeDecodeError) else "JSON"
         raise InvalidInput(
-            f"{path} is not a whole map: it is no text; nothing was drawn"
+            f"{path} is no map saved as .json: it is no {what}; nothing was drawn"
         ) from problem
     except (TypeError, ValueError, ArithmeticError, RecursionError) as problem:
         raise InvalidInput(f"{path} is not a whole map: {problem}; nothing was drawn") from problem

@@ -16,11 +16,11 @@ from sfumato.heatmap.analysis.zones import ZoneTotal
 from sfumato.heatmap.inference.map_error import MapError
 from sfumato.heatmap.inference.noise_mark import NoiseMark
 from sfumato.heatmap.inference.uncertainty import Mark
+from sfumato.heatmap.planning_results import PlannedRelease
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.privacy.ledger import Entry
-from sfumato.spaces import Area, Grid
 
 __all__ = [
     "FORMAT",
@@ -32,59 +32,6 @@ __all__ = [
     "ReleaseResult",
     "TotalsResult",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRelease:
-    """What a release would cost, known before a row is read.
-
-    Attributes:
-        cost: The whole price: of the maps, and of finding the area if it is private.
-        left: What the ledger has left now.
-        area: The public area; where bounds are private, the outer one.
-        ledger: The path of the ledger.
-        frames: How many periods there would be maps of; None for a release without periods.
-
-    """
-
-    cost: Loss
-    left: Loss
-    area: Area
-    ledger: str
-    frames: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """What `--dry-run --json` prints."""
-        return {
-            "cost": encode(self.cost),
-            "left": encode(self.left),
-            "area": list(self.area.bounds),
-            "kind": self.area.kind,
-            "crs": self.area.crs,
-            "metre": self.area.metre,
-            "grid": list(self.area.grid.bounds),
-            "levels": self.area.grid.levels,
-            "ledger": self.ledger,
-            **({} if self.frames is None else {"frames": self.frames}),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> PlannedRelease:
-        """What `to_json` gave."""
-        grid = Grid(data["levels"], _four(data["grid"]))
-        return cls(
-            decode_loss(data["cost"]),
-            decode_loss(data["left"]),
-            Area(
-                grid,
-                _four(data["area"]),
-                data["kind"],
-                data.get("crs", ""),
-                data.get("metre", 0.0),
-            ),
-            data["ledger"],
-            data.get("frames"),
-        )
 
 
 @dataclass(frozen=True, slots=True)

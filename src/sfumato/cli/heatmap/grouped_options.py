@@ -101,7 +101,7 @@ class MethodOptions(OptionGroup):
     method_option: MethodSettings = None
     width: Width = 20
     delta: Delta = "1e-6"
-    users: Users = 200
+    users: Users = None
     top: Top = "0.01"
 
     def named(self) -> MapMethod[Any]:
@@ -116,8 +116,8 @@ class MethodOptions(OptionGroup):
                     f"--method-option is name=value, got {one!r}; nothing was charged"
                 )
             options[key.strip().replace("-", "_")] = value.strip()
-        flags = self.keywords()
-        del flags["method"], flags["method_option"]
+        flags = {name: flag for name, flag in self.keywords().items() if flag is not None}
+        flags = {name: flag for name, flag in flags.items() if not name.startswith("method")}
         return method_named(self.method, flags=flags, options=options)
 
 

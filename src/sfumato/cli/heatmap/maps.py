@@ -103,6 +103,7 @@ def release(
         bounds_share=bounds_share,
         team=team,
         other_table=other_table,
+        users=method.users,
         **rows.keywords(),
         **area.keywords(),
         **files.keywords(),

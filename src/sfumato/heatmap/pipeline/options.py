@@ -45,6 +45,9 @@ class HeatmapOptions(TypedDict, total=False):
     reference system of rows and bounds, e.g. "EPSG:3857"), `cells` ("square" or "stretched") and
     `levels` (8).
 
+    Forecast: `users`, a public guess of how many there are: what the maps will be like is then said
+    before they are paid for.
+
     Files: `over` (an image under pictures), `h3_resolution` and `overwrite`.
 
     Ledger: `team`, whose sub-budget pays, and `other_table`, which says that a table the ledger has
@@ -73,6 +76,7 @@ class HeatmapOptions(TypedDict, total=False):
     crs: str | None
     cells: Cells
     levels: int
+    users: float | None
     over: str | Path | None
     h3_resolution: int | None
     overwrite: bool

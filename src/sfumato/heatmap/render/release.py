@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.heatmap.pipeline.replay import ReplayResult
 from sfumato.heatmap.render.error import error_lines, errors_line
+from sfumato.heatmap.render.many_maps import many_words
 from sfumato.heatmap.results import (
     DrawResult,
     HotspotsResult,
@@ -73,6 +74,7 @@ def _planned(result: PlannedRelease) -> str:
     return (
         f"would cost {result.cost}{many}; {at_most(result.left)} left in {result.ledger}; "
         f"{described(result.area)}; nothing was read or charged"
+        + ("" if result.many is None else f"\n{many_words(result.many, result.measure)}")
     )
 
 

@@ -128,7 +128,12 @@ class RehearsalResult:
         stated: What the map itself says of how far off it is: what a release would have said.
         map: The map; None in a result that was read from JSON.
         truth: The exact shares [row, column], row 0 at the lowest y; None if read from JSON.
-        noise: Up to where the map may be noise, and whether it is empty; None in old results.
+        noise: Up to where the map may be noise, and whether it is empty; None in old results, and
+            with groups.
+        by_group: With groups, the errors of each map, blurred, and None where nobody was: `errors`
+            and `without_blur` are means over the others, `map` and `truth` those of the first.
+        maps: All maps; empty in a result that was read from JSON.
+        truths: The exact shares of each, None where nobody was.
 
     """
 
@@ -141,6 +146,9 @@ class RehearsalResult:
     map: HeatmapRelease | None = field(default=None, repr=False, compare=False)
     truth: FloatArray | None = field(default=None, repr=False, compare=False)
     noise: NoiseMark | None = None
+    by_group: Mapping[str, Comparison | None] = field(default_factory=dict)
+    maps: tuple[HeatmapRelease, ...] = field(default=(), repr=False, compare=False)
+    truths: tuple[FloatArray | None, ...] = field(default=(), repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """What `sfumato heatmap rehearse --json` prints."""
@@ -153,7 +161,11 @@ class RehearsalResult:
             "without_blur": asdict(self.without_blur),
             "stated": None if self.stated is None else self.stated.to_json(),
             "noise": None if self.noise is None else self.noise.to_json(),
+            **({} if not self.by_group else {"by_group": self._by_group_json()}),
         }
+
+    def _by_group_json(self) -> dict[str, Any]:
+        return {group: None if one is None else asdict(one) for group, one in self.by_group.items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RehearsalResult:
@@ -167,6 +179,10 @@ class RehearsalResult:
             tuple(data["written"]),
             None if data.get("stated") is None else MapError.from_json(data["stated"]),
             noise=NoiseMark.from_json(data["noise"]) if data.get("noise") else None,
+            by_group={
+                group: None if one is None else Comparison(**one)
+                for group, one in data.get("by_group", {}).items()
+            },
         )
 
     def _repr_html_(self) -> str:

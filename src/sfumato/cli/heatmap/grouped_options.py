@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from sfumato.heatmap import MapMethod
     from sfumato.records import Periods
 
-PERIODS = ("hour", "day", "week", "month")
+PERIODS = ("hour", "day", "week", "month", "weekday", "hour-of-day")
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ class GroupOptions(OptionGroup):
 
         if self.values or not (self.start and self.end) or self.by not in PERIODS:
             raise InvalidParameter(
-                "--time needs --by hour, day, week or month, --from and --to, and no --values; "
+                "--time needs --by hour, day, week, month, weekday or hour-of-day, --from and --to, and no "
+                "--values; "
                 "nothing was charged"
             )
         return Periods(

@@ -108,7 +108,8 @@ By = Annotated[
     str,
     _option(
         "Rows",
-        "Column of maps, e.g. image: one map for each value. With --time: hour, day, week or month.",
+        "Column of maps, e.g. image: one map for each value. With --time: hour, day, week, month, "
+        "weekday or hour-of-day.",
     ),
 ]
 Values = Annotated[

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -295,8 +296,6 @@ def _numbers_as_they_are_written() -> None:
 
 def _tamper_with_maps(tamper: Any) -> None:
     """Have `tamper(guarded, area, make)` make maps: of sums, and from the front door."""
-    from importlib import import_module
-
     charging = import_module("sfumato.heatmap.pipeline.charging")
     plan = import_module("sfumato.heatmap.pipeline.release_plan")
     true_release, true_sum, true_maps = charging.release_sums, plan.sum_cells, plan.maps_of_receipt
@@ -351,6 +350,33 @@ def _title_with_the_number_of_users() -> None:
         return tuple(replace(one, title=f"{users} users") for one in make(area))
 
     _tamper_with_maps(telling)
+
+
+def _cut_cells_taken_to_be_even() -> None:
+    from sfumato.heatmap.analysis.zone_intervals import _Cells
+
+    def even(self: Any, whole: Any, touched: Any, part: Any) -> Any:
+        found = np.where(touched & ~whole, part, whole)
+        return found, found
+
+    plant(_Cells, "border", even)
+
+
+def _mark_without_noise() -> None:
+    from sfumato.heatmap.inference.noise_mark import SimulatedNoise
+
+    plant(SimulatedNoise, "laplace", lambda self, scale, size: np.zeros(size, dtype=np.int64))
+
+
+def _empty_never_said() -> None:
+    private_map = import_module("sfumato.heatmap.private_map")
+    true = private_map.noise_mark
+
+    def full(*values: Any) -> Any:
+        found = true(*values)
+        return None if found is None else replace(found, empty=False)
+
+    plant(private_map, "noise_mark", full)
 
 
 def _reconstruct_with_a_sign_wrong() -> None:
@@ -429,6 +455,24 @@ def _grid_potentials_not_checked() -> None:
         return weight(east) + weight(north), east, north
 
     plant(on_grid, "_solved", trusting)
+
+
+def _draws_believed() -> None:
+    from sfumato.heatmap.inference import map_error
+
+    plant(map_error, "_corrections_of", lambda posterior: None)
+
+
+def _draws_without_noise() -> None:
+    map_error = import_module("sfumato.heatmap.inference.map_error")
+    true = map_error.maps_inside
+
+    def sure(*asked: Any) -> Any:
+        """As if the counts had a tenth of their noise."""
+        draws = true(*asked)
+        return 0.9 * draws.mean(axis=0) + 0.1 * draws
+
+    plant(map_error, "maps_inside", sure)
 
 
 SABOTEURS: dict[str, Saboteur] = {
@@ -542,6 +586,46 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/privacy/test_ledger_once.py::test_values_that_were_drawn_are_not_drawn_again",
         "DID NOT RAISE",
     ),
+    "days paid for once, however often they are released": Saboteur(
+        ledgers.overlapping_days_free,
+        "tests/privacy/test_ledger_periods.py::test_releases_whose_days_overlap_add_up_on_those_days",
+        "'epsilon 0.5' != 'epsilon 0'",
+    ),
+    "values that nobody waits for": Saboteur(
+        ledgers.values_nobody_waits_for,
+        "tests/privacy/test_runs.py::test_values_are_on_the_disk_before_anybody_has_them",
+        "'wait .jsonl'",
+    ),
+    "a run that draws what was drawn": Saboteur(
+        ledgers.runs_that_draw_again,
+        "tests/privacy/test_runs.py::test_what_was_drawn_is_delivered_as_it_was_drawn",
+        "At index 0 diff",
+    ),
+    "a key of a run whatever is asked": Saboteur(
+        ledgers.once_whatever_is_asked,
+        "tests/cli/test_once_and_resume.py::test_other_readings_under_the_key_are_refused[other1]",
+        "assert 7 == 4",
+    ),
+    "a run of two processes at once": Saboteur(
+        ledgers.runs_without_a_lock,
+        "tests/privacy/test_runs.py::test_two_processes_finish_one_run_with_one_charge_and_one_draw",
+        "(3, 3) == (2, 2)",
+    ),
+    "a run as it was before its lock": Saboteur(
+        ledgers.runs_as_they_were_listed,
+        "tests/privacy/test_runs.py::test_a_run_that_another_process_went_on_with_is_not_charged_again",
+        "(1, 3, 3) == (1, 2, 2)",
+    ),
+    "what is paid for since removed as unpaid": Saboteur(
+        ledgers.unpaid_at_first_sight,
+        "tests/privacy/test_runs.py::test_what_was_paid_for_since_somebody_looked_is_not_removed",
+        "assert 1 > 1",
+    ),
+    "a password beside the ledger": Saboteur(
+        ledgers.passwords_kept,
+        "tests/cli/test_once_and_resume.py::test_a_password_is_kept_nowhere_and_asked_for_again",
+        "s3cret",
+    ),
     "an entry that nobody read back": Saboteur(
         ledgers.entry_not_read_back,
         "tests/privacy/test_ledger_written.py::test_a_cost_of_too_many_digits_is_refused_and_the_ledger_stays_whole",
@@ -617,6 +701,16 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/heatmap/test_privacy.py::test_a_user_with_two_rows_moves_one_map_by_all_of_units",
         "assert 2097152 == 1048576",
     ),
+    "a map that believes its draws": Saboteur(
+        _draws_believed,
+        "tests/heatmap/test_map_error.py::test_a_map_states_its_draws_corrected",
+        "assert",
+    ),
+    "draws that do not know the noise": Saboteur(
+        _draws_without_noise,
+        "tests/heatmap/test_map_error.py::test_made_up_towns_are_as_far_off_as_their_maps_say",
+        "17",
+    ),
     "every map a whole user": Saboteur(
         _every_group_a_user,
         "tests/heatmap/test_privacy.py::test_a_user_on_two_maps_moves_both_together_by_all_of_units",
@@ -631,6 +725,22 @@ SABOTEURS: dict[str, Saboteur] = {
         _title_with_the_number_of_users,
         "tests/heatmap/test_release.py::test_nobody_one_user_and_a_city_leave_the_same_traces",
         "0 users",
+    ),
+    "cells that a border cuts taken to be even": Saboteur(
+        _cut_cells_taken_to_be_even,
+        "tests/heatmap/test_zone_intervals.py::test_one_crowd_in_a_corner_is_in_the_zone_or_not",
+        "== 600 ± 1",
+    ),
+    "a noise mark without noise": Saboteur(
+        _mark_without_noise,
+        "tests/heatmap/test_noise_mark.py::test_one_map_of_nothing_in_twenty_exceeds_its_mark"
+        "[laplace-area7-1]",
+        "exceed a mark that one in twenty may",
+    ),
+    "an empty map that is not called empty": Saboteur(
+        _empty_never_said,
+        "tests/heatmap/test_noise_mark.py::test_an_empty_map_says_so_everywhere",
+        "five maps of nobody in a row were not called empty",
     ),
     "a reconstruct off by a sign": Saboteur(
         _reconstruct_with_a_sign_wrong,

@@ -28,7 +28,7 @@ READ = ("numpy", "scipy.stats", "scipy.optimize", "scipy.ndimage", "scipy.sparse
         "pyarrow.parquet", "pandas", "duckdb", "ibis", "ibis.backends.duckdb", "opendp.measurements",
         "mpmath", "cryptography.hazmat.primitives.ciphers", "matplotlib.figure",
         "matplotlib.backends.backend_agg", "PIL.PngImagePlugin", "rich.console",
-        "typer.rich_utils")  # fmt: skip
+        "typer.rich_utils", "typer._adapters", "pyarrow_hotfix", "encodings.utf_8_sig")  # fmt: skip
 """What commands read when they need it; nothing is called before the fork, so no thread is running."""
 
 SHIM = """\

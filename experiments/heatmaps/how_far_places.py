@@ -1,8 +1,9 @@
 """Places that say whether maps know how far off they are: some to tune on, others to test on.
 
-Split by source, so that no place, and no person, is on both sides. Boxes are cut in four again and
-again, the heaviest quarter each time, so that one city is seen from a hundred kilometres and from
-one.
+Every source is cut into boxes that do not touch; in the order of a hash of their names they go to
+one side and the other in turn, so that no ground of a source is on both. Of a box the whole and its
+heaviest quarter are places. People may be on both sides, and every source is: `how_far --fit` says
+what happens to places of a source that nothing was tuned on.
 """
 
 from __future__ import annotations
@@ -12,43 +13,32 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from experiments.heatmaps.forecast import histogram, outer_cells
+from experiments.heatmaps.forecast import histogram
 from experiments.heatmaps.protocol import chance
 from experiments.heatmaps.zoom import scene
 
-from sfumato.heatmap.benchmark import Place, sample_sums, synthetic_places
+from sfumato.heatmap.benchmark import Place, digest, sample_sums, synthetic_places
 from sfumato.records import CellSums
 from sfumato.spaces import Bounds, Grid
 
 PEOPLE = 40_000
 LEAST = 4_000  # rows of the smallest box
-TUNING: dict[str, tuple[str, tuple[Bounds, ...], int]] = {
-    "gowalla NYC": ("gowalla_nyc_checkins.parquet", ((-74.26, 40.48, -73.70, 40.92),), 4),
-    "gowalla": (
-        "gowalla_world_u18737_sample30_visits.parquet",
-        ((-125, 24, -66, 50), (-100, 28, -94, 34), (-123, 37, -121, 39), (-10, 36, 30, 70)),
-        2,
-    ),
-    "brightkite": (
-        "brightkite_u600_checkins.parquet",
-        ((-125, 24, -66, 50), (-105.3, 39.4, -104.6, 40.1), (138, 34, 142, 38)),
-        2,
-    ),
-    "homes": (
-        "gowalla_user_homes.parquet",
-        ((-125, 24, -66, 50), (-10, 36, 30, 70), (-100, 28, -94, 34)),
-        2,
-    ),
+DEEP = 2  # a box, and its heaviest quarter
+# A file, the square that is cut, and how often it is cut in four.
+SOURCES: dict[str, tuple[str, Bounds, int]] = {
+    "gowalla NYC": ("gowalla_nyc_checkins.parquet", (-74.26, 40.48, -73.70, 40.92), 1),
+    "gowalla US": ("gowalla_world_u18737_sample30_visits.parquet", (-125, 24, -66, 50), 3),
+    "gowalla Europe": ("gowalla_world_u18737_sample30_visits.parquet", (-10, 36, 30, 70), 3),
+    "brightkite US": ("brightkite_u600_checkins.parquet", (-125, 24, -66, 50), 3),
+    "brightkite Asia": ("brightkite_u600_checkins.parquet", (100, -50, 180, 60), 2),
+    "homes US": ("gowalla_user_homes.parquet", (-125, 24, -66, 50), 1),
+    "homes Europe": ("gowalla_user_homes.parquet", (-10, 36, 30, 70), 1),
+    "foursquare NYC": ("foursquare_nyc_u1083_checkins.parquet", (-74.28, 40.55, -73.68, 41.0), 1),
+    "geolife Beijing": ("geolife_10min_points.parquet", (116.2, 39.8, 116.5, 40.1), 1),
 }
-TESTING: dict[str, tuple[str, tuple[Bounds, ...], int]] = {
-    "foursquare": ("foursquare_nyc_u1083_checkins.parquet", ((-74.28, 40.55, -73.68, 41.0),), 4),
-    "geolife": (
-        "geolife_10min_points.parquet",
-        ((115.4, 39.4, 117.6, 41.1), (73, 18, 135, 54)),
-        3,
-    ),
-}
-SCENES = (3, 8, 13, 18, 23, 28)
+HISTOGRAMS = ("TWITTER", "BEIJING-CABS-S", "GOWALLA")
+SCENES = range(1, 30)
+MADE_UP = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,43 +62,50 @@ class Sampled:
 
 
 def tuning(data: Path, *, people: int = PEOPLE) -> list[Sampled]:
-    """Gowalla, brightkite, homes, cells outside the Americas, and made-up towns, streets and gaze."""
-    made_up = _made_up(9, people)
-    if not data.is_dir():
-        return made_up
-    cells = [Sampled("cells", one) for one in outer_cells(data, 200)[:8]]
-    tweets = Sampled("histogram", histogram(data, "TWITTER", people))
-    return [*_files(data, TUNING), *cells, tweets, *made_up]
+    """The places to tune on."""
+    return _sides(data, people)[0]
 
 
 def held_out(data: Path, *, people: int = PEOPLE) -> list[Sampled]:
-    """Foursquare, Geolife, gaze on pictures, cabs of Beijing: none of it was tuned on."""
-    if not data.is_dir():
-        return _made_up(18, people)[9:]
-    gaze = data / "gaze_scene_fixations.parquet"
-    scenes = [Sampled("gaze", scene(gaze, image)) for image in SCENES]
-    cabs = histogram(data, "BEIJING-CABS-S", people)
-    return [*_files(data, TESTING), *scenes, *(Sampled("cabs", one) for one in quarters(cabs, 2))]
+    """The places to test on: none of their ground was tuned on."""
+    return _sides(data, people)[1]
 
 
-def _made_up(count: int, people: int) -> list[Sampled]:
+def _sides(data: Path, people: int) -> tuple[list[Sampled], list[Sampled]]:
+    """Boxes of each family in turn to one side and the other, by a hash of their names."""
+    boxes = _made_up(people) + (_real(data, people) if data.is_dir() else [])
+    sides: tuple[list[Sampled], list[Sampled]] = ([], [])
+    for family in dict.fromkeys(one.family for one in boxes):
+        here = [one for one in boxes if one.family == family]
+        here.sort(key=lambda one: digest("how far", one.place.name))
+        for number, box in enumerate(here):
+            sides[number % 2].extend(Sampled(family, one) for one in quarters(box.place, DEEP))
+    return sides
+
+
+def _made_up(people: int) -> list[Sampled]:
     """Towns, streets and gaze, each a family."""
-    places = synthetic_places(count, people=people, chance=chance)
+    places = synthetic_places(MADE_UP, people=people, chance=chance)
     return [Sampled(f"made-up {one.name.split()[0]}", one) for one in places]
 
 
-def _files(data: Path, wanted: dict[str, tuple[str, tuple[Bounds, ...], int]]) -> list[Sampled]:
+def _real(data: Path, people: int) -> list[Sampled]:
+    found = [Sampled(name, box) for name in SOURCES for box in _boxes(data, name)]
+    for name in HISTOGRAMS:
+        whole = histogram(data, name, 4 * people)
+        found += [Sampled(whole.name, box) for box in cells(whole, 1)]
+    gaze = data / "gaze_scene_fixations.parquet"
+    return found + [Sampled("gaze", scene(gaze, image)) for image in SCENES]
+
+
+def _boxes(data: Path, name: str) -> list[Place]:
     import pyarrow.parquet
 
-    found = []
-    for family, (file, boxes, deep) in wanted.items():
-        table = pyarrow.parquet.read_table(data / file, columns=["user_id", "lon", "lat"])
-        lon, lat, user = (table[name].to_numpy() for name in ("lon", "lat", "user_id"))
-        _, who = np.unique(user, return_inverse=True)
-        for number, box in enumerate(boxes):
-            place = _cut(f"{family} {number}", who, lon, lat, box)
-            found += [Sampled(family, one) for one in quarters(place, deep)]
-    return found
+    file, box, deep = SOURCES[name]
+    table = pyarrow.parquet.read_table(data / file, columns=["user_id", "lon", "lat"])
+    lon, lat, user = (table[column].to_numpy() for column in ("lon", "lat", "user_id"))
+    _, who = np.unique(user, return_inverse=True)
+    return cells(_cut(name, who, lon, lat, box), deep)
 
 
 def _cut(
@@ -120,17 +117,26 @@ def _cut(
     return Place(name, who[here], x[here], y[here], np.ones(int(here.sum()), dtype=np.int64))
 
 
+def cells(place: Place, level: int) -> list[Place]:
+    """A place cut in four so often: the parts that have enough rows, stretched to the unit square."""
+    side = 2**level
+    column, row = (np.floor(side * at).astype(np.int64) for at in (place.x, place.y))
+    found = []
+    for which in np.unique(row * side + column).tolist():
+        here = row * side + column == which
+        if here.sum() >= LEAST:
+            x, y = side * place.x[here] - which % side, side * place.y[here] - which // side
+            name = f"{place.name} {which}"
+            found.append(Place(name, place.user[here], x, y, place.visits[here]))
+    return found
+
+
 def quarters(place: Place, deep: int) -> list[Place]:
     """A place, its heaviest quarter, the heaviest of that, and so on: so many in all, if they have rows."""
     found = [place]
     while len(found) < deep:
-        last = found[-1]
-        which = (2 * last.y).astype(np.int64) * 2 + (2 * last.x).astype(np.int64)
-        best = int(np.bincount(which, minlength=4).argmax())
-        here = which == best
-        if here.sum() < LEAST:
+        best = max(cells(found[-1], 1), key=lambda one: one.user.size, default=None)
+        if best is None:
             break
-        x, y = 2 * last.x[here] - best % 2, 2 * last.y[here] - best // 2
-        name = f"{place.name} /{2 ** len(found)}"
-        found.append(Place(name, last.user[here], x, y, last.visits[here]))
+        found.append(replace(best, name=f"{place.name} /{2 ** len(found)}"))
     return found

@@ -23,9 +23,20 @@ A message states the rule, then the value, then what was *not* done.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class SfumatoError(Exception):
-    """Root of the tree: catch this to catch every mistake we can name."""
+    """Root of the tree: catch this to catch every mistake we can name.
+
+    Attributes:
+        mistakes: The mistakes that this one is made of, where several were told at once.
+
+    """
+
+    mistakes: tuple[SfumatoError, ...] = ()
 
 
 class InvalidParameter(SfumatoError, ValueError):
@@ -99,3 +110,42 @@ class ReleasedAlready(LedgerError):
 
 class LedgerDamaged(LedgerError):
     """The file is not a whole, unedited ledger."""
+
+
+class Mistakes:
+    """What several checks refuse, told at once rather than one after the other.
+
+    >>> mistakes = Mistakes()
+    >>> for one in ("a is 1; nothing was read", "b is 3; nothing was charged"):
+    ...     with mistakes.noted():
+    ...         raise InvalidParameter(one)
+    >>> mistakes.tell()
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.InvalidParameter: 2 mistakes: (1) a is 1; (2) b is 3; nothing was read or charged
+    """
+
+    def __init__(self) -> None:
+        self.found: list[SfumatoError] = []
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """A check, whose refusal is kept for later."""
+        try:
+            yield
+        except SfumatoError as problem:
+            self.found += problem.mistakes or (problem,)
+
+    def tell(self) -> None:
+        """Raise what was refused: one refusal as it is, several as one of their kind, if it is one kind."""
+        if not self.found:
+            return
+        if len(self.found) == 1:
+            raise self.found[0]
+        kinds = {type(one) for one in self.found}
+        kind = kinds.pop() if len(kinds) == 1 else InvalidParameter
+        told = [re.sub(r"; nothing was [^;]*$", "", str(one)) for one in self.found]
+        listed = "; ".join(f"({number}) {one}" for number, one in enumerate(told, 1))
+        problem = kind(f"{len(told)} mistakes: {listed}; nothing was read or charged")
+        problem.mistakes = tuple(self.found)
+        raise problem

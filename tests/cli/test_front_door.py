@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +21,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import sfumato
+from sfumato import report
 from sfumato.cli.main import app
 from sfumato.heatmap import read_heatmap
 from sfumato.heatmap.benchmark import demo_city
@@ -370,12 +372,14 @@ def test_the_report_fetches_nothing(shown: Shown) -> None:
     assert all(source.startswith("data:image/png;base64,") for source in sources)
 
 
-def test_the_demo_tells_its_steps_on_stderr_and_needs_no_network(
-    monkeypatch: pytest.MonkeyPatch,
+def test_the_demo_may_run_again_tells_its_steps_on_stderr_and_needs_no_network(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> NoReturn:
         raise AssertionError("the demo reached for the network")
 
+    shutil.copytree(shown[0], "out")
+    first = Ledger("out/city.ledger").header.id
     monkeypatch.setattr(socket, "socket", type("Closed", (socket.socket,), {"__init__": refuse}))
     for name in ("create_connection", "getaddrinfo", "gethostbyname"):
         monkeypatch.setattr(socket, name, refuse)
@@ -391,16 +395,28 @@ def test_the_demo_tells_its_steps_on_stderr_and_needs_no_network(
         "recovered a corridor and a network from private readings",
     ]
     assert Ledger("out/city.ledger").header.budget == PureDP("1/2")
-
-
-def test_the_demo_may_run_again_but_keeps_the_ledger_of_another_source(shown: Shown) -> None:
-    shutil.copytree(shown[0], "out")
-    first = Ledger("out/city.ledger").header.id
-    again = run("demo", "--out", "out", "--quiet")
-    assert again.exit_code == 0, again.stderr
-    assert again.stdout == f"report: {Path('out/report.html')}\n"
-    assert again.stderr == ""
     assert Ledger("out/city.ledger").header.id != first
+
+
+def test_a_quiet_demo_says_where_its_report_is(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a demo leaves was looked at above: this one only says its steps and gives its result."""
+    result = report.DemoResult.from_json(json.loads(shown[1].stdout))
+
+    def run_demo(out: Path, *, epsilon: str, watch: Callable[[str], None]) -> report.DemoResult:
+        watch("a step")
+        return replace(result, report=str(out / "report.html"))
+
+    monkeypatch.setattr(report, "run_demo", run_demo)
+    for words, steps in (((), "a step\n"), (("--quiet",), "")):
+        said = run("demo", "--out", "out", *words)
+        assert said.exit_code == 0, said.stderr
+        assert said.stdout == f"report: {Path('out/report.html')}\n"
+        assert said.stderr == steps
+
+
+def test_the_demo_keeps_the_ledger_of_another_source() -> None:
     Path("mine").mkdir()
     real = Ledger.create("mine/city.ledger", PureDP(1), unit="user", source="my city")
     content = real.path.read_bytes()

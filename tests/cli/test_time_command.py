@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.heatmap.export.test_page import embedded
+from tests.heatmap.export.test_page import embedded, read
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
@@ -89,7 +89,8 @@ def test_mass_per_period_and_a_ledger_of_user_days() -> None:
     )
     assert left == "left in days.ledger: epsilon 0"
     assert off.startswith("on average mass is ")
-    assert off.endswith(" off, by map; each has its interval in its file")
+    assert " off, by map (all 90% intervals: " in off
+    assert "looked at" not in off  # all four
     # Nobody is there on the second and the fourth day; one in twenty such maps is not told from others.
     days = [f"2026-01-0{day}" for day in (5, 6, 7, 8)]
     empty = [day for day in days if read_heatmap(f"day-{day}.json").empty]
@@ -136,6 +137,22 @@ def test_a_ledger_of_user_days_pays_for_days_by_one_clock() -> None:
     found = json.loads(shown.stdout)
     assert found["clock"] == found["entries"][0]["clock"] == {"column": "t", "zone": "Europe/Rome"}
     assert len(found["entries"]) == 1
+
+
+def test_of_many_maps_the_terminal_and_the_film_say_how_far_off_some_are() -> None:
+    """Fourteen maps: twelve are looked at, and both say so in the same words."""
+    days = ["--time", "t", "--by", "day", "--from", "2026-01-01", "--to", "2026-01-15"]
+    made = run(*days, "--out", "film.html", "--out", "map-{by}.json")
+    assert made.exit_code == 0, made.stderr
+    off = made.stdout.splitlines()[2]
+    assert off.startswith("on average mass is ")
+    assert off.endswith("; 12 of 14 maps looked at)")
+    page = read(Path("film.html").read_bytes())
+    assert off in " ".join("".join(page.inside[""]).split())
+    result = json.loads(run(*days, "--out", "again-{by}.json", "--json").stdout)
+    assert len(result["errors"]) == len(result["errors_of"]) == 12
+    saved = json.loads(Path(f"again-{result['errors_of'][3]}.json").read_text(encoding="utf-8"))
+    assert saved["error"] == result["errors"][3]
 
 
 def test_a_zone_moves_the_hours() -> None:

@@ -173,7 +173,7 @@ def test_a_release_is_the_same_from_command_call_and_file(case: str) -> None:
         assert one.to_json() == whole
         assert read_heatmap(by_call).to_json() == whole
         assert read_heatmap(by_call).error() == one.error()
-    assert [one.to_json() for one in result.errors] == told["errors"]
+    assert [one.to_json() for one in result.errors.values()] == told["errors"]
     assert ReleaseResult.from_json(json.loads(json.dumps(result.to_json()))) == result
     assert result.by_group[result.maps[-1].group] is result.maps[-1]
 

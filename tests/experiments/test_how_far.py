@@ -12,14 +12,14 @@ from experiments.heatmaps.how_far import (
     Row,
     cell_of,
     missed,
-    quantile_line,
+    quantiles,
     read_rows,
     stated,
     table,
     write_rows,
 )
 
-from sfumato.heatmap.inference import STRENGTHS
+from sfumato.heatmap.inference import between
 
 RIGHT = Row(
     "town", "town 0", 200, 1.0, 0, 198.0,
@@ -49,12 +49,18 @@ def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.unit
-def test_a_line_of_quantiles_is_found(rng: np.random.Generator) -> None:
-    """Steps of a normal law around a rising line: its 0.9 quantile lies 1.28 above."""
-    at = rng.uniform(0.7, 5.3, 2000)
-    steps = 0.5 * at + rng.normal(size=at.size)
-    line = quantile_line(at, steps, np.ones(at.size), 0.9)
-    assert line == pytest.approx([0.5 * one + 1.28 for one in STRENGTHS], abs=0.35)
+def test_quantiles_are_found_for_users_and_for_epsilon(rng: np.random.Generator) -> None:
+    """Steps of a normal law that rise with users and fall with epsilon: the 0.9 quantile is 1.28 above."""
+    rows = [
+        (users, epsilon)
+        for users in how_far.USERS
+        for epsilon in how_far.EPSILONS
+        for _ in range(400)
+    ]
+    middle = np.array([0.5 * np.log10(users) - np.log10(epsilon) for users, epsilon in rows])
+    weights = np.array([between(*row) for row in rows])
+    found = quantiles(weights, middle + rng.normal(size=middle.size), 0.9)
+    assert found == pytest.approx(middle[::400] + 1.28, abs=0.35)
 
 
 @pytest.mark.unit

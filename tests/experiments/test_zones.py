@@ -16,7 +16,7 @@ from experiments.heatmaps.zones import Tried, masses_in, missed, people, table
 
 from sfumato.heatmap.benchmark import Place
 
-GOOD = Tried("city", "town 0", "zoom", 200, "tiny", 3, 12.0, 20, 18, 20, 6.0, 9.0)
+GOOD = Tried("city", "town 0", "zoom", "1", 200, "tiny", 3, 12.0, 20, 18, 20, 6.0, 9.0)
 
 
 @pytest.mark.unit
@@ -24,11 +24,15 @@ def test_one_zone_that_never_holds_is_named_among_many_that_do() -> None:
     """On average 90 % hold: what was asked before, and what this does not ask."""
     some = [replace(GOOD, held=20)] * 9 + [replace(GOOD, held=0, zone=7)]
     (said,) = missed(some)
-    assert said.startswith("town 0, zoom, 200 users, tiny 7: held in 0 of 20, by its bounds in 20")
+    assert said.startswith(
+        "town 0, zoom, epsilon 1, 200 users, tiny 7: held in 0 of 20, by its bounds in 20"
+    )
     assert missed([GOOD, replace(GOOD, held=14)]) == []
     assert len(missed([replace(GOOD, held=13)])) == 1
-    row = table(some).splitlines()[2]
-    assert row == "| zoom | 200 | tiny | 10 | 20 | 90 % | 0 % | 1 | 0.5 | 100 % | 100 % | 0.75 |"
+    row = table([*some, replace(GOOD, kind="nested", held=20)]).splitlines()[2]
+    assert row == (
+        "| zoom | 1 | 200 | 11 | 20 | 90.9 % | 0 % | 1 | 0.5 | 0.5 | 100.0 % | 100 % | 0 | 0.75 | 0.75 |"
+    )
 
 
 @pytest.mark.unit
@@ -61,6 +65,6 @@ def test_kinds_are_what_they_are_called(rng: np.random.Generator) -> None:
 @pytest.mark.unit
 def test_the_quick_run_writes_its_table(tmp_path: Path) -> None:
     zones.main(["--quick", "--out", str(tmp_path), "--data", "none"])
-    assert "| zoom | 2,000 | nested |" in (tmp_path / "zones.md").read_text(encoding="utf-8")
+    assert "| zoom | 1 | 2,000 |" in (tmp_path / "zones.md").read_text(encoding="utf-8")
     lines = list(csv.DictReader((tmp_path / "zones.csv").read_text(encoding="utf-8").splitlines()))
     assert all(line["source"] == "city" and int(line["held"]) <= 4 for line in lines)

@@ -14,7 +14,8 @@ from PIL import Image
 
 from sfumato.errors import InvalidParameter
 from sfumato.figures import heatmap
-from sfumato.figures.heatmap import Frame, Words, degrees, draw_heatmap, lay_over, percent
+from sfumato.figures.heatmap import Frame, Words, degrees, draw_heatmap
+from sfumato.figures.legend import lay_over, percent
 from sfumato.figures.style import TOPS, palette, round_number, shades
 
 pytestmark = pytest.mark.unit

@@ -117,7 +117,7 @@ def test_certified_is_above_the_truth_and_above_what_nobody_can_beat(
     off = emd_share(public_tiles(sums).image(), found.shares.image(), AREA)
     assert off <= bound <= 2
     error = found.error()
-    assert error.certified == bound
+    assert error.certified == (bound if bound < 0.5 else None)  # half of what nothing knows
     assert error.lower is not None
     assert error.lower <= bound
     assert error.emd is not None

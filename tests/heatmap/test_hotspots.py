@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from sfumato.errors import InvalidParameter
+from sfumato.heatmap import HotspotsResult, as_text
 from sfumato.heatmap.analysis import k_median
 from sfumato.heatmap.analysis.places import Hotspot, distance_to_hotspots, find_hotspots, hotspots
 from sfumato.heatmap.tiles import Tiles, dense_tiles
@@ -248,3 +249,16 @@ def test_a_number_of_places_is_needed() -> None:
         hotspots(tiles, 0)
     with pytest.raises(InvalidParameter, match="got none"):
         distance_to_hotspots(tiles, ())
+
+
+@pytest.mark.unit
+def test_a_place_too_near_another_is_said_not_to_be_tested() -> None:
+    """Silence would read as "not real"."""
+    spots = tuple(Hotspot(float(x), 0.0, 0.25) for x in range(3))
+    found = HotspotsResult(
+        "s", spots, 0.1, 0.1, real=(True, False, False), k=3, tested=(True, False, True)
+    )
+    _, sure, near, other = as_text(found).splitlines()
+    assert sure.endswith("real")
+    assert near.endswith("not tested: too near another")
+    assert other.endswith("25.0%")

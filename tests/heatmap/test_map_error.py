@@ -20,17 +20,22 @@ from sfumato.heatmap.analysis import compare, smooth
 from sfumato.heatmap.analysis.metrics import emd_ground, emd_share
 from sfumato.heatmap.benchmark import Place, sample_sums, true_shares
 from sfumato.heatmap.inference.map_error import (
+    EPSILONS,
     PYRAMID_CORRECTIONS,
-    STRENGTHS,
+    USERS,
     ZOOM_CORRECTIONS,
     ErrorInterval,
     MapError,
+    between,
     calibrated,
     drawn_errors,
+    some_of,
 )
+from sfumato.heatmap.pipeline.outputs import stated_errors
+from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.heatmap.render.error import error_facts, error_lines, errors_line
-from sfumato.privacy import REHEARSAL, KeyedNoise, Ledger
-from sfumato.records import guard_sums
+from sfumato.privacy import REHEARSAL, UNITS, KeyedNoise, Ledger
+from sfumato.records import CellSums, guard_sums
 from sfumato.spaces.area import area_of_plane
 
 PLANE = area_of_plane((0, 0, 1, 1), 5)
@@ -42,6 +47,18 @@ METRES = MapError(
     2134.0,
     3.21,
 )
+
+
+def released(sums: CellSums, area: Any, epsilon: str, key: bytes) -> HeatmapRelease:
+    """A rehearsal by zoom, with known noise."""
+    return release_sums(
+        guard_sums(sums, source=REHEARSAL),
+        area,
+        ledger=Ledger.rehearsal(price(ZoomMethod(), epsilon, area)),
+        epsilon=epsilon,
+        method=ZoomMethod(),
+        noise=KeyedNoise(key),
+    )[0]
 
 
 # in words
@@ -78,8 +95,13 @@ def test_units_people_use() -> None:
     assert error_lines(tiny)[0] == (
         "on average mass is 0.000034 of the map's side off (90%: 0 to 0.0001)"
     )
+    assert errors_line([METRES, far]) == errors_line([METRES, far], 2)
     assert errors_line([METRES, far]) == (
-        "on average mass is 0.21 to 12 km off, by map; each has its interval in its file"
+        "on average mass is 0.21 to 12 km off, by map (all 90% intervals: 0.15 to 15)"
+    )
+    assert errors_line([METRES, far], 168) == (
+        "on average mass is 0.21 to 12 km off, by map (all 90% intervals: 0.15 to 15; "
+        "2 of 168 maps looked at)"
     )
 
 
@@ -97,13 +119,36 @@ def test_a_method_that_knows_nothing_says_so() -> None:
     assert errors_line([silent, silent]) == error_lines(silent)[0]
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize("problem", [MemoryError(), ValueError("no draws")])
+def test_an_error_that_cannot_be_worked_out_is_said(
+    problem: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: HeatmapRelease) -> MapError:
+        raise problem
+
+    monkeypatch.setattr(HeatmapRelease, "error", fail)
+    said: list[str] = []
+    assert stated_errors([town()], warn=said.append) == {}
+    why = str(problem) or type(problem).__name__
+    assert said == [
+        f"could not work out how far off the map is ({why}): it is paid for and says nothing of it"
+    ]
+    with pytest.warns(UserWarning, match="could not work out how far off"):
+        assert stated_errors([town()]) == {}
+
+
 # to JSON and back
 
 
 @pytest.mark.unit
 def test_json_holds_all_of_it() -> None:
-    for one in (METRES, town().error(), replace(METRES, lower=None)):
+    vague = replace(METRES, certified=None, uncertified="no bound below 2,000 m")
+    for one in (METRES, town().error(), replace(METRES, lower=None), vague):
         assert MapError.from_json(one.to_json()) == one
+    before = METRES.to_json()
+    del before["uncertified"]  # files of before
+    assert MapError.from_json(before) == METRES
 
 
 @pytest.mark.unit
@@ -181,6 +226,36 @@ def test_it_is_worked_out_once_for_each_map() -> None:
     assert known.asked == [5]  # one set of draws for both
 
 
+@pytest.mark.unit
+def test_of_many_maps_some_are_looked_at() -> None:
+    every: Any = list(range(100))
+    few: Any = some_of(every[:12])
+    some: Any = some_of(every)
+    assert few == every[:12]
+    assert some == list(range(0, 100, 9))
+
+
+@pytest.mark.unit
+def test_a_bound_that_says_little_is_not_stated() -> None:
+    """Of four people at epsilon 0.1 nothing is certain; of 20,000 at epsilon 10 much is."""
+    some = check_ins(20_000, family="town", rng=np.random.default_rng(1))
+    user, x, y, _ = (some[name].to_numpy() for name in some.column_names)
+    place = Place("town", user, x, y, np.ones(user.size, dtype=np.int64))
+    area, said = area_of_plane((0, 0, 1, 1), 5), []
+    for users, epsilon in ((4, "0.1"), (20_000, "10")):
+        sums = sample_sums(place, users, area.grid, rng=np.random.default_rng(2))
+        said.append(released(sums, area, epsilon, b"c" * 32).error())
+    little, much = said
+    assert little.certified is None
+    assert little.uncertified.startswith("no bound below 0.5 sides")
+    assert len(error_lines(little)) == 2  # and no word of it
+    assert "certified" not in dict(error_facts(little))
+    assert much.certified is not None
+    assert much.certified < 0.5
+    assert much.uncertified == ""
+    assert "certified whatever the truth is" in error_lines(much)[2]
+
+
 # corrections
 
 
@@ -190,10 +265,11 @@ def test_it_is_worked_out_once_for_each_map() -> None:
     st.lists(st.floats(1e-9, 1), min_size=3, max_size=3).map(sorted),
     st.lists(st.floats(-1, 1), min_size=3, max_size=3).map(sorted),
     st.floats(0, 1e9),
+    st.floats(1e-9, 1e9),
     st.sampled_from([ZOOM_CORRECTIONS, PYRAMID_CORRECTIONS]),
 )
 def test_corrected_intervals_hold_their_value_and_are_numbers(
-    positive: list[float], signed: list[float], strength: float, table: Any
+    positive: list[float], signed: list[float], users: float, epsilon: float, table: Any
 ) -> None:
     low, value, high = positive
     drawn: Any = {
@@ -201,8 +277,8 @@ def test_corrected_intervals_hold_their_value_and_are_numbers(
         "similarity": ErrorInterval(value, low, high),
         "pearson": ErrorInterval(signed[1], signed[0], signed[2]),
     }
-    assert calibrated(drawn, strength, None) == drawn
-    for name, one in calibrated(drawn, strength, table).items():
+    assert calibrated(drawn, users, epsilon, None) == drawn
+    for name, one in calibrated(drawn, users, epsilon, table).items():
         assert one.low <= one.value <= one.high, name
         assert math.isfinite(one.low + one.high)
         assert (0 if name != "pearson" else -1) <= one.low
@@ -210,10 +286,39 @@ def test_corrected_intervals_hold_their_value_and_are_numbers(
 
 
 @pytest.mark.unit
-def test_corrections_have_an_entry_for_each_strength() -> None:
+def test_corrections_have_an_entry_for_users_and_epsilon() -> None:
     for table in (ZOOM_CORRECTIONS, PYRAMID_CORRECTIONS):
-        for lines in table.values():
-            assert [len(line) for line in lines] == [len(STRENGTHS)] * 3
+        for steps in table.values():
+            assert [np.shape(one) for one in steps] == [(len(USERS), len(EPSILONS))] * 3
+
+
+@pytest.mark.unit
+def test_between_entries_of_a_table_corrections_are_between() -> None:
+    """Half-way in the logarithm of users and of epsilon, a quarter of each of four entries."""
+    weights = between(100, 10**0.5).reshape(len(USERS), len(EPSILONS))
+    assert weights[:2, 1:] == pytest.approx(np.full((2, 2), 0.25))
+    assert weights.sum() == pytest.approx(1)
+    assert between(3, 0.001)[0] == between(10**6, 99.0)[-1] == 1
+
+
+@pytest.mark.unit
+def test_a_map_states_its_draws_corrected() -> None:
+    sums = CellSums(PLANE.grid, np.array([3, 77, 700]), np.array([60, 150, 30]) * UNITS)
+    found = released(sums, PLANE, "1", b"c" * 32)
+    assert found.posterior is not None
+    drawn = drawn_errors(found.posterior, found.shares, PLANE)
+    said = found.error()
+    meant = calibrated(drawn, found.tiles.total, 1.0, ZOOM_CORRECTIONS)
+    assert {"emd": said.emd, "similarity": said.similarity, "pearson": said.pearson} == meant
+    assert all(meant[name] != drawn[name] for name in drawn)
+
+
+@pytest.mark.unit
+def test_an_end_is_so_many_halves_of_the_range_from_the_median() -> None:
+    one = ErrorInterval(2.0, 1.0, 4.0)  # logarithms: half the range is log 2
+    steps: Any = tuple((((step,) * 3,) * 4) for step in (-2.0, 1.0, 3.0))
+    (found,) = calibrated({"emd": one}, 700, 2.0, {"emd": steps}).values()
+    assert astuple(found) == pytest.approx((4.0, 0.5, 16.0))
 
 
 # whether it comes true
@@ -232,17 +337,10 @@ def test_made_up_towns_are_as_far_off_as_their_maps_say(
     table = check_ins(2000, family="town", rng=rng)
     user, x, y, _ = (table[name].to_numpy() for name in table.column_names)
     place = Place("town", user, x, y, np.ones(user.size, dtype=np.int64))
-    way, held, narrow = ZoomMethod(), 0, 0
+    held, narrow = 0, 0
     for number in range(30):
         sums = sample_sums(place, 200, area.grid, rng=rng)
-        (found,) = release_sums(
-            guard_sums(sums, source=REHEARSAL),
-            area,
-            ledger=Ledger.rehearsal(price(way, 1, area)),
-            epsilon=1,
-            method=way,
-            noise=KeyedNoise(key[:-1] + bytes([number])),
-        )
+        found = released(sums, area, "1", key[:-1] + bytes([number]))
         true = compare(smooth(true_shares(sums), 0.02), found.image(sigma=0.02), area).emd
         said = found.error()
         assert said.emd is not None

@@ -31,9 +31,11 @@ from sfumato.heatmap.export.picture import drawn, png
 from sfumato.heatmap.export.timelapse import timelapse_html
 from sfumato.heatmap.inference.noise_floor import quick_density
 from sfumato.heatmap.inference.noise_mark import HIGHER, MORE, EmptyMaps, _doubtful, peak
+from sfumato.heatmap.inference.prior import Picture, Prior, sharpened
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import priced, release_sums
 from sfumato.heatmap.pipeline.saved_maps import map_hotspots
+from sfumato.heatmap.tiles import Tiles, inside
 from sfumato.privacy import KeyedNoise, Ledger, PureDP
 from sfumato.records import CellSums, Columns, Periods, bound_of_sums, guard_sums
 from sfumato.spaces import Area, area_in_degrees, area_of_image, area_of_plane
@@ -243,3 +245,55 @@ def test_a_method_that_cannot_be_simulated_has_the_mark_of_its_noise() -> None:
     plain = replace(found, nothing=nothing)
     assert plain.noise.empty is None
     assert plain.noise.density == quick_density(plain)
+
+
+# maps that follow a prior
+
+WIDE_PLANE = area_of_plane((0, 0, 64, 64), 6)
+
+
+def one_way_in(area: Area) -> Prior:
+    """Weight everywhere in the west, and in the east in a few cells alone, of next to no weight."""
+    weights = np.zeros((64, 64))
+    weights[:, :32] = 1.0
+    weights[4::16, 36::16] = 1e-6
+    return Prior("made", "0" * 64, Picture(weights))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("method", "epsilon"), [("zoom", 1), ("pyramid", 1)])
+def test_one_map_of_nothing_in_twenty_exceeds_its_mark_when_it_follows_a_prior(
+    method: str, epsilon: Any, key: bytes
+) -> None:
+    """Where a prior has one narrow place in a large cell, all noise of the cell goes there.
+
+    The rival is the mark of before, scaled by what an even map of one tile becomes.
+    """
+    count = 100
+    prior = one_way_in(WIDE_PLANE)
+    maps = maps_of_nothing(count, WIDE_PLANE, method, epsilon, key)
+    mark = maps[0].sharpened(prior).noise.density
+    first = maps[0].noise.density
+    weights = prior.weights(WIDE_PLANE, 6)
+    zero = np.zeros(1, dtype=np.int64)
+    even = Tiles(WIDE_PLANE.grid, zero, zero, np.ones(1))
+    scaled = first * peak(sharpened(even, weights), WIDE_PLANE) / peak(even, WIDE_PLANE)
+    followed = []
+    for one in maps:
+        tiles = one.tiles
+        if one.posterior is not None and one.posterior.mean_is_map:
+            tiles = inside(one.posterior.counted(tiles), WIDE_PLANE)
+        followed.append(peak(sharpened(tiles, weights), WIDE_PLANE))
+    above, before = (int(np.sum(np.array(followed) > limit)) for limit in (mark, scaled))
+    assert stats.betabinom(count, 5, 95).sf(above - 1) > 1e-6, f"{above} of {count} exceed it"
+    print(f"{method}: {above} of {count} exceed the mark, {before} the scaled one")
+    if method == "zoom":  # what a pyramid kept of noise is in cells as fine as the prior
+        assert stats.betabinom(count, 5, 95).sf(before - 1) < 1e-6, f"{before} exceeded it before"
+
+
+@pytest.mark.unit
+def test_a_saved_map_that_follows_a_prior_has_a_mark_of_its_own_tiles(key: bytes) -> None:
+    """Nothing is simulated for it: even mass on its tiles says how much narrower places become."""
+    (one,) = maps_of_nothing(1, WIDE_PLANE, "pyramid", 1, key)
+    saved = replace(one, nothing=None, known_noise=one.noise)
+    assert saved.sharpened(one_way_in(WIDE_PLANE)).noise.density > 2 * one.noise.density

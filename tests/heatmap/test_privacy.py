@@ -31,7 +31,7 @@ from sfumato.heatmap.methods.baselines import (
     PrivTree,
 )
 from sfumato.heatmap.methods.protocol import NoisyLevel, NoisyTree
-from sfumato.heatmap.methods.zoom import PricedLevel
+from sfumato.heatmap.methods.zoom_tree import PricedLevel
 from sfumato.privacy import (
     REHEARSAL,
     UNITS,

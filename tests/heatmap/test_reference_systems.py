@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.records.plain import opened
+from tests.records.postgres import running_postgres
 
 from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage
 from sfumato.heatmap import (
@@ -25,6 +26,7 @@ from sfumato.heatmap import (
 from sfumato.heatmap.export import to_geodataframe
 from sfumato.privacy import Ledger, PureDP
 from sfumato.records import Columns, open_table, sum_cells
+from sfumato.spaces import Area
 
 pyproj = pytest.importorskip("pyproj")
 
@@ -43,12 +45,24 @@ def crowd(box: tuple[float, ...], rng: np.random.Generator, users: int = 200) ->
     return pa.table({"user": np.arange(users), "x": x, "y": y})
 
 
+def cells_by_hand(rows: pa.Table, area: Area) -> dict[int, int]:
+    """Units of the people in each cell, by numpy; those on the last edge are in the last cell."""
+    level = area.grid.levels
+    first_column, first_row, end_column, end_row = area.window(level)
+    column, row = area.grid.decode(area.grid.cells_of(rows["x"].to_numpy(), rows["y"].to_numpy()))
+    code = area.grid.encode(
+        column.clip(first_column, end_column - 1), row.clip(first_row, end_row - 1)
+    )
+    found, counts = np.unique(code, return_counts=True)
+    return {int(one): int(many) << 20 for one, many in zip(found, counts, strict=True)}
+
+
 @pytest.mark.unit
 @pytest.mark.parametrize("crs", BOXES)
 def test_a_row_counts_in_one_cell_on_every_engine(
     crs: str, rng: np.random.Generator, tmp_path: Path
 ) -> None:
-    """Spark and PostgreSQL count by the same expression (tests/records holds them to these sums)."""
+    """And on PostgreSQL below, and on Spark in tests/records/test_spark.py."""
     area = public_area(BOXES[crs], crs=crs, levels=7)
     rows = crowd(BOXES[crs], rng)
     pq.write_table(rows, tmp_path / "rows.parquet")
@@ -57,23 +71,34 @@ def test_a_row_counts_in_one_cell_on_every_engine(
         file.executemany(
             "insert into rows values (?, ?, ?)", zip(*rows.to_pydict().values(), strict=True)
         )
-    columns, cells = Columns("user", "x", "y"), area.grid.cells_of
-    first_column, first_row, end_column, end_row = area.window(7)
-    column, row = area.grid.decode(cells(rows["x"].to_numpy(), rows["y"].to_numpy()))
-    code = area.grid.encode(
-        column.clip(first_column, end_column - 1), row.clip(first_row, end_row - 1)
-    )
-    wanted = {
-        int(one): int(many) << 20
-        for one, many in zip(*np.unique(code, return_counts=True), strict=True)
-    }
     for source, engine in (
         (tmp_path / "rows.parquet", "duckdb"),
         (tmp_path / "rows.parquet", "polars"),
         (f"{tmp_path / 'rows.db'}::rows", "duckdb"),
     ):
         table = open_table(source, engine=engine)
-        assert opened(sum_cells(table, columns, area, source="t")) == wanted
+        found = opened(sum_cells(table, Columns("user", "x", "y"), area, source="t"))
+        assert found == cells_by_hand(rows, area)
+
+
+@pytest.mark.engine
+def test_a_row_in_metres_counts_in_the_same_cell_of_postgres(rng: np.random.Generator) -> None:
+    import psycopg
+
+    with running_postgres() as url, psycopg.connect(url, autocommit=True) as database:
+        for number, (crs, box) in enumerate(BOXES.items()):
+            area, rows = public_area(box, crs=crs, levels=7), crowd(box, rng)
+            # Letters of one case: PostgreSQL folds what is not quoted.
+            made = f"rows_{number}"
+            database.execute(f"create table {made} (who bigint, x float8, y float8)")
+            with database.cursor() as cursor:
+                cursor.executemany(
+                    f"insert into {made} values (%s, %s, %s)",  # noqa: S608
+                    list(zip(*rows.to_pydict().values(), strict=True)),
+                )
+            table = open_table(made, connection=url)
+            found = opened(sum_cells(table, Columns("who", "x", "y"), area, source="t"))
+            assert found == cells_by_hand(rows, area)
 
 
 @pytest.mark.unit

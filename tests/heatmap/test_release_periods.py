@@ -77,7 +77,7 @@ def test_all_frames_share_a_user_and_one_charge(tmp_path: Path) -> None:
         "time_zone": "",
         "mass_per_period": False,
     }
-    assert maps["2026-01-06"].name == "t 2026-01-06"
+    assert maps["2026-01-06"].name == "city: 2026-01-06"
 
 
 @pytest.mark.unit

@@ -17,7 +17,7 @@ from sfumato.heatmap.methods import registered_methods
 from sfumato.heatmap.pipeline.options import Rows
 from sfumato.heatmap.pipeline.release_plan import ReleasePlan
 from sfumato.heatmap.pipeline.requests import HeatmapRequest, needs_rows
-from sfumato.records import Columns, Periods
+from sfumato.records import Columns, Periods, table_identity
 from sfumato.spaces import area_in_degrees
 
 pytestmark = pytest.mark.unit
@@ -77,12 +77,25 @@ def test_a_request_is_what_it_was(
 
 
 @pytest.mark.parametrize(
-    "connection", ["postgres://me:s3cret@h/db", "postgres://h/db?password=s3cret", "x://h#s3cret"]
+    "connection",
+    [
+        "postgres://me:s3cret@h/db",
+        "postgres://h/db?password=s3cret",
+        "x://h#s3cret",
+        "sc://h:15002/;token=s3cret",
+        "host=h password=s3cret",
+        "postgres://me:a/s3cret@h/db",
+        "postgres://me:s3cret/a@h/db",
+        "postgres://me:s3cret?a@h/db",
+        "postgres://me:s3cret#a@h/db",
+        "postgres://me:a@s3cret@h/db",
+    ],
 )
 def test_no_password_is_kept(connection: str) -> None:
     rows = Rows("trips", COLUMNS, connection=connection)
     kept = asked(rows=rows).request
     assert "s3cret" not in json.dumps([kept.asked, kept.delivery])
+    assert "s3cret" not in str(table_identity("trips", COLUMNS, connection=connection))
     found = again(asked(rows=rows))
     assert "connection" in needs_rows(found, kept.asked)
     told = again(asked(rows=rows), connection=connection)

@@ -16,7 +16,8 @@ from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap import PyramidMethod, ZoomMethod, compare
 from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.methods import Zoom, ZoomTree
-from sfumato.heatmap.methods.zoom import PARTS, PricedLevel, _Budget, dearest_path
+from sfumato.heatmap.methods.zoom import PARTS, _Budget
+from sfumato.heatmap.methods.zoom_tree import PricedLevel, dearest_path
 from sfumato.heatmap.tiles import public_tiles
 from sfumato.privacy import UNITS, AddRemoveUser, Bound, KeyedNoise, ReplaceUser
 from sfumato.records import CellSums, bound_of_sums

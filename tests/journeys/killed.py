@@ -7,6 +7,7 @@ depends on how long anything takes.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import json
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.warm import READ
 
 from sfumato.files import atomic
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
@@ -252,8 +254,9 @@ def main() -> None:
     house = importlib.import_module("sfumato")
     for module in pkgutil.walk_packages(house.__path__, "sfumato."):
         importlib.import_module(module.name)
-    for name in ("ibis.backends.duckdb", "opendp.measurements", "scipy.stats"):
+    for name in READ:
         importlib.import_module(name)
+    gc.freeze()
     for record in deaths(sys.argv[1], Path(sys.argv[2])):
         print(json.dumps(record))
 

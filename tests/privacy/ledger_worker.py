@@ -210,13 +210,17 @@ def killed_at_calls(
     after: Callable[[Path], Record],
     *,
     old: bool = "format1" in sys.argv[3:],
+    step: int = 1,
 ) -> Iterator[Record]:
-    """Do the work on a ledger of one entry, dying before its first, second, ... call; what came after."""
+    """Do the work on a ledger of one entry, dying before its first, second, ... call; what came after.
+
+    Or before each so many calls, of work that is long.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     libc.ptrace.restype = ctypes.c_long
     base = one_entry(path, old=old)
-    for at in count(1):
+    for at in count(1, step):
         restore(path, base)
 
         def life(pipe: int) -> None:

@@ -131,3 +131,82 @@ def drafts_nobody_noted() -> None:
             draft.unlink(missing_ok=True)
 
     privacy("ledger.storage.book").draft_beside = by_the_way
+
+
+def overlapping_days_free() -> None:
+    """A release that names days pays for those that nobody has paid for yet, and for no other."""
+    accounts = privacy("ledger.accounts").Accounts
+    true = accounts.after
+
+    def untouched(self: Any, cost: Any, *, periods: Any = None, **rest: Any) -> Any:
+        new = tuple(one for one in periods or () if one not in self.spent[""])
+        return {} if periods and not new else true(self, cost, periods=new or None, **rest)
+
+    accounts.after = untouched
+
+
+def values_nobody_waits_for() -> None:
+    store = privacy("ledger.storage.store")
+    os, true = store.os, store._add
+
+    class Hasty:
+        """The system, which waits for no disk."""
+
+        def __getattr__(self, name: str) -> Any:
+            return (lambda _: None) if name == "fsync" else getattr(os, name)
+
+    def hasty(handle: int, data: Any, *, at: int) -> Any:
+        if data["kind"] != "drawn":
+            return true(handle, data, at=at)
+        store.os = Hasty()
+        try:
+            return true(handle, data, at=at)
+        finally:
+            store.os = os
+
+    store._add = hasty
+
+
+def runs_that_draw_again() -> None:
+    ledger = privacy("ledger.ledger").Ledger
+    entries, run = privacy("ledger.entries"), privacy("runs.run").Run
+
+    def anew(
+        self: Any, book: Any, number: int, mechanism: Any, guarded: Any, noise: Any, attach: Any
+    ) -> Any:
+        kept, data = ledger.kept(book, number), guarded()
+        source = privacy("noise.system").SystemNoise() if noise is None else noise
+        assert entries.draft(mechanism, data, None, source).mechanism == kept.entry.mechanism
+        return book._drawn(kept.entry, mechanism, data, source, -1, attach), kept.attached
+
+    run._found = anew
+
+
+def once_whatever_is_asked() -> None:
+    run = privacy("runs.run").Run
+    true = run._request
+    run._request = lambda self, part, number: {**true(self, part, number), "asked": {}}
+
+
+def runs_without_a_lock() -> None:
+    from contextlib import nullcontext
+
+    for module in ("run", "resume"):
+        privacy(f"runs.{module}").alone = lambda ledger, run: nullcontext()
+
+
+def runs_as_they_were_listed() -> None:
+    resume = privacy("runs.resume")
+    resume.kept_run = lambda ledgers, name: next(
+        run for run in resume.kept_runs(ledgers) if run.run == name
+    )
+
+
+def unpaid_at_first_sight() -> None:
+    delivery = privacy("ledger.delivery")
+    delivery.forget_unpaid = lambda ledger, file: delivery.store.forget(file)
+
+
+def passwords_kept() -> None:
+    requests = import_module("sfumato.heatmap.pipeline.requests")
+    requests._without_secrets = lambda connection: (connection, True)  # type: ignore[attr-defined]

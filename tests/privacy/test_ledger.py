@@ -135,10 +135,10 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return append(*args)
 
     @contextmanager
-    def logged_lock(path: Path, **how: Any) -> Iterator[ledger_file.Book]:
-        with locked(path, **how) as book:
+    def logged_lock(path: Path, **how: Any) -> Iterator[ledger_file.Held]:
+        with locked(path, **how) as held:
             steps.append("lock")
-            yield book
+            yield held
         steps.append("commit")
 
     monkeypatch.setattr(ledger_module, "open_for_release", logged_open)

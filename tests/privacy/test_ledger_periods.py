@@ -85,6 +85,30 @@ def test_each_period_has_a_budget_of_its_own(days: Ledger) -> None:
 
 
 @pytest.mark.unit
+def test_releases_whose_days_overlap_add_up_on_those_days(days: Ledger) -> None:
+    """Parallel over days that differ, one after the other on those that two releases share.
+
+    The 29th of March has 23 hours in Rome, and one budget as any other day.
+    """
+
+    def named(first: int, last: int) -> tuple[str, ...]:
+        begin, end = datetime(2026, 3, first), datetime(2026, 3, last) + timedelta(days=1)
+        return Periods("t", "day", begin, end, time_zone="Europe/Rome", mass_per_period=True).names
+
+    days.release(HALF, of(*named(27, 29)))
+    days.release(HALF, of(*named(29, 31)))
+    assert [str(days.left(bound=of(f"2026-03-{day}").bound)) for day in range(27, 32)] == [
+        "epsilon 0.5", "epsilon 0.5", "epsilon 0", "epsilon 0.5", "epsilon 0.5",
+    ]  # fmt: skip
+    for first, last in ((29, 29), (28, 29), (29, 31), (27, 31)):
+        with pytest.raises(BudgetExceeded, match="0 left for 2026-03-29 in"):
+            days.release(HALF, of(*named(first, last)))
+    days.release(HALF, of(*named(27, 28)))
+    days.release(HALF, of(*named(30, 31)))
+    assert {spent.epsilon for spent in days.statement().periods.values()} == {1}
+
+
+@pytest.mark.unit
 def test_what_names_no_period_is_charged_to_all_past_and_to_come(days: Ledger) -> None:
     days.release(HALF, of("2026-01-05"))
     days.release(DiscreteLaplace(4), of())

@@ -152,3 +152,23 @@ def test_a_closed_ledger_is_read_and_pays_for_nothing(ledger: Ledger) -> None:
         ledger.close()
     Ledger(ledger.path).check(published)
     assert Ledger(ledger.path).statement().left == PureDP("4/5")
+
+
+def test_a_move_that_died_when_it_had_its_name_is_a_ledger(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between the new name and the end of the draft: the draft is no second name."""
+    new = tmp_path / "new.ledger"
+
+    def killed(draft: Path, name: Path) -> None:
+        os.link(draft, name)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_file, "name_moved", killed)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.move(new)
+    before = spent(Ledger(new))
+    Ledger(new).release(TENTH, city())
+    assert spent(Ledger(new)) == before + Fraction(1, 10)
+    assert not list(tmp_path.glob(".*.move"))

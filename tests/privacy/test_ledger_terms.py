@@ -306,8 +306,8 @@ def test_a_file_from_before_clocks_binds_one_unless_it_was_charged(
             "account": None,
             "note": "",
         }
-        with ledger_file.locked(old.path) as book:
-            ledger_file.append(book, body)
+        with ledger_file.locked(old.path) as held:
+            ledger_file.append(held.book, body)
     bound = Bound(AddRemoveUser(), 2, l1=1, unit="user-day", clock=Clock("t", "UTC"))
     data = guard([1, 2], bound, source="city")
     ledger = Ledger(old.path)

@@ -198,7 +198,7 @@ def test_what_a_later_version_wrote_is_refused_as_such(path: Path) -> None:
             Ledger(other)
         assert type(refusal.value) is LedgerError
     with ledger_file.locked(path) as held:
-        ledger_file.append(held, {"kind": "promise", "of": "more"})
+        ledger_file.append(held.book, {"kind": "promise", "of": "more"})
     with pytest.raises(LedgerError, match="later version of sfumato, this one does not know") as no:
         Ledger(path)
     assert type(no.value) is LedgerError

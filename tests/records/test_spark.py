@@ -14,11 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.heatmap.replayed_tables import Pair, hold, neighbors, shapes
+from tests.heatmap.test_reference_systems import BOXES, cells_by_hand, crowd
 from tests.records.nasty import NAMES, PLANE, cases
 from tests.records.plain import opened, plain_sums
 from tests.records.storages import Row, write_csv, write_json, write_parquet
 
 from sfumato.errors import InvalidInput
+from sfumato.heatmap import public_area
 from sfumato.privacy import UNITS
 from sfumato.records import Columns, Engine, open_table, sum_cells
 from sfumato.records.engines import spark_engine
@@ -48,6 +50,16 @@ def test_sums_are_those_of_the_plain_program(
     table = open_table(case.table, engine="spark", connection=cluster)
     found = opened(sum_cells(table, case.columns, case.area, source="test", groups=case.groups))
     assert found == plain_sums(case.rows, case.columns, case.area, case.groups)
+
+
+@pytest.mark.engine
+def test_a_dataframe_is_counted_by_its_session(cluster: str, rng: np.random.Generator) -> None:
+    """Whatever engine is asked for: its rows are nowhere else."""
+    case = cases(rng)["weights"]
+    session: Any = spark_engine(cluster)._session
+    table = open_table(session.createDataFrame(case.table), columns=case.columns)
+    found = opened(sum_cells(table, case.columns, case.area, source="test"))
+    assert found == plain_sums(case.rows, case.columns, case.area)
 
 
 @pytest.mark.engine
@@ -83,6 +95,18 @@ def test_files_are_read_alike(cluster: str, rng: np.random.Generator, tmp_path: 
         )
         assert here == there
         assert here
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("crs", BOXES)
+def test_a_row_in_metres_counts_in_the_same_cell(
+    crs: str, cluster: str, rng: np.random.Generator
+) -> None:
+    """People on the very edges of an area in EPSG:3857 or UTM, too."""
+    area, rows = public_area(BOXES[crs], crs=crs, levels=7), crowd(BOXES[crs], rng)
+    table = open_table(rows, engine="spark", connection=cluster)
+    found = opened(sum_cells(table, Columns("user", "x", "y"), area, source="t"))
+    assert found == cells_by_hand(rows, area)
 
 
 @pytest.mark.property

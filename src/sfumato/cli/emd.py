@@ -30,7 +30,8 @@ def emd(
     a: Annotated[
         Path,
         typer.Argument(
-            help="Masses: .npy, .csv, or a grey .png, where white is most.", show_default=False
+            help="Masses: .npy, .csv, a grey .png, where white is most; or a map saved as .json.",
+            show_default=False,
         ),
     ],
     b: Annotated[Path, typer.Argument(help="Masses of the same shape.", show_default=False)],
@@ -60,28 +61,58 @@ def emd(
 
     The first row of a picture is its north, the first row of numbers the south. On a line of n
     cells they are 1/n apart, on a grid the metric is l1, on a graph it is shortest paths.
+
+    Two maps saved by `sfumato heatmap` are compared as shares, on at most 64 x 64 cells, in metres;
+    maps of images in pixels. What noise alone would give is said by `sfumato heatmap compare`.
     """
     from sfumato.transport import check_space_options, compare_masses, render_emd
 
     kind: SpaceName | None = None if space is None else space.value
     check_space_options(kind, edges=edges, bounds=bounds, flow=plot is not None)
+    maps = _are_maps(a, b, space=kind, edges=edges, bounds=bounds)
     if plot is not None:
         _check_plot(plot, (a, b))
         check_writable(plot, overwrite=overwrite, lost="no distance was computed")
-    found = compare_masses(
-        a,
-        b,
-        space=kind,
-        edges=edges,
-        bounds=_corners(bounds) if bounds else None,
-        normalize=normalize,
-        flow=plot is not None,
-        watch=lambda step: say(step, quiet=quiet or json),
-    )
+
+    def watch(step: str) -> None:
+        say(step, quiet=quiet or json)
+
+    if maps:
+        from sfumato.heatmap import map_distance
+
+        found = map_distance(a, b, flow=plot is not None, watch=watch)
+    else:
+        found = compare_masses(
+            a,
+            b,
+            space=kind,
+            edges=edges,
+            bounds=_corners(bounds) if bounds else None,
+            normalize=normalize,
+            flow=plot is not None,
+            watch=watch,
+        )
     if plot is not None:
-        write_file(plot, _picture(found, (a.name, b.name), normalize), overwrite=overwrite)
+        write_file(plot, _picture(found, (a.name, b.name), normalize or maps), overwrite=overwrite)
         say(f"drawn in {plot}", quiet=quiet or json)
     show(found.to_json(), render_emd(found), json=json)
+
+
+def _are_maps(
+    a: Path, b: Path, *, space: SpaceName | None, edges: Path | None, bounds: str
+) -> bool:
+    """Whether both are saved maps, which know their own space."""
+    saved = [path.suffix.lower() == ".json" for path in (a, b)]
+    if any(saved) and not all(saved):
+        raise InvalidParameter(
+            f"a saved map is compared with another, got {a} and {b}; no distance was computed"
+        )
+    if all(saved) and (space not in (None, "grid") or edges is not None or bounds):
+        raise InvalidParameter(
+            "saved maps know where they lie: leave out --space, --edges and --bounds; no distance was "
+            "computed"
+        )
+    return all(saved)
 
 
 def _check_plot(plot: Path, inputs: tuple[Path, Path]) -> None:
@@ -111,6 +142,7 @@ def _picture(found: EmdResult, names: tuple[str, str], normalize: bool) -> bytes
     if not isinstance(found.flow, GridFlow) or found.masses is None:
         raise InvalidParameter("--plot is for a grid")
     p, q = found.masses
+    far = f"{found.value:.6g} {found.unit}".rstrip()
     field = arrows(found.flow.east, found.flow.north, p.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a letter of a file's name that no font has
@@ -119,8 +151,8 @@ def _picture(found: EmdResult, names: tuple[str, str], normalize: bool) -> bytes
             q,
             found.flow.east,
             found.flow.north,
-            caption=f"earth mover's distance {found.value:.6g} on {len(p)} x {len(p)} cells, l1; "
-            "one of the cheapest ways to move the mass",
+            caption=f"earth mover's distance {far} on {len(p)} x {len(p)} cells, l1; one of the "
+            "cheapest ways to move the mass",
             unit="share of the mass" if normalize else "mass",
             top=max(float(p.max()), float(q.max())) or 1.0,
             longest=float(field.mass.max()) or None,

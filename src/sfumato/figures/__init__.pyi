@@ -1,8 +1,9 @@
 from .audit import draw_band, draw_wealth, draw_witness
+from .difference import DifferenceLayers, draw_difference
 from .flows import Arrows, arrows, flow_field
 from .forecast import Highlight, draw_forecast
 from .graphon import blocks_picture, phase_picture
-from .heatmap import Frame, Words, draw_heatmap
+from .heatmap import Frame, Words, draw_heatmap, heatmap_figure, png_of
 from .intervals import Series, draw_intervals
 from .maps import draw_maps, draw_small_maps
 from .online import regret_picture
@@ -16,11 +17,12 @@ from .recovery.placement import draw_placement
 from .recovery.plane import draw_plane_recovery
 from .recovery.spectrum import draw_conditioning
 from .recovery.track import draw_line_track, draw_plane_track
-from .style import TOPS, palette, round_number, shades
+from .style import TOPS, glow, palette, round_number, shades
 
 __all__ = [
     "TOPS",
     "Arrows",
+    "DifferenceLayers",
     "Frame",
     "Highlight",
     "Overlay",
@@ -32,6 +34,7 @@ __all__ = [
     "blocks_picture",
     "draw_band",
     "draw_conditioning",
+    "draw_difference",
     "draw_forecast",
     "draw_graph_recovery",
     "draw_heatmap",
@@ -47,9 +50,12 @@ __all__ = [
     "draw_wealth",
     "draw_witness",
     "flow_field",
+    "glow",
     "graph_layout",
+    "heatmap_figure",
     "palette",
     "phase_picture",
+    "png_of",
     "regret_picture",
     "round_number",
     "shades",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,11 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.overlay import ROW, Overlay, draw_overlay, explain
+from sfumato.figures.legend import draw_legend, lay_over
+from sfumato.figures.overlay import ROW, Overlay, draw_outline, draw_overlay, explain
 from sfumato.figures.style import (
     ALARM,
     DPI,
-    FONT_KEY,
     FONT_NOTE,
     FONT_SMALL,
     FONT_TICK,
@@ -29,7 +30,6 @@ from sfumato.figures.style import (
     LINES,
     PAPER,
     Pixels,
-    glow,
     palette,
     round_number,
     shades,
@@ -80,7 +80,9 @@ def draw_heatmap(
     words: Words,
     top: float,
     floor: float = 0.0,
+    amount: float | None = None,
     under: Pixels | None = None,
+    outline: Sequence[FloatArray] = (),
     overlay: Overlay | None = None,
 ) -> bytes:
     """One PNG of a heatmap with legend, scale bar and caption.
@@ -91,12 +93,60 @@ def draw_heatmap(
         words: Title, subtitle, legend, caption and stamp.
         top: The value of the darkest color, above 0; values in between are drawn as `shades` says.
         floor: The value below which the map may be noise, marked at the legend; 0 for none.
+        amount: What a value of 1 is in the numbers of the legend; values are shares, said in per
+            cent, if None.
         under: An RGB image that fills the window: the heat lies over it, and every pixel of it is
             one of the picture.
+        outline: Lines [position, x and y] in map units, over the heat.
         overlay: A hatch and rings over all of it, with their words under the legend.
 
     Returns:
         The bytes of a PNG file.
+
+    Raises:
+        InvalidParameter: For a top that is not above 0.
+    """
+    figure = heatmap_figure(
+        values,
+        frame,
+        words=words,
+        top=top,
+        floor=floor,
+        amount=amount,
+        under=under,
+        outline=outline,
+        overlay=overlay,
+    )
+    return png_of(figure)
+
+
+def heatmap_figure(
+    values: FloatArray,
+    frame: Frame,
+    *,
+    words: Words,
+    top: float,
+    floor: float = 0.0,
+    amount: float | None = None,
+    under: Pixels | None = None,
+    outline: Sequence[FloatArray] = (),
+    overlay: Overlay | None = None,
+) -> Figure:
+    """The sheet of `draw_heatmap` before it is a file: its first axes are the map, in map units.
+
+    Args:
+        values: As for `draw_heatmap`, and so are all others.
+        frame: Where it lies.
+        words: What is written.
+        top: The value of the darkest color.
+        floor: The value below which the map may be noise.
+        amount: What a value of 1 is in the legend.
+        under: An image under the heat.
+        outline: Lines over it.
+        overlay: A hatch and rings over all of it.
+
+    Returns:
+        A figure of matplotlib, which a notebook shows.
 
     Raises:
         InvalidParameter: For a top that is not above 0.
@@ -112,7 +162,7 @@ def draw_heatmap(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    wide, high, dpi = _size(frame, under)
+    wide, high, dpi = sheet_size(frame, under)
     sheet = max(round(SHEET * dpi), wide + round((LEFT + RIGHT) * dpi))
     left = round(LEFT * dpi) + (sheet - round((LEFT + RIGHT) * dpi) - wide) // 2
     # Words begin where the map does, unless it is so narrow that they would have no room.
@@ -122,48 +172,56 @@ def draw_heatmap(
         row for text in words.caption.split("\n") for row in textwrap.wrap(text, letters) or [""]
     ]
     below = (TICKS if frame.degrees else 0.1) + LEGEND
-    foot = below + LINE * len(lines) + 0.12 + (0.0 if overlay is None else 2 * ROW + 0.1)
+    foot = (
+        below
+        + LINE * len(lines)
+        + 0.12
+        + (ROW * overlay.lines + 0.1 if overlay is not None and overlay.lines else 0.0)
+    )
     tall = high + round(HEAD * dpi) + round(foot * dpi)
     # A hundredth of a pixel more: the canvas is cut down to whole pixels.
     figure = Figure(figsize=((sheet + 0.01) / dpi, (tall + 0.01) / dpi), dpi=dpi, facecolor=PAPER)
     FigureCanvasAgg(figure)
     axis = figure.add_axes((left / sheet, round(foot * dpi) / tall, wide / sheet, high / tall))
     _map(axis, values, frame, shade=(top, floor), under=under, size=(wide, high))
-    _places(axis, frame)
+    draw_places(axis, frame)
+    if outline:
+        draw_outline(axis, outline, over=under is not None)
     if overlay is not None:
         draw_overlay(axis, overlay, over=under is not None)
         explain(figure, overlay, left=edge, top=foot - below + 0.1)
     if frame.meter is not None:
-        _scale_bar(axis, frame, inches=wide / dpi)
+        draw_scale_bar(axis, frame, inches=wide / dpi)
     if words.stamp:
         axis.text(
             0.5, 0.5, words.stamp, transform=axis.transAxes, ha="center", va="center", rotation=28,
             fontsize=min(10 * wide, 20 * high) / dpi, fontweight="bold", color=ALARM, alpha=0.16,
             parse_math=False, clip_on=True,
         )  # fmt: skip
-    _head(figure, words, x=edge / SHEET, letters=letters)
+    draw_head(figure, words, x=edge / SHEET, letters=letters)
     said = textwrap.shorten(words.legend, letters, placeholder=" …")
     box = (edge, foot - below + LEGEND - 0.2, 3.3, 0.13)
-    _legend(figure, said, box=box, shade=(top, floor), over=under is not None)
-    _foot(figure, lines, x=edge / SHEET)
+    draw_legend(figure, said, box=box, shade=(top, floor), amount=amount, over=under is not None)
+    draw_foot(figure, lines, x=edge / SHEET)
+    return figure
+
+
+def png_of(figure: Figure, *, dpi: float | None = None) -> bytes:
+    """A figure as PNG.
+
+    Args:
+        figure: A figure of matplotlib.
+        dpi: Pixels to the inch; as the figure was made, if None.
+
+    Returns:
+        The bytes: no date and no version in them, so that the same values give the same ones.
+    """
     out = io.BytesIO()
-    # No date and no version in the file: the same values give the same bytes.
-    figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})
+    figure.savefig(out, format="png", dpi=dpi or figure.dpi, metadata={"Software": None})
     return out.getvalue()
 
 
-def lay_over(image: Pixels, shade: FloatArray) -> Pixels:
-    """An image with heat on it: the stronger the shade, the less of the image shines through.
-
-    Both are [row, column] of one shape, row 0 at the top; where the shade is 0 the image is left as
-    it is.
-    """
-    colors = glow()[np.round(255 * shade).astype(np.int64)].astype(np.float64)
-    cover = np.minimum(1.6 * shade, 0.8)[..., None]
-    return np.asarray(np.round(image * (1 - cover) + colors * cover), dtype=np.uint8)
-
-
-def _size(frame: Frame, under: Pixels | None) -> tuple[int, int, float]:
+def sheet_size(frame: Frame, under: Pixels | None) -> tuple[int, int, float]:
     """Width and height of the map in pixels, and pixels to the inch."""
     low_x, low_y, high_x, high_y = frame.window
     ratio = (high_y - low_y) * frame.stretch / (high_x - low_x)
@@ -193,7 +251,7 @@ def _map(
         heat = shades(_resampled(values, frame, size), top=shade[0], floor=shade[1])
         axis.imshow(
             lay_over(under, heat),
-            extent=(low_x, high_x, high_y, low_y),
+            extent=(low_x, high_x, *((high_y, low_y) if frame.downward else (low_y, high_y))),
             aspect="auto",
             interpolation="nearest",
         )
@@ -229,7 +287,8 @@ def _resampled(values: FloatArray, frame: Frame, size: tuple[int, int]) -> Float
     return heat if frame.downward else heat[::-1]
 
 
-def _places(axis: Axes, frame: Frame) -> None:
+def draw_places(axis: Axes, frame: Frame) -> None:
+    """Longitudes and latitudes along the edges of a map in degrees; nothing for others."""
     if not frame.degrees:
         axis.set_xticks([])
         axis.set_yticks([])
@@ -265,7 +324,8 @@ def degrees(value: float, letters: str, *, step: float) -> str:
     return f"{abs(around):.{digits}f}°{letter}"
 
 
-def _scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
+def draw_scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
+    """A bar of a round length on the ground, in the corner of a map so many inches wide."""
     from matplotlib.patches import Rectangle
     from matplotlib.patheffects import withStroke
 
@@ -296,7 +356,8 @@ def _scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
     )  # fmt: skip
 
 
-def _head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
+def draw_head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
+    """Title and subtitle, cut to so many letters, from x on, in widths of the sheet."""
     height = figure.get_size_inches()[1]
     figure.text(
         x, 1 - 0.36 / height, textwrap.shorten(words.title, letters // 2, placeholder=" …"), va="baseline",
@@ -308,69 +369,8 @@ def _head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
     )  # fmt: skip
 
 
-def _legend(
-    figure: Figure,
-    said: str,
-    *,
-    box: tuple[float, float, float, float],
-    shade: tuple[float, float],
-    over: bool,
-) -> None:
-    """A strip of colors, made by the same `shades` as the map, its values spaced by their root."""
-    width, height = figure.get_size_inches()
-    left, bottom, wide, high = box
-    axis = figure.add_axes((left / width, (bottom - high) / height, wide / width, high / height))
-    top, floor = shade
-    steps = np.linspace(0, 1, 512)
-    strip = shades(top * steps**2, top=top, floor=floor)[None, :]
-    colors = (
-        lay_over(np.full((1, 512, 3), 200, dtype=np.uint8), strip)
-        if over
-        else palette()[np.round(255 * strip).astype(np.int64)]
-    )
-    axis.imshow(colors, extent=(0, 1, 0, 1), aspect="auto", interpolation="nearest")
-    marks = [0, 0.05, 0.25, 0.5, 1]
-    axis.set_xticks([math.sqrt(mark) for mark in marks], [percent(mark * top) for mark in marks])
-    axis.set_yticks([])
-    axis.tick_params(labelsize=FONT_TICK, colors=INK, length=2, width=0.5, pad=2)
-    for spine in axis.spines.values():
-        spine.set_linewidth(0.5)
-        spine.set_color(FRAME)
-    axis.text(
-        0,
-        1.7,
-        said,
-        transform=axis.transAxes,
-        fontsize=FONT_KEY,
-        color=INK,
-        va="bottom",
-        parse_math=False,
-    )
-    if floor > 0:
-        at = math.sqrt(min(floor / top, 1))
-        axis.plot([at], [1.25], marker="v", markersize=3.5, color=INK, clip_on=False)
-        axis.set_xlim(0, 1)
-        axis.set_ylim(0, 1)
-        axis.annotate(
-            "below the mark: may be noise" if floor < top else "all of it may be noise", (at, 1),
-            xytext=(1.06, 0.5), textcoords="axes fraction", fontsize=FONT_TICK, color=GREY, va="center",
-        )  # fmt: skip
-
-
-def percent(share: float) -> str:
-    """A share as people read it.
-
-    >>> percent(0.0125), percent(0), percent(2e-7)
-    ('1.25%', '0', '0.00002%')
-    """
-    if share == 0:
-        return "0"
-    digits = max(0, 1 - math.floor(math.log10(100 * share)))
-    text = f"{100 * share:.{digits + 1}f}"
-    return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
-
-
-def _foot(figure: Figure, lines: list[str], *, x: float) -> None:
+def draw_foot(figure: Figure, lines: list[str], *, x: float) -> None:
+    """The lines of the caption, at the bottom of the sheet."""
     height = figure.get_size_inches()[1]
     for number, line in enumerate(reversed(lines)):
         figure.text(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,8 @@ class Overlay:
     """A hatch over the cells `silent` [row, column] of an extent, row 0 at the lowest y, and rings.
 
     Rings are x and y of their middles, all with the half-axes `reach` in x and y; all in map units.
-    The `extent` is low x, low y, high x, high y. Rings at `dashed` places are dashed.
+    The `extent` is low x, low y, high x, high y. Rings at `dashed` places are dashed. What has no
+    words is not there.
     """
 
     silent: BoolArray
@@ -36,6 +38,11 @@ class Overlay:
     hatch_says: str
     rings_say: str
     dashed: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def lines(self) -> int:
+        """How many lines of words it has."""
+        return bool(self.hatch_says) + bool(self.rings_say)
 
 
 def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
@@ -68,6 +75,18 @@ def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
         )  # fmt: skip
         ring.set_path_effects([withStroke(linewidth=2.6, foreground="white", alpha=0.85), Normal()])
         axis.add_patch(ring)
+
+
+def draw_outline(axis: Axes, lines: Sequence[FloatArray], *, over: bool) -> None:
+    """Lines [position, x and y] of a map's ground; with a light edge where they lie `over` an image."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.patheffects import Normal, withStroke
+
+    halo = [withStroke(linewidth=1.8, foreground="white", alpha=0.6), Normal()] if over else []
+    drawn = LineCollection(
+        list(lines), colors=INK, linewidths=0.6, alpha=0.7, zorder=2.5, path_effects=halo
+    )
+    axis.add_collection(drawn, autolim=False)
 
 
 def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> FloatArray:
@@ -109,8 +128,13 @@ def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> 
     return np.array(pieces, dtype=np.float64).reshape(-1, 2, 2)
 
 
-def explain(figure: Figure, overlay: Overlay, *, left: float, top: float) -> None:
-    """Two lines that say what hatch and rings mean, in inches from the left and from the bottom."""
+def explain(
+    figure: Figure, overlay: Overlay, *, left: float, top: float, ring: bool = True
+) -> None:
+    """Lines that say what hatch and rings mean, if they are there, in inches from left and bottom.
+
+    Without `ring` that of rings has no sign before it.
+    """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Circle, Rectangle
     from matplotlib.transforms import Affine2D
@@ -118,18 +142,20 @@ def explain(figure: Figure, overlay: Overlay, *, left: float, top: float) -> Non
     width, height = figure.get_size_inches()
     inches = Affine2D().scale(1 / width, 1 / height) + figure.transFigure
     tall = 0.12
-    for number, said in enumerate((overlay.hatch_says, overlay.rings_say)):
+    entries = [(overlay.hatch_says, False), (overlay.rings_say, True)]
+    for number, (said, rings) in enumerate(one for one in entries if one[0]):
         y = top - ROW * (number + 0.5)
         figure.text(
             (left + SWATCH + 0.07) / width, y / height, said, fontsize=FONT_SMALL, color=INK,
             va="center_baseline", parse_math=False,
         )  # fmt: skip
-        if number:
-            ring = Circle(
-                (left + SWATCH / 2, y), tall / 2, fill=False, edgecolor=INK, linewidth=1.0
-            )
-            ring.set_transform(inches)
-            figure.add_artist(ring)
+        if rings:
+            if ring:
+                sign = Circle(
+                    (left + SWATCH / 2, y), tall / 2, fill=False, edgecolor=INK, linewidth=1.0
+                )
+                sign.set_transform(inches)
+                figure.add_artist(sign)
             continue
         box = Rectangle(
             (left, y - tall / 2), SWATCH, tall, fill=False, edgecolor=FRAME, linewidth=0.5

@@ -74,7 +74,11 @@ def palette(dark: bool = False) -> Pixels:
 
 
 def glow() -> Pixels:
-    """256 colors of heat that is laid over an image."""
+    """256 colors of heat that is laid over an image.
+
+    Returns:
+        RGB from 0 to 255, [256, 3].
+    """
     from matplotlib import colormaps
 
     return np.asarray(

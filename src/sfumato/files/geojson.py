@@ -103,6 +103,25 @@ def features_of(data: bytes, name: str, *, undone: str) -> tuple[Feature, ...]:
     return found
 
 
+def named_system(data: bytes) -> str | None:
+    """The reference system that the member "crs" of a GeoJSON text names, as files before RFC 7946 did.
+
+    Args:
+        data: The text, one that `features_of` took.
+
+    Returns:
+        The name; None if there is none, or if it is that of longitudes and latitudes.
+
+    Example:
+        >>> named_system(b'{"crs": {"type": "name", "properties": {"name": "EPSG:32632"}}}')
+        'EPSG:32632'
+
+    """
+    found = json.loads(data.decode("utf-8-sig")).get("crs")
+    name = found.get("properties", {}).get("name") if isinstance(found, dict) else None
+    return None if name is None or str(name).endswith("CRS84") else str(name)
+
+
 def read_features(path: str | Path, *, undone: str) -> tuple[Feature, ...]:
     """Read the features of a GeoJSON file.
 

@@ -153,7 +153,7 @@ def resume_blocks(
 
     return resume_runs(
         book.path,
-        [book],
+        lambda: [book],
         kinds=(KIND,),
         finish=finish,
         entry=entry,

@@ -20,6 +20,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only
 from sfumato.graphon.assignment import ROUNDING, Permuted, improve, permuted, twice_permuted
 from sfumato.graphon.model import BlockGraphon, norm
+from sfumato.transport import cheapest_plan
 
 CLOSED = 1e-9  # of the norms: an interval as narrow as this is a number
 STARTS = 8  # scattered ones, beside those that are computed from the graphons
@@ -318,16 +319,12 @@ def _descend(
 
 
 def _cheapest(cost: FloatArray, a: BlockGraphon, b: BlockGraphon) -> FloatArray:
-    """The coupling of least cost: an assignment if all shares are even, by POT otherwise [flamary21]."""
+    """The coupling of least cost: an assignment if all shares are even, else a plan of transport."""
     if _even_pair(a, b):
         plan = np.zeros_like(cost)
         plan[linear_sum_assignment(cost)] = 1 / a.k
         return plan
-    import ot
-
-    return np.asarray(
-        ot.emd(a.shares, b.shares, np.ascontiguousarray(cost), center_dual=False), dtype=np.float64
-    )
+    return np.asarray(cheapest_plan(a.shares, b.shares, cost)[0], dtype=np.float64)
 
 
 def _even_pair(a: BlockGraphon, b: BlockGraphon) -> bool:

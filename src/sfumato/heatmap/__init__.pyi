@@ -4,6 +4,7 @@ from .analysis.metrics import compare
 from .analysis.zone_shapes import read_zones
 from .areas import public_area
 from .benchmark.synthetic_city import check_ins
+from .comparison_results import CompareResult
 from .export.archive import read_heatmap
 from .export.formats import register_format
 from .export.timelapse import write_timelapse
@@ -13,6 +14,8 @@ from .methods.pyramid import PyramidMethod
 from .methods.registry import register_method
 from .methods.zoom import ZoomMethod
 from .pipeline.charging import price, release_sums
+from .pipeline.compare import compare_maps, map_distance
+from .pipeline.mistakes import check_release
 from .pipeline.one_map import release
 from .pipeline.options import HeatmapOptions
 from .pipeline.plan import plan_heatmap
@@ -36,6 +39,7 @@ from .tiles import Tiles, public_tiles
 
 __all__ = [
     "FORMAT",
+    "CompareResult",
     "DrawResult",
     "HeatmapOptions",
     "HeatmapPlan",
@@ -51,9 +55,12 @@ __all__ = [
     "ZoomMethod",
     "as_text",
     "check_ins",
+    "check_release",
     "compare",
+    "compare_maps",
     "draw_map",
     "forecast",
+    "map_distance",
     "map_hotspots",
     "map_timelapse",
     "map_totals",

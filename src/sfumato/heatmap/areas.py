@@ -67,7 +67,7 @@ def public_area(
         )
     square = cells == "square"
     if image is not None:
-        from sfumato.heatmap.export.picture import image_size
+        from sfumato.heatmap.export.ground import image_size
 
         if crs:
             raise InvalidParameter(f"an image is in pixels, not in {crs}; {UNDONE}")

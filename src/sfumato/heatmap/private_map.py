@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
@@ -18,7 +18,7 @@ from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
 from sfumato.heatmap.inference.map_error import MapError, map_error
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.inference.noise_floor import quick_density
-from sfumato.heatmap.inference.noise_mark import EmptyMaps, NoiseMark, noise_mark
+from sfumato.heatmap.inference.noise_mark import FINEST_SEEN, EmptyMaps, NoiseMark, noise_mark
 from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
 from sfumato.heatmap.inference.uncertainty import (
     COVERAGE,
@@ -33,6 +33,10 @@ from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
 from sfumato.privacy import ZCDP, ApproxDP, Guarantee, PureDP, Release, compose
 from sfumato.privacy.accounting import encode, encode_guarantee
 from sfumato.spaces import Area
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.analysis.map_total import MapTotal
+    from sfumato.heatmap.export.legend import LegendKind
 
 FORMAT = "sfumato-heatmap/1"
 
@@ -75,10 +79,14 @@ class HeatmapRelease:
 
     @property
     def name(self) -> str:
-        """What the map is called: its title, or which of several it is, or what it is."""
-        if self.title or self.group:
-            which = f"{self.counted.get('by') or ''} {self.group}".strip()
-            return ": ".join(part for part in (self.title, which) if part)
+        """What the map is called: its title, or what it is; and which of several it is."""
+        by = "" if "period" in self.counted else self.counted.get("by") or ""
+        which = f"{by} {self.group}".strip() if self.group else ""
+        return ": ".join(part for part in (self.title or self._called, which) if part)
+
+    @property
+    def _called(self) -> str:
+        """What a map is called that has no title and is not of a ledger's source."""
         return "Rehearsal of a heatmap" if self.receipt.rehearsal else "Private heatmap"
 
     @property
@@ -184,7 +192,15 @@ class HeatmapRelease:
             # Its tiles are as fine as the picture; what it knows is what it counted.
             tiles = inside(known.counted(tiles), self.area)
         weights = prior.weights(self.area)
-        noise = self.noise.following(self.area, lambda even: sharpened(even, weights))
+        # No finer than peaks are looked for.
+        seen = prior.weights(self.area, min(self.area.grid.levels, FINEST_SEEN))
+        noise = self.noise.following(
+            tiles,
+            self.area,
+            lambda one: sharpened(one, seen),
+            posterior=self.posterior,
+            nothing=self.nothing,
+        )
         return replace(
             self,
             tiles=sharpened(tiles, weights),
@@ -202,6 +218,12 @@ class HeatmapRelease:
         can say so.
         """
         return zone_totals(self, read_zones(zones, name=name), coverage=coverage)
+
+    def total(self) -> MapTotal:
+        """How many users or rows the map is of, with a 90 % interval for methods that can say so."""
+        from sfumato.heatmap.analysis.map_total import map_total
+
+        return map_total(self)
 
     def hotspots(self, k: int) -> tuple[Hotspot, ...]:
         """The k places that best stand for the map, and the share of mass that is nearest to each."""
@@ -252,12 +274,23 @@ class HeatmapRelease:
         over: str | Path | None = None,
         level: int | None = None,
         h3_resolution: int | None = None,
+        outline: str | Path | None = None,
+        legend: LegendKind = "density",
         overwrite: bool = False,
     ) -> None:
         """Save as what the suffix says: .png .tif .geojson .csv .h3.csv .h3.parquet .npz .html .json."""
         from sfumato.heatmap.export import write
 
-        write(self, path, over=over, level=level, h3_resolution=h3_resolution, overwrite=overwrite)
+        write(
+            self,
+            path,
+            over=over,
+            level=level,
+            h3_resolution=h3_resolution,
+            outline=outline,
+            legend=legend,
+            overwrite=overwrite,
+        )
 
     def to_geodataframe(self, level: int | None = None) -> Any:
         """The cells as a GeoDataFrame with geometry, share, users and level."""

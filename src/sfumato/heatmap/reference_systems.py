@@ -1,8 +1,8 @@
 """Coordinate reference systems by name: the planes in which rows and bounds may be given.
 
 Rows are never transformed: the grid of a map lies in the plane of its system, so that a row counts
-in the same cell on every engine. Only cells are, and only when a file wants longitudes and
-latitudes.
+in the same cell on every engine. Cells are, when a file wants longitudes and latitudes, and so are
+zones that come in them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from sfumato.spaces import Bounds
 INSTALL = "pip install 'sfumato[geo]'"
 DEGREES = "EPSG:4326"
 UNDONE = "nothing was read"
+# Of an edge of a zone: enough for one around the Earth on a map of a city.
+MOST_PIECES = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +65,32 @@ class ReferenceSystem:
         """The smallest box of the plane around one of degrees."""
         low_x, low_y, high_x, high_y = self._between(inverse=True).transform_bounds(*bounds)
         return low_x, low_y, high_x, high_y
+
+    def ring_from_degrees(self, ring: FloatArray, tolerance: float) -> FloatArray:
+        """A closed ring of degrees in the plane; edges that are bent there get positions in between.
+
+        An edge is straight in longitudes and latitudes (RFC 7946, 3.1.1); what is returned is no
+        further from it than `tolerance`. Infinite where the system does not reach.
+        """
+        start, end = ring[:-1], ring[1:]
+        quarters = np.array([0.0, 0.25, 0.5, 0.75, 1.0])[:, None, None]
+        found = self.places_from_degrees(start * (1 - quarters) + end * quarters)
+        if not np.isfinite(found).all():
+            return np.full_like(ring, np.inf)
+        chord = found[:1] * (1 - quarters) + found[-1:] * quarters
+        off = np.hypot(*np.moveaxis(found - chord, -1, 0)).max(axis=0)
+        # What an arc is off its chord falls with the square of the number of its pieces.
+        pieces = np.ceil(np.sqrt(off / tolerance)).clip(1, MOST_PIECES).astype(np.int64)
+        owner = np.repeat(np.arange(len(start)), pieces)
+        first = np.cumsum(pieces) - pieces
+        time = ((np.arange(owner.size) - first[owner]) / pieces[owner])[:, None]
+        places = self.places_from_degrees(start[owner] * (1 - time) + end[owner] * time)
+        return np.concatenate([places, places[:1]])
+
+    def places_from_degrees(self, positions: FloatArray) -> FloatArray:
+        """Positions [..., longitude and latitude] in the plane; infinite where it does not reach."""
+        x, y = self._between(inverse=True).transform(positions[..., 0], positions[..., 1])
+        return np.stack([x, y], axis=-1)
 
     def metre(self, bounds: Bounds) -> float:
         """How many metres on the ground a step of 1 is in the middle of bounds.

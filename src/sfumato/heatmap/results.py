@@ -5,7 +5,7 @@ The map itself, and what a saved map.json holds, is in `private_map`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -50,9 +50,10 @@ class ReleaseResult:
         written: The files that were written.
         maps: One map for each group, in order; none in a result that was read from JSON.
         made_before: Whether all of it was paid for before, so that nothing was charged now.
-        errors: How far off each map is, in the order of the groups; empty where it could not be
-            worked out, and in results of before maps said so.
-        noise: For each map, by its group, up to where it may be noise and whether it is empty.
+        known_errors: What a saved result said of how far off its maps are, by group.
+        known_noise: What it said of their noise, by group.
+        warn: Told if it cannot be worked out how far off a map is; a warning of Python, if none is
+            given.
 
     """
 
@@ -67,8 +68,28 @@ class ReleaseResult:
     written: tuple[str, ...] = ()
     maps: tuple[HeatmapRelease, ...] = field(default=(), repr=False, compare=False)
     made_before: bool = False
-    errors: tuple[MapError, ...] = ()
-    noise: dict[str, NoiseMark] = field(default_factory=dict)
+    known_errors: Mapping[str, MapError] | None = field(default=None, repr=False, compare=False)
+    known_noise: Mapping[str, NoiseMark] | None = field(default=None, repr=False, compare=False)
+    warn: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def errors(self) -> Mapping[str, MapError]:
+        """How far off each map is, by group, or of many maps some; worked out when first asked for.
+
+        Empty where it could not be, and in results of before maps said so.
+        """
+        if self.known_errors is not None:
+            return self.known_errors
+        from sfumato.heatmap.pipeline.outputs import stated_errors
+
+        return stated_errors(self.maps, warn=self.warn)
+
+    @property
+    def noise(self) -> Mapping[str, NoiseMark]:
+        """For each map, by its group, up to where it may be noise and whether it is empty."""
+        if self.known_noise is not None:
+            return self.known_noise
+        return {one.group: one.noise for one in self.maps}
 
     @property
     def by_group(self) -> dict[str, HeatmapRelease]:
@@ -77,6 +98,7 @@ class ReleaseResult:
 
     def to_json(self) -> dict[str, Any]:
         """What `sfumato heatmap release --json` prints; maps are in the files it wrote."""
+        errors = self.errors
         return {
             "statement": self.statement,
             "method": self.method,
@@ -88,7 +110,8 @@ class ReleaseResult:
             "ledger": self.ledger,
             "cost": encode(self.cost),
             "made_before": self.made_before,
-            "errors": [one.to_json() for one in self.errors],
+            "errors": [one.to_json() for one in errors.values()],
+            "errors_of": list(errors),
             "noise": {group: one.to_json() for group, one in self.noise.items()},
         }
 
@@ -107,8 +130,18 @@ class ReleaseResult:
             data["ledger"],
             tuple(data["written"]),
             made_before=bool(data.get("made_before", False)),
-            errors=tuple(MapError.from_json(one) for one in data.get("errors", ())),
-            noise={group: NoiseMark.from_json(one) for group, one in data.get("noise", {}).items()},
+            known_errors={
+                group: MapError.from_json(one)
+                # Before some of many were looked at, errors were of all groups or of none.
+                for group, one in zip(
+                    data.get("errors_of", data.get("noise", ())),
+                    data.get("errors", ()),
+                    strict=False,
+                )
+            },
+            known_noise={
+                group: NoiseMark.from_json(one) for group, one in data.get("noise", {}).items()
+            },
         )
 
     def _repr_html_(self) -> str:

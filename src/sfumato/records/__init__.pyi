@@ -4,6 +4,7 @@ from .columns import Columns, check_columns
 from .engines.protocol import RowEngine
 from .engines.registry import engine_names, register_engine
 from .fields import as_double
+from .file_names import check_source, is_file_list, named_files
 from .identity import table_identity
 from .periods import Periods
 from .quiet import quietly
@@ -20,8 +21,11 @@ __all__ = [
     "bound_of_groups",
     "bound_of_sums",
     "check_columns",
+    "check_source",
     "engine_names",
     "guard_sums",
+    "is_file_list",
+    "named_files",
     "neighbor_files",
     "open_table",
     "quietly",

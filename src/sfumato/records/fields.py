@@ -104,6 +104,15 @@ def without_underflow(column: Any) -> Any:
     return near.ifelse((column > double(0)).ifelse(least, -least), column)
 
 
+def computed_once(rows: Any) -> Any:
+    """The same rows, whose columns an engine computes once a row and not once a use.
+
+    SQLite and PostgreSQL write the columns of a query within a query out wherever they are used,
+    unless it has a limit; no table has 2**62 rows.
+    """
+    return rows.limit(2**62) if rows.get_backend().name in ("sqlite", "postgres") else rows
+
+
 def finite(column: Any) -> Any:
     """Whether a double is neither NaN nor infinite: x - x is 0 for the others alone, on every engine.
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from sfumato.privacy.ledger import Table
 from sfumato.records.columns import Columns
+from sfumato.records.file_names import is_file_list
 
 
 def table_identity(source: Any, columns: Columns, *, connection: str | None = None) -> Table | None:
     """The name of a file or of a table in a database, and the column of users; None for one in memory.
 
     Folders, hosts and passwords are not in it. Digits, and the signs of patterns, count as `#`: the
-    days and parts of one table differ in them.
+    days and parts of one table differ in them. A list of files has all their names.
 
     Args:
         source: What `open_table` takes.
@@ -31,6 +32,10 @@ def table_identity(source: Any, columns: Columns, *, connection: str | None = No
         town.duckdb::trips_# by 'cab'
 
     """
+    if is_file_list(source):
+        told = (table_identity(one, columns, connection=connection) for one in source)
+        names = sorted({one.name for one in told if one is not None})
+        return Table(" ".join(names), columns.user or "")
     if not isinstance(source, str | PurePath):
         return None
     file, _, table = str(source).partition("::")
@@ -38,9 +43,11 @@ def table_identity(source: Any, columns: Columns, *, connection: str | None = No
         file = file.partition("?")[0]
     name = PurePath(file.rstrip("/")).name or file
     if connection is not None and "://" in connection:
-        where = connection.partition("?")[0].partition("://")
-        database = where[2].rpartition("/")[2] if "/" in where[2] else ""
-        name = f"{where[0]}:{database}::{name}"
+        scheme, _, where = connection.partition("://")
+        database = re.split("[?#;]", where)[0].rpartition("/")
+        # With an @ behind the last slash it is no name: a password had a slash in it.
+        known = database[2] if database[1] and "@" not in database[2] else ""
+        name = f"{scheme}:{known}::{name}"
     elif table:
         name = f"{name}::{table}"
     varying = re.sub(r"[0-9*?]+", "#", name)

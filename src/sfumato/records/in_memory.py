@@ -17,17 +17,24 @@ from sfumato.records.text_rows import plain_number, texts
 
 
 def arrow_table(source: Any, columns: Columns | None) -> pa.Table:
-    """A table in memory as Arrow; columns of Python objects become text, whatever they hold.
+    """A table in memory, or one that Arrow or DuckDB reads into it, as Arrow.
 
-    Columns that are not asked for are not looked at.
+    Columns of Python objects become text, whatever they hold. Columns that are not asked for are
+    not looked at.
     """
-    module = type(source).__module__.partition(".")[0]
-    if module not in ("pyarrow", "pandas", "polars"):
+    module = type(source).__module__.partition(".")[0].removeprefix("_")
+    if module not in ("pyarrow", "pandas", "polars", "duckdb", "geopandas"):
         raise InvalidInput(
-            "rows must come from a path, an Arrow, pandas, Polars or Ibis table, got "
-            f"{type(source).__name__}; nothing was read"
+            "rows must come from a path, a list of paths, an Arrow, pandas, Polars, DuckDB, Spark or Ibis "
+            f"table or a GeoDataFrame, got {type(source).__name__}; nothing was read"
         )
-    if columns is not None and hasattr(source, "columns") and module == "pandas":
+    if module == "geopandas":
+        geographic, module = source, "pandas"
+        source = quietly(
+            lambda: _with_points(geographic, columns),
+            "the GeoDataFrame has no active geometry; nothing was read",
+        )
+    if columns is not None and hasattr(source, "columns") and module in ("pandas", "duckdb"):
         # Below it has no other columns than those asked for.
         check_columns(source.columns, columns)
 
@@ -44,8 +51,13 @@ def arrow_table(source: Any, columns: Columns | None) -> pa.Table:
                 name: _as_text(source[name]) for name in asked if _holds_objects(source[name].dtype)
             }
             table = pa.Table.from_pandas(source[list(asked)].assign(**said), preserve_index=False)
+        elif module == "duckdb":
+            from duckdb import ColumnExpression
+
+            names = dict.fromkeys(source.columns if columns is None else columns.names)
+            table = source.select(*map(ColumnExpression, names)).to_arrow_table()
         else:
-            table = source if isinstance(source, pa.Table) else pa.table(source)
+            table = _arrow(source, columns)
         plain = [
             column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
             for column in table.columns
@@ -56,6 +68,37 @@ def arrow_table(source: Any, columns: Columns | None) -> pa.Table:
         return whole
 
     return quietly(convert, f"the {module} table could not be read as Arrow; nothing was read")
+
+
+def _arrow(source: Any, columns: Columns | None) -> pa.Table:
+    """What Arrow holds, or reads of its datasets: of these only the columns asked for."""
+    if isinstance(source, pa.Table):
+        return source
+    if hasattr(source, "to_table"):  # a dataset, or a scanner of one
+        there = getattr(source, "schema", None)
+        if columns is None or there is None or not hasattr(source, "scanner"):
+            return source.to_table()
+        check_columns(there.names, columns)
+        return source.to_table(columns=list(dict.fromkeys(columns.names)))
+    return source.read_all() if hasattr(source, "read_all") else pa.table(source)
+
+
+def _with_points(frame: Any, columns: Columns | None) -> Any:
+    """A GeoDataFrame as a plain one, in which the points of its geometry are x and y unless it has these.
+
+    What is no point is nowhere, so that no row decides whether the table can be read.
+    """
+    import pandas as pd
+    import shapely
+
+    plain = pd.DataFrame(frame.drop(columns=frame.geometry.name))
+    places = np.array(frame.geometry.array, dtype=object)
+    places[shapely.is_empty(places)] = None  # GEOS has an error for these
+    x, y = ("x", "y") if columns is None else (columns.x, columns.y)
+    for name, found in ((x, shapely.get_x(places)), (y, shapely.get_y(places))):
+        if name not in plain.columns:
+            plain[name] = found
+    return plain
 
 
 def _holds_objects(kind: Any) -> bool:

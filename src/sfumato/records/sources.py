@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import glob
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal, assert_never
 
 import ibis
@@ -15,9 +16,17 @@ import pyarrow.parquet as pq
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.records import text_files
 from sfumato.records.columns import Columns
-from sfumato.records.engines.databases import connected, declared, table_in, table_of_file
+from sfumato.records.engines.databases import (
+    connected,
+    declared,
+    refuse_database,
+    table_in,
+    table_of_file,
+)
 from sfumato.records.engines.protocol import Files
 from sfumato.records.engines.registry import engine_named
+from sfumato.records.engines.spark import spark_table
+from sfumato.records.file_names import check_source, is_file_list
 from sfumato.records.in_memory import arrow_table
 from sfumato.records.quiet import quietly
 from sfumato.records.text_rows import TextRows
@@ -53,9 +62,11 @@ def open_table(
     for one.
 
     Args:
-        source: A path or pattern (CSV, TSV, JSON, Parquet, by suffix; .gz for text), a folder of
-            Parquet, `file.duckdb::table`, an Arrow, pandas or Polars table, or an Ibis table, which
-            is taken as it is.
+        source: A path or pattern (CSV, TSV, JSON, Parquet, by suffix; .gz for text) or a list of
+            them, a folder of Parquet, `file.duckdb::table`, an Arrow, pandas or Polars table, an
+            Arrow dataset, a relation of DuckDB, a GeoDataFrame, whose points are x and y; or a table
+            of Ibis or a DataFrame of Spark, which are counted where they are. Nothing is fetched
+            from a URL.
         engine: Who counts the rows: one of `engine_names()`.
         connection: The URL of a database that holds a table named `source`, or the master of a
             Spark cluster.
@@ -79,6 +90,8 @@ def open_table(
         )
     if isinstance(source, ibis.expr.types.Table):
         return declared(source)
+    if type(source).__module__.startswith("pyspark."):
+        return spark_table(source)
     if isinstance(source, Path):
         source = str(source)
     in_database = not counter.runs_elsewhere and not (connection or "").startswith(MASTERS)
@@ -86,11 +99,11 @@ def open_table(
         return table_in(connected(connection), source, connection.partition("://")[0])
     if isinstance(source, str) and "::" in source:
         return table_of_file(source)
-    if isinstance(source, str):
-        files = _files(source, delimiter, columns)
+    if isinstance(source, str) or is_file_list(source):
+        files = _files([source] if isinstance(source, str) else source, delimiter, columns)
         return quietly(
             lambda: counter.read_files(files, connection=connection),
-            f"{source} could not be opened by {engine}; nothing was read",
+            f"{files.source} could not be opened by {engine}; nothing was read",
         )
     rows = arrow_table(source, columns)
     return quietly(
@@ -99,28 +112,21 @@ def open_table(
     )
 
 
-def _files(source: str, delimiter: str, columns: Columns | None) -> Files:
-    """The files a path or pattern names, and what is public of them."""
-    path = Path(source)
-    if path.is_dir():
-        paths = tuple(sorted(path.rglob("*.parquet")))
-        kind: Format | None = "Parquet"
-    else:
-        paths = (
-            (path,)
-            if path.is_file()
-            else tuple(Path(one) for one in sorted(glob.glob(source, recursive=True)))
-        )
-        suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-        kind = SUFFIXES.get(suffixes[-1]) if suffixes else None
-    if kind is None:
-        raise InvalidInput(
-            f"a file must end in one of {', '.join(SUFFIXES)} (text also in .gz), got {source}; "
-            "nothing was read"
-        )
-    if not paths:
-        raise InvalidInput(f"there is no file {source}; nothing was read")
+def _files(sources: Sequence[str | PurePath], delimiter: str, columns: Columns | None) -> Files:
+    """The files that paths and patterns name, and what is public of them."""
+    found = [one for source in sources for one in _matching(str(source))]
+    source = str(sources[0]) if len(sources) == 1 else f"{sources[0]} and {len(sources) - 1} more"
+    paths = tuple(path for path, _ in found)
+    kind = found[0][1]
+    for other, its in found:
+        if its != kind:
+            raise InvalidInput(
+                f"files of one table are of one format, {paths[0]} is {kind} and {other} {its}; "
+                "nothing was read"
+            )
     names = tuple(str(path.absolute()) for path in paths)
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"every file is named once, {source} name one twice; nothing was read")
     match kind:
         case "Parquet":
             _check_types(source, paths, columns)
@@ -129,13 +135,10 @@ def _files(source: str, delimiter: str, columns: Columns | None) -> Files:
             keys = _json_names(paths, columns)
             return Files(source, names, TextRows("JSON", names, keys, keys, _numbers_in(columns)))
         case "CSV":
-            mark = "\t" if delimiter == "," and suffixes[-1] == ".tsv" else delimiter
+            mark = "\t" if delimiter == "," and ".tsv" in _suffixes(paths[0]) else delimiter
             header = text_files.header(paths[0], mark)
             for other in paths[1:]:
-                if text_files.header(other, mark) != header:
-                    raise InvalidInput(
-                        f"{other} must have the same header as {paths[0]}; nothing was read"
-                    )
+                _check_same_header(other, text_files.header(other, mark), paths[0], header)
             _check_header(source, header, columns, otherwise="is it the delimiter?")
             wanted = header if columns is None else tuple(dict.fromkeys(columns.names))
             return Files(
@@ -143,6 +146,37 @@ def _files(source: str, delimiter: str, columns: Columns | None) -> Files:
             )
         case _:
             assert_never(kind)
+
+
+def _matching(source: str) -> list[tuple[Path, Format]]:
+    """The files of one path, folder or pattern, and their format."""
+    check_source(source)
+    path = Path(source)
+    if path.is_dir():
+        inside = sorted(path.rglob("*.parquet"))
+        if not inside:
+            raise InvalidInput(
+                f"a folder must hold files that end in .parquet, {source} holds none (name others by a "
+                f"pattern, e.g. {path / '*.csv'}); nothing was read"
+            )
+        return [(one, "Parquet") for one in inside]
+    if path.is_file():
+        refuse_database(path)
+        paths = [path]
+    else:
+        paths = [Path(one) for one in sorted(glob.glob(source, recursive=True))]
+    suffixes = _suffixes(path)
+    kind = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if kind is None:
+        raise InvalidInput(
+            f"a file must end in one of {', '.join(SUFFIXES)} (text also in .gz), got {source}; "
+            "nothing was read"
+        )
+    return [(one, kind) for one in paths]
+
+
+def _suffixes(path: Path) -> list[str]:
+    return [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
 
 
 def _check_types(source: str, paths: tuple[Path, ...], columns: Columns | None) -> None:
@@ -159,16 +193,52 @@ def _check_types(source: str, paths: tuple[Path, ...], columns: Columns | None) 
     first = quietly(
         lambda: types(paths[0]), f"{source} could not be read as Parquet; nothing was read"
     )
-    for other in paths[1:]:
-        if (
-            quietly(
-                partial(types, other), f"{other} could not be read as Parquet; nothing was read"
-            )
-            != first
-        ):
+    for name in sorted((wanted or set()) - first.keys()):
+        if any(part.startswith(f"{name}=") for part in paths[0].parts):
             raise InvalidInput(
-                f"{other} must have the same columns as {paths[0]}, of the same types; nothing was read"
+                f"columns are those inside the files, {name!r} is in the names of their folders only: write "
+                "it into the files, or give an Arrow dataset, which has it; nothing was read"
             )
+    for other in paths[1:]:
+        found = quietly(
+            partial(types, other), f"{other} could not be read as Parquet; nothing was read"
+        )
+        if found != first:
+            raise InvalidInput(
+                f"{other} must have the same columns as {paths[0]}, of the same types: "
+                f"{_difference(first, found)}; nothing was read"
+            )
+
+
+def _difference(first: dict[str, pa.DataType], other: dict[str, pa.DataType]) -> str:
+    """The first column in which two schemas differ, in words."""
+    name = next(
+        one
+        for one in (*first, *other)
+        if one not in first or one not in other or first[one] != other[one]
+    )
+    if name not in other:
+        return f"it has no {name!r}"
+    if name not in first:
+        return f"{name!r} is new in it"
+    return f"{name!r} is {other[name]} in it and {first[name]} there"
+
+
+def _check_same_header(
+    other: Path, found: tuple[str, ...], first: Path, header: tuple[str, ...]
+) -> None:
+    """Refuse a CSV with another header; it may be a row, so what it has itself is not shown."""
+    if found == header:
+        return
+    missing = next((name for name in header if name not in found), None)
+    what = (
+        f"it has no {missing!r}"
+        if missing is not None
+        else "it has more columns"
+        if len(found) > len(header)
+        else "the order is another"
+    )
+    raise InvalidInput(f"{other} must have the same header as {first}: {what}; nothing was read")
 
 
 def _numbers_in(columns: Columns | None) -> frozenset[str]:

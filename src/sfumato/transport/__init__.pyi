@@ -2,7 +2,7 @@ from .bounds import normalized_error, tree_bound
 from .distance import emd, emd_norm, solve_on
 from .mass_files import Masses
 from .pipeline import SpaceName, check_space_options, compare_masses
-from .points import emd_apart, emd_euclidean
+from .points import cheapest_plan, emd_apart, emd_euclidean
 from .render import render_emd
 from .results import EmdResult, GridFlow, Plan, Transport
 
@@ -13,6 +13,7 @@ __all__ = [
     "Plan",
     "SpaceName",
     "Transport",
+    "cheapest_plan",
     "check_space_options",
     "compare_masses",
     "emd",

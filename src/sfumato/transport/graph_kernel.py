@@ -2,6 +2,8 @@
 
 The same scheme as on the grid, with Dijkstra in place of buckets: `potential` falls by at most the
 length of an edge along it, and by exactly that where it carries flow.
+
+A first map waits for the compiler: arrays are made by NumPy outside, and filled in loops.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato._compiled import inner, njit
+from sfumato._types import IntArray
 
 FAR = 2**62
 BUSY = (
@@ -52,31 +55,61 @@ def _sink(keys, nodes, count):
     nodes[at] = node
 
 
-@njit
-def solve(first, heads, edge, sign, length, z):
+def solve(
+    first: IntArray,
+    heads: IntArray,
+    edge: IntArray,
+    sign: IntArray,
+    length: IntArray,
+    z: IntArray,
+) -> tuple[IntArray, IntArray]:
     """Potentials and signed edge flows of an optimal transport of integer excess z to want.
 
     The graph is in rows: the arcs of node i are first[i] .. first[i+1], arc t leads to heads[t]
     along edge[t], in its direction if sign[t] is 1 and against it if -1. Every component must be
     balanced.
     """
-    n = z.size
-    potential = np.zeros(n, np.int64)
-    flow = np.zeros(length.size, np.int64)
-    excess = z.copy()
-    reach = np.full(n, FAR, np.int64)
-    hops = np.full(n, n + 1, np.int64)
-    place = np.full(n, -1, np.int64)
-    order = np.empty(n, np.int64)
-    keys = np.empty(heads.size + n + 1, np.int64)
-    nodes = np.empty(heads.size + n + 1, np.int64)
-    queue = np.empty(n + 1, np.int64)
-    waiting = np.zeros(n, np.bool_)
-    n_excess = 0
-    for i in range(n):
-        if excess[i] > 0:
-            n_excess += 1
-    while n_excess > 0:
+    n, entries = z.size, heads.size + z.size + 1
+    potential, flow = np.zeros(n, np.int64), np.zeros(length.size, np.int64)
+    heap, of_nodes = np.empty((2, entries), np.int64), np.empty((4, n), np.int64)
+    _solve(
+        first, heads, edge, sign, length, z.copy(), potential, flow,
+        *of_nodes, *heap, np.empty(n + 1, np.int64), np.zeros(n, np.bool_),
+    )  # fmt: skip
+    return potential, flow
+
+
+@njit(error_model="numpy")
+def _solve(
+    first,
+    heads,
+    edge,
+    sign,
+    length,
+    excess,
+    potential,
+    flow,
+    reach,
+    hops,
+    place,
+    order,
+    keys,
+    nodes,
+    queue,
+    waiting,
+):
+    """Fill `potential` and `flow`, which are 0, and leave no excess; the rest is room to work in."""
+    n = excess.size
+    while True:
+        n_excess = 0
+        for i in range(n):
+            if excess[i] > 0:
+                n_excess += 1
+            place[i] = -1
+            hops[i] = n + 1
+            reach[i] = FAR
+        if n_excess == 0:
+            break
         # (a) Distances from the nodes in want under reduced costs, until half of the nodes with
         # excess are settled: a few far ones would make every search a full one. Most steps cost
         # nothing: they pass by the heap, first come first served, which also keeps hops few.
@@ -143,7 +176,8 @@ def solve(first, heads, edge, sign, length, z):
                     continue
                 back = -sign[t] * flow[edge[t]]
                 if back > 0:
-                    back = min(e, back)
+                    if back > e:
+                        back = e
                     flow[edge[t]] += sign[t] * back
                     excess[j] += back
                     e -= back
@@ -206,8 +240,8 @@ def solve(first, heads, edge, sign, length, z):
                 j = heads[way]
                 part = excess[i]
                 back = -sign[way] * flow[edge[way]]
-                if back > 0:
-                    part = min(part, back)
+                if 0 < back < part:
+                    part = back
                 flow[edge[way]] += sign[way] * part
                 excess[i] -= part
                 excess[j] += part
@@ -219,12 +253,3 @@ def solve(first, heads, edge, sign, length, z):
         for _ in range(n_waiting):
             waiting[queue[head]] = False
             head = head + 1 if head < n else 0
-
-        n_excess = 0
-        for i in range(n):
-            if excess[i] > 0:
-                n_excess += 1
-        place[:] = -1
-        hops[:] = n + 1
-        reach[:] = FAR
-    return potential, flow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -83,13 +85,23 @@ def _scaled(
     )
 
 
-def _oblong(z: Difference, grid: Grid, *, flow: bool) -> Transport:
-    side = grid.side
+# Many small maps of one area are compared one after another: with each of a posterior's draws.
+SMALL = 64
+
+
+@lru_cache(maxsize=4)
+def _sides_of_cells(side: int, width: float, height: float) -> Graph:
     cells = np.arange(side * side).reshape(side, side)
     across = np.column_stack([cells[:, :-1].ravel(), cells[:, 1:].ravel()])
     upward = np.column_stack([cells[:-1].ravel(), cells[1:].ravel()])
-    lengths = np.repeat([grid.cell_width, grid.cell_height], [len(across), len(upward)])
-    graph = Graph(np.concatenate([across, upward]), lengths, nodes=side * side)
+    lengths = np.repeat([width, height], [len(across), len(upward)])
+    return Graph(np.concatenate([across, upward]), lengths, nodes=side * side)
+
+
+def _oblong(z: Difference, grid: Grid, *, flow: bool) -> Transport:
+    side = grid.side
+    make = _sides_of_cells if side <= SMALL else _sides_of_cells.__wrapped__
+    graph = make(side, grid.cell_width, grid.cell_height)
     flat = Difference(z.excess.ravel(), z.whole.ravel(), z.slip)
     found = emd_graph(flat, graph, flow=flow, diameter=grid.diameter)
     if not flow or not isinstance(found.flow, np.ndarray):

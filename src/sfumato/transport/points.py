@@ -1,19 +1,21 @@
-"""Earth mover's distance between masses at points, all pairs of them: POT's network simplex, checked."""
+"""Earth mover's distance between masses at points, all pairs of them: a solver of others, checked."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray
-from sfumato.errors import InvalidInput, SolverFailed
+from sfumato.errors import InvalidInput, MissingPackage, SolverFailed
 from sfumato.spaces import Norm
 from sfumato.transport.masses import checked, difference
 from sfumato.transport.results import Plan, Transport
 
 LARGEST = 25_000_000  # pairs of points with excess and want: 200 MB of distances
+LARGEST_WITHOUT_POT = 40_000  # about a second of linear programming
 
 
 def emd_euclidean(
@@ -26,8 +28,9 @@ def emd_euclidean(
 ) -> Transport:
     """The distance between two masses on the same points, straight-line distance as the ground metric.
 
-    Only points where p and q differ matter. POT solves it [flamary21]; its plan and its potentials
-    are checked here, and what they miss by is in the bounds.
+    Only points where p and q differ matter. POT solves it [flamary21], or without it scipy, if
+    there are few; the plan and its potentials are checked here, and what they miss by is in the
+    bounds.
 
     Args:
         p: Masses, one for each point; finite and not negative.
@@ -41,6 +44,7 @@ def emd_euclidean(
 
     Raises:
         InvalidInput: The masses or points do not fit, or there are too many pairs.
+        MissingPackage: There are many pairs, and POT is not installed.
         SolverFailed: The solution did not pass its check.
 
     """
@@ -169,13 +173,10 @@ def _solved(
     slip: float,
 ) -> tuple[float, float, float, FloatArray]:
     """Value, bounds and plan between masses a and b, all positive or 0, of about the same total."""
-    import ot
-
     total = min(float(a.sum()), float(b.sum()))
-    plan, log = ot.emd(a / a.sum(), b / b.sum(), distances, numItermax=10_000_000, log=True)
+    plan, u, v = cheapest_plan(a / a.sum(), b / b.sum(), distances)
     plan = plan * total
     value = float((plan * distances).sum())
-    u, v = log["u"], log["v"]
     # A pair of potentials that promises more than its distance is lowered by as much as the worst
     # one does.
     u = u - max(0.0, float((u[:, None] + v[None, :] - distances).max()))
@@ -186,6 +187,62 @@ def _solved(
     lower, upper = max(0.0, min(value, proved) - slack), value + slack
     if not upper - lower <= 1e-9 * mass * diameter:
         raise SolverFailed(
-            f"POT's plan costs {value:g}, its potentials prove {proved:g}; no distance was computed"
+            f"the plan costs {value:g}, its potentials prove {proved:g}; no distance was computed"
         )
     return value, lower, upper, plan
+
+
+def cheapest_plan(
+    a: FloatArray, b: FloatArray, costs: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A plan of least cost between two masses of total 1, and its potentials; nothing here is proved.
+
+    POT's network simplex [flamary21]. Where POT is not installed, scipy's linear programming, which
+    is slower and takes few pairs.
+
+    Args:
+        a: Masses, of total 1.
+        b: Masses, of total 1.
+        costs: What it costs to move 1 from each of a to each of b.
+
+    Returns:
+        How much moves from each of a to each of b, and the potentials of both.
+
+    Raises:
+        MissingPackage: There are more than 40,000 pairs, and POT is not installed.
+        SolverFailed: The linear program has no solution.
+
+    """
+    try:
+        import ot
+    except ImportError:
+        return _programmed(a, b, costs)
+    plan, log = ot.emd(a, b, np.ascontiguousarray(costs), numItermax=10_000_000, log=True)
+    return plan, log["u"], log["v"]
+
+
+def _programmed(
+    a: FloatArray, b: FloatArray, costs: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The plan as the linear program that it is, by the dual simplex of HiGHS."""
+    from scipy.optimize import linprog
+    from scipy.sparse import eye_array, kron, vstack
+
+    if costs.size > LARGEST_WITHOUT_POT:
+        raise MissingPackage("pip install 'sfumato[emd]'")
+    sent = kron(eye_array(a.size), np.ones((1, b.size)))
+    taken = kron(np.ones((1, a.size)), eye_array(b.size))
+    # Totals that differ in the last digit have no plan.
+    met = np.concatenate([a, b * (a.sum() / b.sum())])
+    rows: Any = vstack([sent, taken]).tocsr()  # taken sparse, whatever the stubs say
+    found = linprog(
+        costs.ravel(),
+        A_eq=rows,
+        b_eq=met,
+        method="highs-ds",
+        options={"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-10},
+    )
+    if found.x is None:
+        raise SolverFailed("the linear program of a plan has no solution; no distance was computed")
+    prices = np.asarray(found.eqlin.marginals, dtype=np.float64)
+    return np.reshape(found.x, costs.shape), prices[: a.size], prices[a.size :]

@@ -15,4 +15,5 @@ def render_emd(result: EmdResult) -> str:
         The sentence that `sfumato emd` prints.
 
     """
-    return f"{result.value} (at least {result.lower}, at most {result.upper})"
+    unit = f" {result.unit}" if result.unit else ""
+    return f"{result.value}{unit} (at least {result.lower}, at most {result.upper})"

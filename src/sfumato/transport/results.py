@@ -52,6 +52,7 @@ class EmdResult:
         upper: A proven upper bound of it.
         space: "line", "grid" or "graph".
         mass: The mass of either; 1 if both were scaled to it.
+        unit: What distances are in, where that is known: "m" or "px".
         masses: The two masses that were compared, scaled if asked; not saved.
         flow: Where mass moves, if asked for; not saved.
     """
@@ -61,6 +62,7 @@ class EmdResult:
     upper: float
     space: str
     mass: float
+    unit: str = ""
     masses: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False, compare=False)
     flow: FloatArray | GridFlow | Plan | None = field(default=None, repr=False, compare=False)
 
@@ -72,6 +74,7 @@ class EmdResult:
             "upper": self.upper,
             "space": self.space,
             "mass": self.mass,
+            "unit": self.unit,
         }
 
     @staticmethod
@@ -87,7 +90,9 @@ class EmdResult:
             value, lower, upper, mass = numbers
             if not lower <= value <= upper:
                 raise ValueError("its value is not between its bounds")
-            return EmdResult(value, lower, upper, str(data["space"]), mass)
+            return EmdResult(
+                value, lower, upper, str(data["space"]), mass, str(data.get("unit", ""))
+            )
         except KeyError as problem:
             raise InvalidInput(f"not a whole distance: it has no {problem}") from None
         except (TypeError, ValueError) as problem:

@@ -282,7 +282,7 @@ def test_a_browser_reads_the_map_out(tmp_path: Path) -> None:
     assert found is not None
     before, here, zoomed, after = json.loads(found[1].replace("&quot;", '"'))
     assert here.startswith("40.7")
-    assert "75% of all users in this cell of 2180 m × 2430 m" in here
+    assert "about 750 users (75%) in this cell of 2180 m × 2430 m" in here
     assert "75%" in zoomed
     assert before != after
     assert before.endswith("km")

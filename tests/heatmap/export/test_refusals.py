@@ -13,7 +13,7 @@ from tests.broken_disk import fill
 from tests.heatmap.export.maps import CITY, HOSTILE, PACIFIC, SCENE, heatmap, town
 
 from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter, MissingPackage
-from sfumato.heatmap.export import SUFFIXES, check_outputs, read_heatmap, write
+from sfumato.heatmap.export import SUFFIXES, WriteOptions, check_outputs, read_heatmap, write
 from sfumato.spaces import area_of_image
 
 pytestmark = pytest.mark.unit
@@ -94,10 +94,11 @@ def test_outputs_are_checked_beforehand(tmp_path: Path) -> None:
             check_outputs([tmp_path / path for path in paths], CITY)
     with pytest.raises(InvalidParameter, match="the map is in pixels"):
         check_outputs([tmp_path / "a.geojson"], area_of_image(8, 6, 2))
-    with pytest.raises(InvalidParameter, match="this one is in degrees"):
-        check_outputs([tmp_path / "a.png"], CITY, over=tmp_path / "old.csv")
+    over = WriteOptions(over=tmp_path / "old.csv")
+    with pytest.raises(InvalidInput, match="as a georeferenced image"):
+        check_outputs([tmp_path / "a.png"], CITY, options=over)
     with pytest.raises(InvalidInput, match="as an image"):
-        check_outputs([tmp_path / "a.png"], area_of_image(8, 6, 2), over=tmp_path / "old.csv")
+        check_outputs([tmp_path / "a.png"], area_of_image(8, 6, 2), options=over)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old.csv"]
 
 

@@ -16,11 +16,12 @@ import pytest
 from PIL import Image
 from tests.heatmap.export.maps import CITY, HOSTILE, SCENE, heatmap, tile_at
 from tests.heatmap.export.test_page import browse, embedded, read
-from tests.heatmap.posteriors import Broken
+from tests.heatmap.posteriors import Broken, around
 
 from sfumato.errors import ExistsAlready, InvalidParameter
 from sfumato.heatmap import HeatmapRelease, write_timelapse
 from sfumato.heatmap.export.timelapse import timelapse_html
+from sfumato.heatmap.render.error import errors_line
 from sfumato.spaces import Area
 
 pytestmark = pytest.mark.unit
@@ -137,7 +138,21 @@ def test_a_film_of_nobody_can_be_made_and_a_rehearsal_says_what_it_is() -> None:
 def test_a_broken_posterior_breaks_no_film() -> None:
     """Where draws fail, the marks are those of the width of the noise."""
     unsure = [replace(one, posterior=Broken()) for one in two()]
-    assert embedded(timelapse_html(unsure))["floors"] == embedded(timelapse_html(two()))["floors"]
+    film = timelapse_html(unsure)
+    assert embedded(film)["floors"] == embedded(timelapse_html(two()))["floors"]
+    assert b"could not be worked out" in film
+
+
+def test_a_film_says_how_far_off_its_maps_are(rng: np.random.Generator) -> None:
+    known = [
+        replace(one, posterior=around(one.image(), rng)) if one.tiles.total else one
+        for one in two()
+    ]
+    said = errors_line([one.error() for one in known])
+    assert said.startswith("on average mass is ")
+    assert said in " ".join("".join(read(timelapse_html(known)).inside[""]).split())
+    silent = "".join(read(timelapse_html(two())).inside[""])
+    assert "its method does not say" in silent
 
 
 def test_maps_of_several_releases_are_no_film(tmp_path: Path) -> None:

@@ -20,9 +20,12 @@ from sfumato.cli.heatmap.options import (
     EngineOption,
     From,
     Image,
+    LegendOption,
     Levels,
     MethodOption,
     MethodSettings,
+    Numbers,
+    OutlineFile,
     Over,
     Overwrite,
     PerPeriod,
@@ -108,6 +111,18 @@ class MethodOptions(OptionGroup):
         """The method of --method, with the flags that are its own and each --method-option."""
         from sfumato.heatmap.methods import method_named
 
+        flags = {name: flag for name, flag in self.keywords().items() if flag is not None}
+        flags = {name: flag for name, flag in flags.items() if not name.startswith("method")}
+        return method_named(self.method, flags=flags, options=self._options())
+
+    def check(self) -> None:
+        """Refuse a name that no method has, and options that are none, before a method is loaded."""
+        from sfumato.heatmap.methods import check_method_name
+
+        check_method_name(self.method)
+        self._options()
+
+    def _options(self) -> dict[str, str]:
         options = {}
         for one in self.method_option or ():
             key, equals, value = one.partition("=")
@@ -116,9 +131,7 @@ class MethodOptions(OptionGroup):
                     f"--method-option is name=value, got {one!r}; nothing was charged"
                 )
             options[key.strip().replace("-", "_")] = value.strip()
-        flags = {name: flag for name, flag in self.keywords().items() if flag is not None}
-        flags = {name: flag for name, flag in flags.items() if not name.startswith("method")}
-        return method_named(self.method, flags=flags, options=options)
+        return options
 
 
 @dataclass(frozen=True)
@@ -170,6 +183,8 @@ class FileOptions(OptionGroup):
     """How files are written."""
 
     over: Over = None
+    outline: OutlineFile = None
+    legend: LegendOption = Numbers.density
     h3_resolution: H3 = None
     overwrite: Overwrite = False
 

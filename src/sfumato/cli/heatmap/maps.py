@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.cli import demo
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
+from sfumato.cli.heatmap import compare as heatmap_compare
 from sfumato.cli.heatmap import plan as heatmap_plan
 from sfumato.cli.heatmap import resume as heatmap_resume
 from sfumato.cli.heatmap.grouped_options import (
@@ -20,12 +21,12 @@ from sfumato.cli.heatmap.grouped_options import (
     RowOptions,
 )
 from sfumato.cli.heatmap.options import (
-    H3,
     BoundsShare,
     Epsilon,
     Input,
     Out,
     Outer,
+    OutlineFile,
     Over,
     Overwrite,
     PriorFile,
@@ -35,15 +36,17 @@ from sfumato.cli.heatmap.options import (
     aloud,
     watching,
 )
+from sfumato.cli.missing import ToldTogether, check_given
 from sfumato.cli.option_groups import grouped
 from sfumato.cli.resuming import Once
+from sfumato.errors import Mistakes
 
 app = typer.Typer(
     help="Private heatmaps: rows of (user, place) in, a private map out.", no_args_is_help=True
 )
 
 
-@app.command()
+@app.command(cls=ToldTogether)
 @grouped
 @sentences
 def release(
@@ -85,6 +88,35 @@ def release(
     The ledger pays first. Nothing printed or written depends on the rows, except through what was
     paid for.
     """
+    from sfumato.heatmap import check_release
+    from sfumato.records import check_source
+
+    words: dict[str, Any] = {
+        "by": maps.column,
+        "outer": outer,
+        "bounds_share": bounds_share,
+        "team": team,
+        "other_table": other_table,
+        "users": method.users,
+        **rows.keywords(),
+        **area.keywords(),
+        **files.keywords(),
+    }
+    asked: dict[str, Any] = {"outputs": out or (), "note": note, "once": once, **words}
+    mistakes, groups = Mistakes(), None
+    with mistakes.noted():
+        check_given()
+    with mistakes.noted():
+        groups = maps.named()
+    with mistakes.noted():
+        method.check()
+    with mistakes.noted():
+        check_release(input, ledger=ledger, epsilon=epsilon, groups=groups, **asked)
+    if not (dry_run or once):
+        with mistakes.noted():
+            check_source(input, connection=rows.connection)
+    mistakes.tell()
+
     from sfumato.heatmap import as_text, plan_release
 
     planned = plan_release(
@@ -92,21 +124,10 @@ def release(
         ledger=ledger,
         epsilon=epsilon,
         method=method.named(),
-        groups=maps.named(),
+        groups=groups,
         prior=prior,
-        outputs=out,
         title=title,
-        note=note,
-        once=once,
-        by=maps.column,
-        outer=outer,
-        bounds_share=bounds_share,
-        team=team,
-        other_table=other_table,
-        users=method.users,
-        **rows.keywords(),
-        **area.keywords(),
-        **files.keywords(),
+        **asked,
     )
     if dry_run:
         show(planned.result.to_json(), as_text(planned.result), json=json)
@@ -161,15 +182,14 @@ def rehearse(
 
 
 @app.command()
+@grouped
 @sentences
 def draw(
     file: SavedMap,
     out: Out,
-    over: Over = None,
-    h3_resolution: H3 = None,
+    written: FileOptions,
     title: Title = "",
     prior: PriorFile = None,
-    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -182,10 +202,8 @@ def draw(
             out,
             title=title,
             prior=prior,
-            over=over,
-            h3_resolution=h3_resolution,
-            overwrite=overwrite,
             watch=watch,
+            **written.keywords(),
         )
     show(result.to_json(), as_text(result), json=json)
 
@@ -220,13 +238,15 @@ def film(
     ],
     out: Annotated[Path, typer.Option(help="The page that plays them, .html.", show_default=False)],
     title: Title = "",
+    over: Over = None,
+    outline: OutlineFile = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Write saved maps of periods as one page that plays them in order: it costs nothing."""
     from sfumato.heatmap import as_text, map_timelapse
 
-    result = map_timelapse(files, out, title=title, overwrite=overwrite)
+    result = map_timelapse(files, out, title=title, over=over, outline=outline, overwrite=overwrite)
     show(result.to_json(), as_text(result), json=json)
 
 
@@ -267,6 +287,7 @@ def totals(
     show(result.to_json(), as_text(result), json=json)
 
 
+app.command("compare")(heatmap_compare.compare)
 app.command("resume")(heatmap_resume.resume)
 app.command("plan")(heatmap_plan.plan)
 app.command("city")(demo.city)

@@ -237,7 +237,34 @@ H3 = Annotated[
 ]
 Over = Annotated[
     Path | None,
-    _option("Files", "Draw the map over this image, in .png files.", show_default=False),
+    _option(
+        "Files",
+        "PUBLIC image under pictures and pages: a stimulus of the map's size ({by} in its name is the "
+        "group), or a GeoTIFF.",
+        show_default=False,
+    ),
+]
+OutlineFile = Annotated[
+    Path | None,
+    _option(
+        "Files",
+        "PUBLIC lines or areas drawn on pictures and pages, GeoJSON.",
+        "--outline",
+        show_default=False,
+    ),
+]
+
+
+class Numbers(StrEnum):
+    """What the numbers of a legend are: people to a square kilometre, or shares of the map."""
+
+    density = "density"
+    share = "share"
+
+
+LegendOption = Annotated[
+    Numbers,
+    _option("Files", "Numbers of the legend: per km² (per megapixel), or shares.", "--legend"),
 ]
 Overwrite = Annotated[bool, _option("Files", "Replace files that exist.", "--overwrite")]
 

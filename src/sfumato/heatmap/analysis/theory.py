@@ -56,20 +56,21 @@ def packing_lower_bound(k: int, epsilon: float, *, users: int, failure: float = 
     if not dominoes:
         return 0.0
 
-    def error(apart: int, far: int) -> float:
-        return max(0, min(users, far)) / users * apart / (2 * dominoes * side)
+    apart = np.arange(1, dominoes + 1)
 
-    def movable(words: float) -> int:
-        return math.floor((words + math.log(failure)) / epsilon)
+    def errors(words: FloatArray) -> FloatArray:
+        far = np.clip(np.floor((words + math.log(failure)) / epsilon), 0, users)
+        return np.asarray(far / users * apart / (2 * dominoes * side))
 
     # In doubles first, with all their rounding; integers of so many digits only where that leaves a
     # doubt.
     lower, upper = _log_words(dominoes)
-    below = [error(h, movable(low)) for h, low in enumerate(lower.tolist(), 1)]
-    above = [error(h, movable(high)) for h, high in enumerate(upper.tolist(), 1)]
-    best = max(below)
-    for apart in [h for h, high in enumerate(above, 1) if high > best]:
-        best = max(best, error(apart, movable(math.log(_words(dominoes, apart)))))
+    best = float(errors(lower).max())
+    doubted = np.flatnonzero(errors(upper) > best)
+    if doubted.size:
+        exact = np.full(dominoes, -math.inf)
+        exact[doubted] = [math.log(_words(dominoes, h)) for h in apart[doubted].tolist()]
+        best = max(best, float(errors(exact).max()))
     return best
 
 

@@ -2,8 +2,8 @@
 
 The two doubts add up. The noise is another one in every release, and its law is known. Where the
 mass of a cut cell stands is the same in every release, so an interval has to hold it for this zone,
-not for most zones: the prior below is taken three deviations wide, and next to it stands what no
-prior is needed for.
+not for most zones: one zone in a thousand may be beyond the prior below, and next to it stands what
+no prior is needed for.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.ndimage import binary_dilation
+from scipy.optimize import brentq
+from scipy.special import expit, rel_entr
 
 from sfumato._types import BoolArray, FloatArray
 from sfumato.heatmap.analysis.zone_shapes import ROUNDING, ZoneMask
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
 # Cells of a thousandth of the side: below them a map's mass is taken to be even.
 FINEST_ZONES = 10
 # The prior of cells that a border cuts: the mass of each stands in one place, which is in the zone
-# with the chance that is the zone's part of it; so many deviations of their sum are allowed for.
-BORDER_DEVIATIONS = 3.0
+# with the chance that is the zone's part of it, apart from the others. The sum of their masses in
+# the zone is beyond either end with this chance at most.
+BEYOND = 1e-3
 # And for all of them together, as a border may follow a street or a river: the odds of that chance
 # may be exp(TILT) times higher or lower. Both were chosen on other places than the page on
 # uncertainty tells of.
@@ -97,7 +100,7 @@ class _Cells:
         whole, touched, part = self.parts(mask)
         low, high = self.border(whole, touched, part)
         inner = self.known.limits(low, high, tail=tail)
-        outer = self.known.limits(whole.astype(float), touched.astype(float), tail=tail)
+        outer = self.known.bounds(whole.astype(float), touched.astype(float), tail=tail)
         return ZoneLimits(
             min(inner[0], estimate),
             max(inner[1], estimate),
@@ -147,16 +150,14 @@ class _Cells:
         less, more = (
             odds * times / (1 + odds * times) for times in (math.exp(-TILT), math.exp(TILT))
         )
-        variance = np.where(cut, chance * (1 - chance), 0.0)
-        spread = math.sqrt(float(self.masses**2 @ variance))
-        # Of all parts that are so many deviations off together, these move the sum the furthest.
-        step = BORDER_DEVIATIONS * self.masses * variance / (spread if spread > 0 else 1.0)
-        low, high = np.maximum(less - step, 0.0), np.minimum(more + step, 1.0)
         # A zone may be drawn around the very place where a cell's mass stands, or leave it out: where
         # it is too narrow to hold a whole cell next to a cut one, or what it leaves out is, no
         # prior says anything.
         free = cut & ~(self.next_to(whole, edge=False) & self.next_to(~touched, edge=True))
-        low, high = np.where(free, 0.0, low), np.where(free, 1.0, high)
+        low, high = np.where(free, 0.0, less), np.where(free, 1.0, more)
+        left = np.flatnonzero(cut & ~free)
+        low[left] = 1 - furthest(self.masses[left], 1 - less[left])
+        high[left] = furthest(self.masses[left], more[left])
         return np.where(cut, low, whole), np.where(cut, high, whole)
 
     def next_to(self, some: BoolArray, *, edge: bool) -> BoolArray:
@@ -167,6 +168,36 @@ class _Cells:
         return np.asarray(
             np.bincount(self.known.owner.ravel(), near.ravel(), minlength=some.size) > 0
         )
+
+
+def furthest(masses: FloatArray, chances: FloatArray) -> FloatArray:
+    """Parts of masses whose sum is exceeded with chance BEYOND at most, if each is there or not by its chance.
+
+    By Chernoff's bound, in its dual form: of all parts whose relative entropies to the chances add
+    up to log(1 / BEYOND), those with the largest sum. Few deviations would be no bound: a single
+    mass is there with its chance, be it one in twenty, and is then all there. So where masses of
+    higher chances than BEYOND make up the sum, all of them are counted.
+
+    >>> furthest(np.array([600.0, 40.0]), np.array([0.05, 0.2])).tolist()
+    [1.0, 1.0]
+    """
+    allowed = math.log(1 / BEYOND)
+    if not masses.size or -np.log(chances[masses > 0]).sum() <= allowed:
+        return np.where(masses > 0, 1.0, chances)
+    odds = np.log(chances) - np.log1p(-chances)
+
+    def parts(steepness: float) -> FloatArray:
+        return np.asarray(expit(odds + steepness * masses))
+
+    def spare(exponent: float) -> float:
+        found = parts(math.exp(exponent))
+        return allowed - float((rel_entr(found, chances) + rel_entr(1 - found, 1 - chances)).sum())
+
+    low = -math.log(masses.max()) - 20  # too flat to cost anything
+    high = low + 1
+    while spare(high) > 0:
+        high += 5
+    return parts(math.exp(brentq(spare, low, high)))
 
 
 def _pooled(image: FloatArray, level: int) -> FloatArray:

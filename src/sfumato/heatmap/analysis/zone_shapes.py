@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +12,36 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import MAX_POSITIONS, Polygon, features_of, polygons_of, read_bytes
+from sfumato.files import (
+    MAX_POSITIONS,
+    Polygon,
+    features_of,
+    named_system,
+    polygons_of,
+    read_bytes,
+)
 from sfumato.heatmap.analysis.overlap import areas, moved, ring_edges, signed_area, turns
+from sfumato.heatmap.reference_systems import DEGREES, ReferenceSystem
 from sfumato.spaces import Area
 
 LONGEST_NAME = 200
 UNDONE = "no total was made"
+# How far an edge that is bent on the map may be off, in cells.
+EDGE = 0.01
 # Parts of cells are exact but for this.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Zone:
-    """A named place: one or several polygons that do not overlap."""
+    """A named place: one or several polygons that do not overlap.
+
+    `crs` is the reference system of its positions; those of None are in the units of the map.
+    """
 
     name: str
     polygons: tuple[Polygon, ...]
+    crs: str | None = None
 
     @property
     def size(self) -> float:
@@ -42,7 +57,8 @@ def read_zones(zones: str | Path | Mapping[str, Any], *, name: str = "name") -> 
     """Zones of a GeoJSON file of polygons, or of a mapping from names to the coordinates of one.
 
     A file names each polygon by its property `name`; those of one name are one zone. They come in
-    the order of the file.
+    the order of the file. It is in longitudes and latitudes (RFC 7946), or in the system that its
+    member "crs" names, as files of before that have it; a mapping is in the units of the map.
 
     Args:
         zones: A GeoJSON file of polygons, or a mapping from names to coordinates.
@@ -63,8 +79,9 @@ def read_zones(zones: str | Path | Mapping[str, Any], *, name: str = "name") -> 
     if isinstance(zones, Mapping):
         return _checked([(key, _coordinates(key, value)) for key, value in zones.items()])
     data = read_bytes(zones, undone=UNDONE)
+    features = features_of(data, str(zones), undone=UNDONE)
     named: list[tuple[str, tuple[Polygon, ...]]] = []
-    for one in features_of(data, str(zones), undone=UNDONE):
+    for one in features:
         if one.lines or len(one.points):
             raise InvalidInput(f"zones are polygons, {zones} has lines or points; {UNDONE}")
         if one.polygons:
@@ -76,7 +93,7 @@ def read_zones(zones: str | Path | Mapping[str, Any], *, name: str = "name") -> 
                     f"choose with `name`; {UNDONE}"
                 )
             named.append((str(said), one.polygons))
-    return _checked(named)
+    return _checked(named, named_system(data) or DEGREES)
 
 
 def _coordinates(key: str, value: Any) -> tuple[Polygon, ...]:
@@ -91,7 +108,9 @@ def _coordinates(key: str, value: Any) -> tuple[Polygon, ...]:
     return found
 
 
-def _checked(named: list[tuple[str, tuple[Polygon, ...]]]) -> tuple[Zone, ...]:
+def _checked(
+    named: list[tuple[str, tuple[Polygon, ...]]], crs: str | None = None
+) -> tuple[Zone, ...]:
     joined: dict[str, tuple[Polygon, ...]] = {}
     for key, polygons in named:
         if not key.strip() or not key.isprintable() or len(key) > LONGEST_NAME:
@@ -100,13 +119,80 @@ def _checked(named: list[tuple[str, tuple[Polygon, ...]]]) -> tuple[Zone, ...]:
                 f"{UNDONE}"
             )
         joined[key] = (*joined.get(key, ()), *polygons)
-    zones = tuple(Zone(key, polygons) for key, polygons in joined.items())
+    zones = tuple(Zone(key, polygons, crs) for key, polygons in joined.items())
     for zone in zones:
         if not zone.size > 0:
             raise InvalidInput(f"a zone must have an area, {zone.name!r} has none; {UNDONE}")
     if not zones:
         raise InvalidInput(f"there must be at least one zone, got none; {UNDONE}")
     return zones
+
+
+# -- zones on maps
+
+
+def placed(zone: Zone, area: Area, level: int) -> Zone:
+    """The zone in the units of a map: longitudes and latitudes are transformed into the map's system.
+
+    A bent edge is off by at most EDGE cells of the level.
+    """
+    system = None if zone.crs in (None, DEGREES) else _system(str(zone.crs))
+    named = None if zone.crs is None else DEGREES if system is None else system.name
+    its_own = DEGREES if area.kind == "degrees" else area.crs
+    if named not in (None, DEGREES) and named != its_own:
+        raise InvalidInput(
+            f"zone {zone.name!r} is in {named}, the map in {its_own or area.kind}: zones are in longitudes "
+            f"and latitudes, or in the system of the map; {UNDONE}"
+        )
+    if its_own and named in (None, DEGREES):
+        _check_degrees(zone, area, given=named is not None)
+    plane = _system(area.crs) if area.crs and named == DEGREES else None
+    if plane is None:
+        return zone
+    cell = min(area.grid.at_level(level).cell_width, area.grid.at_level(level).cell_height)
+    polygons = tuple(
+        tuple(plane.ring_from_degrees(ring, EDGE * cell) for ring in polygon)
+        for polygon in zone.polygons
+    )
+    if not all(np.isfinite(ring).all() for polygon in polygons for ring in polygon):
+        raise InvalidInput(f"{area.crs} does not reach all of zone {zone.name!r}; {UNDONE}")
+    return replace(zone, polygons=polygons, crs=area.crs)
+
+
+def _check_degrees(zone: Zone, area: Area, *, given: bool) -> None:
+    """Refuse positions that cannot be what they are said to be: degrees of a file, units of the map."""
+    x, y = np.concatenate([ring for polygon in zone.polygons for ring in polygon]).T
+    # Longitudes may come again after a turn.
+    degrees = np.abs(x).max() <= 540 and np.abs(y).max() <= 90
+    if given and not degrees:
+        raise InvalidInput(
+            f"a GeoJSON file is in longitudes and latitudes (RFC 7946), zone {zone.name!r} is not: it has "
+            f"{x[np.abs(x).argmax()]:g},{y[np.abs(x).argmax()]:g}; {UNDONE}"
+        )
+    low_x, low_y, high_x, high_y = area.bounds
+    apart = x.max() < low_x or x.min() > high_x or y.max() < low_y or y.min() > high_y
+    if not given and area.crs and degrees and apart:
+        raise InvalidInput(
+            f"zones of a mapping are in the units of the map, {area.crs}; zone {zone.name!r} looks like "
+            f"degrees; {UNDONE}"
+        )
+
+
+def in_degrees(zone: Zone, area: Area) -> Zone:
+    """The zone as a GeoJSON file has it, where its map lies on the Earth: positions, not edges, transformed."""
+    plane = _system(area.crs) if area.crs and zone.crs != DEGREES else None
+    if plane is None:
+        return zone
+    polygons = tuple(
+        tuple(np.stack(plane.to_degrees(*ring.T), axis=1) for ring in polygon)
+        for polygon in zone.polygons
+    )
+    return replace(zone, polygons=polygons, crs=DEGREES)
+
+
+@lru_cache(maxsize=4)
+def _system(crs: str) -> ReferenceSystem | None:
+    return ReferenceSystem.named(crs)
 
 
 # -- zones on cells

@@ -13,7 +13,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.files import Polygon
 from sfumato.heatmap.analysis.overlap import signed_area
 from sfumato.heatmap.analysis.zone_intervals import FINEST_ZONES, zone_limits
-from sfumato.heatmap.analysis.zone_shapes import UNDONE, Zone, ZoneMask
+from sfumato.heatmap.analysis.zone_shapes import UNDONE, Zone, ZoneMask, in_degrees, placed
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
@@ -94,7 +94,8 @@ def zone_totals(
 
     Raises:
         InvalidParameter: The coverage is out of range.
-        InvalidInput: The outlines of a zone cross or overlap.
+        InvalidInput: The outlines of a zone cross or overlap, or it is in another reference system
+            than the map and not in degrees.
 
     """
     if not 0 < coverage <= HIGHEST_COVERAGE:
@@ -104,7 +105,7 @@ def zone_totals(
     area, total = release.area, release.tiles.total
     level = min(area.grid.levels, FINEST_ZONES)
     image = release.shares.image(level)
-    masks = [ZoneMask.of(zone, area, level) for zone in zones]
+    masks = [ZoneMask.of(placed(zone, area, level), area, level) for zone in zones]
     parts = [mask.mass(image) for mask in masks]
     limits = zone_limits(release, masks, [total * part for part in parts], coverage=coverage)
     scale, counted = release.measure.scale, release.measure.column
@@ -173,7 +174,9 @@ def totals_geojson(
             },
             allow_nan=False,
         )
-        for zone, one in zip(zones, totals, strict=True)
+        for zone, one in zip(
+            (in_degrees(zone, release.area) for zone in zones), totals, strict=True
+        )
     )
     about = json.dumps(report(release), allow_nan=False)
     return (

@@ -11,7 +11,8 @@ from .formats import (
     write,
 )
 from .geojson import to_geodataframe
-from .picture import html_repr, image_size
+from .ground import image_size
+from .picture import html_repr
 from .timelapse import write_timelapse
 
 __all__ = [

@@ -6,7 +6,6 @@ A package adds a format by an entry point of the group `sfumato.map_formats`, wh
 
 from __future__ import annotations
 
-import glob
 import importlib
 import importlib.util
 import os
@@ -19,9 +18,12 @@ from typing import TYPE_CHECKING, Any
 from sfumato._registry import Registry
 from sfumato.errors import ExistsAlready, InvalidParameter, MissingPackage
 from sfumato.files import write_file
+from sfumato.records import named_files
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
+    from sfumato.heatmap.export.ground import Ground
+    from sfumato.heatmap.export.legend import LegendKind
     from sfumato.heatmap.results import HeatmapRelease
 
 
@@ -32,14 +34,29 @@ class WriteOptions:
     Attributes:
         level: Resolution of pictures and arrays, and the finest cell of tables; that of the map if
             None.
-        over: The image under the heat of a map in pixels, for pictures.
+        over: The image under the heat, for pictures and pages: of the size of a map in pixels, or
+            georeferenced; {by} in its name stands for the group.
         h3_resolution: Resolution of H3 tables, 0 to 15; about the size of a cell if None.
+        outline: A public GeoJSON file whose lines and areas are drawn on pictures and pages.
+        legend: What the numbers of legends are: people to a square kilometre, or shares.
 
     """
 
     level: int | None = None
     over: str | Path | None = None
     h3_resolution: int | None = None
+    outline: str | Path | None = None
+    legend: LegendKind = "density"
+
+    def ground(self, release: HeatmapRelease) -> Ground:
+        """What lies under a map."""
+        found: Ground = _part("ground").ground_of(
+            release.area, over=self.over, outline=self.outline, group=release.group
+        )
+        return found
+
+
+PLAIN = WriteOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +99,9 @@ _OWN: dict[str, MapFormat] = {
     for one in (
         MapFormat(
             ".png",
-            lambda one, how: _part("picture").png(one, over=how.over, level=how.level),
+            lambda one, how: _part("picture").png(
+                one, ground=how.ground(one), level=how.level, legend=how.legend
+            ),
             "picture with legend and guarantee",
             uncertainty=True,
         ),
@@ -132,7 +151,9 @@ _OWN: dict[str, MapFormat] = {
         ),
         MapFormat(
             ".html",
-            lambda one, how: _part("page").html(one, how.level),
+            lambda one, how: _part("page").html(
+                one, how.level, ground=how.ground(one), legend=how.legend
+            ),
             "page to pan and zoom, offline",
             uncertainty=True,
         ),
@@ -224,6 +245,8 @@ def write(
     over: str | Path | None = None,
     level: int | None = None,
     h3_resolution: int | None = None,
+    outline: str | Path | None = None,
+    legend: LegendKind = "density",
     overwrite: bool = False,
 ) -> None:
     """Save a map as what the suffix of the path says; the file is there whole, or not at all.
@@ -231,9 +254,12 @@ def write(
     Args:
         release: The map.
         path: Where to; its suffix is one of `registered_formats`.
-        over: The image under the heat of a map in pixels (.png).
+        over: The public image under the heat (.png, .html): of the size of a map in pixels, or
+            georeferenced.
         level: Resolution of pictures and arrays, and the finest cell of tables; a .json is whole.
         h3_resolution: Resolution of H3 tables, 0 to 15; about the size of a cell if None.
+        outline: A public GeoJSON file whose lines and areas are drawn (.png, .html).
+        legend: What the numbers of legends are: "density" (people to a square kilometre) or "share".
         overwrite: Whether a file that exists is replaced.
 
     Raises:
@@ -242,9 +268,9 @@ def write(
 
     """
     target = Path(path)
-    options = WriteOptions(level, over, h3_resolution)
+    options = WriteOptions(level, over, h3_resolution, outline, legend)
     check_outputs(
-        [target], release.area, over=over, h3_resolution=h3_resolution, overwrite=overwrite
+        [target], release.area, options=options, groups=(release.group,), overwrite=overwrite
     )
     if level is not None:
         release.area.grid.at_level(level)
@@ -255,8 +281,8 @@ def check_outputs(
     paths: Iterable[str | Path],
     area: Area,
     *,
-    over: str | Path | None = None,
-    h3_resolution: int | None = None,
+    options: WriteOptions = PLAIN,
+    groups: tuple[str, ...] = ("",),
     overwrite: bool = False,
 ) -> None:
     """Refuse outputs that could not be written, before anything is read or charged.
@@ -264,8 +290,8 @@ def check_outputs(
     Args:
         paths: The files, each with a known suffix.
         area: The area of the map.
-        over: The image under the heat of a map in pixels.
-        h3_resolution: Resolution of H3 tables.
+        options: How they would be written.
+        groups: The maps, where {by} in the name of an image stands for one of them.
         overwrite: Whether files that exist may be replaced.
 
     Raises:
@@ -276,7 +302,7 @@ def check_outputs(
 
     """
     targets = [Path(path) for path in paths]
-    options = WriteOptions(over=over, h3_resolution=h3_resolution)
+    _part("legend").check_legend(options.legend)
     for target in targets:
         kind = format_of(target)
         if kind.degrees_only and area.kind != "degrees":
@@ -292,22 +318,27 @@ def check_outputs(
             )
         if kind.check is not None:
             kind.check(area, options)
-        if not target.parent.is_dir():
-            raise InvalidParameter(
-                f"the folder of {target} must exist, it does not; nothing was written"
-            )
-        if target.is_dir() or (os.path.lexists(target) and not overwrite):
-            raise ExistsAlready(f"{target} exists already and is kept; nothing was written")
-        if not os.access(target.parent, os.W_OK):
-            raise InvalidParameter(
-                f"the folder of {target} cannot be written to; nothing was written"
-            )
+        check_place(target, overwrite=overwrite)
     if len({target.resolve() for target in targets}) < len(targets):
         raise InvalidParameter(
             "every output needs its own file, got one twice; nothing was written"
         )
-    if over is not None:
-        _part("picture").check_image(over, area)
+    if options.over is not None or options.outline is not None:
+        _part("ground").check_ground(
+            area, over=options.over, outline=options.outline, groups=groups
+        )
+
+
+def check_place(target: Path, *, overwrite: bool) -> None:
+    """Refuse a file that could not be written where it is to be, or is there and kept."""
+    if not target.parent.is_dir():
+        raise InvalidParameter(
+            f"the folder of {target} must exist, it does not; nothing was written"
+        )
+    if target.is_dir() or (os.path.lexists(target) and not overwrite):
+        raise ExistsAlready(f"{target} exists already and is kept; nothing was written")
+    if not os.access(target.parent, os.W_OK):
+        raise InvalidParameter(f"the folder of {target} cannot be written to; nothing was written")
 
 
 def keep_apart(outputs: Iterable[Path], others: Iterable[str | Path | None], rows: Any) -> None:
@@ -322,14 +353,10 @@ def keep_apart(outputs: Iterable[Path], others: Iterable[str | Path | None], row
         InvalidParameter: An output is one of them, or lies in the folder of the rows.
 
     """
-    read = [Path(one) for one in others if one]
-    folder = None
-    if isinstance(rows, str | Path):
-        read += [Path(rows), *map(Path, glob.glob(str(rows), recursive=True))]
-        folder = Path(rows).resolve()
-    places = {path.resolve() for path in read}
+    private = {path.resolve() for path in named_files(rows)}
+    places = {Path(one).resolve() for one in others if one} | private
     for path in outputs:
-        if path.resolve() in places or path.resolve().parent == folder:
+        if path.resolve() in places or path.resolve().parent in private:
             raise InvalidParameter(
                 f"{path} must not replace the ledger, an image or rows that are read; nothing was charged"
             )

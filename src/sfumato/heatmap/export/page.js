@@ -19,14 +19,16 @@
   const shade = (value, top, floor) =>
     Math.sqrt(Math.min(value / top, 1)) * (floor > 0 ? Math.min(value / floor, 1) : 1);
   const scaleOf = () => data.scales[layer];
+  // Over an image, the stronger the shade (0 to 255), the less of it shines through.
+  const cover = (s) => (data.under ? Math.min((1.6 * s) / 255, 0.8) : 1);
 
   const paint = (wide, high, shadeAt) => {
     const sheet = document.createElement("canvas");
     sheet.width = wide; sheet.height = high;
     const brush = sheet.getContext("2d"), pixels = brush.createImageData(wide, high);
     for (let i = 0; i < wide * high; i++) {
-      const c = 3 * shadeAt(i);
-      pixels.data.set([colors[c], colors[c + 1], colors[c + 2], 255], 4 * i);
+      const s = shadeAt(i), c = 3 * s;
+      pixels.data.set([colors[c], colors[c + 1], colors[c + 2], 255 * cover(s)], 4 * i);
     }
     brush.putImageData(pixels, 0, 0);
     return sheet;
@@ -123,8 +125,10 @@
     const place = [toX(x0), toY(down > 0 ? y0 : y1), (x1 - x0) * at.zoom, (y1 - y0) * at.zoom * data.stretch];
     pen.imageSmoothingEnabled = layer === "smooth" || place[2] < blocks.width * ratio;
     pen.imageSmoothingQuality = "high";
+    if (data.under) pen.drawImage(under, left, top, right - left, bottom - top);
     pen.drawImage(layer === "smooth" ? heat : blocks, ...place);
     if (layer === "cells") finest();
+    if (lines.length) outline();
     if (doubt && doubting) { hatch(); rings(false); }
     graticule(left, right, top, bottom);
     pen.restore();
@@ -144,10 +148,33 @@
       const w = wide / side, h = high / side;
       if (x + w < 0 || y + h < 0 || x > view.clientWidth || y > view.clientHeight) continue;
       const value = shares[i] * 4 ** (levels[i] - data.level);
-      const c = 3 * Math.round(255 * shade(value, top, 0) * Math.min(shares[i] / floor, 1));
-      pen.fillStyle = `rgb(${colors[c]},${colors[c + 1]},${colors[c + 2]})`;
+      const s = Math.round(255 * shade(value, top, 0) * Math.min(shares[i] / floor, 1)), c = 3 * s;
+      pen.fillStyle = `rgba(${colors[c]},${colors[c + 1]},${colors[c + 2]},${cover(s)})`;
       pen.fillRect(x, y, Math.max(w, 0.5), Math.max(h, 0.5));
     }
+  };
+
+  // -- lines of the ground, as parts of the bounds
+
+  const lines = [];
+  if (data.outline) {
+    const positions = new Uint16Array(bytes(data.outline.positions).buffer), parts = Number(data.outline.parts);
+    let first = 0;
+    for (const count of new Uint32Array(bytes(data.outline.counts).buffer)) {
+      lines.push(Array.from({ length: count }, (_, k) => [
+        lowX + (positions[2 * (first + k)] / parts) * (highX - lowX), lowY + (positions[2 * (first + k) + 1] / parts) * (highY - lowY)]));
+      first += count;
+    }
+  }
+  const outline = () => {
+    pen.beginPath();
+    for (const line of lines) line.forEach(([x, y], k) => (k ? pen.lineTo(toX(x), toY(y)) : pen.moveTo(toX(x), toY(y))));
+    pen.lineJoin = "round";
+    if (data.under) { pen.strokeStyle = "#ffffff99"; pen.lineWidth = 2.6; pen.stroke(); }
+    pen.globalAlpha = 0.75; pen.lineWidth = 1;
+    pen.strokeStyle = data.under ? "#1f2328" : style("--ink");
+    pen.stroke();
+    pen.globalAlpha = 1;
   };
 
   // -- uncertainty: a hatch where the map says nothing, rings around places that are real
@@ -273,13 +300,16 @@
     return `${Number((100 * share).toFixed(Math.min(digits, 20))).toLocaleString("en", { maximumSignificantDigits: 3 })}%`;
   };
 
+  const many = (value) => value >= 999500 ? `${many(value / 1e6)}M` : Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 });
   const between = (low, high) => `${percent(low).replace("%", "")} – ${percent(high)}`;
 
   const legend = () => {
     const { top, floor } = scaleOf(), strip = get("strip"), brush = strip.getContext("2d");
+    brush.fillStyle = "#c8c8c8";
+    brush.fillRect(0, 0, 512, 1);
     for (let i = 0; i < 512; i++) {
-      const c = 3 * Math.round(255 * shade(top * (i / 511) ** 2, top, floor));
-      brush.fillStyle = `rgb(${colors[c]},${colors[c + 1]},${colors[c + 2]})`;
+      const s = Math.round(255 * shade(top * (i / 511) ** 2, top, floor)), c = 3 * s;
+      brush.fillStyle = `rgba(${colors[c]},${colors[c + 1]},${colors[c + 2]},${cover(s)})`;
       brush.fillRect(i, 0, 1, 1);
     }
     const line = Math.min(511, Math.round(511 * Math.sqrt(Math.min(floor / top, 1))));
@@ -288,7 +318,7 @@
     get("unit").textContent = layer === "smooth" ? `smoothed ${data.legend}` : data.legend;
     get("marks").replaceChildren(...[0, 0.05, 0.25, 0.5, 1].map((part) => {
       const mark = document.createElement("li");
-      mark.textContent = percent(part * top);
+      mark.textContent = data.amount === null ? percent(part * top) : many(part * top * data.amount);
       mark.style.left = `${100 * Math.sqrt(part)}%`;
       return mark;
     }));
@@ -324,7 +354,7 @@
     const side = 2 ** levels[i], unit = data.meter === null ? 1 : data.meter;
     const size = `${length(((east - west) / side) * unit)} × ${length(((north - south) / side) * unit * data.stretch)}`;
     const noise = shares[i] < data.noise ? ", which may be noise" : "";
-    get("readout").textContent = `${place}: ${percent(shares[i])} of all ${data.units} in this cell of ${size}${layer === "smooth" ? ", before smoothing" : ""}${noise}.${doubtful(x, y)}`;
+    get("readout").textContent = `${place}: about ${many(shares[i] * data.total)} ${data.units} (${percent(shares[i])}) in this cell of ${size}${layer === "smooth" ? ", before smoothing" : ""}${noise}.${doubtful(x, y)}`;
   };
 
   // -- hands and keys
@@ -401,7 +431,9 @@
     if (whole) home(); else draw();
   }).observe(view);
 
+  const under = new Image();
   const picture = new Image();
   picture.addEventListener("load", () => { seen = least(); home(); recolor(); if (location.hash === "#layer=cells") show("cells"); });
-  picture.src = data.picture;
+  under.addEventListener("load", () => { picture.src = data.picture; });
+  if (data.under) under.src = data.under; else picture.src = data.picture;
 })();

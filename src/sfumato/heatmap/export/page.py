@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.figures import TOPS, palette, round_number
+from sfumato.figures import TOPS, glow, palette, round_number
+from sfumato.heatmap.analysis.map_total import map_total
+from sfumato.heatmap.export.ground import Ground
+from sfumato.heatmap.export.legend import LegendKind, cell_text
 from sfumato.heatmap.export.picture import (
-    cell_text,
+    NOTHING_UNDER,
     drawn,
     encoded,
     extent_of,
@@ -38,7 +41,13 @@ ENDS = ("low", "middle", "high")
 MOST_TILES = 4**9  # 2.3 MB in the page; beyond, the finest cells are taken together
 
 
-def html(release: HeatmapRelease, level: int | None = None) -> bytes:
+def html(
+    release: HeatmapRelease,
+    level: int | None = None,
+    *,
+    ground: Ground = NOTHING_UNDER,
+    legend: LegendKind = "density",
+) -> bytes:
     """One HTML file with the map, its tiles, and a script that draws them; it fetches nothing.
 
     Its policy lets the browser run exactly this script and this style, and load nothing at all.
@@ -54,6 +63,7 @@ def html(release: HeatmapRelease, level: int | None = None) -> bytes:
         "STYLE": style,
         "SCRIPT": script,
         "TITLE": escape(release.name),
+        "TOTAL": escape(_sentence(str(map_total(release)))),
         "STAMP": '<span class="stamp">REHEARSAL</span>' if stamp else "",
         "WATERMARK": '<div class="watermark" aria-hidden="true">REHEARSAL</div>' if stamp else "",
         "STATEMENT": escape(release.statement),
@@ -64,10 +74,16 @@ def html(release: HeatmapRelease, level: int | None = None) -> bytes:
         "DESCRIPTION": escape(f"Heatmap: {release.name}. Arrow keys move, + and - zoom."),
         "ROWS": "".join(
             f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
-            for name, value in (*facts(release), *error_facts(release.error()), *_sure(release))
+            for name, value in (
+                *facts(release, ground),
+                *error_facts(release.error()),
+                *_sure(release),
+            )
         ),
         # In a script element only these could end it, or begin a comment in it.
-        "DATA": json.dumps(_data(release, level), allow_nan=False, separators=(",", ":"))
+        "DATA": json.dumps(
+            _data(release, level, ground, legend), allow_nan=False, separators=(",", ":")
+        )
         .replace("<", "\\u003c")
         .replace(">", "\\u003e")
         .replace("&", "\\u0026"),
@@ -76,7 +92,7 @@ def html(release: HeatmapRelease, level: int | None = None) -> bytes:
     return re.sub("@([A-Z_]+)@", lambda found: words[found[1]], template).encode()
 
 
-def facts(release: HeatmapRelease) -> list[tuple[str, str]]:
+def facts(release: HeatmapRelease, ground: Ground = NOTHING_UNDER) -> list[tuple[str, str]]:
     """What a reader should know of how a map was made, as names and values."""
     area, promised, entry = release.area, release.guarantee, release.receipt.entry
     side = area.grid.side
@@ -87,8 +103,11 @@ def facts(release: HeatmapRelease) -> list[tuple[str, str]]:
         ("trust", f"{promised.model} model"),
         ("method", release.method),
         *((f"method: {name}", _plain(value)) for name, value in release.parameters.items()),
-        ("area", f"{', '.join(f'{bound:g}' for bound in area.bounds)} ({area.crs or area.kind})"),
-        ("resolution", f"{side:,} × {side:,} cells of {cell_text(release, area.grid.levels)}"),
+        (
+            "area",
+            f"{', '.join(f'{bound:.10g}' for bound in area.bounds)} ({area.crs or area.kind})",
+        ),
+        ("resolution", f"{side:,} × {side:,} cells of {cell_text(area, area.grid.levels)}"),
         ("mechanism", entry.mechanism),
         ("ledger", release.receipt.ledger),
         ("entry", f"{entry.number}, {entry.hash}"),
@@ -97,6 +116,7 @@ def facts(release: HeatmapRelease) -> list[tuple[str, str]]:
         told.insert(0, ("shows", empty_text()))
     if release.prior is not None:
         told.append(("sharpened by", str(release.prior)))
+    told += ground.facts
     return [("map", release.group), *told] if release.group else told
 
 
@@ -129,8 +149,12 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _data(release: HeatmapRelease, level: int | None) -> dict[str, Any]:
-    area, found = release.area, drawn(release, None if level is None else min(level, 10))
+def _data(
+    release: HeatmapRelease, level: int | None, ground: Ground, legend: LegendKind
+) -> dict[str, Any]:
+    area = release.area
+    found = drawn(release, None if level is None else min(level, 10), legend=legend)
+    amount = found.legend.amount
     cells = _few(release, level)
     middle = (
         math.cos(math.radians((area.bounds[1] + area.bounds[3]) / 2))
@@ -150,14 +174,21 @@ def _data(release: HeatmapRelease, level: int | None) -> dict[str, Any]:
         "extent": found.extent,
         "stretch": 1 / middle,
         "meter": DEGREE * middle if area.kind == "degrees" else area.metre or None,
-        "legend": f"share of all {units} in a cell of {cell_text(release, found.level)}",
+        "legend": found.legend.words,
+        "amount": amount,
         "units": units,
+        "total": release.measure.scale * release.tiles.total,
         "noise": _finite(noise),
         "scales": {
             "smooth": {"top": found.top, "floor": _finite(found.floor)},
-            "cells": {"top": round_number(densest, TOPS), "floor": _finite(noise)},
+            "cells": {
+                "top": round_number(densest * (amount or 1), TOPS) / (amount or 1),
+                "floor": _finite(noise),
+            },
         },
-        "palettes": {name: _text(palette(name == "dark")) for name in ("light", "dark")},
+        "palettes": palettes(ground),
+        "under": None if ground.under is None else ground.under.uri(),
+        "outline": None if ground.outline is None else ground.outline.to_json(area),
         "picture": encoded(plain_image(release, found)),
         "uncertainty": None if release.posterior is None else _uncertainty(release),
         "tiles": {
@@ -183,7 +214,7 @@ def _uncertainty(release: HeatmapRelease) -> dict[str, Any]:
         "bandWindow": band_window,
         **{name: _text(_cut(getattr(band, name), band_window).astype("<f4")) for name in ENDS},
         "coverage": band.coverage,
-        "cell": cell_text(release, band.level),
+        "cell": cell_text(area, band.level),
         "marks": [asdict(mark) for mark in found.marks],
         "untested": found.untested,
         "reach": said.reach,
@@ -198,7 +229,13 @@ def _cut(image: npt.NDArray[Any], window: tuple[int, int, int, int]) -> npt.NDAr
 
 
 def _sentence(said: str) -> str:
-    return f"{said[0].upper()}{said[1:]}."
+    return f"{said[0].upper()}{said[1:]}." if said else ""
+
+
+def palettes(ground: Ground) -> dict[str, str]:
+    """The colors of a page by day and by night; over an image the same ones."""
+    over = ground.under is not None
+    return {name: _text(glow() if over else palette(name == "dark")) for name in ("light", "dark")}
 
 
 def _few(release: HeatmapRelease, level: int | None) -> Cells:

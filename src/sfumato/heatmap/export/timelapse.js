@@ -39,11 +39,42 @@
     const pixels = brush.createImageData(wide, high);
     for (let i = 0; i < grey.length; i++) {
       const c = 3 * grey[i];
-      pixels.data.set([colors[c], colors[c + 1], colors[c + 2], 255], 4 * i);
+      pixels.data.set([colors[c], colors[c + 1], colors[c + 2], 255 * cover(grey[i])], 4 * i);
     }
     brush.putImageData(pixels, 0, 0);
     pen.imageSmoothingQuality = "high";
+    const [left, top, right, bottom] = data.box, toX = (part) => (left + part * (right - left)) * view.width;
+    const toY = (part) => (top + part * (bottom - top)) * view.height;
+    pen.clearRect(0, 0, view.width, view.height);
+    if (data.under && under.complete) pen.drawImage(under, toX(0), toY(0), toX(1) - toX(0), toY(1) - toY(0));
     pen.drawImage(sheet, 0, 0, view.width, view.height);
+    if (lines.length) outline(toX, toY);
+  };
+
+  // -- the ground: lines as parts of the bounds, and an image that fills them
+
+  const under = new Image(), lines = [];
+  const cover = (s) => (data.under ? Math.min((1.6 * s) / 255, 0.8) : 1);
+  if (data.outline) {
+    const positions = new Uint16Array(bytes(data.outline.positions).buffer), parts = Number(data.outline.parts);
+    let first = 0;
+    for (const many of new Uint32Array(bytes(data.outline.counts).buffer)) {
+      lines.push(Array.from({ length: many }, (_, k) => {
+        const y = positions[2 * (first + k) + 1] / parts;
+        return [positions[2 * (first + k)] / parts, data.down ? y : 1 - y];
+      }));
+      first += many;
+    }
+  }
+  const outline = (toX, toY) => {
+    pen.beginPath();
+    for (const line of lines) line.forEach(([x, y], k) => (k ? pen.lineTo(toX(x), toY(y)) : pen.moveTo(toX(x), toY(y))));
+    pen.lineJoin = "round";
+    if (data.under) { pen.strokeStyle = "#ffffff99"; pen.lineWidth = 2.6; pen.stroke(); }
+    pen.globalAlpha = 0.75; pen.lineWidth = 1;
+    pen.strokeStyle = data.under ? "#1f2328" : style("--ink");
+    pen.stroke();
+    pen.globalAlpha = 1;
   };
 
   // -- people per period
@@ -79,9 +110,11 @@
 
   const legend = () => {
     const strip = get("strip"), pencil = strip.getContext("2d");
+    pencil.fillStyle = "#c8c8c8";
+    pencil.fillRect(0, 0, 512, 1);
     for (let i = 0; i < 512; i++) {
-      const c = 3 * Math.round(255 * shade(data.top * (i / 511) ** 2));
-      pencil.fillStyle = `rgb(${colors[c]},${colors[c + 1]},${colors[c + 2]})`;
+      const s = Math.round(255 * shade(data.top * (i / 511) ** 2)), c = 3 * s;
+      pencil.fillStyle = `rgba(${colors[c]},${colors[c + 1]},${colors[c + 2]},${cover(s)})`;
       pencil.fillRect(i, 0, 1, 1);
     }
     pencil.fillStyle = style("--ink");
@@ -89,7 +122,7 @@
     get("unit").textContent = data.legend;
     get("marks").replaceChildren(...[0, 0.05, 0.25, 0.5, 1].map((part) => {
       const mark = document.createElement("li");
-      mark.textContent = many(part * data.top);
+      mark.textContent = many(part * data.top * data.amount);
       mark.style.left = `${100 * Math.sqrt(part)}%`;
       return mark;
     }));
@@ -143,6 +176,8 @@
   const asked = /^#frame=(\d+)$/.exec(location.hash);
   now = asked ? Math.min(last, Number(asked[1])) : 0;
   recolor();
+  under.addEventListener("load", draw);
+  if (data.under) under.src = data.under;
   load(0);
   if (!asked && !still.matches) play();
 })();

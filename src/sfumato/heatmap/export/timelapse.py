@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from html import escape
 from importlib.resources import files
@@ -17,14 +18,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures import TOPS, palette, round_number, shades
-from sfumato.heatmap.export.formats import check_outputs, save
-from sfumato.heatmap.export.page import facts
-from sfumato.heatmap.export.picture import cell_text, drawn, encoded
+from sfumato.figures import TOPS, round_number, shades
+from sfumato.heatmap.export.formats import WriteOptions, check_outputs, save
+from sfumato.heatmap.export.ground import Ground
+from sfumato.heatmap.export.legend import cell_text, per_unit
+from sfumato.heatmap.export.page import facts, palettes
+from sfumato.heatmap.export.picture import NOTHING_UNDER, drawn, encoded
+from sfumato.heatmap.inference.map_error import some_of
+from sfumato.heatmap.render.error import errors_line
 from sfumato.heatmap.render.release import empty_text
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
+    from sfumato.spaces import Area
 
 FINEST_FRAME = 8
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -33,13 +39,20 @@ FASTEST, SLOWEST, LENGTH = 120, 800, 12_000
 
 
 def write_timelapse(
-    maps: Sequence[HeatmapRelease], path: str | Path, *, overwrite: bool = False
+    maps: Sequence[HeatmapRelease],
+    path: str | Path,
+    *,
+    over: str | Path | None = None,
+    outline: str | Path | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Save the maps of one release, in order, as one HTML file that plays them; it is there whole or not.
 
     Args:
         maps: The maps of one release, in order.
         path: The page, .html.
+        over: The public image under every frame.
+        outline: A public GeoJSON file whose lines and areas are drawn on every frame.
         overwrite: Whether a file that exists is replaced.
 
     Raises:
@@ -49,31 +62,28 @@ def write_timelapse(
     target = Path(path)
     if target.suffix.lower() != ".html":
         raise InvalidParameter(f"a film is written to .html, got {target}; nothing was written")
-    data = timelapse_html(maps)
-    check_outputs([target], maps[0].area, overwrite=overwrite)
+    options = WriteOptions(over=over, outline=outline)
+    _check(maps)
+    check_outputs([target], maps[0].area, options=options, overwrite=overwrite)
+    data = timelapse_html(maps, ground=options.ground(maps[0]))
     save(target, data, overwrite=overwrite)
 
 
-def timelapse_html(maps: Sequence[HeatmapRelease]) -> bytes:
+def timelapse_html(maps: Sequence[HeatmapRelease], *, ground: Ground = NOTHING_UNDER) -> bytes:
     """One HTML file with a frame for each map and a script that plays them; it fetches nothing.
 
     All frames have one scale, in users or rows and not in shares, so that a quiet night looks quiet; its
     top is the densest place of all released maps. The policy is that of the page of one map.
     """
-    if not maps:
-        raise InvalidParameter("a film needs at least one map, got none; nothing was written")
+    _check(maps)
     first = maps[0]
-    if any(one.area != first.area or one.receipt.entry != first.receipt.entry for one in maps):
-        raise InvalidParameter(
-            "a film shows the maps of one release, got maps of several; nothing was written"
-        )
     place = files("sfumato.heatmap.export")
     look, more, script, template = (
         (place / name).read_text(encoding="utf-8")
         for name in ("page.css", "timelapse.css", "timelapse.js", "timelapse.html")
     )
     style, stamp = look + more, first.receipt.rehearsal
-    title = first.title or ("Rehearsal of heatmaps" if stamp else "Private heatmaps")
+    title = replace(first, group="").name
     words = {
         "STYLE_HASH": _digest(style),
         "SCRIPT_HASH": _digest(script),
@@ -88,10 +98,10 @@ def timelapse_html(maps: Sequence[HeatmapRelease]) -> bytes:
         "LAST": str(len(maps) - 1),
         "ROWS": "".join(
             f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
-            for name, value in _facts(maps)
+            for name, value in [*_facts(maps), *ground.facts]
         ),
         # In a script element only these could end it, or begin a comment in it.
-        "DATA": json.dumps(_data(maps, title), allow_nan=False, separators=(",", ":"))
+        "DATA": json.dumps(_data(maps, title, ground), allow_nan=False, separators=(",", ":"))
         .replace("<", "\\u003c")
         .replace(">", "\\u003e")
         .replace("&", "\\u0026"),
@@ -100,14 +110,25 @@ def timelapse_html(maps: Sequence[HeatmapRelease]) -> bytes:
     return re.sub("@([A-Z_]+)@", lambda found: words[found[1]], template).encode()
 
 
-def _data(maps: Sequence[HeatmapRelease], title: str) -> dict[str, Any]:
+def _check(maps: Sequence[HeatmapRelease]) -> None:
+    if not maps:
+        raise InvalidParameter("a film needs at least one map, got none; nothing was written")
+    first = maps[0]
+    if any(one.area != first.area or one.receipt.entry != first.receipt.entry for one in maps):
+        raise InvalidParameter(
+            "a film shows the maps of one release, got maps of several; nothing was written"
+        )
+
+
+def _data(maps: Sequence[HeatmapRelease], title: str, ground: Ground) -> dict[str, Any]:
     first = maps[0]
     level = min(first.area.grid.levels, FINEST_FRAME)
     totals = [one.measure.scale * one.tiles.total for one in maps]
     pictures = [drawn(one, level) for one in maps]
     # In what is counted; a map of nobody has shares, but of nothing.
     amounts = [found.shares * total for found, total in zip(pictures, totals, strict=True)]
-    top = round_number(max(float(np.max(amounts)), 1e-12), TOPS)
+    per, size = per_unit(first.area, level) or ("", 1.0)
+    top = round_number(max(float(np.max(amounts)), 1e-12) / size, TOPS) * size
     # Each frame has the mark of its map; where that shows nothing, all of it is below.
     floors = [
         min(found.floor * total, 1e300) if total > 0 else 1e300
@@ -140,14 +161,30 @@ def _data(maps: Sequence[HeatmapRelease], title: str) -> dict[str, Any]:
         "floors": floors,
         "empty": [one.empty for one in maps],
         "emptySaid": f"{empty_text()[0].upper()}{empty_text()[1:]}.",
-        "legend": f"smoothed {units} in a cell of {cell_text(first, level)}",
+        "legend": f"smoothed {units} per {per}"
+        if per
+        else f"smoothed {units} in a cell of {cell_text(area, level)}",
+        "amount": 1 / size,
         "pace": round(min(SLOWEST, max(FASTEST, LENGTH / len(maps)))),
-        "palettes": {
-            name: base64.b64encode(palette(name == "dark").tobytes()).decode()
-            for name in ("light", "dark")
-        },
+        "palettes": palettes(ground),
+        "under": None if ground.under is None else ground.under.uri(),
+        "outline": None if ground.outline is None else ground.outline.to_json(area),
+        "down": area.kind == "pixels",
+        "box": _box(area, pictures[0].extent),
         "frames": [encoded(one if area.kind == "pixels" else one[::-1]) for one in grey],
     }
+
+
+def _box(area: Area, extent: tuple[float, float, float, float]) -> list[float]:
+    """Where the bounds lie in a frame: left, top, right and bottom as parts of its width and height."""
+    west, south, east, north = extent
+    low_x, low_y, high_x, high_y = area.bounds
+    across = [(x - west) / (east - west) for x in (low_x, high_x)]
+    if area.kind == "pixels":
+        down = [(y - south) / (north - south) for y in (low_y, high_y)]
+    else:
+        down = [(north - y) / (north - south) for y in (high_y, low_y)]
+    return [across[0], down[0], across[1], down[1]]
 
 
 def _facts(maps: Sequence[HeatmapRelease]) -> list[tuple[str, str]]:
@@ -162,7 +199,16 @@ def _facts(maps: Sequence[HeatmapRelease]) -> list[tuple[str, str]]:
     told = [("maps", f"{len(maps)}, {first.group} to {last.group}"), ("mass of a user", shared)]
     if period:
         told.append(("time zone", period["time_zone"] or "as written, else UTC"))
+    told.append(("how far off", _off(maps)))
     return [*told, *(fact for fact in facts(first) if fact[0] != "map")]
+
+
+def _off(maps: Sequence[HeatmapRelease]) -> str:
+    """How far off the maps are; a film that is paid for is made where this cannot be worked out."""
+    try:
+        return errors_line([one.error() for one in some_of(maps)], len(maps))
+    except Exception:
+        return "could not be worked out"
 
 
 def _said(release: HeatmapRelease) -> str:

@@ -1,12 +1,12 @@
-from .certified import certified_emd
+from .certified import WORTH_STATING, certified_emd, known_of_nothing
 from .counts import NoisyCounts
 from .map_error import (
-    STRENGTHS,
     ZOOM_CORRECTIONS,
     Corrections,
     ErrorInterval,
     ErrorName,
     MapError,
+    between,
     calibrated,
     drawn_errors,
     on_scale,
@@ -29,8 +29,8 @@ from .uncertainty import (
 
 __all__ = [
     "HEAVY",
-    "STRENGTHS",
     "TIMES",
+    "WORTH_STATING",
     "ZOOM_CORRECTIONS",
     "Corrections",
     "CountsPosterior",
@@ -44,11 +44,13 @@ __all__ = [
     "NoisyCounts",
     "Prior",
     "Uncertainty",
+    "between",
     "calibrated",
     "certified_emd",
     "drawn_errors",
     "heaviest",
     "in_a_ring",
+    "known_of_nothing",
     "noise_share",
     "objective",
     "on_scale",

@@ -36,6 +36,8 @@ CONFIDENCE = 0.95
 RATES = 14
 # Sums of first counts are simulated, of at most so many cells; the same sums every time.
 SIMULATED, MOST_SIMULATED = 8191, 256
+# A bound is stated where it is below this part of what holds without any data.
+WORTH_STATING = 0.5
 # The map's mass may be scaled before it is compared: the bound is for shares.
 SCALES = np.geomspace(0.5, 2.0, 13)
 
@@ -102,6 +104,25 @@ def certified_emd(
         for total in tiles.total * SCALES:
             best = min(best, room + _apart(terms, total * mapped, within, open_noise) / total)
     return float(best)
+
+
+def known_of_nothing(area: Area) -> float:
+    """What is certain of a map that knows nothing: of one point in the middle of the area, in sides, l1.
+
+    Args:
+        area: The area.
+
+    Returns:
+        Half its width and half its height.
+
+    Example:
+        >>> from sfumato.spaces.area import area_of_plane
+        >>> known_of_nothing(area_of_plane((0, 0, 1, 1), 3))
+        1.0
+
+    """
+    first_column, first_row, last_column, last_row = area.window(area.grid.levels)
+    return (last_column - first_column + last_row - first_row) / 2 / area.grid.side
 
 
 def _farthest(shares: FloatArray, x: FloatArray, y: FloatArray, area: Area, level: int) -> float:

@@ -6,13 +6,14 @@ Cells are those below which nothing was counted. Where in them their mass is, no
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
-from sfumato._types import FloatArray, IntArray
+from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.heatmap.inference.bounded import last_counted, window
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.map_posterior import MapPosterior
@@ -41,6 +42,9 @@ class KnownSums(Protocol):
     def limits(self, low: FloatArray, high: FloatArray, *, tail: float) -> tuple[float, float]:
         """What a sum of masses with weights `low` is below, and one with `high` above, with chance `tail`."""
 
+    def bounds(self, low: FloatArray, high: FloatArray, *, tail: float) -> tuple[float, float]:
+        """The same without a prior, where the method lets that be known."""
+
 
 def known_sums(posterior: MapPosterior, area: Area) -> KnownSums:
     """The law of the noise, where a posterior has counts that nobody chose by their noise; else its draws.
@@ -49,8 +53,12 @@ def known_sums(posterior: MapPosterior, area: Area) -> KnownSums:
     last counts is independent of which cells they are of. A pyramid keeps the largest counts, and
     keeps the others back: what it has is too high, and only a posterior knows by how much.
     """
-    counted = None if posterior.counts is None else CountedSums.of(posterior.counts, area)
-    return counted or DrawnSums.of(posterior, area)
+    counts = posterior.counts
+    counted = None if counts is None else CountedSums.of(counts, area)
+    if counted is not None:
+        return counted
+    drawn = DrawnSums.of(posterior, area)
+    return drawn if counts is None else KeptSums(drawn, counts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +101,8 @@ class CountedSums:
         ]
         return max(ends[0], 0.0), max(ends[1], 0.0)
 
+    bounds = limits
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnSums:
@@ -121,6 +131,125 @@ class DrawnSums:
         most = float(np.quantile(self.masses @ high, 1 - TAIL * tail))
         return least if least >= NEXT_TO_NOBODY else 0.0, most
 
+    bounds = limits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptSums:
+    """Counts of which only the largest of each level were kept; the others have a ceiling instead.
+
+    Drawn maps believe a prior of what maps look like, by which next to nobody is below a ceiling. A
+    crowd may stand there all the same: any one cell may have what its noise allows.
+    """
+
+    drawn: DrawnSums
+    counts: NoisyCounts
+
+    @property
+    def level(self) -> int:
+        """That of the draws."""
+        return self.drawn.level
+
+    @property
+    def owner(self) -> IntArray:
+        """The cells of the draws."""
+        return self.drawn.owner
+
+    def limits(self, low: FloatArray, high: FloatArray, *, tail: float) -> tuple[float, float]:
+        """Those of the draws, or up to what one cell may have; on the level that allows it the least."""
+        least, most = self.drawn.limits(low, high, tail=tail)
+        single = [
+            float((one.weights * (one.values + math.log(0.5 / tail) * one.scales)).max(initial=0.0))
+            for one in self._levels(high)
+        ]
+        return least, max(most, min(single, default=0.0))
+
+    def bounds(self, low: FloatArray, high: FloatArray, *, tail: float) -> tuple[float, float]:
+        """The same whatever the map is: by the law of the noise, with what keeping the largest does to it.
+
+        Cells of a level that was counted, and those above it that were not looked into, hold all
+        mass: each level bounds the sum, and the best one counts, at a tail shared by all levels.
+        """
+        above, below = self._levels(high), self._levels(low, least=True)
+        shared = tail / max(1, len(above))
+        most = min((one.ceiling(shared) for one in above), default=0.0)
+        least = max((one.floor(shared) for one in below), default=0.0)
+        inner = self.limits(low, high, tail=tail)
+        return min(inner[0], max(least, 0.0)), max(inner[1], most)
+
+    def _levels(self, weights: FloatArray, *, least: bool = False) -> list[_Level]:
+        """A sum as one of the cells of each level, each with the largest or least weight of what is in it."""
+        numbers = np.unique(last_counted(self.counts, self.level))
+        own = _levels(numbers)
+        index = 4**self.counts.levels + self.counts.codes
+        order = np.argsort(index, kind="stable")
+        found = []
+        for level in np.unique(self.counts.levels[self.counts.levels <= self.level]).tolist():
+            at = np.minimum(own, level)
+            cells, of = np.unique(4**at + (numbers - 4**own >> 2 * (own - at)), return_inverse=True)
+            joined = np.full(cells.size, 1.0 if least else 0.0)
+            (np.minimum if least else np.maximum).at(joined, of.ravel(), weights)
+            slot = np.minimum(np.searchsorted(index[order], cells), index.size - 1)
+            # What was not looked at lies outside the bounds.
+            here = (index[order][slot] == cells) & (joined > 0)
+            which = order[slot[here]]
+            hidden = self.counts.ceiling[which]
+            values = self.counts.values[which]
+            found.append(
+                _Level(
+                    joined[here],
+                    np.where(hidden, np.maximum(values, 0.0), values),
+                    self.counts.scales[which],
+                    hidden,
+                )
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Level:
+    """Cells of a sum: weights, counts or ceilings, scales of the noise, and which have a ceiling."""
+
+    weights: FloatArray
+    values: FloatArray
+    scales: FloatArray
+    hidden: BoolArray
+
+    def ceiling(self, tail: float) -> float:
+        """What the sum is above with chance `tail` at most.
+
+        The noise of a count that was kept is, if anything, larger than other noise: it is not too
+        low. A cell that has s scales more than its ceiling was not kept with chance exp(-s) / 2.
+        """
+        part = tail / 2 if self.hidden.any() and not self.hidden.all() else tail
+        scales = self.weights * self.scales
+        shown, hidden = scales[~self.hidden], scales[self.hidden]
+        noise = deviations(part) * math.sqrt(2 * float(shown @ shown))
+        return (
+            float(self.weights @ self.values)
+            + noise
+            + _chernoff(hidden, part, lambda k: k * (1 - k) ** (1 / k - 1) / 2)
+        )
+
+    def floor(self, tail: float) -> float:
+        """What the sum is below with chance `tail` at most: of what was kept, noise may all be positive."""
+        shown = float((self.weights * self.values)[~self.hidden].sum())
+        return shown - _chernoff(self.weights * self.scales, tail, lambda k: k / (2 - 2 * k))
+
+
+def _chernoff(scales: FloatArray, tail: float, excess: Callable[[FloatArray], FloatArray]) -> float:
+    """What a sum is above with chance `tail` at most: E exp(k x) - 1 of each term, in its scale, is `excess`.
+
+    >>> round(_chernoff(np.ones(1), 0.05, lambda k: k * (1 - k) ** (1 / k - 1) / 2), 2)
+    3.4
+    """
+    scales = scales[scales > 0]
+    if not scales.size:
+        return 0.0
+    steep = np.linspace(0.02, 0.98, 49)
+    grown = np.log1p(excess(steep[:, None] * (scales / scales.max())[None, :])).sum(axis=1)
+    return float(((grown - math.log(tail)) / steep).min() * scales.max())
+
 
 def _owners(counts: NoisyCounts, level: int) -> tuple[IntArray, IntArray]:
     """The numbers of the last cells, as `last_counted` has them, and where each is [row, column]."""
@@ -141,4 +270,4 @@ def deviations(tail: float) -> float:
     >>> round(deviations(0.05), 3), round(deviations(0.01), 3)
     (1.645, 2.766)
     """
-    return max(math.log(1 / (2 * tail)) / math.sqrt(2), float(norm.isf(tail)))
+    return max(math.log(1 / (2 * tail)) / math.sqrt(2), float(-ndtri(tail)))

@@ -9,18 +9,24 @@ and spreads are corrected by what they missed on places that were tuned on
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from sfumato._types import FloatArray
 from sfumato.heatmap.analysis.blur import smooth, smooth_each
 from sfumato.heatmap.analysis.metrics import emd_ground, emd_share, pearson, similarity
 from sfumato.heatmap.analysis.theory import packing_lower_bound
 from sfumato.heatmap.inference.bounded import window
-from sfumato.heatmap.inference.certified import CONFIDENCE, certified_emd
+from sfumato.heatmap.inference.certified import (
+    CONFIDENCE,
+    WORTH_STATING,
+    certified_emd,
+    known_of_nothing,
+)
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.inference.uncertainty import maps_inside
 from sfumato.heatmap.tiles import Tiles
@@ -32,52 +38,61 @@ if TYPE_CHECKING:
 
 SIGMA = 0.02  # what rehearsals and forecasts look through
 COVERAGE = 0.9
-# Sixty-four draws of 64 x 64 cells, and distances on 32 x 32: 0.3 s of a processor. Of blurred maps
-# the distance there is within 2 % of that on 64 x 64, a twentieth of the width of any interval.
-COMPARED = 64
+# Thirty-two draws of 64 x 64 cells, and distances on 32 x 32: 0.1 to 0.3 s of a processor. Of
+# blurred maps the distance there is within 2 % of that on 64 x 64, a twentieth of the width of any
+# interval.
+COMPARED = 32
 DRAWN_LEVEL, EMD_LEVEL = 6, 5
+MOST_STATED = 12  # of more maps of a release so many are looked at: a third of a second each
 # Words of the packing bound: sides of its square, of which the best is taken.
 PACKED = (2, 4, 8, 16, 32, 64)
 
 # How far the truth lay from the median of the draws on places that were tuned on, in halves of
-# their 90 % range: low end, middle and high end, at these logarithms of users times epsilon.
+# their 90 % range: low end, middle and high end, for so many users (rows) at these epsilons.
 # `python -m experiments.heatmaps.how_far --fit` prints them.
 ErrorName = Literal["emd", "similarity", "pearson"]
-Corrections = dict[ErrorName, tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]]
-STRENGTHS = (0.7, 1.3, 2.0, 3.0, 4.0, 5.3)
+Steps = tuple[tuple[float, float, float], ...]
+Corrections = dict[ErrorName, tuple[Steps, Steps, Steps]]
+USERS = (50, 200, 2_000, 20_000)
+EPSILONS = (0.1, 1.0, 10.0)
 ZOOM_CORRECTIONS: Corrections = {
     "emd": (
-        (-0.5, -0.53, -0.56, -0.61, -0.8, -1.04),
-        (0.49, 0.48, 0.48, 0.47, 0.36, 0.22),
-        (1.59, 1.57, 1.55, 1.51, 1.54, 1.57),
+        ((-0.75, -0.76, -0.58), (-0.71, -0.77, -0.55), (-0.63, -0.8, -0.97), (-0.55, -0.83, -1.1)),
+        ((0.32, 0.3, 0.39), (0.35, 0.33, 0.52), (0.42, 0.37, 0.33), (0.49, 0.25, 0.1)),
+        ((1.8, 1.88, 1.97), (1.91, 1.83, 1.68), (1.84, 1.76, 1.67), (1.76, 1.68, 1.78)),
     ),
     "similarity": (
-        (-2.68, -2.65, -2.62, -2.58, -2.89, -3.29),
-        (-0.87, -0.96, -1.06, -1.21, -1.36, -0.66),
-        (0.56, 0.68, 0.74, 0.59, 0.45, 0.87),
+        ((-2.8, -2.71, -2.62), (-2.78, -2.78, -2.78), (-2.74, -2.9, -3.06), (-2.71, -3.02, -3.34)),
+        (
+            (-0.15, -0.29, -0.92),
+            (-0.31, -0.67, -1.59),
+            (-0.59, -0.84, -1.09),
+            (-0.85, -0.67, -0.32),
+        ),
+        ((1.4, 2.43, 0.44), (1.09, 1.46, 0.37), (0.58, 0.65, 0.72), (0.07, 0.95, 2.26)),
     ),
     "pearson": (
-        (-1.08, -1.34, -1.64, -2.07, -2.5, -3.06),
-        (0.0, -0.31, -0.51, -0.8, -0.78, -0.3),
-        (1.32, 1.15, 0.94, 0.65, 0.88, 1.16),
+        ((-1.17, -1.65, -2.14), (-1.4, -1.77, -2.15), (-1.71, -1.97, -2.31), (-2.03, -2.17, -2.46)),
+        ((-0.01, -0.23, -0.65), (-0.39, -0.42, -0.85), (-1.02, -0.73, -0.36), (-0.6, -0.44, 0.13)),
+        ((1.44, 1.67, 0.75), (1.18, 1.33, 0.77), (0.76, 0.78, 0.8), (0.33, 0.67, 2.3)),
     ),
 }
 # On 42 places of 50 and 200 users, and some of 2,000: nothing above was tuned on, nor tested.
 PYRAMID_CORRECTIONS: Corrections = {
     "emd": (
-        (-0.76, -1.02, -1.33, -1.39, -1.46, -1.55),
-        (0.41, 0.28, 0.13, -0.09, 0.41, 1.06),
-        (1.8, 1.6, 1.35, 1.01, 1.74, 2.7),
+        ((-0.76, -1.2, -1.37), (-1.02, -1.35, -1.41), (-1.35, -1.41, -1.48), (-1.41, -1.48, -1.55)),
+        ((0.41, 0.19, -0.02), (0.28, 0.06, 0.06), (0.06, 0.06, 0.56), (0.06, 0.56, 1.06)),
+        ((1.8, 1.46, 1.11), (1.6, 1.25, 1.23), (1.25, 1.23, 1.96), (1.23, 1.96, 2.7)),
     ),
     "similarity": (
-        (-1.63, -1.71, -1.81, -1.94, -2.13, -2.38),
-        (0.39, -0.15, -0.22, -0.27, -0.71, -1.29),
-        (0.4, 0.69, 1.04, 1.54, 2.04, 2.69),
+        ((-1.63, -1.77, -1.9), (-1.71, -1.85, -2.0), (-1.85, -2.0, -2.19), (-2.0, -2.19, -2.38)),
+        ((0.39, -0.19, -0.25), (-0.15, -0.24, -0.4), (-0.24, -0.4, -0.84), (-0.4, -0.84, -1.29)),
+        ((0.4, 0.89, 1.39), (0.69, 1.19, 1.69), (1.19, 1.69, 2.19), (1.69, 2.19, 2.69)),
     ),
     "pearson": (
-        (-0.18, -0.65, -1.2, -1.98, -2.76, -3.78),
-        (0.18, 0.06, -0.08, -0.22, -0.36, -0.53),
-        (2.55, 2.2, 1.8, 1.75, 1.92, 2.14),
+        ((-0.18, -0.96, -1.75), (-0.65, -1.43, -2.21), (-1.43, -2.21, -3.0), (-2.21, -3.0, -3.78)),
+        ((0.18, -0.02, -0.18), (0.06, -0.12, -0.26), (-0.12, -0.26, -0.4), (-0.26, -0.4, -0.53)),
+        ((2.55, 1.97, 1.77), (2.2, 1.78, 1.8), (1.78, 1.8, 1.97), (1.8, 1.97, 2.14)),
     ),
 }
 
@@ -103,12 +118,13 @@ class MapError:
         similarity: The mass that the blurred maps share, 1 for a perfect map.
         pearson: Their correlation, 1 for a perfect map.
         certified: What the distance, blurred or not, does not exceed whatever the truth is, with
-            probability `confidence` over the noise; None for a method whose noise is not known.
+            probability `confidence` over the noise; None where it would say little.
         lower: What no map of this epsilon can promise to be within for every truth of so many
             users; None where the packing bound does not say.
         coverage: How often intervals are meant to hold the truth.
         confidence: How often the certified bound holds at least.
         blur: The blur, in sides of the map.
+        uncertified: Why there is no certified bound, in words; empty where there is one.
 
     """
 
@@ -121,6 +137,7 @@ class MapError:
     coverage: float = COVERAGE
     confidence: float = CONFIDENCE
     blur: float = SIGMA
+    uncertified: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers."""
@@ -138,7 +155,10 @@ class MapError:
             _interval(data["pearson"]),
             _finite(data["certified"]),
             _finite(data["lower"]),
-            *(float(data[name]) for name in ("coverage", "confidence", "blur")),
+            float(data["coverage"]),
+            float(data["confidence"]),
+            float(data["blur"]),
+            str(data.get("uncertified", "")),
         )
 
 
@@ -159,6 +179,17 @@ def _finite(data: Any) -> float | None:
 
 # What was worked out lives as long as the posterior; the map it is of is kept with it.
 _KNOWN: WeakKeyDictionary[MapPosterior, dict[int, tuple[Tiles, MapError]]] = WeakKeyDictionary()
+
+
+def some_of(maps: Sequence[HeatmapRelease]) -> list[HeatmapRelease]:
+    """The maps whose errors stand for those of all: each, or of many the first, the last and evenly between.
+
+    >>> some_of(list(range(100)))  # doctest: +SKIP
+    [0, 9, 18, 27, 36, 45, 54, 63, 72, 81, 90, 99]
+    """
+    if len(maps) <= MOST_STATED:
+        return list(maps)
+    return [maps[at * (len(maps) - 1) // (MOST_STATED - 1)] for at in range(MOST_STATED)]
 
 
 def map_error(release: HeatmapRelease) -> MapError:
@@ -182,19 +213,39 @@ def _worked_out(release: HeatmapRelease) -> MapError:
     area, tiles, known = release.area, release.shares, release.posterior
     unit, longest, shortest = _sides(area)
     loss = release.receipt.guarantee.loss
-    certified = lower = None
+    bound, lower = math.inf, None
     total = release.tiles.total
     if known is not None and known.counts is not None:
-        certified = longest * certified_emd(known.counts, release.tiles, area)
+        bound = longest * certified_emd(known.counts, release.tiles, area)
     if isinstance(loss, PureDP):
         lower = shortest * best_packing(float(loss.epsilon), max(1, round(total)))
+    certified, uncertified = _worth_stating(bound, longest * known_of_nothing(area), unit)
     if known is None:
-        return MapError(unit, None, None, None, certified, lower)
+        return MapError(unit, None, None, None, certified, lower, uncertified=uncertified)
     price = math.sqrt(2 * float(loss.rho)) if isinstance(loss, ZCDP) else float(loss.epsilon)
-    found = calibrated(drawn_errors(known, tiles, area), total * price, _corrections_of(known))
-    most = math.inf if certified is None else certified
-    emd = ErrorInterval(*(min(most, number) for number in astuple(found["emd"])))
-    return MapError(unit, emd, found["similarity"], found["pearson"], certified, lower)
+    found = calibrated(drawn_errors(known, tiles, area), total, price, _corrections_of(known))
+    emd = ErrorInterval(*(min(bound, number) for number in astuple(found["emd"])))
+    return MapError(
+        unit,
+        emd,
+        found["similarity"],
+        found["pearson"],
+        certified,
+        lower,
+        uncertified=uncertified,
+    )
+
+
+def _worth_stating(bound: float, nothing: float, unit: str) -> tuple[float | None, str]:
+    """A certified bound, or why it is not stated: it is hardly below what holds without any data."""
+    if math.isinf(bound):
+        return None, "the noise of this method is not known"
+    if bound < WORTH_STATING * nothing:
+        return bound, ""
+    return None, (
+        f"no bound below {WORTH_STATING * nothing:.6g} {unit}, half of what is certain without any data: "
+        "that of one point in the middle of the area"
+    )
 
 
 def _corrections_of(posterior: MapPosterior) -> Corrections | None:
@@ -206,7 +257,7 @@ def _corrections_of(posterior: MapPosterior) -> Corrections | None:
 
 def _sides(area: Area) -> tuple[str, float, float]:
     """The unit of distances, and the longer and the shorter side of the grid in it."""
-    if area.kind == "plane":
+    if not area.unit:  # a plane of any units
         return "sides", 1.0, 1.0
     sides = [length * area.grid.side for length in area.cell_size]
     return area.unit, max(sides), min(sides)
@@ -243,7 +294,7 @@ def drawn_errors(
     images = np.where(totals > 0, draws / np.where(totals > 0, totals, 1.0), here / here.sum())
     seen = smooth(shares.image(level), SIGMA)
     blurred = smooth_each(images.astype(np.float32), SIGMA).astype(np.float64)
-    distance = emd_share if area.kind == "plane" else emd_ground
+    distance = emd_ground if area.unit else emd_share
     found: dict[ErrorName, list[float]] = {
         "emd": [distance(one, seen, area, level=EMD_LEVEL) for one in blurred],
         "similarity": [similarity(one, seen) for one in blurred],
@@ -257,13 +308,17 @@ def drawn_errors(
 
 
 def calibrated(
-    drawn: Mapping[ErrorName, ErrorInterval], strength: float, table: Corrections | None
+    drawn: Mapping[ErrorName, ErrorInterval],
+    users: float,
+    epsilon: float,
+    table: Corrections | None,
 ) -> dict[ErrorName, ErrorInterval]:
     """The same numbers with what draws missed on tuning places; without a table they are believed.
 
     Args:
         drawn: What `drawn_errors` gave.
-        strength: Users times epsilon.
+        users: How many there are, as released.
+        epsilon: What the map cost.
         table: Where the truth lies, on each number's scale, in halves of the draws' own 90 % range
             from their median: low end, middle, high end.
 
@@ -273,17 +328,40 @@ def calibrated(
     """
     if table is None:
         return dict(drawn)
-    at = math.log10(min(max(strength, 1e-300), 1e300))
+    weights = between(users, epsilon)
     found: dict[ErrorName, ErrorInterval] = {}
     for name, one in drawn.items():
         ends = [on_scale(name, end) for end in (one.low, one.high)]
-        moved = [float(np.interp(at, STRENGTHS, line)) for line in table[name]]
         half = (ends[1] - ends[0]) / 2
         low, value, high = (
-            _off_scale(name, on_scale(name, one.value) + half * step) for step in moved
+            _off_scale(name, on_scale(name, one.value) + half * float(weights @ np.ravel(steps)))
+            for steps in table[name]
         )
         found[name] = ErrorInterval(value, low, high)
     return found
+
+
+def between(users: float, epsilon: float) -> FloatArray:
+    """How much each entry of a table counts: bilinear in logarithms, and outside as at its edge.
+
+    Args:
+        users: How many there are, as released.
+        epsilon: What the map cost.
+
+    Returns:
+        Weights that add up to 1, of the entries row by row.
+
+    Example:
+        >>> between(200, 1.0).reshape(4, 3)[1].tolist()
+        [0.0, 1.0, 0.0]
+
+    """
+    sides = []
+    for at, knots in ((users, USERS), (epsilon, EPSILONS)):
+        logs = np.log(knots)
+        here = math.log(min(max(at, knots[0]), knots[-1]))
+        sides.append(np.array([np.interp(here, logs, one) for one in np.eye(len(knots))]))
+    return np.asarray(np.outer(*sides).ravel())
 
 
 def on_scale(name: ErrorName, number: float) -> float:

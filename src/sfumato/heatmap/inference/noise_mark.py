@@ -7,7 +7,7 @@ docs/explain/heatmap-uncertainty.md says in plain words what it means.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,12 @@ import numpy as np
 from sfumato._random import generator
 from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.analysis.blur import smooth_each, smooth_part
-from sfumato.heatmap.inference.bounded import hold_inside, last_counted, window
+from sfumato.heatmap.inference.bounded import (
+    counted_tiles,
+    hold_inside,
+    last_counted,
+    window,
+)
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.inference.uncertainty import SIGMA, TIMES
 from sfumato.heatmap.tiles import Tiles, inside
@@ -67,14 +72,33 @@ class NoiseMark:
             return float("inf")
         return self.density / 4.0**level / users
 
-    def following(self, area: Area, sharpened: Callable[[Tiles], Tiles]) -> NoiseMark:
-        """The mark of the same map when it follows a prior: as much higher as an even map becomes.
+    def following(
+        self,
+        tiles: Tiles,
+        area: Area,
+        sharpened: Callable[[Tiles], Tiles],
+        *,
+        posterior: MapPosterior | None,
+        nothing: EmptyMaps | None,
+    ) -> NoiseMark:
+        """The mark of the same map when it follows a prior: that of maps of nothing which follow it too.
 
-        Noise and prior need not be highest at one place: fewer maps of nothing exceed it.
+        Of a map that cannot be simulated, such as a saved one, it is as much higher as even mass on
+        its own `tiles`, or on the whole area, becomes.
         """
+        peaks = None if nothing is None else nothing.peaks_following(sharpened)
+        if peaks is not None:
+            known = None if posterior is None else _doubtful(sharpened(tiles), area, posterior)
+            return replace(self, density=max(float(peaks[-HIGHER]), known or 0.0))
         one = np.zeros(1, dtype=np.int64)
-        even = inside(Tiles(area.grid, one, one, np.ones(1)), area)
-        return replace(self, density=self.density * peak(sharpened(even), area) / peak(even, area))
+        whole = Tiles(area.grid, one, one, np.ones(1))
+        own = Tiles(area.grid, tiles.levels, tiles.codes, 0.25 ** tiles.levels.astype(np.float64))
+        grown = [
+            peak(sharpened(even), area) / peak(even, area)
+            for even in (inside(whole, area), inside(own, area))
+            if peak(even, area) > 0
+        ]
+        return replace(self, density=self.density * max(grown))
 
     def to_json(self) -> dict[str, Any]:
         """Density, emptiness, and how many maps of nothing exceed the mark."""
@@ -108,31 +132,48 @@ class EmptyMaps:
                 return _heights.__wrapped__(method, self.mechanism, self.area)
         return None
 
+    def peaks_following(self, sharpened: Callable[[Tiles], Tiles]) -> FloatArray | None:
+        """The peak of each when it follows a prior, rising; None for a method that cannot be simulated."""
+        with contextlib.suppress(Exception):
+            found = []
+            for tiles, released, group in _simulated(self.method, self.mechanism, self.area):
+                one = tiles
+                if getattr(self.method, "mean_is_map", False):  # finer than what it counted
+                    one = inside(counted_tiles(tiles, released.counts(group)), self.area)
+                found.append(peak(sharpened(one), self.area))
+            return np.sort(found)
+        return None
 
-@lru_cache(maxsize=16)
+
+@lru_cache(maxsize=256)
 def _heights(method: Any, mechanism: Any, area: Area) -> tuple[FloatArray, FloatArray]:
+    found = [(peak(one, area), one.total) for one, _, _ in _simulated(method, mechanism, area)]
+    peaks, totals = np.array(found).T
+    return np.sort(peaks), np.sort(totals)
+
+
+def _simulated(method: Any, mechanism: Any, area: Area) -> Iterator[tuple[Tiles, Any, int]]:
+    """Maps of nobody, each with what it was made of and its number in that."""
     from sfumato.heatmap.methods.protocol import outlines_of
 
     none = np.zeros(0, dtype=np.int64)
     noise = SimulatedNoise()
     lot = max(1, min(MAPS, LOT >> 2 * area.grid.levels))
-    peaks, totals = np.empty(MAPS), np.empty(MAPS)
     for first in range(0, MAPS, lot):
         count = min(lot, MAPS - first)
         released = mechanism.sample(CellSums(area.grid, none, none, count, area), noise)
-        for number, one in enumerate(outlines_of(method, released, mechanism, area), start=first):
-            peaks[number], totals[number] = peak(one, area), one.total
-    return np.sort(peaks), np.sort(totals)
+        for group, one in enumerate(outlines_of(method, released, mechanism, area)):
+            yield one, released, group
 
 
 class SimulatedNoise:
-    """Noise for maps of nobody, the same each time: quick, and good for no release."""
+    """Noise for simulated maps, the same for the same seed: quick, and good for no release."""
 
     distance: Fraction | None = None
     known = True
 
-    def __init__(self) -> None:
-        self._rng = generator(0)
+    def __init__(self, seed: int | bytes = 0) -> None:
+        self._rng = generator(seed)
 
     def laplace(self, scale: Number, size: int) -> IntArray:
         """Laplace noise, rounded."""

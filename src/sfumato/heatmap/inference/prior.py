@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import io
 import warnings
@@ -18,6 +17,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import MAX_BYTES, Feature, features_of, number_of, read_bytes
 from sfumato.heatmap.analysis.overlap import areas, lengths, line_edges, moved, ring_edges, turns
 from sfumato.heatmap.tiles import Tiles
+from sfumato.records import named_files
 from sfumato.spaces import Area, Grid
 
 # Cells of weights: 512 x 512 of them, so that a sharpened map can still be saved and sent.
@@ -230,13 +230,10 @@ def declared_prior(
         prior.check(area)
         return prior
     path = Path(prior)
-    if isinstance(rows, str | Path):
-        text = str(rows)
-        private = [Path(text.partition("::")[0]), *map(Path, glob.glob(text, recursive=True))]
-        if any(_is_among(path, one) for one in private):
-            raise InvalidParameter(
-                f"a prior is public, {path} is the private table itself; nothing was charged"
-            )
+    if any(_is_among(path, one) for one in named_files(rows)):
+        raise InvalidParameter(
+            f"a prior is public, {path} is the private table itself; nothing was charged"
+        )
     found = read_prior(path)
     found.check(area)
     return found

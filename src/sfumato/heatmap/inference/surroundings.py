@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from sfumato._types import FloatArray
+from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.inference.bounded import bounded_center, parts_inside
 from sfumato.spaces import Area, Grid
 
@@ -22,20 +22,17 @@ def centers_of(masses: FloatArray, level: int, area: Area | None) -> FloatArray:
 
     Of the surroundings, and of the cell itself, only what is inside the bounds counts.
     """
-    grid = Grid(FINEST + 1)
-    fine = np.kron(grid.at_level(level).image(masses), np.full((2, 2), 0.25))
+    fine = _doubled(masses[_codes(level)] * 0.25)
     inside = parts_inside(area, level + 1)
     if inside is not None:
-        of_cell = inside.reshape(1 << level, 2, 1 << level, 2).mean(axis=(1, 3))
-        fine *= inside / np.maximum(np.kron(of_cell, np.ones((2, 2))), 1e-300)
+        fine *= _of_cell(area, level + 1)
     blurred = gaussian_filter(fine, 2 * SURROUNDINGS, mode="nearest")
     if inside is not None:
         blurred *= _around(area, level + 1)
-    below = grid.at_level(level + 1)
-    columns, rows = below.decode(np.arange(below.size))
+    places = _places(level + 1)
     least = 1e-9 * max(float(masses.sum()), 1.0) / masses.size
-    some = 1.0 if inside is None else inside[rows, columns].reshape(-1, 4)
-    quarters = blurred[rows, columns].reshape(-1, 4) + least * some
+    some = 1.0 if inside is None else inside.ravel()[places]
+    quarters = blurred.ravel()[places] + least * some
     halves = quarters[:, ::2] + quarters[:, 1::2]
     return np.column_stack(
         [
@@ -44,6 +41,35 @@ def centers_of(masses: FloatArray, level: int, area: Area | None) -> FloatArray:
             bounded_center(quarters[:, 2], quarters[:, 3]),
         ]
     )
+
+
+def _doubled(picture: FloatArray) -> FloatArray:
+    """The same picture with four cells for each of its own."""
+    return np.repeat(np.repeat(picture, 2, axis=0), 2, axis=1)
+
+
+# Maps of nobody are made a hundred at a time: what depends on the level alone is made once.
+@lru_cache(maxsize=FINEST + 2)
+def _codes(level: int) -> IntArray:
+    return Grid(level).codes_of_image()
+
+
+@lru_cache(maxsize=FINEST + 2)
+def _places(level: int) -> IntArray:
+    """Where in a picture the four quarters of each cell of the level above are [cell, quarter]."""
+    columns, rows = Grid(level).decode(np.arange(4**level))
+    return (rows * (1 << level) + columns).reshape(-1, 4)
+
+
+@lru_cache(maxsize=32)
+def _of_cell(area: Area | None, level: int) -> FloatArray:
+    """The part of each cell [row, column] inside the bounds, over that of the cell above it."""
+    inside = parts_inside(area, level)
+    if inside is None:
+        return np.ones((1 << level, 1 << level))
+    side = 1 << level - 1
+    above = inside.reshape(side, 2, side, 2).mean(axis=(1, 3))
+    return np.asarray(inside / np.maximum(_doubled(above), 1e-300))
 
 
 @lru_cache(maxsize=32)

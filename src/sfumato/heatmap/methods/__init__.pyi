@@ -4,12 +4,14 @@ from .protocol import MapEstimate, MapMethod, Method, NoiseAwareMethod, NoisyLev
 from .pyramid import Pyramid, PyramidMethod
 from .registry import (
     MethodEntry,
+    check_method_name,
     method_named,
     register_method,
     registered_methods,
     unregister_method,
 )
-from .zoom import Zoom, ZoomMethod, ZoomTree
+from .zoom import Zoom, ZoomMethod
+from .zoom_tree import ZoomTree
 
 __all__ = [
     "MapEstimate",
@@ -26,6 +28,7 @@ __all__ = [
     "ZoomMethod",
     "ZoomTree",
     "area_prices",
+    "check_method_name",
     "find_area",
     "method_named",
     "register_method",

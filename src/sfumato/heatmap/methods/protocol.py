@@ -78,6 +78,10 @@ class NoiseAwareMethod(MapMethod[U], Protocol[U]):
         """The same maps without detail that no picture shows, for simulations of many of them."""
         return tuple(one.tiles for one in self.maps(released, mechanism, area))
 
+    def sketches(self, released: U, mechanism: Any, area: Area) -> tuple[Tiles, ...]:
+        """The same maps, perhaps estimated more quickly: to compare them with each other alone."""
+        return self.outlines(released, mechanism, area)
+
 
 def plain_maps(
     method: MapMethod[Any], released: Any, area: Area, *, noise_scale: Fraction
@@ -110,6 +114,17 @@ def outlines_of(
     make = getattr(method, "outlines", None)
     if make is None:
         return tuple(one.tiles for one in maps_of(method, released, mechanism, area))
+    found: tuple[Tiles, ...] = make(released, mechanism, area)
+    return found
+
+
+def sketches_of(
+    method: MapMethod[Any], released: Any, mechanism: Any, area: Area
+) -> tuple[Tiles, ...]:
+    """The maps of `outlines_of`, more quickly where the method knows a way."""
+    make = getattr(method, "sketches", None)
+    if make is None:
+        return outlines_of(method, released, mechanism, area)
     found: tuple[Tiles, ...] = make(released, mechanism, area)
     return found
 

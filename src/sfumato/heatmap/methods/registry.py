@@ -10,14 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from sfumato._registry import Registry
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.privacy.accounting import exact
 
-Make = Callable[..., MapMethod[Any]]
+if TYPE_CHECKING:
+    from sfumato.heatmap.methods.protocol import MapMethod
+
+Make = Callable[..., "MapMethod[Any]"]
 Flag = tuple[str, Callable[[Any], Any]]
 
 
@@ -155,12 +157,25 @@ def method_named(
         40
 
     """
-    known = registered_methods()
+    check_method_name(name)
+    return registered_methods()[name].make(flags, options)
+
+
+def check_method_name(name: str) -> None:
+    """Refuse a name that no method has, without loading one.
+
+    Args:
+        name: The word by which a method is chosen.
+
+    Raises:
+        InvalidParameter: No method has this name.
+
+    """
+    known = METHODS.names()
     if name not in known:
         raise InvalidParameter(
             f"a map method is one of {', '.join(known)}, got {name!r}; nothing was charged"
         )
-    return known[name].make(flags, options)
 
 
 def as_method(method: str | MapMethod[Any]) -> MapMethod[Any]:

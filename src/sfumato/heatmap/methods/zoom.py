@@ -15,14 +15,14 @@ from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.bounded import inside_bounds
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import CountsPosterior, rough_masses
+from sfumato.heatmap.inference.posterior import CountsPosterior, rough_map, rough_masses
 from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.methods.protocol import (
     MapEstimate,
     NoiseAwareMethod,
     check_level,
-    whole_numbers,
 )
+from sfumato.heatmap.methods.zoom_tree import PricedLevel, ZoomTree, dearest_path
 from sfumato.heatmap.tiles import Tiles, dense_tiles, inside
 from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
 from sfumato.privacy.accounting import Number, exact
@@ -34,89 +34,8 @@ PARTS = 64
 FIRST_LEVEL, FIRST_PARTS = 2, 16
 # So many levels below the counted cells the mean is smooth: pictures of it are as high with fewer.
 OUTLINE = 3
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PricedLevel:
-    """Released counts, in units, of cells of one level, and the parts of the budget that each was bought for.
-
-    Codes are group * 4**level + code.
-    """
-
-    level: int
-    codes: IntArray
-    values: IntArray
-    parts: IntArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ZoomTree:
-    """All counts in the order they were bought; noise of k parts has scale part_scale / k, in units.
-
-    Outside the public `area` nothing was counted.
-    """
-
-    groups: int
-    part_scale: Fraction
-    levels: tuple[PricedLevel, ...]
-    area: Area | None = None
-
-    @property
-    def together(self) -> NoisyCounts:
-        """What was counted of all maps, in users."""
-        parts = np.concatenate([one.parts for one in self.levels])
-        return NoisyCounts(
-            np.concatenate(
-                [np.full(one.codes.size, one.level, dtype=np.int64) for one in self.levels]
-            ),
-            np.concatenate([one.codes for one in self.levels]),
-            np.concatenate([one.values for one in self.levels]) / UNITS,
-            float(self.part_scale / UNITS) / parts,
-            np.zeros(parts.size, dtype=np.bool_),
-            self.groups,
-        )
-
-    def counts(self, group: int) -> NoisyCounts:
-        """What was counted of one map, in users."""
-        every = self.together
-        here = every.codes >> 2 * every.levels == group
-        levels = every.levels[here]
-        return NoisyCounts(
-            levels,
-            every.codes[here] - (group << 2 * levels),
-            every.values[here],
-            every.scales[here],
-            every.ceiling[here],
-        )
-
-    @staticmethod
-    def from_json(data: Any) -> ZoomTree:
-        """The tree that `to_json` gave."""
-        names = ("codes", "values", "parts")
-        return ZoomTree(
-            int(data["groups"]),
-            Fraction(data["part_scale"]),
-            tuple(
-                PricedLevel(int(one["level"]), *(whole_numbers(one[name]) for name in names))
-                for one in data["levels"]
-            ),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Integers, and the scale of one part as a fraction."""
-        return {
-            "groups": self.groups,
-            "part_scale": str(self.part_scale),
-            "levels": [
-                {
-                    "level": one.level,
-                    "codes": one.codes.tolist(),
-                    "values": one.values.tolist(),
-                    "parts": one.parts.tolist(),
-                }
-                for one in self.levels
-            ],
-        }
+# Sketches are compared with each other by how far mass has to move: on cells of this level.
+SKETCH = 5
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -300,19 +219,6 @@ class _Budget:
         return np.asarray(left - parts, dtype=np.int64)
 
 
-def dearest_path(tree: ZoomTree) -> int:
-    """The most parts that were paid for all counts of cells around any one finest cell."""
-    finest = max((one.level for one in tree.levels), default=0)
-    paid: IntArray = np.zeros(tree.groups, dtype=np.int64)
-    for level in range(finest + 1):
-        if level:
-            paid = np.repeat(paid, 4)
-        for one in tree.levels:
-            if one.level == level:
-                np.add.at(paid, one.codes, one.parts)
-    return int(paid.max())
-
-
 @dataclass(frozen=True, slots=True)
 class ZoomMethod(NoiseAwareMethod[ZoomTree]):
     """Zoom with the mean of its posterior as the map; detail finer than `blur` is not paid for.
@@ -325,6 +231,7 @@ class ZoomMethod(NoiseAwareMethod[ZoomTree]):
     worth: Fraction = Fraction(6)
     crowd: Fraction = Fraction(6, 5)
     name: ClassVar[str] = "zoom"
+    mean_is_map: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.blur <= 1:
@@ -383,6 +290,18 @@ class ZoomMethod(NoiseAwareMethod[ZoomTree]):
             level = min(area.grid.levels, FINEST, one.counts.finest + OUTLINE)
             found.append(_mean_tiles(one, area, level))
         return tuple(found)
+
+    def sketches(self, released: ZoomTree, mechanism: Zoom, area: Area) -> tuple[Tiles, ...]:
+        """What one pass of the posterior finds, on cells of level SKETCH."""
+        del mechanism
+        return tuple(sketch(released.counts(group), area) for group in range(released.groups))
+
+
+def sketch(counts: NoisyCounts, area: Area) -> Tiles:
+    """The map of some counts as one pass finds it, on cells of level SKETCH."""
+    level = min(area.grid.levels, SKETCH)
+    masses = inside_bounds(rough_map(counts, level, area), counts, area)
+    return dense_tiles(area.grid, level, masses)
 
 
 def _mean_tiles(posterior: CountsPosterior, area: Area, level: int) -> Tiles:

@@ -1,4 +1,5 @@
 from .charging import price, release_sums
+from .compare import compare_maps, map_distance
 from .options import HeatmapOptions
 from .plan import plan_heatmap
 from .rehearsal import rehearse_heatmap
@@ -10,7 +11,9 @@ from .saved_maps import draw_map, map_hotspots, map_timelapse, map_totals
 __all__ = [
     "HeatmapOptions",
     "ReplayResult",
+    "compare_maps",
     "draw_map",
+    "map_distance",
     "map_hotspots",
     "map_timelapse",
     "map_totals",

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.areas import BoundsLike, Cells, public_area
 from sfumato.heatmap.export.formats import WriteOptions
+from sfumato.heatmap.export.legend import LegendKind
 from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import Number, exact
-from sfumato.records import Columns, Engine, check_columns, open_table
+from sfumato.records import Columns, check_columns
 from sfumato.spaces import Area
+
+if TYPE_CHECKING:
+    from sfumato.records import Engine
 
 PRIVATE = "private"
 COLUMN_WORDS = (
@@ -48,7 +52,9 @@ class HeatmapOptions(TypedDict, total=False):
     Forecast: `users`, a public guess of how many there are: what the maps will be like is then said
     before they are paid for.
 
-    Files: `over` (an image under pictures), `h3_resolution` and `overwrite`.
+    Files: `over` (a public image under pictures and pages: a stimulus of the size of the area,
+    {by} in its name for the group, or a GeoTIFF), `outline` (public lines and areas, GeoJSON),
+    `legend` ("density" or "share"), `h3_resolution` and `overwrite`.
 
     Ledger: `team`, whose sub-budget pays, and `other_table`, which says that a table the ledger has
     not seen holds the same people.
@@ -78,6 +84,8 @@ class HeatmapOptions(TypedDict, total=False):
     levels: int
     users: float | None
     over: str | Path | None
+    outline: str | Path | None
+    legend: LegendKind
     h3_resolution: int | None
     overwrite: bool
     team: str
@@ -184,11 +192,21 @@ def rows_of(source: Any, columns: Columns | None, options: HeatmapOptions) -> Ro
     )
 
 
-def open_rows(rows: Rows) -> Any:
+def open_rows(rows: Rows, area: Area) -> Any:
     """The table of the rows, of which nothing was read; refused where its schema says that x or y is text.
 
-    Text files have no schema but their header: there, columns of places are numbers.
+    Text files have no schema but their header: there, columns of places are numbers. A table that
+    knows its reference system must have that of the area: else it would count nobody.
     """
+    from sfumato.records import open_table  # which reads engines
+
+    own = getattr(rows.source, "crs", None)
+    if own is not None and not (own.equals(area.crs) if area.crs else _fits(own, area)):
+        raise InvalidInput(
+            f"the places of the table are in {own.name} and the area is "
+            f"{f'in {area.crs}' if area.crs else f'one of {area.kind}'}: say `crs`, or convert the table "
+            "by its to_crs; nothing was charged"
+        )
     table = open_table(rows.source, **rows.how)
     check_columns(table.columns, rows.columns)
     for name in () if rows.text_coordinates else (rows.columns.x, rows.columns.y):
@@ -200,6 +218,11 @@ def open_rows(rows: Rows) -> Any:
                 "nothing was charged"
             )
     return table
+
+
+def _fits(own: Any, area: Area) -> bool:
+    """Whether a reference system is one of degrees if the area is, and only then."""
+    return bool(own.is_geographic) == (area.kind == "degrees")
 
 
 def is_private(options: HeatmapOptions) -> bool:
@@ -236,7 +259,6 @@ def read_files(options: HeatmapOptions, prior: Any) -> list[str | Path | None]:
     """The public files that are read, which no output may replace."""
     return [
         options.get("image"),
-        options.get("over"),
         options.get("bounds_file"),
         prior if isinstance(prior, str | Path) else None,
     ]
@@ -244,4 +266,10 @@ def read_files(options: HeatmapOptions, prior: Any) -> list[str | Path | None]:
 
 def write_options(options: HeatmapOptions) -> WriteOptions:
     """How files are written."""
-    return WriteOptions(None, options.get("over"), options.get("h3_resolution"))
+    return WriteOptions(
+        None,
+        options.get("over") or None,
+        options.get("h3_resolution"),
+        options.get("outline") or None,
+        options.get("legend", "density"),
+    )

@@ -15,23 +15,21 @@ from typing import Any
 from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
 from sfumato.files import holds
 from sfumato.heatmap.export.formats import (
+    PLAIN,
     WriteOptions,
     check_outputs,
     format_of,
     keep_apart,
 )
 from sfumato.heatmap.export.timelapse import write_timelapse
-from sfumato.heatmap.inference.map_error import MapError
+from sfumato.heatmap.inference.map_error import MapError, some_of
 from sfumato.heatmap.inference.prior import Prior
+from sfumato.heatmap.pipeline.output_names import Outputs, files_of, of_group, paths_of
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.records import Periods
 from sfumato.spaces import Area
 
 Watch = Callable[[str], None]
-Outputs = str | Path | Iterable[str | Path]
-
-PLAIN = WriteOptions()
-MOST_STATED = 12  # a third of a second each
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +58,17 @@ class OutputPlan:
 
     def check(self, area: Area, *, others: Iterable[str | Path | None], rows: Any) -> None:
         """Refuse what could not be written, and what would replace a file that is read."""
+        groups = tuple(self.files) or ("",)
         check_outputs(
             self.every,
             area,
-            over=self.options.over,
-            h3_resolution=self.options.h3_resolution,
+            options=self.options,
+            groups=groups,
             overwrite=self.overwrite or self.again,
         )
-        keep_apart(self.every, others, rows)
+        over = self.options.over
+        images = [] if over is None else [of_group(over, one) for one in groups]
+        keep_apart(self.every, [*others, *images, self.options.outline], rows)
 
 
 def plan_outputs(
@@ -91,13 +92,8 @@ def plan_outputs(
         and "{by}" not in path.name
     ]
     rest = [path for path in paths if path not in timelapses]
-    files = {name: _files_of(rest, name) for name in names}
+    files = {name: files_of(rest, name) for name in names}
     return OutputPlan(files, tuple(timelapses), options, overwrite)
-
-
-def paths_of(outputs: Outputs) -> list[Path]:
-    """The files that are asked for, with {by} in their names."""
-    return [Path(outputs)] if isinstance(outputs, str | Path) else [Path(one) for one in outputs]
 
 
 def group_names(groups: Sequence[str] | Periods | None) -> tuple[str, ...]:
@@ -109,18 +105,6 @@ def group_names(groups: Sequence[str] | Periods | None) -> tuple[str, ...]:
             f"groups are a list of names, got the text {groups!r}; nothing was charged"
         )
     return groups.names if isinstance(groups, Periods) else tuple(groups)
-
-
-def _files_of(paths: list[Path], group: str) -> list[Path]:
-    if not group:
-        return paths
-    safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in group)
-    if any("{by}" not in path.name for path in paths):
-        raise InvalidParameter(
-            "with `by` every one of `outputs` needs {by} in its name, e.g. map-{by}.png (a film, one .html of "
-            "all periods, needs none); nothing was charged"
-        )
-    return [path.with_name(path.name.replace("{by}", safe)) for path in paths]
 
 
 def check_output(
@@ -154,7 +138,7 @@ def write_maps(
         for one in maps
         for path in plan.files.get(one.group, ())
     ]
-    work += [(path, partial(_write_timelapse, maps)) for path in plan.timelapses]
+    work += [(path, partial(_write_timelapse, maps, plan.options)) for path in plan.timelapses]
     if work and any(one.posterior is not None for one in maps):
         tell(watch, "drawing, and working out how sure the map is")
     for path, write in work:
@@ -174,15 +158,23 @@ def write_maps(
     return tuple(written)
 
 
-def stated_errors(maps: Sequence[HeatmapRelease]) -> tuple[MapError, ...]:
-    """How far off each map is; none of them where one cannot be worked out: the maps are paid for.
+def stated_errors(
+    maps: Sequence[HeatmapRelease], *, warn: Watch | None = None
+) -> dict[str, MapError]:
+    """How far off maps are, by group; none of them where one cannot be worked out: they are paid for.
 
-    Of many maps, such as the hours of a week, each says so in its own file: all of them take long.
+    Of many maps, such as the hours of a week, some are looked at: each says it in its own file.
     """
     try:
-        return tuple(one.error() for one in maps) if len(maps) <= MOST_STATED else ()
-    except Exception:
-        return ()
+        return {one.group: one.error() for one in some_of(maps)}
+    except Exception as problem:
+        why = str(problem) or type(problem).__name__
+        tell_of_trouble(
+            warn,
+            f"could not work out how far off the map is ({why}): it is paid for and says nothing "
+            "of it",
+        )
+        return {}
 
 
 def _written_again(path: Path, write: Callable[[Path, bool], None], *, overwrite: bool) -> str:
@@ -202,8 +194,10 @@ def _new(write: Callable[[Path, bool], None], path: Path) -> None:
     write(path, False)
 
 
-def _write_timelapse(maps: Sequence[HeatmapRelease], path: Path, overwrite: bool) -> None:
-    write_timelapse(maps, path, overwrite=overwrite)
+def _write_timelapse(
+    maps: Sequence[HeatmapRelease], how: WriteOptions, path: Path, overwrite: bool
+) -> None:
+    write_timelapse(maps, path, over=how.over, outline=how.outline, overwrite=overwrite)
 
 
 def _write(one: HeatmapRelease, how: WriteOptions, path: Path, overwrite: bool) -> None:
@@ -213,7 +207,13 @@ def _write(one: HeatmapRelease, how: WriteOptions, path: Path, overwrite: bool) 
         with contextlib.suppress(Exception):
             one.uncertainty()
     one.write(
-        path, over=how.over, level=how.level, h3_resolution=how.h3_resolution, overwrite=overwrite
+        path,
+        over=how.over,
+        level=how.level,
+        h3_resolution=how.h3_resolution,
+        outline=how.outline,
+        legend=how.legend,
+        overwrite=overwrite,
     )
 
 

@@ -28,8 +28,8 @@ from sfumato.heatmap.pipeline.options import (
     rows_of,
     write_options,
 )
+from sfumato.heatmap.pipeline.output_names import Outputs
 from sfumato.heatmap.pipeline.outputs import (
-    Outputs,
     Watch,
     plan_outputs,
     sharpened_maps,
@@ -150,7 +150,7 @@ def rehearse_heatmap(
     written = write_maps(maps, targets, watch=watch)
     several = groups is not None
     found = [pair for pair in errors.values() if pair is not None]
-    (stated, *_) = (*(() if several else stated_errors(maps)), None)
+    stated = None if several else stated_errors(maps, warn=warn).get(maps[0].group)
     return RehearsalResult(
         maps[0].statement,
         BLUR,
@@ -272,7 +272,7 @@ def _rehearsed(
     bound = bound_of_groups(area.grid, groups)
     paid = priced(method, exact(epsilon, name="epsilon"), bound, area)
     ledger = Ledger.rehearsal(paid.loss)
-    sums = sum_public_cells(open_rows(rows), rows.columns, area, groups=groups)
+    sums = sum_public_cells(open_rows(rows, area), rows.columns, area, groups=groups)
     masses = int(bound.required("l1", by="a rehearsal") / UNITS)
     maps = release_sums(
         guard_sums(sums, source=ledger.header.source, masses=masses),

@@ -17,18 +17,18 @@ from sfumato.heatmap.measure import Measure
 from sfumato.heatmap.methods.private_bounds import BOUNDS_PARTS, area_prices
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import DEFAULT, Method, check_affordable, priced
+from sfumato.heatmap.pipeline.mistakes import check_release
 from sfumato.heatmap.pipeline.options import (
     HeatmapOptions,
     area_of,
-    check_options,
-    check_public,
     is_private,
     outer_name,
     read_files,
     rows_of,
     write_options,
 )
-from sfumato.heatmap.pipeline.outputs import Outputs, Watch, paths_of, plan_outputs
+from sfumato.heatmap.pipeline.output_names import Outputs, paths_of
+from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
 from sfumato.heatmap.pipeline.plan import expected_maps
 from sfumato.heatmap.pipeline.release_plan import MAP, ReleasePlan
 from sfumato.heatmap.pipeline.requests import HeatmapRequest
@@ -184,13 +184,21 @@ def plan_release(
         InvalidInput: A public file could not be read.
 
     """
-    check_options(options, columns, area)
-    check_public(ledger, public=public)
+    check_release(
+        source,
+        columns,
+        area,
+        ledger=ledger,
+        epsilon=epsilon,
+        method=method,
+        groups=groups,
+        outputs=outputs,
+        note=note,
+        once=once,
+        public=public,
+        **options,
+    )
     whole = exact(epsilon, name="epsilon")
-    if not whole > 0:
-        raise InvalidParameter(f"epsilon must be above 0, got {epsilon}; nothing was charged")
-    if not note.isprintable():
-        raise InvalidParameter("a note must be printable on one line; nothing was charged")
     private = is_private(options)
     targets = plan_outputs(
         outputs, groups, options=write_options(options), overwrite=options.get("overwrite", False)
@@ -206,7 +214,7 @@ def plan_release(
     where = area_of(area, options)
     share = options.get("bounds_share", Fraction(1, 10))
     on_bounds = whole * exact(share, name="bounds share") if private else Fraction(0)
-    over = options.get("over")
+    written = write_options(options)
     asked = HeatmapRequest(
         rows,
         where,
@@ -219,11 +227,13 @@ def plan_release(
         options.get("team", ""),
         options.get("other_table", False),
         tuple(map(str, paths_of(outputs))),
-        None if over is None else str(over),
+        None if written.over is None else str(written.over),
         options.get("h3_resolution"),
         options.get("overwrite", False),
         None if prior is None else str(prior.file if isinstance(prior, Prior) else prior),
         title,
+        None if written.outline is None else str(written.outline),
+        written.legend,
     )
     parts = (*(BOUNDS_PARTS if private else ()), MAP)
     made = _made(asked, ledger, parts, once) if once else ()

@@ -16,7 +16,6 @@ from sfumato.heatmap.pipeline.outputs import (
     OutputPlan,
     Watch,
     sharpened_maps,
-    stated_errors,
     tell,
     write_maps,
 )
@@ -94,8 +93,7 @@ class ReleasePlan:
             written,
             maps,
             made_before=run.made_before,
-            errors=stated_errors(maps),
-            noise={one.group: one.noise for one in maps},
+            warn=warn,
         )
 
     def _released(
@@ -110,7 +108,7 @@ class ReleasePlan:
             """Opened once, however often it is counted."""
             if self.missing:
                 raise InvalidInput(f"{self.missing}; nothing was drawn")
-            return open_rows(asked.rows)
+            return open_rows(asked.rows, asked.area)
 
         def summed(where: Area) -> Guarded[CellSums]:
             return sum_cells(
@@ -166,7 +164,7 @@ class ReleasePlan:
             groups=("",) if asked.groups is None else asked.groups,
             area_cost=PureDP(asked.bounds_epsilon) if asked.bounds_epsilon else None,
             columns=asked.rows.columns,
-            title=asked.title,
+            title=asked.title or ("" if budget.header.rehearsal else str(budget.header.source)),
         )
 
     @property

@@ -140,7 +140,7 @@ def replay_release(
         return [users[place] for place in rng.permutation(counted)[:neighbors]]
 
     def summed(path: str) -> CellSums:
-        table = open_rows(replace(rows, source=path, columns=asked))
+        table = open_rows(replace(rows, source=path, columns=asked), where)
         return sum_public_cells(table, asked, where, groups=groups)
 
     whole = summed(source)

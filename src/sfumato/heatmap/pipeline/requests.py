@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -12,12 +13,13 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.export.legend import LegendKind
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.methods.registry import method_named
 from sfumato.heatmap.pipeline.options import Rows
 from sfumato.privacy.accounting import canonical, parameters
 from sfumato.privacy.runs import Request
-from sfumato.records import Columns, Periods
+from sfumato.records import Columns, Periods, is_file_list
 from sfumato.spaces import Area, Grid
 
 KIND = "heatmap/1"
@@ -44,6 +46,8 @@ class HeatmapRequest:
         overwrite: Whether files that exist are replaced.
         prior: The file that the maps follow.
         title: What they are called.
+        outline: The lines drawn on pictures.
+        legend: What the numbers of legends are.
 
     """
 
@@ -63,6 +67,8 @@ class HeatmapRequest:
     overwrite: bool = False
     prior: str | None = None
     title: str = ""
+    outline: str | None = None
+    legend: LegendKind = "density"
 
     @property
     def request(self) -> Request:
@@ -88,6 +94,8 @@ class HeatmapRequest:
             "overwrite": self.overwrite,
             "prior": None if self.prior is None else os.path.abspath(self.prior),
             "title": self.title,
+            "outline": None if self.outline is None else os.path.abspath(self.outline),
+            "legend": self.legend,
         }
         return Request(KIND, "heatmap", asked, delivery)
 
@@ -123,6 +131,8 @@ class HeatmapRequest:
                 bool(delivery["overwrite"]),
                 delivery["prior"],
                 str(delivery["title"]),
+                delivery.get("outline"),
+                delivery.get("legend", "density"),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
             if isinstance(problem, InvalidParameter):
@@ -145,22 +155,33 @@ def _rows_json(rows: Rows) -> dict[str, Any]:
     """How rows are read: every field but the columns, which are beside them."""
     told = _plain_fields(rows, skip=("source", "columns", "connection"))
     said, secret = _without_secrets(rows.connection)
-    source = str(rows.source) if isinstance(rows.source, str | Path) else None
-    if source is not None and rows.connection is None and "://" not in source:
-        source = os.path.abspath(source)
+    source: str | list[str] | None = None
+    if is_file_list(rows.source):
+        source = [os.path.abspath(one) for one in rows.source]
+    elif isinstance(rows.source, str | Path):
+        named = str(rows.source)
+        whole = rows.connection is not None or "://" in named
+        source = named if whole else os.path.abspath(named)
     return {**told, "source": source, "connection": said, "secret": secret}
 
 
 def _without_secrets(connection: str | None) -> tuple[str | None, bool]:
-    """A connection without password and settings, and whether it had any."""
+    """A connection without password and settings, and whether it had any.
+
+    Settings may stand behind `?`, `#` or `;` (Spark's token does), or be all there is of it
+    (`password=...`). Where a password has signs of a URL in it, nothing but the scheme is sure.
+    """
     if connection is None:
         return None, False
     parts = urlsplit(connection)
-    if parts.password is None and not parts.query and not parts.fragment:
+    if not re.search("[?#;=]|:.*@|@.*@", connection.partition("://")[2] or connection):
         return connection, False
-    host = parts.netloc.rpartition("@")[2]
+    host, path = parts.netloc.rpartition("@")[2], re.split("[;=]", parts.path)[0]
+    torn = "://" not in connection or "@" in path + parts.query + parts.fragment
+    if torn or re.search("[;=]", parts.netloc):
+        return f"{parts.scheme}://", True
     name = f"{parts.username}@{host}" if parts.username else host
-    return urlunsplit((parts.scheme, name, parts.path, "", "")), True
+    return urlunsplit((parts.scheme, name, path, "", "")), True
 
 
 def _plain_fields(value: Any, skip: Sequence[str] = ()) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.inference.prior import declared_prior
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.pipeline.charging import priced
-from sfumato.heatmap.pipeline.outputs import Outputs, Watch, paths_of, plan_outputs
+from sfumato.heatmap.pipeline.output_names import Outputs, paths_of
+from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
 from sfumato.heatmap.pipeline.release_plan import ReleasePlan
 from sfumato.heatmap.pipeline.requests import KIND, HeatmapRequest, needs_rows
 from sfumato.heatmap.results import PlannedRelease, ReleaseResult
@@ -77,7 +78,7 @@ def resume_heatmap(
 
     return resume_runs(
         budget.path,
-        [budget],
+        lambda: [budget],
         kinds=(KIND,),
         finish=finish,
         entry=entry,
@@ -92,11 +93,11 @@ def _plan(asked: HeatmapRequest, budget: Ledger, kept: KeptRun) -> ReleasePlan:
     targets = plan_outputs(
         asked.outputs,
         asked.groups,
-        options=WriteOptions(None, asked.over, asked.h3_resolution),
+        options=WriteOptions(None, asked.over, asked.h3_resolution, asked.outline, asked.legend),
         overwrite=asked.overwrite,
     )
     targets = replace(targets, again=True)
-    targets.check(asked.area, others=[budget.path, asked.over, asked.prior], rows=rows.source)
+    targets.check(asked.area, others=[budget.path, asked.prior], rows=rows.source)
     bound = bound_of_groups(asked.area.grid, asked.groups, unit=budget.header.unit)
     price = priced(asked.method, asked.epsilon, bound, asked.area)
     return ReleasePlan(

@@ -13,10 +13,12 @@ from sfumato.heatmap.analysis.zone_shapes import Zone, read_zones
 from sfumato.heatmap.analysis.zones import totals_csv, totals_geojson, zone_totals
 from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.formats import WriteOptions
+from sfumato.heatmap.export.legend import LegendKind
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.inference.uncertainty import Mark, in_a_ring
-from sfumato.heatmap.pipeline.outputs import Outputs, Watch, check_output, plan_outputs, write_maps
+from sfumato.heatmap.pipeline.output_names import Outputs
+from sfumato.heatmap.pipeline.outputs import Watch, check_output, plan_outputs, write_maps
 from sfumato.heatmap.results import DrawResult, HeatmapRelease, HotspotsResult, TotalsResult
 
 Map: TypeAlias = HeatmapRelease | str | Path
@@ -29,6 +31,8 @@ def draw_map(
     title: str = "",
     prior: Prior | str | Path | None = None,
     over: str | Path | None = None,
+    outline: str | Path | None = None,
+    legend: LegendKind = "density",
     h3_resolution: int | None = None,
     overwrite: bool = False,
     watch: Watch | None = None,
@@ -40,7 +44,10 @@ def draw_map(
         outputs: Files to write; the suffix names the format.
         title: What the map is called from now on; as it was, if empty.
         prior: A file declared public that the map follows within its tiles.
-        over: The image under pictures of a map in pixels.
+        over: The public image under pictures and pages: of the size of a map in pixels, or
+            georeferenced; {by} in its name stands for the map's group.
+        outline: A public GeoJSON file whose lines and areas are drawn on them.
+        legend: What the numbers of legends are: "density" or "share".
         h3_resolution: Resolution of H3 tables, 0 to 15.
         overwrite: Whether files that exist are replaced.
         watch: Told of each step.
@@ -57,7 +64,10 @@ def draw_map(
     if title:
         one = replace(one, title=title)
     targets = plan_outputs(
-        outputs, None, options=WriteOptions(None, over, h3_resolution), overwrite=overwrite
+        outputs,
+        None,
+        options=WriteOptions(None, over, h3_resolution, outline, legend),
+        overwrite=overwrite,
     )
     targets = replace(targets, files={one.group: targets.files[""]})
     targets.check(one.area, others=(), rows=None)
@@ -163,7 +173,13 @@ def map_totals(
 
 
 def map_timelapse(
-    saved: Iterable[Map], output: str | Path, *, title: str = "", overwrite: bool = False
+    saved: Iterable[Map],
+    output: str | Path,
+    *,
+    title: str = "",
+    over: str | Path | None = None,
+    outline: str | Path | None = None,
+    overwrite: bool = False,
 ) -> DrawResult:
     """Write maps of periods as one page that plays them in order: it costs nothing.
 
@@ -171,6 +187,8 @@ def map_timelapse(
         saved: Maps of one release, or paths of them saved as .json, in any order.
         output: The page, .html.
         title: What the page is called; as the maps are, if empty.
+        over: The public image under every frame.
+        outline: A public GeoJSON file whose lines and areas are drawn on every frame.
         overwrite: Whether a file that exists is replaced.
 
     Returns:
@@ -184,7 +202,7 @@ def map_timelapse(
     maps = [_map(one) for one in saved]
     maps = [replace(one, title=title) for one in maps] if title else maps
     maps.sort(key=_when)
-    write_timelapse(maps, output, overwrite=overwrite)
+    write_timelapse(maps, output, over=over, outline=outline, overwrite=overwrite)
     return DrawResult(maps[0].statement, (str(output),))
 
 

@@ -17,7 +17,8 @@ def error_lines(error: MapError) -> tuple[str, ...]:
         error: What the map says of itself.
 
     Returns:
-        The expected distance, similarity and correlation, and what is certain.
+        The expected distance, similarity and correlation, and what is certain where that says
+        something.
 
     """
     if error.emd is None and error.certified is None:
@@ -54,7 +55,7 @@ def distance_text(error: MapError) -> str:
 def certified_text(error: MapError) -> str:
     """What is certain of the distance, in one sentence."""
     if error.certified is None:
-        return "no bound is certified: the noise of this method is not known"
+        return f"nothing is certified: {error.uncertified}"
     unit, scale = _unit(error.unit, error.certified)
     said = (
         f"certified whatever the truth is, with {error.confidence:.0%}: mass is at most "
@@ -66,16 +67,31 @@ def certified_text(error: MapError) -> str:
     return f"{said}; no method can promise every map less than {_number(error.lower * scale)}{unit}"
 
 
-def errors_line(errors: Sequence[MapError]) -> str:
-    """How far off several maps of a release are, in one line."""
+def errors_line(errors: Sequence[MapError], many: int | None = None) -> str:
+    """How far off several maps of a release are, in one line.
+
+    Args:
+        errors: What the maps say of themselves, or some of them evenly taken.
+        many: How many maps there are; as many as errors, if left out.
+
+    Returns:
+        The range of the expected distances, and of their intervals.
+
+    """
     known = [one.emd for one in errors if one.emd is not None]
     if not known:
         return SILENT
     least, most = (pick(one.value for one in known) for pick in (min, max))
+    low, high = min(one.low for one in known), max(one.high for one in known)
     unit, scale = _unit(errors[0].unit, most)
+    values, ends = (
+        f"{_number(pair[0] * scale)} to {_number(pair[1] * scale)}"
+        for pair in ((least, most), (low, high))
+    )
+    looked = "" if many in (None, len(errors)) else f"; {len(errors)} of {many} maps looked at"
     return (
-        f"on average mass is {_number(least * scale)} to {_number(most * scale)}{unit} off, by map; "
-        "each has its interval in its file"
+        f"on average mass is {values}{unit} off, by map (all {errors[0].coverage:.0%} intervals: "
+        f"{ends}{looked})"
     )
 
 

@@ -7,7 +7,9 @@ from html import escape
 from typing import Any
 
 from sfumato.heatmap.benchmark.tables import aligned
+from sfumato.heatmap.comparison_results import CompareResult
 from sfumato.heatmap.pipeline.replay import ReplayResult
+from sfumato.heatmap.render.compare import comparison_text
 from sfumato.heatmap.render.error import error_lines, errors_line
 from sfumato.heatmap.render.many_maps import many_words
 from sfumato.heatmap.results import (
@@ -56,10 +58,11 @@ def _release(result: ReleaseResult) -> str:
         f"{result.statement}{before if result.made_before else ''}",
         f"left in {result.ledger}: {at_most(result.left)}",
     ]
-    if len(result.errors) == 1:
-        lines += error_lines(result.errors[0])
-    elif result.errors:
-        lines.append(errors_line(result.errors))
+    errors = tuple(result.errors.values())
+    if len(errors) == 1:
+        lines += error_lines(errors[0])
+    elif errors:
+        lines.append(errors_line(errors, len(result.noise) or None))
     empty = [group for group, one in result.noise.items() if one.empty]
     if empty:
         which = "" if len(result.noise) == 1 else f"{len(empty)} of {len(result.noise)} maps "
@@ -232,6 +235,11 @@ def _replay(result: ReplayResult) -> str:
         return f"HELD by {result.engine}: {tried}; {moved}\nthat nothing was found is no proof"
     others = f", and others' cells rose by {worst.raised:.6g}" if worst.raised else ""
     return f"BROKEN by {result.engine}: {tried}; {moved}{others}: without {worst.user!r}"
+
+
+@as_text.register
+def _compared(result: CompareResult) -> str:
+    return comparison_text(result)
 
 
 def described(area: Area) -> str:

@@ -93,37 +93,42 @@ def keep(ledger: Ledger, handle: int, drawn: Release[Any], attached: Any) -> Non
     except (TypeError, ValueError, RecursionError):
         # No file can hold them. Their caller gets them now; nobody may draw them again.
         store.file_of(ledger.path.resolve(), drawn.entry).unlink()
-        return
-    # So that a file put back from before the values does not have them drawn again. They are kept,
-    # and handed out, also where a busy ledger does not take the row.
-    with suppress(LedgerError), ledger.locked() as (book, _):
-        row = {"kind": "drawn", "number": drawn.entry.number, "sha256": digest}
-        ledger_file.append(book, row)
+        digest = ""
+    _note_drawn(ledger, drawn.entry.number, digest)
 
 
 def undelivered(ledger: Ledger) -> tuple[Kept, ...]:
     """All that is kept beside a ledger and was paid for, but for what was delivered."""
+    return tuple(one for one in all_kept(ledger) if not one.delivered)
+
+
+def all_kept(ledger: Ledger) -> tuple[Kept, ...]:
+    """All that is kept beside a ledger and was paid for; what never was is removed."""
     if ledger.header.rehearsal:
         return ()
     real = ledger.path.resolve()
     found, unpaid = [], []
     for file in store.files(real):
         one = store.kept(file)
-        if one is None or not _paid_for(ledger, one.entry):
-            unpaid.append(file)
-        elif not one.delivered:
+        if one is not None and one.ledger != ledger.header.id:
+            continue  # of a ledger that was here before this one, and may come back
+        if one is not None and _paid_for(ledger, one.entry):
             found.append(one)
+        elif (
+            one is None or not one.drawn
+        ):  # what was drawn was paid for: the ledger is an older one
+            unpaid.append(file)
     if unpaid:
-        with suppress(LedgerError), ledger.locked(anywhere=True):
+        with suppress(LedgerError), ledger.held(anywhere=True):
             for file in unpaid:
-                store.forget(file)
+                forget_unpaid(ledger, file)  # which looks again: it may be paid for by now
     return tuple(found)
 
 
 def forget_unpaid(ledger: Ledger, file: Path) -> None:
     """Remove what was asked if the charge failed; it stays if that may stand."""
     one = store.kept(file)
-    if one is None or not _paid_for(ledger, one.entry):
+    if one is None or not (one.drawn or _paid_for(ledger, one.entry)):
         store.forget(file)
 
 
@@ -147,9 +152,11 @@ def recover(ledger: Ledger, number: int) -> Release[Any]:
         raise InvalidInput(
             f"entry {number} of {ledger.path} was paid for and never drawn; draw it again from the data"
         )
-    found = store.values(file)
+    found, digest = store.values(file)
     if found.entry != one.entry or found.ledger != ledger.header.id:
         raise LedgerDamaged(f"{file} holds the values of another entry; nothing was recovered")
+    if not _noted_drawn(ledger, number):  # whoever drew them died before, or found the ledger busy
+        _note_drawn(ledger, number, digest)
     return found
 
 
@@ -170,8 +177,7 @@ def take_over(ledger: Ledger, number: int, asked: Entry) -> tuple[Entry, int]:
             raise LedgerClosed(
                 f"{ledger.path} is {now.closed.successor} now; nothing was drawn again"
             )
-        row = f'"kind":"drawn","number":{number},'
-        if ledger.find_row(row, lambda row: row.kind == "drawn") is not None:
+        if _noted_drawn(ledger, number):
             raise LedgerMismatch(
                 f"the values of entry {number} of {ledger.path} were drawn, and may have been seen: "
                 f"{file} is older; nothing was drawn again"
@@ -187,12 +193,21 @@ def another(ledger: Ledger, paid: Entry, what: str) -> LedgerMismatch:
     )
 
 
-def delivered(ledger: Ledger, number: int) -> None:
+def delivered(ledger: Ledger, number: int, *, remove: bool = True) -> None:
     """Tick an entry off: what has a key stays, to be handed out again."""
     one, file = kept(ledger, number)
     if not one.drawn:
         raise InvalidInput(f"entry {number} of {ledger.path} was never drawn, so not delivered")
-    store.deliver(file, remove=not one.entry.once)
+    store.deliver(file, remove=remove and not one.entry.once)
+
+
+def give_up(ledger: Ledger, number: int) -> None:
+    """Remove what was asked of an entry that was never drawn: it stays charged, and is not released."""
+    one, file = kept(ledger, number)
+    if one.drawn or one.alive:
+        raise InvalidInput(f"entry {number} of {ledger.path} was drawn; nothing was given up")
+    with ledger.locked():
+        store.forget(file)
 
 
 def check(now: LedgerStatement, release: Release[Any], path: Path) -> None:
@@ -214,6 +229,20 @@ def check(now: LedgerStatement, release: Release[Any], path: Path) -> None:
         )
     if release.rehearsal != header.rehearsal:
         raise LedgerMismatch(f"the release hides that {path} is, or is not, a rehearsal")
+
+
+def _note_drawn(ledger: Ledger, number: int, digest: str) -> None:
+    """Say in the ledger that values were drawn, so that a file from before does not have them drawn again.
+
+    They are kept, and handed out, also where a busy ledger does not take the row.
+    """
+    with suppress(LedgerError), ledger.locked() as (book, _):
+        ledger_file.append(book, {"kind": "drawn", "number": number, "sha256": digest})
+
+
+def _noted_drawn(ledger: Ledger, number: int) -> bool:
+    row = f'"kind":"drawn","number":{number},'
+    return ledger.find_row(row, lambda row: row.kind == "drawn") is not None
 
 
 def _paid_for(ledger: Ledger, entry: Entry) -> bool:

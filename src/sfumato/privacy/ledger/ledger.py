@@ -11,12 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sfumato.errors import (
-    BudgetExceeded,
-    InvalidParameter,
-    LedgerMismatch,
-    NotComparable,
-)
+from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch, NotComparable
 from sfumato.privacy.accounting.guarantee import Guarantee, Model
 from sfumato.privacy.accounting.losses import Loss, PureDP
 from sfumato.privacy.accounting.neighbors import Neighbors
@@ -295,9 +290,9 @@ class Ledger:
             raise
         return self._drawn(entry, mechanism, guarded, source, handle, attach)
 
-    def delivered(self, number: int) -> None:
-        """Say that the values of an entry are where they belong: they are kept only if they have a key."""
-        delivery.delivered(self, number)
+    def delivered(self, number: int, *, remove: bool = True) -> None:
+        """Say that values are where they belong: kept only if they have a key, or without `remove`."""
+        delivery.delivered(self, number, remove=remove)
 
     def close(self, note: str = "") -> None:
         """End a ledger: it can be read, and pays for nothing any more."""
@@ -316,20 +311,25 @@ class Ledger:
             pass
 
     @contextmanager
-    def locked(self, *, anywhere: bool = False) -> Iterator[tuple[ledger_file.Book, Tally]]:
+    def locked(self) -> Iterator[tuple[ledger_file.Book, Tally]]:
         """The ledger to this process alone; for this room."""
-        held = (
-            ledger_file.locked(self.path, anywhere=anywhere)
-            if self._memory is None
-            else ledger_file.unlocked(self._memory)
-        )
-        with held as book:
-            now = self._tally(book)
+        if self._memory is not None:
+            with ledger_file.unlocked(self._memory) as book:
+                yield book, self._tally(book)
+            return
+        with self.held() as (held, now):
+            yield held.book, now
+
+    @contextmanager
+    def held(self, *, anywhere: bool = False) -> Iterator[tuple[ledger_file.Held, Tally]]:
+        """The same with its file, also of a copy if it may be `anywhere`; for this room."""
+        with ledger_file.locked(self.path, anywhere=anywhere) as held:
+            now = self._tally(held.book)
             if now.header != self.header:
                 raise LedgerMismatch(
                     f"{self.path} was replaced since it was opened; nothing was charged"
                 )
-            yield book, now
+            yield held, now
 
     def find_row(self, wanted: str, fits: Callable[[Row], bool]) -> Row | None:
         """The last row with these words in it that fits; for this room."""

@@ -36,7 +36,7 @@ def move(ledger: Ledger, to: Path | None) -> Ledger:
         raise InvalidInput(f"there is no folder {to.parent}; nothing was moved")
     new = to.parent.resolve() / to.name
     real = ledger.path.resolve()
-    with ledger.locked() as (book, now):
+    with ledger.held() as (held, now):
         gone = now.closed
         if gone is not None and gone.successor == str(new) and (new.parent / gone.draft).exists():
             draft = new.parent / gone.draft  # a move that was interrupted
@@ -46,9 +46,9 @@ def move(ledger: Ledger, to: Path | None) -> Ledger:
                 raise ExistsAlready(f"{to} exists already and is kept; nothing was moved")
             _copy_store(real, new)
             row = {"kind": "moved", "time": timestamp(), "from": str(real), "to": str(new)}
-            draft = ledger_file.moved_file(book, real, new, row)
+            draft = ledger_file.moved_file(held, real, new, row)
             closed = Closed(timestamp(), "moved", str(new), draft.name)
-            ledger_file.append(book, closed.to_json())
+            ledger_file.append(held.book, closed.to_json())
     try:
         ledger_file.name_moved(draft, new)
     except OSError as problem:
@@ -63,12 +63,12 @@ def move(ledger: Ledger, to: Path | None) -> Ledger:
 
 def _here(ledger: Ledger) -> Ledger:
     """Say that the file at this place is the ledger now."""
-    with ledger.locked(anywhere=True) as (book, now):
+    with ledger.held(anywhere=True) as (held, now):
         terms.check_open(now, ledger.path)
-        if book.slot is not None and book.place is not None and book.slot.place != book.place:
-            was, now_at = book.slot.place.name, book.place.name
-            row = {"kind": "moved", "time": timestamp(), "from": was, "to": now_at}
-            ledger_file.append(book, row)
+        was, here = held.slot.place, held.place
+        if was != here:
+            row = {"kind": "moved", "time": timestamp(), "from": was.name, "to": here.name}
+            ledger_file.append(held.book, row)
     return ledger
 
 

@@ -11,11 +11,12 @@ from sfumato.errors import InvalidInput
 from sfumato.privacy.accounting.codec import decode_loss, encode
 from sfumato.privacy.accounting.composition import compose
 from sfumato.privacy.accounting.losses import Loss
+from sfumato.privacy.ledger import delivery
 from sfumato.privacy.ledger.ledger import Ledger
 from sfumato.privacy.ledger.storage.store import Kept
 from sfumato.privacy.runs.locks import is_taken
 
-STATES = ("in progress", "charged", "drawn", "delivered in part")
+STATES = ("in progress", "charged", "drawn", "delivered in part", "incomplete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,9 @@ class KeptRun:
         entries: Numbers of the entries that paid.
         costs: What each of them cost.
         state: "in progress" (a process is at it), "charged" (something paid for was not drawn yet),
-            "drawn", or "delivered in part" (all was written, and not all of it ticked off).
+            "drawn", "delivered in part" (all was written, and not all of it ticked off), or
+            "incomplete" (a part before the others is not beside these ledgers, and was not
+            delivered: `Ledger.recover` has what is).
         time: When it first paid, in UTC.
         asked: What makes it this request.
         delivery: Where and how its results were to be written.
@@ -96,14 +99,20 @@ def kept_runs(ledgers: Iterable[Ledger | str | Path]) -> tuple[KeptRun, ...]:
         LedgerDamaged: A ledger, or what lies beside it, cannot be read.
 
     """
-    found: dict[str, list[tuple[Ledger, Kept]]] = {}
-    for one in ledgers:
-        ledger = one if isinstance(one, Ledger) else Ledger(one)
-        for kept in ledger.undelivered():
-            if isinstance(kept.request, dict) and "run" in kept.request:
-                found.setdefault(str(kept.request["run"]), []).append((ledger, kept))
-    runs = [_run(name, parts) for name, parts in found.items()]
-    return tuple(sorted(runs, key=lambda run: (run.time, run.entries)))
+    found = _parts(one if isinstance(one, Ledger) else Ledger(one) for one in ledgers)
+    runs = [
+        _run(name, parts, taken=any(is_taken(ledger, name) for ledger, _ in parts))
+        for name, parts in found.items()
+    ]
+    return tuple(
+        sorted((run for run in runs if run is not None), key=lambda run: (run.time, run.entries))
+    )
+
+
+def kept_run(ledgers: Iterable[Ledger], name: str) -> KeptRun | None:
+    """One of them as it is now, for whoever holds its lock; None where another process has finished it."""
+    parts = _parts(ledgers).get(name)
+    return None if parts is None else _run(name, parts, taken=False)
 
 
 def ledger_files(path: str | Path) -> tuple[Path, ...]:
@@ -128,14 +137,32 @@ def ledger_files(path: str | Path) -> tuple[Path, ...]:
     return found
 
 
-def _run(name: str, parts: list[tuple[Ledger, Kept]]) -> KeptRun:
-    parts = sorted(parts, key=lambda part: int(part[1].request["number"]))
+def _parts(ledgers: Iterable[Ledger]) -> dict[str, list[tuple[Ledger, Kept]]]:
+    """What is kept beside some ledgers, by run."""
+    found: dict[str, list[tuple[Ledger, Kept]]] = {}
+    for ledger in ledgers:
+        for kept in delivery.all_kept(ledger):
+            if isinstance(kept.request, dict) and "run" in kept.request:
+                found.setdefault(str(kept.request["run"]), []).append((ledger, kept))
+    return found
+
+
+def _run(name: str, found: list[tuple[Ledger, Kept]], *, taken: bool) -> KeptRun | None:
+    """A run with the parts that are to be delivered, or taken away; None where there are none."""
+    parts = sorted(
+        (one for one in found if not (one[1].delivered and one[1].entry.once)),
+        key=lambda one: int(one[1].request["number"]),
+    )
+    if not parts:
+        return None
     (first, kept), request = parts[0], parts[0][1].request
-    if any(is_taken(ledger, name) for ledger, _ in parts):
+    if taken:
         state = "in progress"
-    elif int(request["number"]) > 0:
-        # Parts are made in order, and ticked off in order once all is written.
+    elif any(one.delivered for _, one in found) and all(one.drawn for _, one in parts):
+        # All is written before the first is said to be delivered, and all are before one goes.
         state = "delivered in part"
+    elif {int(one.request["number"]) for _, one in found} != set(range(len(found))):
+        state = "incomplete"  # parts are made in order
     else:
         state = "drawn" if all(one.drawn for _, one in parts) else "charged"
     return KeptRun(

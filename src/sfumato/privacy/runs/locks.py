@@ -11,6 +11,7 @@ from pathlib import Path
 from sfumato.errors import LedgerBusy
 from sfumato.privacy.ledger.ledger import Ledger
 from sfumato.privacy.ledger.storage import store
+from sfumato.privacy.ledger.storage.disk import is_locked, reported, taken
 
 
 @contextmanager
@@ -19,27 +20,10 @@ def alone(ledger: Ledger, run: str) -> Iterator[None]:
     if ledger.header.rehearsal:
         yield
         return
-    import fcntl
-
     path = _file(ledger, run)
-    found = path.parent.is_dir()
-    while True:
-        handle = store.opened_in(ledger.path.resolve(), path, os.O_RDONLY, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it takes the file away at the end: then this one locks nothing.
-            if os.fstat(handle).st_nlink:
-                break
-        except BlockingIOError:
-            os.close(handle)
-            raise LedgerBusy(
-                f"another process is at the same request to {ledger.path}; nothing was charged or "
-                "released, try later"
-            ) from None
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
+    with reported(ledger.path):
+        found = path.parent.is_dir()
+        handle = _held(ledger, path)
     try:
         yield
     finally:
@@ -53,19 +37,10 @@ def alone(ledger: Ledger, run: str) -> Iterator[None]:
 
 def is_taken(ledger: Ledger, run: str) -> bool:
     """Whether some process carries out a run just now."""
-    import fcntl
-
     try:
-        handle = os.open(_file(ledger, run), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        return is_locked(_file(ledger, run))
     except FileNotFoundError:
         return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
 
 
 def tidy(ledger: Ledger) -> None:
@@ -83,6 +58,24 @@ def tidy(ledger: Ledger) -> None:
                 path.unlink()
             finally:
                 os.close(handle)
+
+
+def _held(ledger: Ledger, path: Path) -> int:
+    while True:
+        handle = store.opened_in(ledger.path.resolve(), path, os.O_RDONLY)
+        try:
+            if not taken(handle):
+                raise LedgerBusy(
+                    f"another process is at the same request to {ledger.path}; nothing was charged or "
+                    "released, try later"
+                )
+            # Whoever held it takes the file away at the end: then this one locks nothing.
+            if os.fstat(handle).st_nlink:
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
 
 
 def _file(ledger: Ledger, run: str) -> Path:

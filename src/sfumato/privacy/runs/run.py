@@ -5,13 +5,14 @@ from __future__ import annotations
 import secrets
 import shlex
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from sfumato.errors import InvalidInput, LedgerBusy, LedgerMismatch, ReleasedAlready, SfumatoError
 from sfumato.privacy.accounting.codec import canonical, parameters
 from sfumato.privacy.accounting.losses import PureDP
+from sfumato.privacy.ledger import delivery
 from sfumato.privacy.ledger.guarded import Guarded
 from sfumato.privacy.ledger.ledger import Ledger
 from sfumato.privacy.ledger.release import Release
@@ -50,7 +51,8 @@ class Run:
 
     With a key (`once`) the parts that were made under it are found again, whoever made them; so are
     those of a `KeptRun`. `charged` says how many this run has paid for itself. Use it as a context:
-    it holds a lock, and whatever goes wrong inside says what was charged.
+    it holds a lock (that of a `KeptRun` is held by `resume_runs`, which has read it under it), and
+    whatever goes wrong inside says what was charged.
     """
 
     def __init__(self, request: Request, *, once: str = "", kept: KeptRun | None = None) -> None:
@@ -62,6 +64,7 @@ class Run:
         else:
             self.name = f"once {once}" if once else secrets.token_hex(16)
         self._kept = {} if kept is None else dict(kept.parts)
+        self._resumed = kept is not None
         self._ledgers: list[Ledger] = []
         self._made: list[tuple[Ledger, int]] = []
 
@@ -138,23 +141,24 @@ class Run:
 
     def delivered(self) -> None:
         """Tick everything off: results are where they belong."""
-        for ledger, number in self._made:
-            # Whoever finished it meanwhile has ticked it off.
-            with suppress(InvalidInput):
-                ledger.delivered(number)
+        _tick_off(self._made)
         self._made.clear()
+
+    def give_up(self) -> None:
+        """Leave what was paid for and not drawn: it is not released, unless it has a key to come back by."""
+        for path, one in self._kept.values():
+            if not one.drawn and not one.entry.once:
+                delivery.give_up(Ledger(path), one.entry.number)
 
     def tick_off(self) -> None:
         """The same for a run that had begun to, when all of its results were written."""
-        for path, one in self._kept.values():
-            with suppress(InvalidInput):
-                Ledger(path).delivered(one.entry.number)
+        _tick_off([(Ledger(path), one.entry.number) for path, one in self._kept.values()])
 
     @contextmanager
     def on(self, *ledgers: Ledger) -> Iterator[Run]:
         """Carry it out on these ledgers: alone, and whatever goes wrong says what was charged."""
         self._ledgers = list({one.path: one for one in ledgers}.values())
-        with alone(self._ledgers[0], self.name):
+        with nullcontext() if self._resumed else alone(self._ledgers[0], self.name):
             try:
                 yield self
             except BaseException as problem:
@@ -249,3 +253,12 @@ class Run:
         if restore is not None:
             found = replace(found, value=restore(found.value))
         return found, kept.attached
+
+
+def _tick_off(parts: list[tuple[Ledger, int]]) -> None:
+    """Say of all that they were delivered, and only then take them away: one that says so vouches for all."""
+    for remove in (False, True) if len(parts) > 1 else (True,):
+        for ledger, number in parts:
+            # Whoever moved the ledger meanwhile has taken it along.
+            with suppress(InvalidInput):
+                ledger.delivered(number, remove=remove)

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import ibis
 import ibis.expr.operations as ops
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage, SfumatoError
 from sfumato.records.engines.duckdb import duckdb_engine
 from sfumato.records.quiet import quietly
+
+SQLITE = b"SQLite format 3\0"
+# At byte 8 of a file of DuckDB.
+DUCKDB = b"DUCK"
+BACKENDS = {"postgresql": "postgres", "spark": "pyspark"}
+"""Schemes whose backend Ibis calls otherwise."""
+MOST_NAMED = 10
+UNREAD = "nothing was read"
 
 
 def connected(url: str) -> Any:
@@ -26,8 +37,10 @@ def connected(url: str) -> Any:
         nothing refers to them any more.
 
     Raises:
-        InvalidInput: There is no such file, or no connection could be made; the message never
-            quotes the rest of the URL of a server, which may hold a password.
+        InvalidInput: There is no such file, or no connection could be made; the message names the
+            host of a server, and nothing else of its URL, which may hold a password.
+        MissingPackage: The driver of the database is not installed; the message is the install
+            line.
     """
     scheme, _, rest = url.partition("://")
     if scheme == "duckdb" and rest:
@@ -37,18 +50,72 @@ def connected(url: str) -> Any:
         return duckdb_engine(path)
     if scheme == "sqlite" and not Path(rest).is_file():
         raise InvalidInput(f"there is no database {rest}; nothing was read")
+    backend = BACKENDS.get(scheme, scheme)
+    known = sorted(one.name for one in importlib.metadata.entry_points(group="ibis.backends"))
+    if backend not in known:
+        raise InvalidInput(
+            f"could not connect to {scheme}://...: the databases Ibis knows are {', '.join(known)}; "
+            "nothing was read"
+        )
+    refusal: SfumatoError
+    try:
+        return quietly(lambda: _connect(url), "")
+    except ImportError:
+        refusal = MissingPackage(
+            f"pip install 'sfumato[{backend}]'"
+            if backend == "postgres"
+            else f"pip install 'ibis-framework[{backend}]'"
+        )
+    except InvalidInput as problem:
+        refusal = InvalidInput(
+            f"could not connect to {backend} at {_host(url)}{problem}; nothing was read"
+        )
+    raise refusal
 
-    def connect() -> Any:
+
+def _connect(url: str) -> Any:
+    """The connection; where there is none, why in words of ours: a driver's may hold a password."""
+    try:
         connection = ibis.connect(url)
+    except ImportError:
+        found: SfumatoError = MissingPackage("")
+    except Exception as problem:
+        found = InvalidInput(_why(str(problem)))
+    else:
         # Drivers warn of connections that nobody closed.
         weakref.finalize(connection, connection.con.close)
         return connection
+    raise found
 
-    # The rest of a URL may hold a password.
-    return quietly(
-        connect,
-        f"could not connect to {scheme}://...; is its Ibis backend installed? nothing was read",
-    )
+
+_REASONS = {
+    "password": "the user or the password was refused",
+    "authentication": "the user or the password was refused",
+    "does not exist": "it has no such user or database",
+    "could not translate host name": "no such host is known here",
+    "failed to resolve host": "no such host is known here",
+    "name or service not known": "no such host is known here",
+    "refused": "nothing listens there",
+    "no such file": "nothing listens there",
+    "timeout": "it did not answer in time",
+    "unreachable": "it cannot be reached from here",
+}
+
+
+def _why(said: str) -> str:
+    """What a driver says of a connection, in words of ours; nothing if it is none of those known."""
+    heard = said.lower()
+    return next((f": {ours}" for words, ours in _REASONS.items() if words in heard), "")
+
+
+def _host(url: str) -> str:
+    """The host and port of a URL, or the socket in its settings; never its user or password."""
+    try:
+        parts = urlsplit(url)
+        named = parts.hostname or parse_qs(parts.query).get("host", ["this machine"])[-1]
+        return f"{named}:{parts.port}" if parts.port else named
+    except ValueError:  # a password with an unescaped bracket or slash
+        return "its host"
 
 
 def table_in(database: Any, name: Any, where: str) -> Any:
@@ -58,10 +125,35 @@ def table_in(database: Any, name: Any, where: str) -> Any:
             f"in {where} a table has a name, got {type(name).__name__}; nothing was read"
         )
     schema, _, table = name.rpartition(".")
-    missing = f"there is no table {name!r} in {where}; nothing was read"
+    missing = f"there is no table {name!r} in {where}"
     if database.name == "sqlite":
-        quietly(lambda: _check_declared(database, table, schema or "main"), missing)
-    return quietly(lambda: database.table(table, database=schema or None), missing)
+        quietly(lambda: _check_declared(database, table, schema or "main"), f"{missing}; {UNREAD}")
+    with suppress(InvalidInput):
+        return quietly(lambda: database.table(table, database=schema or None), missing)
+    there = quietly(lambda: _tables(database, schema), f"{missing}; {UNREAD}")
+    raise InvalidInput(f"{missing}, {_only(there)}; {UNREAD}")
+
+
+def _tables(database: Any, schema: str = "") -> list[str]:
+    """The tables of a database, which is closed: a file of DuckDB that is open is not opened again.
+
+    Ibis 12 asks DuckDB 2 for its tables in a way that it has not.
+    """
+    try:
+        if database.name == "duckdb":
+            query = "select table_name from information_schema.tables where table_schema = ?"
+            return [name for (name,) in database.con.execute(query, [schema or "main"]).fetchall()]
+        return list(database.list_tables(database=schema or None))
+    finally:
+        database.disconnect()
+
+
+def _only(names: list[str]) -> str:
+    """The tables there are, whose names are public; of many the first."""
+    if not names:
+        return "which has none"
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"only {', '.join(map(repr, sorted(names)[:MOST_NAMED]))}{more}"
 
 
 def declared(table: Any) -> Any:
@@ -88,7 +180,23 @@ def table_of_file(source: str) -> Any:
     path = Path(file)
     if not path.is_file():
         raise InvalidInput(f"there is no database {path}; nothing was read")
+    return table_in(_database(path), table, str(path))
+
+
+def refuse_database(path: Path) -> None:
+    """Refuse a file of DuckDB or SQLite that is given without the name of a table, and say its tables."""
     with path.open("rb") as opened:
-        sqlite = opened.read(16) == b"SQLite format 3\0"
-    database = connected(f"sqlite://{path}") if sqlite else duckdb_engine(path)
-    return table_in(database, table, str(path))
+        begin = opened.read(16)
+    if begin != SQLITE and begin[8:12] != DUCKDB:
+        return
+    there = quietly(lambda: _tables(_database(path)), f"{path} could not be opened; {UNREAD}")
+    raise InvalidInput(
+        f"{path} is a database, of which a table is named: {path}::TABLE; there is {_only(there)}; "
+        f"{UNREAD}"
+    )
+
+
+def _database(path: Path) -> Any:
+    with path.open("rb") as opened:
+        sqlite = opened.read(16) == SQLITE
+    return connected(f"sqlite://{path}") if sqlite else duckdb_engine(path)

@@ -116,6 +116,17 @@ class SparkEngine:
         return _view(database, database._session.createDataFrame(rows))
 
 
+def spark_table(frame: Any) -> Any:
+    """A DataFrame of Spark, counted by the session it belongs to."""
+
+    def take() -> Any:
+        return _view(ibis.pyspark.connect(frame.sparkSession), frame)
+
+    return quietly(
+        take, "the DataFrame of Spark could not be used by its session; nothing was read"
+    )
+
+
 def _text(session: Any, rows: TextRows) -> Any:
     """Each file is read by one task: where a row begins is known from the beginning of its file only."""
     from pyspark import cloudpickle

@@ -256,6 +256,8 @@ def carried_out(
         write_outputs(whole.write, asked.outputs, again=True)
         before = run.made_before
         run.delivered()
+        if paid_only:
+            run.give_up()
     return ReleaseResult(whole, planned.sigma, asked.outputs, tuple(sorted(set(used))), before)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -61,7 +62,6 @@ def resume_readings(
         InvalidInput: Readings or the site cannot be read, or a file not written; what is paid for stays.
         InvalidParameter: There is no such entry to finish, or `out` is for several requests.
     """
-    books = _books(ledger)
 
     def finish(kept: KeptRun) -> ReleaseResult | WhisperAnswers:
         if watch is not None:
@@ -112,7 +112,7 @@ def resume_readings(
 
     return resume_runs(
         ledger.path if isinstance(ledger, Ledger) else ledger,
-        books,
+        partial(_books, ledger),
         kinds=(READINGS, WHISPER),
         finish=finish,
         entry=entry,

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Literal, assert_never, get_args
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
@@ -191,7 +191,7 @@ def _apart(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Means of rows of paired differences, and half of their 95 % intervals."""
     trials = np.isfinite(differences).sum(axis=1)
     spread = np.nanstd(differences, axis=1, ddof=1) / np.sqrt(trials)
-    return np.nanmean(differences, axis=1), np.asarray(stats.t.ppf(0.975, trials - 1) * spread)
+    return np.nanmean(differences, axis=1), np.asarray(stdtrit(trials - 1, 0.975) * spread)
 
 
 def error_curve(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
@@ -356,7 +356,7 @@ def mean_error(
             mean, variance, freedom = moved, less, int(both.sum()) - 2
     if mean <= 0:  # every answer was exact: how rare the others are cannot be told from these
         return ErrorForecast(estimator, 0.0, 0.0, math.inf, deviation, int(values.size), failed)
-    far = float(stats.t.ppf(0.975, freedom)) * math.sqrt(variance + deviation**2 / later) / mean
+    far = float(stdtrit(freedom, 0.975)) * math.sqrt(variance + deviation**2 / later) / mean
     # exp(10) is no interval any more, and exp(1000) no number.
     stretch = math.exp(min(far, 10.0))
     return ErrorForecast(

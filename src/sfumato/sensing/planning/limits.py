@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import chdtr, ndtr
 
 from sfumato._types import FloatArray
 from sfumato._validate import whole
@@ -52,7 +52,7 @@ def papers_radius_coverage(sensors: int) -> float:
     [0.56, 0.527, 0.506]
     """
     m = whole("sensors", sensors, low=1)
-    return float(stats.chi2.cdf(m, m))
+    return float(chdtr(m, m))
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +410,7 @@ def two_point_lower_bound(
     )
     u = float(np.linalg.norm(change)) / (2 * sigma)
     t = min(1.0, HARDEST / u) if u > 0 else 1.0
-    return t * apart * float(stats.norm.sf(t * u))
+    return t * apart * float(ndtr(-t * u))
 
 
 def _slope(operator: Operator) -> float:

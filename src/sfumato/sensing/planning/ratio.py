@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from sfumato._types import FloatArray
 
@@ -48,7 +48,7 @@ def ratio_of_means(ours: FloatArray, theirs: FloatArray) -> Ratio | None:
     # say.
     vary = a - value * b if value > 0 else b
     spread = vary.std(ddof=1) / b.mean() / math.sqrt(a.size)
-    far = float(stats.t.ppf(0.975, a.size - 1) * spread)
+    far = float(stdtrit(a.size - 1, 0.975) * spread)
     return Ratio(value, max(0.0, value - far), value + far, int(a.size))
 
 

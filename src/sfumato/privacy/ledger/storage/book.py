@@ -56,9 +56,6 @@ class Book:
     rows: list[Row]
     head: str
     end: int = 0
-    slot: Slot | None = None
-    handle: int = -1
-    place: Place | None = None
     format: int = 2
     pending: list[tuple[str, dict[str, Any], str]] = field(default_factory=list)
 
@@ -71,6 +68,16 @@ class Book:
                 return since >= max(SPACING, len(row.text))
             since += len(row.text)
         return since >= SPACING
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A book that this process alone writes to: its open file, how far that reached, and where it is."""
+
+    book: Book
+    handle: int
+    slot: Slot
+    place: Place
 
 
 def new_book(header: dict[str, Any]) -> Book:
@@ -118,14 +125,14 @@ def opened(path: Path, *, whole: bool) -> Book:
             content = read_from(handle, 0) if whole else b""
             if _is_format1(handle):
                 return _of_format1(real, content or read_from(handle, 0), path)
-            return _read(handle, path, whole=whole)
+            return _read(handle, path, whole=whole)[0]
         finally:
             os.close(handle)
 
 
 @contextmanager
-def locked(path: Path, *, anywhere: bool = False) -> Iterator[Book]:
-    """One writer at a time: what is appended to the book is on the disk when this ends.
+def locked(path: Path, *, anywhere: bool = False) -> Iterator[Held]:
+    """One writer at a time: what is appended to its book is on the disk when this ends.
 
     It waits up to BUSY_SECONDS for others. On any error, nothing was written. A file of format 1 is
     converted first. A copy is refused, unless it may be `anywhere`.
@@ -138,13 +145,13 @@ def locked(path: Path, *, anywhere: bool = False) -> Iterator[Book]:
                 if _is_format1(handle):
                     _convert(real, handle, path)
                     continue  # it is another file now, which others may hold already
-                book = _read(handle, path, whole=False)
-                book.handle, book.place = handle, place_of(real, os.fstat(handle))
+                book, slot = _read(handle, path, whole=False)
+                found = Held(book, handle, slot, place_of(real, os.fstat(handle)))
                 if not anywhere:
-                    _check_place(book)
-                yield book
+                    _check_place(found)
+                yield found
                 if book.pending:
-                    _commit(book, path)
+                    _commit(found, path)
                 return
             finally:
                 let_go(handle)
@@ -197,7 +204,7 @@ def last_rows(path: Path, wanted: int) -> list[Row]:
     with reported(path):
         handle = open_file(real_path(path), os.O_RDONLY, path)
         try:
-            end = _read(handle, path, whole=False).end
+            end = _read(handle, path, whole=False)[0].end
             size = 4 * SPACING
             while True:
                 base = max(START, end - size)
@@ -219,19 +226,17 @@ def last_rows(path: Path, wanted: int) -> list[Row]:
     return found[1:] if base == START else found
 
 
-def moved_file(book: Book, path: Path, new: Path, row: dict[str, Any]) -> Path:
+def moved_file(source: Held, path: Path, new: Path, row: dict[str, Any]) -> Path:
     """A whole copy of a held ledger with one more row, as a draft beside its new name."""
-    content = read_from(book.handle, 0)[: book.end]
+    content = read_from(source.handle, 0)[: source.book.end]
     text = canonical(row)
-    head = link(book.head, text)
+    head = link(source.book.head, text)
     draft = new.with_name(f".{new.name[:100]}.{head[:32]}.move")
     data = line(head, text)
 
     def file(place: Place) -> bytes:
-        checkpoint = 0 if book.slot is None else book.slot.checkpoint
-        slots = [
-            Slot(number, len(content) + len(data), head, checkpoint, place) for number in range(2)
-        ]
+        end, checkpoint = len(content) + len(data), source.slot.checkpoint
+        slots = [Slot(number, end, head, checkpoint, place) for number in range(2)]
         return b"".join(
             [content[: START // 3], *(one.encode() for one in slots), content[START:], data]
         )
@@ -247,11 +252,11 @@ def name_moved(draft: Path, new: Path) -> None:
     """Give a moved ledger its name, once: a file of that name is kept, and a draft is used up."""
     os.link(draft, new)
     sync_folder(new.parent)
-    draft.unlink()
+    draft.unlink(missing_ok=True)  # whoever opened it just now may have
     sync_folder(new.parent)
 
 
-def _read(handle: int, path: Path, *, whole: bool) -> Book:
+def _read(handle: int, path: Path, *, whole: bool) -> tuple[Book, Slot]:
     name = str(path)
     head = os.pread(handle, START + AHEAD, 0)
     slot, sound = newest_slot(head, name)
@@ -281,7 +286,7 @@ def _read(handle: int, path: Path, *, whole: bool) -> Book:
     committed = next((row.hash for row in reversed(rows) if _ends(row) == slot.length), first.hash)
     if committed != slot.head:
         raise LedgerDamaged(f"{name} is damaged: it does not end with the row it should")
-    return Book(name, first, rows, last, end, slot)
+    return Book(name, first, rows, last, end), slot
 
 
 def _ends(row: Row) -> int:
@@ -322,10 +327,9 @@ def _convert(real: Path, handle: int, path: Path) -> None:
     sync_folder(real.parent)
 
 
-def _commit(book: Book, path: Path) -> None:
+def _commit(found: Held, path: Path) -> None:
     """Rows, the disk, the slot, the disk: until the first is there, nothing has happened."""
-    assert book.slot is not None and book.place is not None  # noqa: S101, PT018
-    handle, slot = book.handle, book.slot
+    book, handle, slot = found.book, found.handle, found.slot
     rows = [line(hash_, text) for text, _, hash_ in book.pending]
     at, checkpoint = book.end, slot.checkpoint
     for row, (_, body, _) in zip(rows, book.pending, strict=True):
@@ -340,7 +344,7 @@ def _commit(book: Book, path: Path) -> None:
             os.ftruncate(handle, book.end)
         raise
     try:
-        after = Slot(slot.sequence + 1, at, book.head, checkpoint, book.place)
+        after = Slot(slot.sequence + 1, at, book.head, checkpoint, found.place)
         put(handle, after.encode(), after.offset)
         os.fsync(handle)
     except OSError as problem:
@@ -350,12 +354,12 @@ def _commit(book: Book, path: Path) -> None:
         ) from None
 
 
-def _check_place(book: Book) -> None:
-    assert book.slot is not None and book.place is not None  # noqa: S101, PT018
-    if not book.slot.place.same(book.place):
+def _check_place(found: Held) -> None:
+    was, name = found.slot.place, found.book.name
+    if not was.same(found.place):
         raise LedgerMismatch(
-            f"{book.name} is a copy: the ledger was last charged as {book.slot.place.name}, another file; "
-            f"charge that one, or say that this is the ledger now: sfumato ledger move {book.name}; nothing "
+            f"{name} is a copy: the ledger was last charged as {was.name}, another file; "
+            f"charge that one, or say that this is the ledger now: sfumato ledger move {name}; nothing "
             "was charged"
         )
 

@@ -17,6 +17,7 @@ from sfumato.privacy.ledger.storage.rows import Place, place_of
 
 BUSY_SECONDS = 10.0
 PAUSE = 0.005
+LOOKS = 40  # how often a lock is tried that somebody may hold who only looks whether it is held
 
 
 def real_path(path: Path) -> Path:
@@ -39,7 +40,8 @@ def open_file(real: Path, mode: int, path: Path) -> int:
         try:
             names = os.fstat(handle).st_nlink
             if names > 1:
-                forget_drafts(real, ".new", of=handle)
+                for kind in (".new", ".move"):  # of whoever died after it had got its name
+                    forget_drafts(real, kind, of=handle)
                 names = os.fstat(handle).st_nlink
             if names == 1:
                 return handle
@@ -89,6 +91,34 @@ def held(real: Path, path: Path) -> int:
             os.close(handle)
             raise
         os.close(handle)
+
+
+def taken(handle: int) -> bool:
+    """Lock an open file, unless somebody works at it; who only looks at the lock has it for a moment."""
+    import fcntl
+
+    for look in range(LOOKS):
+        if look:
+            time.sleep(PAUSE)
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    return False
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody works at a file just now; FileNotFoundError where it is gone."""
+    import fcntl
+
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        # Shared, so that two who look do not take each other for somebody at work.
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def let_go(handle: int) -> None:

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import LedgerBusy, LedgerDamaged
+from sfumato.errors import LedgerBusy, LedgerDamaged, LedgerError
 from sfumato.files import sync_folder
 from sfumato.privacy.accounting.codec import canonical
 from sfumato.privacy.ledger.release import Entry, Release, release_from_json
-from sfumato.privacy.ledger.storage.disk import put, read_from
+from sfumato.privacy.ledger.storage.disk import is_locked, put, read_from, taken
 
 NAME = re.compile(r"(\d{6,})-([0-9a-f]{12})\.jsonl")
 LONGEST = 253  # bytes of a name that ".d" is put behind
@@ -43,6 +43,7 @@ class Kept:
         delivered: Whether its caller said that it was delivered.
         alive: Whether a process is drawing them just now.
         attached: What its caller made of the values when they were drawn, and had kept with them.
+        ledger: The id of the ledger that was asked.
     """
 
     entry: Entry
@@ -51,6 +52,7 @@ class Kept:
     delivered: bool
     alive: bool
     attached: Any = None
+    ledger: str = ""
 
 
 def folder_of(real: Path) -> Path:
@@ -58,23 +60,34 @@ def folder_of(real: Path) -> Path:
     return real.with_name(f"{os.fsdecode(os.fsencode(real.name)[:LONGEST])}.d")
 
 
-def made_folder(real: Path) -> Path:
-    """The same, made if there is none, with the rights of the ledger."""
-    folder, like = folder_of(real), real.stat()
-    if not folder.is_dir():
-        mode = stat.S_IMODE(like.st_mode) & 0o666
-        folder.mkdir(mode=mode | (mode & 0o444) >> 2, exist_ok=True)
-        _give(folder, like)
-        sync_folder(folder.parent)
-    return folder
+def opened_in(real: Path, path: Path, flags: int) -> int:
+    """The handle of a file in the folder, made with the rights of the ledger if there is none.
 
-
-def opened_in(real: Path, path: Path, flags: int, mode: int) -> int:
-    """The handle of a new file in the folder, which may be taken away empty while it is made."""
+    The folder may be taken away, empty, by another process while the file is made.
+    """
     while True:
-        made_folder(real)
+        like = real.stat()
         with suppress(FileNotFoundError):
-            return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+            _make_folder(folder_of(real), like)
+            handle = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            with suppress(PermissionError):  # it is somebody else's already
+                _give(path, like)
+                os.fchmod(handle, _rights(like))
+            return handle
+
+
+def _make_folder(folder: Path, like: os.stat_result) -> None:
+    if folder.is_symlink():
+        raise LedgerError(
+            f"{folder} is a link, and counts are kept beside the ledger; nothing was charged or released"
+        )
+    # Not `exist_ok`, which fails where another process takes the folder away between two looks.
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        _give(folder, like)
+        mode = _rights(like)
+        folder.chmod(mode | (mode & 0o444) >> 2)
+        sync_folder(folder.parent)
 
 
 def file_of(real: Path, entry: Entry) -> Path:
@@ -95,15 +108,14 @@ def ask(real: Path, ledger: str, entry: Entry, request: Any) -> int:
     """Write down what is asked, before it is paid; the handle of the file, locked."""
     import fcntl
 
-    like, path = real.stat(), file_of(real, entry)
-    mode = stat.S_IMODE(like.st_mode) & 0o666
-    handle = opened_in(real, path, os.O_RDWR | os.O_EXCL, mode)
+    path = file_of(real, entry)
+    handle = opened_in(real, path, os.O_RDWR | os.O_EXCL)
     try:
-        _give(path, like)
         fcntl.flock(handle, fcntl.LOCK_EX)
         _add(
             handle,
             {"kind": "asked", "ledger": ledger, "entry": entry.to_json(), "request": request},
+            at=0,
         )
         sync_folder(path.parent)
         # Whoever made the folder just now may not have waited for it yet.
@@ -118,7 +130,8 @@ def ask(real: Path, ledger: str, entry: Entry, request: Any) -> int:
 def keep(handle: int, release: Release[Any], attached: Any = None) -> str:
     """Write down what was drawn, and wait for the disk; the SHA-256 of the line."""
     line = {"kind": "drawn", "release": release.to_json()}
-    return _add(handle, line if attached is None else {**line, "attached": attached})
+    told = line if attached is None else {**line, "attached": attached}
+    return _add(handle, told, at=os.fstat(handle).st_size)
 
 
 def read(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
@@ -131,44 +144,47 @@ def read(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
 
 
 def kept(path: Path) -> Kept | None:
-    """How far a release got; None where nothing was asked."""
-    found, _ = read(path)
-    if "asked" not in found:
+    """How far a release got; None where nothing was asked, or all is gone."""
+    try:
+        found, _ = read(path)
+        if "asked" not in found:
+            return None
+        alive = "drawn" not in found and is_locked(path)
+        if not alive:
+            found, _ = read(path)  # it may have been drawn, and let go, between the two looks
+    except FileNotFoundError:  # delivered just now
         return None
-    asked = found["asked"]
-    drawn, delivered = "drawn" in found, "delivered" in found
-    entry = Entry.from_json(asked["entry"])
-    alive = not drawn and _is_locked(path)
-    if alive is False and not drawn:
-        # It may have been drawn, and let go, between the two looks.
-        found = read(path)[0]
-        drawn = "drawn" in found
-    attached = found["drawn"].get("attached") if drawn else None
-    return Kept(entry, asked["request"], drawn, delivered, alive, attached)
+    asked, drawn = found["asked"], "drawn" in found
+    return Kept(
+        Entry.from_json(asked["entry"]),
+        asked["request"],
+        drawn,
+        "delivered" in found,
+        alive,
+        found["drawn"].get("attached") if drawn else None,
+        asked["ledger"],
+    )
 
 
-def values(path: Path) -> Release[Any]:
-    """What was drawn."""
+def values(path: Path) -> tuple[Release[Any], str]:
+    """What was drawn, and the SHA-256 of its line."""
     found, _ = read(path)
     if "drawn" not in found:
         raise LedgerDamaged(f"{path} holds no values: they were never drawn")
-    return release_from_json(found["drawn"]["release"])
+    return release_from_json(found["drawn"]["release"]), found["drawn"]["sha256"]
 
 
 def take_over(path: Path) -> int:
     """The handle of a file to draw into again, locked, what is torn cut off; LedgerBusy if somebody draws."""
-    import fcntl
-
     handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not taken(handle):
             raise LedgerBusy(
                 f"{path.name} is being drawn by another process; nothing was drawn again, try later"
-            ) from None
+            )
         found, end = _lines(read_from(handle, 0), path.name)
-        if "drawn" in found or "asked" not in found:
+        # Values that no file holds are handed out, and their file is taken away.
+        if "drawn" in found or "asked" not in found or not os.fstat(handle).st_nlink:
             raise LedgerBusy(
                 f"{path.name} was drawn meanwhile; nothing was drawn again, recover it"
             )
@@ -186,16 +202,17 @@ def deliver(path: Path, *, remove: bool) -> None:
         return
     handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        if "delivered" not in _lines(read_from(handle, 0), path.name)[0]:
-            _add(handle, {"kind": "delivered"})
+        found, end = _lines(read_from(handle, 0), path.name)
+        if "delivered" not in found:
+            _add(handle, {"kind": "delivered"}, at=end)
     finally:
         os.close(handle)
 
 
 def forget(path: Path) -> None:
-    """Remove what was asked and never paid, unless somebody is at it."""
+    """Remove what was asked and never paid, unless somebody is at it; under the ledger's lock."""
     with suppress(OSError):
-        if not _is_locked(path):
+        if not is_locked(path):
             path.unlink()
 
 
@@ -210,11 +227,18 @@ def request_hash(request: Any) -> str:
     return hashlib.sha256(canonical(request).encode()).hexdigest()
 
 
-def _add(handle: int, data: dict[str, Any]) -> str:
+def _add(handle: int, data: dict[str, Any], *, at: int) -> str:
+    """Write a line behind those that are whole, and wait for the disk; nothing of it where that fails."""
     text = json.dumps(data, separators=(",", ":"), default=_plain, allow_nan=False)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    put(handle, f"{digest} {text}\n".encode(), os.fstat(handle).st_size)
-    os.fsync(handle)
+    try:
+        os.ftruncate(handle, at)  # what a process that died has left
+        put(handle, f"{digest} {text}\n".encode(), at)
+        os.fsync(handle)
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(handle, at)
+        raise
     return digest
 
 
@@ -236,25 +260,16 @@ def _lines(data: bytes, name: str) -> tuple[dict[str, dict[str, Any]], int]:
             # Values that somebody has seen may have been in it.
             raise LedgerDamaged(f"{name} is damaged; nothing was drawn")
         line = json.loads(text)
-        found[line["kind"]] = line
+        found[line["kind"]] = {**line, "sha256": digest.decode()}
         at = end + 1
     return found, at
+
+
+def _rights(like: os.stat_result) -> int:
+    return stat.S_IMODE(like.st_mode) & 0o666
 
 
 def _give(path: Path, like: os.stat_result) -> None:
     """Let whose the ledger is have what lies beside it, where the system lets us."""
     with suppress(OSError):
         os.chown(path, like.st_uid, like.st_gid)
-
-
-def _is_locked(path: Path) -> bool:
-    import fcntl
-
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False

@@ -1,0 +1,40 @@
+"""Options that must be given and were not: told together with every other mistake, not one after another."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from sfumato.errors import InvalidParameter
+
+left_out: ContextVar[tuple[str, ...]] = ContextVar("left_out", default=())
+"""The options that the command that runs needs and was not given."""
+
+
+class ToldTogether(TyperCommand):
+    """A command that runs without the options it needs: it calls `check_given` among its checks."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take what is missing as None, and keep how it is called."""
+        needed = [one for one in self.params if one.required and one.param_type_name == "option"]
+        try:
+            rest = super().parse_args(ctx, list(args))
+        except typer.BadParameter:  # of which a missing one is a kind: any other is raised again
+            for one in needed:
+                one.required = False
+            try:
+                rest = super().parse_args(ctx, list(args))
+            finally:
+                for one in needed:
+                    one.required = True
+        left_out.set(tuple(one.opts[0] for one in needed if not ctx.params[one.name]))
+        return rest
+
+
+def check_given() -> None:
+    """Refuse a command that was not given what it needs."""
+    if missing := left_out.get():
+        raise InvalidParameter(f"{', '.join(missing)} must be given; nothing was read")

@@ -1,0 +1,89 @@
+"""How many people a map is of, and between what that number lies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.heatmap.inference.bounded import window
+from sfumato.heatmap.inference.known_sums import known_sums
+from sfumato.heatmap.inference.map_posterior import MapPosterior
+from sfumato.spaces import Area
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.private_map import HeatmapRelease
+
+COVERAGE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class MapTotal:
+    """The estimated total of a map, in what it counts.
+
+    Attributes:
+        value: The estimate.
+        low: What the truth is below with a chance of 5 %; None for a method that cannot say.
+        high: What it is above with the same chance.
+        counted: What is counted, in the plural.
+        coverage: The chance that the truth lies from `low` to `high`.
+
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    counted: str = "users"
+    coverage: float = COVERAGE
+
+    def __str__(self) -> str:
+        """In words, with no more digits than the interval is wide.
+
+        >>> str(MapTotal(20_004.3, 19_951.2, 20_057.7))
+        'about 20,000 users (90%: 19,950 to 20,060)'
+        >>> str(MapTotal(12_345.6, None, None, "rows"))
+        'about 12,300 rows'
+        """
+        if self.low is None or self.high is None:
+            return f"about {float(f'{self.value:.3g}'):,.0f} {self.counted}"
+        step = 10 ** max(0, math.floor(math.log10(max(self.high - self.low, 1.0))) - 1)
+        value = step * round(self.value / step)
+        low, high = step * math.floor(self.low / step), step * math.ceil(self.high / step)
+        sure = f"{100 * self.coverage:g}%"
+        return f"about {value:,} {self.counted} ({sure}: {low:,} to {high:,})"
+
+
+def map_total(release: HeatmapRelease) -> MapTotal:
+    """The total of a map with the interval that a zone around the whole area has.
+
+    Privacy: post-processing of what was released; it costs nothing.
+
+    Args:
+        release: The map.
+
+    Returns:
+        The total; without an interval where the map has no posterior.
+
+    """
+    measure, value = release.measure, release.tiles.total
+    if release.posterior is None:
+        return MapTotal(measure.scale * value, None, None, measure.name)
+    low, high = _limits(release.posterior, release.area)
+    return MapTotal(
+        measure.scale * value,
+        measure.scale * min(low, value),
+        measure.scale * max(high, value),
+        measure.name,
+    )
+
+
+@lru_cache(maxsize=32)
+def _limits(posterior: MapPosterior, area: Area) -> tuple[float, float]:
+    known = known_sums(posterior, area)
+    # A cell across the bounds has its mass inside them: nobody was counted outside.
+    here = np.bincount(known.owner.ravel(), window(area, known.level).ravel()) > 0
+    whole = here.astype(np.float64)
+    return known.limits(whole, whole, tail=(1 - COVERAGE) / 2)

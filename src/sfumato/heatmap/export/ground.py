@@ -1,0 +1,392 @@
+"""What lies under a map: lines of its user's own, and an image: a stimulus, or a georeferenced picture.
+
+Both are public files, like a prior: nothing in them is protected, and the map names them by their
+digest. They are drawn and never counted: the map is the same without them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import math
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato._types import FloatArray
+from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage
+from sfumato.files import Feature, features_of, read_bytes
+from sfumato.heatmap.analysis.overlap import moved, turns
+from sfumato.heatmap.pipeline.output_names import of_group
+from sfumato.heatmap.reference_systems import DEGREES, INSTALL, ReferenceSystem
+from sfumato.spaces import Area
+
+Pixels = npt.NDArray[np.uint8]
+
+UNDONE = "nothing was written"
+SMALLEST, LARGEST = 600, 4096  # pixels along the longer side of an image under the heat
+FINE, FINEST = 1400, 2048  # of one that is read from a GeoTIFF
+LARGEST_SENT = 1600  # of one inside a page
+QUALITY = 85  # of a JPEG inside a page
+STEPS = 16  # points along each edge of the bounds that an image must reach
+# Positions in a page are whole parts of the bounds: a line of a map 8 inches wide is thicker.
+PARTS = 2**14
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outline:
+    """Lines [position, x and y] in map units, cut to the bounds, and the file they are from."""
+
+    file: str
+    sha256: str
+    lines: tuple[FloatArray, ...]
+
+    def __str__(self) -> str:
+        return f"{self.file} (sha256 {self.sha256[:12]}), public"
+
+    def to_json(self, area: Area) -> dict[str, str]:
+        """For pages: all positions as parts of the bounds, and how many each line has, as base64."""
+        low_x, low_y, high_x, high_y = area.bounds
+        low, size = np.array([low_x, low_y]), np.array([high_x - low_x, high_y - low_y])
+        lines = []
+        for line in self.lines:
+            whole = np.round((line - low) / size * PARTS).astype("<u2")
+            new = np.concatenate([[True], np.any(whole[1:] != whole[:-1], axis=1)])
+            if new.sum() > 1:
+                lines.append(whole[new])
+        positions = np.concatenate(lines) if lines else np.zeros((0, 2), dtype="<u2")
+        return {
+            "parts": str(PARTS),
+            "positions": _text(positions),
+            "counts": _text(np.array([len(line) for line in lines], dtype="<u4")),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Under:
+    """RGB pixels that fill the bounds, row 0 on top, and the file they are from."""
+
+    file: str
+    sha256: str
+    pixels: Pixels
+
+    def __str__(self) -> str:
+        return f"{self.file} (sha256 {self.sha256[:12]}), public"
+
+    def uri(self) -> str:
+        """The image as the text of a data URI, no larger than a page can hold."""
+        from PIL import Image
+
+        image = Image.fromarray(self.pixels)
+        image.thumbnail((LARGEST_SENT, LARGEST_SENT))
+        out = io.BytesIO()
+        image.save(out, format="JPEG", quality=QUALITY)
+        return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """Lines and an image under one map, if there are any."""
+
+    outline: Outline | None = None
+    under: Under | None = None
+
+    @property
+    def lines(self) -> tuple[FloatArray, ...]:
+        """The lines; none without an outline."""
+        return () if self.outline is None else self.outline.lines
+
+    @property
+    def pixels(self) -> Pixels | None:
+        """The image, if there is one."""
+        return None if self.under is None else self.under.pixels
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Which files it is from, as names and values."""
+        told = (("outline", self.outline), ("image under it", self.under))
+        return [(name, str(one)) for name, one in told if one is not None]
+
+    @property
+    def sentence(self) -> str:
+        """The same as words under a picture."""
+        told = (("Outline", self.outline), ("Over", self.under))
+        return "".join(f"{name} {one}. " for name, one in told if one is not None)
+
+
+def ground_of(
+    area: Area, *, over: str | Path | None, outline: str | Path | None, group: str = ""
+) -> Ground:
+    """What lies under the map of a group: {by} in the name of the image stands for it."""
+    return Ground(
+        None if outline is None else _outline(*_version(outline), area),
+        None if over is None else _under(*_version(of_group(over, group)), area),
+    )
+
+
+def check_ground(
+    area: Area,
+    *,
+    over: str | Path | None,
+    outline: str | Path | None,
+    groups: tuple[str, ...] = ("",),
+) -> None:
+    """Refuse files that cannot lie under the maps of an area, before anything is charged or written."""
+    if outline is not None and not _outline(*_version(outline), area).lines:
+        raise InvalidParameter(
+            f"an outline has lines or areas inside the bounds, {outline} has none there (GeoJSON is in "
+            f"longitude, latitude; for pixels and planes, in their units); {UNDONE}"
+        )
+    for image in () if over is None else sorted({str(of_group(over, one)) for one in groups}):
+        if area.kind == "pixels":
+            check_image(image, area)
+        else:
+            _under(*_version(image), area)
+
+
+def _version(path: str | Path) -> tuple[str, int, int]:
+    """A file and what changes when it does, so that one is read once for all files of a release."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        raise InvalidInput(f"there is no file at {path}; {UNDONE}") from None
+    return str(path), found.st_mtime_ns, found.st_size
+
+
+# -- lines
+
+
+@lru_cache(maxsize=4)
+def _outline(path: str, _time: int, _size: int, area: Area) -> Outline:
+    data = read_bytes(path, undone=UNDONE)
+    found = features_of(data, path, undone=UNDONE)
+    lines = [_in_units(line, area) for one in found for line in _lines(one)]
+    cut = tuple(
+        piece
+        for line in lines
+        for turn in turns(area)
+        for piece in inside_bounds(moved(line, turn), area.bounds)
+    )
+    return Outline(Path(path).name, hashlib.sha256(data).hexdigest(), cut)
+
+
+def _lines(one: Feature) -> Iterator[FloatArray]:
+    yield from one.lines
+    for polygon in one.polygons:
+        yield from polygon
+
+
+def _in_units(line: FloatArray, area: Area) -> FloatArray:
+    """Positions of a GeoJSON file in the units of a map: those of its reference system, if it has one."""
+    system = ReferenceSystem.named(area.crs) if area.crs else None
+    return line if system is None else system.places_from_degrees(line)
+
+
+def inside_bounds(
+    line: FloatArray, bounds: tuple[float, float, float, float]
+) -> Iterator[FloatArray]:
+    """The pieces of a line that lie in a box, each cut where it leaves it, as Liang and Barsky do.
+
+    >>> [piece.tolist() for piece in inside_bounds(np.array([[-1.0, 1], [3, 1]]), (0, 0, 2, 2))]
+    [[[0.0, 1.0], [2.0, 1.0]]]
+    """
+    line = line[np.isfinite(line).all(axis=1)]
+    if len(line) < 2:
+        return
+    start, step = line[:-1], line[1:] - line[:-1]
+    enter, leave = np.zeros(len(start)), np.ones(len(start))
+    for axis in (0, 1):
+        for sign, edge in ((-1, bounds[axis]), (1, bounds[axis + 2])):
+            run, room = sign * step[:, axis], sign * (edge - start[:, axis])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                at = room / run
+            enter = np.where(run < 0, np.maximum(enter, at), enter)
+            leave = np.where(run > 0, np.minimum(leave, at), leave)
+            leave = np.where((run == 0) & (room < 0), -1.0, leave)
+    kept = np.flatnonzero(leave > enter)
+    if not kept.size:
+        return
+    begins = start[kept] + enter[kept, None] * step[kept]
+    ends = start[kept] + leave[kept, None] * step[kept]
+    # A piece goes on where the segment before it ended inside and this one begins there.
+    on = (np.diff(kept) == 1) & (leave[kept][:-1] == 1) & (enter[kept][1:] == 0)
+    for run_of in np.split(np.arange(kept.size), np.flatnonzero(~on) + 1):
+        yield np.concatenate([begins[run_of[:1]], ends[run_of]])
+
+
+# -- images
+
+
+def image_size(path: str | Path) -> tuple[int, int]:
+    """Width and height of an image file; InvalidInput when it is none.
+
+    Args:
+        path: An image file.
+
+    Returns:
+        Width and height in pixels.
+
+    Raises:
+        InvalidInput: It is no image that can be read.
+
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as image:
+            return image.size
+    except (OSError, UnidentifiedImageError, Image.DecompressionBombError):
+        raise InvalidInput(f"cannot read {path} as an image; nothing was written") from None
+
+
+def check_image(path: str | Path, area: Area) -> None:
+    """Refuse an image that is not as large as a map in pixels."""
+    size = image_size(path)
+    asked = (area.bounds[2] - area.bounds[0], area.bounds[3] - area.bounds[1])
+    if size != asked:
+        raise InvalidParameter(
+            f"the image under a map must have its size, {asked[0]:g} x {asked[1]:g}, {path} has "
+            f"{size[0]} x {size[1]}; nothing was written"
+        )
+
+
+@lru_cache(maxsize=4)
+def _under(path: str, _time: int, _size: int, area: Area) -> Under:
+    pixels = stimulus(path, area) if area.kind == "pixels" else georeferenced(path, area)
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return Under(Path(path).name, digest, pixels)
+
+
+def stimulus(path: str | Path, area: Area) -> Pixels:
+    """The image under a map in pixels, as RGB; tiny ones are blown up whole times, huge ones shrunk."""
+    from PIL import Image
+
+    check_image(path, area)
+    size = image_size(path)
+    try:
+        with Image.open(path) as image:
+            plain = image.convert("RGBA")
+    except OSError:
+        raise InvalidInput(f"cannot read {path} as an image; nothing was written") from None
+    flat = Image.alpha_composite(Image.new("RGBA", plain.size, "white"), plain).convert("RGB")
+    longest = max(size)
+    if longest < SMALLEST:
+        times = math.ceil(SMALLEST / longest)
+        flat = flat.resize((size[0] * times, size[1] * times), Image.Resampling.NEAREST)
+    elif longest > LARGEST:
+        flat.thumbnail((LARGEST, LARGEST))
+    return np.asarray(flat, dtype=np.uint8)
+
+
+def georeferenced(path: str | Path, area: Area) -> Pixels:
+    """The part of a georeferenced image that lies on the bounds, in the proportions of the ground."""
+    if area.kind != "degrees" and not area.crs:
+        raise InvalidParameter(
+            "an image goes under a map in pixels, or with a place on Earth: this one is in a plane "
+            f"without a reference system (`crs`); {UNDONE}"
+        )
+    try:
+        import rasterio
+        from rasterio.errors import NotGeoreferencedWarning, RasterioError
+        from rasterio.vrt import WarpedVRT
+    except ImportError:
+        raise MissingPackage(INSTALL) from None
+    wanted = area.crs or DEGREES
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotGeoreferencedWarning)
+            with rasterio.open(path) as file:
+                if file.crs is None:
+                    raise InvalidParameter(
+                        f"an image under a map in {area.crs or area.kind} says where it lies (a GeoTIFF with "
+                        f"a reference system), {path} does not; {UNDONE}"
+                    )
+                wide, high = _size(*_reach(file, area, wanted), area)
+                low_x, low_y, high_x, high_y = area.bounds
+                place = rasterio.Affine(
+                    (high_x - low_x) / wide, 0.0, low_x, 0.0, (low_y - high_y) / high, high_y
+                )
+                with WarpedVRT(
+                    file,
+                    crs=wanted,
+                    transform=place,
+                    width=wide,
+                    height=high,
+                    resampling=rasterio.enums.Resampling.bilinear,
+                ) as warped:
+                    return _rgb(file, warped.read(), warped.dataset_mask() > 0)
+    except RasterioError as problem:
+        raise InvalidInput(
+            f"cannot read {path} as a georeferenced image ({problem}); {UNDONE}"
+        ) from None
+
+
+def _reach(file: Any, area: Area, wanted: str) -> tuple[float, float]:
+    """How many pixels of an image lie along the bounds each way; refused where they do not cover them."""
+    from rasterio.warp import transform
+
+    low_x, low_y, high_x, high_y = area.bounds
+    x, y = (np.linspace(*ends, STEPS) for ends in ((low_x, high_x), (low_y, high_y)))
+    edge = np.ones(STEPS)
+    x = np.concatenate([x, x, low_x * edge, high_x * edge])
+    y = np.concatenate([low_y * edge, high_y * edge, y, y])
+    found_x, found_y = (np.asarray(one) for one in transform(wanted, file.crs, x, y))
+    to = ~file.transform
+    columns = to.a * found_x + to.b * found_y + to.c
+    rows = to.d * found_x + to.e * found_y + to.f
+    off = max(
+        float(np.max(-columns)), float(np.max(columns - file.width)),
+        float(np.max(-rows)), float(np.max(rows - file.height)),
+    )  # fmt: skip
+    if not off <= 1:  # a pixel: bounds are often rounded
+        west, south, east, north = file.bounds
+        raise InvalidParameter(
+            f"the image under a map covers its bounds, {', '.join(f'{one:g}' for one in area.bounds)} "
+            f"({wanted}); {file.name} lies on {west:g}, {south:g}, {east:g}, {north:g} ({file.crs}); {UNDONE}"
+        )
+    return float(np.ptp(columns)), float(np.ptp(rows))
+
+
+def _size(columns: float, rows: float, area: Area) -> tuple[int, int]:
+    """Width and height in pixels: as fine as the image is, on the ground's proportions."""
+    across, up = area.cell_size
+    low_x, low_y, high_x, high_y = area.bounds
+    ratio = (high_y - low_y) / area.grid.cell_height * up
+    ratio /= (high_x - low_x) / area.grid.cell_width * across
+    longest = min(max(columns, rows, FINE), FINEST)
+    wide = longest / max(1.0, ratio)
+    return max(1, round(wide)), max(1, round(wide * ratio))
+
+
+def _rgb(file: Any, bands: npt.NDArray[Any], known: npt.NDArray[np.bool_]) -> Pixels:
+    """Three bands of 0 to 255, last axis the color; paper where the image has nothing."""
+    from rasterio.enums import ColorInterp
+
+    if file.colorinterp[0] is ColorInterp.palette:
+        colors = np.zeros((256, 3), dtype=np.uint8)
+        for number, color in file.colormap(1).items():
+            if number < 256:
+                colors[number] = color[:3]
+        chosen = np.moveaxis(colors[bands[0].astype(np.uint8)], -1, 0)
+    else:
+        chosen = bands[:3] if len(bands) >= 3 else np.repeat(bands[:1], 3, axis=0)
+    if chosen.dtype != np.uint8:
+        inside = chosen[:, known]
+        low, high = (float(inside.min()), float(inside.max())) if inside.size else (0.0, 1.0)
+        scaled = (chosen.astype(np.float64) - low) / (high - low if high > low else 1.0)
+        chosen = np.round(255 * np.clip(scaled, 0, 1)).astype(np.uint8)
+    shown = np.where(known, chosen, 255).astype(np.uint8)
+    return np.ascontiguousarray(np.moveaxis(shown, 0, -1))
+
+
+def _text(values: npt.NDArray[Any]) -> str:
+    return base64.b64encode(values.tobytes()).decode()

@@ -1,0 +1,111 @@
+"""What zoom releases: counts of cells, and the parts of the budget that each was bought for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sfumato._types import IntArray
+from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.methods.protocol import whole_numbers
+from sfumato.privacy import UNITS
+from sfumato.spaces import Area
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PricedLevel:
+    """Released counts, in units, of cells of one level, and the parts of the budget that each was bought for.
+
+    Codes are group * 4**level + code.
+    """
+
+    level: int
+    codes: IntArray
+    values: IntArray
+    parts: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ZoomTree:
+    """All counts in the order they were bought; noise of k parts has scale part_scale / k, in units.
+
+    Outside the public `area` nothing was counted.
+    """
+
+    groups: int
+    part_scale: Fraction
+    levels: tuple[PricedLevel, ...]
+    area: Area | None = None
+
+    @property
+    def together(self) -> NoisyCounts:
+        """What was counted of all maps, in users."""
+        parts = np.concatenate([one.parts for one in self.levels])
+        return NoisyCounts(
+            np.concatenate(
+                [np.full(one.codes.size, one.level, dtype=np.int64) for one in self.levels]
+            ),
+            np.concatenate([one.codes for one in self.levels]),
+            np.concatenate([one.values for one in self.levels]) / UNITS,
+            float(self.part_scale / UNITS) / parts,
+            np.zeros(parts.size, dtype=np.bool_),
+            self.groups,
+        )
+
+    def counts(self, group: int) -> NoisyCounts:
+        """What was counted of one map, in users."""
+        every = self.together
+        here = every.codes >> 2 * every.levels == group
+        levels = every.levels[here]
+        return NoisyCounts(
+            levels,
+            every.codes[here] - (group << 2 * levels),
+            every.values[here],
+            every.scales[here],
+            every.ceiling[here],
+        )
+
+    @staticmethod
+    def from_json(data: Any) -> ZoomTree:
+        """The tree that `to_json` gave."""
+        names = ("codes", "values", "parts")
+        return ZoomTree(
+            int(data["groups"]),
+            Fraction(data["part_scale"]),
+            tuple(
+                PricedLevel(int(one["level"]), *(whole_numbers(one[name]) for name in names))
+                for one in data["levels"]
+            ),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Integers, and the scale of one part as a fraction."""
+        return {
+            "groups": self.groups,
+            "part_scale": str(self.part_scale),
+            "levels": [
+                {
+                    "level": one.level,
+                    "codes": one.codes.tolist(),
+                    "values": one.values.tolist(),
+                    "parts": one.parts.tolist(),
+                }
+                for one in self.levels
+            ],
+        }
+
+
+def dearest_path(tree: ZoomTree) -> int:
+    """The most parts that were paid for all counts of cells around any one finest cell."""
+    finest = max((one.level for one in tree.levels), default=0)
+    paid: IntArray = np.zeros(tree.groups, dtype=np.int64)
+    for level in range(finest + 1):
+        if level:
+            paid = np.repeat(paid, 4)
+        for one in tree.levels:
+            if one.level == level:
+                np.add.at(paid, one.codes, one.parts)
+    return int(paid.max())

@@ -1,0 +1,110 @@
+"""What can be told wrong of a release from its words alone: all of it at once, and before anything heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from sfumato.errors import InvalidParameter, Mistakes
+from sfumato.heatmap.export.formats import check_place, format_of
+from sfumato.heatmap.methods.registry import check_method_name
+from sfumato.heatmap.pipeline.options import (
+    HeatmapOptions,
+    area_of,
+    check_options,
+    check_public,
+    rows_of,
+)
+from sfumato.heatmap.pipeline.output_names import Outputs, files_of, paths_of
+from sfumato.privacy import Ledger
+from sfumato.privacy.accounting import Number, exact
+from sfumato.records import Columns
+from sfumato.spaces import Area
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.pipeline.charging import Method
+    from sfumato.records import Periods
+
+
+def check_release(
+    source: Any,
+    columns: Columns | None = None,
+    area: Area | Sequence[float] | None = None,
+    *,
+    ledger: Ledger | str | Path | None,
+    epsilon: Number | None,
+    method: Method = "zoom",
+    groups: Sequence[str] | Periods | None = None,
+    outputs: Outputs = (),
+    note: str = "",
+    once: str = "",
+    public: bool = False,
+    **options: Unpack[HeatmapOptions],
+) -> None:
+    """Refuse what is wrong in the words of a release, all mistakes in one error; `plan_release` begins so.
+
+    Neither the rows nor an image is opened, and what the release would cost is not asked: it
+    loads nothing of what reads rows, makes maps or draws.
+
+    Args:
+        source: As for `release_heatmap`; it is not opened.
+        columns: As for `release_heatmap`.
+        area: As for `release_heatmap`.
+        ledger: The ledger that would pay, or its path; None if another has refused it.
+        epsilon: What the maps may cost, above 0; None if another has refused it.
+        method: A method, or its name.
+        groups: Public values of the column `by`, or periods.
+        outputs: Files that would be written.
+        note: A line for the ledger.
+        once: A key under which the request is released once: its files may be there.
+        public: Whether rows are public or made up.
+        **options: As for `release_heatmap`.
+
+    Raises:
+        InvalidParameter: A parameter is wrong; where several are, the message numbers them.
+        SfumatoError: Only this is wrong: a file or the ledger is missing, or a file exists.
+
+    """
+    mistakes = Mistakes()
+    with mistakes.noted():
+        check_options(options, columns, area)
+    with mistakes.noted():
+        _check_epsilon(epsilon)
+    with mistakes.noted():
+        if not note.isprintable():
+            raise InvalidParameter("a note must be printable on one line; nothing was charged")
+    with mistakes.noted():
+        if isinstance(method, str):
+            check_method_name(method)
+    with mistakes.noted():
+        rows_of(source, columns, options)
+    if not (options.get("image") or options.get("crs")):
+        # An image is opened by what draws, and a reference system by a package of its own.
+        with mistakes.noted():
+            area_of(area, options)
+    if ledger is not None:
+        with mistakes.noted():
+            check_public(ledger, public=public)
+            if not isinstance(ledger, Ledger):
+                Ledger(ledger)
+    for path in paths_of(outputs):
+        with mistakes.noted():
+            format_of(path)
+            first = _one_file(path, groups)
+            check_place(first, overwrite=bool(once) or options.get("overwrite", False))
+    mistakes.tell()
+
+
+def _check_epsilon(epsilon: Number | None) -> None:
+    if epsilon is not None and not exact(epsilon, name="epsilon") > 0:
+        raise InvalidParameter(f"epsilon must be above 0, got {epsilon}; nothing was charged")
+
+
+def _one_file(path: Path, groups: Sequence[str] | Periods | None) -> Path:
+    """The file of the first group: its folder is that of all."""
+    film = path.suffix.lower() == ".html" and "{by}" not in path.name
+    if groups is None or (film and not isinstance(groups, Sequence)):
+        return path
+    first = next(iter(groups), "") if isinstance(groups, Sequence) else groups.names[0]
+    return files_of([path], first)[0]

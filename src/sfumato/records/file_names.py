@@ -1,0 +1,96 @@
+"""The files that a source of rows names, told from its name alone."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path, PurePath
+from typing import Any, NoReturn
+
+from sfumato.errors import InvalidInput
+
+
+def is_file_list(source: Any) -> bool:
+    """Whether a source is a list of paths or patterns, rather than rows.
+
+    Args:
+        source: What `open_table` takes.
+
+    Returns:
+        True for a list or tuple of at least one path, and of nothing else.
+
+    """
+    return (
+        isinstance(source, list | tuple)
+        and bool(source)
+        and all(isinstance(one, str | PurePath) for one in source)
+    )
+
+
+def named_files(source: Any) -> tuple[Path, ...]:
+    """The files and folders that a source of rows names, whether they are there or not.
+
+    Args:
+        source: What `open_table` takes.
+
+    Returns:
+        The file of FILE::TABLE, the path or pattern itself and all files it matches, those of
+        every path of a list; none for a table in memory.
+
+    Example:
+        >>> named_files("town.duckdb::trips")
+        (PosixPath('town.duckdb'),)
+        >>> named_files(["a.csv", "b.csv"])
+        (PosixPath('a.csv'), PosixPath('b.csv'))
+
+    """
+    if is_file_list(source):
+        return tuple(file for one in source for file in named_files(one))
+    if not isinstance(source, str | PurePath):
+        return ()
+    text = str(source)
+    matched = (Path(one) for one in glob.glob(text, recursive=True))
+    return tuple(dict.fromkeys((Path(text.partition("::")[0]), *matched)))
+
+
+def check_source(source: Any, *, connection: str | None = None) -> None:
+    """Refuse a path, pattern or list of them that names no file here; anything else is left to `open_table`.
+
+    Args:
+        source: What `open_table` takes.
+        connection: The URL of a database that holds a table of this name, if it is one.
+
+    Raises:
+        InvalidInput: It is a URL, from which nothing is fetched; or there is no such file.
+
+    """
+    for one in source if is_file_list(source) else [source]:
+        if isinstance(one, str | PurePath) and not connection:
+            _check_path(str(one))
+
+
+def _check_path(source: str) -> None:
+    scheme, separator, _ = source.partition("://")
+    if separator:
+        raise InvalidInput(
+            f"nothing is fetched, got a path at {scheme}://...: copy the files to this machine and give "
+            "their path, or read them by a table of Ibis of your own; nothing was read"
+        )
+    file, separator, _ = source.rpartition("::")
+    if separator and not Path(file).is_file():
+        raise InvalidInput(f"there is no database {file}; nothing was read")
+    if not separator and not Path(source).exists() and not glob.glob(source, recursive=True):
+        _refuse_missing(Path(source))
+
+
+def _refuse_missing(path: Path) -> NoReturn:
+    """Say that there is no such file; of a partition that is missing, which there are beside it."""
+    for part in (path, *path.parents):
+        key, equals, _ = part.name.partition("=")
+        if equals and part.parent.is_dir() and not glob.glob(str(part)):
+            beside = sorted(one.name for one in part.parent.glob(f"{glob.escape(key)}=*"))
+            there = f"from {beside[0]} to {beside[-1]}" if beside else "none"
+            raise InvalidInput(
+                f"there is no partition {part.name} in {part.parent}, of which there are {len(beside)}, "
+                f"{there}; nothing was read"
+            )
+    raise InvalidInput(f"there is no file {path}; nothing was read")

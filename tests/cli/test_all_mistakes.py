@@ -1,0 +1,157 @@
+"""A refusal names every mistake at once, loads nothing heavy, and neither reads nor charges."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter, Mistakes, SfumatoError
+from sfumato.heatmap import plan_release, release_heatmap
+from sfumato.privacy import Ledger, PureDP
+
+pytestmark = pytest.mark.unit
+
+HEAVY = {"numba", "scipy", "matplotlib", "pandas", "duckdb", "ibis", "pyarrow", "opendp", "ot"}
+LOADED = """
+import atexit, json, sys
+atexit.register(lambda: print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules}))))
+from sfumato.cli.main import main
+main()
+"""
+BOX = "11.2,43.74,11.32,43.81"
+
+
+def refused(*words: str) -> str:
+    run = CliRunner().invoke(app, ["heatmap", "release", *words])
+    assert run.exit_code == 2, run.output
+    return run.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["rows.parquet"],
+        ["none.parquet", "--epsilon", "zero", "--ledger", "none.ledger", "--out", "map.xyz", "--by", "city"],
+        ["none.parquet", "--epsilon", "1", "--ledger", "none.ledger", "--out", "map.png", "--user", "u"],
+    ],
+)  # fmt: skip
+def test_a_refusal_loads_nothing_heavy(words: list[str], tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", LOADED, "heatmap", "release", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 2, run.stderr
+    assert " mistakes: " in run.stderr
+    modules = set(json.loads(run.stdout))
+    assert "typer" in modules
+    assert not HEAVY & modules
+
+
+def test_what_is_missing_is_told_together_with_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = refused("none.parquet", "--by", "city", "--method", "abacus", "--method-option", "x")
+    assert said.startswith(
+        "sfumato: 6 mistakes: (1) --epsilon, --ledger, --out must be given; (2) "
+    )
+    for words in (
+        "--by needs its public values in --values",
+        "a map method is one of zoom, ",
+        "name it with --user, or say --one-row-one-user",
+        "the area is public and must be given, once: --bounds W,S,E,N",
+        "there is no file none.parquet",
+    ):
+        assert said.count(words) == 1, words
+    assert said.endswith("; nothing was read or charged\n")
+    assert said.count("nothing was") == 1
+
+
+def test_one_mistake_is_told_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Ledger.create("city.ledger", PureDP(1), unit="user", source="city")
+    Path("rows.csv").write_text("user,lon,lat\n", encoding="utf-8")
+    words = [
+        "rows.csv",
+        "--ledger",
+        "city.ledger",
+        "--out",
+        "map.png",
+        "--user",
+        "user",
+        "--bounds",
+        BOX,
+    ]
+    assert refused(*words) == "sfumato: --epsilon must be given; nothing was read\n"
+    zero = refused(*words, "--epsilon", "0")
+    assert zero == "sfumato: epsilon must be above 0, got 0; nothing was charged\n"
+    assert not Ledger("city.ledger").statement().entries
+
+
+def test_help_says_what_is_required() -> None:
+    run = CliRunner().invoke(app, ["heatmap", "release", "--help"], env={"COLUMNS": "200"})
+    assert run.output.count("[required]") == 4  # with INPUT
+
+
+def test_a_dry_run_does_not_look_for_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Ledger.create("city.ledger", PureDP(1), unit="user", source="city")
+    words = f"none.csv --epsilon 1 --ledger city.ledger --out map.png --user user --bounds {BOX}"
+    run = CliRunner().invoke(app, ["heatmap", "release", *words.split(), "--dry-run"])
+    assert run.exit_code == 0, run.output
+
+
+def test_python_is_told_all_mistakes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger.create("city.ledger", PureDP(1), unit="user", source="city")
+    Path("map.png").write_bytes(b"")
+    rows = pa.table({"user": ["ann"], "lon": [11.25], "lat": [43.77]})
+    asked: dict[str, Any] = {
+        "ledger": ledger,
+        "epsilon": -1,
+        "bounds": (1, 2, 3),
+        "method": "abacus",
+        "note": "a\nb",
+        "outputs": ["map.png", "map.xyz", "none/map.png"],
+    }
+    for ask in (plan_release, release_heatmap):
+        with pytest.raises(InvalidParameter, match=r"^8 mistakes: ") as caught:
+            ask(rows, **asked)
+        assert len(caught.value.mistakes) == 8
+        assert {type(one) for one in caught.value.mistakes} == {InvalidParameter, ExistsAlready}
+    assert not ledger.statement().entries
+    assert Path("map.png").read_bytes() == b""
+
+
+def test_mistakes_of_one_kind_stay_of_it() -> None:
+    mistakes = Mistakes()
+    mistakes.tell()
+    for number in range(2):
+        with mistakes.noted():
+            raise InvalidInput(f"no {number}; nothing was read")
+    with pytest.raises(
+        InvalidInput, match=r"^2 mistakes: \(1\) no 0; \(2\) no 1; nothing was read or"
+    ):
+        mistakes.tell()
+    with mistakes.noted():
+        raise InvalidParameter("no 2")
+    with pytest.raises(InvalidParameter, match=r"^3 mistakes: ") as caught:
+        mistakes.tell()
+    again = Mistakes()
+    with again.noted():
+        raise caught.value
+    assert again.found == mistakes.found
+    assert issubclass(InvalidParameter, SfumatoError)

@@ -256,7 +256,7 @@ def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert identity is None
         return summed(rows, columns, area, source, unit, None if groups is None else tuple(groups))
 
-    monkeypatch.setattr(MAKING, "open_rows", lambda rows: rows.source)
+    monkeypatch.setattr(MAKING, "open_rows", lambda rows, *_: rows.source)
     monkeypatch.setattr(MAKING, "sum_cells", sum_cells)
 
 

@@ -721,6 +721,8 @@ def test_a_spent_ledger_refuses_before_anything_is_read() -> None:
     Ledger.create("small.ledger", PureDP(1), unit="user", source="city")
     small = ["--ledger", "small.ledger"]
     assert run(*words("rows.parquet", *small, "--out", "map.json")).exit_code == 0
+    Path("nowhere").mkdir()
+    Path("nowhere/rows.parquet").write_text("cannot be read")
     message = refused(3, *words("nowhere/rows.parquet", *small, epsilon="1/2"), "--out", "map.png")
     assert message == "asked epsilon 0.5, 0 left in small.ledger; nothing was released"
     private = words("nowhere/rows.parquet", *small, "--outer", "10,43,12,45", area="private")
@@ -832,6 +834,7 @@ def test_one_area_is_enough() -> None:
 )
 def test_outputs_are_checked_before_anything_is_paid(outs: list[str], said: str) -> None:
     Path("there.png").write_text("mine")
+    Path("nowhere.parquet").write_text("cannot be read")
     command = words("nowhere.parquet", *(word for out in outs for word in ("--out", out)))
     assert refused(8 if "exists already" in said else 2, *command).startswith(said)
 

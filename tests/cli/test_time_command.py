@@ -107,7 +107,8 @@ def test_a_ledger_of_user_days_pays_for_days_by_one_clock() -> None:
         Path("rows.parquet").read_bytes(),
         [*DAYS, "--mass-per-period", "--out", "day-{by}.json"],
     )
-    Path("rows.parquet").unlink()  # it is refused before a row is read, and in a plan as well
+    # It is refused before a row is read, and in a plan as well.
+    Path("rows.parquet").write_bytes(b"cannot be read")
     for more in (
         ["--out", "map.json"],
         [*DAYS, "--out", "m-{by}.json"],

@@ -19,11 +19,13 @@ from sfumato.heatmap import ZoomMethod, check_ins, price, release_sums
 from sfumato.heatmap.analysis import compare, smooth
 from sfumato.heatmap.analysis.metrics import emd_ground, emd_share
 from sfumato.heatmap.benchmark import Place, sample_sums, true_shares
-from sfumato.heatmap.inference.map_error import (
+from sfumato.heatmap.inference.error_corrections import (
     EPSILONS,
     PYRAMID_CORRECTIONS,
     USERS,
     ZOOM_CORRECTIONS,
+)
+from sfumato.heatmap.inference.map_error import (
     ErrorInterval,
     MapError,
     between,

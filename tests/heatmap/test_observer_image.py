@@ -18,7 +18,7 @@ from sfumato.spaces import area_of_plane
 
 pytestmark = pytest.mark.unit
 
-ROWS = {
+ROWS: dict[str, list[Any]] = {
     "observer": ["1", "1", "1", "2"],
     "pair": ["1/a", "1/a", "1/b", "2/a"],
     "image": ["a", "a", "b", "a"],

@@ -345,11 +345,11 @@ def test_the_picture_says_so_and_its_mark_rises_as_its_prior_does(
     assert drawn(plain).floor < drawn(found).floor < 3 * drawn(plain).floor
     told: list[str] = []
 
-    def listen(*_: Any, words: Words, **__: Any) -> bytes:
+    def listen(*_: Any, words: Words, **__: Any) -> Any:
         told.append(words.caption)
-        return b""
 
-    monkeypatch.setattr("sfumato.heatmap.export.picture.draw_heatmap", listen)
+    monkeypatch.setattr("sfumato.heatmap.export.picture.heatmap_figure", listen)
+    monkeypatch.setattr("sfumato.heatmap.export.picture.png_of", lambda drawn, **_: b"")
     png(found)
     png(plain)
     assert f"Sharpened by {found.prior}. " in told[0]

@@ -291,7 +291,7 @@ def test_a_crowd_below_a_ceiling_is_held(rng: np.random.Generator) -> None:
 
     A crowd a little above what is kept: drawn maps believe that it is not there.
     """
-    scale, tries, quiet = 5.0, 4000, 15
+    scale, tries = 5.0, 4000
     crowd = np.zeros(16)
     crowd[0] = 18.0
     noise = rng.laplace(0, scale, (tries, 16))
@@ -307,7 +307,6 @@ def test_a_crowd_below_a_ceiling_is_held(rng: np.random.Generator) -> None:
         )  # fmt: skip
         held += cells.ceiling(0.05) >= truth
         sure += cells.floor(0.05) <= truth
-    assert quiet == np.count_nonzero(crowd == 0)
     assert binom.cdf(held, tries, 0.95) > BELIEVED
     assert binom.cdf(sure, tries, 0.95) > BELIEVED
 

@@ -6,6 +6,7 @@ import json as json_
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -105,7 +106,8 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return command(*args, **kwargs)
+            with _plain_warnings():
+                return command(*args, **kwargs)
         except SfumatoError as error:
             fail(str(error), code=exit_code(error), json=bool(kwargs.get("json", False)))
         except BrokenPipeError:  # whoever reads our results has seen enough
@@ -118,6 +120,22 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
             fail(said, code=code_of(end), json=bool(kwargs.get("json", False)))
 
     return run
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings of ours on stderr as the sentences they are; those of others as Python says them."""
+    usual = warnings.showwarning
+
+    def shown(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if category is UserWarning:
+            say(str(message), quiet=False)
+        else:
+            usual(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = shown
+        yield
 
 
 def _noted(said: str, problem: BaseException) -> str:

@@ -30,7 +30,7 @@ class ToldTogether(TyperCommand):
             finally:
                 for one in needed:
                     one.required = True
-        left_out.set(tuple(one.opts[0] for one in needed if not ctx.params[one.name]))
+        left_out.set(tuple(one.opts[0] for one in needed if ctx.params[one.name] in (None, (), [])))
         return rest
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar, get_type_hints
@@ -29,6 +29,8 @@ def grouped(command: Callable[P, R]) -> Callable[P, R]:
         kind = parameter.annotation
         if isinstance(kind, type) and issubclass(kind, OptionGroup):
             groups[parameter.name] = kind
+            if any(one.default is MISSING for one in fields(kind)):
+                raise TypeError(f"every option of {kind.__name__} needs a default that is a value")
             hints = get_type_hints(kind, include_extras=True)
             seen += [
                 Parameter(

@@ -180,7 +180,9 @@ def heatmap_figure(
     )
     tall = high + round(HEAD * dpi) + round(foot * dpi)
     # A hundredth of a pixel more: the canvas is cut down to whole pixels.
-    figure = Figure(figsize=((sheet + 0.01) / dpi, (tall + 0.01) / dpi), dpi=dpi, facecolor=PAPER)
+    figure = _shown(Figure)(
+        figsize=((sheet + 0.01) / dpi, (tall + 0.01) / dpi), dpi=dpi, facecolor=PAPER
+    )
     FigureCanvasAgg(figure)
     axis = figure.add_axes((left / sheet, round(foot * dpi) / tall, wide / sheet, high / tall))
     _map(axis, values, frame, shade=(top, floor), under=under, size=(wide, high))
@@ -204,6 +206,11 @@ def heatmap_figure(
     draw_legend(figure, said, box=box, shade=(top, floor), amount=amount, over=under is not None)
     draw_foot(figure, lines, x=edge / SHEET)
     return figure
+
+
+def _shown(kind: type[Figure]) -> type[Figure]:
+    """A figure that a notebook shows as it is, also where pyplot was never imported."""
+    return type("Figure", (kind,), {"_repr_png_": png_of})
 
 
 def png_of(figure: Figure, *, dpi: float | None = None) -> bytes:

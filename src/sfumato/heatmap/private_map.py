@@ -30,11 +30,13 @@ from sfumato.heatmap.inference.uncertainty import (
 )
 from sfumato.heatmap.measure import Measure
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
-from sfumato.privacy import ZCDP, ApproxDP, Guarantee, PureDP, Release, compose
+from sfumato.privacy import UNITS, ZCDP, ApproxDP, Guarantee, PureDP, Release, compose
 from sfumato.privacy.accounting import encode, encode_guarantee
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from sfumato.heatmap.analysis.map_total import MapTotal
     from sfumato.heatmap.export.legend import LegendKind
 
@@ -112,6 +114,19 @@ class HeatmapRelease:
         if self.receipt.rehearsal:
             return f"REHEARSAL on public data, protects nobody: {sentence}"
         return sentence
+
+    @property
+    def map_epsilon(self) -> float:
+        """The epsilon whose noise this map has: sqrt(2 rho) of zCDP.
+
+        Where everyone has mass 1 in each of several maps, the whole cost is that of all of them.
+        """
+        loss = self.receipt.guarantee.loss
+        moved = (self.receipt.entry.bound or {}).get("l1")
+        masses = 1.0 if moved is None else max(1.0, int(moved) / UNITS)
+        if isinstance(loss, ZCDP):
+            return math.sqrt(2 * float(loss.rho) / masses)
+        return float(loss.epsilon) / masses
 
     @property
     def measure(self) -> Measure:
@@ -194,12 +209,16 @@ class HeatmapRelease:
         weights = prior.weights(self.area)
         # No finer than peaks are looked for.
         seen = prior.weights(self.area, min(self.area.grid.levels, FINEST_SEEN))
+        nothing = self.nothing
+        if nothing is None:
+            with contextlib.suppress(Exception):  # a method of somebody's own, which is not there
+                nothing = EmptyMaps.of(self)
         noise = self.noise.following(
             tiles,
             self.area,
             lambda one: sharpened(one, seen),
             posterior=self.posterior,
-            nothing=self.nothing,
+            nothing=nothing,
         )
         return replace(
             self,
@@ -276,9 +295,10 @@ class HeatmapRelease:
         h3_resolution: int | None = None,
         outline: str | Path | None = None,
         legend: LegendKind = "density",
+        every_cell: bool = False,
         overwrite: bool = False,
     ) -> None:
-        """Save as what the suffix says: .png .tif .geojson .csv .h3.csv .h3.parquet .npz .html .json."""
+        """Save as what the suffix says: .png .tif .geojson .qml .csv .h3.csv .h3.parquet .npz .html .json."""
         from sfumato.heatmap.export import write
 
         write(
@@ -289,6 +309,7 @@ class HeatmapRelease:
             h3_resolution=h3_resolution,
             outline=outline,
             legend=legend,
+            every_cell=every_cell,
             overwrite=overwrite,
         )
 
@@ -297,6 +318,26 @@ class HeatmapRelease:
         from sfumato.heatmap.export import to_geodataframe
 
         return to_geodataframe(self, level)
+
+    def to_dataframe(self, level: int | None = None) -> Any:
+        """The cells as a pandas DataFrame: edges, share, users (or rows), and 90 % intervals if known."""
+        from sfumato.heatmap.export import to_dataframe
+
+        return to_dataframe(self, level)
+
+    def plot(
+        self,
+        *,
+        over: str | Path | None = None,
+        outline: str | Path | None = None,
+        legend: LegendKind = "density",
+    ) -> Figure:
+        """The picture as a figure of matplotlib; its first axes are the map, to draw more on."""
+        from sfumato.heatmap.export.formats import WriteOptions
+        from sfumato.heatmap.export.picture import figure
+
+        ground = WriteOptions(over=over, outline=outline).ground(self)
+        return figure(self, ground=ground, legend=legend)
 
     def _repr_html_(self) -> str:
         from sfumato.heatmap.export import html_repr

@@ -5,7 +5,7 @@ The map itself, and what a saved map.json holds, is in `private_map`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -52,8 +52,6 @@ class ReleaseResult:
         made_before: Whether all of it was paid for before, so that nothing was charged now.
         known_errors: What a saved result said of how far off its maps are, by group.
         known_noise: What it said of their noise, by group.
-        warn: Told if it cannot be worked out how far off a map is; a warning of Python, if none is
-            given.
 
     """
 
@@ -70,19 +68,18 @@ class ReleaseResult:
     made_before: bool = False
     known_errors: Mapping[str, MapError] | None = field(default=None, repr=False, compare=False)
     known_noise: Mapping[str, NoiseMark] | None = field(default=None, repr=False, compare=False)
-    warn: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def errors(self) -> Mapping[str, MapError]:
-        """How far off each map is, by group, or of many maps some; worked out when first asked for.
+        """How far off each map is, by group, or of many maps some; worked out when it is asked for.
 
-        Empty where it could not be, and in results of before maps said so.
+        Empty, after a warning, where it could not be, and in results of before maps said so.
         """
         if self.known_errors is not None:
             return self.known_errors
         from sfumato.heatmap.pipeline.outputs import stated_errors
 
-        return stated_errors(self.maps, warn=self.warn)
+        return stated_errors(self.maps)
 
     @property
     def noise(self) -> Mapping[str, NoiseMark]:
@@ -145,7 +142,9 @@ class ReleaseResult:
         )
 
     def _repr_html_(self) -> str:
-        return "".join(one._repr_html_() for one in self.maps)
+        from sfumato.heatmap.export.picture import html_of_maps
+
+        return html_of_maps(self.maps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 from .aggregate import bound_of_groups, sum_cells, sum_public_cells
 from .cells import CellSums, bound_of_sums, guard_sums
 from .columns import Columns, check_columns
+from .connections import public_connection
 from .engines.protocol import RowEngine
 from .engines.registry import engine_names, register_engine
 from .fields import as_double
@@ -28,6 +29,7 @@ __all__ = [
     "named_files",
     "neighbor_files",
     "open_table",
+    "public_connection",
     "quietly",
     "register_engine",
     "sum_cells",

@@ -40,7 +40,7 @@ def sum_cells(
     groups: Sequence[str] | Periods | None = None,
     identity: Table | None = None,
 ) -> Guarded[CellSums]:
-    """The mass of every cell, guarded: each user's rows share UNITS indivisible units.
+    """The mass of every cell, guarded: each user's rows share at most UNITS indivisible units.
 
     A user with n(c) rows (or steps of weight) in cell c gives it floor(n(c) * UNITS / sum of n)
     units, or floor(n(c) * UNITS / max(K, sum of n)) where `rows_per_user` is K; sums of these do
@@ -231,7 +231,7 @@ def _rows(
         rows = in_periods(rows, groups)
     grid = area.grid
     first_column, first_row, end_column, end_row = area.window(grid.levels)
-    others = [name for name in rows.columns if name not in "xy"]
+    others = [name for name in rows.columns if name not in ("x", "y")]
     low_x, low_y = grid.bounds[:2]
     guessed = {
         "column": _guess(rows.x, low_x, grid.cell_width, grid.side),

@@ -46,10 +46,17 @@ def named_files(source: Any) -> tuple[Path, ...]:
     if is_file_list(source):
         return tuple(file for one in source for file in named_files(one))
     if not isinstance(source, str | PurePath):
-        return ()
+        return tuple(Path(one) for one in _files_of_dataset(source))
     text = str(source)
     matched = (Path(one) for one in glob.glob(text, recursive=True))
-    return tuple(dict.fromkeys((Path(text.partition("::")[0]), *matched)))
+    return tuple(dict.fromkeys((Path(text.rpartition("::")[0] or text), *matched)))
+
+
+def _files_of_dataset(source: Any) -> tuple[str, ...]:
+    """The files of an Arrow dataset; none of any other table."""
+    found = getattr(source, "files", ())
+    known = isinstance(found, list | tuple) and all(isinstance(one, str) for one in found)
+    return tuple(found) if known else ()
 
 
 def check_source(source: Any, *, connection: str | None = None) -> None:
@@ -83,14 +90,13 @@ def _check_path(source: str) -> None:
 
 
 def _refuse_missing(path: Path) -> NoReturn:
-    """Say that there is no such file; of a partition that is missing, which there are beside it."""
+    """Say that there is no such file, or partition; which there are is not said: they may be users."""
     for part in (path, *path.parents):
         key, equals, _ = part.name.partition("=")
         if equals and part.parent.is_dir() and not glob.glob(str(part)):
-            beside = sorted(one.name for one in part.parent.glob(f"{glob.escape(key)}=*"))
-            there = f"from {beside[0]} to {beside[-1]}" if beside else "none"
+            others = any(part.parent.glob(f"{glob.escape(key)}=*"))
             raise InvalidInput(
-                f"there is no partition {part.name} in {part.parent}, of which there are {len(beside)}, "
-                f"{there}; nothing was read"
+                f"there is no partition {part.name} in {part.parent}, "
+                f"{f'only others by {key}' if others else 'nor any other'}; nothing was read"
             )
     raise InvalidInput(f"there is no file {path}; nothing was read")

@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.privacy.ledger import Table
 from sfumato.records.columns import Columns
+from sfumato.records.connections import public_connection
 from sfumato.records.file_names import is_file_list
 
 
@@ -43,11 +44,8 @@ def table_identity(source: Any, columns: Columns, *, connection: str | None = No
         file = file.partition("?")[0]
     name = PurePath(file.rstrip("/")).name or file
     if connection is not None and "://" in connection:
-        scheme, _, where = connection.partition("://")
-        database = re.split("[?#;]", where)[0].rpartition("/")
-        # With an @ behind the last slash it is no name: a password had a slash in it.
-        known = database[2] if database[1] and "@" not in database[2] else ""
-        name = f"{scheme}:{known}::{name}"
+        found = public_connection(connection)
+        name = f"{found.scheme}:{found.database}::{name}"
     elif table:
         name = f"{name}::{table}"
     varying = re.sub(r"[0-9*?]+", "#", name)

@@ -84,7 +84,7 @@ def _arrow(source: Any, columns: Columns | None) -> pa.Table:
 
 
 def _with_points(frame: Any, columns: Columns | None) -> Any:
-    """A GeoDataFrame as a plain one, in which the points of its geometry are x and y unless it has these.
+    """A GeoDataFrame as a plain one; its points are x and y, unless it has a column of either name.
 
     What is no point is nowhere, so that no row decides whether the table can be read.
     """
@@ -95,9 +95,8 @@ def _with_points(frame: Any, columns: Columns | None) -> Any:
     places = np.array(frame.geometry.array, dtype=object)
     places[shapely.is_empty(places)] = None  # GEOS has an error for these
     x, y = ("x", "y") if columns is None else (columns.x, columns.y)
-    for name, found in ((x, shapely.get_x(places)), (y, shapely.get_y(places))):
-        if name not in plain.columns:
-            plain[name] = found
+    if not {x, y} & set(plain.columns):
+        plain[x], plain[y] = shapely.get_x(places), shapely.get_y(places)
     return plain
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import glob
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path, PurePath
@@ -125,7 +126,8 @@ def _files(sources: Sequence[str | PurePath], delimiter: str, columns: Columns |
                 "nothing was read"
             )
     names = tuple(str(path.absolute()) for path in paths)
-    if len(set(names)) < len(names):
+    # By what they are: a link to a file is the file, and its rows would count twice.
+    if len({(one.st_dev, one.st_ino) for one in map(os.stat, paths)}) < len(paths):
         raise InvalidInput(f"every file is named once, {source} name one twice; nothing was read")
     match kind:
         case "Parquet":
@@ -138,7 +140,7 @@ def _files(sources: Sequence[str | PurePath], delimiter: str, columns: Columns |
             mark = "\t" if delimiter == "," and ".tsv" in _suffixes(paths[0]) else delimiter
             header = text_files.header(paths[0], mark)
             for other in paths[1:]:
-                _check_same_header(other, text_files.header(other, mark), paths[0], header)
+                _check_same_header(other, text_files.header(other, mark), paths[0], header, columns)
             _check_header(source, header, columns, otherwise="is it the delimiter?")
             wanted = header if columns is None else tuple(dict.fromkeys(columns.names))
             return Files(
@@ -225,18 +227,23 @@ def _difference(first: dict[str, pa.DataType], other: dict[str, pa.DataType]) ->
 
 
 def _check_same_header(
-    other: Path, found: tuple[str, ...], first: Path, header: tuple[str, ...]
+    other: Path,
+    found: tuple[str, ...],
+    first: Path,
+    header: tuple[str, ...],
+    columns: Columns | None,
 ) -> None:
-    """Refuse a CSV with another header; it may be a row, so what it has itself is not shown."""
+    """Refuse a CSV with another header; both may be rows, so only names that were asked for are shown."""
     if found == header:
         return
-    missing = next((name for name in header if name not in found), None)
+    asked = () if columns is None else columns.names
+    missing = next((name for name in header if name not in found and name in asked), None)
     what = (
         f"it has no {missing!r}"
         if missing is not None
         else "it has more columns"
         if len(found) > len(header)
-        else "the order is another"
+        else "its columns are others, or in another order"
     )
     raise InvalidInput(f"{other} must have the same header as {first}: {what}; nothing was read")
 

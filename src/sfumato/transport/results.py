@@ -74,7 +74,7 @@ class EmdResult:
             "upper": self.upper,
             "space": self.space,
             "mass": self.mass,
-            "unit": self.unit,
+            **({"unit": self.unit} if self.unit else {}),
         }
 
     @staticmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from sfumato.heatmap import draw_map, release_heatmap
 from sfumato.heatmap.areas import public_area
 from sfumato.heatmap.export import write
 from sfumato.heatmap.export.ground import ground_of, inside_bounds
+from sfumato.heatmap.export.output_names import of_group
 from sfumato.heatmap.export.page import html
 from sfumato.heatmap.export.picture import png
 from sfumato.heatmap.export.timelapse import timelapse_html
-from sfumato.heatmap.pipeline.output_names import of_group
 from sfumato.privacy import Ledger, PureDP
+from sfumato.records import Periods
 from sfumato.spaces import Area
 from sfumato.spaces.area import area_of_plane
 
@@ -264,6 +266,24 @@ def test_a_stimulus_for_each_group(tmp_path: Path) -> None:
     draw_map(tmp_path / "map-two_2.json", tmp_path / "again.html", over=tmp_path / "stim-{by}.png")
     assert "stim-two_2.png" in (tmp_path / "again.html").read_text()
     assert of_group("stim.png", "one").name == "stim.png"
+
+
+def test_a_film_has_one_image_and_says_so_before_the_charge(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    ledger = Ledger.create(tmp_path / "a.ledger", PureDP(10), unit="user", source="lab")
+    rows = pa.table({"user": ["a"], "x": [10.0], "y": [10.0], "t": ["2026-01-01T10:00"]})
+    Image.new("RGB", (80, 60)).save(tmp_path / "2026-01-01.png")
+    days = Periods("t", "day", datetime(2026, 1, 1), datetime(2026, 1, 2))
+    asked: dict[str, Any] = {
+        "user": "user", "x": "x", "y": "y", "groups": days, "epsilon": 1, "ledger": ledger, "levels": 3,
+        "image": tmp_path / "2026-01-01.png", "method": "laplace", "outputs": tmp_path / "film.html",
+    }  # fmt: skip
+    with pytest.raises(InvalidInput, match=r"\{by\}\.png"):
+        release_heatmap(rows, **asked, over=tmp_path / "{by}.png")
+    assert not ledger.statement().entries
+    release_heatmap(rows, **asked, over=tmp_path / "2026-01-01.png")
+    assert "2026-01-01.png (sha256" in (tmp_path / "film.html").read_text()
 
 
 def test_outputs_do_not_replace_the_ground(tmp_path: Path) -> None:

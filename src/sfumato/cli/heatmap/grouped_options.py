@@ -18,6 +18,7 @@ from sfumato.cli.heatmap.options import (
     Delimiter,
     Delta,
     EngineOption,
+    EveryCell,
     From,
     Image,
     LegendOption,
@@ -186,6 +187,7 @@ class FileOptions(OptionGroup):
     outline: OutlineFile = None
     legend: LegendOption = Numbers.density
     h3_resolution: H3 = None
+    every_cell: EveryCell = False
     overwrite: Overwrite = False
 
 

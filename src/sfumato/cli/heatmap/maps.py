@@ -84,9 +84,9 @@ def release(
 ) -> None:
     """Release a private map of a table.
 
-    Every user has mass 1, however many rows; the area, the resolution and the colors are public.
-    The ledger pays first. Nothing printed or written depends on the rows, except through what was
-    paid for.
+    Every user has mass 1, however many rows, or with --rows-per-user at most 1; the area, the
+    resolution and the colors are public. The ledger pays first. Nothing printed or written depends
+    on the rows, except through what was paid for.
     """
     from sfumato.heatmap import check_release
     from sfumato.records import check_source

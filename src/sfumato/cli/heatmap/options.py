@@ -266,6 +266,14 @@ LegendOption = Annotated[
     Numbers,
     _option("Files", "Numbers of the legend: per km² (per megapixel), or shares.", "--legend"),
 ]
+EveryCell = Annotated[
+    bool,
+    _option(
+        "Files",
+        ".geojson has every cell as released; else few, of the smoothed map.",
+        "--every-cell",
+    ),
+]
 Overwrite = Annotated[bool, _option("Files", "Replace files that exist.", "--overwrite")]
 
 

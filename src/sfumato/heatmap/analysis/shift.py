@@ -13,14 +13,13 @@ from sfumato._random import seed_of
 from sfumato._types import FloatArray
 from sfumato.heatmap.analysis.metrics import POOLED, emd_ground
 from sfumato.heatmap.inference.bounded import window
-from sfumato.heatmap.inference.noise_mark import SimulatedNoise
+from sfumato.heatmap.inference.noise_mark import EmptyMaps, SimulatedNoise
+from sfumato.heatmap.inference.sketch import SKETCH, sketch
 from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.methods.protocol import sketches_of
-from sfumato.heatmap.methods.registry import method_named
-from sfumato.heatmap.methods.zoom import SKETCH, sketch
 from sfumato.heatmap.tiles import Tiles
-from sfumato.privacy import UNITS, ZCDP
-from sfumato.records import CellSums, bound_of_sums
+from sfumato.privacy import UNITS
+from sfumato.records import CellSums
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
@@ -129,19 +128,10 @@ def _truths(area: Area, *known: MapPosterior) -> FloatArray:
 
 def _simulated(release: HeatmapRelease, truths: FloatArray, seed: bytes) -> tuple[Tiles, ...]:
     """A map of each truth, as the release's own mechanism would have made it of so many users."""
-    area, entry = release.area, release.receipt.entry
-    method = method_named(release.method, options=release.parameters)
-    moved = (entry.bound or {}).get("l1")
-    masses = 1 if moved is None else int(int(moved) / UNITS)
-    loss = release.receipt.guarantee.loss
-    if isinstance(loss, ZCDP):
-        raise TypeError("maps are asked for by epsilon")
-    mechanism = method.mechanism(
-        loss.epsilon, bound_of_sums(area.grid, 1, masses=masses), area.grid
-    )
+    own, area = EmptyMaps.of(release), release.area
     sums = _sums(truths, release.tiles.total, area)
-    released = mechanism.sample(sums, SimulatedNoise(seed))
-    return sketches_of(method, released, mechanism, area)
+    released = own.mechanism.sample(sums, SimulatedNoise(seed))
+    return sketches_of(own.method, released, own.mechanism, area)
 
 
 def _sums(truths: FloatArray, users: float, area: Area) -> CellSums:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 # Cells of a thousandth of the side: below them a map's mass is taken to be even.
 FINEST_ZONES = 10
 # The prior of cells that a border cuts: the mass of each stands in one place, which is in the zone
-# with the chance that is the zone's part of it, apart from the others. The sum of their masses in
-# the zone is beyond either end with this chance at most.
+# with the chance that is the zone's part of it, apart from the others. The sum of their masses, as
+# estimated, in the zone is beyond either end with this chance at most.
 BEYOND = 1e-3
 # And for all of them together, as a border may follow a street or a river: the odds of that chance
 # may be exp(TILT) times higher or lower. Both were chosen on other places than the page on

@@ -18,7 +18,7 @@ from sfumato.heatmap.analysis.zone_shapes import UNDONE, Zone, ZoneMask, in_degr
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
 
-# Fewer than two of the draws would lie beyond each end.
+# Above it, hardly a draw would lie beyond an end.
 HIGHEST_COVERAGE = 0.95
 
 

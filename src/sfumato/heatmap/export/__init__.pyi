@@ -13,6 +13,7 @@ from .formats import (
 from .geojson import to_geodataframe
 from .ground import image_size
 from .picture import html_repr
+from .tables import to_dataframe
 from .timelapse import write_timelapse
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "read_heatmap",
     "register_format",
     "registered_formats",
+    "to_dataframe",
     "to_geodataframe",
     "unregister_format",
     "write",

@@ -39,6 +39,7 @@ class WriteOptions:
         h3_resolution: Resolution of H3 tables, 0 to 15; about the size of a cell if None.
         outline: A public GeoJSON file whose lines and areas are drawn on pictures and pages.
         legend: What the numbers of legends are: people to a square kilometre, or shares.
+        every_cell: Whether .geojson has every cell as it was released.
 
     """
 
@@ -47,6 +48,7 @@ class WriteOptions:
     h3_resolution: int | None = None
     outline: str | Path | None = None
     legend: LegendKind = "density"
+    every_cell: bool = False
 
     def ground(self, release: HeatmapRelease) -> Ground:
         """What lies under a map."""
@@ -92,6 +94,7 @@ def _check_h3(area: Area, options: WriteOptions) -> None:
     _part("tables").check_h3(area, area.grid.levels, options.h3_resolution)
 
 
+STYLE = ".qml"
 _GEOTIFF = "Cloud Optimized GeoTIFF"
 _HEXAGONS = "table of H3 hexagons"
 _OWN: dict[str, MapFormat] = {
@@ -117,8 +120,14 @@ _OWN: dict[str, MapFormat] = {
         ),
         MapFormat(
             ".geojson",
-            lambda one, how: _part("geojson").geojson(one, how.level),
-            "polygons",
+            lambda one, how: _part("geojson").geojson(one, how.level, every_cell=how.every_cell),
+            "polygons of the smoothed map",
+            check=lambda area, _: _part("geojson").check_geojson(area),
+        ),
+        MapFormat(
+            STYLE,
+            lambda one, how: _part("qgis").qgis_style(one, how.level, every_cell=how.every_cell),
+            "style of the polygons for QGIS",
             check=lambda area, _: _part("geojson").check_geojson(area),
         ),
         MapFormat(
@@ -130,6 +139,7 @@ _OWN: dict[str, MapFormat] = {
             _HEXAGONS,
             ("h3",),
             degrees_only=True,
+            uncertainty=True,
             check=_check_h3,
         ),
         MapFormat(
@@ -247,6 +257,7 @@ def write(
     h3_resolution: int | None = None,
     outline: str | Path | None = None,
     legend: LegendKind = "density",
+    every_cell: bool = False,
     overwrite: bool = False,
 ) -> None:
     """Save a map as what the suffix of the path says; the file is there whole, or not at all.
@@ -260,6 +271,8 @@ def write(
         h3_resolution: Resolution of H3 tables, 0 to 15; about the size of a cell if None.
         outline: A public GeoJSON file whose lines and areas are drawn (.png, .html).
         legend: What the numbers of legends are: "density" (people to a square kilometre) or "share".
+        every_cell: Whether .geojson has every cell as it was released, instead of the smoothed map in
+            as few as do.
         overwrite: Whether a file that exists is replaced.
 
     Raises:
@@ -268,7 +281,7 @@ def write(
 
     """
     target = Path(path)
-    options = WriteOptions(level, over, h3_resolution, outline, legend)
+    options = WriteOptions(level, over, h3_resolution, outline, legend, every_cell)
     check_outputs(
         [target], release.area, options=options, groups=(release.group,), overwrite=overwrite
     )

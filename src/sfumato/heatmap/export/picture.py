@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 FINEST_PICTURE = 10
 NOTHING_UNDER: Ground = Ground()
 SMALL_DPI = 110  # of pictures in notebooks
+MOST_SHOWN = 12  # maps in a cell of a notebook
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,6 +239,13 @@ def html_repr(release: HeatmapRelease) -> str:
         f'<img alt="{escape(said)}" src="data:image/png;base64,{picture.decode()}" '
         'style="max-width:100%"></figure>'
     )
+
+
+def html_of_maps(maps: Sequence[HeatmapRelease]) -> str:
+    """Several maps for notebooks; of many, such as the hours of a week, the first ones."""
+    more = len(maps) - MOST_SHOWN
+    said = f"<p>and {more} more: `by_group` has them by name</p>" if more > 0 else ""
+    return "".join(map(html_repr, maps[:MOST_SHOWN])) + said
 
 
 def _small(release: HeatmapRelease) -> int:

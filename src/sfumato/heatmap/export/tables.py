@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter, MissingPackage
-from sfumato.heatmap.export.geojson import GEO
-from sfumato.heatmap.export.shapes import RADIUS, cells_of
+from sfumato.heatmap.analysis.cell_limits import finest_known, limits_of_cells, limits_of_sums
+from sfumato.heatmap.export.geojson import DENSITY, GEO, densities
+from sfumato.heatmap.export.shapes import RADIUS, Cells, cells_of
 from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Area
 
@@ -31,44 +33,74 @@ POINTS_A_SIDE = (
 
 
 def cell_table(release: HeatmapRelease, level: int | None = None) -> bytes:
-    """CSV, one row for each cell with mass: level, edges, share, users (or rows); in degrees also per km2.
+    """CSV, one row for each cell with mass: level, edges, share, users (or rows); on Earth also per km2.
 
     Longitudes go on past 180 across the antimeridian, so that west is always below east.
     """
-    measure = release.measure
-    cells = cells_of(release.tiles, level, scale=measure.scale)
+    columns = _cell_columns(release, cells_of(release.tiles, level, scale=release.measure.scale))
+    return _csv(list(columns), list(columns.values()))
+
+
+def to_dataframe(release: HeatmapRelease, level: int | None = None) -> Any:
+    """The cells as a pandas DataFrame: those of `.csv`, and `low` and `high` where they are known.
+
+    Args:
+        release: The map.
+        level: The finest level of cells. If None, that of the map, or the finest whose cells have
+            intervals (2**7 to a side).
+
+    Returns:
+        A DataFrame with a row for each cell with mass; intervals are 90 %, for each cell by itself.
+
+    """
+    import pandas as pd
+
+    known = finest_known(release)
+    chosen = known if level is None else level
+    cells = cells_of(release.tiles, chosen, scale=release.measure.scale)
+    columns = _cell_columns(release, cells)
+    if known is not None:
+        ends = limits_of_cells(release, cells.levels, cells.codes, cells.amounts)
+        columns["low"], columns["high"] = ends
+    frame = pd.DataFrame(columns)
+    frame.attrs["sfumato"] = release.statement
+    return frame
+
+
+def _cell_columns(release: HeatmapRelease, cells: Cells) -> dict[str, Any]:
     degrees = release.area.kind == "degrees"
     edges = (
         ("west", "south", "east", "north") if degrees else ("low_x", "low_y", "high_x", "high_y")
     )
-    columns = [cells.levels, *cells.boxes.T, cells.shares, cells.amounts]
-    names = ["level", *edges, "share", measure.column]
-    if degrees:
-        columns.append(cells.amounts / cells.square_kilometers)
-        names.append("density_per_km2")
-    return _csv(names, columns)
+    columns = {"level": cells.levels, **dict(zip(edges, cells.boxes.T, strict=True))}
+    columns |= {"share": cells.shares, release.measure.column: cells.amounts}
+    ground = degrees or release.area.crs
+    return columns | ({DENSITY: densities(cells, release.area)} if ground else {})
 
 
 def h3_csv(
     release: HeatmapRelease, level: int | None = None, *, resolution: int | None = None
 ) -> bytes:
-    """CSV of hexagons: `h3` (its index as text) and `share`."""
-    indices, shares = hexagons(release, level, resolution=resolution)
-    return _csv(["h3", "share"], [indices, shares])
+    """CSV of hexagons: `h3` (its index as text), `share`, users (or rows), `low` and `high`."""
+    columns = hexagon_columns(release, level, resolution=resolution)
+    return _csv(list(columns), list(columns.values()))
 
 
 def h3_parquet(
     release: HeatmapRelease, level: int | None = None, *, resolution: int | None = None
 ) -> bytes:
-    """Parquet of hexagons: `h3` (its index as text) and `share`; the statement is in its schema."""
+    """The same as Parquet; the statement is in its schema."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from sfumato.heatmap.export.geotiff import tags
 
-    indices, shares = hexagons(release, level, resolution=resolution)
+    columns = hexagon_columns(release, level, resolution=resolution)
     table = pa.table(
-        {"h3": pa.array(indices, pa.string()), "share": pa.array(shares, pa.float64())}
+        {
+            name: pa.array(values, pa.string() if name == "h3" else pa.float64())
+            for name, values in columns.items()
+        }
     )
     out = io.BytesIO()
     pq.write_table(table.replace_schema_metadata(tags(release)), out)
@@ -123,10 +155,48 @@ def hexagon_area(resolution: int) -> float:
     return 4 * math.pi * RADIUS**2 / (2 + 120 * 7.0**resolution)
 
 
+def hexagon_columns(
+    release: HeatmapRelease, level: int | None = None, *, resolution: int | None = None
+) -> dict[str, Any]:
+    """Index, share, users (or rows) of hexagons with mass, and a 90 % interval for methods that can say so.
+
+    An interval is that of one hexagon by itself, from maps that could have led to what was
+    released; mass is taken to be even below the cells of these maps.
+    """
+    names, parts, raster = _parts_of(release, level, resolution=resolution)
+    measure, shares = release.measure, raster.ravel() @ parts
+    amounts = measure.scale * release.tiles.total * shares
+    found: dict[str, Any] = {"h3": names, "share": shares, measure.column: amounts}
+    finest = finest_known(release)
+    if finest is not None:
+        rows, columns = (_to_raster(side, 1 << finest) for side in raster.shape)
+        weights = sparse.kron(rows, columns, format="csr") @ parts
+        found["low"], found["high"] = limits_of_sums(release, weights, amounts)
+    return found
+
+
+def _to_raster(side: int, cells: int) -> Any:
+    """The part [cell, strip] of each of some cells that is in each of `side` strips of the same length."""
+    if side <= cells:
+        at = np.arange(cells) * side // cells
+        return sparse.csr_array((np.ones(cells), (np.arange(cells), at)), shape=(cells, side))
+    at = np.arange(side) * cells // side
+    share = np.full(side, cells / side)
+    return sparse.csr_array((share, (at, np.arange(side))), shape=(cells, side))
+
+
 def hexagons(
     release: HeatmapRelease, level: int | None = None, *, resolution: int | None = None
 ) -> tuple[list[str], FloatArray]:
-    """Hexagons with mass, by index, and their shares, which add up to 1.
+    """Hexagons with mass, by index, and their shares, which add up to 1."""
+    names, parts, raster = _parts_of(release, level, resolution=resolution)
+    return names, raster.ravel() @ parts
+
+
+def _parts_of(
+    release: HeatmapRelease, level: int | None, *, resolution: int | None
+) -> tuple[list[str], Any, FloatArray]:
+    """Hexagons by index, the part [cell, hexagon] of each cell in each, and the shares of cells [row, column].
 
     Every cell hands its share in equal parts to the points of a lattice on it, at least three to
     the width of a hexagon, and each point hands it to the hexagon around it. So the share of a
@@ -141,15 +211,19 @@ def hexagons(
     except ImportError:
         raise MissingPackage(GEO) from None
     lattice = _lattice(area, area.grid.levels if level is None else level, chosen)
-    found: dict[int, float] = {}
-    for longitudes, latitude, shares in _points(
-        _raster(release.tiles.normalized(), lattice), lattice
-    ):
-        for longitude, share in zip(longitudes, shares, strict=True):
-            index = int(h3.latlng_to_cell(latitude, longitude, chosen))
-            found[index] = found.get(index, 0.0) + share
-    order = sorted(found)
-    return [f"{index:x}" for index in order], np.array([found[index] for index in order])
+    raster = _raster(release.tiles.normalized(), lattice)
+    owners: list[IntArray] = []
+    found: list[int] = []
+    parts: list[FloatArray] = []
+    for longitudes, latitude, cells, part in _points(raster, lattice):
+        found += [int(h3.latlng_to_cell(latitude, longitude, chosen)) for longitude in longitudes]
+        owners.append(cells)
+        parts.append(np.full(cells.size, part))
+    indices, at = np.unique(np.array(found, dtype=np.uint64), return_inverse=True)
+    matrix = sparse.csr_array(
+        (np.concatenate(parts), (np.concatenate(owners), at)), shape=(raster.size, indices.size)
+    )
+    return [f"{index:x}" for index in indices.tolist()], matrix, raster
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,16 +279,17 @@ def _raster(tiles: Tiles, lattice: _Lattice) -> FloatArray:
 
 def _points(
     raster: FloatArray, lattice: _Lattice
-) -> Iterator[tuple[list[float], float, list[float]]]:
-    """Points with mass, line by line: longitudes, their latitude and the share that each of them carries."""
+) -> Iterator[tuple[list[float], float, IntArray, float]]:
+    """Points of cells with mass, line by line: longitudes, their latitude, their cells, and a point's part."""
     width, height = lattice.x[1] - lattice.x[0], lattice.y[1] - lattice.y[0]
     for row in np.flatnonzero(raster.any(axis=1)).tolist():
         some, across = np.flatnonzero(raster[row]), int(lattice.across[row])
         parts = lattice.x[some][:, None] + width * (np.arange(across) + 0.5) / across
         longitudes = ((parts.ravel() + 180) % 360 - 180).tolist()
-        shares = np.repeat(raster[row, some] / (across * lattice.up), across).tolist()
+        cells = np.repeat(row * raster.shape[1] + some, across)
         for line in range(lattice.up):
-            yield longitudes, float(lattice.y[row] + height * (line + 0.5) / lattice.up), shares
+            latitude = float(lattice.y[row] + height * (line + 0.5) / lattice.up)
+            yield longitudes, latitude, cells, 1 / (across * lattice.up)
 
 
 def _kilometers(area: Area) -> tuple[float, float]:

@@ -1,10 +1,8 @@
 from .certified import WORTH_STATING, certified_emd, known_of_nothing
 from .counts import NoisyCounts
+from .error_corrections import ZOOM_CORRECTIONS, Corrections, ErrorName
 from .map_error import (
-    ZOOM_CORRECTIONS,
-    Corrections,
     ErrorInterval,
-    ErrorName,
     MapError,
     between,
     calibrated,

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from sfumato.heatmap.inference.noise_mark import FINEST_SEEN, PICTURE_SIGMA
-from sfumato.privacy import ZCDP
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
@@ -25,9 +24,7 @@ def noise_share(release: HeatmapRelease) -> float:
         A share of all mass; infinite for a map of nobody.
 
     """
-    loss = release.receipt.guarantee.loss
-    price: float = math.sqrt(2 * loss.rho) if isinstance(loss, ZCDP) else float(loss.epsilon)
-    users = release.tiles.total
+    price, users = release.map_epsilon, release.tiles.total
     if price <= 0 or users <= 0:
         return math.inf
     own = None if release.posterior is None else release.posterior.noise_scale

@@ -26,14 +26,16 @@ from sfumato.heatmap.inference.bounded import (
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.inference.uncertainty import SIGMA, TIMES
 from sfumato.heatmap.tiles import Tiles, inside
+from sfumato.privacy import UNITS, ZCDP
 from sfumato.privacy.accounting import Number
-from sfumato.records import CellSums
+from sfumato.records import CellSums, bound_of_sums
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from sfumato.heatmap.methods.protocol import MapMethod
+    from sfumato.heatmap.private_map import HeatmapRelease
 
 # Deviation of the blur that pictures have, in sides of the grid: about the thickness of a pencil on
 # the sheet.
@@ -120,6 +122,24 @@ class EmptyMaps:
     method: MapMethod[Any]
     mechanism: Any
     area: Area
+
+    @classmethod
+    def of(cls, release: HeatmapRelease) -> EmptyMaps:
+        """Those of a saved map: its method and mechanism, made again of what it says of itself.
+
+        TypeError for a map that was paid for in zCDP; InvalidParameter if its method is not there.
+        """
+        from sfumato.heatmap.methods.registry import method_named
+
+        loss = release.receipt.guarantee.loss
+        if isinstance(loss, ZCDP):
+            raise TypeError("maps are asked for by epsilon")
+        method = method_named(release.method, options=release.parameters)
+        moved = (release.receipt.entry.bound or {}).get("l1")
+        masses = 1 if moved is None else int(int(moved) / UNITS)
+        grid = release.area.grid
+        bound = bound_of_sums(grid, 1, masses=masses)
+        return cls(method, method.mechanism(loss.epsilon, bound, grid), release.area)
 
     def heights(self) -> tuple[FloatArray, FloatArray] | None:
         """The peak and the total of each, rising; None for a method that cannot be simulated."""

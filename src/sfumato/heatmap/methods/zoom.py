@@ -14,8 +14,8 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.bounded import inside_bounds
-from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import CountsPosterior, rough_map, rough_masses
+from sfumato.heatmap.inference.posterior import CountsPosterior, rough_masses
+from sfumato.heatmap.inference.sketch import sketch
 from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.methods.protocol import (
     MapEstimate,
@@ -34,8 +34,6 @@ PARTS = 64
 FIRST_LEVEL, FIRST_PARTS = 2, 16
 # So many levels below the counted cells the mean is smooth: pictures of it are as high with fewer.
 OUTLINE = 3
-# Sketches are compared with each other by how far mass has to move: on cells of this level.
-SKETCH = 5
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -292,16 +290,9 @@ class ZoomMethod(NoiseAwareMethod[ZoomTree]):
         return tuple(found)
 
     def sketches(self, released: ZoomTree, mechanism: Zoom, area: Area) -> tuple[Tiles, ...]:
-        """What one pass of the posterior finds, on cells of level SKETCH."""
+        """What one pass of the posterior finds."""
         del mechanism
         return tuple(sketch(released.counts(group), area) for group in range(released.groups))
-
-
-def sketch(counts: NoisyCounts, area: Area) -> Tiles:
-    """The map of some counts as one pass finds it, on cells of level SKETCH."""
-    level = min(area.grid.levels, SKETCH)
-    masses = inside_bounds(rough_map(counts, level, area), counts, area)
-    return dense_tiles(area.grid, level, masses)
 
 
 def _mean_tiles(posterior: CountsPosterior, area: Area, level: int) -> Tiles:

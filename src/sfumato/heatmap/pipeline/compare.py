@@ -20,7 +20,7 @@ from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
 from sfumato.heatmap.comparison_results import CompareResult, Differences, Pictured, ZoneChange
 from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.difference import SUFFIXES, comparison_file
-from sfumato.heatmap.pipeline.output_names import Outputs, paths_of
+from sfumato.heatmap.export.output_names import Outputs, paths_of
 from sfumato.heatmap.pipeline.outputs import Watch, check_output
 from sfumato.heatmap.pipeline.saved_maps import Map
 from sfumato.heatmap.results import HeatmapRelease

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from sfumato.errors import InvalidParameter, Mistakes
 from sfumato.heatmap.export.formats import check_place, format_of
+from sfumato.heatmap.export.output_names import Outputs, files_of, paths_of
 from sfumato.heatmap.methods.registry import check_method_name
 from sfumato.heatmap.pipeline.options import (
     HeatmapOptions,
@@ -16,7 +17,6 @@ from sfumato.heatmap.pipeline.options import (
     check_public,
     rows_of,
 )
-from sfumato.heatmap.pipeline.output_names import Outputs, files_of, paths_of
 from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import Number, exact
 from sfumato.records import Columns

@@ -54,7 +54,8 @@ class HeatmapOptions(TypedDict, total=False):
 
     Files: `over` (a public image under pictures and pages: a stimulus of the size of the area,
     {by} in its name for the group, or a GeoTIFF), `outline` (public lines and areas, GeoJSON),
-    `legend` ("density" or "share"), `h3_resolution` and `overwrite`.
+    `legend` ("density" or "share"), `h3_resolution`, `every_cell` (.geojson as released, not
+    smoothed) and `overwrite`.
 
     Ledger: `team`, whose sub-budget pays, and `other_table`, which says that a table the ledger has
     not seen holds the same people.
@@ -87,6 +88,7 @@ class HeatmapOptions(TypedDict, total=False):
     outline: str | Path | None
     legend: LegendKind
     h3_resolution: int | None
+    every_cell: bool
     overwrite: bool
     team: str
     other_table: bool
@@ -201,7 +203,12 @@ def open_rows(rows: Rows, area: Area) -> Any:
     from sfumato.records import open_table  # which reads engines
 
     own = getattr(rows.source, "crs", None)
-    if own is not None and not (own.equals(area.crs) if area.crs else _fits(own, area)):
+    named = {rows.columns.x, rows.columns.y} & set(map(str, getattr(rows.source, "columns", ())))
+    if (
+        own is not None
+        and not named
+        and not (own.equals(area.crs) if area.crs else _fits(own, area))
+    ):
         raise InvalidInput(
             f"the places of the table are in {own.name} and the area is "
             f"{f'in {area.crs}' if area.crs else f'one of {area.kind}'}: say `crs`, or convert the table "
@@ -272,4 +279,5 @@ def write_options(options: HeatmapOptions) -> WriteOptions:
         options.get("h3_resolution"),
         options.get("outline") or None,
         options.get("legend", "density"),
+        options.get("every_cell", False),
     )

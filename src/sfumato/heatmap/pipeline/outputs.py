@@ -16,15 +16,16 @@ from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
 from sfumato.files import holds
 from sfumato.heatmap.export.formats import (
     PLAIN,
+    STYLE,
     WriteOptions,
     check_outputs,
     format_of,
     keep_apart,
 )
+from sfumato.heatmap.export.output_names import Outputs, files_of, of_group, paths_of
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.inference.map_error import MapError, some_of
 from sfumato.heatmap.inference.prior import Prior
-from sfumato.heatmap.pipeline.output_names import Outputs, files_of, of_group, paths_of
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.records import Periods
 from sfumato.spaces import Area
@@ -58,7 +59,8 @@ class OutputPlan:
 
     def check(self, area: Area, *, others: Iterable[str | Path | None], rows: Any) -> None:
         """Refuse what could not be written, and what would replace a file that is read."""
-        groups = tuple(self.files) or ("",)
+        # A film has one image under all frames.
+        groups = (*self.files, *([""] if self.timelapses or not self.files else []))
         check_outputs(
             self.every,
             area,
@@ -82,7 +84,7 @@ def plan_outputs(
 
     With periods, an .html without {by} in its name is a timelapse of all of them.
     """
-    paths = paths_of(outputs)
+    paths = with_styles(paths_of(outputs))
     names = group_names(groups)
     timelapses = [
         path
@@ -94,6 +96,12 @@ def plan_outputs(
     rest = [path for path in paths if path not in timelapses]
     files = {name: files_of(rest, name) for name in names}
     return OutputPlan(files, tuple(timelapses), options, overwrite)
+
+
+def with_styles(paths: list[Path]) -> list[Path]:
+    """The files, and beside each .geojson the style that QGIS looks for there."""
+    styles = [path.with_suffix(STYLE) for path in paths if path.suffix.lower() == ".geojson"]
+    return paths + [one for one in dict.fromkeys(styles) if one not in paths]
 
 
 def group_names(groups: Sequence[str] | Periods | None) -> tuple[str, ...]:
@@ -213,6 +221,7 @@ def _write(one: HeatmapRelease, how: WriteOptions, path: Path, overwrite: bool) 
         h3_resolution=how.h3_resolution,
         outline=how.outline,
         legend=how.legend,
+        every_cell=how.every_cell,
         overwrite=overwrite,
     )
 

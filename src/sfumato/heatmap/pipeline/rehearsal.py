@@ -13,6 +13,7 @@ from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.analysis.metrics import Comparison, compare
+from sfumato.heatmap.export.output_names import Outputs
 from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.methods.registry import as_method
@@ -28,7 +29,6 @@ from sfumato.heatmap.pipeline.options import (
     rows_of,
     write_options,
 )
-from sfumato.heatmap.pipeline.output_names import Outputs
 from sfumato.heatmap.pipeline.outputs import (
     Watch,
     plan_outputs,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from sfumato.errors import InvalidParameter
+from sfumato.heatmap.export.output_names import Outputs, paths_of
 from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.measure import Measure
 from sfumato.heatmap.methods.private_bounds import BOUNDS_PARTS, area_prices
@@ -27,7 +28,6 @@ from sfumato.heatmap.pipeline.options import (
     rows_of,
     write_options,
 )
-from sfumato.heatmap.pipeline.output_names import Outputs, paths_of
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
 from sfumato.heatmap.pipeline.plan import expected_maps
 from sfumato.heatmap.pipeline.release_plan import MAP, ReleasePlan
@@ -62,7 +62,8 @@ def release_heatmap(
 ) -> ReleaseResult:
     """Release private maps of a table of (user, place): one, or one for each group or period.
 
-    Every user has mass 1 over all cells and maps, however many rows they have. All public checks
+    Every user has mass 1 over all cells and maps, however many rows they have, or with
+    `rows_per_user` at most 1. All public checks
     (outputs, prior, price, budget) come before any row is read; then the ledger charges epsilon,
     and only then is anything sampled.
 
@@ -234,6 +235,7 @@ def plan_release(
         title,
         None if written.outline is None else str(written.outline),
         written.legend,
+        written.every_cell,
     )
     parts = (*(BOUNDS_PARTS if private else ()), MAP)
     made = _made(asked, ledger, parts, once) if once else ()

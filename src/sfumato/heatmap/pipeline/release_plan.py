@@ -93,7 +93,6 @@ class ReleasePlan:
             written,
             maps,
             made_before=run.made_before,
-            warn=warn,
         )
 
     def _released(

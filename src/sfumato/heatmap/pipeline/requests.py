@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.export.legend import LegendKind
@@ -19,7 +17,7 @@ from sfumato.heatmap.methods.registry import method_named
 from sfumato.heatmap.pipeline.options import Rows
 from sfumato.privacy.accounting import canonical, parameters
 from sfumato.privacy.runs import Request
-from sfumato.records import Columns, Periods, is_file_list
+from sfumato.records import Columns, Periods, is_file_list, public_connection
 from sfumato.spaces import Area, Grid
 
 KIND = "heatmap/1"
@@ -48,6 +46,7 @@ class HeatmapRequest:
         title: What they are called.
         outline: The lines drawn on pictures.
         legend: What the numbers of legends are.
+        every_cell: Whether .geojson has every cell.
 
     """
 
@@ -69,6 +68,7 @@ class HeatmapRequest:
     title: str = ""
     outline: str | None = None
     legend: LegendKind = "density"
+    every_cell: bool = False
 
     @property
     def request(self) -> Request:
@@ -96,6 +96,7 @@ class HeatmapRequest:
             "title": self.title,
             "outline": None if self.outline is None else os.path.abspath(self.outline),
             "legend": self.legend,
+            "every_cell": self.every_cell,
         }
         return Request(KIND, "heatmap", asked, delivery)
 
@@ -133,6 +134,7 @@ class HeatmapRequest:
                 str(delivery["title"]),
                 delivery.get("outline"),
                 delivery.get("legend", "density"),
+                bool(delivery.get("every_cell", False)),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
             if isinstance(problem, InvalidParameter):
@@ -166,22 +168,11 @@ def _rows_json(rows: Rows) -> dict[str, Any]:
 
 
 def _without_secrets(connection: str | None) -> tuple[str | None, bool]:
-    """A connection without password and settings, and whether it had any.
-
-    Settings may stand behind `?`, `#` or `;` (Spark's token does), or be all there is of it
-    (`password=...`). Where a password has signs of a URL in it, nothing but the scheme is sure.
-    """
+    """A connection without password and settings, and whether it had any."""
     if connection is None:
         return None, False
-    parts = urlsplit(connection)
-    if not re.search("[?#;=]|:.*@|@.*@", connection.partition("://")[2] or connection):
-        return connection, False
-    host, path = parts.netloc.rpartition("@")[2], re.split("[;=]", parts.path)[0]
-    torn = "://" not in connection or "@" in path + parts.query + parts.fragment
-    if torn or re.search("[;=]", parts.netloc):
-        return f"{parts.scheme}://", True
-    name = f"{parts.username}@{host}" if parts.username else host
-    return urlunsplit((parts.scheme, name, path, "", "")), True
+    found = public_connection(connection)
+    return found.url, found.secret
 
 
 def _plain_fields(value: Any, skip: Sequence[str] = ()) -> dict[str, Any]:

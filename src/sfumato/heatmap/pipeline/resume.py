@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.heatmap.export.formats import WriteOptions
+from sfumato.heatmap.export.output_names import Outputs, paths_of
 from sfumato.heatmap.inference.prior import declared_prior
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.pipeline.charging import priced
-from sfumato.heatmap.pipeline.output_names import Outputs, paths_of
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
 from sfumato.heatmap.pipeline.release_plan import ReleasePlan
 from sfumato.heatmap.pipeline.requests import KIND, HeatmapRequest, needs_rows
@@ -93,7 +93,9 @@ def _plan(asked: HeatmapRequest, budget: Ledger, kept: KeptRun) -> ReleasePlan:
     targets = plan_outputs(
         asked.outputs,
         asked.groups,
-        options=WriteOptions(None, asked.over, asked.h3_resolution, asked.outline, asked.legend),
+        options=WriteOptions(
+            None, asked.over, asked.h3_resolution, asked.outline, asked.legend, asked.every_cell
+        ),
         overwrite=asked.overwrite,
     )
     targets = replace(targets, again=True)

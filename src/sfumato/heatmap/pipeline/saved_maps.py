@@ -14,10 +14,10 @@ from sfumato.heatmap.analysis.zones import totals_csv, totals_geojson, zone_tota
 from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.export.legend import LegendKind
+from sfumato.heatmap.export.output_names import Outputs
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.inference.uncertainty import Mark, in_a_ring
-from sfumato.heatmap.pipeline.output_names import Outputs
 from sfumato.heatmap.pipeline.outputs import Watch, check_output, plan_outputs, write_maps
 from sfumato.heatmap.results import DrawResult, HeatmapRelease, HotspotsResult, TotalsResult
 
@@ -34,6 +34,7 @@ def draw_map(
     outline: str | Path | None = None,
     legend: LegendKind = "density",
     h3_resolution: int | None = None,
+    every_cell: bool = False,
     overwrite: bool = False,
     watch: Watch | None = None,
 ) -> DrawResult:
@@ -49,6 +50,7 @@ def draw_map(
         outline: A public GeoJSON file whose lines and areas are drawn on them.
         legend: What the numbers of legends are: "density" or "share".
         h3_resolution: Resolution of H3 tables, 0 to 15.
+        every_cell: Whether .geojson has every cell as it was released.
         overwrite: Whether files that exist are replaced.
         watch: Told of each step.
 
@@ -66,7 +68,7 @@ def draw_map(
     targets = plan_outputs(
         outputs,
         None,
-        options=WriteOptions(None, over, h3_resolution, outline, legend),
+        options=WriteOptions(None, over, h3_resolution, outline, legend, every_cell),
         overwrite=overwrite,
     )
     targets = replace(targets, files={one.group: targets.files[""]})

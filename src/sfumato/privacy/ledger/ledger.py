@@ -113,9 +113,8 @@ class Ledger:
     def statement(self) -> LedgerStatement:
         """Everything in the ledger, its chain and checkpoints checked; LedgerDamaged when it is broken."""
         book = self._memory or ledger_file.opened(self.path, whole=True)
-        now, found = replayed(
-            book.first, book.rows, str(self.path), in_memory=self._memory is not None
-        )
+        memory = self._memory is not None
+        now, found = replayed(book.first, book.rows, str(self.path), in_memory=memory)
         return _stated(now, found, book.format)
 
     def recent(self, last: int = 10) -> LedgerStatement:
@@ -125,11 +124,12 @@ class Ledger:
         if self._memory is not None or self._book().format == 1:
             whole = self.statement()
             return replace(whole, entries=whole.entries[max(0, whole.count - last) :])
-        rows = ledger_file.last_rows(self.path, 2 * last + 16)
-        found = [
-            Entry.from_json({**row.body, "hash": row.hash}) for row in rows if row.kind == "entry"
-        ]
+        rows = [r for r in ledger_file.last_rows(self.path, 2 * last + 16) if r.kind == "entry"]
+        found = [Entry.from_json({**row.body, "hash": row.hash}) for row in rows]
         return _stated(self._now(), tuple(found[max(0, len(found) - last) :]), 2)
+
+    def _repr_html_(self) -> str:
+        return self.recent()._repr_html_()
 
     def release(
         self,

@@ -7,12 +7,12 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import ibis
 import ibis.expr.operations as ops
 
 from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage, SfumatoError
+from sfumato.records.connections import public_connection
 from sfumato.records.engines.duckdb import duckdb_engine
 from sfumato.records.quiet import quietly
 
@@ -42,7 +42,11 @@ def connected(url: str) -> Any:
         MissingPackage: The driver of the database is not installed; the message is the install
             line.
     """
-    scheme, _, rest = url.partition("://")
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        raise InvalidInput(
+            "a connection is a URL, as postgres://user@host/database; nothing was read"
+        )
     if scheme == "duckdb" and rest:
         path = Path(rest.partition("?")[0])
         if not path.is_file():
@@ -68,7 +72,8 @@ def connected(url: str) -> Any:
         )
     except InvalidInput as problem:
         refusal = InvalidInput(
-            f"could not connect to {backend} at {_host(url)}{problem}; nothing was read"
+            f"could not connect to {backend} at {public_connection(url).host or 'its host'}{problem}; "
+            "nothing was read"
         )
     raise refusal
 
@@ -83,7 +88,8 @@ def _connect(url: str) -> Any:
         found = InvalidInput(_why(str(problem)))
     else:
         # Drivers warn of connections that nobody closed.
-        weakref.finalize(connection, connection.con.close)
+        if hasattr(connection, "con"):
+            weakref.finalize(connection, connection.con.close)
         return connection
     raise found
 
@@ -106,16 +112,6 @@ def _why(said: str) -> str:
     """What a driver says of a connection, in words of ours; nothing if it is none of those known."""
     heard = said.lower()
     return next((f": {ours}" for words, ours in _REASONS.items() if words in heard), "")
-
-
-def _host(url: str) -> str:
-    """The host and port of a URL, or the socket in its settings; never its user or password."""
-    try:
-        parts = urlsplit(url)
-        named = parts.hostname or parse_qs(parts.query).get("host", ["this machine"])[-1]
-        return f"{named}:{parts.port}" if parts.port else named
-    except ValueError:  # a password with an unescaped bracket or slash
-        return "its host"
 
 
 def table_in(database: Any, name: Any, where: str) -> Any:

@@ -203,9 +203,15 @@ def map_timelapse(
     """
     maps = [_map(one) for one in saved]
     maps = [replace(one, title=title) for one in maps] if title else maps
-    maps.sort(key=lambda one: one.counted.get("period", {}).get("start", one.group))
+    maps.sort(key=_when)
     write_timelapse(maps, output, over=over, outline=outline, overwrite=overwrite)
     return DrawResult(maps[0].statement, (str(output),))
+
+
+def _when(one: HeatmapRelease) -> tuple[str, int]:
+    """When its period begins, and which it is of those that come again."""
+    period = one.counted.get("period", {})
+    return period.get("start", one.group), period.get("number", 0)
 
 
 def _map(saved: Map) -> HeatmapRelease:

@@ -363,7 +363,7 @@ def _cut_cells_taken_to_be_even() -> None:
 
 
 def _mark_without_noise() -> None:
-    from sfumato.heatmap.inference.noise_mark import SimulatedNoise
+    from sfumato.heatmap.accuracy.noise_mark import SimulatedNoise
 
     plant(SimulatedNoise, "laplace", lambda self, scale, size: np.zeros(size, dtype=np.int64))
 
@@ -458,13 +458,13 @@ def _grid_potentials_not_checked() -> None:
 
 
 def _draws_believed() -> None:
-    from sfumato.heatmap.inference import map_error
+    from sfumato.heatmap.accuracy import map_error
 
     plant(map_error, "_corrections_of", lambda posterior: None)
 
 
 def _draws_without_noise() -> None:
-    map_error = import_module("sfumato.heatmap.inference.map_error")
+    map_error = import_module("sfumato.heatmap.accuracy.map_error")
     true = map_error.maps_inside
 
     def sure(*asked: Any) -> Any:

@@ -23,6 +23,7 @@ from experiments.heatmaps.protocol import CELLS, USERS, Options, generator, opti
 from scipy import stats
 
 from sfumato.heatmap import HeatmapRelease, price, release_sums
+from sfumato.heatmap.accuracy import HEAVY, TIMES, Uncertainty, heaviest, ring
 from sfumato.heatmap.analysis import smooth
 from sfumato.heatmap.benchmark import (
     LEVELS,
@@ -32,7 +33,6 @@ from sfumato.heatmap.benchmark import (
     standard_methods,
     true_shares,
 )
-from sfumato.heatmap.inference import HEAVY, TIMES, Uncertainty, heaviest, ring
 from sfumato.heatmap.methods import Method
 from sfumato.privacy import REHEARSAL, Ledger
 from sfumato.records import CellSums, guard_sums

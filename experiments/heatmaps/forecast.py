@@ -1,12 +1,13 @@
 """The numbers behind `sfumato heatmap plan`: zoom simulated on places that it is not judged on, and checked.
 
 python -m experiments.heatmaps.forecast [--quick] [--rows CSV] [--check] [--out DIR] [--data DIR]
-    [--table FILE]
+    [--table FILE] [--few]
 
 The first run simulates the tuning data of expected.toml, writes forecast.csv, and fits
 forecast.json, which `--table src/sfumato/heatmap/analysis/forecast.json` puts into the package;
 `--rows` fits rows that are there already. `--check` holds the package's forecast against the places
-that zoom is judged on; `--levels` says how much the fineness of the grid matters, on tuning places.
+that zoom is judged on; `--few` simulates 2 to 20 users, whose lines are put beside the others of the
+table; `--levels` says how much the fineness of the grid matters, on tuning places.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +38,7 @@ from experiments.heatmaps.protocol import (
 )
 from experiments.heatmaps.zoom import scene, settings, sources
 
-from sfumato.heatmap.analysis import FORMAT, METRICS, USUAL_USERS, Metric, forecast
+from sfumato.heatmap.analysis import FORMAT, METRICS, TABLE, USUAL_USERS, Metric, forecast
 from sfumato.heatmap.benchmark import (
     FAMILIES,
     BuiltinMethod,
@@ -66,6 +68,14 @@ FEWER = {
     20_000: ("town 0", "street 0", "gaze 0", "hist"),
 }
 
+# So few users are no crowd: they have lines of their own, which must not bend those of many.
+FEW_DESIGN: dict[int, dict[float, int]] = {
+    2: {0.2: 1, 1: 2, 5: 2, 20: 2},
+    5: {0.2: 1, 1: 2, 5: 2, 20: 2},
+    10: {0.1: 1, 0.5: 2, 1: 2, 5: 2, 20: 1},
+    20: {0.05: 1},
+}
+FEW_PEOPLE = 2000
 
 CHECKED = (0.5, 1.0, 5.0)
 SAMPLES = 8
@@ -282,6 +292,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--check", action="store_true", help="hold the forecast against judged places"
     )
+    parser.add_argument(
+        "--few", action="store_true", help="2 to 20 users; the lines of many stay as they are"
+    )
     parser.add_argument("--levels", action="store_true", help="compare grids of levels 6, 8 and 10")
     parser.add_argument("--rows", type=Path, help="rows that were simulated or checked before")
     parser.add_argument(
@@ -313,12 +326,17 @@ def main(argv: Sequence[str] | None = None) -> None:
         scores = read_rows(given.rows)
     elif given.quick:
         cities = synthetic_places(len(FAMILIES), people=40, chance=chance)
-        scores = list(simulated(cities, {20: {1: 2, 5: 2}}))
+        scores = list(simulated(cities, {5 if given.few else 20: {1: 2, 5: 2}}))
+    elif given.few:
+        scores = list(simulated(tuning_places(given.data, people=FEW_PEOPLE), FEW_DESIGN))
     else:
         scores = list(simulated(tuning_places(given.data), DESIGN))
-    write_rows(given.out / "forecast.csv", scores)
+    write_rows(given.out / ("forecast_few.csv" if given.few else "forecast.csv"), scores)
     made = {"format": FORMAT, "made_by": "python -m experiments.heatmaps.forecast"}
-    text = json.dumps(made | {kind: fit(scores, kind) for kind in KINDS}) + "\n"
+    fitted = {kind: fit(scores, kind) for kind in KINDS}
+    kept = json.loads(files("sfumato.heatmap.analysis").joinpath(TABLE).read_text(encoding="utf-8"))
+    parts = {**kept, "few": fitted} if given.few else {**kept, **fitted}
+    text = json.dumps({**parts, **made}) + "\n"
     for path in (given.out / "forecast.json", given.table):
         if path is not None:
             path.write_text(

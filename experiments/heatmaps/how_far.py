@@ -28,9 +28,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from sfumato.heatmap import ZoomMethod
-from sfumato.heatmap.analysis import compare, emd_share, smooth
-from sfumato.heatmap.benchmark import digest, true_shares
-from sfumato.heatmap.inference import (
+from sfumato.heatmap.accuracy import (
     WORTH_STATING,
     ZOOM_CORRECTIONS,
     Corrections,
@@ -43,6 +41,8 @@ from sfumato.heatmap.inference import (
     known_of_nothing,
     on_scale,
 )
+from sfumato.heatmap.analysis import compare, emd_share, smooth
+from sfumato.heatmap.benchmark import digest, true_shares
 from sfumato.records import CellSums
 
 NAMES: tuple[ErrorName, ...] = ("emd", "similarity", "pearson")

@@ -38,14 +38,14 @@ OTHERS = """
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration
     cells certify cities claim columns command communities confidence config connection count
     coverage crs curves data delimiter details device diffusion_time dry_run edges end engine entry
-    estimator every_cell fail_below family fit graph grid h3_resolution image input inputs
-    install_completion json k key kind labels largest_part last layout ledger legend length
-    levels line list_only mass masses matrix
-    method methods metric mixed model most mouth_to_mouth n name neighbors nodes normalize note on once
-    operator operator_option out outer outline outputs over paid_only pair pairs period places plane plot
+    estimator every_cell fail_below family fit frames graph grid h3_resolution image input inputs
+    install_completion json k key kind labels largest_part last layout ledger legend length levels
+    line list_only maps mass masses matrix method methods metric mixed model most mouth_to_mouth n
+    name neighbors nodes normalize note on once operator operator_option out outer outline outputs
+    over paid_only pair pairs period places plane plot
     proximity quick
-    quiet radius rate readings relation report rows_per_user runs samples seed sensors show_completion sigma
-    site some source sources space specification speed start step strength swapped text_coordinates time
+    quiet radius rate readings relation report rows rows_per_user runs samples seed sensors show_completion
+    sigma site some source sources space specification speed start step strength swapped text_coordinates time
     time_zone title top trials unit upper user users values version want weight weight_cap weight_step width
     windows without_suspects x y zones
 """

@@ -25,8 +25,8 @@ from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
 from sfumato.heatmap import read_heatmap
+from sfumato.heatmap.accuracy.map_error import map_error
 from sfumato.heatmap.export import SUFFIXES
-from sfumato.heatmap.inference.map_error import map_error
 from sfumato.privacy import Ledger, PureDP
 
 pytestmark = pytest.mark.unit
@@ -200,7 +200,7 @@ def trace(result: Result) -> dict[str, Any]:
     shapes = json.loads(Path("map.geojson").read_text())
     seen["geojson"] = (list(shapes), impersonal(shapes["sfumato"]))
     assert {tuple(shape["properties"]) for shape in shapes["features"]} <= {
-        ("share", "users", "level")
+        ("share", "users", "density_per_km2", "level", "noise")
     }
     with rasterio.open("map.tif") as picture:
         seen["tif"] = (

@@ -13,7 +13,7 @@ from tests.heatmap.posteriors import Given
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
-from sfumato.heatmap.inference.uncertainty import DRAWS
+from sfumato.heatmap.accuracy.uncertainty import DRAWS
 from sfumato.spaces.area import area_of_plane
 
 pytestmark = pytest.mark.unit

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from sfumato.cli.main import app
 from sfumato.heatmap import as_text, check_ins, compare_maps, map_distance, read_heatmap, rehearse
-from sfumato.heatmap.comparison_results import CompareResult
+from sfumato.heatmap.comparison.results import CompareResult
 from sfumato.records import Columns
 from sfumato.spaces import area_in_degrees
 from sfumato.transport import EmdResult

@@ -29,9 +29,9 @@ from sfumato.heatmap import (
     rehearse_heatmap,
     release_heatmap,
 )
+from sfumato.heatmap.accuracy import noise_share
 from sfumato.heatmap.benchmark import run_leaderboard
 from sfumato.heatmap.export import MapFormat, WriteOptions, registered_formats, unregister_format
-from sfumato.heatmap.inference import noise_share
 from sfumato.heatmap.methods import method_named, registered_methods, unregister_method
 from sfumato.heatmap.methods.baselines import FlatLaplace
 from sfumato.privacy import UNITS, Bound, Ledger, PureDP, laplace_scale

@@ -27,8 +27,8 @@ from sfumato.heatmap import (
     rehearse_heatmap,
     release_heatmap,
 )
+from sfumato.heatmap.accuracy import noise_share
 from sfumato.heatmap.analysis import Zone, ZoneTotal
-from sfumato.heatmap.inference import noise_share
 from sfumato.heatmap.methods.baselines import CoarseMethod
 from sfumato.heatmap.results import (
     DrawResult,

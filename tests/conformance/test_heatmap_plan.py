@@ -36,6 +36,27 @@ CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
         ["--want", "kl=0.2", "--users", "200", "--epsilon", "1", "--bounds", "11.2,43.74,11.32,43.81"],
         {"target": "kl=0.2", "users": 200, "epsilon": 1, "area": area_in_degrees(BOUNDS, 8)},
     ),
+    "frames": (
+        ["--users", "537", "--epsilon", "1", "--frames", "24"],
+        {"users": 537, "epsilon": 1, "frames": 24},
+    ),
+    "frames of several maps": (
+        ["--users", "537", "--epsilon", "1", "--frames", "24", "--maps", "15"],
+        {"users": 537, "epsilon": 1, "frames": 24, "maps": 15},
+    ),
+    "frames without users": (["--epsilon", "1", "--frames", "24"], {"epsilon": 1, "frames": 24}),
+    "frames and a target": (
+        ["--users", "1000", "--epsilon", "1", "--frames", "6", "--want", "similarity=0.6"],
+        {"users": 1000, "epsilon": 1, "frames": 6, "target": "similarity=0.6"},
+    ),
+    "mass in each": (
+        ["--users", "50", "--epsilon", "1", "--frames", "4", "--maps", "2", "--mass-per-period"],
+        {"users": 50, "epsilon": 1, "frames": 4, "maps": 2, "mass_per_period": True},
+    ),
+    "rows": (
+        ["--users", "537", "--epsilon", "1", "--rows", "4833", "--rows-per-user", "40"],
+        {"users": 537, "epsilon": 1, "rows": 4833, "rows_per_user": 40},
+    ),
 }  # fmt: skip
 
 
@@ -77,7 +98,9 @@ def test_a_notebook_shows_the_words() -> None:
         ({"blur": 0.1}, "a blur of 0.02 sides, got 0.1"),
         ({"kind": "sound"}, "kinds are places, gaze, got 'sound'"),
         ({"target": "beauty=1"}, "as in similarity=0.7"),
-        ({"users": 3}, "users of 20 or more, got 3"),
+        ({"users": 1}, "users of 2 or more, got 1"),
+        ({"frames": 0}, "frames must be a whole number, at least 1, got 0"),
+        ({"rows": 5}, "`rows` .* and `rows_per_user`, got only one"),
         ({"users": "200"}, "users must be a number above 0, got '200'; nothing was forecast"),
         ({"users": "200", "epsilon": 1}, "users must be a number above 0, got '200'"),
         ({"users": "200", "target": "kl=0.2"}, "users must be a number above 0, got '200'"),

@@ -13,7 +13,7 @@ from experiments.heatmaps import calibration
 from experiments.heatmaps.calibration import Checked, Row, check, half_width, missed, table
 from tests.heatmap.posteriors import Given
 
-from sfumato.heatmap.inference.uncertainty import DRAWS, Mark, ring, uncertainty
+from sfumato.heatmap.accuracy.uncertainty import DRAWS, Mark, ring, uncertainty
 from sfumato.spaces.area import area_of_plane
 
 AREA = area_of_plane((0, 0, 1, 1), 5)

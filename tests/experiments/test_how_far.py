@@ -19,7 +19,7 @@ from experiments.heatmaps.how_far import (
     write_rows,
 )
 
-from sfumato.heatmap.inference import between
+from sfumato.heatmap.accuracy import between
 
 RIGHT = Row(
     "town", "town 0", 200, 1.0, 0, 198.0,

@@ -24,6 +24,8 @@ AREA = area_of_plane((-1.0, -1.0, 3.0, 3.0), 2)
 FLAT = FlatMethod()
 DAYS = Periods("t", "day", datetime(2026, 3, 28), datetime(2026, 3, 31), time_zone="Europe/Rome")
 EVERY_DAY = replace(DAYS, mass_per_period=True)
+WEEKDAYS = replace(DAYS, unit="weekday")
+EVERY_HOUR = replace(EVERY_DAY, unit="hour-of-day")
 # How rows are counted: what a user may ask for.
 SHAPES: dict[str, Columns] = {
     "plain": Columns("user", "x", "y"),
@@ -31,6 +33,8 @@ SHAPES: dict[str, Columns] = {
     "groups": Columns("user", "x", "y", by="image"),
     "days": Columns("user", "x", "y", by="t"),
     "mass in every day": Columns("user", "x", "y", by="t"),
+    "weekdays": Columns("user", "x", "y", by="t"),
+    "mass in every hour of the day": Columns("user", "x", "y", by="t"),
     "private bounds": Columns("user", "x", "y"),
     "rows": Columns("user", "x", "y", rows_per_user=2),
 }
@@ -38,6 +42,8 @@ GROUPED: dict[str, tuple[str, ...] | Periods] = {
     "groups": GROUPS,
     "days": DAYS,
     "mass in every day": EVERY_DAY,
+    "weekdays": WEEKDAYS,
+    "mass in every hour of the day": EVERY_HOUR,
 }
 
 
@@ -58,11 +64,9 @@ def run(source: Any, shape: str, ledger: Ledger, **options: Any) -> Run:
         asked = common | {"text_coordinates": True}
         if shape == "groups":
             return release_heatmap(table, columns, AREA, groups=GROUPS, **asked).by_group
-        if shape in ("days", "mass in every day"):
+        if isinstance(periods := GROUPED.get(shape), Periods):
             bare = Columns("user", "x", "y")
-            return release_heatmap(
-                table, bare, AREA, groups=DAYS if shape == "days" else EVERY_DAY, **asked
-            ).by_group
+            return release_heatmap(table, bare, AREA, groups=periods, **asked).by_group
         if shape == "private bounds":
             header = ledger.header
 

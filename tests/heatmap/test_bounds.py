@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from sfumato.heatmap import public_area, rehearse_heatmap
+from sfumato.heatmap.accuracy.noise_mark import seen
 from sfumato.heatmap.inference import CountsPosterior, NoisyCounts
 from sfumato.heatmap.inference.bounded import window
-from sfumato.heatmap.inference.noise_mark import seen
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.privacy import KeyedNoise
 from sfumato.records import CellSums, bound_of_sums

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.chance import assert_share
 
 from sfumato.heatmap import MapMethod, PyramidMethod, ZoomMethod, price, public_tiles, release_sums
+from sfumato.heatmap.accuracy import certified
+from sfumato.heatmap.accuracy.certified import certified_emd
 from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.analysis.metrics import emd_share
 from sfumato.heatmap.analysis.theory import packing_lower_bound
-from sfumato.heatmap.inference import certified
 from sfumato.heatmap.inference.bounded import last_counted
-from sfumato.heatmap.inference.certified import certified_emd
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.privacy import REHEARSAL, UNITS, KeyedNoise, Ledger

@@ -24,8 +24,8 @@ from sfumato.heatmap import (
     map_distance,
     rehearse,
 )
-from sfumato.heatmap.analysis.shift import PAIRS, Shift, shift_between, simulated_shifts
-from sfumato.heatmap.comparison_results import CompareResult
+from sfumato.heatmap.comparison.results import CompareResult
+from sfumato.heatmap.comparison.shift import PAIRS, Shift, shift_between, simulated_shifts
 from sfumato.heatmap.export.difference import density
 from sfumato.heatmap.inference import Declared
 from sfumato.heatmap.render.compare import shift_text
@@ -264,7 +264,7 @@ def test_zones_then_and_now_hold_the_change(rng: np.random.Generator) -> None:
 def test_maps_of_one_release_say_that_users_are_shared(rng: np.random.Generator) -> None:
     one = made(people(rng, 40), group="morning")
     said = compare_maps(one, replace(one, group="evening"))
-    assert said.names == ("morning", "evening")
+    assert [name.rpartition(": ")[2] for name in said.names] == ["morning", "evening"]
     assert "one release: their noise is independent, but each user has one mass" in said.remarks[0]
 
 

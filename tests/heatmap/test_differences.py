@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from sfumato.heatmap import HeatmapRelease, check_ins, rehearse
-from sfumato.heatmap.analysis import differences
+from sfumato.heatmap.accuracy.uncertainty import SIGMA
 from sfumato.heatmap.analysis.blur import smooth
-from sfumato.heatmap.analysis.difference_map import map_difference, total_change
-from sfumato.heatmap.analysis.differences import Change, find_changes
-from sfumato.heatmap.analysis.known_cells import DRAWS, Counted, Draw, counted, of_shares
+from sfumato.heatmap.comparison import differences
+from sfumato.heatmap.comparison.difference_map import map_difference, total_change
+from sfumato.heatmap.comparison.differences import Change, find_changes
+from sfumato.heatmap.comparison.known_cells import DRAWS, Counted, Draw, counted, of_shares
 from sfumato.heatmap.inference import CountsPosterior
-from sfumato.heatmap.inference.uncertainty import SIGMA
 from sfumato.heatmap.methods.zoom import Zoom, ZoomMethod
 from sfumato.privacy import UNITS
 from sfumato.records import CellSums, Columns, bound_of_sums, open_table, sum_public_cells

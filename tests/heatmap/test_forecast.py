@@ -52,6 +52,29 @@ def test_an_interval_holds_its_middle_and_is_narrow(
 
 
 @pytest.mark.property
+@given(st.floats(2, 20), st.floats(0.4, 10), st.sampled_from(METRICS), st.sampled_from(KINDS))
+def test_few_users_are_forecast_too_and_more_epsilon_never_hurts_them(
+    users: float, epsilon: float, metric: Metric, kind: Kind
+) -> None:
+    if users * epsilon < 4:
+        with pytest.raises(InvalidParameter, match="nothing but noise"):
+            forecast(users, epsilon, kind=kind)
+        return
+    here = forecast(users, epsilon, kind=kind).of(metric)
+    assert here.lowest - 1e-3 <= here.low <= here.middle <= here.high <= here.highest + 1e-3
+    more = forecast(users, 1.3 * epsilon, kind=kind).of(metric)
+    assert GROWS[metric] * (more.middle - here.middle) >= -1e-9
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_lines_of_few_users_run_into_those_of_many(kind: Kind) -> None:
+    for metric in METRICS:
+        few, many = (forecast(n, 1, kind=kind).of(metric).middle for n in (20 - 1e-6, 20))
+        assert few == pytest.approx(many, rel=1e-4)
+
+
+@pytest.mark.property
 @given(st.floats(20, 2e4), st.floats(0.4, 10), st.sampled_from(METRICS), st.sampled_from(KINDS))
 def test_more_users_and_more_epsilon_never_hurt(
     users: float, epsilon: float, metric: Metric, kind: Kind
@@ -82,7 +105,7 @@ def test_what_is_needed_is_what_is_forecast(
     assert again.middle == pytest.approx(wanted.middle, rel=0.02)
     many = required_users(metric, wanted.middle, epsilon=epsilon, kind=kind)
     assert many.usual is not None
-    assert many.usual <= users * (20_000 / 20) ** (1 / 1000) + 1
+    assert many.usual <= users * (20_000 / 2) ** (1 / 1000) + 1
     worse = wanted.lowest if GROWS[metric] > 0 else wanted.highest
     safe = required_epsilon(metric, worse, users=users, kind=kind).safe
     assert safe is not None
@@ -114,7 +137,12 @@ def test_beyond_what_was_simulated_the_forecast_is_the_last() -> None:
 @pytest.mark.parametrize(
     ("users", "epsilon", "words"),
     [
-        (5, 1, "users of 20 or more, got 5"),
+        (1, 5, "users of 2 or more, got 1"),
+        (
+            3,
+            1,
+            "too few: users times epsilon must be at least 4, below it a map shows nothing but noise",
+        ),
         (200, 50, "epsilon of 0.05 to 20, got 50"),
         (200, 0.01, "epsilon of 0.05 to 20, got 0.01"),
         (20, 0.06, "too few: users times epsilon must be at least 4"),

@@ -16,16 +16,13 @@ from tests.heatmap.export.maps import CITY, SCENE, heatmap, tile_at, town
 from tests.heatmap.posteriors import Given
 
 from sfumato.heatmap import ZoomMethod, check_ins, price, release_sums
-from sfumato.heatmap.analysis import compare, smooth
-from sfumato.heatmap.analysis.metrics import emd_ground, emd_share
-from sfumato.heatmap.benchmark import Place, sample_sums, true_shares
-from sfumato.heatmap.inference.error_corrections import (
+from sfumato.heatmap.accuracy.error_corrections import (
     EPSILONS,
     PYRAMID_CORRECTIONS,
     USERS,
     ZOOM_CORRECTIONS,
 )
-from sfumato.heatmap.inference.map_error import (
+from sfumato.heatmap.accuracy.map_error import (
     ErrorInterval,
     MapError,
     between,
@@ -33,6 +30,9 @@ from sfumato.heatmap.inference.map_error import (
     drawn_errors,
     some_of,
 )
+from sfumato.heatmap.analysis import compare, smooth
+from sfumato.heatmap.analysis.metrics import emd_ground, emd_share
+from sfumato.heatmap.benchmark import Place, sample_sums, true_shares
 from sfumato.heatmap.pipeline.outputs import stated_errors
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.heatmap.render.error import error_facts, error_lines, errors_line

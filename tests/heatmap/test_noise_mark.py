@@ -25,12 +25,12 @@ from sfumato.heatmap import (
     rehearse_heatmap,
     release_heatmap,
 )
+from sfumato.heatmap.accuracy.noise_floor import quick_density
+from sfumato.heatmap.accuracy.noise_mark import HIGHER, MORE, EmptyMaps, _doubtful, peak
 from sfumato.heatmap.export.geotiff import tags
 from sfumato.heatmap.export.page import html
 from sfumato.heatmap.export.picture import drawn, png
 from sfumato.heatmap.export.timelapse import timelapse_html
-from sfumato.heatmap.inference.noise_floor import quick_density
-from sfumato.heatmap.inference.noise_mark import HIGHER, MORE, EmptyMaps, _doubtful, peak
 from sfumato.heatmap.inference.prior import Picture, Prior, sharpened
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import priced, release_sums

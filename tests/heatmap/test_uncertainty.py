@@ -13,11 +13,7 @@ from tests.heatmap.export.maps import town
 from tests.heatmap.posteriors import Given, pooled
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.analysis.blur import smooth
-from sfumato.heatmap.inference.bounded import last_counted, window
-from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import CountsPosterior
-from sfumato.heatmap.inference.uncertainty import (
+from sfumato.heatmap.accuracy.uncertainty import (
     CONFIDENCE,
     DRAWS,
     SPARE,
@@ -31,6 +27,10 @@ from sfumato.heatmap.inference.uncertainty import (
     silent,
     uncertainty,
 )
+from sfumato.heatmap.analysis.blur import smooth
+from sfumato.heatmap.inference.bounded import last_counted, window
+from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.methods.zoom import ZoomMethod
 from sfumato.heatmap.pipeline.charging import price, release_sums
 from sfumato.privacy import REHEARSAL, UNITS, KeyedNoise, Ledger

@@ -19,6 +19,7 @@ from tests.heatmap.export.maps import heatmap
 from tests.heatmap.test_overlap import star
 
 from sfumato.heatmap import HeatmapRelease, price, release_sums
+from sfumato.heatmap.accuracy.uncertainty import maps_inside
 from sfumato.heatmap.analysis.zone_intervals import furthest
 from sfumato.heatmap.analysis.zone_shapes import ZoneMask, read_zones
 from sfumato.heatmap.benchmark import Place, sample_sums
@@ -30,7 +31,6 @@ from sfumato.heatmap.inference.known_sums import (
     deviations,
     known_sums,
 )
-from sfumato.heatmap.inference.uncertainty import maps_inside
 from sfumato.heatmap.methods import ZoomMethod
 from sfumato.privacy import REHEARSAL, Ledger
 from sfumato.privacy.noise.keyed import KeyedNoise

@@ -16,10 +16,10 @@ from tests.heatmap.export.maps import CITY, PACIFIC, SCENE, heatmap, tile_at, to
 from tests.heatmap.test_overlap import star
 
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.accuracy.uncertainty import DRAWS
 from sfumato.heatmap.analysis.zone_shapes import read_zones
 from sfumato.heatmap.analysis.zones import ZoneTotal, totals_csv, totals_geojson, zone_totals
 from sfumato.heatmap.inference.map_posterior import MapPosterior
-from sfumato.heatmap.inference.uncertainty import DRAWS
 from sfumato.heatmap.results import HeatmapRelease
 from sfumato.heatmap.tiles import inside
 from sfumato.spaces import Area, area_in_degrees

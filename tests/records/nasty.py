@@ -267,8 +267,23 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
     months = Periods(
         "t", "month", datetime(2099, 11, 1), datetime(2100, 4, 1), time_zone="Asia/Kolkata"
     )
+    weekdays = Periods(
+        "t", "weekday", datetime(2026, 2, 27), datetime(2026, 4, 2), time_zone="America/New_York"
+    )
+    # The clock is put back on 25 October: two hours there are one, and both are in it.
+    by_the_clock = Periods(
+        "t",
+        "hour-of-day",
+        datetime(2026, 10, 24),
+        datetime(2026, 10, 27),
+        time_zone="Europe/Rome",
+        mass_per_period=True,
+    )
     far = [2**61, -(2**61)] * 2
-    at = {one: _moments(one.start, one.end, rng, n) for one in (spring, week, weeks, months)}
+    at = {
+        one: _moments(one.start, one.end, rng, n)
+        for one in (spring, week, weeks, months, weekdays, by_the_clock)
+    }
     short = [None if v is None else v // 10**6 for v in at[weeks]]
     fine = [None if v is None else 1000 * v + 999 for v in at[week]]
     texts = [
@@ -294,6 +309,28 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
             pa.table(people | {"t": pa.array(short, pa.timestamp("s"))}), timed, PLANE, weeks
         ),
         "text times": Case(pa.table(people | {"t": texts}), timed, PLANE, months),
+        "weekdays": Case(
+            pa.table(people | {"t": pa.array(at[weekdays], pa.timestamp("us"))}),
+            timed,
+            PLANE,
+            weekdays,
+        ),
+        "hours of the day": Case(
+            pa.table(
+                people
+                | {
+                    "t": [
+                        None
+                        if v is None
+                        else TIMES[i % len(TIMES)](datetime.fromtimestamp(v / 10**6, UTC))
+                        for i, v in enumerate(at[by_the_clock])
+                    ]
+                }
+            ),
+            timed,
+            PLANE,
+            by_the_clock,
+        ),
         "dates": Case(
             pa.table(
                 people

@@ -178,6 +178,48 @@ def test_a_day_of_a_user_who_shares_one_mass_would_move_more_than_it(
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("unit", ["weekday", "hour-of-day"])
+def test_days_of_users_do_not_pay_for_what_comes_again(
+    unit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one day, the mass of the others in the same map grows: it moves by nearly two."""
+    fortnight = Periods("t", unit, DAY, DAY + timedelta(days=14), mass_per_period=True)
+    for within in ("user-day", "user-hour", "user-week"):
+        with pytest.raises(
+            InvalidParameter,
+            match=f"protects each {within} does not pay for maps by {unit}: .*; nothing was charged",
+        ):
+            fortnight.masses(within)
+    assert fortnight.masses("user") == fortnight.count == len(fortnight.names)
+    assert Periods("t", unit, *WEEK).masses("user") == 1
+    monkeypatch.setattr(Periods, "masses", lambda self, unit: 1)
+    # Two Mondays, at the same hour: 100 rows here on one of them, a row there on the other.
+    table = {"user": ["a"] * 101, "x": [0.25] * 100 + [0.75], "y": [0.25] * 100 + [0.75]}
+    times = ["2026-01-05T07:00"] * 100 + ["2026-01-12T07:00"]
+
+    def summed(first: int) -> dict[int, int]:
+        rows = pa.table({**table, "t": times}).slice(first)
+        return opened(sum_cells(open_table(rows), COLUMNS, AREA, source="t", groups=fortnight))
+
+    whole, rest = summed(0), summed(100)
+    moved = sum(abs(whole.get(cell, 0) - rest.get(cell, 0)) for cell in whole.keys() | rest.keys())
+    assert moved > 1.9 * UNITS
+
+
+@pytest.mark.unit
+def test_what_comes_again_is_named_and_told_in_order() -> None:
+    week = Periods("t", "weekday", *WEEK)
+    assert (week.count, week.names[0], week.names[-1]) == (7, "monday", "sunday")
+    hours = Periods("t", "hour-of-day", *WEEK)
+    assert (hours.count, hours.names[0], hours.names[-1]) == (24, "00h", "23h")
+    assert [week.told(number)["number"] for number in range(7)] == list(range(7))
+    assert week.told(3)["start"] == "2026-01-05T00:00"
+    assert week.told(3)["end"] == "2026-01-12T00:00"
+    with pytest.raises(InvalidParameter, match="begin and end with a whole day"):
+        Periods("t", "weekday", DAY + timedelta(hours=1), WEEK[1])
+
+
+@pytest.mark.unit
 def test_a_mass_per_period_that_is_declared_as_one_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

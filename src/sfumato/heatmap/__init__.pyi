@@ -4,7 +4,7 @@ from .analysis.metrics import compare
 from .analysis.zone_shapes import read_zones
 from .areas import public_area
 from .benchmark.synthetic_city import check_ins
-from .comparison_results import CompareResult
+from .comparison.results import CompareResult
 from .export.archive import read_heatmap
 from .export.formats import register_format
 from .export.timelapse import write_timelapse

@@ -1,4 +1,4 @@
-"""What a plan of a map says: forecasts, and what a target takes."""
+"""What a plan says: of a map, forecasts and what a target takes; of a release, its cost."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from typing import Any, ClassVar
 
 from sfumato._types import FloatArray
 from sfumato.heatmap.analysis.forecasts import Expected, Forecast, Kind, Requirement
+from sfumato.heatmap.analysis.many_maps import CountedRows, ManyMaps, Shares
 from sfumato.heatmap.analysis.quality import Metric
+from sfumato.heatmap.measure import Measure
+from sfumato.privacy import Loss
+from sfumato.privacy.accounting import decode_loss, encode
+from sfumato.spaces import Area, Grid
 
+ONE_MAP, USERS = Shares(), Measure()
 HOLDS_FOR = (
     "simulated with zoom on other places, real and made up: means over noise and users, of maps blurred by "
     "0.02 sides. Nothing was read or charged."
@@ -67,6 +73,9 @@ class HeatmapPlan:
         epsilon_by_users: The epsilon that the target takes, by number of users.
         side: The side of the map on the ground, in `side_unit`.
         side_unit: "m", or "units" on a plane.
+        shares: How several maps share each user's mass; forecasts are of each of them.
+        many: What would make each of several maps usable, where epsilon was given.
+        counted: The rows that are counted instead of users, and their cap.
     """
 
     kind: Kind
@@ -80,7 +89,16 @@ class HeatmapPlan:
     epsilon_by_users: tuple[UsersRequirement, ...] = ()
     side: float | None = None
     side_unit: str = "m"
+    shares: Shares = ONE_MAP
+    many: ManyMaps | None = None
+    counted: CountedRows | None = None
     holds_for: ClassVar[str] = HOLDS_FOR
+
+    @property
+    def users_a_map(self) -> float | None:
+        """How many users with mass 1 would have as much as one map; None without a guess of users."""
+        users = self.users if self.counted is None else self.counted.like_users
+        return None if users is None else users * self.shares.of_a_user
 
     def to_json(self) -> dict[str, Any]:
         """The plan as `sfumato heatmap plan --json` prints it; `table` is `points` in words."""
@@ -104,6 +122,12 @@ class HeatmapPlan:
             out["users_needed"] = self.users_required.to_json()
         if self.side is not None:
             out["side"] = {"length": self.side, "unit": self.side_unit}
+        if self.shares != ONE_MAP:
+            out["shares"] = asdict(self.shares)
+        if self.many is not None:
+            out["many"] = self.many.to_json()
+        if self.counted is not None:
+            out["counted"] = asdict(self.counted) | {"like_users": self.counted.like_users}
         return out | {"holds_for": HOLDS_FOR}
 
     @classmethod
@@ -111,7 +135,7 @@ class HeatmapPlan:
         """The plan that `to_json` wrote."""
         needed: Mapping[str, Any] = data.get("epsilon_needed") or {}
         by_users = needed if needed and "usual" not in needed else {}
-        side = data.get("side")
+        side, many, counted = (data.get(name) for name in ("side", "many", "counted"))
         return cls(
             kind=data["kind"],
             users=data["users"],
@@ -136,6 +160,11 @@ class HeatmapPlan:
             ),
             side=None if side is None else side["length"],
             side_unit="m" if side is None else side["unit"],
+            shares=Shares(**data.get("shares", {})),
+            many=None if many is None else ManyMaps.from_json(many),
+            counted=None
+            if counted is None
+            else CountedRows(counted["rows"], counted["rows_per_user"], counted["users"]),
         )
 
     @property
@@ -160,3 +189,70 @@ class HeatmapPlan:
         from sfumato.heatmap.render.plan import plan_html
 
         return plan_html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRelease:
+    """What a release would cost, known before a row is read.
+
+    Attributes:
+        cost: The whole price: of the maps, and of finding the area if it is private.
+        left: What the ledger has left now.
+        area: The public area; where bounds are private, the outer one.
+        ledger: The path of the ledger.
+        frames: How many periods there would be maps of; None for a release without periods.
+        many: What each map would be like, where several share everybody's mass or `users` was
+            given, if that was simulated.
+        measure: What would be counted: users, or rows.
+
+    """
+
+    cost: Loss
+    left: Loss
+    area: Area
+    ledger: str
+    frames: int | None = None
+    many: ManyMaps | None = None
+    measure: Measure = USERS
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--dry-run --json` prints."""
+        return {
+            "cost": encode(self.cost),
+            "left": encode(self.left),
+            "area": list(self.area.bounds),
+            "kind": self.area.kind,
+            "crs": self.area.crs,
+            "metre": self.area.metre,
+            "grid": list(self.area.grid.bounds),
+            "levels": self.area.grid.levels,
+            "ledger": self.ledger,
+            **({} if self.frames is None else {"frames": self.frames}),
+            **({} if self.many is None else {"many": self.many.to_json()}),
+            **({} if self.measure == USERS else {"measure": asdict(self.measure)}),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PlannedRelease:
+        """What `to_json` gave."""
+        grid = Grid(data["levels"], _four(data["grid"]))
+        return cls(
+            decode_loss(data["cost"]),
+            decode_loss(data["left"]),
+            Area(
+                grid,
+                _four(data["area"]),
+                data["kind"],
+                data.get("crs", ""),
+                data.get("metre", 0.0),
+            ),
+            data["ledger"],
+            data.get("frames"),
+            ManyMaps.from_json(data["many"]) if "many" in data else None,
+            Measure(**data.get("measure", {})),
+        )
+
+
+def _four(numbers: Any) -> tuple[float, float, float, float]:
+    west, south, east, north = (float(number) for number in numbers)
+    return west, south, east, north

@@ -11,16 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.analysis.blur import smooth
-from sfumato.heatmap.analysis.places import FoundHotspots, Hotspot, find_hotspots, hotspots
-from sfumato.heatmap.analysis.zone_shapes import read_zones
-from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
-from sfumato.heatmap.inference.map_error import MapError, map_error
-from sfumato.heatmap.inference.map_posterior import MapPosterior
-from sfumato.heatmap.inference.noise_floor import quick_density
-from sfumato.heatmap.inference.noise_mark import FINEST_SEEN, EmptyMaps, NoiseMark, noise_mark
-from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
-from sfumato.heatmap.inference.uncertainty import (
+from sfumato.heatmap.accuracy.map_error import MapError, map_error
+from sfumato.heatmap.accuracy.noise_floor import quick_density
+from sfumato.heatmap.accuracy.noise_mark import FINEST_SEEN, EmptyMaps, NoiseMark, noise_mark
+from sfumato.heatmap.accuracy.uncertainty import (
     COVERAGE,
     SIGMA,
     MapBand,
@@ -28,6 +22,12 @@ from sfumato.heatmap.inference.uncertainty import (
     Uncertainty,
     uncertainty,
 )
+from sfumato.heatmap.analysis.blur import smooth
+from sfumato.heatmap.analysis.places import FoundHotspots, Hotspot, find_hotspots, hotspots
+from sfumato.heatmap.analysis.zone_shapes import read_zones
+from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
+from sfumato.heatmap.inference.map_posterior import MapPosterior
+from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
 from sfumato.heatmap.measure import Measure
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
 from sfumato.privacy import UNITS, ZCDP, ApproxDP, Guarantee, PureDP, Release, compose

@@ -10,17 +10,17 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sfumato._types import FloatArray
+from sfumato.heatmap.accuracy.map_error import MapError
+from sfumato.heatmap.accuracy.noise_mark import NoiseMark
+from sfumato.heatmap.accuracy.uncertainty import Mark
 from sfumato.heatmap.analysis.metrics import Comparison
 from sfumato.heatmap.analysis.places import Hotspot
 from sfumato.heatmap.analysis.zones import ZoneTotal
-from sfumato.heatmap.inference.map_error import MapError
-from sfumato.heatmap.inference.noise_mark import NoiseMark
-from sfumato.heatmap.inference.uncertainty import Mark
+from sfumato.heatmap.planning_results import PlannedRelease
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.privacy.ledger import Entry
-from sfumato.spaces import Area, Grid
 
 __all__ = [
     "FORMAT",
@@ -32,59 +32,6 @@ __all__ = [
     "ReleaseResult",
     "TotalsResult",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRelease:
-    """What a release would cost, known before a row is read.
-
-    Attributes:
-        cost: The whole price: of the maps, and of finding the area if it is private.
-        left: What the ledger has left now.
-        area: The public area; where bounds are private, the outer one.
-        ledger: The path of the ledger.
-        frames: How many periods there would be maps of; None for a release without periods.
-
-    """
-
-    cost: Loss
-    left: Loss
-    area: Area
-    ledger: str
-    frames: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """What `--dry-run --json` prints."""
-        return {
-            "cost": encode(self.cost),
-            "left": encode(self.left),
-            "area": list(self.area.bounds),
-            "kind": self.area.kind,
-            "crs": self.area.crs,
-            "metre": self.area.metre,
-            "grid": list(self.area.grid.bounds),
-            "levels": self.area.grid.levels,
-            "ledger": self.ledger,
-            **({} if self.frames is None else {"frames": self.frames}),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> PlannedRelease:
-        """What `to_json` gave."""
-        grid = Grid(data["levels"], _four(data["grid"]))
-        return cls(
-            decode_loss(data["cost"]),
-            decode_loss(data["left"]),
-            Area(
-                grid,
-                _four(data["area"]),
-                data["kind"],
-                data.get("crs", ""),
-                data.get("metre", 0.0),
-            ),
-            data["ledger"],
-            data.get("frames"),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +160,12 @@ class RehearsalResult:
         stated: What the map itself says of how far off it is: what a release would have said.
         map: The map; None in a result that was read from JSON.
         truth: The exact shares [row, column], row 0 at the lowest y; None if read from JSON.
-        noise: Up to where the map may be noise, and whether it is empty; None in old results.
+        noise: Up to where the map may be noise, and whether it is empty; None in old results, and
+            with groups.
+        by_group: With groups, the errors of each map, blurred, and None where nobody was: `errors`
+            and `without_blur` are means over the others, `map` and `truth` those of the first.
+        maps: All maps; empty in a result that was read from JSON.
+        truths: The exact shares of each, None where nobody was.
 
     """
 
@@ -226,6 +178,9 @@ class RehearsalResult:
     map: HeatmapRelease | None = field(default=None, repr=False, compare=False)
     truth: FloatArray | None = field(default=None, repr=False, compare=False)
     noise: NoiseMark | None = None
+    by_group: Mapping[str, Comparison | None] = field(default_factory=dict)
+    maps: tuple[HeatmapRelease, ...] = field(default=(), repr=False, compare=False)
+    truths: tuple[FloatArray | None, ...] = field(default=(), repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """What `sfumato heatmap rehearse --json` prints."""
@@ -238,7 +193,11 @@ class RehearsalResult:
             "without_blur": asdict(self.without_blur),
             "stated": None if self.stated is None else self.stated.to_json(),
             "noise": None if self.noise is None else self.noise.to_json(),
+            **({} if not self.by_group else {"by_group": self._by_group_json()}),
         }
+
+    def _by_group_json(self) -> dict[str, Any]:
+        return {group: None if one is None else asdict(one) for group, one in self.by_group.items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RehearsalResult:
@@ -252,6 +211,10 @@ class RehearsalResult:
             tuple(data["written"]),
             None if data.get("stated") is None else MapError.from_json(data["stated"]),
             noise=NoiseMark.from_json(data["noise"]) if data.get("noise") else None,
+            by_group={
+                group: None if one is None else Comparison(**one)
+                for group, one in data.get("by_group", {}).items()
+            },
         )
 
     def _repr_html_(self) -> str:

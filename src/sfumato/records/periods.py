@@ -10,37 +10,35 @@ from zoneinfo import ZoneInfo
 
 import ibis
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting import Clock, period_of
-from sfumato.records.collations import without_collation
 from sfumato.records.columns import Columns
-from sfumato.records.fields import types_are_hints
+from sfumato.records.minutes import DAY, with_minutes
 
-Unit = Literal["hour", "day", "week", "month"]
+Unit = Literal["hour", "day", "week", "month", "weekday", "hour-of-day"]
+# Those that come again and again between the first day and the last: all Mondays are one period.
+RECURRING: dict[str, tuple[str, ...]] = {
+    "weekday": ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    "hour-of-day": tuple(f"{hour:02}h" for hour in range(24)),
+}
 
 MAX_PERIODS = 1000
 # All engines hold these in every precision, nanoseconds too, with days to spare; offsets from UTC
 # are whole minutes.
 FIRST_YEAR, LAST_YEAR = 1973, 2199
 MINUTES: dict[Unit, int] = {"hour": 60, "day": 24 * 60, "week": 7 * 24 * 60}
-DAY = 24 * 60
-# Days and times of ISO 8601 as every engine reads them; seconds do not matter to a period.
-ISO = (
-    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
-    r"([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])?)?$"
-)
-OFFSET = "[+-][0-9]{2}:[0-9]{2}"
 
 
 @dataclass(frozen=True, slots=True)
 class Periods:
     """The hours, days, weeks or months from `start` (inclusive) to `end` (exclusive), by a column of time.
 
-    Each is a map of its own, also if nobody was there. Times are taken as they are written, those
-    that name their zone in UTC. With a `time_zone` all are moved to it, those without a zone from
-    UTC: an hour that a clock shows twice is one period, one that it leaves out an empty one. A
-    user's mass 1 is shared over all periods, unless `mass_per_period` gives everyone mass 1 in
-    each.
+    Or the seven days of the week ("weekday") or the 24 hours of a day ("hour-of-day"), of all days
+    from `start` to `end`. Each is a map of its own, also if nobody was there. Times are taken as
+    they are written, those that name their zone in UTC. With a `time_zone` all are moved to it,
+    those without a zone from UTC: an hour that a clock shows twice is one period, one that it
+    leaves out an empty one. A user's mass 1 is shared over all periods, unless `mass_per_period`
+    gives everyone mass 1 in each.
 
     >>> january = Periods("time", "week", datetime(2026, 1, 5), datetime(2026, 2, 2))
     >>> january.count, january.names
@@ -72,7 +70,8 @@ class Periods:
                 )
             if moment != _begin(moment, self.unit):
                 raise InvalidParameter(
-                    f"periods must begin and end with a whole {self.unit}, "
+                    f"periods must begin and end with a whole "
+                    f"{'day' if self.unit in RECURRING else self.unit}, "
                     f"{_begin(moment, self.unit).isoformat(timespec='minutes')} is one and "
                     f"{moment.isoformat()} is not; nothing was read"
                 )
@@ -92,13 +91,17 @@ class Periods:
     @property
     def count(self) -> int:
         """How many periods there are."""
+        if self.unit in RECURRING:
+            return len(RECURRING[self.unit])
         if self.unit == "month":
             return _month(self.end) - _month(self.start)
         return (_minute(self.end) - _minute(self.start)) // MINUTES[self.unit]
 
     @property
     def starts(self) -> tuple[datetime, ...]:
-        """When each period begins."""
+        """When each period begins; one that comes again, with all of them."""
+        if self.unit in RECURRING:
+            return (self.start,) * self.count
         if self.unit == "month":
             months = range(_month(self.start) - 1, _month(self.end) - 1)
             return tuple(datetime(month // 12, month % 12 + 1, 1) for month in months)
@@ -107,7 +110,12 @@ class Periods:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each period is called, in ISO 8601: 2026-01-31T07 (an hour), 2026-01-31, 2026-W05, 2026-01."""
+        """What each period is called, in ISO 8601: 2026-01-31T07 (an hour), 2026-01-31, 2026-W05, 2026-01.
+
+        Those that come again: monday, tuesday, ...; 00h, 01h, ...
+        """
+        if self.unit in RECURRING:
+            return RECURRING[self.unit]
         forms = {"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
         return tuple(start.strftime(forms[self.unit]) for start in self.starts)
 
@@ -123,6 +131,12 @@ class Periods:
         (7, 1)
         """
         within = period_of(unit)
+        if within is not None and self.unit in RECURRING:
+            raise InvalidParameter(
+                f"a ledger that protects each {unit} does not pay for maps by {self.unit}: without one "
+                f"{within} of a user, the mass of the others in its map would grow, and move nearly two "
+                "masses; nothing was charged"
+            )
         if within is not None and not (self.mass_per_period and within == self.unit):
             raise _not_of(
                 unit, within, f"{_a(self.unit)}{'' if self.mass_per_period else ' without it'}"
@@ -149,9 +163,11 @@ class Periods:
 
     def told(self, number: int) -> dict[str, Any]:
         """What a map says of its period: unit, beginning, end, and how mass was shared."""
-        ends = (*self.starts[1:], self.end)
+        recurring = self.unit in RECURRING
+        ends = (self.end,) * self.count if recurring else (*self.starts[1:], self.end)
         return {
             "unit": self.unit,
+            **({"number": number} if recurring else {}),
             "start": self.starts[number].isoformat(timespec="minutes"),
             "end": ends[number].isoformat(timespec="minutes"),
             "time_zone": self.time_zone,
@@ -196,7 +212,7 @@ def in_periods(rows: Any, periods: Periods) -> Any:
     In steps of one projection each: written as one, the expression would double at every use of a
     part.
     """
-    rows = _with_minutes(rows, periods)
+    rows = with_minutes(rows, periods.column, periods.start, periods.end)
     if periods.time_zone:
         first, changes = _offsets(periods)
         ahead = ibis.literal(first, "int64")
@@ -210,110 +226,13 @@ def in_periods(rows: Any, periods: Periods) -> Any:
     if periods.unit == "month":
         rows = _with_months(rows.mutate(day=rows.minute // DAY))
         number = rows.month - _month(periods.start)
+    elif periods.unit == "weekday":
+        number = (rows.minute // DAY - 1) % 7  # the first day that Python counts is a Monday
+    elif periods.unit == "hour-of-day":
+        number = rows.minute % DAY // 60
     else:
         number = (rows.minute - start) // MINUTES[periods.unit]
     return rows.mutate(group=number.cast("int64")).drop("readable", "minute", "day", "month")
-
-
-def _with_minutes(rows: Any, periods: Periods) -> Any:
-    """Rows with `minute`, since the day before 0001-01-01 as Python counts, and whether it is `readable`.
-
-    Times are moved between public ends before anything is asked of them: no row can be out of an
-    engine's range there. Seconds are not asked for: DuckDB rounds those of nanoseconds up.
-    """
-    kind, hints = rows.group.type(), types_are_hints(rows.group)
-    if hints or not (kind.is_timestamp() or kind.is_date() or kind.is_string()):
-        if hints:
-            raise InvalidInput(
-                f"times in SQLite have no type and are not read, in column {periods.column!r}; export the "
-                "table to Parquet; nothing was counted"
-            )
-        raise InvalidInput(
-            f"column {periods.column!r} must hold times, dates or text like 2026-01-31T07:15:00+02:00, its "
-            f"type is {kind}; cast seconds since 1970 to times, nanoseconds in a zone to microseconds; "
-            "nothing was counted"
-        )
-    rows = rows.mutate(day=0, month=0)
-    if kind.is_string():
-        return _with_minutes_of_text(rows)
-    # A day to either side of UTC, where an offset can lead.
-    low, high = periods.start - timedelta(days=2), periods.end + timedelta(days=2)
-    if kind.is_date():
-        first, last = (ibis.literal(moment.date(), "date") for moment in (low, high))
-    else:
-        if kind.timezone:
-            _check_session(rows.group.get_backend())
-        kind = kind.copy(timezone="UTC") if kind.timezone else kind
-        rows = rows.mutate(group=rows.group.cast(kind)) if kind.timezone else rows
-        # Engines would cast a column of seconds to the microseconds of the literal, and could
-        # overflow.
-        first, last = (
-            ibis.literal(moment, kind.copy(scale=6)).cast(kind) for moment in (low, high)
-        )
-    near = rows.group.notnull() & (rows.group >= first) & (rows.group < last)
-    rows = rows.mutate(readable=near, group=near.ifelse(rows.group, first))
-    clock = (
-        0
-        if kind.is_date()
-        else 60 * rows.group.hour().cast("int64") + rows.group.minute().cast("int64")
-    )
-    rows = rows.mutate(
-        year=rows.group.year().cast("int64"),
-        day=rows.group.day_of_year().cast("int64"),
-        minute=clock,
-    )
-    return rows.mutate(minute=DAY * (_days_before(rows.year) + rows.day) + rows.minute).drop("year")
-
-
-def _check_session(engine: Any) -> None:
-    """Refuse a session of DuckDB whose clock is not UTC: it reads hours and days of times in zones by it."""
-    if engine.name == "duckdb":
-        ((zone,),) = engine.raw_sql("select current_setting('TimeZone')").fetchall()
-        if zone not in ("UTC", "Etc/UTC"):
-            raise InvalidInput(
-                f"the session of DuckDB must be in UTC to read times with a zone, it is in {zone!r}; say "
-                "set timezone = 'UTC'; nothing was counted"
-            )
-
-
-def _with_minutes_of_text(rows: Any) -> Any:
-    rows = rows.mutate(group=without_collation(rows.group).strip())
-    rows = rows.mutate(readable=rows.group.notnull() & rows.group.re_search(ISO))
-    # Every text that is cast below is one that fits.
-    rows = rows.mutate(group=rows.readable.ifelse(rows.group, ibis.literal("2000-01-01T00:00")))
-    whole = (rows.group.length() == 10).ifelse(rows.group + ibis.literal("T00:00"), rows.group)
-    rows = rows.mutate(group=whole)
-    found = rows.group.re_extract(f"({OFFSET})$", 1)
-    tail = rows.group.re_search(f"{OFFSET}$").ifelse(found, ibis.literal("+00:00"))
-    places = {"year": (0, 4), "month": (5, 2), "day": (8, 2), "hour": (11, 2), "minute": (14, 2)}
-    fields = {name: rows.group.substr(*place).cast("int64") for name, place in places.items()}
-    rows = rows.mutate(**fields, tail=tail)
-    offset = 60 * rows.tail.substr(1, 2).cast("int64") + rows.tail.substr(4, 2).cast("int64")
-    signed = (rows.tail.substr(0, 1) == "-").ifelse(-offset, offset)
-    leap = (rows.year % 4 == 0) & ((rows.year % 100 != 0) | (rows.year % 400 == 0))
-    rows = rows.mutate(minute=60 * rows.hour + rows.minute - signed, short=leap.ifelse(1, 2))
-    before = _days_before_month(rows.month, rows.short)
-    rows = rows.mutate(before=before, after=_days_before_month(rows.month + 1, rows.short))
-    days = _days_before(rows.year) + rows.before + rows.day
-    rows = rows.mutate(
-        readable=rows.readable & (rows.day <= rows.after - rows.before),
-        minute=DAY * days + rows.minute,
-    )
-    return rows.drop("year", "hour", "tail", "short", "before", "after")
-
-
-def _days_before(year: Any) -> Any:
-    """Days from 0001-01-01 to the first of a year, a leap year every 4 but not every 100 but every 400."""
-    past = year - 1
-    return 365 * past + past // 4 - past // 100 + past // 400
-
-
-def _days_before_month(month: Any, short: Any) -> Any:
-    """Days from the first of a year to that of a month in 1..13: months have 30.6 days, about.
-
-    `short` is what February lacks to 30 days.
-    """
-    return (367 * month - 362) // 12 - (month <= 2).ifelse(0, short)
 
 
 def _with_months(rows: Any) -> Any:
@@ -341,7 +260,7 @@ def _minute(moment: datetime) -> int:
 
 
 def _begin(moment: datetime, unit: Unit) -> datetime:
-    """The beginning of the period a moment lies in."""
+    """The beginning of the period a moment lies in; those that come again are of whole days."""
     if unit == "hour":
         return moment.replace(minute=0, second=0, microsecond=0)
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)

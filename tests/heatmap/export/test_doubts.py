@@ -21,10 +21,10 @@ from tests.heatmap.posteriors import Broken, Given, around
 
 from sfumato.errors import InvalidInput
 from sfumato.heatmap import HeatmapRelease, read_heatmap
+from sfumato.heatmap.accuracy.uncertainty import DRAWS
 from sfumato.heatmap.export import geotiff, write
 from sfumato.heatmap.export.page import html
 from sfumato.heatmap.export.picture import drawn, hatch_text, png
-from sfumato.heatmap.inference.uncertainty import DRAWS
 from sfumato.spaces import Area
 from sfumato.spaces.area import area_in_degrees, area_of_image
 

@@ -16,13 +16,13 @@ from tests.heatmap.posteriors import Given
 
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap import release_heatmap
+from sfumato.heatmap.accuracy.uncertainty import DRAWS
 from sfumato.heatmap.areas import public_area
 from sfumato.heatmap.export import write
 from sfumato.heatmap.export.legend import legend_of
 from sfumato.heatmap.export.page import html
 from sfumato.heatmap.export.picture import drawn, figure
 from sfumato.heatmap.export.timelapse import timelapse_html
-from sfumato.heatmap.inference.uncertainty import DRAWS
 from sfumato.privacy import KeyedNoise, Ledger, PureDP
 from sfumato.spaces import Area, area_in_degrees
 from sfumato.spaces.area import area_of_plane

@@ -15,11 +15,11 @@ from tests.heatmap.export.maps import CITY, HOSTILE, PACIFIC, SCENE, heatmap, ti
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures.style import shades
+from sfumato.heatmap.accuracy import noise_share
+from sfumato.heatmap.accuracy.noise_floor import quick_density
 from sfumato.heatmap.export import html_repr, write
 from sfumato.heatmap.export.picture import drawn, png
-from sfumato.heatmap.inference import noise_share
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.noise_floor import quick_density
 from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.privacy import UNITS
 from sfumato.spaces.area import Area, area_of_image, area_of_plane

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from sfumato.heatmap import MapMethod
     from sfumato.records import Periods
 
-PERIODS = ("hour", "day", "week", "month")
+PERIODS = ("hour", "day", "week", "month", "weekday", "hour-of-day")
 
 
 @dataclass(frozen=True)
@@ -105,15 +105,15 @@ class MethodOptions(OptionGroup):
     method_option: MethodSettings = None
     width: Width = 20
     delta: Delta = "1e-6"
-    users: Users = 200
+    users: Users = None
     top: Top = "0.01"
 
     def named(self) -> MapMethod[Any]:
         """The method of --method, with the flags that are its own and each --method-option."""
         from sfumato.heatmap.methods import method_named
 
-        flags = self.keywords()
-        del flags["method"], flags["method_option"]
+        flags = {name: flag for name, flag in self.keywords().items() if flag is not None}
+        flags = {name: flag for name, flag in flags.items() if not name.startswith("method")}
         return method_named(self.method, flags=flags, options=self._options())
 
     def check(self) -> None:
@@ -165,7 +165,8 @@ class GroupOptions(OptionGroup):
 
         if self.values or not (self.start and self.end) or self.by not in PERIODS:
             raise InvalidParameter(
-                "--time needs --by hour, day, week or month, --from and --to, and no --values; "
+                "--time needs --by hour, day, week, month, weekday or hour-of-day, --from and --to, and no "
+                "--values; "
                 "nothing was charged"
             )
         return Periods(

@@ -113,7 +113,8 @@ By = Annotated[
     str,
     _option(
         "Rows",
-        "Column of maps, e.g. image: one map for each value. With --time: hour, day, week or month.",
+        "Column of maps, e.g. image: one map for each value. With --time: hour, day, week, month, "
+        "weekday or hour-of-day.",
     ),
 ]
 Values = Annotated[
@@ -203,7 +204,13 @@ MethodSettings = Annotated[
 Width = Annotated[int, _option("Method", "Cells kept at each level, for the pyramid.")]
 Delta = Annotated[str, _option("Method", "Delta of the gaussian method.")]
 Users = Annotated[
-    int, _option("Method", "A public guess of the number of users, for the coarse method.")
+    int | None,
+    _option(
+        "Method",
+        "A public guess of the number of users: what to expect of the maps is said before they are paid "
+        "for. The coarse method takes 200 if there is none.",
+        show_default=False,
+    ),
 ]
 Top = Annotated[str, _option("Method", "Per cent of the cells that the top method keeps.")]
 PriorFile = Annotated[

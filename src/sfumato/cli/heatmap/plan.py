@@ -14,7 +14,9 @@ from sfumato.cli.heatmap.options import (
     Levels,
     MethodOption,
     Overwrite,
+    PerPeriod,
     Plane,
+    RowsPerUser,
 )
 
 
@@ -49,6 +51,23 @@ def plan(
     kind: Annotated[
         Data, typer.Option(help="People in places, or eyes on an image.")
     ] = Data.places,
+    frames: Annotated[
+        int,
+        typer.Option(help="How many periods there are maps of, of the same users.", min=1),
+    ] = 1,
+    maps: Annotated[
+        int,
+        typer.Option(help="How many maps, e.g. images, there are of each period.", min=1),
+    ] = 1,
+    mass_per_period: PerPeriod = False,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            help="About how many rows there are, a public guess, with --rows-per-user.",
+            show_default=False,
+        ),
+    ] = None,
+    rows_per_user: RowsPerUser = None,
     levels: Levels = 8,
     blur: Annotated[
         float, typer.Option(help="The filter the map is seen through, in sides of it.")
@@ -92,6 +111,11 @@ def plan(
         blur=blur,
         method=method,
         area=area,
+        frames=frames,
+        maps=maps,
+        mass_per_period=mass_per_period,
+        rows=rows,
+        rows_per_user=rows_per_user,
     )
     if out is not None:
         write_plan(planned, out, overwrite=overwrite)

@@ -3,6 +3,7 @@ from .forecasts import (
     BLUR,
     FORMAT,
     LEVELS,
+    TABLE,
     USUAL_USERS,
     Expected,
     Forecast,
@@ -14,6 +15,7 @@ from .forecasts import (
     required_epsilon,
     required_users,
 )
+from .many_maps import CountedRows, ManyMaps, Shares, forecast_maps
 from .metrics import Comparison, compare, emd_ground, emd_share, kl, pearson, similarity
 from .places import FoundHotspots, Hotspot, find_hotspots, hotspots
 from .quality import GROWS, METRICS, Metric
@@ -27,16 +29,20 @@ __all__ = [
     "GROWS",
     "LEVELS",
     "METRICS",
+    "TABLE",
     "USUAL_USERS",
     "Comparison",
+    "CountedRows",
     "Expected",
     "Forecast",
     "FoundHotspots",
     "Hotspot",
     "Kind",
     "Line",
+    "ManyMaps",
     "Metric",
     "Requirement",
+    "Shares",
     "Zone",
     "ZoneTotal",
     "compare",
@@ -44,6 +50,7 @@ __all__ = [
     "emd_share",
     "find_hotspots",
     "forecast",
+    "forecast_maps",
     "forecast_table",
     "hotspots",
     "kl",

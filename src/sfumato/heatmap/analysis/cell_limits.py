@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato._types import FloatArray, IntArray
+from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.inference.known_sums import NEXT_TO_NOBODY, TAIL
-from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, maps_inside
 
 if TYPE_CHECKING:
     from sfumato.heatmap.private_map import HeatmapRelease

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from importlib.resources import files
 from numbers import Real
@@ -32,6 +32,9 @@ BLUR = 0.02
 LEVELS = (6, 10)
 MAX_WIDTH = 0.2  # of an interval of similarity
 USUAL_USERS = 200
+# From here on the table of many users; down from here that of few; between them one runs into the
+# other.
+MANY, FEW = 20, 10
 TABLE = "forecast.json"
 FORMAT = "sfumato-forecast/1"
 
@@ -123,7 +126,8 @@ class Table:
 
     Below 200 users the place on the knots moves by `lean` times log10(users / 200): so few are in
     fewer places, whatever the noise. `holds` is the share of places between the lines low and high;
-    `min_product` the smallest product that was simulated.
+    `min_product` the smallest product that is forecast. So few users that they make no crowd have
+    lines of their own, `few`, simulated apart.
     """
 
     kind: Kind
@@ -136,33 +140,51 @@ class Table:
     epsilons: tuple[float, float]
     places: int
     maps: int
+    few: Table | None = None
 
     def line(self, metric: Metric, line: Line, where: npt.ArrayLike) -> FloatArray:
         """A smooth line through the knots that never turns back; level beyond its ends."""
         inside = np.clip(where, self.knots[0], self.knots[-1])
         return np.asarray(_through(self, metric, line)(inside), dtype=np.float64)
 
-    def place(self, metric: Metric, users: float, epsilon: float) -> float:
-        """Where on the knots so many users at this epsilon are."""
-        return math.log10(users * epsilon) + self.lean[metric] * min(
-            math.log10(users / USUAL_USERS), 0.0
-        )
+    def at(
+        self, metric: Metric, line: Line, users: npt.ArrayLike, epsilon: npt.ArrayLike
+    ) -> FloatArray:
+        """What a line says of so many users at this epsilon."""
+        users = np.asarray(users, dtype=np.float64)
+        fewer = np.minimum(np.log10(users / USUAL_USERS), 0.0)
+        where = np.log10(users * np.asarray(epsilon)) + self.lean[metric] * fewer
+        here = self.line(metric, line, where)
+        if self.few is None:
+            return here
+        many = np.clip(np.log(users / FEW) / math.log(MANY / FEW), 0, 1)
+        return np.asarray((1 - many) * self.few.at(metric, line, users, epsilon) + many * here)
+
+    def share_held(self, metric: Metric, users: float, epsilon: float) -> float:
+        """The share of places between the lines low and high."""
+        fewer = min(math.log10(users / USUAL_USERS), 0.0)
+        where = math.log10(users * epsilon) + self.lean[metric] * fewer
+        here = float(np.interp(where, self.knots, self.holds[metric]))
+        if self.few is None or users >= MANY:
+            return here
+        # The smaller one where one table runs into the other.
+        few = self.few.share_held(metric, users, epsilon)
+        return few if users <= FEW else min(few, here)
 
     def expected(self, metric: Metric, users: float, epsilon: float) -> Expected:
         """What the lines say there."""
-        where = self.place(metric, users, epsilon)
-        values = {line: float(self.line(metric, line, where)) for line in get_args(Line)}
+        values = {line: float(self.at(metric, line, users, epsilon)) for line in get_args(Line)}
         # Lines are drawn one by one, so between knots they may cross by a hair.
         low, high = min(values["low"], values["middle"]), max(values["high"], values["middle"])
         if metric == "similarity":
             # As wide as asked at the knots, and not by a hair wider between them.
             low = min(max(low, high - MAX_WIDTH), values["middle"])
         ends = min(values["lowest"], low), max(values["highest"], high)
-        holds = float(np.interp(where, self.knots, self.holds[metric]))
+        holds = self.share_held(metric, users, epsilon)
         return Expected(low, values["middle"], high, *ends, holds=holds)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def _through(table: Table, metric: Metric, line: Line) -> PchipInterpolator:
     return PchipInterpolator(table.knots, table.lines[metric][line])
 
@@ -186,6 +208,14 @@ def forecast_table(kind: Kind = "places") -> Table:
 
 def table_from_json(data: Any, kind: Kind) -> Table:
     """One kind's table as the experiment writes it; InvalidInput for anything else."""
+    whole = _table_from_json(data, kind)
+    if "few" not in data:
+        return whole
+    few = _table_from_json({"format": FORMAT, **data["few"]}, kind)
+    return replace(whole, few=few, users=(few.users[0], whole.users[1]))
+
+
+def _table_from_json(data: Any, kind: Kind) -> Table:
     if kind not in get_args(Kind):
         raise InvalidParameter(
             f"kinds are {', '.join(get_args(Kind))}, got {kind!r}; nothing was forecast"
@@ -231,7 +261,7 @@ def forecast(users: float, epsilon: float, *, kind: Kind = "places") -> Forecast
     """What to expect of the map of so many users at this epsilon; it reads nothing and costs nothing.
 
     Args:
-        users: How many, at least 20.
+        users: How many, at least 2.
         epsilon: What the map costs, within what was simulated.
         kind: "places" or "gaze".
 
@@ -260,7 +290,7 @@ def required_epsilon(
     Args:
         metric: One of similarity, pearson, kl and emd.
         target: The value to reach, above 0; below 1 for similarity and pearson.
-        users: How many, at least 20.
+        users: How many, at least 2.
         kind: "places" or "gaze".
 
     Returns:
@@ -317,14 +347,14 @@ def _required(
     """The least number within the limits at which each line reaches what is wanted, on a log grid."""
     # A thousandth of the range in each step: far finer than the forecast.
     numbers = np.geomspace(*limits, 1001)
-    places = np.array([table.place(metric, *at(float(number))) for number in numbers])
-    known = np.array([math.prod(at(float(number))) >= table.min_product for number in numbers])
+    users, epsilons = np.array([at(float(number)) for number in numbers]).T
+    known = users * epsilons >= table.min_product
     lines: tuple[Line, ...] = ("highest", "middle", "lowest")
     if GROWS[metric] < 0:
         lines = ("lowest", "middle", "highest")
     found: list[float | None] = []
     for line in lines:
-        values = table.line(metric, line, places)
+        values = table.at(metric, line, users, epsilons)
         good = known & (values >= target if GROWS[metric] > 0 else values <= target)
         found.append(float(numbers[np.argmax(good)]) if good.any() else None)
     return Requirement(*found)
@@ -349,7 +379,7 @@ def _check(users: float, epsilon: float, table: Table) -> None:
     if users * epsilon < table.min_product * (1 - 1e-9):
         raise InvalidParameter(
             f"{users:g} users at epsilon {epsilon:g} are too few: users times epsilon must be at least "
-            f"{table.min_product:g}, below it a map says next to nothing; nothing was forecast"
+            f"{table.min_product:g}, below it a map shows nothing but noise; nothing was forecast"
         )
 
 

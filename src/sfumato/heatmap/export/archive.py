@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InvalidInput
+from sfumato.heatmap.accuracy.map_error import MapError
+from sfumato.heatmap.accuracy.noise_mark import NoiseMark
+from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, Mark
 from sfumato.heatmap.export.geojson import report
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.map_error import MapError
-from sfumato.heatmap.inference.noise_mark import NoiseMark
 from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.inference.prior import Declared
-from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, Mark
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
 from sfumato.privacy import UNITS, PureDP, Release
 from sfumato.privacy.accounting import decode_guarantee, decode_loss

@@ -24,8 +24,8 @@ from sfumato.figures import (
     draw_difference,
     round_number,
 )
-from sfumato.heatmap.analysis.difference_map import MapDifference
-from sfumato.heatmap.comparison_results import CompareResult, Pictured, ZoneChange
+from sfumato.heatmap.comparison.difference_map import MapDifference
+from sfumato.heatmap.comparison.results import CompareResult, Pictured, ZoneChange
 from sfumato.heatmap.export.picture import extent_of
 from sfumato.heatmap.render.compare import (
     people,

@@ -9,9 +9,9 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter, MissingPackage
+from sfumato.heatmap.accuracy.noise_floor import noise_share
 from sfumato.heatmap.export.merged import MergedCells, merged_cells
 from sfumato.heatmap.export.shapes import Cells, Ring, cells_of, rings
-from sfumato.heatmap.inference.noise_floor import noise_share
 from sfumato.heatmap.reference_systems import ReferenceSystem
 from sfumato.spaces import Area
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import MissingPackage
+from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS
 from sfumato.heatmap.export.geojson import GEO
-from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS
 from sfumato.heatmap.render.error import error_lines
 from sfumato.heatmap.tiles import FINEST_IMAGE
 from sfumato.privacy import ZCDP

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato._types import BoolArray, FloatArray
+from sfumato.heatmap.accuracy.noise_mark import FINEST_SEEN
 from sfumato.heatmap.export.picture import drawn
 from sfumato.heatmap.export.shapes import Cells
-from sfumato.heatmap.inference.noise_mark import FINEST_SEEN
 
 if TYPE_CHECKING:
     from sfumato.heatmap.private_map import HeatmapRelease

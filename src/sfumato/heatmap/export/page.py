@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.figures import TOPS, glow, palette, round_number
+from sfumato.heatmap.accuracy.noise_floor import noise_share
 from sfumato.heatmap.analysis.map_total import map_total
 from sfumato.heatmap.export.ground import Ground
 from sfumato.heatmap.export.legend import LegendKind, cell_text
@@ -28,7 +29,6 @@ from sfumato.heatmap.export.picture import (
     plain_image,
 )
 from sfumato.heatmap.export.shapes import Cells, cells_of
-from sfumato.heatmap.inference.noise_floor import noise_share
 from sfumato.heatmap.render.error import error_facts
 from sfumato.heatmap.render.release import empty_text
 from sfumato.spaces import DEGREE

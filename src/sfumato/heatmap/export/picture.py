@@ -24,11 +24,11 @@ from sfumato.figures import (
     round_number,
     shades,
 )
+from sfumato.heatmap.accuracy.noise_mark import PICTURE_SIGMA, seen
+from sfumato.heatmap.accuracy.uncertainty import CONFIDENCE
 from sfumato.heatmap.analysis.map_total import map_total
 from sfumato.heatmap.export.ground import Ground
 from sfumato.heatmap.export.legend import Legend, LegendKind, cell_text, legend_of
-from sfumato.heatmap.inference.noise_mark import PICTURE_SIGMA, seen
-from sfumato.heatmap.inference.uncertainty import CONFIDENCE
 from sfumato.heatmap.render.error import distance_text
 from sfumato.heatmap.render.release import empty_text
 from sfumato.spaces import DEGREE, Area
@@ -36,7 +36,7 @@ from sfumato.spaces import DEGREE, Area
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sfumato.heatmap.inference.uncertainty import Uncertainty
+    from sfumato.heatmap.accuracy.uncertainty import Uncertainty
     from sfumato.heatmap.results import HeatmapRelease
 
 

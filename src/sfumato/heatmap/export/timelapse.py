@@ -19,12 +19,12 @@ import numpy as np
 
 from sfumato.errors import InvalidParameter
 from sfumato.figures import TOPS, round_number, shades
+from sfumato.heatmap.accuracy.map_error import some_of
 from sfumato.heatmap.export.formats import WriteOptions, check_outputs, save
 from sfumato.heatmap.export.ground import Ground
 from sfumato.heatmap.export.legend import cell_text, per_unit
 from sfumato.heatmap.export.page import facts, palettes
 from sfumato.heatmap.export.picture import NOTHING_UNDER, drawn, encoded
-from sfumato.heatmap.inference.map_error import some_of
 from sfumato.heatmap.render.error import errors_line
 from sfumato.heatmap.render.release import empty_text
 

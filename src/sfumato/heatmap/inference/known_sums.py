@@ -14,10 +14,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from sfumato._types import BoolArray, FloatArray, IntArray
+from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.inference.bounded import last_counted, window
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.map_posterior import MapPosterior
-from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.spaces import Area, Grid
 
 # Maps drawn from a prior are too sure: sums that should have been in 90 % of intervals were in
@@ -241,7 +241,7 @@ def _chernoff(scales: FloatArray, tail: float, excess: Callable[[FloatArray], Fl
     """What a sum is above with chance `tail` at most: E exp(k x) - 1 of each term, in its scale, is `excess`.
 
     >>> round(_chernoff(np.ones(1), 0.05, lambda k: k * (1 - k) ** (1 / k - 1) / 2), 2)
-    3.4
+    3.44
     """
     scales = scales[scales > 0]
     if not scales.size:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, SolverFailed
-from sfumato.heatmap.inference.noise_mark import EmptyMaps
+from sfumato.heatmap.accuracy.noise_mark import EmptyMaps
 from sfumato.heatmap.methods.protocol import MapEstimate, MapMethod, maps_of
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.outputs import group_names

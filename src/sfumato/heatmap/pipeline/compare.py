@@ -10,14 +10,14 @@ from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import write_file
-from sfumato.heatmap.analysis.difference_map import map_difference, total_change
-from sfumato.heatmap.analysis.differences import Found, find_changes
-from sfumato.heatmap.analysis.known_cells import Counted, counted, of_shares
 from sfumato.heatmap.analysis.metrics import POOLED
-from sfumato.heatmap.analysis.shift import shift_between
 from sfumato.heatmap.analysis.zone_shapes import Zone, read_zones
 from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
-from sfumato.heatmap.comparison_results import CompareResult, Differences, Pictured, ZoneChange
+from sfumato.heatmap.comparison.difference_map import map_difference, total_change
+from sfumato.heatmap.comparison.differences import Found, find_changes
+from sfumato.heatmap.comparison.known_cells import Counted, counted, of_shares
+from sfumato.heatmap.comparison.results import CompareResult, Differences, Pictured, ZoneChange
+from sfumato.heatmap.comparison.shift import shift_between
 from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.difference import SUFFIXES, comparison_file
 from sfumato.heatmap.export.output_names import Outputs, paths_of

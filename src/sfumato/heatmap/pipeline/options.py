@@ -49,6 +49,9 @@ class HeatmapOptions(TypedDict, total=False):
     reference system of rows and bounds, e.g. "EPSG:3857"), `cells` ("square" or "stretched") and
     `levels` (8).
 
+    Forecast: `users`, a public guess of how many there are: what the maps will be like is then said
+    before they are paid for.
+
     Files: `over` (a public image under pictures and pages: a stimulus of the size of the area,
     {by} in its name for the group, or a GeoTIFF), `outline` (public lines and areas, GeoJSON),
     `legend` ("density" or "share"), `h3_resolution`, `every_cell` (.geojson as released, not
@@ -80,6 +83,7 @@ class HeatmapOptions(TypedDict, total=False):
     crs: str | None
     cells: Cells
     levels: int
+    users: float | None
     over: str | Path | None
     outline: str | Path | None
     legend: LegendKind

@@ -14,6 +14,7 @@ from typing import Any
 
 from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
 from sfumato.files import holds
+from sfumato.heatmap.accuracy.map_error import MapError, some_of
 from sfumato.heatmap.export.formats import (
     PLAIN,
     STYLE,
@@ -24,7 +25,6 @@ from sfumato.heatmap.export.formats import (
 )
 from sfumato.heatmap.export.output_names import Outputs, files_of, of_group, paths_of
 from sfumato.heatmap.export.timelapse import write_timelapse
-from sfumato.heatmap.inference.map_error import MapError, some_of
 from sfumato.heatmap.inference.prior import Prior
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.records import Periods

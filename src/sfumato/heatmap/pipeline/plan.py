@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Real
 from typing import get_args
 
 import numpy as np
@@ -13,11 +17,13 @@ from sfumato.heatmap.analysis.forecasts import (
     USUAL_USERS,
     Forecast,
     Kind,
+    Requirement,
     forecast,
     forecast_table,
     required_epsilon,
     required_users,
 )
+from sfumato.heatmap.analysis.many_maps import CountedRows, ManyMaps, Shares, forecast_maps
 from sfumato.heatmap.analysis.quality import METRICS
 from sfumato.heatmap.areas import BoundsLike, public_area
 from sfumato.heatmap.planning_results import (
@@ -28,6 +34,7 @@ from sfumato.heatmap.planning_results import (
     UsersRequirement,
 )
 from sfumato.privacy.accounting import Number, exact
+from sfumato.records import Periods
 from sfumato.spaces import Area
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -44,6 +51,11 @@ def plan_heatmap(
     blur: float = BLUR,
     method: str = "zoom",
     area: Area | BoundsLike | None = None,
+    frames: int = 1,
+    maps: int = 1,
+    mass_per_period: bool = False,
+    rows: int | None = None,
+    rows_per_user: int | None = None,
 ) -> HeatmapPlan:
     """Forecast how good a map will be, or the epsilon or users that a good one takes.
 
@@ -53,7 +65,7 @@ def plan_heatmap(
 
     Args:
         epsilon: What the map may cost, above 0; left out, it is asked for.
-        users: About how many users there are, a public guess of at least 20; or left out.
+        users: About how many users there are, a public guess; or left out.
         target: A metric and the value it should reach: `Target("similarity", 0.7)` or
             "similarity=0.7". Metrics are similarity, pearson, kl and emd (in sides of the map).
         kind: "places" for people in places, "gaze" for eyes on an image.
@@ -62,9 +74,16 @@ def plan_heatmap(
         method: The name of the method; only zoom was simulated.
         area: The public area, or its bounds in degrees (west, south, east, north), to state
             distances in metres (or its units) too.
+        frames: How many periods there are maps of, of the same users.
+        maps: How many maps (images, groups) there are in each period.
+        mass_per_period: Whether everybody has mass 1 in each period, which costs epsilon for each;
+            else one mass is shared by all.
+        rows: About how many rows there are, a public guess, where rows are counted.
+        rows_per_user: The most rows that count of one user, where rows are counted.
 
     Returns:
-        A plan with `forecast`, `points`, or requirements, by what was given.
+        A plan with `forecast`, `points`, or requirements, by what was given; with several maps they
+        are of each, and `many` says what would make all of them usable.
 
     Raises:
         InvalidParameter: For what was not simulated, and for a target that is none.
@@ -73,38 +92,105 @@ def plan_heatmap(
     True
     """
     _check(levels, blur, method, kind)
+    _check_users(users)
+    shares = Shares(frames, maps, mass_per_period)
+    counted = _counted(rows, rows_per_user, users)
     cost = None if epsilon is None else float(exact(epsilon, name="epsilon"))
     aim = parse_target(target) if isinstance(target, str) else target
     where = area if area is None or isinstance(area, Area) else public_area(area, levels=levels)
-    expected: Forecast | None = None
-    points: tuple[PlanPoint, ...] = ()
-    by_users: tuple[UsersRequirement, ...] = ()
-    if users is not None and cost is not None:
-        expected = forecast(users, cost, kind=kind)
-    elif aim is None:
-        points = _points(kind, users, cost)
-    elif users is None and cost is None:
-        by_users = tuple(
-            UsersRequirement(n, required_epsilon(aim.metric, aim.value, users=n, kind=kind))
-            for n in USERS
-        )
-    return HeatmapPlan(
+    plan = HeatmapPlan(
         kind=kind,
         users=users,
         epsilon=cost,
         target=aim,
-        forecast=expected,
-        points=points,
-        epsilon_required=None
-        if aim is None or users is None
-        else required_epsilon(aim.metric, aim.value, users=users, kind=kind),
-        users_required=None
-        if aim is None or cost is None
-        else required_users(aim.metric, aim.value, epsilon=cost, kind=kind),
-        epsilon_by_users=by_users,
         side=None if where is None else where.cell_size[0] * where.grid.side,
         side_unit="m" if where is None or where.unit == "m" else "units",
+        shares=shares,
+        counted=counted,
     )
+    one = plan.users_a_map
+    if cost is not None and shares.count > 1:
+        mass = None if one is None else one / shares.of_a_user
+        many = forecast_maps(shares, cost, users=mass, kind=kind)
+        plan = replace(plan, many=many, forecast=many.forecast)
+    elif one is not None and cost is not None:
+        plan = replace(plan, forecast=forecast(one, cost, kind=kind))
+    if (one is None or cost is None) and aim is None:
+        return replace(plan, points=_points(plan))
+    if aim is None:
+        return plan
+    if one is None and cost is None:
+        by_users = tuple(UsersRequirement(n, _epsilon(plan, aim, n)) for n in USERS)
+        return replace(plan, epsilon_by_users=by_users)
+    return replace(
+        plan,
+        epsilon_required=None
+        if one is None
+        else required_epsilon(aim.metric, aim.value, users=one, kind=kind),
+        users_required=None if cost is None else _users(plan, aim, cost),
+    )
+
+
+def _check_users(users: float | None) -> None:
+    if users is not None and not (isinstance(users, Real) and math.isfinite(users) and users > 0):
+        raise InvalidParameter(
+            f"users must be a number above 0, got {users!r}; nothing was forecast"
+        )
+
+
+def _counted(rows: int | None, cap: int | None, users: float | None) -> CountedRows | None:
+    if (rows is None) != (cap is None):
+        raise InvalidParameter(
+            "a plan of counted rows takes `rows` (about how many there are) and `rows_per_user`, got "
+            "only one of them; nothing was forecast"
+        )
+    return None if rows is None or cap is None else CountedRows(rows, cap, users)
+
+
+def _epsilon(plan: HeatmapPlan, aim: Target, users: float) -> Requirement:
+    """The epsilon that the target takes in each map, with so many users in all."""
+    try:
+        share = users * plan.shares.of_a_user
+        return required_epsilon(aim.metric, aim.value, users=share, kind=plan.kind)
+    except InvalidParameter:
+        if plan.shares.count == 1:
+            raise
+        return Requirement(None, None, None)  # fewer in each map than were simulated
+
+
+def _users(plan: HeatmapPlan, aim: Target, epsilon: float) -> Requirement:
+    """The users in all that the target takes in each map."""
+    found = required_users(aim.metric, aim.value, epsilon=epsilon, kind=plan.kind)
+    lucky, usual, safe = (
+        None if one is None else math.ceil(one / plan.shares.of_a_user)
+        for one in (found.lucky, found.usual, found.safe)
+    )
+    return Requirement(lucky, usual, safe)
+
+
+def expected_maps(
+    area: Area,
+    epsilon: Number,
+    *,
+    method: str,
+    users: float | None = None,
+    groups: Sequence[str] | Periods | None = None,
+) -> ManyMaps | None:
+    """What each map of a release will be like; None for one of which nothing is known, or simulated."""
+    shares = (
+        Shares(groups.count, mass_per_frame=groups.mass_per_period)
+        if isinstance(groups, Periods)
+        else Shares(maps=len(groups or ("",)))
+    )
+    if users is None and shares.count == 1:
+        return None
+    _check_users(users)
+    kind: Kind = "gaze" if area.kind == "pixels" else "places"
+    try:
+        _check(area.grid.levels, BLUR, method, kind)
+        return forecast_maps(shares, float(exact(epsilon, name="epsilon")), users=users, kind=kind)
+    except InvalidParameter:  # another method, fineness or epsilon than was simulated
+        return None
 
 
 def parse_target(text: str) -> Target:
@@ -129,8 +215,10 @@ def parse_target(text: str) -> Target:
 def plan_curves(plan: HeatmapPlan) -> PlanCurves:
     """All metrics along epsilon, or along users where only epsilon is given, for a picture."""
     table = forecast_table(plan.kind)
-    by_users = plan.users is None and plan.epsilon is not None
-    fixed = float(plan.epsilon or 0) if by_users else float(plan.users or USUAL_USERS)
+    by_users = plan.users_a_map is None and plan.epsilon is not None
+    one = plan.users_a_map or USUAL_USERS * plan.shares.of_a_user
+    # Level beyond the ends of what was simulated.
+    fixed = float(plan.epsilon or 0) if by_users else max(float(one), table.users[0])
     limits = table.users if by_users else table.epsilons
     # From where anything is forecast.
     begin = min(max(limits[0], table.min_product / fixed), limits[1] / 2)
@@ -164,19 +252,23 @@ def _check(levels: int, blur: float, method: str, kind: Kind) -> None:
         )
 
 
-def _points(kind: Kind, users: float | None, epsilon: float | None) -> tuple[PlanPoint, ...]:
+def _points(plan: HeatmapPlan) -> tuple[PlanPoint, ...]:
     """Forecasts along what was not given; over both, points that cannot be forecast have none."""
-    if users is None and epsilon is None:
-        return tuple(PlanPoint(n, one, _maybe(kind, n, one)) for n in USERS for one in EPSILONS)
+    kind, share, epsilon, one = plan.kind, plan.shares.of_a_user, plan.epsilon, plan.users_a_map
+    if one is None and epsilon is None:
+        return tuple(
+            PlanPoint(n, cost, _maybe(kind, n * share, cost)) for n in USERS for cost in EPSILONS
+        )
     pairs = (
-        [(users, one) for one in EPSILONS]
-        if users is not None
+        [(one / share, cost) for cost in EPSILONS]
+        if one is not None
         else [(n, epsilon or 0.0) for n in USERS]
     )
-    points = tuple(PlanPoint(n, one, _maybe(kind, n, one)) for n, one in pairs)
+    points = tuple(PlanPoint(n, cost, _maybe(kind, n * share, cost)) for n, cost in pairs)
     known = tuple(point for point in points if point.forecast is not None)
     if not known:
-        forecast(*pairs[-1], kind=kind)  # none of them can be forecast: the last one says why
+        # None of them can be forecast: the last one says why.
+        forecast(pairs[-1][0] * share, pairs[-1][1], kind=kind)
     return known
 
 

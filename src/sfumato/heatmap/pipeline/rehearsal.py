@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
+
 from sfumato._types import FloatArray
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth
-from sfumato.heatmap.analysis.metrics import compare
+from sfumato.heatmap.analysis.metrics import Comparison, compare
 from sfumato.heatmap.export.output_names import Outputs
 from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.methods.protocol import MapMethod
@@ -35,9 +38,16 @@ from sfumato.heatmap.pipeline.outputs import (
 )
 from sfumato.heatmap.results import HeatmapRelease, RehearsalResult
 from sfumato.heatmap.tiles import public_tiles
-from sfumato.privacy import Ledger, Noise
+from sfumato.privacy import UNITS, Ledger, Noise
 from sfumato.privacy.accounting import Number, exact
-from sfumato.records import Columns, bound_of_sums, guard_sums, sum_public_cells
+from sfumato.records import (
+    CellSums,
+    Columns,
+    Periods,
+    bound_of_groups,
+    guard_sums,
+    sum_public_cells,
+)
 from sfumato.spaces import Area
 
 BLUR = 0.02  # of the map's side: what forecasts and the leaderboard look through
@@ -51,6 +61,7 @@ def rehearse_heatmap(
     public: bool,
     epsilon: Number,
     method: Method = DEFAULT,
+    groups: Sequence[str] | Periods | None = None,
     prior: Prior | str | Path | None = None,
     outputs: Outputs = (),
     noise: Noise | None = None,
@@ -58,7 +69,7 @@ def rehearse_heatmap(
     warn: Watch | None = None,
     **options: Unpack[HeatmapOptions],
 ) -> RehearsalResult:
-    """Try a release on PUBLIC or synthetic rows: a stamped map and its exact errors; no ledger pays.
+    """Try a release on PUBLIC or synthetic rows: stamped maps and their exact errors; no ledger pays.
 
     Args:
         source: As for `release_heatmap`; its rows must be public or made up.
@@ -67,8 +78,9 @@ def rehearse_heatmap(
         public: Must be True: exact numbers about the rows are returned.
         epsilon: What a release would cost, above 0.
         method: A method, or its name.
-        prior: A file declared public that the map follows.
-        outputs: Files to write.
+        groups: The public values of the column `by`, or periods of time; None for one map.
+        prior: A file declared public that the maps follow.
+        outputs: Files to write, as for `release_heatmap`.
         noise: Noise of a known key gives the same map again.
         watch: Told of each step.
         warn: Told what went wrong after sampling.
@@ -77,11 +89,11 @@ def rehearse_heatmap(
             `over`, `h3_resolution`, `overwrite`; all of them in `sfumato.heatmap.HeatmapOptions`.
 
     Returns:
-        The map, the exact picture, and the errors of the map.
+        The maps, the exact pictures, the errors of each map and their means.
 
     Raises:
         InvalidParameter: The rows were not said to be public, or a parameter is out of range.
-        InvalidInput: The rows, or a public file, could not be read.
+        InvalidInput: The rows, or a public file, could not be read; or no row counts in any group.
 
     Example:
         >>> import pyarrow as pa
@@ -102,32 +114,69 @@ def rehearse_heatmap(
             "it; nothing was read"
         )
     rows, where = rows_of(source, columns, options), area_of(area, options)
+    if isinstance(groups, Periods):
+        rows = replace(rows, columns=groups.in_table(rows.columns))
     targets = plan_outputs(
-        outputs, None, options=write_options(options), overwrite=options.get("overwrite", False)
+        outputs, groups, options=write_options(options), overwrite=options.get("overwrite", False)
     )
     targets.check(where, others=read_files(options, prior), rows=source)
     followed = declared_prior(prior, where, rows=source)
     if watch is not None:
         watch(f"rehearsing on {source if isinstance(source, str | Path) else 'rows'}")
-    rehearsed, truth = _rehearsed(
-        rows, where, public=public, epsilon=epsilon, method=as_method(method), noise=noise
+    maps, truths = _rehearsed(
+        rows,
+        where,
+        public=public,
+        epsilon=epsilon,
+        method=as_method(method),
+        noise=noise,
+        groups=groups,
     )
-    (rehearsed,) = sharpened_maps((rehearsed,), followed, warn=warn)
-    errors = compare(smooth(truth, BLUR), rehearsed.image(sigma=BLUR), where)
-    sharp = compare(truth, rehearsed.image(), where)
-    written = write_maps((rehearsed,), targets, watch=watch)
-    stated = stated_errors((rehearsed,), warn=warn).get(rehearsed.group)
+    maps = sharpened_maps(maps, followed, warn=warn)
+    errors = {
+        one.group: None
+        if truth is None
+        else (
+            compare(smooth(truth, BLUR), one.image(sigma=BLUR), where),
+            compare(truth, one.image(), where),
+        )
+        for one, truth in zip(maps, truths, strict=True)
+    }
+    if not any(errors.values()):
+        raise InvalidInput(
+            "no row counts, so there is nothing to compare a map with; is it the area, the periods or "
+            "the values? Nothing was written"
+        )
+    written = write_maps(maps, targets, watch=watch)
+    several = groups is not None
+    found = [pair for pair in errors.values() if pair is not None]
+    stated = None if several else stated_errors(maps, warn=warn).get(maps[0].group)
     return RehearsalResult(
-        rehearsed.statement,
+        maps[0].statement,
         BLUR,
-        errors,
-        sharp,
+        _mean([blurred for blurred, _ in found]),
+        _mean([sharp for _, sharp in found]),
         written,
         stated,
-        rehearsed,
-        truth,
-        rehearsed.noise,
+        maps[0],
+        truths[0],
+        None if several else maps[0].noise,
+        {group: None if pair is None else pair[0] for group, pair in errors.items()}
+        if several
+        else {},
+        maps,
+        truths,
     )
+
+
+def _mean(errors: Sequence[Comparison]) -> Comparison:
+    """The mean of each number over maps."""
+    rows = [asdict(one) for one in errors]
+    means: dict[str, Any] = {
+        name: None if value is None else sum(row[name] for row in rows) / len(rows)
+        for name, value in rows[0].items()
+    }
+    return Comparison(**means)
 
 
 def rehearse(
@@ -193,10 +242,15 @@ def rehearse_exactly(
         InvalidInput: The rows could not be read.
 
     """
-    way = as_method(method)
-    return _rehearsed(
-        Rows(source, columns), area, public=public, epsilon=epsilon, method=way, noise=noise
+    (rehearsed,), (truth,) = _rehearsed(
+        Rows(source, columns),
+        area,
+        public=public,
+        epsilon=epsilon,
+        method=as_method(method),
+        noise=noise,
     )
+    return rehearsed, np.asarray(truth)
 
 
 def _rehearsed(
@@ -207,23 +261,37 @@ def _rehearsed(
     epsilon: Number,
     method: MapMethod[Any],
     noise: Noise | None,
-) -> tuple[HeatmapRelease, FloatArray]:
+    groups: Sequence[str] | Periods | None = None,
+) -> tuple[tuple[HeatmapRelease, ...], tuple[FloatArray | None, ...]]:
+    """The maps, and the exact shares of each; None where nobody was."""
     if not public:
         raise InvalidParameter(
             "a rehearsal shows exact numbers of its rows: it takes rows that are public or made up, said "
             "aloud by `public=True`; nothing was read"
         )
-    paid = priced(method, exact(epsilon, name="epsilon"), bound_of_sums(area.grid, 1), area)
+    bound = bound_of_groups(area.grid, groups)
+    paid = priced(method, exact(epsilon, name="epsilon"), bound, area)
     ledger = Ledger.rehearsal(paid.loss)
-    sums = sum_public_cells(open_rows(rows, area), rows.columns, area)
-    (rehearsed,) = release_sums(
-        guard_sums(sums, source=ledger.header.source),
+    sums = sum_public_cells(open_rows(rows, area), rows.columns, area, groups=groups)
+    masses = int(bound.required("l1", by="a rehearsal") / UNITS)
+    maps = release_sums(
+        guard_sums(sums, source=ledger.header.source, masses=masses),
         area,
         ledger=ledger,
         epsilon=epsilon,
         method=method,
+        groups=("",) if groups is None else groups,
         noise=noise,
         columns=rows.columns,
         price=paid,
     )
-    return rehearsed, public_tiles(sums).normalized().image()
+    return maps, tuple(_shares(sums, number) for number in range(sums.groups))
+
+
+def _shares(sums: CellSums, group: int) -> FloatArray | None:
+    """The exact picture of one group; None if it is of nobody, and one of several."""
+    here = sums.codes // sums.grid.size == group
+    if not here.any() and sums.groups > 1:
+        return None
+    codes = sums.codes[here] - group * sums.grid.size
+    return public_tiles(CellSums(sums.grid, codes, sums.units[here])).normalized().image()

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from sfumato.errors import InvalidParameter, LedgerMismatch
 from sfumato.heatmap.export.output_names import Outputs, paths_of
 from sfumato.heatmap.inference.prior import Prior, declared_prior
+from sfumato.heatmap.measure import Measure
 from sfumato.heatmap.methods.private_bounds import BOUNDS_PARTS, area_prices
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import DEFAULT, Method, check_affordable, priced
@@ -28,6 +29,7 @@ from sfumato.heatmap.pipeline.options import (
     write_options,
 )
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
+from sfumato.heatmap.pipeline.plan import expected_maps
 from sfumato.heatmap.pipeline.release_plan import MAP, ReleasePlan
 from sfumato.heatmap.pipeline.requests import HeatmapRequest
 from sfumato.heatmap.results import PlannedRelease, ReleaseResult
@@ -267,12 +269,23 @@ def plan_release(
         # A file that is not there is a slip of the pen, and no other table.
         check_source(source, connection=rows.connection)
         raise
+    measure = Measure.of({"rows_per_user": rows.columns.rows_per_user}, budget.header.unit)
+    # How many rows users have is not guessed: of counted rows it is only said how many it takes.
+    users = None if measure.name == "rows" else options.get("users")
     planned = PlannedRelease(
         compose(costs) if costs else PureDP(0),
         budget.left(bound=bound, team=asked.team),
         where,
         str(budget.path),
         groups.count if isinstance(groups, Periods) else None,
+        expected_maps(
+            where,
+            asked.epsilon,
+            method=asked.method.name,
+            users=users,
+            groups=groups,
+        ),
+        measure,
     )
     return ReleasePlan(asked, budget, paid, followed, targets, planned, bound, table, once)
 

@@ -20,6 +20,7 @@ from sfumato.heatmap.pipeline.outputs import (
     write_maps,
 )
 from sfumato.heatmap.pipeline.requests import HeatmapRequest
+from sfumato.heatmap.render.many_maps import many_words
 from sfumato.heatmap.render.release import described
 from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, ReleaseResult
 from sfumato.privacy import Bound, Guarded, Ledger, Noise, PureDP
@@ -139,6 +140,8 @@ class ReleasePlan:
             say(f"the maps were paid for in {budget.path}")
         else:
             named = asked.rows.source if isinstance(asked.rows.source, str | Path) else "rows"
+            if self.result.many is not None:
+                say(many_words(self.result.many, self.result.measure))
             say(f"counting {named} with {asked.rows.engine}")
         price = self.price
         receipt, _ = run.release(

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from sfumato.errors import InvalidParameter
 from sfumato.files import write_file
+from sfumato.heatmap.accuracy.uncertainty import Mark, in_a_ring
 from sfumato.heatmap.analysis.zone_shapes import Zone, read_zones
 from sfumato.heatmap.analysis.zones import totals_csv, totals_geojson, zone_totals
 from sfumato.heatmap.export.archive import read_heatmap
@@ -17,7 +18,6 @@ from sfumato.heatmap.export.legend import LegendKind
 from sfumato.heatmap.export.output_names import Outputs
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.inference.prior import Prior, declared_prior
-from sfumato.heatmap.inference.uncertainty import Mark, in_a_ring
 from sfumato.heatmap.pipeline.outputs import Watch, check_output, plan_outputs, write_maps
 from sfumato.heatmap.results import DrawResult, HeatmapRelease, HotspotsResult, TotalsResult
 
@@ -203,9 +203,15 @@ def map_timelapse(
     """
     maps = [_map(one) for one in saved]
     maps = [replace(one, title=title) for one in maps] if title else maps
-    maps.sort(key=lambda one: one.counted.get("period", {}).get("start", one.group))
+    maps.sort(key=_when)
     write_timelapse(maps, output, over=over, outline=outline, overwrite=overwrite)
     return DrawResult(maps[0].statement, (str(output),))
+
+
+def _when(one: HeatmapRelease) -> tuple[str, int]:
+    """When its period begins, and which it is of those that come again."""
+    period = one.counted.get("period", {})
+    return period.get("start", one.group), period.get("number", 0)
 
 
 def _map(saved: Map) -> HeatmapRelease:

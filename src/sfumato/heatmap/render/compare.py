@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sfumato.heatmap.analysis.differences import Change
-from sfumato.heatmap.analysis.shift import COVERAGE, Shift
-from sfumato.heatmap.comparison_results import CompareResult, Differences, ZoneChange
+from sfumato.heatmap.comparison.differences import Change
+from sfumato.heatmap.comparison.results import CompareResult, Differences, ZoneChange
+from sfumato.heatmap.comparison.shift import COVERAGE, Shift
 
 LISTED = 5  # squares that a terminal shows
 

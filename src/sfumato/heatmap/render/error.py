@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sfumato.heatmap.inference.map_error import ErrorInterval, MapError
+from sfumato.heatmap.accuracy.map_error import ErrorInterval, MapError
 
 SILENT = "how far off this map is, its method does not say"
 

@@ -14,6 +14,7 @@ from sfumato.heatmap.analysis.quality import GROWS, METRICS, Metric
 from sfumato.heatmap.benchmark.tables import aligned
 from sfumato.heatmap.pipeline.plan import plan_curves
 from sfumato.heatmap.planning_results import HOLDS_FOR, HeatmapPlan, Target
+from sfumato.heatmap.render.many_maps import many_words, rows_words
 
 FEW = 0.85  # of all places: when fewer lie in an interval, the words state it
 NAMES: dict[Metric, str] = {
@@ -26,6 +27,21 @@ NAMES: dict[Metric, str] = {
 
 def plan_words(plan: HeatmapPlan) -> list[str]:
     """The plan as lines for a terminal, without what it holds for."""
+    lines = _forecast_words(plan)
+    if plan.counted is not None:
+        lines += rows_words(plan.counted)
+    if plan.many is not None:
+        lines.append(many_words(plan.many))
+        if plan.shares.mass_per_frame:
+            cost = plan.shares.frames * plan.many.epsilon
+            lines.append(
+                f"it costs epsilon {cost:g}, {plan.many.epsilon:g} for each frame, unless the ledger "
+                "protects what lies in one of them"
+            )
+    return lines
+
+
+def _forecast_words(plan: HeatmapPlan) -> list[str]:
     if plan.points:
         return aligned(point_table(plan)).splitlines()
     if plan.target is not None and plan.epsilon_by_users:
@@ -42,7 +58,11 @@ def plan_words(plan: HeatmapPlan) -> list[str]:
         if plan.target is not None:
             lines.append(_verdict(plan.forecast, plan.target))
     if plan.target is not None and plan.epsilon_required is not None:
-        given = f"{plan.users:,} users"
+        given = (
+            f"{plan.users:,} users"
+            if plan.users is not None and plan.counted is None
+            else f"rows like those of {plan.users_a_map or 0:,.0f} users"
+        )
         lines += _requirement(plan.epsilon_required, plan.target, given, "epsilon", "")
     if plan.target is not None and plan.users_required is not None:
         given = f"epsilon {plan.epsilon:g}"
@@ -52,25 +72,25 @@ def plan_words(plan: HeatmapPlan) -> list[str]:
 
 def point_table(plan: HeatmapPlan) -> list[list[str]]:
     """All metrics along what was not given; Similarity over both where neither was."""
-    known = [one.forecast for one in plan.points]
-    if plan.users is None and plan.epsilon is None:
+    if plan.users_a_map is None and plan.epsilon is None:
         epsilons = list(dict.fromkeys(one.epsilon for one in plan.points))
+        known = [one.forecast for one in plan.points]
         cells = ["-" if one is None else _interval(one.similarity) for one in known]
         rows = [
             [f"{plan.points[at].users:,} users", *cells[at : at + len(epsilons)]]
             for at in range(0, len(cells), len(epsilons))
         ]
         return [["Similarity", *(f"epsilon {one:g}" for one in epsilons)], *rows]
-    by_epsilon = plan.users is not None
+    by_epsilon = plan.users_a_map is not None
     return [
         ["epsilon" if by_epsilon else "users", *NAMES.values()],
         *(
             [
                 f"{one.epsilon:g}" if by_epsilon else f"{one.users:,}",
-                *(_interval(one.of(metric)) for metric in METRICS),
+                *(_interval(one.forecast.of(metric)) for metric in METRICS),
             ]
-            for one in known
-            if one is not None
+            for one in plan.points
+            if one.forecast is not None
         ),
     ]
 
@@ -120,7 +140,7 @@ def at_least(number: float | None, before: str = "", after: str = "") -> str:
 
 def plan_caption(plan: HeatmapPlan) -> str:
     """What the picture of a plan shows."""
-    by_users = plan.users is None and plan.epsilon is not None
+    by_users = plan.users_a_map is None and plan.epsilon is not None
     fixed = plan_curves(plan).fixed
     given = f"at epsilon {fixed:g}" if by_users else f"of {fixed:,.0f} users"
     return f"Maps {given}, {plan.kind}: a usual place, and the interval from place to place."

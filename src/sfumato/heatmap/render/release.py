@@ -6,10 +6,12 @@ from functools import singledispatch
 from html import escape
 from typing import Any
 
-from sfumato.heatmap.comparison_results import CompareResult
+from sfumato.heatmap.benchmark.tables import aligned
+from sfumato.heatmap.comparison.results import CompareResult
 from sfumato.heatmap.pipeline.replay import ReplayResult
 from sfumato.heatmap.render.compare import comparison_text
 from sfumato.heatmap.render.error import error_lines, errors_line
+from sfumato.heatmap.render.many_maps import many_words
 from sfumato.heatmap.results import (
     DrawResult,
     HotspotsResult,
@@ -76,6 +78,7 @@ def _planned(result: PlannedRelease) -> str:
     return (
         f"would cost {result.cost}{many}; {at_most(result.left)} left in {result.ledger}; "
         f"{described(result.area)}; nothing was read or charged"
+        + ("" if result.many is None else f"\n{many_words(result.many, result.measure)}")
     )
 
 
@@ -85,6 +88,7 @@ def _rehearsal(result: RehearsalResult) -> str:
     empty = result.noise is not None and result.noise.empty
     lines = [
         *([f"{empty_text()}; {MISTAKES}"] if empty else []),
+        *_rehearsed_groups(result),
         f"seen through a blur of {100 * result.blur:g}% of the map's side, as plan forecasts it:",
         f"similarity {errors.similarity:.3f} and correlation {errors.pearson:.3f}: 1 is a perfect map",
         f"divergence (kl) {errors.kl:.3f}: 0 is a perfect map",
@@ -100,6 +104,21 @@ def _rehearsal(result: RehearsalResult) -> str:
         lines += ["what the map says of itself, which is all that a release can:"]
         lines += [f"  {line}" for line in error_lines(result.stated)]
     return "\n".join(lines)
+
+
+def _rehearsed_groups(result: RehearsalResult) -> list[str]:
+    """The errors of each map, and that what follows are their means."""
+    if not result.by_group:
+        return []
+    rows = [["map", "similarity", "correlation", "off by"]]
+    for group, one in result.by_group.items():
+        if one is None:
+            rows.append([group, "nobody", "", ""])
+            continue
+        far = f"{one.emd:.4f} sides" if one.emd_metres is None else f"{one.emd_metres:,.0f} m"
+        rows.append([group, f"{one.similarity:.3f}", f"{one.pearson:.3f}", far])
+    somebody = sum(one is not None for one in result.by_group.values())
+    return [*aligned(rows).splitlines(), f"means over the {somebody} maps that somebody is on:"]
 
 
 @as_text.register

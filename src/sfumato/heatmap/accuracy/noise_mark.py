@@ -16,6 +16,7 @@ import numpy as np
 
 from sfumato._random import generator
 from sfumato._types import FloatArray, IntArray
+from sfumato.heatmap.accuracy.uncertainty import SIGMA, TIMES
 from sfumato.heatmap.analysis.blur import smooth_each, smooth_part
 from sfumato.heatmap.inference.bounded import (
     counted_tiles,
@@ -24,7 +25,6 @@ from sfumato.heatmap.inference.bounded import (
     window,
 )
 from sfumato.heatmap.inference.map_posterior import MapPosterior
-from sfumato.heatmap.inference.uncertainty import SIGMA, TIMES
 from sfumato.heatmap.tiles import Tiles, inside
 from sfumato.privacy import UNITS, ZCDP
 from sfumato.privacy.accounting import Number

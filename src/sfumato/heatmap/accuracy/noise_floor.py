@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sfumato.heatmap.inference.noise_mark import FINEST_SEEN, PICTURE_SIGMA
+from sfumato.heatmap.accuracy.noise_mark import FINEST_SEEN, PICTURE_SIGMA
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease

@@ -9,10 +9,10 @@ import numpy as np
 
 from sfumato._random import generator
 from sfumato._types import FloatArray, IntArray
+from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, SIGMA, maps_inside
 from sfumato.heatmap.analysis.blur import smooth, smooth_each
 from sfumato.heatmap.inference.bounded import window
 from sfumato.heatmap.inference.known_sums import TAIL
-from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, SIGMA, maps_inside
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease

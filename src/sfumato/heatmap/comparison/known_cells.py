@@ -17,10 +17,10 @@ from scipy.sparse import csr_matrix
 
 from sfumato._random import generator, seed_of
 from sfumato._types import BoolArray, FloatArray, IntArray
+from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.inference.bounded import last_counted
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.known_sums import CountedSums
-from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.spaces import Area, Grid
 
 if TYPE_CHECKING:

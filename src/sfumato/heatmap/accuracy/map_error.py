@@ -17,17 +17,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from sfumato._types import FloatArray
-from sfumato.heatmap.analysis.blur import smooth, smooth_each
-from sfumato.heatmap.analysis.metrics import emd_ground, emd_share, pearson, similarity
-from sfumato.heatmap.analysis.theory import packing_lower_bound
-from sfumato.heatmap.inference.bounded import window
-from sfumato.heatmap.inference.certified import (
+from sfumato.heatmap.accuracy.certified import (
     CONFIDENCE,
     WORTH_STATING,
     certified_emd,
     known_of_nothing,
 )
-from sfumato.heatmap.inference.error_corrections import (
+from sfumato.heatmap.accuracy.error_corrections import (
     EPSILONS,
     PYRAMID_CORRECTIONS,
     USERS,
@@ -35,8 +31,12 @@ from sfumato.heatmap.inference.error_corrections import (
     Corrections,
     ErrorName,
 )
+from sfumato.heatmap.accuracy.uncertainty import maps_inside
+from sfumato.heatmap.analysis.blur import smooth, smooth_each
+from sfumato.heatmap.analysis.metrics import emd_ground, emd_share, pearson, similarity
+from sfumato.heatmap.analysis.theory import packing_lower_bound
+from sfumato.heatmap.inference.bounded import window
 from sfumato.heatmap.inference.map_posterior import MapPosterior
-from sfumato.heatmap.inference.uncertainty import maps_inside
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import PureDP
 from sfumato.spaces import Area

@@ -11,11 +11,11 @@ import numpy as np
 
 from sfumato._random import seed_of
 from sfumato._types import FloatArray
+from sfumato.heatmap.accuracy.noise_mark import EmptyMaps, SimulatedNoise
+from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.analysis.metrics import POOLED, emd_ground
 from sfumato.heatmap.inference.bounded import window
-from sfumato.heatmap.inference.noise_mark import EmptyMaps, SimulatedNoise
 from sfumato.heatmap.inference.sketch import SKETCH, sketch
-from sfumato.heatmap.inference.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.methods.protocol import sketches_of
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import UNITS

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato._types import BoolArray, FloatArray
-from sfumato.heatmap.analysis.known_cells import (
+from sfumato.heatmap.comparison.known_cells import (
     DRAWS,
     Counted,
     Layer,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sfumato.heatmap.analysis.difference_map import MapDifference
-from sfumato.heatmap.analysis.differences import CONFIDENCE, Change, Found
-from sfumato.heatmap.analysis.shift import Shift
+from sfumato.heatmap.comparison.difference_map import MapDifference
+from sfumato.heatmap.comparison.differences import CONFIDENCE, Change, Found
+from sfumato.heatmap.comparison.shift import Shift
 from sfumato.spaces import Area
 from sfumato.transport import GridFlow
 

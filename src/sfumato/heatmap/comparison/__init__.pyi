@@ -1,0 +1,3 @@
+from .results import CompareResult
+
+__all__ = ["CompareResult"]

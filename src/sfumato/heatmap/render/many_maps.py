@@ -1,0 +1,96 @@
+"""What is said of several maps of the same people before they are paid for, and of counted rows."""
+
+from __future__ import annotations
+
+import math
+
+from sfumato.heatmap.analysis.many_maps import USABLE, CountedRows, ManyMaps
+from sfumato.heatmap.measure import Measure
+
+
+def many_words(many: ManyMaps, measure: Measure | None = None) -> str:
+    """What to expect of each map, and what would make it usable, in a sentence."""
+    unit = measure or Measure()
+    if many.users is None:
+        return _needed(many, unit)
+    about = f"about {_rounded(many.users_a_map or 0)} {unit.name} a {_one(many)}"
+    if many.forecast is None:
+        return f"{about}: nothing but noise{_advice(many, unit)}"
+    right = many.forecast.similarity
+    if many.usable:
+        return f"{about}: similarity {right.middle:.2f} is to be expected, 1 is a perfect map"
+    if right.middle < USABLE:
+        return f"{about}: expect noise, similarity {right.middle:.2f}{_advice(many, unit)}"
+    return (
+        f"{about}: expect rough maps, similarity {right.middle:.2f}, in difficult places "
+        f"{right.lowest:.2f}{_advice(many, unit)}"
+    )
+
+
+def rows_words(counted: CountedRows) -> list[str]:
+    """How many users the rows are worth, and whether the cap costs more than it shows."""
+    cap, mean = counted.rows_per_user, counted.rows_of_a_user
+    like = f"like a map of at most about {_rounded(counted.like_users)} users: "
+    lines = [
+        f"{like}the noise is {cap:,} times a row's, and there are {counted.rows:,} rows",
+    ]
+    if counted.better_cap is not None and mean is not None:
+        better = CountedRows(counted.rows, counted.better_cap, counted.users)
+        lines.append(
+            f"the cap costs more than it shows: the average user has {_rounded(mean)} rows; with a cap "
+            f"of {counted.better_cap:,} the map would be like one of at most about "
+            f"{_rounded(better.like_users)} users, and rows above it not counted"
+        )
+    elif mean is not None and mean > cap:
+        lines.append(
+            f"the average user has {_rounded(mean)} rows: of those above the cap no row more counts"
+        )
+    return lines
+
+
+def _one(many: ManyMaps) -> str:
+    return "frame" if many.shares.maps == 1 and many.shares.frames > 1 else "map"
+
+
+def _needed(many: ManyMaps, measure: Measure) -> str:
+    one = _one(many)
+    each = "" if many.shares.mass_per_frame else " share everybody's mass"
+    if many.users_needed is None:
+        return f"{_counted(many)}{each}: nothing that was simulated makes a {one} usable"
+    number = many.users_needed * measure.scale
+    # Two digits, rounded up: what is stated is enough.
+    digits = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    return (
+        f"{_counted(many)}{each}: a usable {one} (similarity {USABLE:g} in nearly all places) takes "
+        f"{math.ceil(number / digits) * digits:,} {measure.name} in all"
+    )
+
+
+def _advice(many: ManyMaps, measure: Measure) -> str:
+    shares = many.shares
+    ways = []
+    if many.maps_needed is not None:
+        number = f"{many.maps_needed:,}"
+        if shares.maps == 1:
+            ways.append(f"merge to {number} frame{'s' * (many.maps_needed > 1)}")
+        else:
+            where = " in each frame" if shares.mass_per_frame else " in all"
+            ways.append(f"make {number} map{'s' * (many.maps_needed > 1)}{where}")
+    if many.epsilon_needed is not None:
+        digits = 10.0 ** (math.floor(math.log10(many.epsilon_needed)) - 1)
+        ways.append(f"take epsilon {math.ceil(many.epsilon_needed / digits - 1e-9) * digits:.10g}")
+    if not ways:
+        return f"; {_needed(many, measure)}"
+    return f"; {' or '.join(ways)} for similarity {USABLE:g} in nearly all places"
+
+
+def _counted(many: ManyMaps) -> str:
+    frames, maps = many.shares.frames, many.shares.maps
+    if frames == 1:
+        return "a map" if maps == 1 else f"{maps:,} maps"
+    return f"{frames:,} frames" if maps == 1 else f"{frames:,} frames of {maps:,} maps"
+
+
+def _rounded(users: float) -> str:
+    """Two digits at least; tenths only of a few."""
+    return f"{users:,.0f}" if users >= 10 else f"{users:.2g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.heatmap.posteriors import Given
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
+from sfumato.heatmap import public_area
 from sfumato.heatmap.accuracy.uncertainty import DRAWS
 from sfumato.spaces.area import area_of_plane
 
@@ -61,6 +63,26 @@ def test_how_much_a_better_choice_could_save_is_said(saved: Path) -> None:
     )
     hushed = CliRunner().invoke(app, ["heatmap", "hotspots", str(saved), "-k", "1", "--quiet"])
     assert (hushed.stdout, hushed.stderr) == (done.stdout, "")
+
+
+def test_on_the_ground_hotspots_are_told_in_metres(tmp_path: Path) -> None:
+    """The box is 9.6 km wide; and who sees degrees sees which is which."""
+    area = public_area((11.20, 43.74, 11.32, 43.81), levels=6)
+    people = [tile_at(area, 11.22, 43.76, users=700), tile_at(area, 11.30, 43.78, users=300)]
+    heatmap(area, people).write(tmp_path / "city.json")
+    done = CliRunner().invoke(app, ["heatmap", "hotspots", str(tmp_path / "city.json"), "-k", "1"])
+    told = json.loads(run(str(tmp_path / "city.json"), "-k", "1", "--json"))
+    mean, lower = (float(f"{told[name] * 9630:.2g}") for name in ("distance", "lower"))
+    said = re.fullmatch(
+        r"mass is ([\d,]+) m \(([\d.]+) sides of the map\) from the nearest place on average; "
+        r"no choice of 1 brings it below ([\d,]+) m, .*% less\n",
+        done.stderr,
+    )
+    assert said is not None, done.stderr
+    assert float(said[1].replace(",", "")) == pytest.approx(mean, rel=0.05)
+    assert float(said[3].replace(",", "")) == pytest.approx(lower, rel=0.05)
+    assert done.stdout.splitlines()[0].split() == ["lon", "lat", "share"]
+    assert list(told["hotspots"][0]) == ["x", "y", "share"]
 
 
 def test_a_map_that_does_not_know_says_nothing_of_it(saved: Path) -> None:

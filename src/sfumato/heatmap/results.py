@@ -258,6 +258,8 @@ class HotspotsResult:
         k: How many places were asked for.
         tested: For each place, False if it is too near another to be tested; None without rings.
         empty: Whether the map cannot be told from one of nobody.
+        side: The side of the map on the ground and its unit, "m" or "px"; None where it has none.
+        degrees: Whether x and y are longitudes and latitudes.
 
     """
 
@@ -270,6 +272,8 @@ class HotspotsResult:
     k: int = 0
     tested: tuple[bool, ...] | None = None
     empty: bool = False
+    side: tuple[float, str] | None = None
+    degrees: bool = False
 
     @property
     def remark(self) -> str:
@@ -299,6 +303,10 @@ class HotspotsResult:
             **({} if self.marks is None else {"marks": [asdict(mark) for mark in self.marks]}),
             "k": self.k,
             "empty": self.empty,
+            "side": None
+            if self.side is None
+            else dict(zip(("length", "unit"), self.side, strict=True)),
+            "degrees": self.degrees,
         }
 
     @classmethod
@@ -316,6 +324,8 @@ class HotspotsResult:
             data["k"],
             tuple(row["tested"] for row in rows) if rows and "tested" in rows[0] else None,
             bool(data.get("empty", False)),
+            None if data.get("side") is None else (data["side"]["length"], data["side"]["unit"]),
+            bool(data.get("degrees", False)),
         )
 
     def _repr_html_(self) -> str:

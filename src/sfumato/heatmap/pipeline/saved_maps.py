@@ -124,6 +124,8 @@ def map_hotspots(saved: Map, k: int = 5) -> HotspotsResult:
         k,
         tested,
         one.empty,
+        (one.area.cell_size[0] * one.area.grid.side, one.area.unit) if one.area.unit else None,
+        one.area.kind == "degrees",
     )
 
 

@@ -129,7 +129,7 @@ def _draw(result: DrawResult) -> str:
 @as_text.register
 def _hotspots(result: HotspotsResult) -> str:
     real = result.real or (False,) * len(result.hotspots)
-    rows = [("x", "y", "share", "")] + [
+    rows = [_heads(result)] + [
         (f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", _real(sure, known))
         for spot, sure, known in zip(result.hotspots, real, _tested(result), strict=True)
     ]
@@ -151,10 +151,23 @@ def _tested(result: HotspotsResult) -> tuple[bool, ...]:
 
 def hotspots_remark(result: HotspotsResult) -> str:
     """How near to the best choice of k places the hotspots are."""
+    mean, lower = f"{result.distance:.3g} sides of the map", f"{result.lower:.3g}"
+    if result.side is not None:
+        length, unit = result.side
+        mean = f"{_ground(result.distance * length, unit)} ({mean})"
+        lower = _ground(result.lower * length, unit)
     return (
-        f"mass is {result.distance:.3g} sides of the map from the nearest place on average; no choice of "
-        f"{result.k} brings it below {result.lower:.3g}, {result.gap:.1%} less"
+        f"mass is {mean} from the nearest place on average; no choice of {result.k} brings it below "
+        f"{lower}, {result.gap:.1%} less"
     )
+
+
+def _ground(length: float, unit: str) -> str:
+    return f"{float(f'{length:.3g}'):,.10g} {unit}"
+
+
+def _heads(result: HotspotsResult) -> tuple[str, str, str, str]:
+    return ("lon", "lat", "share", "") if result.degrees else ("x", "y", "share", "")
 
 
 def hotspots_html(result: HotspotsResult) -> str:
@@ -164,7 +177,7 @@ def hotspots_html(result: HotspotsResult) -> str:
         [f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", _real(sure, known)]
         for spot, sure, known in zip(result.hotspots, real, _tested(result), strict=True)
     ]
-    return _table(["x", "y", "share", ""], rows, result.statement)
+    return _table(list(_heads(result)), rows, result.statement)
 
 
 @as_text.register

@@ -114,6 +114,26 @@ def test_a_dry_run_does_not_look_for_the_rows(
     assert run.exit_code == 0, run.output
 
 
+def test_a_dry_run_takes_no_missing_file_for_another_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Advice to say `other_table` would be wrong for a name with a slip in it."""
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger.create("city.ledger", PureDP(2), unit="user", source="city")
+    Path("jan.csv").write_text("user,lon,lat\nann,11.25,43.77\n")
+    box = tuple(map(float, BOX.split(",")))
+    release_heatmap("jan.csv", user="user", bounds=box, levels=3, ledger=ledger, epsilon=1)
+    Path("people.csv").write_text("user,lon,lat\nann,11.25,43.77\n")
+    said = {}
+    for name in ("jna.csv", "people.csv"):
+        words = f"{name} --epsilon 1 --ledger city.ledger --out m.png --user user --bounds {BOX}"
+        run = CliRunner().invoke(app, ["heatmap", "release", *words.split(), "--dry-run"])
+        assert run.exit_code == 4
+        said[name] = run.stderr
+    assert said["jna.csv"].startswith("sfumato: there is no file jna.csv")
+    assert "--other-table" in said["people.csv"]
+
+
 def test_python_is_told_all_mistakes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ledger = Ledger.create("city.ledger", PureDP(1), unit="user", source="city")

@@ -71,6 +71,26 @@ def test_the_way_back_is_the_way_there() -> None:
     assert curve["200"] == need
 
 
+def test_a_wanted_distance_may_be_in_metres() -> None:
+    """The box is 9.6 km wide: a side taken for a kilometre, or for a cell, would be seen."""
+    box = ["--users", "2000", "--bounds", "11.20,43.74,11.32,43.81"]
+    found = asked("--want", "emd=200m", *box)
+    assert found["want"]["value"] * found["side"]["length"] == pytest.approx(200)
+    assert found["want"]["value"] == pytest.approx(200 / 9630, rel=0.01)
+    assert "emd 0.0208 (of the map's side: 200 m) with" in plan("--want", "emd=200m", *box).stdout
+    assert "emd 0.05 (of the map's side) with" in plan("--want", "emd=0.05", *box[:2]).stdout
+
+
+def test_the_end_of_the_table_is_an_upper_bound() -> None:
+    """Less was not simulated, and may do."""
+    easy = plan("--want", "emd=0.9", "--users", "2000").stdout
+    assert "takes at most epsilon" in easy
+    assert "takes at most" in plan("--want", "emd=0.9", "--epsilon", "1").stdout
+    assert "at most" in plan("--want", "emd=0.9").stdout
+    assert "at most" not in plan("--want", "similarity=0.7", "--users", "200").stdout
+    assert "at most" not in plan("--want", "similarity=0.7", "--epsilon", "1").stdout
+
+
 def test_both_and_a_wish_get_a_verdict() -> None:
     ways = {
         "0.3": "is to be expected in nearly all places",
@@ -138,6 +158,17 @@ def test_pictures_and_pages(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["--want", "beauty=1"], "as in similarity=0.7, got 'beauty=1'; nothing was forecast"),
+        (
+            ["--want", "emd=200"],
+            "emd lies between 0 and 1 (of the map's side), got 200; nothing was",
+        ),
+        (["--want", "emd=200", "--frames", "3"], "(of the map's side), got 200; nothing was"),
+        (
+            ["--want", "similarity=1"],
+            "similarity lies between 0 and 1, got 1; nothing was forecast",
+        ),
+        (["--want", "emd=200m"], "in metres only where bounds say how long one is, got 'emd=200m'"),
+        (["--want", "emd=200m", "--bounds", "0,0,9,9", "--plane"], "in metres only where"),
         (["--want", "similarity=x"], "got 'similarity=x'; nothing was forecast"),
         (["--method", "pyramid"], "only maps by zoom are forecast, got pyramid"),
         (["--blur", "0.1"], "a blur of 0.02 sides, got 0.1"),

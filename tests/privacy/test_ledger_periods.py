@@ -16,7 +16,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.privacy.format1_ledger import as_format1
+from typer.testing import CliRunner
 
+from sfumato.cli.main import app
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch, NotComparable
 from sfumato.heatmap import plan_release, release_heatmap
 from sfumato.heatmap.methods import baselines
@@ -40,6 +42,7 @@ from sfumato.privacy.ledger.budget import charge
 from sfumato.privacy.ledger.guarded import open_for_release
 from sfumato.privacy.ledger.storage import book as ledger_file
 from sfumato.records import Columns, Periods, open_table, sum_cells, table_identity
+from sfumato.records.periods import Unit
 from sfumato.spaces import area_of_plane
 
 AREA = area_of_plane((0.0, 0.0, 1.0, 1.0), 3)
@@ -131,6 +134,25 @@ def test_only_a_unit_with_a_clock_has_periods(tmp_path: Path) -> None:
         users.release(HALF, of("2026-01-05"))
     with pytest.raises(InvalidParameter, match="has one budget for all time"):
         users.statement().left_of(period="2026-01-05")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("unit", ["hour", "day", "week", "month"])
+def test_a_period_has_a_name_as_maps_give_it(tmp_path: Path, unit: Unit) -> None:
+    begin, end = datetime(2024, 7, 1), datetime(2024, 10, 1)
+    if unit != "month":
+        end = begin + timedelta(weeks=4)
+    ledger = Ledger.create(tmp_path / "u.ledger", PureDP(1), unit=f"user-{unit}", source="city")
+    now = ledger.statement()
+    for name in Periods("t", unit, begin, end).names:
+        assert now.left_of(period=name) == PureDP(1)
+        for wrong in (name[:-1], f"{name}0", f"{name[:-2]}99", "monday"):
+            with pytest.raises(InvalidParameter, match=f"each user-{unit} has periods such as"):
+                now.left_of(period=wrong)
+    # A malformed one is not taken for one that was never charged.
+    words = ["ledger", "show", str(ledger.path), "--period", "2024-7-1"]
+    shown = CliRunner().invoke(app, words)
+    assert (shown.exit_code, shown.stdout) == (2, "")
 
 
 @pytest.mark.unit

@@ -127,6 +127,7 @@ def show_(
 
     ledger = Ledger(file)
     statement = ledger.statement() if last is None else ledger.recent(last)
+    statement.left_of(team, period)  # refuses names that are none, also where no limit is given
     low = bool(fail_below) and statement.is_below(fail_below, team, period)
     table = None if json else render_statement(statement, file)
     show({"ledger": str(file), **statement.to_json()}, table, json=json)

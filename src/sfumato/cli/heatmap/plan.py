@@ -44,7 +44,8 @@ def plan(
     want: Annotated[
         str,
         typer.Option(
-            help="What the map should be like: similarity=0.7, pearson=0.9, kl=0.5 or emd=0.05.",
+            help="What the map should be like: similarity=0.7, pearson=0.9, kl=0.5 or emd=0.05 (of the "
+            "map's side; with --bounds emd=200m).",
             show_default=False,
         ),
     ] = "",

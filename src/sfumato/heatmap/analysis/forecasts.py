@@ -289,7 +289,7 @@ def required_epsilon(
 
     Args:
         metric: One of similarity, pearson, kl and emd.
-        target: The value to reach, above 0; below 1 for similarity and pearson.
+        target: The value to reach, above 0; below 1 unless it is kl, for emd in sides of the map.
         users: How many, at least 2.
         kind: "places" or "gaze".
 
@@ -304,7 +304,7 @@ def required_epsilon(
     True
     """
     table = forecast_table(kind)
-    _check_target(metric, target)
+    check_target(metric, target)
     _check(users, table.epsilons[1], table)
     return _required(table, metric, target, lambda epsilon: (users, epsilon), table.epsilons)
 
@@ -316,7 +316,7 @@ def required_users(
 
     Args:
         metric: One of similarity, pearson, kl and emd.
-        target: The value to reach, above 0; below 1 for similarity and pearson.
+        target: The value to reach, above 0; below 1 unless it is kl, for emd in sides of the map.
         epsilon: What the map costs.
         kind: "places" or "gaze".
 
@@ -328,7 +328,7 @@ def required_users(
         InvalidParameter: For a target that is none, or an epsilon that was not simulated.
     """
     table = forecast_table(kind)
-    _check_target(metric, target)
+    check_target(metric, target)
     _check(table.users[1], epsilon, table)
     found = _required(table, metric, target, lambda users: (users, epsilon), table.users)
     lucky, usual, safe = (
@@ -383,13 +383,15 @@ def _check(users: float, epsilon: float, table: Table) -> None:
         )
 
 
-def _check_target(metric: Metric, target: float) -> None:
+def check_target(metric: Metric, target: float) -> None:
+    """Refuse a value that a metric cannot have, or only a map on which all is in the wrong place."""
     if metric not in METRICS:
         raise InvalidParameter(
             f"what is wanted is one of {', '.join(METRICS)}, got {metric!r}; nothing was forecast"
         )
-    if not (0 < target < 1 if GROWS[metric] > 0 else 0 < target < math.inf):
-        least = "between 0 and 1" if GROWS[metric] > 0 else "above 0"
+    if not (0 < target < (math.inf if metric == "kl" else 1)):
+        least = "above 0" if metric == "kl" else "between 0 and 1"
+        unit = " (of the map's side)" if metric == "emd" else ""
         raise InvalidParameter(
-            f"a wanted {metric} lies {least}, got {target:g}; nothing was forecast"
+            f"a wanted {metric} lies {least}{unit}, got {target:g}; nothing was forecast"
         )

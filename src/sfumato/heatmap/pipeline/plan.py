@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
 from typing import get_args
@@ -18,13 +19,14 @@ from sfumato.heatmap.analysis.forecasts import (
     Forecast,
     Kind,
     Requirement,
+    check_target,
     forecast,
     forecast_table,
     required_epsilon,
     required_users,
 )
 from sfumato.heatmap.analysis.many_maps import CountedRows, ManyMaps, Shares, forecast_maps
-from sfumato.heatmap.analysis.quality import METRICS
+from sfumato.heatmap.analysis.quality import METRICS, Metric
 from sfumato.heatmap.areas import BoundsLike, public_area
 from sfumato.heatmap.planning_results import (
     HeatmapPlan,
@@ -37,6 +39,8 @@ from sfumato.privacy.accounting import Number, exact
 from sfumato.records import Periods
 from sfumato.spaces import Area
 
+# Reached by every map that was simulated: what it takes is the least that was.
+EASIEST: dict[Metric, float] = {"similarity": 1e-9, "pearson": 1e-9, "kl": 1e9, "emd": 1 - 1e-9}
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 USERS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 20_000)
 
@@ -67,7 +71,8 @@ def plan_heatmap(
         epsilon: What the map may cost, above 0; left out, it is asked for.
         users: About how many users there are, a public guess; or left out.
         target: A metric and the value it should reach: `Target("similarity", 0.7)` or
-            "similarity=0.7". Metrics are similarity, pearson, kl and emd (in sides of the map).
+            "similarity=0.7". Metrics are similarity, pearson, kl and emd (in sides of the map, or
+            in metres where the area is given in them: "emd=200m").
         kind: "places" for people in places, "gaze" for eyes on an image.
         levels: The map has 2**levels cells to a side; forecasts hold for 6 to 10.
         blur: The filter the map is seen through, in sides of it; only 0.02 was simulated.
@@ -96,14 +101,18 @@ def plan_heatmap(
     shares = Shares(frames, maps, mass_per_period)
     counted = _counted(rows, rows_per_user, users)
     cost = None if epsilon is None else float(exact(epsilon, name="epsilon"))
-    aim = parse_target(target) if isinstance(target, str) else target
     where = area if area is None or isinstance(area, Area) else public_area(area, levels=levels)
+    side = None if where is None else where.cell_size[0] * where.grid.side
+    metres = side if where is not None and where.unit == "m" else None
+    aim = parse_target(target, metres=metres) if isinstance(target, str) else target
+    if aim is not None:
+        check_target(aim.metric, aim.value)
     plan = HeatmapPlan(
         kind=kind,
         users=users,
         epsilon=cost,
         target=aim,
-        side=None if where is None else where.cell_size[0] * where.grid.side,
+        side=side,
         side_unit="m" if where is None or where.unit == "m" else "units",
         shares=shares,
         counted=counted,
@@ -168,6 +177,16 @@ def _users(plan: HeatmapPlan, aim: Target, epsilon: float) -> Requirement:
     return Requirement(lucky, usual, safe)
 
 
+def least_epsilon(plan: HeatmapPlan, metric: Metric, users: float) -> float | None:
+    """The least epsilon at which a map of so many users in all was simulated."""
+    return _epsilon(plan, Target(metric, EASIEST[metric]), users).lucky
+
+
+def least_users(plan: HeatmapPlan, metric: Metric, epsilon: float) -> float | None:
+    """The least number of users in all of which a map at this epsilon was simulated."""
+    return _users(plan, Target(metric, EASIEST[metric]), epsilon).lucky
+
+
 def expected_maps(
     area: Area,
     epsilon: Number,
@@ -193,13 +212,21 @@ def expected_maps(
         return None
 
 
-def parse_target(text: str) -> Target:
-    """A metric and the value it should reach.
+def parse_target(text: str, *, metres: float | None = None) -> Target:
+    """A metric and the value it should reach; a distance in metres on a map whose side is so long.
 
-    >>> parse_target("similarity=0.7")
-    Target(metric='similarity', value=0.7)
+    >>> parse_target("similarity=0.7"), parse_target("emd=200m", metres=10_000)
+    (Target(metric='similarity', value=0.7), Target(metric='emd', value=0.02))
     """
     name, _, number = text.partition("=")
+    if name.strip().lower() == "emd" and number.strip().endswith("m"):
+        if metres is None:
+            raise InvalidParameter(
+                f"a wanted emd is in sides of the map, and in metres only where bounds say how long one "
+                f"is, got {text!r}; nothing was forecast"
+            )
+        with suppress(ValueError):
+            return Target("emd", float(number.strip().removesuffix("m")) / metres)
     for metric in METRICS:
         if metric == name.strip().lower():
             try:

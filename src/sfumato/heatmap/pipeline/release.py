@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, LedgerMismatch
 from sfumato.heatmap.export.output_names import Outputs, paths_of
 from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.measure import Measure
@@ -36,7 +36,7 @@ from sfumato.heatmap.results import PlannedRelease, ReleaseResult
 from sfumato.privacy import Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact
 from sfumato.privacy.runs import Run
-from sfumato.records import Columns, Periods, bound_of_groups, table_identity
+from sfumato.records import Columns, Periods, bound_of_groups, check_source, table_identity
 from sfumato.spaces import Area
 
 
@@ -183,6 +183,7 @@ def plan_release(
         BudgetExceeded: The ledger has not enough left.
         InvalidParameter: A parameter is out of range, or an output could not be written.
         InvalidInput: A public file could not be read.
+        LedgerMismatch: The ledger is one for other data, and the source is there.
 
     """
     check_release(
@@ -254,15 +255,20 @@ def plan_release(
     prices = [*(area_prices(on_bounds) if private else ()), paid.loss]
     costs = [price for part, price in zip(parts, prices, strict=True) if part not in made]
     table = table_identity(source, rows.columns, connection=rows.connection)
-    check_affordable(
-        budget,
-        costs,
-        bound,
-        epsilon,
-        team=asked.team,
-        table=table,
-        other_table=asked.other_table,
-    )
+    try:
+        check_affordable(
+            budget,
+            costs,
+            bound,
+            epsilon,
+            team=asked.team,
+            table=table,
+            other_table=asked.other_table,
+        )
+    except LedgerMismatch:
+        # A file that is not there is a slip of the pen, and no other table.
+        check_source(source, connection=rows.connection)
+        raise
     measure = Measure.of({"rows_per_user": rows.columns.rows_per_user}, budget.header.unit)
     # How many rows users have is not guessed: of counted rows it is only said how many it takes.
     users = None if measure.name == "rows" else options.get("users")

@@ -12,7 +12,7 @@ from sfumato.figures import Highlight, Series, draw_forecast
 from sfumato.heatmap.analysis.forecasts import Expected, Forecast, Requirement
 from sfumato.heatmap.analysis.quality import GROWS, METRICS, Metric
 from sfumato.heatmap.benchmark.tables import aligned
-from sfumato.heatmap.pipeline.plan import plan_curves
+from sfumato.heatmap.pipeline.plan import least_epsilon, least_users, plan_curves
 from sfumato.heatmap.planning_results import HOLDS_FOR, HeatmapPlan, Target
 from sfumato.heatmap.render.many_maps import many_words, rows_words
 
@@ -45,28 +45,33 @@ def _forecast_words(plan: HeatmapPlan) -> list[str]:
     if plan.points:
         return aligned(point_table(plan)).splitlines()
     if plan.target is not None and plan.epsilon_by_users:
-        heads = ["users", f"epsilon for {_aim(plan.target)}", "to be safe"]
-        rows = [
-            [f"{one.users:,}", at_least(one.epsilon.usual), at_least(one.epsilon.safe)]
-            for one in plan.epsilon_by_users
-        ]
+        heads = ["users", f"epsilon for {_aim(plan, plan.target)}", "to be safe"]
+        rows = []
+        for one in plan.epsilon_by_users:
+            least = least_epsilon(plan, plan.target.metric, one.users)
+            ways = one.epsilon.usual, one.epsilon.safe
+            rows.append([f"{one.users:,}", *(_takes(way, least) for way in ways)])
         return aligned([heads, *rows]).splitlines()
     lines: list[str] = []
     if plan.forecast is not None:
         side = None if plan.side is None else (plan.side, plan.side_unit)
         lines += [*_metrics(plan.forecast), "", *forecast_words(plan.forecast, side)]
         if plan.target is not None:
-            lines.append(_verdict(plan.forecast, plan.target))
+            lines.append(_verdict(plan.forecast, plan.target, _aim(plan, plan.target)))
     if plan.target is not None and plan.epsilon_required is not None:
         given = (
             f"{plan.users:,} users"
             if plan.users is not None and plan.counted is None
             else f"rows like those of {plan.users_a_map or 0:,.0f} users"
         )
-        lines += _requirement(plan.epsilon_required, plan.target, given, "epsilon", "")
+        aim = f"{_aim(plan, plan.target)} with {given}"
+        users = (plan.users_a_map or 0) / plan.shares.of_a_user
+        least = least_epsilon(plan, plan.target.metric, users)
+        lines += _requirement(plan.epsilon_required, aim, least, "epsilon", "")
     if plan.target is not None and plan.users_required is not None:
-        given = f"epsilon {plan.epsilon:g}"
-        lines += _requirement(plan.users_required, plan.target, given, "", " users")
+        aim = f"{_aim(plan, plan.target)} with epsilon {plan.epsilon:g}"
+        least = least_users(plan, plan.target.metric, plan.epsilon or 0)
+        lines += _requirement(plan.users_required, aim, least, "", " users")
     return lines
 
 
@@ -178,37 +183,49 @@ def plan_html(plan: HeatmapPlan) -> str:
     return f"<pre>{escape(words)}</pre>"
 
 
-def _aim(target: Target) -> str:
-    return f"{target.metric} {target.value:g}"
+def _aim(plan: HeatmapPlan, target: Target) -> str:
+    if target.metric != "emd":
+        return f"{target.metric} {target.value:g}"
+    ground = "" if plan.side is None else f": {plan.side * target.value:.4g} {plan.side_unit}"
+    return f"emd {target.value:.3g} (of the map's side{ground})"
+
+
+def _takes(number: float | None, least: float | None, before: str = "", after: str = "") -> str:
+    """What a target takes; at most that where nothing smaller was simulated."""
+    # A step of the table is half a percent.
+    end = None not in (number, least) and (number or 0) <= 1.001 * (least or 0)
+    return f"{'at most ' if end else ''}{at_least(number, before, after)}"
 
 
 def _requirement(
-    required: Requirement, target: Target, given: str, before: str, after: str
+    required: Requirement, aim: str, least: float | None, before: str, after: str
 ) -> list[str]:
     """What a target takes, in a sentence or two; or that it cannot be reached."""
-    aim = f"{_aim(target)} with {given}"
     if required.usual is None:
         if required.lucky is None:
             return [f"{aim} cannot be reached within what was simulated"]
-        lucky = at_least(required.lucky, before, after)
+        lucky = _takes(required.lucky, least, before, after)
         return [f"{aim} cannot be reached in a usual place; in the easiest ones it takes {lucky}"]
-    lines = [f"{aim} takes {at_least(required.usual, before, after)} in a usual place"]
+    lines = [f"{aim} takes {_takes(required.usual, least, before, after)} in a usual place"]
     if required.safe is None:
         return [*lines, "nothing that was simulated reaches it in nearly all places"]
-    return [*lines, f"to have it in nearly all places: {at_least(required.safe, before, after)}"]
+    return [
+        *lines,
+        f"to have it in nearly all places: {_takes(required.safe, least, before, after)}",
+    ]
 
 
-def _verdict(expected: Forecast, target: Target) -> str:
+def _verdict(expected: Forecast, target: Target, aim: str) -> str:
     ends = expected.of(target.metric)
     sign = GROWS[target.metric]
     worse, better = (ends.lowest, ends.highest) if sign > 0 else (ends.highest, ends.lowest)
     if sign * worse >= sign * target.value:
-        return f"{_aim(target)} is to be expected in nearly all places"
+        return f"{aim} is to be expected in nearly all places"
     if sign * ends.middle >= sign * target.value:
-        return f"{_aim(target)} is to be expected in a usual place, not in all"
+        return f"{aim} is to be expected in a usual place, not in all"
     if sign * better >= sign * target.value:
-        return f"{_aim(target)} is to be expected in few places only"
-    return f"{_aim(target)} is not to be expected"
+        return f"{aim} is to be expected in few places only"
+    return f"{aim} is not to be expected"
 
 
 def _metrics(expected: Forecast) -> list[str]:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 PERIODS = ("minute", "hour", "day", "week", "month", "year")
+# How maps name their periods, and one of each: ISO 8601, as in `records.Periods.names`.
+NAMED = {
+    "hour": ("%Y-%m-%dT%H", "2026-01-31T07"),
+    "day": ("%Y-%m-%d", "2026-01-31"),
+    "week": ("%G-W%V", "2026-W05"),
+    "month": ("%Y-%m", "2026-01"),
+}
 # Of these no maps are made; a ledger that protects one pays for none.
 OTHER_PERIODS = (
     "night",
@@ -69,3 +77,20 @@ def period_of(unit: str) -> str | None:
     words = [word.lower().removesuffix("s") for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", unit)]
     known = (*OTHER_PERIODS, *PERIODS)
     return next((one for word in reversed(words) for one in known if word.endswith(one)), None)
+
+
+def is_named(name: str, period: str) -> bool:
+    """Whether a period of this length can have this name; any does where maps name none.
+
+    >>> is_named("2026-01-08", "day"), is_named("2026-01-8", "day"), is_named("2026-W02", "week")
+    (True, False, True)
+    """
+    if period not in NAMED:
+        return True
+    form, _ = NAMED[period]
+    # A week begins with a day of it; else the parser takes no notice of the week.
+    day, of = ("-1", "-%u") if period == "week" else ("", "")
+    try:
+        return datetime.strptime(name + day, form + of).strftime(form) == name
+    except ValueError:
+        return False

@@ -24,7 +24,7 @@ from sfumato.privacy.accounting.guarantee import Guarantee, Model
 from sfumato.privacy.accounting.losses import ZCDP, Loss
 from sfumato.privacy.accounting.neighbors import AddRemoveUser, Neighbors
 from sfumato.privacy.accounting.numbers import Number, exact
-from sfumato.privacy.accounting.units import Clock, period_of
+from sfumato.privacy.accounting.units import NAMED, Clock, is_named, period_of
 from sfumato.privacy.ledger.accounts import WHOLE, Accounts, budgets_of
 from sfumato.privacy.ledger.budget import Spent
 from sfumato.privacy.ledger.guarded import REHEARSAL, Source, Table
@@ -183,17 +183,24 @@ class LedgerStatement:
             The loss that is left.
 
         Raises:
-            InvalidParameter: There is no such team, or the unit names no period.
+            InvalidParameter: There is no such team, the unit names no period, or none of this name.
 
         """
         if team not in (WHOLE, *self.header.teams):
             raise InvalidParameter(
                 f"teams are {', '.join(self.header.teams) or 'none'}, got {team!r}"
             )
-        if period and period_of(self.header.unit) is None:
+        within = period_of(self.header.unit)
+        if period and within is None:
             raise InvalidParameter(
                 f"a ledger that protects each {self.header.unit} has one budget for all time, got the "
                 f"period {period!r}"
+            )
+        charged = self.accounts.spent[WHOLE]
+        if period and within and period not in charged and not is_named(period, within):
+            raise InvalidParameter(
+                f"a ledger that protects each {self.header.unit} has periods such as "
+                f"{NAMED[within][1]}, got {period!r}"
             )
         return self.accounts.left(team, (period,) if period else None)
 

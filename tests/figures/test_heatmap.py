@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures import heatmap
+from sfumato.figures import map_sheet
 from sfumato.figures.heatmap import heatmap_figure
 from sfumato.figures.legend import lay_over, percent
 from sfumato.figures.map_sheet import Frame, Words, degrees, png_of
@@ -28,7 +28,7 @@ WORDS = Words("title", "subtitle", "legend", "caption")
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of the pixels a side: nothing here needs more, and drawing is slow."""
-    monkeypatch.setattr(heatmap, "DPI", 50)
+    monkeypatch.setattr(map_sheet, "DPI", 50)
 
 
 def draw(values: np.ndarray, **changed: Any) -> bytes:

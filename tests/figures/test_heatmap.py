@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures import heatmap
-from sfumato.figures.heatmap import Frame, Words, degrees, draw_heatmap
+from sfumato.figures import map_sheet
+from sfumato.figures.heatmap import heatmap_figure
 from sfumato.figures.legend import lay_over, percent
+from sfumato.figures.map_sheet import Frame, Words, degrees, png_of
 from sfumato.figures.style import TOPS, palette, round_number, shades
 
 pytestmark = pytest.mark.unit
@@ -27,12 +28,12 @@ WORDS = Words("title", "subtitle", "legend", "caption")
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of the pixels a side: nothing here needs more, and drawing is slow."""
-    monkeypatch.setattr(heatmap, "DPI", 50)
+    monkeypatch.setattr(map_sheet, "DPI", 50)
 
 
 def draw(values: np.ndarray, **changed: Any) -> bytes:
     given: dict[str, Any] = {"words": WORDS, "top": 1.0, "floor": 0.1, **changed}
-    return draw_heatmap(values, given.pop("frame", Frame(UNIT, UNIT)), **given)
+    return png_of(heatmap_figure(values, given.pop("frame", Frame(UNIT, UNIT)), **given))
 
 
 def size(png: bytes) -> tuple[int, int]:

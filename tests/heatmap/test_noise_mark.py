@@ -292,8 +292,11 @@ def test_one_map_of_nothing_in_twenty_exceeds_its_mark_when_it_follows_a_prior(
 
 
 @pytest.mark.unit
-def test_a_saved_map_that_follows_a_prior_has_a_mark_of_its_own_tiles(key: bytes) -> None:
-    """Nothing is simulated for it: even mass on its tiles says how much narrower places become."""
+def test_a_saved_map_that_follows_a_prior_has_the_mark_of_one_in_memory(key: bytes) -> None:
+    """Its mechanism is made again of what it says of itself; else even mass on its tiles rises."""
     (one,) = maps_of_nothing(1, WIDE_PLANE, "pyramid", 1, key)
+    prior = one_way_in(WIDE_PLANE)
     saved = replace(one, nothing=None, known_noise=one.noise)
-    assert saved.sharpened(one_way_in(WIDE_PLANE)).noise.density > 2 * one.noise.density
+    assert saved.sharpened(prior).noise == one.sharpened(prior).noise
+    gone = replace(saved, method="of somebody's own")
+    assert gone.sharpened(prior).noise.density > 2 * one.noise.density

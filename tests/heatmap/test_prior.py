@@ -16,7 +16,7 @@ from tests.heatmap.baselines.towns import town as people
 from tests.heatmap.export.maps import CITY, PACIFIC, SCENE, heatmap, town
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.figures.heatmap import Words
+from sfumato.figures import Words
 from sfumato.heatmap.analysis.metrics import kl
 from sfumato.heatmap.export import read_heatmap
 from sfumato.heatmap.export.geotiff import geotiff, tags

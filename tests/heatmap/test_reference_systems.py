@@ -125,7 +125,8 @@ def test_files_carry_the_system(crs: str, rng: np.random.Generator, tmp_path: Pa
     assert (x.min(), y.min(), x.max(), y.max()) == pytest.approx(box, abs=0.01)
     assert to_geodataframe(saved, 4).crs.to_epsg() == 4326
     assert f'"{crs}"' in Path(names[0]).read_text()
-    assert draw_map(names[0], tmp_path / "b.geojson").written == (str(tmp_path / "b.geojson"),)
+    drawn = draw_map(names[0], tmp_path / "b.geojson")
+    assert drawn.written == tuple(str(tmp_path / name) for name in ("b.geojson", "b.qml"))
 
 
 @pytest.mark.unit

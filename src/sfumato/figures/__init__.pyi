@@ -3,8 +3,9 @@ from .difference import DifferenceLayers, draw_difference
 from .flows import Arrows, arrows, flow_field
 from .forecast import Highlight, draw_forecast
 from .graphon import blocks_picture, phase_picture
-from .heatmap import Frame, Words, draw_heatmap, heatmap_figure, png_of
+from .heatmap import heatmap_figure
 from .intervals import Series, draw_intervals
+from .map_sheet import Frame, Words, png_of
 from .maps import draw_maps, draw_small_maps
 from .online import regret_picture
 from .overlay import Overlay
@@ -37,7 +38,6 @@ __all__ = [
     "draw_difference",
     "draw_forecast",
     "draw_graph_recovery",
-    "draw_heatmap",
     "draw_intervals",
     "draw_line_recovery",
     "draw_line_track",

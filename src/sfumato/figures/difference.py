@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato._types import BoolArray, FloatArray
-from sfumato.errors import InvalidParameter
 from sfumato.figures.flows import SHORTEST, Arrows
-from sfumato.figures.heatmap import (
-    HEAD,
-    LEFT,
-    LEGEND,
-    RIGHT,
-    SHEET,
-    TICKS,
-    WORDS,
-    Frame,
-    Words,
-    draw_foot,
-    draw_head,
-    draw_places,
-    draw_scale_bar,
-    sheet_size,
-)
-from sfumato.figures.overlay import ROW, Overlay, draw_overlay, explain
+from sfumato.figures.map_sheet import Frame, Words, draw_places, new_sheet, png_of
+from sfumato.figures.overlay import Overlay, draw_overlay, explain
 from sfumato.figures.style import (
-    ALARM,
     ARROW,
     FONT_KEY,
     FONT_TICK,
     FRAME,
     INK,
-    LETTERS,
-    LINE,
     MOVES,
-    PAPER,
 )
 
 if TYPE_CHECKING:
@@ -81,31 +59,8 @@ def draw_difference(
     Raises:
         InvalidParameter: For a top that is not above 0, or values that are not finite.
     """
-    if values.ndim != 2 or not np.isfinite(values).all():
-        raise InvalidParameter(
-            f"a difference is finite [row, column], got shape {values.shape}; none was drawn"
-        )
-    if not top > 0:
-        raise InvalidParameter(
-            f"the top of the color scale must be above 0, got {top}; nothing was drawn"
-        )
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    wide, high, dpi = sheet_size(frame, None)
-    sheet = max(round(SHEET * dpi), wide + round((LEFT + RIGHT) * dpi))
-    left = round(LEFT * dpi) + (sheet - round((LEFT + RIGHT) * dpi) - wide) // 2
-    edge = min(left / dpi, SHEET - RIGHT - WORDS)
-    letters = int(LETTERS * (SHEET - RIGHT - edge))
-    lines = [
-        row for text in words.caption.split("\n") for row in textwrap.wrap(text, letters) or [""]
-    ]
-    below = (TICKS if frame.degrees else 0.1) + LEGEND
-    foot = below + LINE * len(lines) + 0.12 + 2 * ROW + 0.1
-    tall = high + round(HEAD * dpi) + round(foot * dpi)
-    figure = Figure(figsize=((sheet + 0.01) / dpi, (tall + 0.01) / dpi), dpi=dpi, facecolor=PAPER)
-    FigureCanvasAgg(figure)
-    axis = figure.add_axes((left / sheet, round(foot * dpi) / tall, wide / sheet, high / tall))
+    sheet = new_sheet(values, frame, words, top=top, rows=2)
+    axis = sheet.axis
     _map(axis, values, frame, top=top)
     draw_places(axis, frame)
     hatch = Overlay(
@@ -113,23 +68,10 @@ def draw_difference(
     )
     draw_overlay(axis, hatch, over=False)
     _arrows(axis, layers)
-    explain(figure, hatch, left=edge, top=foot - below + 0.1, ring=False)
-    if frame.meter is not None:
-        draw_scale_bar(axis, frame, inches=wide / dpi)
-    if words.stamp:
-        axis.text(
-            0.5, 0.5, words.stamp, transform=axis.transAxes, ha="center", va="center", rotation=28,
-            fontsize=min(10 * wide, 20 * high) / dpi, fontweight="bold", color=ALARM, alpha=0.16,
-            parse_math=False, clip_on=True,
-        )  # fmt: skip
-    draw_head(figure, words, x=edge / SHEET, letters=letters)
-    said = textwrap.shorten(words.legend, letters, placeholder=" …")
-    _legend(figure, said, box=(edge, foot - below + LEGEND - 0.2, 3.3, 0.13), top=top)
-    draw_foot(figure, lines, x=edge / SHEET)
-    out = io.BytesIO()
-    # No date and no version in the file: the same values give the same bytes.
-    figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})
-    return out.getvalue()
+    explain(sheet.figure, hatch, left=sheet.edge, top=sheet.legend_bottom + 0.1, ring=False)
+    sheet.draw_words()
+    _legend(sheet.figure, sheet.legend, box=sheet.legend_box, top=top)
+    return png_of(sheet.figure)
 
 
 def _map(axis: Axes, values: FloatArray, frame: Frame, *, top: float) -> None:

@@ -1,79 +1,24 @@
-"""One heatmap as a finished sheet: the map, its legend and scale bar, and the words under it, as PNG."""
+"""One heatmap as a finished sheet: the map, its legend and scale bar, and the words under it."""
 
 from __future__ import annotations
 
-import io
-import math
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sfumato._types import FloatArray
-from sfumato.errors import InvalidParameter
 from sfumato.figures.legend import draw_legend, lay_over
-from sfumato.figures.overlay import ROW, Overlay, draw_outline, draw_overlay, explain
-from sfumato.figures.style import (
-    ALARM,
-    DPI,
-    FONT_NOTE,
-    FONT_SMALL,
-    FONT_TICK,
-    FONT_TITLE,
-    FRAME,
-    GREY,
-    INK,
-    LETTERS,
-    LINE,
-    LINES,
-    PAPER,
-    Pixels,
-    palette,
-    round_number,
-    shades,
-)
+from sfumato.figures.map_sheet import Frame, Words, draw_places, new_sheet
+from sfumato.figures.overlay import Overlay, draw_outline, draw_overlay, explain
+from sfumato.figures.style import FRAME, Pixels, palette, shades
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The sheet in inches: it is 8 wide, whatever is drawn, and letters keep their size on it.
-SHEET, LEFT, RIGHT, HEAD, TICKS, LEGEND = 8.0, 0.62, 0.38, 0.86, 0.34, 0.74
-TALLEST = 8.0
-WORDS = 5.2  # inches that words need at least
 
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Where a map lies: `extent` is that of its values, `window` the part to show.
-
-    Both are low x, low y, high x, high y. A step in y is `stretch` times as long as one in x; a
-    step in x is `meter` meters, where there are meters; `degrees` draws longitudes and latitudes;
-    `downward` puts the lowest y at the top, as images do.
-    """
-
-    extent: tuple[float, float, float, float]
-    window: tuple[float, float, float, float]
-    stretch: float = 1.0
-    meter: float | None = None
-    degrees: bool = False
-    downward: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What is written on the sheet: above the map, at the legend, below, and across."""
-
-    title: str
-    subtitle: str
-    legend: str
-    caption: str
-    stamp: str = ""
-
-
-def draw_heatmap(
+def heatmap_figure(
     values: FloatArray,
     frame: Frame,
     *,
@@ -84,8 +29,8 @@ def draw_heatmap(
     under: Pixels | None = None,
     outline: Sequence[FloatArray] = (),
     overlay: Overlay | None = None,
-) -> bytes:
-    """One PNG of a heatmap with legend, scale bar and caption.
+) -> Figure:
+    """A heatmap with legend, scale bar and caption: its first axes are the map, in map units.
 
     Args:
         values: The heatmap, [row, column], row 0 at the lowest y.
@@ -101,142 +46,32 @@ def draw_heatmap(
         overlay: A hatch and rings over all of it, with their words under the legend.
 
     Returns:
-        The bytes of a PNG file.
-
-    Raises:
-        InvalidParameter: For a top that is not above 0.
-    """
-    figure = heatmap_figure(
-        values,
-        frame,
-        words=words,
-        top=top,
-        floor=floor,
-        amount=amount,
-        under=under,
-        outline=outline,
-        overlay=overlay,
-    )
-    return png_of(figure)
-
-
-def heatmap_figure(
-    values: FloatArray,
-    frame: Frame,
-    *,
-    words: Words,
-    top: float,
-    floor: float = 0.0,
-    amount: float | None = None,
-    under: Pixels | None = None,
-    outline: Sequence[FloatArray] = (),
-    overlay: Overlay | None = None,
-) -> Figure:
-    """The sheet of `draw_heatmap` before it is a file: its first axes are the map, in map units.
-
-    Args:
-        values: As for `draw_heatmap`, and so are all others.
-        frame: Where it lies.
-        words: What is written.
-        top: The value of the darkest color.
-        floor: The value below which the map may be noise.
-        amount: What a value of 1 is in the legend.
-        under: An image under the heat.
-        outline: Lines over it.
-        overlay: A hatch and rings over all of it.
-
-    Returns:
         A figure of matplotlib, which a notebook shows.
 
     Raises:
         InvalidParameter: For a top that is not above 0.
     """
-    if values.ndim != 2 or not np.isfinite(values).all():
-        raise InvalidParameter(
-            f"a heatmap is finite [row, column], got shape {values.shape}; none was drawn"
-        )
-    if not top > 0:
-        raise InvalidParameter(
-            f"the top of the color scale must be above 0, got {top}; nothing was drawn"
-        )
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    wide, high, dpi = sheet_size(frame, under)
-    sheet = max(round(SHEET * dpi), wide + round((LEFT + RIGHT) * dpi))
-    left = round(LEFT * dpi) + (sheet - round((LEFT + RIGHT) * dpi) - wide) // 2
-    # Words begin where the map does, unless it is so narrow that they would have no room.
-    edge = min(left / dpi, SHEET - RIGHT - WORDS)
-    letters = int(LETTERS * (SHEET - RIGHT - edge))
-    lines = [
-        row for text in words.caption.split("\n") for row in textwrap.wrap(text, letters) or [""]
-    ]
-    below = (TICKS if frame.degrees else 0.1) + LEGEND
-    foot = (
-        below
-        + LINE * len(lines)
-        + 0.12
-        + (ROW * overlay.lines + 0.1 if overlay is not None and overlay.lines else 0.0)
+    sheet = new_sheet(
+        values, frame, words, top=top, under=under, rows=0 if overlay is None else overlay.lines
     )
-    tall = high + round(HEAD * dpi) + round(foot * dpi)
-    # A hundredth of a pixel more: the canvas is cut down to whole pixels.
-    figure = _shown(Figure)(
-        figsize=((sheet + 0.01) / dpi, (tall + 0.01) / dpi), dpi=dpi, facecolor=PAPER
-    )
-    FigureCanvasAgg(figure)
-    axis = figure.add_axes((left / sheet, round(foot * dpi) / tall, wide / sheet, high / tall))
-    _map(axis, values, frame, shade=(top, floor), under=under, size=(wide, high))
+    axis, shade = sheet.axis, (top, floor)
+    _map(axis, values, frame, shade=shade, under=under, size=(sheet.wide, sheet.high))
     draw_places(axis, frame)
     if outline:
         draw_outline(axis, outline, over=under is not None)
     if overlay is not None:
         draw_overlay(axis, overlay, over=under is not None)
-        explain(figure, overlay, left=edge, top=foot - below + 0.1)
-    if frame.meter is not None:
-        draw_scale_bar(axis, frame, inches=wide / dpi)
-    if words.stamp:
-        axis.text(
-            0.5, 0.5, words.stamp, transform=axis.transAxes, ha="center", va="center", rotation=28,
-            fontsize=min(10 * wide, 20 * high) / dpi, fontweight="bold", color=ALARM, alpha=0.16,
-            parse_math=False, clip_on=True,
-        )  # fmt: skip
-    draw_head(figure, words, x=edge / SHEET, letters=letters)
-    said = textwrap.shorten(words.legend, letters, placeholder=" …")
-    box = (edge, foot - below + LEGEND - 0.2, 3.3, 0.13)
-    draw_legend(figure, said, box=box, shade=(top, floor), amount=amount, over=under is not None)
-    draw_foot(figure, lines, x=edge / SHEET)
-    return figure
-
-
-def _shown(kind: type[Figure]) -> type[Figure]:
-    """A figure that a notebook shows as it is, also where pyplot was never imported."""
-    return type("Figure", (kind,), {"_repr_png_": png_of})
-
-
-def png_of(figure: Figure, *, dpi: float | None = None) -> bytes:
-    """A figure as PNG.
-
-    Args:
-        figure: A figure of matplotlib.
-        dpi: Pixels to the inch; as the figure was made, if None.
-
-    Returns:
-        The bytes: no date and no version in them, so that the same values give the same ones.
-    """
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=dpi or figure.dpi, metadata={"Software": None})
-    return out.getvalue()
-
-
-def sheet_size(frame: Frame, under: Pixels | None) -> tuple[int, int, float]:
-    """Width and height of the map in pixels, and pixels to the inch."""
-    low_x, low_y, high_x, high_y = frame.window
-    ratio = (high_y - low_y) * frame.stretch / (high_x - low_x)
-    inches = min(SHEET - LEFT - RIGHT, TALLEST / ratio)
-    if under is None:
-        return max(1, round(inches * DPI)), max(1, round(inches * ratio * DPI)), DPI
-    high, wide = under.shape[:2]
-    return wide, high, wide / inches
+        explain(sheet.figure, overlay, left=sheet.edge, top=sheet.legend_bottom + 0.1)
+    sheet.draw_words()
+    draw_legend(
+        sheet.figure,
+        sheet.legend,
+        box=sheet.legend_box,
+        shade=shade,
+        amount=amount,
+        over=under is not None,
+    )
+    return sheet.figure
 
 
 def _map(
@@ -292,95 +127,3 @@ def _resampled(values: FloatArray, frame: Frame, size: tuple[int, int]) -> Float
     )
     heat = np.asarray(found, dtype=np.float64)
     return heat if frame.downward else heat[::-1]
-
-
-def draw_places(axis: Axes, frame: Frame) -> None:
-    """Longitudes and latitudes along the edges of a map in degrees; nothing for others."""
-    if not frame.degrees:
-        axis.set_xticks([])
-        axis.set_yticks([])
-        return
-    low_x, low_y, high_x, high_y = frame.window
-    # As far apart on the ground one way as the other, about six along the longer side.
-    step = round_number(max(high_x - low_x, high_y - low_y) / 6)
-    if step > 10:
-        step = next(one for one in (15, 20, 30, 45, 60) if 7 * one >= high_x - low_x or one == 60)
-    for low, high, put, letters in (
-        (low_x, high_x, axis.set_xticks, "EW"),
-        (low_y, high_y, axis.set_yticks, "NS"),
-    ):
-        marks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
-        put(marks, [degrees(mark, letters, step=step) for mark in marks])
-    axis.tick_params(labelsize=FONT_TICK, colors=GREY, length=2.5, width=0.5, pad=2.5)
-    axis.grid(color=LINES, alpha=0.18, linewidth=0.5)
-
-
-def degrees(value: float, letters: str, *, step: float) -> str:
-    """A longitude or latitude as written on maps; 190 degrees east are 170 west.
-
-    >>> degrees(190, "EW", step=5), degrees(-0.25, "NS", step=0.25)
-    ('170°W', '0.25°S')
-    """
-    around = (value + 180) % 360 - 180 if letters == "EW" else value
-    if abs(around) < step / 100:
-        return "0°"
-    digits = max(
-        0, -math.floor(math.log10(step) + 1e-9), len(f"{step:.10f}".rstrip("0").partition(".")[2])
-    )
-    letter = "" if letters == "EW" and around == -180 else letters[0 if around > 0 else 1]
-    return f"{abs(around):.{digits}f}°{letter}"
-
-
-def draw_scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
-    """A bar of a round length on the ground, in the corner of a map so many inches wide."""
-    from matplotlib.patches import Rectangle
-    from matplotlib.patheffects import withStroke
-
-    meters = (frame.window[2] - frame.window[0]) * (frame.meter or 1)
-    length = round_number(meters / 4)
-    length = (
-        length
-        if length <= meters / 3
-        else next(
-            one
-            for one in (round_number(meters / 8), round_number(meters / 20))
-            if one <= meters / 3
-        )
-    )
-    high = axis.get_window_extent().height / axis.figure.dpi
-    x, y, wide, thick = 0.16 / inches, 0.16 / high, length / meters, 0.045 / high
-    style: dict[str, Any] = {"transform": axis.transAxes, "zorder": 5}
-    axis.add_patch(
-        Rectangle((x, y), wide, thick, facecolor="white", edgecolor=INK, linewidth=0.7, **style)
-    )
-    axis.add_patch(
-        Rectangle((x, y), wide / 2, thick, facecolor=INK, edgecolor=INK, linewidth=0.7, **style)
-    )
-    said = f"{length / 1000:,g} km" if length >= 1000 else f"{length:g} m"
-    axis.text(
-        x + wide, y + thick + 0.04 / high, said, ha="right", va="bottom", fontsize=FONT_SMALL, color=INK,
-        path_effects=[withStroke(linewidth=2, foreground="white", alpha=0.85)], **style,
-    )  # fmt: skip
-
-
-def draw_head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
-    """Title and subtitle, cut to so many letters, from x on, in widths of the sheet."""
-    height = figure.get_size_inches()[1]
-    figure.text(
-        x, 1 - 0.36 / height, textwrap.shorten(words.title, letters // 2, placeholder=" …"), va="baseline",
-        fontsize=FONT_TITLE, fontweight="bold", color=INK, parse_math=False,
-    )  # fmt: skip
-    figure.text(
-        x, 1 - 0.61 / height, textwrap.shorten(words.subtitle, letters * 7 // 8, placeholder=" …"), ha="left",
-        va="baseline", fontsize=FONT_NOTE, color=GREY, parse_math=False,
-    )  # fmt: skip
-
-
-def draw_foot(figure: Figure, lines: list[str], *, x: float) -> None:
-    """The lines of the caption, at the bottom of the sheet."""
-    height = figure.get_size_inches()[1]
-    for number, line in enumerate(reversed(lines)):
-        figure.text(
-            x, (0.16 + LINE * number) / height, line, fontsize=FONT_SMALL, color=GREY, va="baseline",
-            parse_math=False,
-        )  # fmt: skip

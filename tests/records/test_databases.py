@@ -19,7 +19,9 @@ from sfumato.records import open_table, sum_cells
 
 # Whole numbers of 64 bits without a sign are in neither; times in SQLite are refused.
 IN_POSTGRES = [name for name in NAMES if name != "unsigned"]
-TIMED = ("times in a zone", "fine times", "mass per period", "text times", "dates")
+TIMED = (
+    "times in a zone", "fine times", "mass per period", "text times", "dates", "weekdays", "hours of the day",
+)  # fmt: skip
 IN_SQLITE = [name for name in IN_POSTGRES if name not in TIMED]
 POSTGRES_TYPES = {
     pa.int8(): "int2",
@@ -27,6 +29,7 @@ POSTGRES_TYPES = {
     pa.float64(): "float8",
     pa.string(): "text",
     pa.timestamp("s"): "timestamp",
+    pa.timestamp("us"): "timestamp",
     pa.timestamp("ns"): "timestamp",
     pa.timestamp("us", tz="America/Lima"): "timestamptz",
     pa.date32(): "date",

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import InvalidInput
-from sfumato.records import Columns, open_table, public_connection, table_identity
+from sfumato.records import (
+    Columns,
+    named_files,
+    open_table,
+    public_connection,
+    table_identity,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -80,3 +86,13 @@ def test_partitions_beside_one_that_is_missing_are_not_told(tmp_path: Path) -> N
     with pytest.raises(InvalidInput, match="there is no partition user=bob") as refused:
         open_table(str(tmp_path / "user=bob" / "a.parquet"))
     assert not any(name in str(refused.value) for name in ("ann", "zoe"))
+
+
+def test_files_of_a_dataset_are_private(tmp_path: Path) -> None:
+    """So that no output replaces them, and none of them is taken for a public prior."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"user": [1]}), tmp_path / "a.parquet")
+    assert named_files(ds.dataset(tmp_path)) == (tmp_path / "a.parquet",)

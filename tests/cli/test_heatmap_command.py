@@ -228,6 +228,8 @@ def test_the_other_commands_in_json() -> None:
         "marks",
         "k",
         "empty",
+        "side",
+        "degrees",
     ]
     columns = ["x", "y", "share", "real", "tested"]
     assert [list(spot) for spot in spots["hotspots"]] == [columns] * 2

@@ -100,13 +100,13 @@ def _arrows(axis: Axes, layers: DifferenceLayers) -> None:
     along = 1.3 * flow.block * share[shown] / np.hypot(flow.east, flow.north)[shown]
     style: dict[str, Any] = {
         "angles": "xy", "scale_units": "xy", "scale": 1, "pivot": "mid", "units": "xy", "minlength": 0,
-        "width": 0.12 * flow.block * across, "headwidth": 3.6, "headlength": 3.6,
+        "width": 0.07 * flow.block * across, "headwidth": 3.6, "headlength": 3.6,
         "headaxislength": 3.2,
     }  # fmt: skip
     axis.quiver(
         west + (flow.x[shown] + 0.5) * across, south + (flow.y[shown] + 0.5) * up,
         flow.east[shown] * along * across, flow.north[shown] * along * up,
-        color=ARROW, edgecolor="white", linewidth=0.4, zorder=4, **style,
+        color=ARROW, edgecolor="white", linewidth=0.4, alpha=0.75, zorder=4, **style,
     )  # fmt: skip
 
 

@@ -44,8 +44,8 @@ def compare(
     """What changed from map A to map B: users, squares that differ for sure, and how far mass moved.
 
     Maps may be of different releases, budgets and methods. Of two releases of one and the same
-    table, at most one pair in twenty shows any square that differs. Both maps are paid for, so this
-    costs nothing.
+    table, about one pair in twenty shows a square whose users differ, and as many one whose share
+    does. Both maps are paid for, so this costs nothing.
     """
     from sfumato.heatmap import as_text, compare_maps
 

@@ -47,8 +47,9 @@ def compare_maps(
 
     Both were released, and paid for: comparing them costs nothing. They may be of different
     releases, budgets and methods, of one area and grid. What is said is of the people in the two
-    tables. "For sure" is said of squares of all sizes at once: of two releases of one and the same
-    table, at most one pair in twenty shows any.
+    tables. "For sure" is said of squares of all sizes at once, for users and for shares apart: of
+    two releases of one and the same table, about one pair in twenty shows any square of users, and
+    as many one of shares. That is measured for zoom; of a pyramid its widened posterior is believed.
 
     Args:
         a: The map before: one that was released, or the path of one saved as .json.

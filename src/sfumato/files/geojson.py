@@ -122,15 +122,6 @@ def named_system(data: bytes) -> str | None:
     return None if name is None or str(name).endswith("CRS84") else str(name)
 
 
-def read_features(path: str | Path, *, undone: str) -> tuple[Feature, ...]:
-    """Read the features of a GeoJSON file.
-
-    A text of at most 128 MiB (RFC 7946); at least one feature has a position. `undone` ends a refusal:
-    "nothing was read".
-    """
-    return features_of(read_bytes(path, undone=undone), str(path), undone=undone)
-
-
 def polygons_of(coordinates: Any) -> tuple[Polygon, ...]:
     """The polygons of nested coordinates: one ring of positions, a polygon of rings, or several polygons.
 

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
+
+# Bytecode is kept, whatever the machine says: without it every worker, every saboteur and every process
+# that a test starts compiles the package again, and pytest rewrites 9,000 assertions in each of them.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # One thread of linear algebra a process, before numpy is read: two workers with two threads each wait
 # for each other on two cores: on a busy machine a test of 0.2 s took half a minute.

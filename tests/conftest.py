@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import sys
@@ -42,6 +43,16 @@ if name := os.environ.get("SFUMATO_SABOTEUR"):
     from tests.saboteurs import SABOTEURS
 
     SABOTEURS[name].strike()
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay until the end: the collector, half a second at a time, need not walk them."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """What is frozen is not freed at the end, and one library says so at length."""
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

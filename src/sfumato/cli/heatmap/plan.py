@@ -15,6 +15,7 @@ from sfumato.cli.heatmap.options import (
     MethodOption,
     Overwrite,
     PerPeriod,
+    PerValue,
     Plane,
     RowsPerUser,
 )
@@ -61,6 +62,7 @@ def plan(
         typer.Option(help="How many maps, e.g. images, there are of each period.", min=1),
     ] = 1,
     mass_per_period: PerPeriod = False,
+    mass_per_value: PerValue = False,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -115,6 +117,7 @@ def plan(
         frames=frames,
         maps=maps,
         mass_per_period=mass_per_period,
+        mass_per_value=mass_per_value,
         rows=rows,
         rows_per_user=rows_per_user,
     )

@@ -25,7 +25,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import Feature, features_of, read_bytes
 from sfumato.heatmap.analysis.overlap import moved, turns
 from sfumato.heatmap.export.georeferenced import georeferenced
-from sfumato.heatmap.export.output_names import of_group
+from sfumato.heatmap.export.output_names import Group, of_group
 from sfumato.heatmap.reference_systems import ReferenceSystem
 from sfumato.spaces import Area
 
@@ -121,7 +121,7 @@ class Ground:
 
 
 def ground_of(
-    area: Area, *, over: str | Path | None, outline: str | Path | None, group: str = ""
+    area: Area, *, over: str | Path | None, outline: str | Path | None, group: Group = ""
 ) -> Ground:
     """What lies under the map of a group: {by} in the name of the image stands for it."""
     return Ground(
@@ -135,7 +135,7 @@ def check_ground(
     *,
     over: str | Path | None,
     outline: str | Path | None,
-    groups: tuple[str, ...] = ("",),
+    groups: tuple[Group, ...] = ("",),
 ) -> None:
     """Refuse files that cannot lie under the maps of an area, before anything is charged or written."""
     if outline is not None and not _outline(*_version(outline), area).lines:

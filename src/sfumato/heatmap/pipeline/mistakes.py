@@ -19,12 +19,12 @@ from sfumato.heatmap.pipeline.options import (
 )
 from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import Number, exact
-from sfumato.records import Columns
+from sfumato.records import Columns, Pairs, Periods, names_of
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
     from sfumato.heatmap.pipeline.charging import Method
-    from sfumato.records import Periods
+    from sfumato.records import Groups
 
 
 def check_release(
@@ -35,7 +35,7 @@ def check_release(
     ledger: Ledger | str | Path | None,
     epsilon: Number | None,
     method: Method = "zoom",
-    groups: Sequence[str] | Periods | None = None,
+    groups: Groups = None,
     outputs: Outputs = (),
     note: str = "",
     once: str = "",
@@ -101,10 +101,13 @@ def _check_epsilon(epsilon: Number | None) -> None:
         raise InvalidParameter(f"epsilon must be above 0, got {epsilon}; nothing was charged")
 
 
-def _one_file(path: Path, groups: Sequence[str] | Periods | None) -> Path:
+def _one_file(path: Path, groups: Groups) -> Path:
     """The file of the first group: its folder is that of all."""
     film = path.suffix.lower() == ".html" and "{by}" not in path.name
-    if groups is None or (film and not isinstance(groups, Sequence)):
+    if groups is None or (film and isinstance(groups, Periods)):
         return path
-    first = next(iter(groups), "") if isinstance(groups, Sequence) else groups.names[0]
+    names = names_of(groups)
+    first: dict[str, str] = {"by": names[0] if names else ""}
+    if isinstance(groups, Pairs):
+        first |= {one["by"]: one["name"] for one in groups.told(0)}
     return files_of([path], first)[0]

@@ -158,9 +158,9 @@ def parts_of(groups: Groups, columns: Columns) -> tuple[Part, ...]:
                 raise _not_together()
             return (Values(columns.by, tuple(groups)),)
     if columns != in_table(groups, columns):
+        whose = "that of the periods" if isinstance(groups, Periods) else "those of the groups"
         raise InvalidParameter(
-            f"the columns must name those of the groups, by={_by(groups)!r}, got {columns.by!r}; "
-            "nothing was counted"
+            f"the columns must name {whose}, by={_by(groups)!r}, got {columns.by!r}; nothing was counted"
         )
     return found
 
@@ -293,7 +293,7 @@ def bounded_for(
     for some in _choices(values):
         if (columns := ValueColumns(some)).named_by(unit):
             others = [one for one in whole if isinstance(one, Periods) or one.column not in some]
-            return math.prod(one.count for one in others), columns
+            return _masses(others, unit), columns
     by = by or tuple(one.column for one in parts)
     named = _choices((by,) if isinstance(by, str) else by)
     if unit.startswith("user-") or any(ValueColumns(some).named_by(unit) for some in named):
@@ -302,7 +302,12 @@ def bounded_for(
             "of whose values everybody has mass 1 (`mass_per_value`): without one of a user's, the mass of "
             "the others would grow, and move nearly two masses; nothing was charged"
         )
-    return math.prod(one.count for one in whole), None
+    return _masses(whole, unit), None
+
+
+def _masses(whole: Sequence[Part], unit: str) -> int:
+    """In how many names of these parts together a user can have mass 1."""
+    return math.prod(one.masses(unit) if isinstance(one, Periods) else one.count for one in whole)
 
 
 def periods_of(unit: str, groups: Groups) -> tuple[str, ...] | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidParameter
 
+COMPARISONS = (".png", ".html", ".json", ".csv")
 Outputs = str | Path | Iterable[str | Path]
 # The name of a group; or of a pair, with the name of each of its parts.
 Group = str | Mapping[str, str]
@@ -53,3 +55,21 @@ def of_group(path: str | Path, group: Group) -> Path:
 def words_of(group: Group) -> Mapping[str, str]:
     """What stands for a group in the names of files: {by}, and of a pair the names of its columns."""
     return {"by": group} if isinstance(group, str) else group
+
+
+def check_output(
+    path: Path, suffixes: Sequence[str], read: Iterable[str | Path], *, what: str, overwrite: bool
+) -> None:
+    """Refuse one file of a table that could not be written, or that would replace what is read."""
+    if path.suffix.lower() not in suffixes:
+        raise InvalidParameter(
+            f"{what} end in one of {', '.join(suffixes)}, got {path}; nothing was written"
+        )
+    if path.resolve() in {Path(one).resolve() for one in read}:
+        raise InvalidParameter(f"{path} must not replace the map or its zones; nothing was written")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InvalidParameter(
+            f"the folder of {path} must be there to write to; nothing was written"
+        )
+    if path.is_dir() or (os.path.lexists(path) and not overwrite):
+        raise ExistsAlready(f"{path} exists already and is kept; nothing was written")

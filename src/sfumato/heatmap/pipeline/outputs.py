@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidInput
 from sfumato.files import holds
 from sfumato.heatmap.accuracy.map_error import MapError, some_of
 from sfumato.heatmap.export.formats import (
@@ -120,24 +120,6 @@ def with_styles(paths: list[Path]) -> list[Path]:
     """The files, and beside each .geojson the style that QGIS looks for there."""
     styles = [path.with_suffix(STYLE) for path in paths if path.suffix.lower() == ".geojson"]
     return paths + [one for one in dict.fromkeys(styles) if one not in paths]
-
-
-def check_output(
-    path: Path, suffixes: Sequence[str], read: Iterable[str | Path], *, what: str, overwrite: bool
-) -> None:
-    """Refuse one file of a table that could not be written, or that would replace what is read."""
-    if path.suffix.lower() not in suffixes:
-        raise InvalidParameter(
-            f"{what} end in one of {', '.join(suffixes)}, got {path}; nothing was written"
-        )
-    if path.resolve() in {Path(one).resolve() for one in read}:
-        raise InvalidParameter(f"{path} must not replace the map or its zones; nothing was written")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InvalidParameter(
-            f"the folder of {path} must be there to write to; nothing was written"
-        )
-    if path.is_dir() or (os.path.lexists(path) and not overwrite):
-        raise ExistsAlready(f"{path} exists already and is kept; nothing was written")
 
 
 def write_maps(

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, Mistakes
 from sfumato.heatmap.analysis.forecasts import (
     BLUR,
     LEVELS,
@@ -98,17 +98,26 @@ def plan_heatmap(
     >>> plan_heatmap(epsilon=1, users=200).forecast.similarity.middle > 0.6
     True
     """
-    _check(levels, blur, method, kind)
-    _check_users(users)
-    shares = Shares(frames, maps, mass_per_period, mass_per_value)
-    counted = _counted(rows, rows_per_user, users)
-    cost = None if epsilon is None else float(exact(epsilon, name="epsilon"))
-    where = area if area is None or isinstance(area, Area) else public_area(area, levels=levels)
+    mistakes, shares, where, cost, counted, aim = Mistakes(), Shares(), None, None, None, None
+    with mistakes.noted():
+        _check(levels, blur, method, kind)
+    with mistakes.noted():
+        _check_users(users)
+    with mistakes.noted():
+        shares = Shares(frames, maps, mass_per_period, mass_per_value)
+    with mistakes.noted():
+        counted = _counted(rows, rows_per_user, users)
+    with mistakes.noted():
+        cost = None if epsilon is None else float(exact(epsilon, name="epsilon"))
+    with mistakes.noted():
+        where = area if area is None or isinstance(area, Area) else public_area(area, levels=levels)
     side = None if where is None else where.cell_size[0] * where.grid.side
     metres = side if where is not None and where.unit == "m" else None
-    aim = parse_target(target, metres=metres) if isinstance(target, str) else target
-    if aim is not None:
-        check_target(aim.metric, aim.value)
+    with mistakes.noted():
+        aim = parse_target(target, metres=metres) if isinstance(target, str) else target
+        if aim is not None:
+            check_target(aim.metric, aim.value)
+    mistakes.tell()
     plan = HeatmapPlan(
         kind=kind,
         users=users,

@@ -18,12 +18,11 @@ from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import DEFAULT, Method, priced, release_sums
+from sfumato.heatmap.pipeline.mistakes import check_rehearsal
 from sfumato.heatmap.pipeline.options import (
     HeatmapOptions,
     Rows,
     area_of,
-    check_options,
-    is_private,
     open_rows,
     read_files,
     rows_of,
@@ -109,12 +108,17 @@ def rehearse_heatmap(
         True
 
     """
-    check_options(options, columns, area)
-    if is_private(options):
-        raise InvalidParameter(
-            "the rows of a rehearsal are public, and so are its bounds: `bounds='private'` does not go with "
-            "it; nothing was read"
-        )
+    check_rehearsal(
+        source,
+        columns,
+        area,
+        public=public,
+        epsilon=epsilon,
+        method=method,
+        groups=groups,
+        outputs=outputs,
+        **options,
+    )
     rows, where = rows_of(source, columns, options), area_of(area, options)
     rows = replace(rows, columns=in_table(groups, rows.columns))
     targets = plan_outputs(

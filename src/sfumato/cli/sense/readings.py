@@ -11,6 +11,7 @@ from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
 from sfumato.cli.ledger import budget_of
 from sfumato.cli.resuming import ListOnly, OfEntry, Once, OtherOut, resumed
+from sfumato.cli.sense import keys as sense_keys
 from sfumato.cli.sense import plan as sense_plan
 from sfumato.cli.sense import recover as sense_recover
 from sfumato.cli.sense import site as sense_site
@@ -30,10 +31,8 @@ app.command("site")(sense_site.site)
 app.command("plan")(sense_plan.plan)
 app.command("place")(sense_plan.place)
 app.command("ledger")(sense_site.ledger)
-keys = typer.Typer(
-    help="Keys: a master key for whoever may take noise off, a key file for each device."
-)
-app.add_typer(keys, name="key")
+app.command("unseal")(sense_keys.unseal)
+app.add_typer(sense_keys.keys, name="key")
 
 
 @app.command("release")
@@ -183,65 +182,6 @@ def resume(
             watch=watch,
         )
     resumed(result, list_only=list_only, json=json)
-
-
-@app.command()
-@sentences
-def unseal(
-    readings: Annotated[Path, typer.Argument(help="Sealed readings (.json).", show_default=False)],
-    key: Annotated[Path, typer.Option(help="The master key.", show_default=False)],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A new .csv file that only you may read; else they are printed."),
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Take the noise off, exactly: for the holder of the master key. What comes out is private again."""
-    from sfumato.sensing.pipeline import unseal_readings
-    from sfumato.sensing.render import unsealed
-
-    result = unseal_readings(readings, key, out=out)
-    remark = "" if quiet else " (private)"
-    show(result.to_json(), unsealed(result) if out is None else f"{out}{remark}", json=json)
-
-
-@keys.command("new")
-@sentences
-def key_new(
-    file: Annotated[
-        Path, typer.Argument(help="A new file for the master key.", show_default=False)
-    ],
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Make a master key: keep it off the devices, whoever holds it can take the noise off."""
-    from sfumato.sensing.pipeline import make_master_key
-
-    made = make_master_key(file)
-    say(f"made master key {made.id}; who holds {file} can take noise off", quiet=quiet or json)
-    show(made.to_json(), str(file), json=json)
-
-
-@keys.command("device")
-@sentences
-def key_device(
-    master: Annotated[Path, typer.Argument(help="The master key.", show_default=False)],
-    file: Annotated[
-        Path, typer.Argument(help="A new key file for the device.", show_default=False)
-    ],
-    name: Annotated[
-        str, typer.Option(help="What the device is called; give each one its own name.")
-    ],
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Make the key file of one device; it moves forward each time the device starts, and never back."""
-    from sfumato.sensing.pipeline import make_device_key
-
-    made = make_device_key(master, file, name=name)
-    say(f"made a key for device {name!r} under master key {made.id}", quiet=quiet or json)
-    show(made.to_json(), str(file), json=json)
 
 
 def _windows(folder: Path | None, length: str, epsilon: str, delta: str) -> Windows | None:

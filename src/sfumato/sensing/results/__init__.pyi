@@ -1,9 +1,9 @@
 from .check import CheckResult
 from .diagnostics import CommunityReport, FieldReport, MisfitReport, RecoveryDiagnostics
+from .keys import KeyListing, KeyResult
 from .plan import PlacementResult, SensorPlan, SharedCost
 from .recovery import RecoveryResult, read_recovery
 from .release import (
-    KeyResult,
     LedgerResult,
     ReleasePrice,
     ReleaseResult,
@@ -18,6 +18,7 @@ __all__ = [
     "CheckResult",
     "CommunityReport",
     "FieldReport",
+    "KeyListing",
     "KeyResult",
     "LedgerResult",
     "MisfitReport",

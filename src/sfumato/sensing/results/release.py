@@ -228,22 +228,3 @@ class UnsealedResult:
         file = Path(data["written"])
         rows = tuple((row["time"], row["sensor"], float(row["value"])) for row in read_rows(file))
         return UnsealedResult(rows, file)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyResult:
-    """A key file that was made: of a master key, or of a device under it."""
-
-    file: Path
-    id: str
-    device: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The file, the public id of the master key, and the device."""
-        device = {"device": self.device} if self.device else {}
-        return {"key": str(self.file), **device, "id": self.id}
-
-    @staticmethod
-    def from_json(data: Any) -> KeyResult:
-        """The key file that a JSON object names."""
-        return KeyResult(Path(data["key"]), str(data["id"]), str(data.get("device", "")))

@@ -16,7 +16,15 @@ from sfumato.cli.sense import plan as sense_plan
 from sfumato.cli.sense import recover as sense_recover
 from sfumato.cli.sense import site as sense_site
 from sfumato.cli.sense import track as sense_track
-from sfumato.cli.sense.options import CalibrationOption, Calibrations, reading_loss
+from sfumato.cli.sense.options import (
+    CalibrationOption,
+    Calibrations,
+    RoundTime,
+    SensorColumn,
+    TimeColumn,
+    ValueColumn,
+    reading_loss,
+)
 from sfumato.files import check_outputs
 
 if TYPE_CHECKING:
@@ -41,7 +49,9 @@ def release(
     readings: Annotated[
         Path,
         typer.Argument(
-            help="Exact readings: a table with sensor, value, perhaps time.", show_default=False
+            help="Exact readings: a table with sensor, value, perhaps time, or a column for each sensor; .csv, "
+            ".json, .parquet; or Home Assistant's history.",
+            show_default=False,
         ),
     ],
     site: Annotated[Path, typer.Option(help="The site's file.", show_default=False)],
@@ -59,6 +69,17 @@ def release(
         typer.Option(help="Instead of --ledger: a folder with one ledger for each window of time."),
     ] = None,
     window: Annotated[str, typer.Option(help="Length of a window: 30m, 6h, 1d.")] = "1d",
+    since: Annotated[
+        str,
+        typer.Option(
+            help="When windows begin, e.g. 2026-11-16: a reading dated before opens none. Else with the first "
+            "in the folder, or now.",
+            show_default=False,
+        ),
+    ] = "",
+    until: Annotated[
+        str, typer.Option(help="When windows end; else now.", show_default=False)
+    ] = "",
     budget_epsilon: Annotated[
         str, typer.Option(help="Budget of each window.", show_default=False)
     ] = "",
@@ -81,6 +102,17 @@ def release(
     some: Annotated[
         bool, typer.Option("--some", help="Only some sensors are in the table: this device's own.")
     ] = False,
+    round_time: RoundTime = "",
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="The site's public baseline, if it is not among the readings: table of time, value.",
+            show_default=False,
+        ),
+    ] = None,
+    sensor: SensorColumn = "sensor",
+    value: ValueColumn = "value",
+    time: TimeColumn = "time",
     calibration: CalibrationOption = Calibrations.analytic,
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     once: Once = "",
@@ -99,13 +131,14 @@ def release(
     and is paid for by the window it falls into; a window that renews does not protect a source that
     stays.
     """
+    from sfumato.sensing import Columns
     from sfumato.sensing.pipeline import price_release, release_readings
     from sfumato.sensing.render import price, release_remark
 
     quietly = quiet or json
     asked: dict[str, Any] = {
         "ledger": ledger,
-        "windows": _windows(windows, window, budget_epsilon, budget_delta),
+        "windows": _windows(windows, window, budget_epsilon, budget_delta, since, until),
         "loss": reading_loss(epsilon, delta, rho),
         "share": share,
         "calibration": calibration.value,
@@ -124,6 +157,9 @@ def release(
             some=some,
             note=note,
             once=once,
+            columns=Columns(sensor=sensor, value=value, time=time),
+            round_time=round_time,
+            reference=reference,
             out=out,
             watch=watch,
             **asked,
@@ -184,13 +220,16 @@ def resume(
     resumed(result, list_only=list_only, json=json)
 
 
-def _windows(folder: Path | None, length: str, epsilon: str, delta: str) -> Windows | None:
+def _windows(
+    folder: Path | None, length: str, epsilon: str, delta: str, since: str, until: str
+) -> Windows | None:
     """The windows of time that pay, if a folder was given."""
     from sfumato.sensing.pipeline import Windows
 
     if folder is None:
         return None
-    return Windows(folder, budget_of(epsilon, delta, "") if epsilon else None, length)
+    budget = budget_of(epsilon, delta, "") if epsilon else None
+    return Windows(folder, budget, length, since, until)
 
 
 app.command("recover")(sense_recover.recover)

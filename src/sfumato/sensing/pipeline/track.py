@@ -63,7 +63,7 @@ def track_sources(
     >>> from sfumato.privacy import ApproxDP
     >>> from sfumato.sensing import describe_site, heat_line, open_ledger, release_readings
     >>> line = heat_line(sources=100, sensors=20, diffusion_time=0.05)
-    >>> hall = describe_site("hall", operator=line, radius="1/100", unit="degC", per_source=1).site
+    >>> hall = describe_site("hall", operator=line, radius="1/100", unit="mass", per_source=1).site
     >>> first, second = (dict(zip(hall.sensors.names, line.columns([i])[:, 0])) for i in (30, 35))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     book = open_ledger(hall, f"{folder}/hall.ledger", ApproxDP(4, "2e-6")).ledger

@@ -84,7 +84,8 @@ class SimulationResult:
         """The simulation that was saved in the files named, or that is stated itself."""
         import numpy as np
 
-        from sfumato.sensing.tables import read_snapshots, read_sources
+        from sfumato.sensing.reading_tables import read_snapshots
+        from sfumato.sensing.tables import read_sources
 
         if isinstance(data["site"], dict):
             made, read = Site.from_json(data["site"]), np.array(data["readings"], dtype=np.float64)

@@ -11,6 +11,7 @@ from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
 from sfumato.cli.ledger import budget_of
 from sfumato.cli.resuming import ListOnly, OfEntry, Once, OtherOut, resumed
+from sfumato.cli.sense import calibrate as sense_calibrate
 from sfumato.cli.sense import keys as sense_keys
 from sfumato.cli.sense import plan as sense_plan
 from sfumato.cli.sense import recover as sense_recover
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 app.command("simulate")(sense_site.simulate)
 app.command("site")(sense_site.site)
+app.command("calibrate")(sense_calibrate.calibrate)
 app.command("plan")(sense_plan.plan)
 app.command("place")(sense_plan.place)
 app.command("ledger")(sense_site.ledger)

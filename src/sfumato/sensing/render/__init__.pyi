@@ -1,4 +1,6 @@
+from .calibration import calibration_lines
 from .figure import draw_recovery, draw_track, draw_whisper
+from .keys import key_lines
 from .placement import placement_picture, placement_table, placement_text
 from .plan import plan_text
 from .plan_curves import page_sections, picture, spectrum
@@ -16,9 +18,11 @@ from .whisper import whisper_text
 from .words import percent
 
 __all__ = [
+    "calibration_lines",
     "draw_recovery",
     "draw_track",
     "draw_whisper",
+    "key_lines",
     "ledger_remark",
     "page_sections",
     "percent",

@@ -1,9 +1,10 @@
+from .calibration import CalibrationResult
 from .check import CheckResult
 from .diagnostics import CommunityReport, FieldReport, MisfitReport, RecoveryDiagnostics
+from .keys import KeyListing, KeyResult
 from .plan import PlacementResult, SensorPlan, SharedCost
 from .recovery import RecoveryResult, read_recovery
 from .release import (
-    KeyResult,
     LedgerResult,
     ReleasePrice,
     ReleaseResult,
@@ -15,9 +16,11 @@ from .track import TrackedRound, TrackedSource, TrackResult, read_track
 from .whisper import WhisperCommunity, WhisperResult, WhisperStart
 
 __all__ = [
+    "CalibrationResult",
     "CheckResult",
     "CommunityReport",
     "FieldReport",
+    "KeyListing",
     "KeyResult",
     "LedgerResult",
     "MisfitReport",

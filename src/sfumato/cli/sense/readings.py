@@ -151,7 +151,7 @@ def release(
     with mistakes.noted():
         if not note.isprintable():
             raise InvalidParameter("a note must be printable on one line; nothing was charged")
-    tell_with_files(mistakes, readings, site, ledger, device)
+    tell_with_files(mistakes, readings, site, ledger, device, reference)
 
     from sfumato.sensing import Columns
     from sfumato.sensing.pipeline import price_release, release_readings

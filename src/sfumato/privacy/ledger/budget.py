@@ -108,7 +108,7 @@ def at_most(loss: Loss) -> str:
 
 
 def several_refused(costs: Sequence[Loss], fit: int, remaining: Loss, refusal: str) -> str:
-    """What was asked and is left, where some of several costs fit; and which of epsilon and delta ended."""
+    """What was asked and what is left, where some of several costs fit; which of epsilon and delta ended."""
     if len(costs) == 1:
         return refusal
     if len(set(costs)) == 1:

@@ -37,6 +37,7 @@ SPELLED = {
     "noise": "--sigma",
     "operator_options": "--operator-option",
     "outputs": "--out",
+    "recover_rounds": "--each",
     "round_bits": "--round BITS",
     "square=False": "--cells stretched",
     "target": "--want",

@@ -9,7 +9,10 @@ from .map_sheet import Frame, Words, png_of
 from .maps import draw_maps, draw_small_maps
 from .online import regret_picture
 from .overlay import Overlay
+from .pages.fill import filled_page, page_style
+from .pages.rounds import PageRound, RoundsPage, rounds_page
 from .recovery.beliefs import at_least
+from .recovery.floor import Floor
 from .recovery.forecast_panels import Panel, draw_recovery_forecast
 from .recovery.layout import graph_layout
 from .recovery.line import draw_line_recovery
@@ -24,10 +27,13 @@ __all__ = [
     "TOPS",
     "Arrows",
     "DifferenceLayers",
+    "Floor",
     "Frame",
     "Highlight",
     "Overlay",
+    "PageRound",
     "Panel",
+    "RoundsPage",
     "Series",
     "Words",
     "arrows",
@@ -49,14 +55,17 @@ __all__ = [
     "draw_small_maps",
     "draw_wealth",
     "draw_witness",
+    "filled_page",
     "flow_field",
     "glow",
     "graph_layout",
     "heatmap_figure",
+    "page_style",
     "palette",
     "phase_picture",
     "png_of",
     "regret_picture",
     "round_number",
+    "rounds_page",
     "shades",
 ]

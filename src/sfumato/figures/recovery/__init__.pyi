@@ -1,4 +1,5 @@
 from .beliefs import at_least
+from .floor import Floor
 from .forecast_panels import Panel, draw_recovery_forecast
 from .layout import graph_layout
 from .line import draw_line_recovery
@@ -9,6 +10,7 @@ from .spectrum import draw_conditioning
 from .track import draw_line_track, draw_plane_track
 
 __all__ = [
+    "Floor",
     "Panel",
     "at_least",
     "draw_conditioning",

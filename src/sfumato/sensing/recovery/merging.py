@@ -12,6 +12,7 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.model.site import Site
+from sfumato.sensing.recovery.round_times import matching_times
 from sfumato.sensing.release.readings import Readings, Snapshot
 from sfumato.sensing.tracking.average import combine
 
@@ -117,21 +118,52 @@ def _chosen(
     moments: dict[str, list[Snapshot]], time: str, *, average: bool
 ) -> dict[str, list[Snapshot]]:
     """The time that was asked for, or all of them in their order."""
-    if time:
-        if time not in moments:
-            there = ", ".join(when or "one without a time" for when in list(moments)[:5])
-            more = ", ..." if len(moments) > 5 else ""
-            raise InvalidParameter(
-                f"there is no reading at {time!r}, only {there}{more}; nothing was recovered"
-            )
-        moments = {time: moments[time]}
-    times = in_order(moments)
-    if len(moments) > 1 and not average:
+    times = times_of(moments, time)
+    if len(times) > 1 and not average:
         raise InvalidParameter(
-            f"there are {len(moments)} times, from {times[0]} on: choose one with `time`, or `average` them; "
-            "nothing was recovered"
+            f"there are {len(times)} times, from {times[0]} on: choose one with `time`, or `average` them, or "
+            "recover each of them with `recover_rounds`; nothing was recovered"
         )
     return {when: moments[when] for when in times}
+
+
+def times_of(moments: Iterable[str], asked: str) -> list[str]:
+    """The times that are asked for, all of them if none is, in their order."""
+    given = list(moments)
+    if not asked:
+        return in_order(given)
+    found = matching_times(given, asked)
+    if not found:
+        there = ", ".join(when or "one without a time" for when in given[:5])
+        more = ", ..." if len(given) > 5 else ""
+        raise InvalidParameter(
+            f"there is no reading at {asked!r}, only {there}{more}; nothing was recovered"
+        )
+    return in_order(found)
+
+
+def merge_each(read: Sequence[Readings], *, time: str = "") -> list[MergedReadings]:
+    """Put snapshots of all devices side by side, for each time apart, in the order of times.
+
+    Args:
+        read: Readings of devices of one site.
+        time: Which times, one or a range; "" for all.
+
+    Returns:
+        One value for each time; sensors that were not read at a time are not in it.
+
+    Raises:
+        InvalidInput: If sites differ, or a receipt or a sensor comes twice.
+        InvalidParameter: If there is no such time.
+    """
+    ground = read[0].site
+    if any(other.site.to_json() != ground.to_json() for other in read[1:]):
+        raise InvalidInput("the files are of different sites; nothing was recovered")
+    moments = _by_time(read)
+    return [
+        merge([Readings(ground, tuple(moments[when]))], time=when)
+        for when in times_of(moments, time)
+    ]
 
 
 def _side_by_side(snapshots: Iterable[Snapshot]) -> dict[str, tuple[float, float]]:

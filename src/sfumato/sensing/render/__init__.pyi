@@ -11,12 +11,15 @@ from .release import (
     site_remarks,
     unsealed,
 )
+from .rounds import rounds_lines, rounds_text
+from .rounds_page import draw_rounds
 from .track import track_lines, track_text
 from .whisper import whisper_text
 from .words import percent
 
 __all__ = [
     "draw_recovery",
+    "draw_rounds",
     "draw_track",
     "draw_whisper",
     "ledger_remark",
@@ -31,6 +34,8 @@ __all__ = [
     "recovery_lines",
     "recovery_text",
     "release_remark",
+    "rounds_lines",
+    "rounds_text",
     "simulation_remark",
     "site_remarks",
     "spectrum",

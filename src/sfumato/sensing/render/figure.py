@@ -12,12 +12,14 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures import (
+    Floor,
     draw_graph_recovery,
     draw_line_recovery,
     draw_line_track,
     draw_plane_recovery,
     draw_plane_track,
 )
+from sfumato.files import NO_PLAN, FloorPlan
 from sfumato.sensing.recovery.answer import on_cells
 from sfumato.sensing.recovery.community import communities
 from sfumato.sensing.render.recovery import only_r
@@ -44,6 +46,7 @@ def draw_recovery(
     sources: FloatArray | None = None,
     layout: str | Path | Mapping[str, tuple[float, float]] | None = None,
     labels: npt.ArrayLike | None = None,
+    plan: FloorPlan = NO_PLAN,
 ) -> bytes:
     """Draw a recovery: the answer in front, R behind, and the readings they explain.
 
@@ -54,20 +57,25 @@ def draw_recovery(
         sources: True masses of a simulation, one for each cell.
         layout: On a graph: where to draw the nodes, a table of node, x, y, or a mapping.
         labels: On a graph: the community of each node; without them as many as the result has.
+        plan: In a plane: a floor plan under it, from `read_floor_plan`.
 
     Returns:
         A PNG picture.
+
+    Raises:
+        InvalidParameter: If there is a floor plan and the sources are not in a plane.
     """
     found, answer = result.certificate, result.answer
     unfitted = result.diagnostics.field is not None and answer is None
     seen = found if result.fitted is None or unfitted else result.fitted
     space = seen.operator.space
+    floor = floor_of(plan, space)
     beside = None if only_r(result) else answer
     status = "" if answer is not None else REMARKS[seen.status]
     common: dict[str, Any] = {
         "sources": sources,
         "readings": seen.readings,
-        "caption": _caption(result),
+        "caption": "\n".join(filter(None, (_caption(result), plan.sentence))),
         "rehearsal": result.rehearsal,
         "remark": UNFITTED if unfitted else status,
         "bands": [(one.place, one.radius, one.probability) for one in result.regions],
@@ -94,11 +102,21 @@ def draw_recovery(
             space,
             found.estimate,
             labels=_labels(result, space) if labels is None else labels,
-            positions=_positions(layout, tuple(map(result.site.cell, range(space.size)))),
+            positions=node_positions(layout, tuple(map(result.site.cell, range(space.size)))),
             names=None if result.site.cells is None else result.site.cells,
             **common,
         )
-    return draw_plane_recovery(space, found.estimate, **common)
+    return draw_plane_recovery(space, found.estimate, floor=floor, **common)
+
+
+def floor_of(plan: FloorPlan, space: Line | Grid | Graph | Points) -> Floor:
+    """A floor plan as pictures take it; refused where places are not in a plane."""
+    if plan.files and isinstance(space, Line | Graph):
+        raise InvalidParameter(
+            "a floor plan lies under pictures of a plane, and under the page of rounds of a line; "
+            "nothing was drawn"
+        )
+    return Floor(plan.pixels, plan.bounds, plan.lines)
 
 
 def _labels(result: RecoveryResult, graph: Graph) -> IntArray | None:
@@ -106,9 +124,10 @@ def _labels(result: RecoveryResult, graph: Graph) -> IntArray | None:
     return None if best is None else communities(graph, count=len(best.shares))
 
 
-def _positions(
+def node_positions(
     layout: str | Path | Mapping[str, tuple[float, float]] | None, names: tuple[str, ...]
 ) -> FloatArray | None:
+    """Where nodes are drawn, from a table or a mapping; None where nobody says."""
     if layout is None:
         return None
     if isinstance(layout, str | Path):
@@ -210,7 +229,7 @@ def draw_whisper(
         readings=told.answers[asked],
         sensors=asked,
         sources=truth,
-        positions=_positions(layout, told.names),
+        positions=node_positions(layout, told.names),
         names=told.names,
         held=(chosen, f"one of these {chosen.size}, {percent(result.share)}"),
         titles=("what nodes said, through noise", "where it began"),

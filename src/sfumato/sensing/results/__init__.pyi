@@ -1,6 +1,7 @@
 from .check import CheckResult
 from .diagnostics import CommunityReport, FieldReport, MisfitReport, RecoveryDiagnostics
 from .plan import PlacementResult, SensorPlan, SharedCost
+from .recovered_rounds import RecoveredRound, RecoveredRounds, read_recovered_rounds
 from .recovery import RecoveryResult, read_recovery
 from .release import (
     KeyResult,
@@ -11,6 +12,7 @@ from .release import (
     SiteResult,
     UnsealedResult,
 )
+from .told_places import ToldPlace, told_places
 from .track import TrackedRound, TrackedSource, TrackResult, read_track
 from .whisper import WhisperCommunity, WhisperResult, WhisperStart
 
@@ -22,6 +24,8 @@ __all__ = [
     "LedgerResult",
     "MisfitReport",
     "PlacementResult",
+    "RecoveredRound",
+    "RecoveredRounds",
     "RecoveryDiagnostics",
     "RecoveryResult",
     "ReleasePrice",
@@ -30,6 +34,7 @@ __all__ = [
     "SharedCost",
     "SimulationResult",
     "SiteResult",
+    "ToldPlace",
     "TrackResult",
     "TrackedRound",
     "TrackedSource",
@@ -37,6 +42,8 @@ __all__ = [
     "WhisperCommunity",
     "WhisperResult",
     "WhisperStart",
+    "read_recovered_rounds",
     "read_recovery",
     "read_track",
+    "told_places",
 ]

@@ -100,9 +100,11 @@ def read_floor_plan(
             f"`over_bounds` x0,y0,x1,y1, in the unit of the site; {UNDONE}"
         )
     files: list[tuple[str, str]] = []
-    pixels, lines = None, ()
+    pixels: npt.NDArray[np.uint8] | None = None
+    lines: tuple[FloatArray, ...] = ()
     if over is not None and bounds is not None:
-        low_x, low_y, high_x, high_y = bounds
+        low_x, low_y, high_x, high_y = map(float, bounds)
+        bounds = low_x, low_y, high_x, high_y
         if not (np.isfinite(bounds).all() and low_x < high_x and low_y < high_y):
             raise InvalidParameter(
                 f"`over_bounds` are x0,y0,x1,y1 with x0 below x1 and y0 below y1, got {bounds}; {UNDONE}"

@@ -4,7 +4,7 @@ from .keys import make_device_key, make_master_key, unseal_readings
 from .payer import Windows
 from .plan import plan_placement, plan_sensors
 from .recover import RecoveryOptions, recover_sources
-from .recover_rounds import recover_rounds
+from .recover_each import recover_rounds
 from .release import price_release, release_readings
 from .resume import resume_readings
 from .site import describe_site, open_ledger, simulate_site

@@ -90,7 +90,8 @@ def _clusters(
     space: Line | Grid | Graph | Points, found: Estimate, left: FloatArray, total: float
 ) -> list[ToldPlace]:
     """The largest masses that are left, each with what is one cell around it, and the rest."""
-    step, rows = spacing(space) * (1 + 1e-6), []
+    step = spacing(space) * (1 + 1e-6)
+    rows: list[ToldPlace] = []
     while len(rows) < MAX_CLUSTERS and left.max(initial=0) > 0:
         top = int(left.argmax())
         mine = space.distances_between(found.places[[top]], found.places)[0] <= step

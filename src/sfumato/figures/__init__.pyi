@@ -14,6 +14,7 @@ from .pages.rounds import PageRound, RoundsPage, rounds_page
 from .recovery.beliefs import at_least
 from .recovery.floor import Floor
 from .recovery.forecast_panels import Panel, draw_recovery_forecast
+from .recovery.graph_track import draw_graph_track
 from .recovery.layout import graph_layout
 from .recovery.line import draw_line_recovery
 from .recovery.network import draw_graph_recovery
@@ -44,6 +45,7 @@ __all__ = [
     "draw_difference",
     "draw_forecast",
     "draw_graph_recovery",
+    "draw_graph_track",
     "draw_intervals",
     "draw_line_recovery",
     "draw_line_track",

@@ -109,6 +109,7 @@ def track_sources(
         (*(f"{one.message} {done}" for one in faulty), *uneven([one.time for one in rounds])),
         any(one.rehearsal for one in rounds),
         found,
+        ground.cells,
     )
 
 

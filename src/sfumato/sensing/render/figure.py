@@ -14,6 +14,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.figures import (
     Floor,
     draw_graph_recovery,
+    draw_graph_track,
     draw_line_recovery,
     draw_line_track,
     draw_plane_recovery,
@@ -152,47 +153,78 @@ def _caption(result: RecoveryResult) -> str:
 
 
 def is_drawable(space: Line | Grid | Graph | Points) -> bool:
-    """Whether a track has a picture: on a line or in a plane."""
-    if isinstance(space, Graph):
-        return False
+    """Whether a track has a picture: on a line, in a plane, on a graph, not in more coordinates."""
     return not isinstance(space, Points) or space.positions.shape[1] == 2
 
 
-def draw_track(result: TrackResult) -> bytes:
-    """Draw a track on a line or in a plane.
+def draw_track(
+    result: TrackResult,
+    *,
+    plan: FloorPlan = NO_PLAN,
+    layout: str | Path | Mapping[str, tuple[float, float]] | None = None,
+) -> bytes:
+    """Draw a track on a line, in a plane or on a graph.
 
     Args:
         result: A track as `track_sources` returns it, not one that was read from a file.
+        plan: In a plane: a floor plan under it, from `read_floor_plan`.
+        layout: On a graph: where to draw the nodes, a table of node, x, y, or a mapping.
 
     Returns:
         A PNG picture.
 
     Raises:
-        InvalidParameter: If sources are on a graph, or the track was read from a file.
+        InvalidParameter: If the track was read from a file, places have more than two coordinates, or
+            there is a floor plan and sources are not in a plane.
     """
     found = result.track
     if found is None:
         raise InvalidParameter("a saved track has no posterior to draw; nothing was drawn")
-    space = found.operator.space
+    space, sensors = found.operator.space, found.operator.sensors
+    floor = floor_of(plan, space)
     if not is_drawable(space):
         raise InvalidParameter(
-            "a track is drawn on a line or in a plane; on a graph it is a table; nothing was drawn"
+            "a track is drawn on a line, in a plane or on a graph; nothing was drawn"
         )
-    places = np.array([found.estimate(number).places for number in range(len(result.rounds))])
     unmixed = "\nTHE DRAWS DID NOT MIX: this is one of several tracks that fit"
     common: dict[str, Any] = {
         "caption": f"{result.site}: {result.statement}"
         + ("" if result.mixed else unmixed)
-        + "".join(f"\n{remark}" for remark in result.remarks),
+        + "".join(f"\n{remark}" for remark in (*result.remarks, *filter(None, [plan.sentence]))),
         "rehearsal": result.rehearsal,
+        "times": [one.time for one in result.rounds],
     }
+    if isinstance(space, Graph):
+        names = result.cells or tuple(map(str, range(space.size)))
+        return draw_graph_track(
+            space,
+            found.cells,
+            found.chances,
+            positions=node_positions(layout, names),
+            names=names,
+            sensors=sensors.positions[:, 0],
+            **common,
+        )
+    places = np.array([found.estimate(number).places for number in range(len(result.rounds))])
+    common["sensor_names"] = sensors.names
     if isinstance(space, Line):
-        times = [one.time for one in result.rounds]
         limits = (float(space.positions[0]), float(space.positions[-1]))
-        return draw_line_track(places[:, :, 0], found.radii, times=times, limits=limits, **common)
+        return draw_line_track(
+            places[:, :, 0],
+            found.radii,
+            limits=limits,
+            sensors=sensors.positions[:, 0],
+            **common,
+        )
     norm: Literal["l1", "euclidean"] = "l1" if space.metric.endswith("l1") else "euclidean"
     return draw_plane_track(
-        places, found.radii, sensors=found.operator.sensors.positions, norm=norm, **common
+        places,
+        found.radii,
+        sensors=sensors.positions,
+        space=space,
+        norm=norm,
+        floor=floor,
+        **common,
     )
 
 

@@ -11,8 +11,8 @@ from sfumato.figures import at_least
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.recovery.answer import place_of
 from sfumato.sensing.render.words import listed, many, text_of
+from sfumato.sensing.results.mass_by_place import ToldPlace, told_places
 from sfumato.sensing.results.recovered_rounds import RecoveredRound, RecoveredRounds
-from sfumato.sensing.results.told_places import ToldPlace, told_places
 
 MAX_ROWS = 40
 MAX_PLACES = 4  # in one line

@@ -1,5 +1,6 @@
 from .check import CheckResult
 from .diagnostics import CommunityReport, FieldReport, MisfitReport, RecoveryDiagnostics
+from .mass_by_place import ToldPlace, told_places
 from .plan import PlacementResult, SensorPlan, SharedCost
 from .recovered_rounds import RecoveredRound, RecoveredRounds, read_recovered_rounds
 from .recovery import RecoveryResult, read_recovery
@@ -12,7 +13,6 @@ from .release import (
     SiteResult,
     UnsealedResult,
 )
-from .told_places import ToldPlace, told_places
 from .track import TrackedRound, TrackedSource, TrackResult, read_track
 from .whisper import WhisperCommunity, WhisperResult, WhisperStart
 

@@ -17,9 +17,9 @@ from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.recovery.answer import place_of
+from sfumato.sensing.results.mass_by_place import told_places
 from sfumato.sensing.results.recovery import FORMAT as ONE
 from sfumato.sensing.results.recovery import RecoveryResult
-from sfumato.sensing.results.told_places import told_places
 
 FORMAT = "sfumato-recovered-rounds/1"
 

@@ -53,6 +53,20 @@ Rho = Annotated[
 ]
 
 
+SensorColumn = Annotated[str, typer.Option(help="The column that names sensors.")]
+ValueColumn = Annotated[str, typer.Option(help="The column of readings.")]
+TimeColumn = Annotated[str, typer.Option(help="The column of times, if there is one.")]
+XColumn = Annotated[str, typer.Option(help="The column of places along a line, or east.")]
+YColumn = Annotated[str, typer.Option(help="The column of places north.")]
+RoundTime = Annotated[
+    str,
+    typer.Option(
+        help="Rounds are so far apart, 30s, 1m, 1h: a reading is of the nearest one; 0 for times as they are.",
+        show_default=False,
+    ),
+]
+
+
 class Calibrations(StrEnum):
     """How wide the noise is."""
 

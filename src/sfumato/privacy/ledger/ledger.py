@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch, NotComparable
 from sfumato.privacy.accounting.guarantee import Guarantee, Model
-from sfumato.privacy.accounting.losses import Loss, PureDP
+from sfumato.privacy.accounting.losses import ApproxDP, Loss, PureDP
 from sfumato.privacy.accounting.neighbors import Neighbors
 from sfumato.privacy.accounting.numbers import Number, exact
 from sfumato.privacy.ledger import charging, delivery, entries, moving, terms
@@ -234,6 +234,8 @@ class Ledger:
                 what = f"asked {len(costs)} times {costs[0]}, {left} left, enough for {fit}"
             else:
                 what = f"asked {' and '.join(map(str, costs))}, {left} left"
+            if len(costs) > 1 and isinstance(now.accounts.left(payer, periods), ApproxDP):
+                what += _first_to_end(str(refusal))
             raise type(refusal)(f"{what} in {self.path}; nothing was released") from None
 
     def left(self, *, bound: Bound | None = None, team: str = "") -> Loss:
@@ -242,9 +244,12 @@ class Ledger:
         payer = team and terms.payer(now, team, self.path)
         return now.accounts.left(payer, None if bound is None else bound.periods)
 
-    def check(self, release: Release[Any]) -> None:
-        """Refuse a release that this ledger did not pay for as it says."""
-        delivery.check(self.statement(), release, self.path)
+    def check(self, release: Release[Any], *, now: LedgerStatement | None = None) -> None:
+        """Refuse a release that this ledger did not pay for as it says.
+
+        To check many, read the ledger once: `now` is its statement.
+        """
+        delivery.check(self.statement() if now is None else now, release, self.path)
 
     def made_once(self, key: str, request: Any) -> Entry | None:
         """The entry of a request that was released under a key, or None; LedgerMismatch for another request."""
@@ -375,6 +380,12 @@ class Ledger:
 
     def _tally(self, book: ledger_file.Book) -> Tally:
         return tally_of(book.first, book.rows, str(self.path), in_memory=self._memory is not None)
+
+
+def _first_to_end(refusal: str) -> str:
+    """Which of epsilon and delta ran out, where several costs are told as one."""
+    name = refusal.split()[1]
+    return f": {name} runs out first" if name in ("epsilon", "delta") else ""
 
 
 def _stated(now: Tally, found: tuple[Entry, ...], written_as: int) -> LedgerStatement:

@@ -1,6 +1,13 @@
 from .check import check_recovery
 from .inputs import true_sources
-from .keys import make_device_key, make_master_key, unseal_readings
+from .keys import (
+    list_keys,
+    make_device_key,
+    make_master_key,
+    retire_device_key,
+    rotate_device_key,
+    unseal_readings,
+)
 from .payer import Windows
 from .plan import plan_placement, plan_sensors
 from .recover import RecoveryOptions, recover_sources
@@ -20,6 +27,7 @@ __all__ = [
     "check_recovery",
     "describe_site",
     "find_whisper",
+    "list_keys",
     "make_device_key",
     "make_master_key",
     "open_ledger",
@@ -31,6 +39,8 @@ __all__ = [
     "release_readings",
     "release_whisper",
     "resume_readings",
+    "retire_device_key",
+    "rotate_device_key",
     "simulate_site",
     "simulate_whisper",
     "track_sources",

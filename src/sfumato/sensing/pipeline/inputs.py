@@ -13,6 +13,7 @@ from sfumato._types import FloatArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.model.site import Site, read_site
+from sfumato.sensing.reading_tables import read_snapshots
 from sfumato.sensing.recovery.merging import (
     MergedReadings,
     merge,
@@ -22,7 +23,7 @@ from sfumato.sensing.recovery.merging import (
 )
 from sfumato.sensing.recovery.round_times import matching_times
 from sfumato.sensing.release.readings import Readings, Snapshot, read_readings
-from sfumato.sensing.tables import read_sigma, read_snapshots, read_sources
+from sfumato.sensing.tables import read_sigma, read_sources
 
 Released = str | Path | Readings | Snapshot
 ReadingsInput = Released | Sequence[Released] | Mapping[str, float] | npt.ArrayLike

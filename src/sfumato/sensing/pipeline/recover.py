@@ -271,7 +271,7 @@ def recovered(
         remarks = []
     solved = stated.status == "optimal"
     diagnostics = RecoveryDiagnostics(
-        tuple(remarks),
+        (*read.remarks, *remarks),
         tested,
         None if field is None else FieldReport.of(field),
         _community(stated, labels, read.site) if labels is not None and solved else None,

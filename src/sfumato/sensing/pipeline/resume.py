@@ -91,7 +91,9 @@ def resume_readings(
                     raise InvalidInput(
                         "its readings were a table in memory: give them as `readings`, or say `paid_only`"
                     )
-                found.extend(checked_snapshots(given, asked.site, planned, some=asked.some))
+                found.extend(
+                    checked_snapshots(given, asked.site, planned, some=asked.some, form=asked.form)
+                )
                 if len(found) != asked.count:
                     raise InvalidInput(
                         f"there were {asked.count} readings when they were asked for, there are "

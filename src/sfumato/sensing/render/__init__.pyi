@@ -1,4 +1,5 @@
 from .figure import draw_recovery, draw_track, draw_whisper
+from .keys import key_lines
 from .placement import placement_picture, placement_table, placement_text
 from .plan import plan_text
 from .plan_curves import page_sections, picture, spectrum
@@ -22,6 +23,7 @@ __all__ = [
     "draw_rounds",
     "draw_track",
     "draw_whisper",
+    "key_lines",
     "ledger_remark",
     "page_sections",
     "percent",

@@ -1,11 +1,11 @@
 from .check import CheckResult
 from .diagnostics import CommunityReport, FieldReport, MisfitReport, RecoveryDiagnostics
+from .keys import KeyListing, KeyResult
 from .mass_by_place import ToldPlace, told_places
 from .plan import PlacementResult, SensorPlan, SharedCost
 from .recovered_rounds import RecoveredRound, RecoveredRounds, read_recovered_rounds
 from .recovery import RecoveryResult, read_recovery
 from .release import (
-    KeyResult,
     LedgerResult,
     ReleasePrice,
     ReleaseResult,
@@ -20,6 +20,7 @@ __all__ = [
     "CheckResult",
     "CommunityReport",
     "FieldReport",
+    "KeyListing",
     "KeyResult",
     "LedgerResult",
     "MisfitReport",

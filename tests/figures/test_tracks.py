@@ -33,7 +33,7 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     monkeypatch.setattr(sheet, "DPI", 60)
     drawn: list[Figure] = []
     for module in (track, graph_track):
-        whole = module.png  # type: ignore[attr-defined]
+        whole = module.png
 
         def kept(figure: Figure, whole: Any = whole) -> bytes:
             drawn.append(figure)

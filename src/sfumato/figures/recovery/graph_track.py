@@ -138,7 +138,8 @@ def _visits(
         )  # fmt: skip
         name = "source" if nodes.shape[1] == 1 else f"source {source + 1}"
         axis.scatter(
-            *at[way[-1:]].T, s=130, facecolors="none", edgecolors=INK, marker=marker, linewidths=1.3, zorder=5,
+            at[way[-1:], 0], at[way[-1:], 1], s=130, facecolors="none", edgecolors=INK, marker=marker,
+            linewidths=1.3, zorder=5,
         )  # fmt: skip
         axis.plot(
             [], [], marker=marker, linestyle="", markerfacecolor=colors[-1], markeredgecolor=INK,
@@ -153,7 +154,7 @@ def _chart(
     from matplotlib.colors import LinearSegmentedColormap
 
     anyone = 1 - np.prod(1 - np.clip(likely, 0, 1), axis=1)  # rounds by nodes
-    first = {}
+    first: dict[int, int] = {}
     for node in nodes.ravel().tolist():
         first.setdefault(node, len(first))
     others = [n for n in np.flatnonzero(anyone.max(axis=0) >= LEAST).tolist() if n not in first]

@@ -253,10 +253,11 @@ def _path_in_time(axis: Axes, at: FloatArray, colors: FloatArray, source: int | 
         linewidths=0.5 if len(at) <= MARKED else 0.0, zorder=6,
     )  # fmt: skip
     axis.scatter(
-        *at[:1].T, s=46, facecolors="none", edgecolors=[colors[0]], marker=marker, linewidths=1.4, zorder=6.5
+        at[:1, 0], at[:1, 1], s=46, facecolors="none", edgecolors=[colors[0]], marker=marker,
+        linewidths=1.4, zorder=6.5,
     )  # fmt: skip
     axis.scatter(
-        *at[-1:].T, s=80, c=[colors[-1]], marker=marker, edgecolors=INK, linewidths=0.8, zorder=7
+        at[-1:, 0], at[-1:, 1], s=80, c=[colors[-1]], marker=marker, edgecolors=INK, linewidths=0.8, zorder=7
     )  # fmt: skip
     name = "source" if source is None else f"source {source + 1}"
     axis.plot(
